@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vocab::{Around, IdKind, Mode, Provider, Settings};
-use wire::Dialect;
+use wire::{Dialect, NoOwn};
 
 use crate::fakes::CountedIds;
 use crate::pipe::Pipe;
@@ -88,12 +88,16 @@ impl Default for Scene {
 }
 
 /// Plays a story and returns it with fresh `<` lines.
-pub async fn play(story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect>) -> String {
+pub async fn play<D: Dialect<Own = NoOwn> + 'static>(story: &str, dialect: impl FnOnce(&Opening) -> D) -> String {
     play_in(Scene::default(), story, dialect).await
 }
 
 /// The same in a scene of the dialect's own.
-pub async fn play_in(scene: Scene, story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect>) -> String {
+pub async fn play_in<D: Dialect<Own = NoOwn> + 'static>(
+    scene: Scene,
+    story: &str,
+    dialect: impl FnOnce(&Opening) -> D,
+) -> String {
     let cast = Cast::read(story);
     let shown = |lines, masks: &[(String, &str)]| shown(lines, masks, scene.steady);
     let provider = cast.provider(scene.provider);

@@ -8,6 +8,7 @@ pub mod lossy;
 pub mod mock_model;
 pub mod neighbourhood;
 pub mod odd;
+pub mod peers;
 pub mod pipe;
 pub mod schema;
 pub mod sim;

@@ -72,7 +72,7 @@ impl Stage {
             provider: options.provider,
             toolbox,
             store: options.store.clone(),
-            archive: Arc::new(store::FileArchive::new(options.store.clone(), home.path().to_owned())),
+            archive: Arc::new(export::FileArchive::new(options.store.clone(), home.path().to_owned())),
             preferences: notebook.clone(),
             ids: Arc::new(options.ids),
             clock: Arc::new(TickingClock::default()),
@@ -123,7 +123,7 @@ fn folder() -> tempfile::TempDir {
 
 /// The built-in tools. A command's leash is the test binary itself, which works where it has a `__leash` test.
 fn file_tools(home: &Path) -> impl Toolbox + use<> {
-    builtin_tools::Builtin::new(builtin_tools::Options::new(home.join(".spill")))
+    builtin_tools::Builtin::new(builtin_tools::BuiltinOptions::new(home.join(".spill")))
 }
 
 /// A peer under the control of a test.

@@ -20,7 +20,7 @@ mod tools;
 use crate::args::{Command, Line, SchemaOf};
 
 /// It could not start: wrong usage, bad configuration, nothing of that name.
-pub(crate) const USAGE: u8 = crate::terminal::NOT_STARTED;
+pub(crate) const USAGE: u8 = dialect_terminal::exit_code::NOT_STARTED;
 
 pub(crate) fn dispatch(line: Line) -> anyhow::Result<u8> {
     let Some(command) = line.command else { return bare::run(line.bare, line.print) };

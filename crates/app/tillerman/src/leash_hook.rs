@@ -5,5 +5,5 @@ use std::process::ExitCode;
 
 /// `tillerman __leash` ends here.
 pub(crate) fn enter() -> ExitCode {
-    ExitCode::from(u8::try_from(builtin_tools::leash::run()).unwrap_or(1))
+    ExitCode::from(u8::try_from(process::leash::run()).unwrap_or(1))
 }

@@ -2,21 +2,19 @@
 //! is only which of it a command line asks for.
 
 mod args;
-mod beside;
 mod cmd;
 mod config;
-mod console;
+mod extension_host;
 mod leash_hook;
 mod nearest;
 mod print;
 mod setup;
-mod terminal;
 mod wiring;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|first| first == builtin_tools::leash::ARG) {
+    if std::env::args_os().nth(1).is_some_and(|first| first == process::leash::ARG) {
         return leash_hook::enter();
     }
     match cmd::dispatch(args::parse()) {

@@ -1,17 +1,19 @@
 //! What the binary itself says on stdout and stderr, outside any conversation.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
+use console::wants_colours;
+use dialect_terminal::clean;
 use vocab::Fault;
 
 /// Writes for people: nothing in it is obeyed by a terminal, whoever wrote it.
 pub(crate) fn say(text: &str) -> std::io::Result<()> {
-    exactly(&crate::terminal::clean(text))
+    exactly(&clean(text))
 }
 
 /// Anything in one line that no terminal obeys.
 pub(crate) fn one_line(text: &str) -> String {
-    crate::terminal::clean(text).replace(['\n', '\t'], " ")
+    clean(text).replace(['\n', '\t'], " ")
 }
 
 /// Writes to stdout as it is: for programs, and for colours of our own around text that is clean already. A reader that
@@ -24,28 +26,21 @@ pub(crate) fn exactly(text: &str) -> std::io::Result<()> {
     }
 }
 
-/// Whether a stream gets colours: it is a terminal and nobody objects.
-pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
-    let objection = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    stream.is_terminal() && !objection && !dumb
-}
-
 /// `error: ...` and one `hint: ...` per hint, on stderr.
 pub(crate) fn error(message: &str, hints: &[String]) {
     let (red, cyan, reset) =
-        if colours(&std::io::stderr()) { ("\x1b[1;31m", "\x1b[36m", "\x1b[0m") } else { ("", "", "") };
-    let mut text = format!("{red}error:{reset} {}\n", crate::terminal::clean(message));
+        if wants_colours(&std::io::stderr()) { ("\x1b[1;31m", "\x1b[36m", "\x1b[0m") } else { ("", "", "") };
+    let mut text = format!("{red}error:{reset} {}\n", clean(message));
     for hint in hints {
-        text.push_str(&format!("{cyan}hint:{reset} {}\n", crate::terminal::clean(hint)));
+        text.push_str(&format!("{cyan}hint:{reset} {}\n", clean(hint)));
     }
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Something that is worth a line but stops nothing.
 pub(crate) fn warning(message: &str) {
-    let (yellow, reset) = if colours(&std::io::stderr()) { ("\x1b[33m", "\x1b[0m") } else { ("", "") };
-    let text = format!("{yellow}warning:{reset} {}\n", crate::terminal::clean(message));
+    let (yellow, reset) = if wants_colours(&std::io::stderr()) { ("\x1b[33m", "\x1b[0m") } else { ("", "") };
+    let text = format!("{yellow}warning:{reset} {}\n", clean(message));
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 

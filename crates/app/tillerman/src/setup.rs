@@ -58,7 +58,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
     config.warnings.extend(described.notes.iter().cloned());
     if let Some(file) = config.ca_file() {
         // Said once per process; who prepares twice says the same.
-        providers::trust_everywhere(file);
+        net::trust_everywhere(file);
     }
     let elsewhere = base_url(&config);
     let gathered = wiring::gather(&config::process_env, config.providers(), elsewhere.is_some());

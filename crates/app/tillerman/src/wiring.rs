@@ -18,7 +18,6 @@ mod keys;
 mod linked;
 mod names;
 mod pick;
-mod picture;
 mod servers;
 mod sources;
 mod suggest;
@@ -195,17 +194,21 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     chosen.notes.extend(damaged);
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
-        false => Arc::new(store::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
+        false => Arc::new(store_sqlite::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
     };
     let guarded = guarded::guarded(&setup);
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
     let search = Some(search(&setup.accounts, exa.clone())?);
-    let tools = builtin_tools::Options {
+    let tools = builtin_tools::BuiltinOptions {
         protected: guarded.protected.clone(),
         secret_paths: guarded.secret.clone(),
         secrets: keyring.clone(),
         search,
-        ..builtin_tools::Options::new(store::spill_dir(&setup.data))
+        route: net::Route {
+            proxies: net::ProxyRules::from_env(|name| std::env::var(name).ok()),
+            ..net::Route::default()
+        },
+        ..builtin_tools::BuiltinOptions::new(store::data_dir::spill_dir(&setup.data))
     };
     let briefer = Briefer {
         settings: setup.briefing,
@@ -230,7 +233,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         true => Arc::new(OnlyShown { own, here }),
         false => Arc::new(FileBorder::new(catalogue.clone(), own, here)),
     };
-    let archive = store::FileArchive::new(store.clone(), setup.data.clone()).with_border(border.clone());
+    let archive = export::FileArchive::new(store.clone(), setup.data.clone()).with_border(border.clone());
     let kept = Kept { store, archive: Arc::new(archive) };
     let Kept { store, archive } = match setup.session_files {
         Some(files) => kept.with_files(files, &catalogue, border, &setup.settings),
@@ -279,9 +282,9 @@ fn filed(provided: &Provided) -> Option<Secret> {
 }
 
 /// How the web is searched, once there is a key.
-fn search(settings: &AccountSettings, key: Arc<UserKey>) -> Result<web_search::Options, Fault> {
+fn search(settings: &AccountSettings, key: Arc<UserKey>) -> Result<web_search::SearchOptions, Fault> {
     let base_url = accounts::checked("Exa", settings.exa_url.as_deref().unwrap_or(web_search::BASE_URL))?;
-    Ok(web_search::Options { base_url, ..web_search::Options::new(key) })
+    Ok(web_search::SearchOptions { base_url, ..web_search::SearchOptions::new(key) })
 }
 
 /// What is stored, or a note why that cannot be told. Costs one look at the disk where there is nothing.
@@ -311,7 +314,7 @@ impl Kept {
         border: Arc<dyn Border>,
         settings: &Settings,
     ) -> Kept {
-        let mirrored = session_files::Mirrored::new(session_files::Setup {
+        let mirrored = session_files::Mirrored::new(session_files::MirrorSetup {
             store: self.store,
             archive: self.archive,
             models: catalogue.clone(),

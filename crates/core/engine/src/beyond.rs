@@ -8,7 +8,7 @@ use vocab::{
     Body, Call, CallEnd, CallEntry, CallId, Entry, FileEdit, ShellEntry, Snapshot, TurnId, UndoneEnd, UndoneFile,
 };
 
-use crate::history::active_path;
+use crate::session::model_view::active_path;
 
 /// Commands on the active branch behind `after` that may have changed files, oldest first. `changes` says what a call that
 /// failed or was stopped would have changed: it may have, before that.

@@ -10,8 +10,8 @@ pub(crate) type SlashResult = Result<SlashOutcome, SlashFault>;
 pub(crate) enum Scope {
     /// The session itself.
     Session,
-    /// The desk in front of it: these change which session the peer is on.
-    Desk,
+    /// The router in front of it: these change which session the peer is on.
+    Router,
 }
 
 pub struct SlashCommand {
@@ -33,26 +33,26 @@ const fn command(
 }
 
 pub const COMMANDS: &[SlashCommand] = &[
-    command("help", &["?"], "", "Show what can be typed here.", Scope::Desk),
+    command("help", &["?"], "", "Show what can be typed here.", Scope::Router),
     command("status", &[], "", "Show session, model, mode and workspace.", Scope::Session),
     command("model", &[], "[slug]", "Show or change the model.", Scope::Session),
     command("mode", &["permissions"], "[mode]", "Show or change the permission mode.", Scope::Session),
     command("thinking", &[], "[level]", "Show or change how much the model thinks.", Scope::Session),
     command("context", &[], "", "Show how full the context window is.", Scope::Session),
     command("compact", &[], "[what to keep]", "Summarise older messages to make room.", Scope::Session),
-    command("clear", &[], "", "Start over in a new session.", Scope::Desk),
+    command("clear", &[], "", "Start over in a new session.", Scope::Router),
     command("tools", &[], "", "List the tools and what they need.", Scope::Session),
     command("gadgets", &[], "[on|off NAME]", "List tool bundles, or switch one.", Scope::Session),
-    command("sessions", &[], "", "List saved sessions of this workspace.", Scope::Desk),
-    command("resume", &[], "id|latest|path", "Go on with a saved session.", Scope::Desk),
+    command("sessions", &[], "", "List saved sessions of this workspace.", Scope::Router),
+    command("resume", &[], "id|latest|path", "Go on with a saved session.", Scope::Router),
     command("export", &[], "[file]", "Write the session to a .html, .md or .jsonl file.", Scope::Session),
     command("undo", &[], "[n]", "Take back the last n prompts and what they changed.", Scope::Session),
     command("cost", &["usage"], "", "Show tokens used by this session.", Scope::Session),
     command("diff", &[], "", "Show what this session changed in files.", Scope::Session),
     command("rename", &[], "TITLE", "Give the session a title.", Scope::Session),
     command("save", &[], "model|mode", "Make the current model or mode your default.", Scope::Session),
-    command("version", &[], "", "Show the version.", Scope::Desk),
-    command("exit", &["quit"], "", "Leave.", Scope::Desk),
+    command("version", &[], "", "Show the version.", Scope::Router),
+    command("exit", &["quit"], "", "Leave.", Scope::Router),
 ];
 
 pub(crate) fn find(name: &str) -> Option<&'static SlashCommand> {
@@ -78,8 +78,7 @@ pub(crate) fn from_fault(fault: Fault) -> SlashFault {
         FaultKind::Cancelled => SlashCode::Cancelled,
         _ => SlashCode::Failed,
     };
-    let hints = if fault.hints.is_empty() { String::new() } else { format!(" ({})", fault.hints.join("; ")) };
-    failed(code, format!("{}{hints}", fault.message))
+    failed(code, fault.explained())
 }
 
 pub(crate) fn usage(command: &SlashCommand) -> SlashFault {

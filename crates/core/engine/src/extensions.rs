@@ -17,7 +17,7 @@ use crate::{COMMANDS_MAX, Engine, Handle, Peer, Shared, Slow};
 const UNHEARD_MAX: usize = 32;
 
 /// One extension and what it brings now. Replaced whole when its offers change.
-pub(crate) struct Member {
+pub(crate) struct RegisteredExtension {
     pub(crate) peer: PeerId,
     pub(crate) name: Arc<str>,
     pub(crate) source: Arc<str>,
@@ -25,10 +25,10 @@ pub(crate) struct Member {
     pub(crate) offers: Offers,
 }
 
-pub(crate) type Members = Arc<[Arc<Member>]>;
+pub(crate) type Members = Arc<[Arc<RegisteredExtension>]>;
 
 #[derive(Default)]
-pub(crate) struct Registry {
+pub(crate) struct ExtensionRegistry {
     /// Grows with every change, so that a session sees with one load whether there is news.
     version: AtomicU64,
     inner: Mutex<Inner>,
@@ -36,11 +36,11 @@ pub(crate) struct Registry {
 
 #[derive(Default)]
 struct Inner {
-    members: Vec<Arc<Member>>,
+    members: Vec<Arc<RegisteredExtension>>,
     unheard: Vec<Event>,
 }
 
-impl Registry {
+impl ExtensionRegistry {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -67,7 +67,7 @@ impl Registry {
         commands
     }
 
-    fn change(&self, step: impl FnOnce(&mut Vec<Arc<Member>>)) {
+    fn change(&self, step: impl FnOnce(&mut Vec<Arc<RegisteredExtension>>)) {
         let mut inner = self.lock();
         step(&mut inner.members);
         self.version.fetch_add(1, Ordering::Release);
@@ -122,8 +122,13 @@ impl Engine {
         let peer = shared.mint_peer();
         // An extension that does not read is let go; no session ever waits for one.
         let outbox = Outbox::new(peer, Slow::Drop);
-        let member =
-            Member { peer, name: name.into(), source: source.into(), outbox: outbox.clone(), offers: tidy(offers) };
+        let member = RegisteredExtension {
+            peer,
+            name: name.into(),
+            source: source.into(),
+            outbox: outbox.clone(),
+            offers: tidy(offers),
+        };
         shared.extensions.change(|members| members.push(Arc::new(member)));
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         tokio::spawn(pass_on(shared.clone(), outbox.clone(), inbox));
@@ -171,8 +176,8 @@ impl Extension {
         let offers = tidy(offers);
         self.shared.extensions.change(|members| {
             if let Some(member) = members.iter_mut().find(|member| member.peer == id) {
-                let Member { peer, name, source, outbox, .. } = &**member;
-                *member = Arc::new(Member {
+                let RegisteredExtension { peer, name, source, outbox, .. } = &**member;
+                *member = Arc::new(RegisteredExtension {
                     peer: *peer,
                     name: name.clone(),
                     source: source.clone(),

@@ -9,7 +9,7 @@ use vocab::{
     ShellEntry, Stop, Summary, TurnEnd, TurnEntry, TurnId, Usage,
 };
 
-use crate::turn::{INTERRUPTED, synthetic};
+use crate::session::turn::{INTERRUPTED, synthetic};
 
 /// Everything on `path` before the user message `at` (or everything), renumbered without gaps. The turn that `at` began
 /// is left out whole, and so are waiting items and questions: they belong to the old session.

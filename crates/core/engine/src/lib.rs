@@ -2,32 +2,21 @@
 //! dialect, and no I/O except through the ports it is given.
 
 mod beyond;
-mod bill;
 mod commands;
-pub mod compaction;
-mod cost;
-mod desk;
+mod directory;
 mod extensions;
-mod flow;
 mod fork;
 mod guard;
-mod history;
 mod images;
-mod intake;
-pub mod lane;
-mod ledger;
-mod logged;
+mod inbox;
 mod opening;
 mod outbox;
 pub mod permission;
-mod prompt;
 mod registry;
-mod reply;
 pub mod requests;
-mod retry;
+mod router;
 mod session;
-mod subagents;
-pub mod turn;
+mod weight;
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -39,17 +28,17 @@ use vocab::{
     Settings, Store, Told, Toolbox,
 };
 
-pub use bill::cost_of;
 pub use commands::{COMMANDS, SlashCommand};
 pub use extensions::Extension;
 pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow};
-pub use reply::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
+pub use session::turn::synthetic;
+pub use session::turn::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
 
-use desk::Desk;
 use guard::{GuardedProvider, GuardedToolbox};
 use outbox::Outbox;
 use registry::{Handle, Registry};
+use router::Router;
 use session::Mail;
 
 /// Commands a peer may have on its way; one that sends faster waits.
@@ -93,7 +82,7 @@ pub(crate) struct Shared {
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) extensions: extensions::Registry,
+    pub(crate) extensions: extensions::ExtensionRegistry,
     next_peer: AtomicU64,
 }
 
@@ -146,7 +135,7 @@ impl Engine {
             version: config.version,
             notices: config.notices,
             registry: Arc::default(),
-            extensions: extensions::Registry::default(),
+            extensions: extensions::ExtensionRegistry::default(),
             next_peer: AtomicU64::new(1),
         };
         Self { shared: Arc::new(shared) }
@@ -157,8 +146,8 @@ impl Engine {
         let peer = self.shared.mint_peer();
         let outbox = Outbox::new(peer, slow);
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
-        let desk = Desk::new(self.shared.clone(), outbox.clone());
-        tokio::spawn(desk.run(inbox));
+        let router = Router::new(self.shared.clone(), outbox.clone());
+        tokio::spawn(router.run(inbox));
         Peer { commands: Some(commands), outbox }
     }
 

@@ -8,10 +8,10 @@ use vocab::{
 };
 
 use crate::Shared;
-use crate::ledger::Ledger;
 use crate::registry::{Found, Handle, Opening, Registry};
+use crate::session::log::SessionLog;
+use crate::session::subagents::Inherited;
 use crate::session::{MAILBOX_MAX, Past, Seed, Session};
-use crate::subagents::Inherited;
 
 impl Shared {
     /// Finds or makes the session. The flag says whether it existed before.
@@ -151,7 +151,7 @@ impl Shared {
         let tools = self.ports.toolbox.open(&lease.session, &settings.workspace)?;
         let last_seq = past.as_ref().map_or(0, |past| past.summary.last_seq);
         let ports = &self.ports;
-        let ledger = Ledger::new(ports.store.clone(), ports.clock.clone(), lease.clone(), settings.sync, last_seq);
+        let log = SessionLog::new(ports.store.clone(), ports.clock.clone(), lease.clone(), settings.sync, last_seq);
         let (mail, mailbox) = mpsc::channel(MAILBOX_MAX);
         let (alive, gone) = watch::channel(());
         let handle = Handle {
@@ -167,7 +167,7 @@ impl Shared {
         let life =
             Life { registry: self.registry.clone(), id: opening.id.clone(), serial: opening.serial, _alive: alive };
         opening.done(handle.clone())?;
-        let seed = Seed { settings, model, ledger, tools, past, inherited };
+        let seed = Seed { settings, model, log, tools, past, inherited };
         let session = Session::new(self.clone(), seed, mailbox);
         tokio::spawn(life.follow(session, ports.store.clone(), lease));
         Ok(handle)

@@ -1,5 +1,5 @@
 //! The queue between a session and one peer. Bounded by bytes: while it is full, the session stops pulling from the model
-//! and the peer's next commands wait ([`crate::intake`]), so a reader that stops costs no memory. What a peer must learn
+//! and the peer's next commands wait ([`crate::inbox`]), so a reader that stops costs no memory. What a peer must learn
 //! (results, ends, replies) is always admitted; the flow that feeds the flood is held, what is only shown is left out.
 
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use vocab::{Delta, Event, ExtensionEvent, Fault, FaultKind, Notice, PeerId, QueueEvent, SessionId, Tag, Told};
 
-use crate::cost::{self, EVENT_BYTES};
+use crate::weight::{self, EVENT_BYTES};
 
 /// Unsent bytes at which a session stops feeding this peer, and from which on its commands wait.
 pub const OUTBOX_BYTES_MAX: usize = 256 * 1024;
@@ -74,7 +74,7 @@ impl Outbox {
         if matches!(told.event, Event::Queue(QueueEvent::Waiting(_))) && inner.bytes >= OUTBOX_BYTES_MAX {
             inner.replace_queue(&told.session);
         }
-        let cost = cost::event(&told.event);
+        let cost = weight::event(&told.event);
         // One event alone, however large, says nothing about how fast the peer reads.
         if self.slow == Slow::Drop && !inner.queue.is_empty() && inner.bytes + cost > DROP_BYTES_MAX {
             let fault =
@@ -213,7 +213,7 @@ impl Inner {
         if let Some(at) = self.queue.iter().rposition(is_old)
             && let Some(old) = self.queue.remove(at)
         {
-            self.bytes = self.bytes.saturating_sub(cost::event(&old.event));
+            self.bytes = self.bytes.saturating_sub(weight::event(&old.event));
         }
     }
 

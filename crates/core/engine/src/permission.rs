@@ -81,13 +81,8 @@ impl Remembered {
     /// A remembered allow for a command covers that very command; for the rest, the tool at that rung. What lies
     /// outside the workspace is as particular as a command.
     fn key(tool: &Arc<str>, required: Required, input: &Arc<str>) -> Allowed {
-        (tool.clone(), required, is_particular(required).then(|| input.clone()))
+        (tool.clone(), required, required.is_remembered_per_call().then(|| input.clone()))
     }
-}
-
-/// Whether an allow for the session holds for the very same call only, and not for all of the tool's at that rung.
-pub fn is_particular(required: Required) -> bool {
-    required == Required::DangerFullAccess
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use vocab::{Body, Chat, Entry, ModelEntry, Requested, Sent};
 
-use crate::compaction::push_summary_of;
-use crate::history::{Branch, History};
+use crate::session::compaction::push_summary_of;
+use crate::session::model_view::{Branch, History};
 
 /// A chat that calls nobody, and a way to read what a request with everything pushed to it looks like. Both are of one
 /// conversation.

@@ -1,28 +1,37 @@
 //! One session: the only place that awaits. It owns the log, the lane and the running turn, performs what the turn
 //! asks for, and races everything against its mailbox, so that an interrupt never waits for a model or a tool.
 
-mod ask;
+mod activity;
+mod approvals;
 mod briefing;
-mod compact;
-mod dialog;
+mod calls;
+pub(crate) mod compaction;
 mod editor;
 mod ending;
 mod extensions;
 mod fallback;
 mod hooks;
 mod inspect;
-mod intent;
 mod jobs;
-mod join;
+mod later;
+pub(crate) mod log;
 mod mcp;
+pub(crate) mod model_view;
+mod needs;
+mod peers;
 mod perform;
 mod poll;
-mod recover;
-mod remind;
+pub(crate) mod queue;
+mod recovery;
+mod reminders;
+mod settings;
 mod shell;
 mod slash;
-mod stance;
-mod subagents;
+pub(crate) mod subagents;
+mod system_prompt;
+mod toolset;
+pub(crate) mod turn;
+mod undo;
 mod verbs;
 
 use std::collections::{HashMap, HashSet};
@@ -30,42 +39,39 @@ use std::future::poll_fn;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    AskId, Body, Briefing, CallEntry, CallId, Editor, Event, Fault, FaultKind, Gadget, HostTool, ItemId, McpServer,
-    Message, ModelEntry, ModelEvent, ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, ShellEntry, State,
-    Tag, Tool, TurnId, Verb,
+    AskId, Body, CallId, Editor, Entry, Event, Fault, FaultKind, ItemId, McpServer, ModelEvent, ModelFault, ModelInfo,
+    PeerId, SessionId, Settings, State, Tag, Tool, TurnId, Verb,
 };
 
 use crate::Shared;
-use crate::history::{self, History, Said};
-use crate::lane::Lane;
-use crate::ledger::Ledger;
-use crate::logged::Logged;
 use crate::outbox::Outbox;
 use crate::permission::Remembered;
-use crate::subagents::{Inherited, Nursery};
-use crate::turn::{Effect, Turn};
-use ask::OpenAsk;
-use compact::NextCompaction;
-use editor::Serving;
-use extensions::Beside;
-use fallback::Fallen;
+use crate::session::log::SessionLog;
+use crate::session::log::logged::Logged;
+use crate::session::queue::Queue;
+use crate::session::subagents::{Inherited, SubagentPool};
+use crate::session::turn::{Effect, Turn};
+use activity::{Activity, STALL, Waiting};
+use approvals::OpenAsk;
+use editor::EditorRequests;
+use extensions::Extensions;
 use jobs::Jobs;
-use join::Catcher;
 use mcp::Servers;
-use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
-use stance::{Changes, Stance};
+use model_view::ModelView;
+use peers::Catcher;
+use poll::{Happening, client_failed, guarded};
+use settings::{InForce, Stance};
+use toolset::Toolset;
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
 pub(crate) const MAILBOX_MAX: usize = 64;
 /// Model events handled before others get a turn on the thread.
 const EVENTS_PER_SLICE: u32 = 32;
-/// Without tool output or result for this long, a turn that nothing else would ever end is given up, so that the lane
-/// goes on. Longer than the longest time that a call can be given, so that what has a clock is ended by that.
-const STALL: Duration = Duration::from_secs(660);
 
 pub(crate) enum Mail {
     Join {
@@ -115,58 +121,34 @@ pub(crate) enum Mail {
 pub(crate) struct Session {
     id: SessionId,
     shared: Arc<Shared>,
-    settings: Settings,
-    /// The model that is asked.
-    model: Arc<ModelInfo>,
-    /// See [`vocab::Chat::keeps_time`].
-    client_keeps_time: bool,
-    /// Set while that is not the chosen one.
-    fallen: Option<Fallen>,
-    /// Whoever opened the session named a thinking level: the log's does not count.
-    thinking_asked: bool,
-    /// Of the settings, as far as they are not written yet.
-    changes: Changes,
+    settings: InForce,
     /// The file that follows the log, where there is one.
     file: Option<PathBuf>,
-    tools: Vec<Arc<dyn Tool>>,
-    gadgets: Vec<Gadget>,
-    host_tools: Vec<(PeerId, HostTool)>,
+    tools: Toolset,
     /// What the log calls those who are here.
     controllers: HashMap<PeerId, Arc<str>>,
-    beside: Beside,
-    serving: Serving,
+    extensions: Extensions,
+    editor: EditorRequests,
     servers: Servers,
-    nursery: Nursery,
+    subagents: SubagentPool,
     /// The call this session works for, and whom its calls may ask for editor_requests.
     child_of: Option<(SessionId, CallId)>,
     inherited_editor_requests: Option<Arc<dyn Editor>>,
-    /// What is known of the workspace: looked up once, so that the system prompt stays as it is.
-    briefing: Option<Briefing>,
-    /// Rebuilt when tools, gadgets or mode change.
-    spec: Option<vocab::CallSpec>,
-    /// What the newest request in the log was sent with; the next one is logged by what differs.
-    last_sent: Option<Arc<Sent>>,
-    ledger: Ledger,
+    log: SessionLog,
     /// What had to be repaired before the session was ours, until it is logged.
     recovered: Option<String>,
-    /// Read from the store when first needed: resuming costs nothing until somebody speaks.
-    history: Option<History>,
-    lane: Lane,
+    view: ModelView,
+    queue: Queue,
     queued_in_log: HashSet<ItemId>,
     /// Who sent the items that a failed store made us forget; the log does not say.
     senders: HashMap<ItemId, (PeerId, Tag)>,
-    turn: Option<Turn>,
-    work: Work,
+    activity: Activity,
     /// Commands of users that run beside all this.
     shells: Vec<shell::Running>,
-    /// A turn was started, and that everything settled was not said since.
-    unsettled: bool,
     /// How often we went on by ourselves since the last message of somebody.
     reminded: u32,
     /// The last turn ended well, and whether to go on by ourselves is still to be decided.
     may_remind: bool,
-    next_compaction: Option<NextCompaction>,
-    fx: Vec<Effect>,
     asks: HashMap<AskId, OpenAsk>,
     /// Peers that hear questions and cannot answer them.
     mute: HashSet<PeerId>,
@@ -176,18 +158,12 @@ pub(crate) struct Session {
     /// When to take up what a failed write left waiting in the log, and how long that wait was.
     mending: Option<Pin<Box<Sleep>>>,
     mend_wait: Option<Duration>,
+    /// They are taken up when the log is read.
+    mends: bool,
     catchers: Vec<Catcher>,
     mailbox: mpsc::Receiver<Mail>,
-    progress: Arc<ProgressCell>,
     lane_timer: Option<Pin<Box<Sleep>>>,
     born: Instant,
-    moved_at: Instant,
-    stall_timer: Pin<Box<Sleep>>,
-    /// What is told while the history is not in memory.
-    messages_unloaded: u64,
-    results_unloaded: u64,
-    context_unloaded: u64,
-    stopping: Vec<oneshot::Sender<()>>,
     /// Somebody came. Until then whoever opened the session is on the way.
     was_joined: bool,
     /// It cannot go on, and everybody was told.
@@ -208,7 +184,7 @@ pub(crate) struct Past {
 pub(crate) struct Seed {
     pub(crate) settings: Settings,
     pub(crate) model: ModelInfo,
-    pub(crate) ledger: Ledger,
+    pub(crate) log: SessionLog,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// `None` for a new session.
     pub(crate) past: Option<Past>,
@@ -219,10 +195,15 @@ pub(crate) struct Seed {
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, mut seed: Seed, mailbox: mpsc::Receiver<Mail>) -> Self {
         let mut servers = Servers::default();
-        let (child_of, inherited_editor_requests) = match seed.inherited.take() {
+        let inherited = seed.inherited.take();
+        if inherited.is_some() {
+            seed.tools.retain(|tool| !tool.has_subagents());
+        }
+        let mut tools = Toolset::new(seed.tools, shared.ports.toolbox.gadgets());
+        let (child_of, inherited_editor_requests) = match inherited {
             Some(Inherited { child_of, served, editor_requests }) => {
-                seed.tools.retain(|tool| !tool.has_subagents());
-                servers.inherit(served);
+                servers.inherit();
+                served.into_iter().for_each(|tool| tools.add_mcp(None, tool));
                 (Some(child_of), editor_requests)
             }
             None => (None, None),
@@ -230,7 +211,7 @@ impl Session {
         let thinking_asked = seed.past.as_ref().is_some_and(|past| past.thinking_asked);
         let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
         let summary = summary.as_ref();
-        seed.ledger.found(Logged {
+        seed.log.found(Logged {
             model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
             mode: summary.map_or(seed.settings.mode, |it| it.mode),
             // What an old log says is known when it is read, and so are its tasks.
@@ -239,119 +220,119 @@ impl Session {
             ..Logged::default()
         });
         Self {
-            id: seed.ledger.session.clone(),
-            gadgets: shared.ports.toolbox.gadgets(),
-            messages_unloaded: summary.map_or(0, |it| it.messages),
-            results_unloaded: 0,
-            context_unloaded: 0,
-            file: shared.ports.store.file(&seed.ledger.session),
-            lane: Lane::new(seed.settings.lane),
+            id: seed.log.session.clone(),
+            view: ModelView::unread(summary.map_or(0, |it| it.messages)),
+            tools,
+            file: shared.ports.store.file(&seed.log.session),
+            queue: Queue::new(seed.settings.lane),
             shared,
-            settings: seed.settings,
-            thinking_asked,
-            changes: Changes::default(),
-            model: Arc::new(seed.model),
-            client_keeps_time: false,
-            fallen: None,
-            tools: seed.tools,
-            host_tools: Vec::new(),
+            settings: InForce::new(seed.settings, seed.model, thinking_asked),
             controllers: HashMap::new(),
-            beside: Beside::default(),
-            serving: Serving::default(),
+            extensions: Extensions::default(),
+            editor: EditorRequests::default(),
             servers,
-            nursery: Nursery::default(),
+            subagents: SubagentPool::default(),
             child_of,
             inherited_editor_requests,
-            briefing: None,
-            spec: None,
-            last_sent: None,
-            ledger: seed.ledger,
+            log: seed.log,
             recovered: recovered.flatten(),
-            history: None,
             queued_in_log: HashSet::new(),
             senders: HashMap::new(),
-            turn: None,
-            work: Work::Nothing,
+            activity: Activity::default(),
             shells: Vec::new(),
-            unsettled: false,
             reminded: 0,
             may_remind: false,
-            next_compaction: None,
-            fx: Vec::new(),
             asks: HashMap::new(),
             mute: HashSet::new(),
             remembered: Remembered::default(),
             jobs: Jobs::default(),
             mending: None,
             mend_wait: None,
+            mends: false,
             catchers: Vec::new(),
             mailbox,
-            progress: Arc::default(),
             lane_timer: None,
             born: Instant::now(),
-            moved_at: Instant::now(),
-            stall_timer: Box::pin(tokio::time::sleep(STALL)),
-            stopping: Vec::new(),
             was_joined: false,
             is_over: false,
             asked_busy: Vec::new(),
         }
     }
 
+    /// The session's task. It awaits once: everything that can happen is polled in one place.
+    pub(crate) async fn run(mut self) {
+        let step = |context: &mut Context<'_>| match guarded(|| self.live(context)) {
+            Ok(Poll::Ready(())) => Poll::Ready(None),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(text) => Poll::Ready(Some(text)),
+        };
+        let broken = poll_fn(step).await;
+        if let Some(text) = broken {
+            self.break_off(&text);
+        }
+        self.refuse_the_rest();
+        self.say_goodbye();
+        self.activity.tell_ended();
+    }
+
     /// Until nobody needs it any more, or until it cannot go on.
-    async fn live(&mut self) {
+    fn live(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut slice = 0;
         loop {
-            let happening = poll_fn(|context| self.poll(context)).await;
+            let Poll::Ready(happening) = self.poll(context) else { return Poll::Pending };
             if matches!(happening, Happening::Model(_)) {
                 slice += 1;
             }
             if matches!(happening, Happening::Abandoned) && self.can_end() {
-                break;
+                return Poll::Ready(());
             }
-            self.happen(happening).await;
+            self.happen(happening);
             if !self.is_over {
-                self.settle().await;
+                self.settle();
             }
             if self.is_over {
-                break;
+                return Poll::Ready(());
             }
+            self.read_if_wanted();
             self.drop_editor_requests();
             self.tell_servers();
             self.tell_settled();
-            self.ledger.flush();
+            self.log.flush();
             self.arm_lane_timer();
             self.arm_beside_timer();
-            if self.ledger.is_settled() {
-                let busy = self.lane.is_busy();
+            if self.log.is_settled() && !self.jobs.is_awaited() {
+                let busy = self.queue.is_busy();
                 for asked in self.asked_busy.drain(..) {
                     let _ = asked.send(busy);
                 }
             }
-            if self.can_end() && (!self.stopping.is_empty() || self.retire()) {
-                break;
+            if self.can_end() && (self.activity.is_ending() || self.retire()) {
+                return Poll::Ready(());
             }
             if slice >= EVENTS_PER_SLICE {
-                slice = 0;
-                tokio::task::yield_now().await;
+                // Others get their turn on the thread.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
             }
         }
     }
 
     /// Nothing runs and nothing is unwritten.
     fn can_end(&self) -> bool {
-        self.turn.is_none() && matches!(self.work, Work::Nothing) && self.shells.is_empty() && self.ledger.is_settled()
+        self.activity.is_idle() && self.activity.next.is_none() && self.shells.is_empty() && self.log.is_settled()
     }
 
     /// Nobody is here, nothing runs and nothing waits.
     fn is_deserted(&self) -> bool {
         self.was_joined
-            && self.ledger.peers().is_empty()
+            && self.log.peers().is_empty()
             && self.catchers.is_empty()
-            && self.lane.due().is_none()
+            && self.queue.due().is_none()
             && self.mending.is_none()
-            && self.turn.is_none()
-            && matches!(self.work, Work::Nothing)
+            && !self.mends
+            && !self.jobs.is_awaited()
+            && self.activity.next.is_none()
+            && self.activity.is_idle()
             && self.shells.is_empty()
     }
 
@@ -376,17 +357,18 @@ impl Session {
         self.born.elapsed().as_millis() as i64
     }
 
-    async fn happen(&mut self, happening: Happening) {
+    fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Commit(Ok(())) => {
                 self.mend_wait = None;
                 return;
             }
             Happening::Caught | Happening::Abandoned => return,
-            Happening::Job(job, finish) => return self.job_done(job, finish).await,
-            Happening::MendDue => return self.mend().await,
+            Happening::Job(event) => return self.job_event(event),
+            Happening::Undo(step) => return self.undo_goes_on(step),
+            Happening::MendDue => return self.mend(),
             Happening::Commit(Err(fault)) => return self.store_failed(fault),
-            Happening::Mail(mail) => return self.mail(mail).await,
+            Happening::Mail(mail) => return self.mail(mail),
             Happening::Shell(index, result) => return self.shell_done(index, result),
             Happening::EditorRequest(order) => {
                 if let Some(order) = order {
@@ -399,22 +381,22 @@ impl Session {
             Happening::Briefed(briefing) => self.briefed(briefing),
             Happening::Progress(text) => self.tell_progress(&text),
             Happening::LaneDue => {
-                let acts = self.lane.tick(self.now_ms());
+                let acts = self.queue.tick(self.now_ms());
                 self.act(acts);
             }
             Happening::Model(event) => self.model_said(event),
             Happening::Tool(outcome) => {
-                if let Work::Tool { since, .. } = std::mem::replace(&mut self.work, Work::Nothing) {
+                if let Waiting::Tool { since, .. } = self.activity.stop_waiting() {
                     self.charge_children();
                     self.call_ran(outcome, since.elapsed().as_millis() as u64);
                 }
             }
             Happening::Written => self.written(),
-            Happening::Loaded(page) => self.loaded_for_call(page),
+            Happening::Read(page) => self.log_read(page),
             Happening::ChildrenClosed => self.children_closed(),
             Happening::BesideDue => return self.beside_due(),
             Happening::RetryDue => {
-                self.work = Work::Nothing;
+                self.activity.stop_waiting();
                 self.with_turn(|turn, fx| turn.retry_due(fx));
             }
             Happening::Compacted(result) => self.compaction_done(result),
@@ -427,7 +409,7 @@ impl Session {
                 });
             }
         }
-        self.moved_at = Instant::now();
+        self.activity.moved();
     }
 
     fn model_said(&mut self, event: Option<ModelEvent>) {
@@ -436,113 +418,85 @@ impl Session {
             ModelEvent::Failed(ModelFault::new(FaultKind::StreamCut, "the model stream ended without a finish"))
         });
         if matches!(event, ModelEvent::Finished(_) | ModelEvent::Failed(_)) {
-            self.work = Work::Nothing;
+            self.activity.stop_waiting();
             self.estimate_usage();
         }
         self.with_turn(|turn, fx| turn.model_event(event, fx));
     }
 
     fn estimate_usage(&mut self) {
-        let bytes = self.history.as_ref().map_or(0, History::bytes) + self.spec.as_ref().map_or(0, perform::spec_bytes);
-        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.needs_estimate()) {
-            turn.estimate_prompt(vocab::estimate_tokens(bytes));
-        }
+        let bytes = self.view.bytes() + self.tools.spec_bytes(&self.settings);
+        self.with_turn(|turn, _| turn.estimate_prompt(vocab::estimate_tokens(bytes)));
     }
 
     fn with_turn(&mut self, step: impl FnOnce(&mut Turn, &mut Vec<Effect>)) {
-        if let Some(turn) = &mut self.turn {
-            step(turn, &mut self.fx);
-        }
+        self.activity.with_turn(step);
     }
 
     /// Drops whatever the turn waits for: the model connection closes, the tool's processes end.
     fn stop_work(&mut self) {
-        match std::mem::replace(&mut self.work, Work::Nothing) {
-            Work::Tool { since, .. } | Work::Delegated { since } => {
+        match self.activity.stop_waiting() {
+            Waiting::Tool { since, .. } | Waiting::Host { since } => {
                 self.with_turn(|turn, _| turn.ran_for(since.elapsed().as_millis() as u64));
                 self.charge_children();
             }
-            Work::Closing(_) => self.charge_children(),
-            Work::HookCall(running_hook) => self.stop_hook(*running_hook),
-            Work::Model(_) => self.estimate_usage(),
-            Work::Nothing
-            | Work::Intent { .. }
-            | Work::Load { .. }
-            | Work::Retry(_)
-            | Work::Servers(_)
-            | Work::Briefing(_)
-            | Work::Compact { .. } => {}
+            Waiting::Subagents(_) => self.charge_children(),
+            Waiting::Hook(running_hook) => self.stop_hook(*running_hook),
+            Waiting::Model(_) => self.estimate_usage(),
+            Waiting::Nothing
+            | Waiting::Written { .. }
+            | Waiting::View { .. }
+            | Waiting::Retry(_)
+            | Waiting::Servers(_)
+            | Waiting::Briefing(_)
+            | Waiting::Compaction(..) => {}
         }
         self.withdraw_asks();
     }
 
     fn arm_lane_timer(&mut self) {
-        self.lane_timer = self.lane.due().map(|at_ms| {
+        self.lane_timer = self.queue.due().map(|at_ms| {
             let at = self.born + Duration::from_millis(at_ms.max(0) as u64);
             Box::pin(tokio::time::sleep_until(at))
         });
     }
 
-    /// Writes to the log and keeps the model's view in step.
-    fn log(&mut self, body: Body) -> u64 {
+    /// Writes to the log and keeps the model's view in step. Everything that a session logs goes through here.
+    fn log(&mut self, body: Body) -> Arc<Entry> {
         self.log_at(None, body)
     }
 
     /// As [`Session::log`], of something that was a moment ago.
-    fn log_at(&mut self, at_ms: Option<i64>, mut body: Body) -> u64 {
-        if self.ledger.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
+    fn log_at(&mut self, at_ms: Option<i64>, mut body: Body) -> Arc<Entry> {
+        if self.log.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
             self.log_opened();
         }
-        if let Body::Model(ModelEntry::Requested(requested)) = &mut body {
-            if requested.sent == self.last_sent {
-                requested.sent = None;
-            } else {
-                self.last_sent = requested.sent.clone();
-            }
+        self.view.shorten(&mut body);
+        let entry = self.log.append(at_ms, body);
+        if let Some(beside) = self.view.follow(&entry)
+            && let Some(summarising) = self.activity.summarising()
+        {
+            summarising.meanwhile.push(beside);
         }
-        let entry = self.ledger.log_at(at_ms, body);
-        let message = match &entry.body {
-            Body::User { parts, .. } => Message::User(parts.clone()),
-            Body::Assistant { message, .. } => Message::Assistant(message.clone()),
-            Body::Call(CallEntry::Ended { result, .. }) => Message::Result(result.clone()),
-            Body::Shell(ShellEntry::Ended(shell)) if !shell.aside => {
-                self.say_beside(entry.seq, history::shell_message(shell));
-                return entry.seq;
-            }
-            _ => return entry.seq,
-        };
-        if let Some(history) = &mut self.history {
-            history.push(entry.seq, &message);
-        }
-        entry.seq
-    }
-
-    /// The model reads it at the next place where that is possible. A compaction that runs has to be told of it.
-    fn say_beside(&mut self, seq: u64, text: String) {
-        if let Some(history) = &mut self.history {
-            history.push_beside(seq, Message::User(vec![Part::text(text.as_str())]));
-        }
-        if let Work::Compact { meanwhile, .. } = &mut self.work {
-            meanwhile.push(Said::beside(seq, text));
-        }
+        entry
     }
 
     fn current_turn(&self) -> Option<TurnId> {
-        self.turn.as_ref().map(|turn| turn.id().clone())
+        self.activity.turn_id()
     }
 
     pub(crate) fn state(&self) -> State {
-        self.state_of(&self.stance(), self.ledger.logged(), self.current_turn(), self.ledger.last_seq())
+        self.state_of(&self.settings.stance(), self.log.logged(), self.current_turn(), self.log.last_seq())
     }
 
     /// As [`Session::state`], without what is still on its way to the store: that comes live.
     fn told_state(&self) -> State {
-        let turn = self.ledger.told_turn().cloned();
-        self.state_of(&self.settled_stance(), self.ledger.logged_told(), turn, self.ledger.committed())
+        let turn = self.log.told_turn().cloned();
+        self.state_of(&self.settings.settled(self.log.committed()), self.log.logged_told(), turn, self.log.committed())
     }
 
     fn state_of(&self, stance: &Stance, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
-        let history = self.history.as_ref();
+        let counted = self.view.counted();
         let Stance { settings, model } = stance;
         State {
             session: self.id.clone(),
@@ -551,13 +505,13 @@ impl Session {
             mode: settings.mode,
             thinking: settings.thinking.clone(),
             context_window: model.context_window,
-            max_tokens: self.max_tokens(model),
-            context_tokens: history.map_or(self.context_unloaded, History::reported_tokens),
-            gadgets: gadgets_on(&self.gadgets, settings).map(|gadget| gadget.name.clone()).collect(),
+            max_tokens: toolset::max_tokens(&self.settings, model),
+            context_tokens: counted.context_tokens,
+            gadgets: self.tools.gadgets_on(settings).map(|gadget| gadget.name.clone()).collect(),
             title: logged.title.clone(),
             turn,
-            messages: history.map_or(self.messages_unloaded, History::messages),
-            results: history.map_or(self.results_unloaded, History::results),
+            messages: counted.messages,
+            results: counted.results,
             last_seq,
             model_info: model.clone(),
             todos: logged.todos.clone(),
@@ -565,27 +519,8 @@ impl Session {
         }
     }
 
-    fn max_tokens(&self, model: &ModelInfo) -> u64 {
-        self.settings.max_tokens.unwrap_or_else(|| default_max_tokens(model))
-    }
-
-    fn gadgets_on(&self) -> impl Iterator<Item = &Gadget> {
-        gadgets_on(&self.gadgets, &self.settings)
-    }
-
     fn tell_state(&mut self) {
         let state = Arc::new(self.state());
-        self.ledger.emit(Event::State(state));
+        self.log.emit(Event::State(state));
     }
-}
-
-fn gadgets_on<'a>(all: &'a [Gadget], settings: &'a Settings) -> impl Iterator<Item = &'a Gadget> {
-    all.iter().filter(|gadget| !settings.gadgets_off.contains(&gadget.name))
-}
-
-/// A quarter of the window, at most 16384, and never more than the model can give.
-fn default_max_tokens(model: &ModelInfo) -> u64 {
-    const MAX_TOKENS_DEFAULT: u64 = 16_384;
-    let share = MAX_TOKENS_DEFAULT.min(model.context_window / 4).max(1);
-    model.max_output.map_or(share, |most| share.min(most))
 }

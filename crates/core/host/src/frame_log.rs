@@ -8,6 +8,8 @@ use std::time::Instant;
 
 use vocab::Keyring;
 
+use crate::pump::Tap;
+
 /// Frames longer than this are cut in the log; the wire is not.
 const LOGGED_BYTES_MAX: usize = 1024 * 1024;
 
@@ -25,17 +27,6 @@ impl FrameLog {
         Ok(Self { file: BufWriter::new(file), since: Instant::now(), keyring })
     }
 
-    pub(crate) fn inbound(&mut self, line: &[u8]) {
-        self.line(b'>', line);
-    }
-
-    /// Takes whole frames, as they are about to be written.
-    pub(crate) fn outbound(&mut self, frames: &[u8]) {
-        for line in frames.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            self.line(b'<', line);
-        }
-    }
-
     fn line(&mut self, direction: u8, line: &[u8]) {
         let ms = self.since.elapsed().as_secs_f64() * 1000.0;
         // First the keys, then the cut: half a key is one too many.
@@ -47,5 +38,18 @@ impl FrameLog {
         let _ = self.file.write_all(shown);
         let _ = self.file.write_all(b"\n");
         let _ = self.file.flush();
+    }
+}
+
+impl Tap for FrameLog {
+    fn inbound(&mut self, frame: &[u8]) {
+        self.line(b'>', frame);
+    }
+
+    fn outbound(&mut self, frame: &[u8]) {
+        // A piece of a terminal's text may hold lines; a frame of a protocol is one.
+        for line in frame.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            self.line(b'<', line);
+        }
     }
 }

@@ -1,12 +1,17 @@
-//! Joins any [`wire::Dialect`] to the engine over any byte pipe: stdio, a socket, memory. Knows no dialect, and is the only
-//! crate that touches the process's stdout.
+//! Joins any [`wire::Dialect`] to the engine over any pipe: bytes cut into lines (stdio, a socket, memory) or messages. Knows
+//! no dialect, and is the only crate that touches the process's stdout. What a conversation is to a process lives here, too:
+//! signals, exit codes, notes on stderr.
 
+mod exit;
 mod frame_log;
 mod notes;
 mod pump;
+mod signals;
 mod stdio;
+mod transport;
 
 pub use frame_log::FrameLog;
 pub use notes::{note, notes_dropped};
-pub use pump::{Ended, Gone, Options, pump};
+pub use pump::{Ended, Gone, NoOwnCalls, Options, OwnCalls, pump, pump_messages};
 pub use stdio::{Input, Output, take};
+pub use transport::{MemoryEnd, MemorySink, MemoryStream, MessageSink, MessageStream, message_pair};

@@ -1,4 +1,4 @@
-//! Words for people, on stderr. Nobody may be reading it, so a note that does not fit is dropped and counted; the
+//! Notes for people, on stderr. A full pipe may stand behind it, so a note that does not fit is dropped and counted; the
 //! protocol never waits for it.
 
 use std::io::Write;

@@ -81,6 +81,13 @@ impl Fault {
     pub fn origin(&self) -> Origin {
         self.kind.origin()
     }
+    /// What went wrong and, in parentheses, what can be done about it: one text for people.
+    pub fn explained(&self) -> String {
+        match self.hints.as_slice() {
+            [] => self.message.clone(),
+            hints => format!("{} ({})", self.message, hints.join("; ")),
+        }
+    }
 }
 
 impl fmt::Display for Fault {

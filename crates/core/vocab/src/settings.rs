@@ -55,6 +55,10 @@ impl Required {
             .into_iter()
             .find(|required| required.as_str() == text)
     }
+    /// Whether an allow for the session holds for the very same call only, and not for all of the tool's at that rung.
+    pub fn is_remembered_per_call(self) -> bool {
+        self == Required::DangerFullAccess
+    }
 }
 
 /// Who decides about a call.

@@ -12,10 +12,10 @@ pub const UNTOLD: &str =
 /// Calls of one session whose start was told and whose result was not.
 #[derive(Default)]
 pub struct OpenCalls {
-    open: Vec<Open>,
+    open: Vec<OpenCall>,
 }
 
-struct Open {
+struct OpenCall {
     turn: TurnId,
     call: CallId,
     tool: Arc<str>,
@@ -32,7 +32,7 @@ impl OpenCalls {
         match &entry.body {
             Body::Call(CallEntry::Started { turn, call, tool }) => {
                 let (turn, call, tool) = (turn.clone(), call.id.clone(), tool.clone());
-                self.open.push(Open { turn, call, tool, started_ms: entry.at_ms });
+                self.open.push(OpenCall { turn, call, tool, started_ms: entry.at_ms });
             }
             Body::Call(CallEntry::Ended { turn, result }) => {
                 self.open.retain(|open| open.turn != *turn || open.call != result.call);
@@ -47,13 +47,13 @@ impl OpenCalls {
     /// without a place in the log (`seq` 0).
     pub fn lost_by(&self, event: &Event) -> Vec<Event> {
         match event {
-            Event::TurnLost(_) | Event::Gone { .. } => self.open.iter().map(Open::untold).collect(),
+            Event::TurnLost(_) | Event::Gone { .. } => self.open.iter().map(OpenCall::untold).collect(),
             _ => Vec::new(),
         }
     }
 }
 
-impl Open {
+impl OpenCall {
     fn untold(&self) -> Event {
         let result = CallResult {
             call: self.call.clone(),

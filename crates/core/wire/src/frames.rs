@@ -1,11 +1,24 @@
-//! One reused buffer of outgoing bytes; frames are appended in place.
+//! Frames: one that came in, and one reused buffer of those that go out.
 
 use std::fmt;
 
-/// Outgoing frames, each ended by LF.
+/// One inbound frame, as a transport hands it over: a line without its end, or a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Frame<'a> {
+    Whole(&'a [u8]),
+    /// Longer than the limit; the bytes are gone.
+    TooLong {
+        limit: usize,
+    },
+}
+
+/// Outgoing frames, appended in place, each ended by LF. The bytes are what a byte pipe is given; a message pipe is given
+/// the frames one by one, without their LF.
 #[derive(Default)]
 pub struct FrameBuf {
     bytes: Vec<u8>,
+    /// Where each frame ends, behind its LF.
+    ends: Vec<usize>,
 }
 
 impl FrameBuf {
@@ -22,31 +35,54 @@ impl FrameBuf {
     pub fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         write(&mut self.bytes);
         self.bytes.push(b'\n');
+        self.ends.push(self.bytes.len());
     }
-    /// Appends raw bytes, for dialects that are not made of lines (a terminal).
+    /// Appends bytes that are one frame as they are: a line with its LF already, or a piece of a terminal's text.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+        self.ends.push(self.bytes.len());
     }
     pub fn clear(&mut self) {
         self.bytes.clear();
+        self.ends.clear();
     }
-    /// Keeps of the lines behind the first `from` bytes those that `keep` wants.
-    pub fn retain_lines(&mut self, from: usize, keep: impl Fn(&[u8]) -> bool) {
+    /// Each frame without its LF.
+    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| without_lf(&self.bytes[start..*end]))
+    }
+    /// Where each frame ends, behind its LF.
+    pub fn ends(&self) -> &[usize] {
+        &self.ends
+    }
+    /// Keeps of the frames behind the first `from` bytes those that `keep` wants.
+    pub fn retain_frames(&mut self, from: usize, keep: impl Fn(&[u8]) -> bool) {
+        let first = self.ends.partition_point(|end| *end <= from);
+        let ends = self.ends.split_off(first);
         let tail = self.bytes.split_off(from);
-        for line in tail.split_inclusive(|byte| *byte == b'\n') {
-            if keep(line) {
-                self.bytes.extend_from_slice(line);
+        let mut start = 0;
+        for end in ends {
+            let frame = &tail[start..end - from];
+            if keep(without_lf(frame)) {
+                self.raw(frame);
             }
+            start = end - from;
         }
     }
-    /// Moves everything to the end of `into`.
+    /// Moves all bytes to the end of `into`.
     pub fn drain_into(&mut self, into: &mut Vec<u8>) {
+        self.ends.clear();
         if into.is_empty() {
             std::mem::swap(&mut self.bytes, into);
         } else {
             into.append(&mut self.bytes);
         }
     }
+}
+
+/// A frame as a message: without the LF that ends it on a byte pipe.
+pub fn without_lf(frame: &[u8]) -> &[u8] {
+    frame.strip_suffix(b"\n").unwrap_or(frame)
 }
 
 impl fmt::Debug for FrameBuf {

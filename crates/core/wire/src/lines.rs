@@ -1,21 +1,13 @@
-//! Cuts a byte stream into lines. LF alone ends a line: U+2028 and friends are legal inside JSON strings and stay
+//! Cuts a byte stream into frames, one a line. LF alone ends a line: U+2028 and friends are legal inside JSON strings and stay
 //! data. A CR before the LF is dropped. An over-long line is skipped in constant memory.
+
+use crate::Frame;
 
 /// The longest line taken; a longer one is reported once and skipped up to its LF.
 pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Capacity kept between lines, so that one large line does not hold its memory for ever.
 const KEEP_BYTES: usize = 64 * 1024;
-
-/// One inbound frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Line<'a> {
-    Whole(&'a [u8]),
-    /// Longer than the limit; the bytes are gone.
-    TooLong {
-        limit: usize,
-    },
-}
 
 /// Feeds on chunks, yields lines. Any split of the same bytes yields the same lines.
 pub struct Lines {
@@ -36,7 +28,7 @@ impl Lines {
     }
 
     /// Calls `each` for every line that `chunk` completes.
-    pub fn feed(&mut self, mut chunk: &[u8], mut each: impl FnMut(Line<'_>)) {
+    pub fn feed(&mut self, mut chunk: &[u8], mut each: impl FnMut(Frame<'_>)) {
         while let Some(at) = chunk.iter().position(|&byte| byte == b'\n') {
             let (head, rest) = (&chunk[..at], &chunk[at + 1..]);
             chunk = rest;
@@ -46,13 +38,13 @@ impl Lines {
     }
 
     /// The input ended: an unterminated last line counts.
-    pub fn finish(&mut self, mut each: impl FnMut(Line<'_>)) {
+    pub fn finish(&mut self, mut each: impl FnMut(Frame<'_>)) {
         if self.skipping || !self.pending.is_empty() {
             self.complete(&[], &mut each);
         }
     }
 
-    fn complete(&mut self, head: &[u8], each: &mut impl FnMut(Line<'_>)) {
+    fn complete(&mut self, head: &[u8], each: &mut impl FnMut(Frame<'_>)) {
         if std::mem::take(&mut self.skipping) {
             return;
         }
@@ -70,12 +62,12 @@ impl Lines {
         }
     }
 
-    fn judge<'a>(&self, line: &'a [u8]) -> Line<'a> {
+    fn judge<'a>(&self, line: &'a [u8]) -> Frame<'a> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.len() > self.limit { Line::TooLong { limit: self.limit } } else { Line::Whole(line) }
+        if line.len() > self.limit { Frame::TooLong { limit: self.limit } } else { Frame::Whole(line) }
     }
 
-    fn keep(&mut self, tail: &[u8], each: &mut impl FnMut(Line<'_>)) {
+    fn keep(&mut self, tail: &[u8], each: &mut impl FnMut(Frame<'_>)) {
         if self.skipping {
             return;
         }
@@ -83,7 +75,7 @@ impl Lines {
         if self.pending.len() + tail.len() > self.limit + 1 {
             self.pending = Vec::new();
             self.skipping = true;
-            each(Line::TooLong { limit: self.limit });
+            each(Frame::TooLong { limit: self.limit });
             return;
         }
         self.pending.extend_from_slice(tail);
@@ -110,10 +102,10 @@ mod tests {
     fn one_large_line_does_not_hold_its_memory() {
         let mut lines = Lines::new(LINE_BYTES_MAX);
         lines.feed(&vec![b'x'; 4 * KEEP_BYTES], |_| panic!("not ended yet"));
-        lines.feed(b"\n", |line| assert!(matches!(line, Line::Whole(_))));
+        lines.feed(b"\n", |line| assert!(matches!(line, Frame::Whole(_))));
         assert_eq!(lines.pending.capacity(), 0);
         lines.feed(b"small", |_| panic!("not ended yet"));
-        lines.feed(b"\n", |line| assert_eq!(line, Line::Whole(b"small")));
+        lines.feed(b"\n", |line| assert_eq!(line, Frame::Whole(b"small")));
         assert!(lines.pending.capacity() > 0, "a small buffer is kept for the next line");
     }
 }

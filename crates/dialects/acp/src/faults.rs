@@ -107,8 +107,5 @@ fn turn_code(kind: FaultKind) -> i64 {
 
 /// What went wrong and what can be done about it, in one text.
 pub(crate) fn text(fault: &Fault) -> String {
-    match fault.hints.as_slice() {
-        [] => fault.message.clone(),
-        hints => format!("{} ({})", fault.message, hints.join("; ")),
-    }
+    fault.explained()
 }

@@ -37,7 +37,7 @@ use acp_types::ClientCapabilities;
 use vocab::names;
 use vocab::{Command, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, Tag, Target, Told, Verb, Which};
 use wire::jsonrpc::{self, Frame, RpcError, Version};
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Dialect, Out, Parting};
 
 use asks::OpenRequest;
 use frames::pen;
@@ -208,22 +208,26 @@ impl Acp {
     fn settle(&mut self, out: &mut Out) {
         if self.ending {
             let stopped = self.views.iter().all(|view| !view.is_busy());
-            out.close |= self.now || (stopped && self.pending.is_empty());
+            if self.now || (stopped && self.pending.is_empty()) {
+                out.close_with(wire::Close::normal());
+            }
         }
     }
 }
 
 impl Dialect for Acp {
+    type Own = wire::NoOwn;
+
     fn greet(&mut self, out: &mut Out) {
         self.list_models(out);
     }
 
-    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+    fn hear(&mut self, frame: wire::Frame<'_>, out: &mut Out) {
         let mut pen = pen(out);
         let line = match frame {
-            Line::Whole(line) if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) => return,
-            Line::Whole(line) => line,
-            Line::TooLong { limit } => {
+            wire::Frame::Whole(line) if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) => return,
+            wire::Frame::Whole(line) => line,
+            wire::Frame::TooLong { limit } => {
                 let message = format!("the line is longer than {limit} bytes; it was skipped");
                 return pen.refuse(None, &RpcError::new(jsonrpc::INVALID_REQUEST, message));
             }
@@ -260,7 +264,7 @@ impl Dialect for Acp {
     }
 
     fn part(&mut self, why: Parting, out: &mut Out) {
-        self.now |= why == Parting::GraceOver || (self.ending && matches!(why, Parting::Signal(_)));
+        self.now |= why == Parting::GraceOver || (self.ending && matches!(why, Parting::Asked { .. }));
         self.wind_down(out);
         self.settle(out);
     }

@@ -128,7 +128,7 @@ impl SessionView {
         self.charge_at(self.chosen.model.prices, usage);
     }
 
-    fn charge_at(&mut self, prices: Option<Prices>, usage: &Usage) {
+    pub(crate) fn charge_at(&mut self, prices: Option<Prices>, usage: &Usage) {
         let price = prices.map(|prices| prices.cost(usage));
         self.cost = self.cost.zip(price).map(|(sum, more)| sum + more);
     }

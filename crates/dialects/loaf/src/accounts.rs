@@ -5,11 +5,11 @@ use vocab::{Account, Accounts, Fault, KeySet, Limits, ModelSource, Profile, Sign
 use wire::Out;
 
 use crate::Loaf;
+use crate::faults::{self, RpcFault};
 use crate::frames::Call;
 use crate::models;
 use crate::params::Params;
-use crate::problem::{self, Problem};
-use crate::why::Why;
+use crate::pending::LoafPending;
 
 /// What the accounts are looked at again for.
 pub(crate) enum Then {
@@ -57,12 +57,12 @@ impl Loaf {
         })
     }
 
-    pub(crate) fn connect_openai(&mut self, call: &Call, params: &Params, out: &mut Out) -> Result<(), Problem> {
+    pub(crate) fn connect_openai(&mut self, call: &Call, params: &Params, out: &mut Out) -> Result<(), RpcFault> {
         let mode = match params.text_maybe("mode")?.as_deref() {
             None | Some("auto") => SignInMode::Auto,
             Some("browser") => SignInMode::Browser,
             Some("device_code") => SignInMode::DeviceCode,
-            Some(_) => return Err(Problem::bad_field("mode", "mode must be one of: auto, browser, device_code")),
+            Some(_) => return Err(RpcFault::bad_field("mode", "mode must be one of: auto, browser, device_code")),
         };
         let originator = params.text_maybe("originator")?.map(Into::into);
         self.sign_in(call, Account::OpenAi, mode, originator, out);
@@ -77,7 +77,7 @@ impl Loaf {
         originator: Option<std::sync::Arc<str>>,
         out: &mut Out,
     ) {
-        self.want(Verb::SignIn { account, mode, originator }, Why::SignIn(call.clone(), account), out);
+        self.want(Verb::SignIn { account, mode, originator }, LoafPending::SignIn(call.clone(), account), out);
     }
 
     pub(crate) fn sign_in_step(&mut self, account: Account, step: &SignInStep, out: &mut Out) {
@@ -102,13 +102,13 @@ impl Loaf {
 
     /// The accounts have changed, or not: they are looked at again before anybody is told.
     pub(crate) fn look_again(&mut self, then: Then, out: &mut Out) {
-        self.want(Verb::Accounts, Why::Accounts(then), out);
+        self.want(Verb::Accounts, LoafPending::Accounts(then), out);
     }
 
     pub(crate) fn accounts_known(&mut self, then: Then, result: Result<&Accounts, &Fault>, out: &mut Out) {
         match result {
             Ok(accounts) => self.accounts = accounts.clone(),
-            Err(fault) => out.notes.push(problem::text(fault)),
+            Err(fault) => out.notes.push(faults::text(fault)),
         }
         match then {
             Then::Start => self.to_learn = self.to_learn.saturating_sub(1),
@@ -179,12 +179,12 @@ pub(crate) fn limits(limits: &Limits) -> Value {
             "primary": it.primary.as_ref().map(window),
             "secondary": it.secondary.as_ref().map(window),
         } }),
-        Err(fault) => json!({ "ok": false, "message": problem::text(fault) }),
+        Err(fault) => json!({ "ok": false, "message": faults::text(fault) }),
     });
     let row = |it: &vocab::ModelLimit| json!({ "name": it.name, "remainingPercent": it.remaining_percent, "resetTime": it.reset_time });
     let antigravity = limits.antigravity.as_ref().map(|result| match result {
         Ok(models) => json!({ "ok": true, "snapshot": { "models": models.iter().map(row).collect::<Vec<_>>() } }),
-        Err(fault) => json!({ "ok": false, "message": problem::text(fault) }),
+        Err(fault) => json!({ "ok": false, "message": faults::text(fault) }),
     });
     json!({ "openai": openai, "antigravity": antigravity })
 }

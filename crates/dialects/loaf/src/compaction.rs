@@ -5,7 +5,7 @@ use vocab::{CompactReason, Compaction, Fault, FaultKind};
 
 use crate::frames::Pen;
 use crate::models::Choice;
-use crate::seat::Seat;
+use crate::session_view::SessionView;
 use crate::turn::Scene;
 
 /// A context is compacted when it is fuller than this share of the window...
@@ -31,9 +31,9 @@ fn share(window: u64, percent: u64) -> u64 {
 }
 
 /// What came of a compaction that was asked for; `None`: there was nothing to compact.
-pub(crate) fn outcome(seat: &Seat, reason: &str, before: u64, done: Option<&Compaction>) -> Value {
-    let window = seat.state.context_window;
-    let now = seat.state.context_tokens;
+pub(crate) fn outcome(view: &SessionView, reason: &str, before: u64, done: Option<&Compaction>) -> Value {
+    let window = view.state.context_window;
+    let now = view.state.context_tokens;
     json!({
         "reason": reason,
         "estimated_tokens_before": done.map_or(now, |done| done.tokens_before),
@@ -41,11 +41,11 @@ pub(crate) fn outcome(seat: &Seat, reason: &str, before: u64, done: Option<&Comp
         "model_context_window": window,
         "target_limit": share(window, TARGET_PCT),
         "anchor_event_index_before": before,
-        "anchor_event_index_after": seat.anchor,
+        "anchor_event_index_after": view.anchor,
     })
 }
 
-impl Seat {
+impl SessionView {
     /// The members that every event of a compaction has.
     fn about(&self, more: Value) -> Value {
         let mut payload = more;

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 use vocab::{QueueVerb, Verb};
-use wire::{Out, Parting, Signal};
+use wire::{Close, Out, Parting};
 
 use crate::Loaf;
 use crate::frames::Call;
-use crate::why::Why;
+use crate::pending::LoafPending;
 
 #[derive(Default)]
 pub(crate) struct End {
@@ -41,21 +41,19 @@ impl Loaf {
             return;
         }
         out.ending = true;
-        self.want(Verb::CancelSignIns, Why::Nothing, out);
-        for at in 0..self.seats.len() {
-            self.tell_seat(at, Verb::Queue(QueueVerb::Clear), Why::Nothing, out);
+        self.want(Verb::CancelSignIns, LoafPending::Nothing, out);
+        for at in 0..self.views.len() {
+            self.tell_view(at, Verb::Queue(QueueVerb::Clear), LoafPending::Nothing, out);
             // Whatever it is: a turn may be about to begin that we do not know of yet.
-            self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
+            self.tell_view(at, Verb::Interrupt { turn: None }, LoafPending::Nothing, out);
         }
     }
 
     pub(crate) fn parted(&mut self, why: Parting, out: &mut Out) {
         match why {
-            Parting::Signal(signal) => {
-                let reason = match signal {
-                    Signal::Interrupt => "sigint",
-                    Signal::Terminate | Signal::Hangup => "sigterm",
-                };
+            Parting::Asked { by } => {
+                // This wire knows two words for it.
+                let reason = if by == "sigint" { by } else { "sigterm" };
                 // Asked twice, we do not wait.
                 self.end.now |= self.end.ending;
                 if !self.end.ending {
@@ -71,8 +69,10 @@ impl Loaf {
     /// Closes when everything has stopped and everybody was answered.
     pub(crate) fn settle(&mut self, out: &mut Out) {
         if self.end.ending {
-            let stopped = self.seats.iter().all(|seat| seat.turn.is_none() && !seat.locked && !seat.compacting);
-            out.close |= self.end.now || (stopped && self.pending.is_empty());
+            let stopped = self.views.iter().all(|view| view.turn.is_none() && !view.locked && !view.compacting);
+            if self.end.now || (stopped && self.pending.is_empty()) {
+                out.close_with(Close::normal());
+            }
         }
     }
 }

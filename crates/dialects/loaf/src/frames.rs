@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use vocab::iso8601;
 use wire::{FrameBuf, escape_plain_into, jsonrpc};
 
+use crate::faults::RpcFault;
 use crate::methods::Method;
-use crate::problem::Problem;
 
 /// One request that waits for its response.
 #[derive(Clone)]
@@ -63,15 +63,15 @@ impl Pen<'_> {
     }
 
     /// `None` where no `id` could be read.
-    pub(crate) fn refuse(&mut self, id: Option<&RawValue>, problem: &Problem) {
+    pub(crate) fn refuse(&mut self, id: Option<&RawValue>, problem: &RpcFault) {
         self.write(|out| jsonrpc::error(out, id, &problem.to_wire()));
     }
 
-    pub(crate) fn fail(&mut self, call: &Call, problem: &Problem) {
+    pub(crate) fn fail(&mut self, call: &Call, problem: &RpcFault) {
         self.refuse(Some(&call.id), problem);
     }
 
-    pub(crate) fn answer(&mut self, call: &Call, answer: Result<impl Serialize, Problem>) {
+    pub(crate) fn answer(&mut self, call: &Call, answer: Result<impl Serialize, RpcFault>) {
         match answer {
             Ok(result) => self.result(call, result),
             Err(problem) => self.fail(call, &problem),

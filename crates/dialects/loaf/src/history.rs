@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use vocab::{Fault, FaultKind, ModelInfo, Recalled, Saved, SavedPage, Which, iso8601};
 
+use crate::faults::RpcFault;
 use crate::messages::{chat, said};
 use crate::models::Thinking;
 use crate::params::Params;
-use crate::problem::Problem;
 
 /// Rows of a list when nobody says how many.
 const LIMIT_DEFAULT: usize = 100;
@@ -54,7 +54,7 @@ pub(crate) enum Selector {
 }
 
 impl Selector {
-    pub(crate) fn read(params: &Params) -> Result<Self, Problem> {
+    pub(crate) fn read(params: &Params) -> Result<Self, RpcFault> {
         let (id, place) = (params.text_maybe("id")?, params.text_maybe("rollout_path")?);
         match (params.flag_maybe("last")?, place, id) {
             (true, _, _) => Ok(Selector::Last),
@@ -62,7 +62,7 @@ impl Selector {
             (false, None, Some(id)) => Ok(Selector::Id(id)),
             (false, None, None) => {
                 let message = "history.get requires one of: id, last, rollout_path";
-                Err(Problem::domain("history_selector_missing", message))
+                Err(RpcFault::domain("history_selector_missing", message))
             }
         }
     }
@@ -75,14 +75,14 @@ impl Selector {
         }
     }
 
-    pub(crate) fn problem(&self, fault: &Fault) -> Problem {
+    pub(crate) fn problem(&self, fault: &Fault) -> RpcFault {
         let text = match self {
             _ if fault.kind != FaultKind::NotFound => return fault.into(),
             Selector::Last => "no saved chat history yet".to_owned(),
             Selector::Place(place) => format!("failed to load chat: {place}"),
             Selector::Id(id) => format!("no saved chat matched id: {id}"),
         };
-        Problem::domain("history_not_found", text)
+        RpcFault::domain("history_not_found", text)
     }
 }
 

@@ -4,60 +4,55 @@
 //! * `methods`, `params`, `problem`, `frames`: the wire. `ask`: what each method wants from the engine.
 //! * `why`: what was wanted. `replies`, `chats`, `choosing`, `compressing`: what the engine's answers mean. `events`: what it
 //!   tells unasked.
-//! * `seat`, `turn`, `calls`, `thought`, `compaction`, `context`: one session as its controller sees it.
+//! * `view`, `turn`, `calls`, `thought`, `compaction`, `context`: one session as its controller sees it.
 //! * `models`, `images`, `messages`, `history`, `commands`, `accounts`: the rest of the vocabulary.
 //!
 //! `docs/dialects/loaf.md` is the page for authors of controllers.
 
 mod accounts;
-mod ask;
 mod calls;
-mod chats;
-mod choosing;
 mod commands;
 mod compaction;
-mod compressing;
 mod context;
 mod ending;
-mod events;
+mod faults;
 mod frames;
 mod history;
 mod images;
+mod inbound;
 mod messages;
 mod methods;
 mod models;
+mod outbound;
 mod params;
-mod problem;
+mod pending;
+mod reasoning;
 mod replies;
 mod schema;
-mod seat;
 mod send;
-mod thought;
+mod session_view;
 mod tool_names;
 mod turn;
-mod why;
 
 pub use tool_names::TOOL_NAMES;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    Accounts, Clock, Command, Event, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId, Skills, Tag, Target, Told,
-    Verb, Which,
+    Accounts, Clock, Event, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId, Skills, Target, Told, Verb, Which,
 };
 use wire::jsonrpc::{self, Frame, Version};
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Dialect, Out, Parting, Pending};
 
 use ending::End;
+use faults::RpcFault;
 use frames::{Call, Pen};
 use models::Choice;
 use params::Params;
-use problem::Problem;
-use seat::Seat;
+use pending::LoafPending;
+use session_view::SessionView;
 use turn::Scene;
-use why::Why;
 
 pub use compaction::{HIGH_WATERMARK_PCT, TARGET_PCT};
 pub use models::ANY_ROUTE;
@@ -65,8 +60,6 @@ pub use schema::schema;
 
 /// What is spoken here.
 pub const PROTOCOL: &str = "1.0.0";
-/// Commands without a reply so far; at the bound lines stay in the pipe until the engine has caught up.
-const PENDING_MAX: usize = 1024;
 /// Sessions of one process. This wire has no way to close one; the next `session.create` is refused.
 const SESSIONS_MAX: usize = 256;
 
@@ -118,10 +111,9 @@ pub mod prefer {
 /// One controller speaking `loaf`.
 pub struct Loaf {
     options: Options,
-    seats: Vec<Seat>,
-    seats_made: u64,
-    pending: HashMap<Tag, Why>,
-    tags_made: u64,
+    views: Vec<SessionView>,
+    views_made: u64,
+    pending: Pending<LoafPending>,
     /// Messages of all sessions, numbered for the controller.
     messages: u64,
     accounts: Accounts,
@@ -145,10 +137,9 @@ impl Loaf {
             choice: Choice { model: options.model.clone(), thinking, route },
             onboarded: options.onboarded,
             options,
-            seats: Vec::new(),
-            seats_made: 0,
-            pending: HashMap::new(),
-            tags_made: 0,
+            views: Vec::new(),
+            views_made: 0,
+            pending: Pending::default(),
             messages: 0,
             accounts: Accounts::default(),
             skills: Skills::default(),
@@ -164,21 +155,21 @@ impl Loaf {
     }
 
     /// A session, and what its events need besides it.
-    fn scene(&mut self, at: usize) -> (&mut Seat, Scene<'_>) {
+    fn scene(&mut self, at: usize) -> (&mut SessionView, Scene<'_>) {
         let scene = Scene { choice: &self.choice, numbers: &mut self.messages, debug: self.debug };
-        (&mut self.seats[at], scene)
+        (&mut self.views[at], scene)
     }
 
-    fn seat_of(&self, session: &SessionId) -> Option<usize> {
-        self.seats.iter().position(|seat| seat.session == *session)
+    fn view_of(&self, session: &SessionId) -> Option<usize> {
+        self.views.iter().position(|view| view.session == *session)
     }
     /// Where the session of this number is now.
-    fn seat_at(&self, number: u64) -> Option<usize> {
-        self.seats.iter().position(|seat| seat.number == number)
+    fn view_at(&self, number: u64) -> Option<usize> {
+        self.views.iter().position(|view| view.number == number)
     }
-    fn seat_named(&self, id: &str) -> Result<usize, Problem> {
-        let found = self.seats.iter().position(|seat| &*seat.id == id);
-        found.ok_or_else(|| Problem::unknown_session(id))
+    fn view_named(&self, id: &str) -> Result<usize, RpcFault> {
+        let found = self.views.iter().position(|view| &*view.id == id);
+        found.ok_or_else(|| RpcFault::unknown_session(id))
     }
 
     /// A fresh id of this wire.
@@ -186,19 +177,16 @@ impl Loaf {
         self.options.ids.mint(kind).into()
     }
 
-    fn submit(&mut self, target: Target, verb: Verb, why: Why, out: &mut Out) {
-        self.tags_made += 1;
-        let tag = Tag(self.tags_made);
-        out.commands.push(Command { tag, target, verb });
-        self.pending.insert(tag, why);
+    fn submit(&mut self, target: Target, verb: Verb, what: LoafPending, out: &mut Out) {
+        self.pending.submit(target, verb, what, out);
     }
     /// To the engine itself, or whatever session comes first.
-    fn want(&mut self, verb: Verb, why: Why, out: &mut Out) {
-        self.submit(Target::Current, verb, why, out);
+    fn want(&mut self, verb: Verb, what: LoafPending, out: &mut Out) {
+        self.submit(Target::Current, verb, what, out);
     }
-    fn tell_seat(&mut self, at: usize, verb: Verb, why: Why, out: &mut Out) {
-        let target = Target::Session(self.seats[at].session.clone());
-        self.submit(target, verb, why, out);
+    fn tell_view(&mut self, at: usize, verb: Verb, what: LoafPending, out: &mut Out) {
+        let target = Target::Session(self.views[at].session.clone());
+        self.submit(target, verb, what, out);
     }
 
     fn open(&self, which: Which) -> Open {
@@ -221,21 +209,21 @@ impl Loaf {
     /// The selection, for a session that has just been opened: another model may have been selected meanwhile.
     fn apply_selection(&mut self, at: usize, out: &mut Out) {
         let selected = self.choice.model.as_ref().map(|info| info.slug.clone());
-        if let Some(slug) = selected.filter(|slug| *slug != self.seats[at].state.model) {
-            self.tell_seat(at, Verb::Set(vocab::Change::Model(slug)), Why::Nothing, out);
+        if let Some(slug) = selected.filter(|slug| *slug != self.views[at].state.model) {
+            self.tell_view(at, Verb::Set(vocab::Change::Model(slug)), LoafPending::Nothing, out);
         }
         self.apply_thinking(at, out);
     }
 
     fn apply_thinking(&mut self, at: usize, out: &mut Out) {
         let level = self.choice.thinking.level();
-        self.tell_seat(at, Verb::Set(vocab::Change::Thinking(level)), Why::Nothing, out);
+        self.tell_view(at, Verb::Set(vocab::Change::Thinking(level)), LoafPending::Nothing, out);
     }
 
     /// One request; whatever is wrong with it is its answer.
-    fn request(&mut self, call: &Call, params: Result<Params, Problem>, out: &mut Out) {
+    fn request(&mut self, call: &Call, params: Result<Params, RpcFault>, out: &mut Out) {
         let asked = match self.end.ending {
-            true => Err(Problem::shutting_down()),
+            true => Err(RpcFault::shutting_down()),
             false => params.and_then(|params| self.ask(call, params, out)),
         };
         if let Err(problem) = asked {
@@ -245,21 +233,23 @@ impl Loaf {
 }
 
 impl Dialect for Loaf {
+    type Own = wire::NoOwn;
+
     fn greet(&mut self, out: &mut Out) {
         self.to_learn = 2;
-        self.want(Verb::Accounts, Why::Accounts(accounts::Then::Start), out);
-        self.want(Verb::Skills, Why::Skills(None), out);
+        self.want(Verb::Accounts, LoafPending::Accounts(accounts::Then::Start), out);
+        self.want(Verb::Skills, LoafPending::Skills(None), out);
     }
 
-    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+    fn hear(&mut self, frame: wire::Frame<'_>, out: &mut Out) {
         let line = match frame {
-            Line::Whole(line) if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) => return,
-            Line::Whole(line) => line,
-            Line::TooLong { limit } => return self.pen(out).refuse(None, &Problem::line_too_long(limit)),
+            wire::Frame::Whole(line) if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) => return,
+            wire::Frame::Whole(line) => line,
+            wire::Frame::TooLong { limit } => return self.pen(out).refuse(None, &RpcFault::line_too_long(limit)),
         };
         let text = match wire::check(line) {
             Ok(text) => wire::replace_lone_surrogates(text),
-            Err(error) => return self.pen(out).refuse(None, &Problem::parse(&error.to_string())),
+            Err(error) => return self.pen(out).refuse(None, &RpcFault::parse(&error.to_string())),
         };
         match jsonrpc::read(&text, Version::Required) {
             Frame::Request { id, method, params } => match methods::find(&method) {
@@ -267,11 +257,11 @@ impl Dialect for Loaf {
                     let call = Call { id: id.to_owned(), method: entry.method, command: false };
                     self.request(&call, Params::checked(entry, params), out);
                 }
-                None => self.pen(out).refuse(Some(id), &Problem::method(&method)),
+                None => self.pen(out).refuse(Some(id), &RpcFault::method(&method)),
             },
             Frame::Notification { .. } => {}
-            Frame::Batch => self.pen(out).refuse(None, &Problem::batch()),
-            Frame::Response { .. } | Frame::Invalid => self.pen(out).refuse(None, &Problem::request()),
+            Frame::Batch => self.pen(out).refuse(None, &RpcFault::batch()),
+            Frame::Response { .. } | Frame::Invalid => self.pen(out).refuse(None, &RpcFault::request()),
         }
         self.settle(out);
     }
@@ -281,7 +271,7 @@ impl Dialect for Loaf {
             Event::Reply { tag, result } => self.replied(*tag, result, out),
             Event::SignIn { account, step, .. } => self.sign_in_step(*account, step, out),
             event => {
-                if let Some(at) = self.seat_of(&told.session) {
+                if let Some(at) = self.view_of(&told.session) {
                     self.event(at, event, out);
                 }
             }
@@ -295,6 +285,6 @@ impl Dialect for Loaf {
     }
 
     fn listening(&self) -> bool {
-        self.to_learn == 0 && self.pending.len() < PENDING_MAX
+        self.to_learn == 0 && !self.pending.is_full()
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::faults::RpcFault;
 use crate::methods::Entry;
-use crate::problem::Problem;
 
 pub(crate) struct Params {
     method: &'static str,
@@ -42,13 +42,13 @@ pub(crate) struct Field {
 impl Params {
     /// Every member that the method reads has the right shape, or this says which has not. So a request that is wrong in
     /// itself is told so, whatever it is about.
-    pub(crate) fn checked(entry: &Entry, raw: Option<&RawValue>) -> Result<Self, Problem> {
+    pub(crate) fn checked(entry: &Entry, raw: Option<&RawValue>) -> Result<Self, RpcFault> {
         let params = Self::read(entry.name, entry.needs, raw)?;
         entry.fields.iter().try_for_each(|field| params.check(*field))?;
         Ok(params)
     }
 
-    fn check(&self, field: Field) -> Result<(), Problem> {
+    fn check(&self, field: Field) -> Result<(), RpcFault> {
         match (field.kind, field.required) {
             (Kind::Text, true) => self.text(field.name).map(drop),
             (Kind::Text, false) => self.text_maybe(field.name).map(drop),
@@ -58,13 +58,13 @@ impl Params {
         }
     }
 
-    fn read(method: &'static str, needs: Needs, raw: Option<&RawValue>) -> Result<Self, Problem> {
+    fn read(method: &'static str, needs: Needs, raw: Option<&RawValue>) -> Result<Self, RpcFault> {
         let raw = raw.map(RawValue::get).filter(|text| *text != "null");
         let members = match (needs, raw) {
             (Needs::Nothing, _) | (Needs::Optional, None) => Map::new(),
-            (Needs::Object, None) => return Err(Problem::no_object(method)),
+            (Needs::Object, None) => return Err(RpcFault::no_object(method)),
             (Needs::Optional | Needs::Object, Some(text)) => {
-                serde_json::from_str(text).or_else(|_| piecewise(text)).map_err(|_| Problem::no_object(method))?
+                serde_json::from_str(text).or_else(|_| piecewise(text)).map_err(|_| RpcFault::no_object(method))?
             }
         };
         Ok(Self { method, members })
@@ -78,38 +78,38 @@ impl Params {
         self.members.remove(field)
     }
 
-    pub(crate) fn text(&self, field: &'static str) -> Result<String, Problem> {
+    pub(crate) fn text(&self, field: &'static str) -> Result<String, RpcFault> {
         let text = self.get(field).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
-        text.map(str::to_owned).ok_or_else(|| Problem::field(self.method, field, "a non-empty string"))
+        text.map(str::to_owned).ok_or_else(|| RpcFault::field(self.method, field, "a non-empty string"))
     }
 
-    pub(crate) fn text_maybe(&self, field: &'static str) -> Result<Option<String>, Problem> {
+    pub(crate) fn text_maybe(&self, field: &'static str) -> Result<Option<String>, RpcFault> {
         match self.get(field) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
-            Some(_) => Err(Problem::field(self.method, field, "a string")),
+            Some(_) => Err(RpcFault::field(self.method, field, "a string")),
         }
     }
 
-    pub(crate) fn flag(&self, field: &'static str) -> Result<bool, Problem> {
+    pub(crate) fn flag(&self, field: &'static str) -> Result<bool, RpcFault> {
         let flag = self.get(field).and_then(Value::as_bool);
-        flag.ok_or_else(|| Problem::field(self.method, field, "a boolean"))
+        flag.ok_or_else(|| RpcFault::field(self.method, field, "a boolean"))
     }
 
     /// Absent means no.
-    pub(crate) fn flag_maybe(&self, field: &'static str) -> Result<bool, Problem> {
+    pub(crate) fn flag_maybe(&self, field: &'static str) -> Result<bool, RpcFault> {
         match self.get(field) {
             None => Ok(false),
             Some(_) => self.flag(field),
         }
     }
 
-    pub(crate) fn number_maybe(&self, field: &'static str) -> Result<Option<f64>, Problem> {
+    pub(crate) fn number_maybe(&self, field: &'static str) -> Result<Option<f64>, RpcFault> {
         match self.get(field) {
             None => Ok(None),
             Some(value) => match value.as_f64().filter(|number| number.is_finite()) {
                 Some(number) => Ok(Some(number)),
-                None => Err(Problem::field(self.method, field, "a finite number")),
+                None => Err(RpcFault::field(self.method, field, "a finite number")),
             },
         }
     }
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    fn read(needs: Needs, value: &Value) -> Result<Params, Problem> {
+    fn read(needs: Needs, value: &Value) -> Result<Params, RpcFault> {
         let raw = RawValue::from_string(value.to_string()).unwrap();
         Params::read("m", needs, Some(&raw))
     }

@@ -1,5 +1,9 @@
 //! What the engine's answers mean: each belongs to one thing that was wanted, and each request ends in one response.
 
+pub(crate) mod chats;
+pub(crate) mod compressed;
+pub(crate) mod model_chosen;
+
 use crate::tool_names::TOOL_NAMES;
 use serde_json::json;
 use vocab::{Fault, FaultKind, Limits, Reply, Tag, Target, ToolSpec, Verb, Which};
@@ -7,169 +11,236 @@ use wire::Out;
 
 use crate::Loaf;
 use crate::accounts::{self, Then};
+use crate::faults::RpcFault;
 use crate::frames::Call;
 use crate::history::{self};
 use crate::messages::said;
 use crate::methods::Method;
-use crate::problem::Problem;
-use crate::why::{Resume, Swap, Why};
+use crate::pending::{LoafPending, Resume, Swap};
 
 impl Loaf {
     pub(crate) fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
-        let Some(why) = self.pending.remove(&tag) else { return };
-        match (why, result) {
-            (Why::Nothing, _) => {}
-            (Why::Accounts(then), Ok(Reply::Accounts(accounts))) => self.accounts_known(then, Ok(accounts), out),
-            (Why::Accounts(then), Err(fault)) => self.accounts_known(then, Err(fault), out),
-            (Why::Accounts(then), Ok(_)) => self.accounts_known(then, Err(&something_else()), out),
-            (Why::Skills(call), Ok(Reply::Skills(skills))) => {
+        let Some(pending) = self.pending.answered(tag) else { return };
+        match pending {
+            LoafPending::Nothing => {}
+            pending @ (LoafPending::Accounts(_)
+            | LoafPending::Skills(_)
+            | LoafPending::SignIn(..)
+            | LoafPending::OpenRouterKey(_)
+            | LoafPending::ExaKey { .. }
+            | LoafPending::Limits(_)
+            | LoafPending::Routes(..)) => self.account_replied(pending, result, out),
+            pending @ (LoafPending::Create { .. }
+            | LoafPending::Inspect { .. }
+            | LoafPending::Log { .. }
+            | LoafPending::Sessions(..)
+            | LoafPending::Recall { .. }
+            | LoafPending::Resume { .. }
+            | LoafPending::Copied { .. }
+            | LoafPending::Reread { .. }
+            | LoafPending::Swap { .. }
+            | LoafPending::Emptied { .. }
+            | LoafPending::Forget { .. }) => self.chat_replied(pending, result, out),
+            pending @ (LoafPending::Picture(_)
+            | LoafPending::Send(_)
+            | LoafPending::Steer { .. }
+            | LoafPending::QueueList { .. }
+            | LoafPending::QueueClear { .. }) => self.turn_replied(pending, result, out),
+            pending @ (LoafPending::Models(..) | LoafPending::Tools(_) | LoafPending::Compact { .. }) => {
+                self.model_replied(pending, result, out)
+            }
+        }
+    }
+
+    /// Sign-ins, keys, skills and what an account may use.
+    fn account_replied(&mut self, pending: LoafPending, result: &Result<Reply, Fault>, out: &mut Out) {
+        match (pending, result) {
+            (LoafPending::Accounts(then), Ok(Reply::Accounts(accounts))) => {
+                self.accounts_known(then, Ok(accounts), out)
+            }
+            (LoafPending::Accounts(then), Err(fault)) => self.accounts_known(then, Err(fault), out),
+            (LoafPending::Accounts(then), Ok(_)) => self.accounts_known(then, Err(&something_else()), out),
+            (LoafPending::Skills(call), Ok(Reply::Skills(skills))) => {
                 self.skills = vocab::Skills::clone(skills);
                 self.skills_known(call, out);
             }
             // Skills that cannot be looked for are none.
-            (Why::Skills(call), _) => self.skills_known(call, out),
-            (Why::Create { call, id, title }, Ok(Reply::Opened(opened))) => self.created(&call, id, title, opened, out),
-            (Why::Inspect { call, seat, created }, Ok(Reply::Inspected(inspection))) => {
-                self.inspected(&call, seat, created, inspection, out);
+            (LoafPending::Skills(call), _) => self.skills_known(call, out),
+            (LoafPending::Limits(call), Ok(Reply::Limits(limits))) if **limits == Limits::default() => {
+                let problem = RpcFault::domain("no_oauth_provider", "limits requires at least one oauth provider");
+                self.pen(out).fail(&call, &problem);
             }
-            (Why::Log { call, seat, waiting, again }, Ok(Reply::Recalled(recalled))) => {
-                let told = self.seat_at(seat).map_or(0, |at| self.seats[at].newest());
+            (LoafPending::Limits(call), Ok(Reply::Limits(limits))) => {
+                self.pen(out).result(&call, accounts::limits(limits));
+            }
+            (LoafPending::Limits(call), Err(fault)) if fault.kind == FaultKind::Auth => {
+                self.pen(out).fail(&call, &RpcFault::because("no_oauth_provider", fault));
+            }
+            (LoafPending::Routes(call, model), Ok(Reply::Routes(providers))) => {
+                self.pen(out).result(&call, json!({ "model_id": model, "providers": providers }));
+            }
+            (LoafPending::Routes(call, _), Err(fault)) if fault.kind == FaultKind::Auth => {
+                self.pen(out).fail(&call, &RpcFault::because("missing_credentials", fault));
+            }
+            (LoafPending::SignIn(call, account), Ok(Reply::SignedIn(signed_in))) => {
+                self.look_again(Then::SignedIn { call, account, signed_in: signed_in.clone() }, out);
+            }
+            (LoafPending::SignIn(call, _), Err(fault)) => {
+                self.pen(out).fail(&call, &RpcFault::because("auth_failed", fault));
+            }
+            (LoafPending::OpenRouterKey(call), Ok(Reply::KeySet(set))) => {
+                self.look_again(Then::OpenRouterKey { call, set: *set }, out);
+            }
+            (LoafPending::ExaKey { call, skipped }, Ok(_)) => self.look_again(Then::ExaKey { call, skipped }, out),
+            (pending, result) => self.answered_otherwise(&pending, result, out),
+        }
+    }
+
+    /// Sessions and the chats behind them.
+    fn chat_replied(&mut self, pending: LoafPending, result: &Result<Reply, Fault>, out: &mut Out) {
+        match (pending, result) {
+            (LoafPending::Create { call, id, title }, Ok(Reply::Opened(opened))) => {
+                self.created(&call, id, title, opened, out)
+            }
+            (LoafPending::Inspect { call, view, created }, Ok(Reply::Inspected(inspection))) => {
+                self.inspected(&call, view, created, inspection, out);
+            }
+            (LoafPending::Log { call, view, waiting, again }, Ok(Reply::Recalled(recalled))) => {
+                let told = self.view_at(view).map_or(0, |at| self.views[at].newest());
                 if !again && recalled.entries.last().is_none_or(|entry| entry.seq < told) {
                     // Read before the controller was told more; it would miss what it has seen already.
-                    return self.read_log_again(call, seat, waiting, out);
+                    return self.read_log_again(call, view, waiting, out);
                 }
-                self.show(&call, seat, &recalled.entries, &waiting, out);
+                self.show(&call, view, &recalled.entries, &waiting, out);
             }
-            (Why::Log { call, seat, waiting, .. }, Err(fault)) if fault.kind == FaultKind::NotFound => {
-                self.show(&call, seat, &[], &waiting, out);
+            (LoafPending::Log { call, view, waiting, .. }, Err(fault)) if fault.kind == FaultKind::NotFound => {
+                self.show(&call, view, &[], &waiting, out);
             }
-            (Why::Picture(sending), Ok(Reply::Picture(picture))) => self.picture(*sending, Ok(picture), out),
-            (Why::Picture(sending), Err(fault)) => self.picture(*sending, Err(fault), out),
-            (Why::Picture(sending), Ok(_)) => self.picture(*sending, Err(&something_else()), out),
-            (Why::Send(sending), result) => self.sent(*sending, result, out),
-            (Why::Steer { call, seat }, result) => {
-                let Some(at) = self.seat_at(seat) else { return };
-                if let Ok(Reply::Waiting { item, .. }) = result {
-                    self.seats[at].steers.push(item.clone());
-                }
-                self.steered(&call, at, result.is_ok(), out);
-            }
-            (Why::QueueList { call, seat }, Ok(Reply::Queue(items))) => {
-                let Some(at) = self.seat_at(seat) else { return };
-                let seat = &self.seats[at];
-                let answer = json!({ "session_id": seat.id, "queue": seat.queue(items) });
-                self.pen(out).result(&call, answer);
-            }
-            (Why::QueueClear { call, seat }, Ok(Reply::Queue(items))) => {
-                let Some(at) = self.seat_at(seat) else { return };
-                let answer = json!({ "session_id": self.seats[at].id, "cleared_count": items.len() });
-                self.pen(out).result(&call, answer);
-            }
-            (Why::Sessions(call, page), Ok(Reply::Sessions(found))) => {
+            (LoafPending::Sessions(call, page), Ok(Reply::Sessions(found))) => {
                 let answer = page.show(found, &self.known_models());
                 self.pen(out).result(&call, answer);
             }
-            (Why::Recall { call, .. }, Ok(Reply::Recalled(recalled))) => {
+            (LoafPending::Recall { call, .. }, Ok(Reply::Recalled(recalled))) => {
                 let answer = history::whole(recalled, &self.known_models());
                 self.pen(out).result(&call, answer);
             }
-            (Why::Recall { call, selector }, Err(fault)) => {
+            (LoafPending::Recall { call, selector }, Err(fault)) => {
                 self.pen(out).fail(&call, &selector.problem(fault));
             }
-            (Why::Resume { call, seat, .. }, Ok(Reply::Recalled(recalled))) => {
+            (LoafPending::Resume { call, view, .. }, Ok(Reply::Recalled(recalled))) => {
                 let said = said(&recalled.entries);
                 let chat = recalled.saved.summary.id.clone();
                 let resume = Resume { opens: chat.clone(), chat, said, other_model: false };
-                self.resume_found(call, seat, resume, out);
+                self.resume_found(call, view, resume, out);
             }
-            (Why::Resume { call, seat, selector }, Err(fault)) => {
+            (LoafPending::Resume { call, view, selector }, Err(fault)) => {
                 self.pen(out).fail(&call, &selector.problem(fault));
-                self.unlock(seat, out);
+                self.unlock(view, out);
             }
-            (Why::Copied { call, seat, resume }, Ok(Reply::Forked { session, .. })) => {
+            (LoafPending::Copied { call, view, resume }, Ok(Reply::Forked { session, .. })) => {
                 let which = Which::Id(session.as_str().to_owned());
                 let resume = Resume { opens: session.clone(), ..resume };
-                self.want(Verb::Recall(which), Why::Reread { call, seat, resume }, out);
+                self.want(Verb::Recall(which), LoafPending::Reread { call, view, resume }, out);
             }
-            (Why::Reread { call, seat, resume }, Ok(Reply::Recalled(recalled))) => {
-                self.open_chat(call, seat, Resume { said: said(&recalled.entries), ..resume }, out);
+            (LoafPending::Reread { call, view, resume }, Ok(Reply::Recalled(recalled))) => {
+                self.open_chat(call, view, Resume { said: said(&recalled.entries), ..resume }, out);
             }
-            (Why::Swap { call, seat, swap }, Ok(Reply::Opened(opened))) => self.swapped(call, seat, swap, opened, out),
-            (Why::Swap { call, seat, swap: Swap::Resume(resume) }, Err(fault))
+            (LoafPending::Swap { call, view, swap }, Ok(Reply::Opened(opened))) => {
+                self.swapped(call, view, swap, opened, out)
+            }
+            (LoafPending::Swap { call, view, swap: Swap::Resume(resume) }, Err(fault))
                 if fault.kind == FaultKind::UnknownModel && !resume.other_model && self.choice.model.is_some() =>
             {
-                self.open_chat(call, seat, Resume { other_model: true, ..resume }, out);
+                self.open_chat(call, view, Resume { other_model: true, ..resume }, out);
             }
-            (Why::Emptied { seat }, _) => self.emptied(seat, out),
-            (Why::Models(call, listing), Ok(Reply::Models(list))) => {
+            (LoafPending::Emptied { view }, _) => self.emptied(view, out),
+            (LoafPending::Forget { call, view }, Ok(_)) => self.forgotten(call, view, out),
+            (pending, result) => self.answered_otherwise(&pending, result, out),
+        }
+    }
+
+    /// Prompts, steering and the queue.
+    fn turn_replied(&mut self, pending: LoafPending, result: &Result<Reply, Fault>, out: &mut Out) {
+        match (pending, result) {
+            (LoafPending::Picture(sending), Ok(Reply::Picture(picture))) => self.picture(*sending, Ok(picture), out),
+            (LoafPending::Picture(sending), Err(fault)) => self.picture(*sending, Err(fault), out),
+            (LoafPending::Picture(sending), Ok(_)) => self.picture(*sending, Err(&something_else()), out),
+            (LoafPending::Send(sending), result) => self.sent(*sending, result, out),
+            (LoafPending::Steer { call, view }, result) => {
+                let Some(at) = self.view_at(view) else { return };
+                if let Ok(Reply::Waiting { item, .. }) = result {
+                    self.views[at].steers.push(item.clone());
+                }
+                self.steered(&call, at, result.is_ok(), out);
+            }
+            (LoafPending::QueueList { call, view }, Ok(Reply::Queue(items))) => {
+                let Some(at) = self.view_at(view) else { return };
+                let view = &self.views[at];
+                let answer = json!({ "session_id": view.id, "queue": view.queue(items) });
+                self.pen(out).result(&call, answer);
+            }
+            (LoafPending::QueueClear { call, view }, Ok(Reply::Queue(items))) => {
+                let Some(at) = self.view_at(view) else { return };
+                let answer = json!({ "session_id": self.views[at].id, "cleared_count": items.len() });
+                self.pen(out).result(&call, answer);
+            }
+            (pending, result) => self.answered_otherwise(&pending, result, out),
+        }
+    }
+
+    /// Models, their tools, and a context that was compressed.
+    fn model_replied(&mut self, pending: LoafPending, result: &Result<Reply, Fault>, out: &mut Out) {
+        match (pending, result) {
+            (LoafPending::Models(call, listing), Ok(Reply::Models(list))) => {
                 self.models.clone_from(list);
                 self.models_known(&call, listing, out);
             }
-            (Why::Models(call, _), Err(fault)) => {
-                self.pen(out).fail(&call, &Problem::because("upstream_error", fault));
+            (LoafPending::Models(call, _), Err(fault)) => {
+                self.pen(out).fail(&call, &RpcFault::because("upstream_error", fault));
             }
-            (Why::Tools(call), Ok(Reply::Tools(tools))) => {
+            (LoafPending::Tools(call), Ok(Reply::Tools(tools))) => {
                 let answer = shown_tools(tools);
                 self.pen(out).result(&call, answer);
             }
-            (Why::Limits(call), Ok(Reply::Limits(limits))) if **limits == Limits::default() => {
-                let problem = Problem::domain("no_oauth_provider", "limits requires at least one oauth provider");
-                self.pen(out).fail(&call, &problem);
-            }
-            (Why::Limits(call), Ok(Reply::Limits(limits))) => {
-                self.pen(out).result(&call, accounts::limits(limits));
-            }
-            (Why::Limits(call), Err(fault)) if fault.kind == FaultKind::Auth => {
-                self.pen(out).fail(&call, &Problem::because("no_oauth_provider", fault));
-            }
-            (Why::Routes(call, model), Ok(Reply::Routes(providers))) => {
-                self.pen(out).result(&call, json!({ "model_id": model, "providers": providers }));
-            }
-            (Why::Routes(call, _), Err(fault)) if fault.kind == FaultKind::Auth => {
-                self.pen(out).fail(&call, &Problem::because("missing_credentials", fault));
-            }
-            (Why::SignIn(call, account), Ok(Reply::SignedIn(signed_in))) => {
-                self.look_again(Then::SignedIn { call, account, signed_in: signed_in.clone() }, out);
-            }
-            (Why::SignIn(call, _), Err(fault)) => {
-                self.pen(out).fail(&call, &Problem::because("auth_failed", fault));
-            }
-            (Why::OpenRouterKey(call), Ok(Reply::KeySet(set))) => {
-                self.look_again(Then::OpenRouterKey { call, set: *set }, out);
-            }
-            (Why::ExaKey { call, skipped }, Ok(_)) => self.look_again(Then::ExaKey { call, skipped }, out),
-            (Why::Forget { call, seat }, Ok(_)) => self.forgotten(call, seat, out),
-            (Why::Compact { seat, before, how }, result) => self.compacted(seat, before, *how, result, out),
-            (why, Err(fault)) => self.refused(&why, &fault.into(), out),
-            (why, Ok(_)) => self.refused(&why, &(&something_else()).into(), out),
+            (LoafPending::Compact { view, before, how }, result) => self.compacted(view, before, *how, result, out),
+            (pending, result) => self.answered_otherwise(&pending, result, out),
+        }
+    }
+
+    /// A refusal of the engine's, or an answer that does not fit.
+    fn answered_otherwise(&mut self, pending: &LoafPending, result: &Result<Reply, Fault>, out: &mut Out) {
+        match result {
+            Err(fault) => self.refused(pending, &fault.into(), out),
+            Ok(_) => self.refused(pending, &(&something_else()).into(), out),
         }
     }
 
     /// A request that came to nothing.
-    pub(crate) fn refused(&mut self, why: &Why, problem: &Problem, out: &mut Out) {
-        match why.call() {
+    pub(crate) fn refused(&mut self, pending: &LoafPending, problem: &RpcFault, out: &mut Out) {
+        match pending.call() {
             Some(call) => self.pen(out).fail(call, problem),
             None => out.notes.push(problem.message.clone()),
         }
-        match why {
-            Why::Inspect { seat, created: true, .. } => self.uncreate(*seat, out),
-            Why::Resume { seat, .. } | Why::Copied { seat, .. } | Why::Reread { seat, .. } | Why::Swap { seat, .. } => {
-                self.unlock(*seat, out)
-            }
+        match pending {
+            LoafPending::Inspect { view, created: true, .. } => self.uncreate(*view, out),
+            LoafPending::Resume { view, .. }
+            | LoafPending::Copied { view, .. }
+            | LoafPending::Reread { view, .. }
+            | LoafPending::Swap { view, .. } => self.unlock(*view, out),
             _ => {}
         }
     }
 
     /// A session whose controller never learned its id.
-    pub(crate) fn uncreate(&mut self, seat: u64, out: &mut Out) {
-        if let Some(at) = self.seat_at(seat) {
-            let seat = self.seats.remove(at);
-            self.submit(Target::Session(seat.session), Verb::Leave, Why::Nothing, out);
+    pub(crate) fn uncreate(&mut self, view: u64, out: &mut Out) {
+        if let Some(at) = self.view_at(view) {
+            let view = self.views.remove(at);
+            self.submit(Target::Session(view.session), Verb::Leave, LoafPending::Nothing, out);
         }
     }
 
-    pub(crate) fn unlock(&mut self, seat: u64, out: &mut Out) {
-        if let Some(at) = self.seat_at(seat) {
+    pub(crate) fn unlock(&mut self, view: u64, out: &mut Out) {
+        if let Some(at) = self.view_at(view) {
             self.release(at, out);
         }
     }

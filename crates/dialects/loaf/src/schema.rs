@@ -16,12 +16,12 @@ mod tests {
     use serde_json::{Map, Value, json};
     use testkit::fakes::{CountedIds, TickingClock};
     use vocab::{Mode, ModelInfo, Opened, SessionId, State};
-    use wire::{Dialect, Line, Out};
+    use wire::{Dialect, Frame, Out};
 
     use super::schema;
     use crate::methods::METHODS;
     use crate::params::Needs;
-    use crate::seat::Seat;
+    use crate::session_view::SessionView;
     use crate::{Loaf, Options};
 
     fn definitions() -> Value {
@@ -84,13 +84,13 @@ mod tests {
         let opened = Opened { session, resumed: false, state, tools: Vec::new(), notices: Vec::new() };
         let options = Options::new("0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()));
         let mut loaf = Loaf::new(Options { model: Some(info), ..options });
-        loaf.seats.push(Seat::new(1, "s".into(), &opened, 0));
+        loaf.views.push(SessionView::new(1, "s".into(), &opened, 0));
         loaf
     }
 
     fn errors(request: &Value) -> Vec<Value> {
         let mut out = Out::new();
-        loaf().hear(Line::Whole(request.to_string().as_bytes()), &mut out);
+        loaf().hear(Frame::Whole(request.to_string().as_bytes()), &mut out);
         let frames = String::from_utf8(out.frames.as_bytes().to_vec()).unwrap();
         let errors = frames.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["error"].take());
         errors.filter(|error| !error.is_null()).collect()
@@ -190,8 +190,10 @@ mod tests {
 
     /// Every text in quotes that is in the sources, without this file's.
     fn quoted() -> Vec<(String, String)> {
-        let sources = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
-        let paths = sources.map(|file| file.unwrap().path()).filter(|path| !path.ends_with("schema.rs"));
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let sources = [folder.clone(), folder.join("replies")].map(|folder| std::fs::read_dir(folder).unwrap());
+        let paths = sources.into_iter().flatten().map(|file| file.unwrap().path());
+        let paths = paths.filter(|path| path.is_file() && !path.ends_with("schema.rs"));
         let mut found = Vec::new();
         for text in paths.map(|path| std::fs::read_to_string(path).unwrap()) {
             let pieces: Vec<&str> = text.split('"').collect();
@@ -206,11 +208,11 @@ mod tests {
 
     #[test]
     fn every_reason_in_the_sources_is_published_and_no_other() {
-        let is_reason = |before: &str| before.ends_with("Problem::domain(") || before.ends_with("Problem::because(");
+        let is_reason = |before: &str| before.ends_with("RpcFault::domain(") || before.ends_with("RpcFault::because(");
         let found = quoted().into_iter().filter(|(before, _)| is_reason(before));
         let mut reasons: BTreeSet<String> = found.map(|(_, text)| text).collect();
         // One per kind of fault; a fault of ours has a code of its own.
-        let table = include_str!("problem.rs").split("fn reason(").nth(1).unwrap().split("\n}").next().unwrap();
+        let table = include_str!("faults.rs").split("fn reason(").nth(1).unwrap().split("\n}").next().unwrap();
         reasons.extend(table.split("=> \"").skip(1).map(|piece| piece.split('"').next().unwrap().to_owned()));
         reasons.remove("internal_error");
         assert_eq!(reasons, words(&definitions()["domainReason"]["enum"]));

@@ -7,18 +7,18 @@ use vocab::{Change, Delivery, Fault, FaultKind, IdKind, Part, Picture, Reply, Ve
 use wire::Out;
 
 use crate::Loaf;
+use crate::faults::{self, RpcFault};
 use crate::frames::Call;
 use crate::images::{self, Input, Loaded};
 use crate::messages;
 use crate::params::Params;
-use crate::problem::{self, Problem};
-use crate::seat::Queued;
-use crate::why::Why;
+use crate::pending::LoafPending;
+use crate::session_view::Queued;
 
 /// A prompt on its way: its pictures are loaded one after the other, then it is offered to the session.
 pub(crate) struct Sending {
     pub(crate) call: Call,
-    pub(crate) seat: u64,
+    pub(crate) view: u64,
     turn: Arc<str>,
     text: String,
     inputs: Vec<Input>,
@@ -27,22 +27,22 @@ pub(crate) struct Sending {
 }
 
 impl Loaf {
-    pub(crate) fn send(&mut self, call: &Call, at: usize, mut params: Params, out: &mut Out) -> Result<(), Problem> {
+    pub(crate) fn send(&mut self, call: &Call, at: usize, mut params: Params, out: &mut Out) -> Result<(), RpcFault> {
         let text = params.text_maybe("text")?.unwrap_or_default();
         let enqueue = params.flag_maybe("enqueue")?;
         let inputs = images::read(params.take("images"));
         if text.is_empty() && inputs.is_empty() {
             let message = "session.send requires non-empty text or at least one image";
-            return Err(Problem::domain("empty_prompt", message));
+            return Err(RpcFault::domain("empty_prompt", message));
         }
-        if self.seats[at].is_busy() && !enqueue {
+        if self.views[at].is_busy() && !enqueue {
             return Err(busy());
         }
-        let seat = &mut self.seats[at];
-        seat.locked = true;
+        let view = &mut self.views[at];
+        view.locked = true;
         let turn = self.options.ids.mint(IdKind::Turn).into();
         let sending =
-            Sending { call: call.clone(), seat: seat.number, turn, text, inputs, loaded: Vec::new(), enqueue };
+            Sending { call: call.clone(), view: view.number, turn, text, inputs, loaded: Vec::new(), enqueue };
         match self.unready() {
             Some(message) => self.stumble(sending, &message, out),
             None => self.load_next(sending, out),
@@ -50,7 +50,7 @@ impl Loaf {
         Ok(())
     }
 
-    /// Why no prompt can be given to a model now.
+    /// LoafPending no prompt can be given to a model now.
     fn unready(&self) -> Option<String> {
         match self.choice.provider() {
             None => Some("select a model first before sending a message".to_owned()),
@@ -62,7 +62,7 @@ impl Loaf {
     fn load_next(&mut self, mut sending: Sending, out: &mut Out) {
         while let Some(input) = sending.inputs.get(sending.loaded.len()) {
             if let Some(name) = input.file().cloned() {
-                return self.want(Verb::Picture { name }, Why::Picture(Box::new(sending)), out);
+                return self.want(Verb::Picture { name }, LoafPending::Picture(Box::new(sending)), out);
             }
             match input.decode(self.options.clock.now_ms()) {
                 Ok(loaded) => sending.loaded.push(loaded),
@@ -80,51 +80,51 @@ impl Loaf {
                 sending.loaded.push(loaded);
                 self.load_next(sending, out);
             }
-            Err(fault) => self.stumble(sending, &problem::text(fault), out),
+            Err(fault) => self.stumble(sending, &faults::text(fault), out),
         }
     }
 
     fn prompt(&mut self, sending: Sending, out: &mut Out) {
-        let Some(at) = self.seat_at(sending.seat) else { return };
+        let Some(at) = self.view_at(sending.view) else { return };
         if self.end.ending {
             // Its pictures came too late: nobody would stop this turn any more.
-            self.pen(out).fail(&sending.call, &Problem::shutting_down());
+            self.pen(out).fail(&sending.call, &RpcFault::shutting_down());
             return self.release(at, out);
         }
-        if let Some(title) = self.seats[at].title.take() {
-            self.tell_seat(at, Verb::Set(Change::Title(title)), Why::Nothing, out);
+        if let Some(title) = self.views[at].title.take() {
+            self.tell_view(at, Verb::Set(Change::Title(title)), LoafPending::Nothing, out);
         }
         let text = images::labelled(&sending.text, sending.loaded.len());
         let delivery = if sending.enqueue { Delivery::Enqueue } else { Delivery::RejectIfBusy };
         let verb = Verb::Prompt { parts: messages::parts(text, &sending.loaded), delivery };
-        self.tell_seat(at, verb, Why::Send(Box::new(sending)), out);
+        self.tell_view(at, verb, LoafPending::Send(Box::new(sending)), out);
     }
 
     pub(crate) fn sent(&mut self, sending: Sending, result: &Result<Reply, Fault>, out: &mut Out) {
-        let Some(at) = self.seat_at(sending.seat) else { return };
+        let Some(at) = self.view_at(sending.view) else { return };
         if let Some(fault) = result.as_ref().err().filter(|it| it.kind == FaultKind::Invalid)
             && !sending.loaded.is_empty()
         {
             // A picture that is none: we do not look inside, the engine does.
-            return self.stumble(sending, &problem::text(fault), out);
+            return self.stumble(sending, &faults::text(fault), out);
         }
         let Sending { call, turn, loaded, .. } = sending;
         let mut pen = self.pen(out);
         match result {
             Ok(Reply::Started { turn: engine }) => {
-                let (seat, scene) = self.scene(at);
-                seat.prepare(&mut pen, &scene, engine.clone(), turn.clone());
-                seat.give_images(loaded);
-                pen.result(&call, accepted(&seat.id, &turn, false));
+                let (view, scene) = self.scene(at);
+                view.prepare(&mut pen, &scene, engine.clone(), turn.clone());
+                view.give_images(loaded);
+                pen.result(&call, accepted(&view.id, &turn, false));
             }
             Ok(Reply::Waiting { item, .. }) => {
-                let (seat, _) = self.scene(at);
-                seat.queued.push(Queued { item: item.clone(), turn: turn.clone(), images: loaded });
-                let label = format!("queued ({})", seat.queued.len());
-                seat.say_status(&mut pen, true, &label, false);
-                pen.result(&call, accepted(&seat.id, &turn, true));
+                let (view, _) = self.scene(at);
+                view.queued.push(Queued { item: item.clone(), turn: turn.clone(), images: loaded });
+                let label = format!("queued ({})", view.queued.len());
+                view.say_status(&mut pen, true, &label, false);
+                pen.result(&call, accepted(&view.id, &turn, true));
             }
-            Ok(_) => pen.fail(&call, &Problem::internal("the engine gave no answer to a prompt")),
+            Ok(_) => pen.fail(&call, &RpcFault::internal("the engine gave no answer to a prompt")),
             Err(fault) if fault.kind == FaultKind::TurnInProgress => pen.fail(&call, &busy()),
             Err(fault) => pen.fail(&call, &fault.into()),
         }
@@ -133,16 +133,16 @@ impl Loaf {
 
     /// A prompt that fails before it begins is accepted and has its whole turn at once.
     fn stumble(&mut self, sending: Sending, message: &str, out: &mut Out) {
-        let Some(at) = self.seat_at(sending.seat) else { return };
+        let Some(at) = self.view_at(sending.view) else { return };
         let mut pen = self.pen(out);
-        let (seat, mut scene) = self.scene(at);
-        let queued = seat.is_busy();
-        let answer = accepted(&seat.id, &sending.turn, queued);
+        let (view, mut scene) = self.scene(at);
+        let queued = view.is_busy();
+        let answer = accepted(&view.id, &sending.turn, queued);
         if queued {
             // Another turn runs; this one is over before it is heard of.
             pen.result(&sending.call, &answer);
         }
-        seat.stumble(&mut pen, &mut scene, &sending.turn, message);
+        view.stumble(&mut pen, &mut scene, &sending.turn, message);
         if !queued {
             pen.result(&sending.call, &answer);
         }
@@ -150,45 +150,45 @@ impl Loaf {
     }
 
     pub(crate) fn steer(&mut self, call: &Call, at: usize, text: &str, out: &mut Out) {
-        let seat = &self.seats[at];
-        if seat.turn.is_none() {
+        let view = &self.views[at];
+        if view.turn.is_none() {
             return self.steered(call, at, false, out);
         }
         let verb = Verb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Steer };
-        let why = Why::Steer { call: call.clone(), seat: seat.number };
-        self.tell_seat(at, verb, why, out);
+        let why = LoafPending::Steer { call: call.clone(), view: view.number };
+        self.tell_view(at, verb, why, out);
     }
 
     pub(crate) fn steered(&mut self, call: &Call, at: usize, accepted: bool, out: &mut Out) {
-        let session_id = self.seats[at].id.clone();
+        let session_id = self.views[at].id.clone();
         self.pen(out).result(call, json!({ "session_id": session_id, "accepted": accepted }));
     }
 
     /// Asks the running turn to stop; `false` when there is none, or it was asked already.
     pub(crate) fn interrupt(&mut self, at: usize, out: &mut Out) -> bool {
-        let seat = &mut self.seats[at];
-        let turn = match &mut seat.turn {
+        let view = &mut self.views[at];
+        let turn = match &mut view.turn {
             Some(turn) if turn.interrupting => return false,
             Some(turn) => {
                 turn.interrupting = true;
                 Some(turn.engine.clone())
             }
-            None if seat.compacting && !seat.halting => {
-                seat.halting = true;
+            None if view.compacting && !view.halting => {
+                view.halting = true;
                 None
             }
             None => return false,
         };
         let mut pen = self.pen(out);
-        self.seats[at].say_status(&mut pen, true, "interrupting...", false);
+        self.views[at].say_status(&mut pen, true, "interrupting...", false);
         // By its name: a turn that starts meanwhile is not the one that is meant.
-        self.tell_seat(at, Verb::Interrupt { turn }, Why::Nothing, out);
+        self.tell_view(at, Verb::Interrupt { turn }, LoafPending::Nothing, out);
         true
     }
 }
 
-fn busy() -> Problem {
-    Problem::domain("session_busy", "session is busy; use enqueue=true to queue the prompt")
+fn busy() -> RpcFault {
+    RpcFault::domain("session_busy", "session is busy; use enqueue=true to queue the prompt")
 }
 
 fn accepted(session: &str, turn: &str, queued: bool) -> serde_json::Value {

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use vocab::{AssistantMessage, Fault, MessageEnd, Stop, TurnEnd, TurnId};
 
 use crate::calls::Round;
+use crate::faults;
 use crate::frames::{Chunks, Pen};
 use crate::images::Loaded;
 use crate::messages::{Kind, NO_TEXT, completed};
 use crate::models::Choice;
-use crate::problem;
-use crate::seat::{READY, Seat};
-use crate::thought::Thought;
+use crate::reasoning::Thought;
+use crate::session_view::{READY, SessionView};
 
 /// Text of one turn that is kept for its message; what a runaway model says beyond it was told in chunks.
 const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -80,7 +80,7 @@ impl Turn {
     }
 }
 
-impl Seat {
+impl SessionView {
     /// The turn has a name; the model's work has not begun.
     pub(crate) fn prepare(&mut self, pen: &mut Pen<'_>, scene: &Scene<'_>, engine: TurnId, id: Arc<str>) {
         self.turn = Some(Turn::new(engine, id, &self.id));
@@ -225,7 +225,7 @@ impl Seat {
                 ("session.interrupted", json!({ "partial_output": partial }))
             }
             Stop::Error => {
-                let message = end.fault.as_ref().map_or_else(|| "the turn failed".to_owned(), problem::text);
+                let message = end.fault.as_ref().map_or_else(|| "the turn failed".to_owned(), faults::text);
                 self.remark(pen, scene.numbers, &format!("inference error: {message}"));
                 ("session.error", json!({ "message": message }))
             }

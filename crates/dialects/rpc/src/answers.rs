@@ -12,7 +12,7 @@ use vocab::{
 use crate::frames::{self, Writer};
 use crate::models;
 use crate::templates::Template;
-use crate::transcript::Transcript;
+use pi_format::transcript::Transcript;
 
 /// Messages of one page when nobody says how many.
 const PAGE_DEFAULT: u64 = 50;
@@ -52,7 +52,7 @@ pub(crate) fn state(it: &Inspection, out: &mut Vec<u8>) {
             Writer::object(out, |w| {
                 w.text("name", &tool.name).text("description", &tool.description);
                 w.key("parameters");
-                crate::messages::object(w.out, &tool.schema);
+                pi_format::messages::object(w.out, &tool.schema);
             });
         });
         context_usage(w, state);

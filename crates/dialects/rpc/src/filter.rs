@@ -36,7 +36,7 @@ impl Filter {
     /// Takes away what nobody wants of the frames behind `from`.
     pub(crate) fn apply(&self, from: usize, frames: &mut FrameBuf) {
         let Some(wanted) = &self.0 else { return };
-        frames.retain_lines(from, |line| match kind(line) {
+        frames.retain_frames(from, |line| match kind(line) {
             Some(kind) => ALWAYS.contains(&kind) || wanted.contains(kind),
             None => true,
         });

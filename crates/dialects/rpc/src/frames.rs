@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vocab::{CallResult, Part, TodoPhase, TodoTask, open_tasks};
 use wire::{FrameBuf, escape_into};
 
-use crate::messages;
+use pi_format::messages;
 
 /// For which of its models a host's user has somebody stand in; here there is one.
 const ROLE: &str = "default";

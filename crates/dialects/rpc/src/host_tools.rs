@@ -2,7 +2,7 @@
 
 use vocab::{Json, Part, Required};
 
-use crate::decode::{Content, HostTool};
+use crate::inbound::{Content, HostTool};
 
 /// Tools a host may register; more is refused.
 pub(crate) const HOST_TOOLS_MAX: usize = 256;

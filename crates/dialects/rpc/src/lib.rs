@@ -5,62 +5,55 @@
 //! `docs/dialects/rpc.md` is the page for authors of controllers.
 
 mod answers;
-mod commands;
-mod decode;
-mod diff;
-mod events;
+mod faults;
 mod filter;
 mod frames;
 mod host_tools;
-pub mod messages;
+mod inbound;
 mod models;
+mod outbound;
 mod output;
 mod partial_json;
+mod pending;
 mod prompts;
 mod replies;
-mod run;
 mod schema;
 mod stream;
 mod templates;
-mod tool_names;
-pub mod transcript;
 mod ui;
 
-pub use tool_names::TOOL_NAMES;
+pub use pi_format::TOOL_NAMES;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    AskId, Command, CompactionPolicy, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionId, Tag, Target,
-    Told, Verb, Which,
+    AskId, CompactionPolicy, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionId, Target, Told, Verb,
+    Which,
 };
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Close, CloseCode, Dialect, Frame, Out, Parting, Pending};
 
-use decode::{Call, Heard, Refused};
+use faults::{said, unknown, unparsed};
 use filter::Filter;
 use frames::Writer;
 use host_tools::Registered;
+use inbound::{Call, Heard, Refused};
 use models::Known;
+use outbound::run::Run;
 use output::Outputs;
+use pending::{RpcPending, Then};
 use prompts::Prompts;
-use replies::{Then, Why};
-use run::Run;
 use ui::Dialog;
 
-pub use decode::COMMANDS;
-pub use run::RUN_BYTES_MAX;
+pub use inbound::COMMANDS;
+pub use outbound::run::RUN_BYTES_MAX;
 pub use schema::schema;
 pub use stream::{PARTIAL_BYTES_MAX, Updates};
 pub use templates::Template;
 
-/// Commands without a reply so far; at the bound lines stay in the pipe until the engine has caught up.
-const PENDING_MAX: usize = 1024;
 /// Commands that wait until the host is on its new session; at the bound lines stay in the pipe.
 const HELD_MAX: usize = 256;
-/// Exit code when no session could be opened, or the one there was is lost.
-const EXIT_NO_SESSION: u8 = 1;
 
 /// Writes the payload of a response.
 type Data<'a> = &'a dyn Fn(&mut Vec<u8>);
@@ -174,8 +167,7 @@ pub struct Rpc {
     past_names: HashMap<u64, Arc<str>>,
     /// The session had a log before this conversation.
     resumed: bool,
-    pending: HashMap<Tag, Why>,
-    tags_made: u64,
+    pending: Pending<RpcPending>,
     /// Retries as they are when they are switched on.
     retries_max: u32,
     /// Somebody waits for the running turn to end: aborts, and what comes after one.
@@ -185,7 +177,7 @@ pub struct Rpc {
     stopping: bool,
     /// On the way to another session; commands wait meanwhile.
     moving: bool,
-    held: VecDeque<(Call, decode::Command)>,
+    held: VecDeque<(Call, inbound::Command)>,
     dialogs: Vec<(AskId, Dialog)>,
     host_calls: Vec<AskId>,
     host_tools: Registered,
@@ -219,8 +211,7 @@ impl Rpc {
             waiting: 0,
             past_names: HashMap::new(),
             resumed: false,
-            pending: HashMap::new(),
-            tags_made: 0,
+            pending: Pending::default(),
             aborts: Vec::new(),
             thens: VecDeque::new(),
             stopping: false,
@@ -240,18 +231,15 @@ impl Rpc {
         }
     }
 
-    fn send(&mut self, verb: Verb, why: Why, out: &mut Out) {
-        self.send_to(Target::Current, verb, why, out);
+    fn send(&mut self, verb: Verb, what: RpcPending, out: &mut Out) {
+        self.send_to(Target::Current, verb, what, out);
     }
 
-    fn send_to(&mut self, target: Target, verb: Verb, why: Why, out: &mut Out) {
-        self.tags_made += 1;
-        let tag = Tag(self.tags_made);
-        out.commands.push(Command { tag, target, verb });
-        self.pending.insert(tag, why);
+    fn send_to(&mut self, target: Target, verb: Verb, what: RpcPending, out: &mut Out) {
+        self.pending.submit(target, verb, what, out);
     }
 
-    fn open(&mut self, which: Which, model: Option<Arc<str>>, why: Why, out: &mut Out) {
+    fn open(&mut self, which: Which, model: Option<Arc<str>>, what: RpcPending, out: &mut Out) {
         let open = Open {
             // A saved session goes on where it was.
             workspace: self.options.workspace.clone().filter(|_| which == Which::New),
@@ -263,7 +251,7 @@ impl Rpc {
             parent: self.parent.take(),
             ..Open::new(which)
         };
-        self.send(Verb::Open(open), why, out);
+        self.send(Verb::Open(open), what, out);
     }
 
     /// An id that nothing else here has.
@@ -289,30 +277,6 @@ impl Rpc {
         });
     }
 
-    /// A refusal that keeps its id in every lineage.
-    fn refuse(&self, call: &Call, error: &str, out: &mut Out) {
-        out.frames.line(|bytes| {
-            Writer::object(bytes, |w| {
-                if let Some(id) = &call.id {
-                    w.raw("id", id.as_bytes());
-                }
-                w.text("type", "response").text("command", call.command).flag("success", false).text("error", error);
-            });
-        });
-    }
-
-    /// A command that failed on its way, as the option says.
-    fn fail(&self, call: &Call, error: &str, out: &mut Out) {
-        match self.options.errors {
-            Errors::Pi => self.refuse(call, error, out),
-            Errors::Seed => failed(call.id.as_deref(), error, out),
-        }
-    }
-
-    fn fault(&self, call: &Call, fault: &Fault, out: &mut Out) {
-        self.fail(call, &said(fault), out);
-    }
-
     // ---- the end ------------------------------------------------------------------------------------------------
 
     /// No more input: what is open is declined, what runs is stopped, and then it is over.
@@ -323,19 +287,21 @@ impl Rpc {
         for ask in std::mem::take(&mut self.host_calls) {
             let text = "RPC client disconnected before host tool execution completed";
             let answer = vocab::Answer::Deny(Some(text.into()));
-            self.send(Verb::Answer { ask, answer }, Why::Nothing, out);
+            self.send(Verb::Answer { ask, answer }, RpcPending::Nothing, out);
         }
         for (ask, dialog) in std::mem::take(&mut self.dialogs) {
-            let answer = ui::answer(dialog, decode::UiAnswer::Cancelled);
-            self.send(Verb::Answer { ask, answer }, Why::Nothing, out);
+            let answer = ui::answer(dialog, inbound::UiAnswer::Cancelled);
+            self.send(Verb::Answer { ask, answer }, RpcPending::Nothing, out);
         }
-        self.send(Verb::AbortShell, Why::Nothing, out);
-        self.send(Verb::Interrupt { turn: None }, Why::Stop, out);
+        self.send(Verb::AbortShell, RpcPending::Nothing, out);
+        self.send(Verb::Interrupt { turn: None }, RpcPending::Stop, out);
     }
 
     fn settle(&mut self, out: &mut Out) {
-        let waits = self.pending.values().any(|why| !matches!(why, Why::Nothing));
-        out.close |= self.ending && self.ended && !self.stopping && !waits && self.held.is_empty();
+        let waits = self.pending.iter().any(|what| !matches!(what, RpcPending::Nothing));
+        if self.ending && self.ended && !self.stopping && !waits && self.held.is_empty() {
+            out.close_with(Close::normal());
+        }
         if self.deaf {
             out.frames.clear();
         }
@@ -346,23 +312,24 @@ impl Rpc {
         unparsed(&said(fault), out);
         // Many hosts look at stderr when we end, and at nothing else.
         out.notes.push(said(fault));
-        out.exit_code = EXIT_NO_SESSION;
-        out.close = true;
+        out.close_with(Close::new(CloseCode::Internal, "there is no session"));
     }
 }
 
 impl Dialect for Rpc {
+    type Own = wire::NoOwn;
+
     fn greet(&mut self, out: &mut Out) {
         let (which, model) = (self.options.which.clone(), self.options.model.clone());
         self.moving = true;
-        let then = if self.options.fork { Why::OpenSource } else { Why::Open(None) };
+        let then = if self.options.fork { RpcPending::OpenSource } else { RpcPending::Open(None) };
         self.open(which, model, then, out);
     }
 
-    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+    fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
         match frame {
-            Line::Whole(line) if decode::is_blank(line) => return,
-            Line::Whole(line) => match decode::from_wire(line) {
+            Frame::Whole(line) if inbound::is_blank(line) => return,
+            Frame::Whole(line) => match inbound::from_wire(line) {
                 Ok(Heard::Command(call, command)) => self.command(call, command, out),
                 Ok(Heard::Answer(answer)) => self.answer(answer, out),
                 Err(Refused::Malformed(what)) => unparsed(&what, out),
@@ -372,7 +339,9 @@ impl Dialect for Rpc {
                 }
                 Err(Refused::Wrong { call, what }) => self.fail(&call, &format!("{}: {what}", call.command), out),
             },
-            Line::TooLong { limit } => unparsed(&format!("the line is longer than {limit} bytes; it was skipped"), out),
+            Frame::TooLong { limit } => {
+                unparsed(&format!("the line is longer than {limit} bytes; it was skipped"), out)
+            }
         }
         self.settle(out);
     }
@@ -397,57 +366,17 @@ impl Dialect for Rpc {
 
     fn part(&mut self, why: Parting, out: &mut Out) {
         match why {
-            Parting::Eof | Parting::Signal(_) => self.end(out),
+            Parting::Eof | Parting::Asked { .. } => self.end(out),
             Parting::Deaf => {
                 self.deaf = true;
                 self.end(out);
             }
-            Parting::GraceOver => out.close = true,
+            Parting::GraceOver => out.close_with(Close::normal()),
         }
         self.settle(out);
     }
 
     fn listening(&self) -> bool {
-        self.ready && self.pending.len() < PENDING_MAX && self.held.len() < HELD_MAX
-    }
-}
-
-fn unparsed(error: &str, out: &mut Out) {
-    failed(None, error, out);
-}
-
-/// `command` is JSON, as it came.
-fn unknown(id: Option<&str>, command: Option<&str>, shown: &str, out: &mut Out) {
-    out.frames.line(|bytes| {
-        Writer::object(bytes, |w| {
-            if let Some(id) = id {
-                w.raw("id", id.as_bytes());
-            }
-            w.text("type", "response");
-            if let Some(command) = command {
-                w.raw("command", command.as_bytes());
-            }
-            w.flag("success", false).text("error", &format!("Unknown command: {shown}"));
-        });
-    });
-}
-
-fn failed(id: Option<&str>, error: &str, out: &mut Out) {
-    out.frames.line(|bytes| {
-        Writer::object(bytes, |w| {
-            if let Some(id) = id {
-                w.raw("id", id.as_bytes());
-            }
-            w.text("type", "response").text("command", "parse").flag("success", false);
-            w.text("error", &format!("Failed to parse command: {error}"));
-        });
-    });
-}
-
-/// A fault in one line for a host: what happened, and what can be done about it.
-fn said(fault: &Fault) -> String {
-    match fault.hints.first() {
-        Some(hint) => format!("{} ({hint})", fault.message),
-        None => fault.message.clone(),
+        self.ready && !self.pending.is_full() && self.held.len() < HELD_MAX
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use vocab::{ModelInfo, Prices, State, TodoPhase, TurnId};
 
 use crate::frames::Writer;
-use crate::messages::{Face, Faces};
+use pi_format::messages::{Face, Faces};
 
 /// Levels of thinking, from none to most.
 pub(crate) const LEVELS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];

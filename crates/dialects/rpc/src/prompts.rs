@@ -4,9 +4,9 @@
 use vocab::{ItemEnd, ItemId};
 use wire::FrameBuf;
 
-use crate::decode::Call;
 use crate::frames::Writer;
-use crate::run::Outcome;
+use crate::inbound::Call;
+use crate::outbound::run::Outcome;
 
 /// `data.disposition` of an acknowledged message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::schema;
-    use crate::decode::{COMMANDS, Heard, Refused, from_wire};
+    use crate::inbound::{COMMANDS, Heard, Refused, from_wire};
 
     fn definitions() -> Value {
         let mut schema: Value = serde_json::from_str(schema()).unwrap();

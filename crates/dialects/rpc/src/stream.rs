@@ -4,8 +4,8 @@
 use vocab::{AssistantMessage, Block, Sealed};
 use wire::{FrameBuf, escape_into, escape_plain_into};
 
-use crate::messages::{self, Face};
 use crate::partial_json::PartialJson;
+use pi_format::messages::{self, Face};
 
 /// Bytes of one block that updates repeat. What a runaway model says beyond them comes as deltas and in `message_end`
 /// only, so that neither memory nor a frame grows without end.

@@ -1,12 +1,12 @@
 //! Dialogs and notices: what an extension shows or asks, and our own permission questions, as `extension_ui_request`.
 
-use crate::tool_names::TOOL_NAMES;
+use crate::TOOL_NAMES;
 use vocab::visible::headline;
 use vocab::{Answer, AskKind, Notice, NoticeLevel, PermissionAsk, Scope};
 use wire::{FrameBuf, question};
 
-use crate::decode::UiAnswer;
 use crate::frames::Writer;
+use crate::inbound::UiAnswer;
 
 /// How much of a call a confirmation shows; of more it says how much is missing. `tool_execution_start` had it all.
 const FACTS_BYTES_MAX: usize = 64 * 1024;

@@ -2,11 +2,13 @@
 //! `data.error`.
 
 use vocab::{Fault, FaultKind, Origin};
+use wire::CloseCode;
 
 // Codes for what never reaches the engine.
 pub(crate) const MALFORMED_JSON: &str = "malformed_json";
 pub(crate) const INVALID_MESSAGE: &str = "invalid_message";
 pub(crate) const LINE_TOO_LONG: &str = "line_too_long";
+const SESSION_BUSY: &str = "session_busy";
 pub(crate) const TOO_MANY_SESSIONS: &str = "too_many_sessions";
 
 pub(crate) fn code(kind: FaultKind) -> &'static str {
@@ -20,7 +22,7 @@ pub(crate) fn code(kind: FaultKind) -> &'static str {
         FaultKind::UnknownAsk => "unknown_request_id",
         FaultKind::UnknownModel => "unknown_model",
         FaultKind::UnknownCommand => "unknown_command",
-        FaultKind::SessionBusy => "session_busy",
+        FaultKind::SessionBusy => SESSION_BUSY,
         FaultKind::ShuttingDown => "shutting_down",
         FaultKind::NothingToDo => "nothing_to_do",
         FaultKind::Unsupported => "unsupported",
@@ -42,7 +44,7 @@ pub(crate) fn code(kind: FaultKind) -> &'static str {
 pub(crate) fn opening_code(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::NotFound | FaultKind::UnknownSession => "session_not_found",
-        FaultKind::SessionBusy => "session_busy",
+        FaultKind::SessionBusy => SESSION_BUSY,
         FaultKind::Invalid
         | FaultKind::EmptyPrompt
         | FaultKind::TurnInProgress
@@ -66,6 +68,14 @@ pub(crate) fn opening_code(kind: FaultKind) -> &'static str {
     }
 }
 
+/// How a pipe is closed whose one session could not be opened: it may be free another time, or asking again is no use.
+pub(crate) fn close_code(kind: FaultKind) -> CloseCode {
+    match opening_code(kind) {
+        SESSION_BUSY => CloseCode::TryAgainLater,
+        _ => CloseCode::PolicyViolation,
+    }
+}
+
 pub(crate) fn origin(origin: Origin) -> &'static str {
     match origin {
         Origin::Local => "local",
@@ -76,9 +86,5 @@ pub(crate) fn origin(origin: Origin) -> &'static str {
 
 /// The message for people, with the hints in parentheses behind it.
 pub(crate) fn message(fault: &Fault) -> String {
-    if fault.hints.is_empty() {
-        fault.message.clone()
-    } else {
-        format!("{} ({})", fault.message, fault.hints.join("; "))
-    }
+    fault.explained()
 }

@@ -48,14 +48,36 @@ pub(crate) trait Frame: Serialize {
     const TYPE: &'static str;
 }
 
-/// `None`: protocol 1, no such member. `Some(None)`: null.
-pub(crate) type Session<'a> = Option<Option<&'a str>>;
+/// The member `session` of an outbound message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SessionMember<'a> {
+    /// Protocol 1 has none.
+    Absent,
+    /// It belongs to the process: null.
+    Process,
+    Label(&'a str),
+}
+
+impl SessionMember<'_> {
+    fn is_absent(&self) -> bool {
+        *self == SessionMember::Absent
+    }
+}
+
+impl Serialize for SessionMember<'_> {
+    fn serialize<S: Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        match self {
+            SessionMember::Absent | SessionMember::Process => into.serialize_none(),
+            SessionMember::Label(label) => into.serialize_str(label),
+        }
+    }
+}
 
 #[derive(Serialize)]
 pub(crate) struct Framed<'a, F: Frame> {
     pub(crate) r#type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) session: Session<'a>,
+    #[serde(skip_serializing_if = "SessionMember::is_absent")]
+    pub(crate) session: SessionMember<'a>,
     #[serde(flatten)]
     pub(crate) frame: &'a F,
 }
@@ -106,7 +128,7 @@ pub(crate) struct TurnStarted<'a> {
     pub(crate) turn_id: &'a str,
 }
 
-// `text_delta` has no type: it is the delta path and is written by hand in `encode.rs`.
+// `text_delta` has no type: it is the delta path and is written by hand in `outbound.rs`.
 
 #[derive(Serialize)]
 pub(crate) struct ToolStart<'a> {

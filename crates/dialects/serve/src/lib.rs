@@ -5,39 +5,37 @@
 //! `docs/dialects/serve.md` is the page for authors of controllers.
 
 mod data;
-mod decode;
-mod encode;
 mod faults;
 mod frames;
+mod inbound;
 mod messages;
+mod outbound;
 mod replies;
 mod schema;
-mod seat;
+mod session_view;
 mod slash;
 mod tool_names;
 
 pub use tool_names::TOOL_NAMES;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, Ask, AskEntry, AskId, AskKind, Body, Command, Delivery, Event, ExtensionEvent, FaultKind, Gate, Mode,
-    NoteEntry, Notice, Open, Part, Scope, SessionId, State, Tag, Told, Verb, Which,
+    Answer, Ask, AskEntry, AskId, AskKind, Body, Delivery, Event, ExtensionEvent, FaultKind, Gate, Mode, NoteEntry,
+    Notice, Open, Part, Scope, SessionId, State, Told, Verb, Which,
 };
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Close, Dialect, Frame, Out, Parting, Pending};
 
-use decode::{Heard, shown};
-use encode::Pen;
-use frames::{Closed, Hello, Inbound, OpenRequest, Say, Session};
-use replies::{Pending, Why};
-use seat::{HELD_MAX, Seat};
+use frames::{Closed, Hello, Inbound, OpenRequest, Say, SessionMember};
+use inbound::{HeardMessage, shown};
+use outbound::Pen;
+use replies::{PendingReply, ServePending};
+use session_view::{HELD_MAX, SessionView};
 
 pub use schema::schema;
 
-/// Commands without a reply so far; at the bound lines stay in the pipe until the engine has caught up.
-const PENDING_MAX: usize = 1024;
 /// Sessions open at once in protocol 2; the next `open` is refused with `too_many_sessions`.
 const SESSIONS_MAX: usize = 64;
 /// The longest label in protocol 2; every line repeats it, so a longer one is refused.
@@ -74,10 +72,9 @@ impl Options {
 /// One controller speaking `serve`.
 pub struct Serve {
     options: Options,
-    seats: Vec<Seat>,
-    seats_made: u64,
-    pending: HashMap<Tag, Pending>,
-    tags_made: u64,
+    views: Vec<SessionView>,
+    views_made: u64,
+    pending: Pending<PendingReply>,
     /// States told before the reply that says which label moved there.
     strays: VecDeque<(SessionId, Arc<State>)>,
     /// Lines may be handed over.
@@ -93,10 +90,9 @@ impl Serve {
     pub fn new(options: Options) -> Self {
         Self {
             options,
-            seats: Vec::new(),
-            seats_made: 0,
-            pending: HashMap::new(),
-            tags_made: 0,
+            views: Vec::new(),
+            views_made: 0,
+            pending: Pending::default(),
             strays: VecDeque::new(),
             greeted: false,
             ending: false,
@@ -111,34 +107,35 @@ impl Serve {
 
     /// Writes what belongs to no session, or to a label that stands for none.
     fn pen<'a>(&self, label: Option<&'a str>, out: &'a mut Out) -> Pen<'a> {
-        let session: Session<'a> = self.options.multi.then_some(label);
+        let session = match (self.options.multi, label) {
+            (false, _) => SessionMember::Absent,
+            (true, None) => SessionMember::Process,
+            (true, Some(label)) => SessionMember::Label(label),
+        };
         Pen { frames: &mut out.frames, session, deaf: self.deaf }
     }
 
-    fn seat_pen<'a>(&'a self, at: usize, out: &'a mut Out) -> Pen<'a> {
-        Pen { frames: &mut out.frames, session: self.seats[at].voice(), deaf: self.deaf }
+    fn view_pen<'a>(&'a self, at: usize, out: &'a mut Out) -> Pen<'a> {
+        Pen { frames: &mut out.frames, session: self.views[at].voice(), deaf: self.deaf }
     }
 
-    fn sit(&mut self, label: Option<Arc<str>>) -> usize {
-        self.seats_made += 1;
-        self.seats.push(Seat::new(self.seats_made, label));
-        self.seats.len() - 1
+    fn add_view(&mut self, label: Option<Arc<str>>) -> usize {
+        self.views_made += 1;
+        self.views.push(SessionView::new(self.views_made, label));
+        self.views.len() - 1
     }
 
-    fn seat_of(&self, session: &SessionId) -> Option<usize> {
-        // Protocol 1 has one seat, and it follows wherever a slash command moves it.
+    fn view_of(&self, session: &SessionId) -> Option<usize> {
+        // Protocol 1 has one view, and it follows wherever a slash command moves it.
         if !self.options.multi {
-            return (!self.seats.is_empty()).then_some(0);
+            return (!self.views.is_empty()).then_some(0);
         }
-        self.seats.iter().position(|seat| seat.session.as_ref() == Some(session))
+        self.views.iter().position(|view| view.session.as_ref() == Some(session))
     }
 
-    fn send(&mut self, at: usize, verb: Verb, why: Why, out: &mut Out) {
-        self.tags_made += 1;
-        let tag = Tag(self.tags_made);
-        let seat = &self.seats[at];
-        out.commands.push(Command { tag, target: seat.target(), verb });
-        self.pending.insert(tag, Pending { seat: seat.number, why });
+    fn send(&mut self, at: usize, verb: Verb, what: ServePending, out: &mut Out) {
+        let view = &self.views[at];
+        self.pending.submit(view.target(), verb, PendingReply { view: view.number, what }, out);
     }
 
     fn open(&mut self, at: usize, which: Which, workspace: Option<PathBuf>, model: Option<Arc<str>>, out: &mut Out) {
@@ -151,10 +148,10 @@ impl Serve {
             controller: Some("serve".into()),
             ..Open::new(which)
         };
-        self.send(at, Verb::Open(open), Why::Open, out);
+        self.send(at, Verb::Open(open), ServePending::Open, out);
     }
 
-    fn obey(&mut self, heard: Heard, out: &mut Out) {
+    fn obey(&mut self, heard: HeardMessage, out: &mut Out) {
         let label = heard.session.as_deref();
         match heard.message {
             _ if self.ending && heard.message != Inbound::Say(Say::Interrupt {}) => {
@@ -166,11 +163,11 @@ impl Serve {
             }
             Inbound::Open(request) => self.open_label(label.unwrap_or_default(), request, out),
             Inbound::Say(say) => {
-                let seat = match label {
-                    None => (!self.seats.is_empty()).then_some(0),
-                    Some(label) => self.seats.iter().position(|seat| seat.label.as_deref() == Some(label)),
+                let view = match label {
+                    None => (!self.views.is_empty()).then_some(0),
+                    Some(label) => self.views.iter().position(|view| view.label.as_deref() == Some(label)),
                 };
-                match seat {
+                match view {
                     Some(at) => self.say(at, say, out),
                     None => self.pen(label, out).refuse(
                         faults::code(FaultKind::UnknownSession),
@@ -184,9 +181,9 @@ impl Serve {
     fn open_label(&mut self, label: &str, request: OpenRequest, out: &mut Out) {
         let refusal = if label.is_empty() || label.len() > LABEL_BYTES_MAX {
             Some((faults::INVALID_MESSAGE, format!("open.session: expected 1 to {LABEL_BYTES_MAX} bytes")))
-        } else if self.seats.iter().any(|seat| seat.label.as_deref() == Some(label)) {
+        } else if self.views.iter().any(|view| view.label.as_deref() == Some(label)) {
             Some((faults::INVALID_MESSAGE, format!("open.session: {:?} is open already", shown(label))))
-        } else if self.seats.len() == SESSIONS_MAX {
+        } else if self.views.len() == SESSIONS_MAX {
             Some((faults::TOO_MANY_SESSIONS, format!("{SESSIONS_MAX} sessions are open; close one first")))
         } else {
             None
@@ -194,52 +191,52 @@ impl Serve {
         if let Some((code, message)) = refusal {
             return self.pen(Some(label), out).refuse(code, &message);
         }
-        let at = self.sit(Some(label.into()));
+        let at = self.add_view(Some(label.into()));
         let which = request.resume.as_deref().map_or(Which::New, Which::parse);
         self.open(at, which, request.workspace.map(PathBuf::from), request.model.map(Arc::from), out);
     }
 
     /// A message to one session: now, or after what it must wait for.
     fn say(&mut self, at: usize, say: Say, out: &mut Out) {
-        let seat = &mut self.seats[at];
-        if seat.ending && say != (Say::Interrupt {}) {
+        let view = &mut self.views[at];
+        if view.ending && say != (Say::Interrupt {}) {
             let code = faults::code(FaultKind::ShuttingDown);
-            return self.seat_pen(at, out).refuse(code, "the session is closing");
+            return self.view_pen(at, out).refuse(code, "the session is closing");
         }
-        if !seat.must_hold(&say) {
+        if !view.must_hold(&say) {
             return self.act(at, say, out);
         }
-        if seat.held.len() < HELD_MAX {
-            return seat.held.push_back(say);
+        if view.held.len() < HELD_MAX {
+            return view.held.push_back(say);
         }
         let message = format!("{HELD_MAX} messages wait for this session already");
-        self.seat_pen(at, out).refuse(faults::code(FaultKind::QueueFull), &message);
+        self.view_pen(at, out).refuse(faults::code(FaultKind::QueueFull), &message);
     }
 
     fn act(&mut self, at: usize, say: Say, out: &mut Out) {
         match say {
             Say::Prompt { text } if text.trim().is_empty() => {
-                self.seat_pen(at, out).refuse(faults::code(FaultKind::EmptyPrompt), "the prompt is blank");
+                self.view_pen(at, out).refuse(faults::code(FaultKind::EmptyPrompt), "the prompt is blank");
             }
             Say::Prompt { text } => {
-                self.seats[at].turns.prompted();
+                self.views[at].turns.prompted();
                 // A second prompt is refused, not queued: this dialect promises one turn at a time.
                 let verb = Verb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::RejectIfBusy };
-                self.send(at, verb, Why::Prompt, out);
+                self.send(at, verb, ServePending::Prompt, out);
             }
             Say::Slash { command, args } => {
                 let name = command.strip_prefix('/').unwrap_or(&command).to_lowercase();
                 let exit = matches!(&*name, "exit" | "quit");
-                self.seats[at].slashes += 1;
-                self.seats[at].exits += usize::from(exit);
-                self.send(at, Verb::Slash { name: name.clone(), args }, Why::Slash { name, exit }, out);
+                self.views[at].slashes += 1;
+                self.views[at].exits += usize::from(exit);
+                self.send(at, Verb::Slash { name: name.clone(), args }, ServePending::Slash { name, exit }, out);
             }
-            Say::Interrupt {} => self.send(at, Verb::Interrupt { turn: None }, Why::Nothing, out),
+            Say::Interrupt {} => self.send(at, Verb::Interrupt { turn: None }, ServePending::Nothing, out),
             Say::PermissionResponse { request_id, allow, reason } => {
-                let asks = &mut self.seats[at].asks;
+                let asks = &mut self.views[at].asks;
                 let Some(open) = asks.iter().position(|ask| ask.as_str() == request_id) else {
                     let message = format!("no open request {:?}", shown(&request_id));
-                    return self.seat_pen(at, out).refuse(faults::code(FaultKind::UnknownAsk), &message);
+                    return self.view_pen(at, out).refuse(faults::code(FaultKind::UnknownAsk), &message);
                 };
                 // Gone at once: only the first answer counts, also before the engine has confirmed it.
                 let ask = asks.remove(open);
@@ -249,23 +246,23 @@ impl Serve {
                 } else {
                     Answer::Deny(Some(reason.as_deref().unwrap_or(DENIED).into()))
                 };
-                self.send(at, Verb::Answer { ask, answer }, Why::Answer, out);
+                self.send(at, Verb::Answer { ask, answer }, ServePending::Answer, out);
             }
-            Say::Close {} => self.end_seat(at, out),
+            Say::Close {} => self.end_view(at, out),
         }
     }
 
     /// Messages that waited, in their order, up to the next one that must wait.
     fn release(&mut self, at: usize, out: &mut Out) {
-        while let Some(say) = self.seats[at].held.pop_front() {
-            let seat = &self.seats[at];
-            if seat.exits > 0 || (seat.label.is_some() && seat.slashes > 0) {
-                self.seats[at].held.push_front(say);
+        while let Some(say) = self.views[at].held.pop_front() {
+            let view = &self.views[at];
+            if view.exits > 0 || (view.label.is_some() && view.slashes > 0) {
+                self.views[at].held.push_front(say);
                 return;
             }
-            if seat.ending && say != (Say::Interrupt {}) {
+            if view.ending && say != (Say::Interrupt {}) {
                 let code = faults::code(FaultKind::ShuttingDown);
-                self.seat_pen(at, out).refuse(code, "the session is closing");
+                self.view_pen(at, out).refuse(code, "the session is closing");
             } else {
                 self.act(at, say, out);
             }
@@ -275,10 +272,10 @@ impl Serve {
     /// What an opened ask needs besides its line.
     fn asked(&mut self, at: usize, ask: &Ask, out: &mut Out) {
         let answer = match &ask.kind {
-            AskKind::Permission(_) if self.ending || self.seats[at].ending => Answer::Deny(Some(DISCONNECTED.into())),
+            AskKind::Permission(_) if self.ending || self.views[at].ending => Answer::Deny(Some(DISCONNECTED.into())),
             AskKind::Permission(_) => {
-                if !self.seats[at].asks.contains(&ask.id) {
-                    self.seats[at].asks.push(ask.id.clone());
+                if !self.views[at].asks.contains(&ask.id) {
+                    self.views[at].asks.push(ask.id.clone());
                 }
                 return;
             }
@@ -287,27 +284,27 @@ impl Serve {
                 Answer::Dismissed
             }
         };
-        self.send(at, Verb::Answer { ask: ask.id.clone(), answer }, Why::Nothing, out);
+        self.send(at, Verb::Answer { ask: ask.id.clone(), answer }, ServePending::Nothing, out);
     }
 
     /// No more messages to this session; what runs may finish, and open questions are denied.
-    fn end_seat(&mut self, at: usize, out: &mut Out) {
-        self.seats[at].ending = true;
+    fn end_view(&mut self, at: usize, out: &mut Out) {
+        self.views[at].ending = true;
         self.deny_open(at, out);
     }
 
     fn deny_open(&mut self, at: usize, out: &mut Out) {
-        let asks: Vec<AskId> = std::mem::take(&mut self.seats[at].asks);
+        let asks: Vec<AskId> = std::mem::take(&mut self.views[at].asks);
         for ask in asks {
             let answer = Answer::Deny(Some(DISCONNECTED.into()));
-            self.send(at, Verb::Answer { ask, answer }, Why::Nothing, out);
+            self.send(at, Verb::Answer { ask, answer }, ServePending::Nothing, out);
         }
     }
 
     /// The same for all sessions.
     fn end(&mut self, out: &mut Out) {
         self.ending = true;
-        for at in 0..self.seats.len() {
+        for at in 0..self.views.len() {
             self.deny_open(at, out);
         }
     }
@@ -316,12 +313,11 @@ impl Serve {
     fn force(&mut self, out: &mut Out) {
         self.ending = true;
         if std::mem::replace(&mut self.forced, true) {
-            out.close = true;
-            return;
+            return out.close_with(Close::normal());
         }
-        for at in 0..self.seats.len() {
-            if self.seats[at].turns.busy() {
-                self.send(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
+        for at in 0..self.views.len() {
+            if self.views[at].turns.busy() {
+                self.send(at, Verb::Interrupt { turn: None }, ServePending::Nothing, out);
             }
         }
     }
@@ -329,27 +325,31 @@ impl Serve {
     /// Ends what can end now.
     fn settle(&mut self, out: &mut Out) {
         let (ending, forced) = (self.ending, self.forced);
-        let done = |seat: &Seat| (forced && !seat.turns.busy()) || seat.is_idle();
+        let done = |view: &SessionView| (forced && !view.turns.busy()) || view.is_idle();
         if !self.options.multi {
-            out.close |= ending && self.seats.iter().all(done);
+            if ending && self.views.iter().all(done) {
+                out.close_with(Close::normal());
+            }
             return;
         }
-        while let Some(at) = self.seats.iter().position(|seat| (ending || seat.ending) && done(seat)) {
-            self.send(at, Verb::Leave, Why::Nothing, out);
-            self.seat_pen(at, out).write(&Closed {});
-            self.seats.remove(at);
+        while let Some(at) = self.views.iter().position(|view| (ending || view.ending) && done(view)) {
+            self.send(at, Verb::Leave, ServePending::Nothing, out);
+            self.view_pen(at, out).write(&Closed {});
+            self.views.remove(at);
         }
-        out.close |= ending && self.seats.is_empty();
+        if ending && self.views.is_empty() {
+            out.close_with(Close::normal());
+        }
     }
 
     fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
-        let seat = &mut self.seats[at];
-        let label = seat.label.clone();
-        let session = label.as_deref().map(Some);
+        let view = &mut self.views[at];
+        let label = view.label.clone();
+        let session = label.as_deref().map_or(SessionMember::Absent, SessionMember::Label);
         let mut pen = Pen { frames: &mut out.frames, session, deaf: self.deaf };
-        encode::event(event, seat, &mut pen);
+        outbound::event(event, view, &mut pen);
         if let Event::Logged(entry) = event {
-            seat.observe(entry);
+            view.observe(entry);
             match &entry.body {
                 Body::Ask(AskEntry::Opened(ask)) => self.asked(at, ask, out),
                 // This wire has no word for it; people find it on stderr.
@@ -359,7 +359,7 @@ impl Serve {
         } else if let Event::Extension(ExtensionEvent::Notice(Notice::Say { text, .. })) = event {
             out.notes.push(text.to_string());
         } else if let Event::TurnLost(end) = event {
-            seat.turns.ended(&end.turn);
+            view.turns.ended(&end.turn);
         } else if let Event::Gone { fault } = event {
             self.gone(at, fault, out);
         }
@@ -367,25 +367,27 @@ impl Serve {
 }
 
 impl Dialect for Serve {
+    type Own = wire::NoOwn;
+
     fn greet(&mut self, out: &mut Out) {
         if self.options.multi {
             let hello = Hello { protocol: self.protocol(), version: &self.options.version };
             self.pen(None, out).write(&hello);
             self.greeted = true;
         } else {
-            let at = self.sit(None);
+            let at = self.add_view(None);
             self.open(at, self.options.which.clone(), None, None, out);
         }
     }
 
-    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+    fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
         match frame {
-            Line::Whole(line) if decode::is_blank(line) => return,
-            Line::Whole(line) => match decode::from_wire(line, self.protocol()) {
+            Frame::Whole(line) if inbound::is_blank(line) => return,
+            Frame::Whole(line) => match inbound::from_wire(line, self.protocol()) {
                 Ok(heard) => self.obey(heard, out),
                 Err(refused) => self.pen(refused.session.as_deref(), out).refuse(refused.code, &refused.message),
             },
-            Line::TooLong { limit } => {
+            Frame::TooLong { limit } => {
                 let message = format!("the line is longer than {limit} bytes; it was skipped");
                 self.pen(None, out).refuse(faults::LINE_TOO_LONG, &message);
             }
@@ -396,8 +398,8 @@ impl Dialect for Serve {
     fn tell(&mut self, told: &Told, out: &mut Out) {
         if let Event::Reply { tag, result } = &told.event {
             self.replied(*tag, result, out);
-        } else if let Some(at) = self.seat_of(&told.session) {
-            for lost in self.seats[at].calls.lost_by(&told.event) {
+        } else if let Some(at) = self.view_of(&told.session) {
+            for lost in self.views[at].calls.lost_by(&told.event) {
                 self.event(at, &lost, out);
             }
             self.event(at, &told.event, out);
@@ -414,13 +416,13 @@ impl Dialect for Serve {
                 self.deaf = true;
                 self.end(out);
             }
-            Parting::Signal(_) | Parting::GraceOver => self.force(out),
+            Parting::Asked { .. } | Parting::GraceOver => self.force(out),
         }
         self.settle(out);
     }
 
     fn listening(&self) -> bool {
-        self.greeted && self.pending.len() < PENDING_MAX
+        self.greeted && !self.pending.is_full()
     }
 }
 
@@ -431,6 +433,6 @@ pub fn cannot_start(code: &'static str, fault: &vocab::Fault) -> String {
         "bootstrap_failed" => code,
         particular => particular,
     };
-    Pen { frames: &mut frames, session: None, deaf: false }.refuse(code, &faults::message(fault));
+    Pen { frames: &mut frames, session: SessionMember::Absent, deaf: false }.refuse(code, &faults::message(fault));
     String::from_utf8_lossy(frames.as_bytes()).into_owned()
 }

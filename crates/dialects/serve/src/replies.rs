@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use vocab::{Fault, FaultKind, Opened, Reply, SessionId, SlashReply, State, Stop, Tag, TurnEnd, Usage};
-use wire::Out;
+use wire::{Close, CloseCode, Out};
 
 use crate::frames::{Closed, Error};
 use crate::slash;
@@ -12,14 +12,14 @@ use crate::tool_names::TOOL_NAMES;
 use crate::{STRAYS_MAX, Serve, faults};
 
 /// A command on its way.
-pub(crate) struct Pending {
-    /// Number of the seat that sent it.
-    pub(crate) seat: u64,
-    pub(crate) why: Why,
+pub(crate) struct PendingReply {
+    /// Number of the view that sent it.
+    pub(crate) view: u64,
+    pub(crate) what: ServePending,
 }
 
 /// What its reply is for.
-pub(crate) enum Why {
+pub(crate) enum ServePending {
     Open,
     Prompt,
     Answer,
@@ -31,85 +31,79 @@ pub(crate) enum Why {
     Nothing,
 }
 
-/// Exit code when no session could be opened.
-const EXIT_NOT_OPENED: u8 = 2;
-/// Exit code when the session was lost under way.
-const EXIT_GONE: u8 = 1;
-
 impl Serve {
     pub(crate) fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
-        let Some(Pending { seat, why }) = self.pending.remove(&tag) else { return };
-        let Some(at) = self.seats.iter().position(|one| one.number == seat) else { return };
-        match why {
-            Why::Nothing => {}
-            Why::Open => match result {
+        let Some(PendingReply { view, what }) = self.pending.answered(tag) else { return };
+        let Some(at) = self.views.iter().position(|one| one.number == view) else { return };
+        match what {
+            ServePending::Nothing => {}
+            ServePending::Open => match result {
                 Ok(Reply::Opened(opened)) => self.opened(at, opened, out),
                 Ok(_) => self.not_opened(at, &Fault::new(FaultKind::Internal, "the engine opened nothing"), out),
                 Err(fault) => self.not_opened(at, fault, out),
             },
-            Why::Prompt => {
+            ServePending::Prompt => {
                 let promise = match result {
                     Ok(Reply::Started { turn }) => Some(turn),
                     Ok(_) | Err(_) => None,
                 };
-                self.seats[at].turns.answered(promise);
+                self.views[at].turns.answered(promise);
                 self.complain(at, result, out);
             }
-            Why::Answer => self.complain(at, result, out),
-            Why::Slash { name, exit } => self.slashed(at, &name, exit, result, out),
+            ServePending::Answer => self.complain(at, result, out),
+            ServePending::Slash { name, exit } => self.slashed(at, &name, exit, result, out),
         }
     }
 
     /// An `error` line for a message that the engine refused. Never with a turn: the running one, if any, goes on.
     fn complain(&mut self, at: usize, result: &Result<Reply, Fault>, out: &mut Out) {
         if let Err(fault) = result {
-            self.seat_pen(at, out).fault(fault, None);
+            self.view_pen(at, out).fault(fault, None);
         }
     }
 
     fn opened(&mut self, at: usize, opened: &Opened, out: &mut Out) {
-        if let Some(other) = self.seat_of(&opened.session)
+        if let Some(other) = self.view_of(&opened.session)
             && self.options.multi
         {
             // Events carry the id of their session; two labels for one id could not be told apart. Not left
             // again: leaving goes by the same id and would take the other label along.
-            let label = self.seats[other].label.as_deref().unwrap_or_default();
+            let label = self.views[other].label.as_deref().unwrap_or_default();
             let fault = Fault::new(FaultKind::SessionBusy, format!("session {} is open as {label:?}", opened.session));
             return self.not_opened(at, &fault, out);
         }
-        let seat = &mut self.seats[at];
-        seat.session = Some(opened.session.clone());
-        seat.note(&opened.state);
+        let view = &mut self.views[at];
+        view.session = Some(opened.session.clone());
+        view.note(&opened.state);
         self.greeted = true;
-        let mut pen = self.seat_pen(at, out);
+        let mut pen = self.view_pen(at, out);
         pen.ready(opened, self.protocol(), &self.options.version);
         if let Some(turn) = &opened.state.turn {
             // Joined in mid-turn: its `turn_complete` will come, so its start is said first.
             pen.turn_started(turn);
-            self.seats[at].turns.started(turn);
+            self.views[at].turns.started(turn);
         }
         self.release(at, out);
     }
 
     fn not_opened(&mut self, at: usize, fault: &Fault, out: &mut Out) {
-        let mut pen = self.seat_pen(at, out);
+        let mut pen = self.view_pen(at, out);
         let code = faults::opening_code(fault.kind);
         pen.write(&Error { code, message: &faults::message(fault), origin: "local", turn_id: None });
-        let seat = self.seats.remove(at);
-        for _ in &seat.held {
-            let mut pen = self.pen(seat.label.as_deref(), out);
+        let view = self.views.remove(at);
+        for _ in &view.held {
+            let mut pen = self.pen(view.label.as_deref(), out);
             pen.refuse(faults::code(FaultKind::UnknownSession), "the session was not opened");
         }
         if !self.options.multi {
-            out.close = true;
-            out.exit_code = EXIT_NOT_OPENED;
+            out.close_with(Close::new(faults::close_code(fault.kind), "the session was not opened"));
         }
     }
 
     fn slashed(&mut self, at: usize, name: &str, exit: bool, result: &Result<Reply, Fault>, out: &mut Out) {
-        let seat = &mut self.seats[at];
-        seat.slashes = seat.slashes.saturating_sub(1);
-        seat.exits = seat.exits.saturating_sub(usize::from(exit));
+        let view = &mut self.views[at];
+        view.slashes = view.slashes.saturating_sub(1);
+        view.exits = view.exits.saturating_sub(usize::from(exit));
         let fault = match result {
             Ok(Reply::Slash(reply)) => return self.slash_done(at, reply, out),
             Ok(_) => &Fault::new(FaultKind::Internal, "the engine gave no result"),
@@ -118,20 +112,20 @@ impl Serve {
         // Failures are results, too: one `slash_result` per command, whatever happens.
         let message = faults::message(fault);
         let data = slash::failed(faults::code(fault.kind), &message);
-        self.seat_pen(at, out).slash_result(name, &message, &data, false, false);
+        self.view_pen(at, out).slash_result(name, &message, &data, false, false);
         self.release(at, out);
     }
 
     fn slash_done(&mut self, at: usize, reply: &SlashReply, out: &mut Out) {
         if let Some(session) = reply.moved_to() {
-            self.seats[at].session = Some(session.clone());
+            self.views[at].session = Some(session.clone());
             self.adopt_stray(at, session, out);
         }
         let (moved, exit) = (reply.moved_to().is_some(), reply.is_exit());
         let (text, data) = (wire::slash::text(reply, &TOOL_NAMES), slash::data(reply));
-        self.seat_pen(at, out).slash_result(&reply.command, &text, &data, moved, exit);
+        self.view_pen(at, out).slash_result(&reply.command, &text, &data, moved, exit);
         if exit {
-            self.end_seat(at, out);
+            self.end_view(at, out);
             if !self.options.multi {
                 out.ending = true;
                 self.end(out);
@@ -153,16 +147,16 @@ impl Serve {
     fn adopt_stray(&mut self, at: usize, session: &SessionId, out: &mut Out) {
         let Some(found) = self.strays.iter().position(|(other, _)| other == session) else { return };
         let Some((_, state)) = self.strays.remove(found) else { return };
-        if let Some(changed) = self.seats[at].changed(&state) {
-            self.seat_pen(at, out).write(&changed);
+        if let Some(changed) = self.views[at].changed(&state) {
+            self.view_pen(at, out).write(&changed);
         }
-        self.seats[at].note(&state);
+        self.views[at].note(&state);
     }
 
     /// The session is lost. A running turn still gets its end, so that nobody waits for it for ever.
     pub(crate) fn gone(&mut self, at: usize, fault: &Fault, out: &mut Out) {
-        let mut pen = self.seat_pen(at, out);
-        match self.seats[at].turns.current() {
+        let mut pen = self.view_pen(at, out);
+        match self.views[at].turns.current() {
             None => pen.fault(fault, None),
             Some(turn) => pen.turn_ended(&TurnEnd {
                 turn: turn.clone(),
@@ -176,9 +170,8 @@ impl Serve {
         if self.options.multi {
             pen.write(&Closed {});
         } else {
-            out.close = true;
-            out.exit_code = EXIT_GONE;
+            out.close_with(Close::new(CloseCode::Internal, "the session is lost"));
         }
-        self.seats.remove(at);
+        self.views.remove(at);
     }
 }

@@ -3,25 +3,24 @@
 
 mod environment;
 mod find;
-mod launch;
 mod memory;
 mod process;
 mod ssh;
 
 pub use environment::{LoginShell, NoProbe, Probe, Vars};
 pub use find::find_program;
-pub use launch::{Grouped, Launcher, Process, Program, Started, Strike};
 pub use memory::{AgentLife, Memory, MemoryPeer, memory};
 pub use process::{ProcessChannel, ShellProbe};
 pub use ssh::{Ssh, SshChannel};
 
 use std::io;
 
+use ::process::Launched;
 use vocab::Later;
 
 /// A way to an agent. It can be opened again after it broke.
 pub trait Channel: Send + Sync {
-    fn open(&self) -> Later<'_, io::Result<Started>>;
+    fn open(&self) -> Later<'_, io::Result<Launched>>;
     /// The agent's command, word by word, for messages and hints.
     fn command(&self) -> Vec<String>;
     /// Whether something else may speak before the agent does: a login banner, an rc file.

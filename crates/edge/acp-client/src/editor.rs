@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acp_types::{EmptyResponse, method, sorted};
+use process::Launcher;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use vocab::TextFiles;
 use wire::jsonrpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 
-use crate::channel::{Launcher, Vars};
+use crate::channel::Vars;
 use crate::connection::Offers;
 
 pub use files::FILE_BYTES_MAX;

@@ -6,16 +6,10 @@ use std::time::Duration;
 
 use acp_types::error::{AUTH_REQUIRED, NOT_FOUND};
 use acp_types::method::{AUTHENTICATE, INITIALIZE};
+use process::Exit;
 use wire::jsonrpc::{METHOD_NOT_FOUND, RpcError};
 
 use crate::hints::{self, Evidence, SignIns};
-
-/// How the program at the other end ended.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Exit {
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
-}
 
 /// The connection is over.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -4,7 +4,7 @@ use acp_types::AuthMethod;
 use serde_json::Value;
 
 use crate::adapters;
-use crate::error::Exit;
+use process::Exit;
 
 /// The ways to sign in, and which was tried.
 #[derive(Clone, Default)]

@@ -15,7 +15,6 @@ mod error;
 mod event;
 mod hints;
 mod reopen;
-mod tail;
 mod task;
 
 use std::collections::HashMap;
@@ -30,10 +29,10 @@ pub use channel::*;
 pub use client::AcpClient;
 pub use connection::{ASKS_MAX, Elicited, OPEN_CALLS_MAX, Offers, REQUESTS_MAX, SESSIONS_MAX};
 pub use editor::{FILE_BYTES_MAX, OUTPUT_BYTES_MAX, TERMINALS_MAX, Workshop};
-pub use error::{ClientError, ClientProblem, Exit, Terminated};
+pub use error::{ClientError, ClientProblem, Terminated};
 pub use event::{AskId, ClientEvent, EVENT_BYTES_MAX, EVENTS_MAX, Elicitation, Events, PermissionAsk};
+pub use process::Exit;
 pub use reopen::{Reopened, ReopenedSession};
-pub use tail::{TAIL_LINE_BYTES, TAIL_LINES};
 pub use task::LINE_BYTES_MAX;
 
 /// A request about state is answered within this, or given up.

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use acp_types::{AuthMethod, PromptResponse};
+use process::{ChildProcess, EndSignal, Exit, Launched, OutputTail};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
@@ -15,13 +16,12 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use wire::Lines;
 use wire::jsonrpc::RpcError;
 
-use crate::channel::{Channel, Process, Started, Strike};
+use crate::channel::Channel;
 use crate::connection::{About, Connection, ConnectionOut, Elicited};
 use crate::editor::EditorServices;
-use crate::error::{ClientError, ClientProblem, Exit, Terminated};
+use crate::error::{ClientError, ClientProblem, Terminated};
 use crate::event::{AskId, ClientEvent, Queue};
 use crate::hints::SignIns;
-use crate::tail::Tail;
 use crate::{ConnectOptions, Direction, WISHES_MAX};
 
 /// The longest line taken from an agent; a longer one is skipped and noted.
@@ -32,6 +32,8 @@ const UNSENT_BYTES_MAX: usize = 1024 * 1024;
 const DEAF_BYTES: usize = 64 * 1024 * 1024;
 /// How long an exit and the last words are waited for once one of the pipes has ended.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(300);
+/// A longer line of its stderr is cut.
+const TAIL_LINE_CHARS: usize = 4 * 1024;
 const READ_BYTES: usize = 64 * 1024;
 
 /// `stop()`: from the end of its input until each of these.
@@ -57,7 +59,8 @@ pub(crate) enum ClientWish {
 #[derive(Default)]
 pub(crate) struct ConnectionShared {
     command: Vec<String>,
-    tail: Mutex<Tail>,
+    /// The last lines of its stderr, once it runs.
+    tail: Mutex<Option<OutputTail>>,
     auth: Mutex<SignIns>,
     /// Why no agent answers any more.
     over: Mutex<Option<ClientProblem>>,
@@ -69,7 +72,7 @@ impl ConnectionShared {
     }
 
     pub(crate) fn stderr(&self) -> Vec<String> {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
+        self.tail().as_ref().map(OutputTail::lines).unwrap_or_default()
     }
 
     pub(crate) fn learn_auth(&self, methods: Vec<AuthMethod>) {
@@ -97,7 +100,13 @@ impl ConnectionShared {
     }
 
     fn said(&self, bytes: &[u8]) {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+        if let Some(tail) = self.tail().as_mut() {
+            tail.push(bytes);
+        }
+    }
+
+    fn tail(&self) -> MutexGuard<'_, Option<OutputTail>> {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -137,6 +146,7 @@ impl ConnectionTask {
                 return;
             }
         };
+        *self.shared.tail() = Some(OutputTail::new(started.secrets.clone(), TAIL_LINE_CHARS));
         let over = self.talk(&mut started).await;
         // The one way out. First every request is told, then the process is ended.
         let (end, stopper) = match over {
@@ -145,7 +155,7 @@ impl ConnectionTask {
             ConnectionEnd::Failed(why) => (Some(self.last_words(&mut started, Some(why)).await), None),
         };
         self.part(end);
-        let Started { input, process, .. } = started;
+        let Launched { input, process, .. } = started;
         drop(input);
         put_down(process).await;
         if let Some(stopper) = stopper {
@@ -154,7 +164,7 @@ impl ConnectionTask {
     }
 
     /// Opening may take seconds, and a person may lose patience: an error is a wish to stop, and who is to be told.
-    async fn open(&mut self, channel: &dyn Channel) -> Result<io::Result<Started>, Option<oneshot::Sender<()>>> {
+    async fn open(&mut self, channel: &dyn Channel) -> Result<io::Result<Launched>, Option<oneshot::Sender<()>>> {
         let mut opening = channel.open();
         let mut early = Vec::new();
         let opened = loop {
@@ -192,8 +202,8 @@ impl ConnectionTask {
         self.queue.close();
     }
 
-    async fn talk(&mut self, started: &mut Started) -> ConnectionEnd {
-        let Started { input, output, errors, process } = started;
+    async fn talk(&mut self, started: &mut Launched) -> ConnectionEnd {
+        let Launched { input, output, errors, process, .. } = started;
         let mut lines = Lines::new(LINE_BYTES_MAX);
         let (mut heard, mut said) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
         let mut errors_open = true;
@@ -258,7 +268,7 @@ impl ConnectionTask {
     fn hear(&mut self, lines: &mut Lines, bytes: &[u8]) {
         let (connection, out, tap) = (&mut self.connection, &mut self.out, &self.options.tap);
         lines.feed(bytes, |line| {
-            if let (Some(tap), wire::Line::Whole(line)) = (tap, line) {
+            if let (Some(tap), wire::Frame::Whole(line)) = (tap, line) {
                 tap.line(Direction::AgentToClient, line);
             }
             connection.hear(line, out);
@@ -344,7 +354,7 @@ impl ConnectionTask {
         }
     }
 
-    async fn last_words(&mut self, started: &mut Started, why: Option<String>) -> Terminated {
+    async fn last_words(&mut self, started: &mut Launched, why: Option<String>) -> Terminated {
         let exit = timeout(LAST_WORDS, started.process.ended()).await.unwrap_or_default();
         let mut buffer = vec![0; READ_BYTES];
         let until = Instant::now() + LAST_WORDS;
@@ -371,12 +381,12 @@ impl ConnectionTask {
 }
 
 /// Its input has ended; it may go by itself, or it is made to.
-async fn put_down(mut process: Box<dyn Process>) -> Exit {
+async fn put_down(mut process: Box<dyn ChildProcess>) -> Exit {
     let start = Instant::now();
     let steps = [
-        (STOP_INTERRUPT, Some(Strike::Interrupt)),
-        (STOP_TERMINATE, Some(Strike::Terminate)),
-        (STOP_KILL, Some(Strike::Kill)),
+        (STOP_INTERRUPT, Some(EndSignal::Interrupt)),
+        (STOP_TERMINATE, Some(EndSignal::Terminate)),
+        (STOP_KILL, Some(EndSignal::Kill)),
         (STOP_REAP, None),
     ];
     for (after, strike) in steps {
@@ -384,7 +394,7 @@ async fn put_down(mut process: Box<dyn Process>) -> Exit {
             return exit;
         }
         if let Some(strike) = strike {
-            process.strike(strike);
+            process.signal(strike);
         }
     }
     Exit::default()

@@ -7,39 +7,39 @@ use vocab::{Account, Accounts, Fault, Key, ModelLimit, OpenAiLimits, Secret, Sig
 
 use crate::Timer;
 use crate::cloud_code::CloudModel;
-use crate::config::Config;
+use crate::config::AccountsConfig;
 use crate::credentials::{CredentialFile, Replace};
-use crate::flow::Seats;
+use crate::flow::RunningFlows;
 use crate::presence::Presence;
 use crate::refresh::Refresher;
 
 /// Sign-ins, tokens and keys of one user.
 #[derive(Clone)]
-pub struct Auth(pub(crate) Arc<Inner>);
+pub struct Auth(pub(crate) Arc<AccountsState>);
 
-pub(crate) struct Inner {
-    pub(crate) config: Config,
+pub(crate) struct AccountsState {
+    pub(crate) config: AccountsConfig,
     pub(crate) file: CredentialFile,
     pub(crate) timer: Arc<dyn Timer>,
-    pub(crate) seats: Seats,
+    pub(crate) flows: RunningFlows,
     pub(crate) presence: Presence,
     pub(crate) refreshers: [Refresher; Account::ALL.len()],
 }
 
 impl Auth {
     /// `directory` is for the credentials alone and is closed to others. Touches neither disk nor network.
-    pub fn new(config: Config, directory: &Path, timer: Arc<dyn Timer>) -> Self {
+    pub fn new(config: AccountsConfig, directory: &Path, timer: Arc<dyn Timer>) -> Self {
         Self::with_replace(config, directory, timer, Arc::new(safefile::replace))
     }
 
     /// With another way to replace the file, for tests of what a crash leaves.
-    pub fn with_replace(config: Config, directory: &Path, timer: Arc<dyn Timer>, replace: Replace) -> Self {
+    pub fn with_replace(config: AccountsConfig, directory: &Path, timer: Arc<dyn Timer>, replace: Replace) -> Self {
         let file = CredentialFile::new(directory, replace);
-        Self(Arc::new(Inner {
+        Self(Arc::new(AccountsState {
             config,
             file,
             timer,
-            seats: Seats::default(),
+            flows: RunningFlows::default(),
             presence: Presence::default(),
             refreshers: Default::default(),
         }))
@@ -62,7 +62,7 @@ impl Auth {
 
     /// Ends all flows that run; each fails with `Cancelled` and these words. Their ports are free on return.
     pub fn cancel_flows(&self, why: &str) {
-        self.0.seats.cancel_all(why);
+        self.0.flows.cancel_all(why);
     }
 
     /// A token with some life left, refreshed if need be. `Auth` faults need a new sign-in, others may pass.

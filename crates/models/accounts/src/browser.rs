@@ -2,11 +2,11 @@
 
 use vocab::{Fault, FaultKind, SignInStep};
 
-use crate::callback::{Arrived, Callback, Outcome};
-use crate::flow::{Seat, Tell};
+use crate::callback::{Arrived, Callback, CallbackOutcome};
+use crate::flow::{RunningFlow, Tell};
 use crate::form;
-use crate::pkce::{Pkce, State};
-use crate::tokens::{Desk, Tokens};
+use crate::pkce::{OAuthState, Pkce};
+use crate::tokens::{IssuerClient, Tokens};
 
 /// A flow that waits for its browser.
 pub(crate) struct Browser<'a> {
@@ -18,14 +18,14 @@ pub(crate) struct Browser<'a> {
 impl<'a> Browser<'a> {
     /// Opens the listener and tells the URL.
     pub(crate) async fn open(
-        desk: &Desk<'_>,
-        seat: &'a Seat,
+        client: &IssuerClient<'_>,
+        flow: &'a RunningFlow,
         originator: Option<&str>,
         tell: Tell<'_>,
     ) -> Result<Self, Fault> {
-        let issuer = desk.issuer;
-        let (pkce, state) = (Pkce::new()?, State::new()?);
-        let port = seat.listen(&issuer.redirect.ports).await.map_err(|error| {
+        let issuer = client.issuer;
+        let (pkce, state) = (Pkce::new()?, OAuthState::new()?);
+        let port = flow.listen(&issuer.redirect.ports).await.map_err(|error| {
             let ports: Vec<String> = issuer.redirect.ports.iter().map(u16::to_string).collect();
             let message =
                 format!("cannot listen for the browser on port {} of this machine: {error}", ports.join(", "));
@@ -48,24 +48,28 @@ impl<'a> Browser<'a> {
         for (name, value) in fixed.into_iter().chain(extra).chain(originator) {
             form::push(&mut url, name, value);
         }
-        let callback = Callback::new(seat, &issuer.redirect.path, state, desk.config.limits.callback);
+        let callback = Callback::new(flow, &issuer.redirect.path, state, client.config.limits.callback);
         tell(SignInStep::Url(url));
         Ok(Self { callback, pkce, redirect_uri })
     }
 
     /// Waits for the browser, trades its code, lets `keep` do what makes the sign-in count, and only then shows the
     /// browser how it went.
-    pub(crate) async fn finish<T, F>(mut self, desk: &Desk<'_>, keep: impl FnOnce(Tokens) -> F) -> Result<T, Fault>
+    pub(crate) async fn finish<T, F>(
+        mut self,
+        client: &IssuerClient<'_>,
+        keep: impl FnOnce(Tokens) -> F,
+    ) -> Result<T, Fault>
     where
         F: Future<Output = Result<T, Fault>>,
     {
         let Arrived { outcome, browser } = self.callback.arrival().await;
         let work = async {
             let code = match outcome {
-                Outcome::Code(code) => code,
-                Outcome::Denied(message) => return Err(Fault::new(FaultKind::Auth, message)),
+                CallbackOutcome::Code(code) => code,
+                CallbackOutcome::Denied(message) => return Err(Fault::new(FaultKind::Auth, message)),
             };
-            keep(desk.redeem(&code, &self.pkce.verifier, &self.redirect_uri).await?).await
+            keep(client.redeem(&code, &self.pkce.verifier, &self.redirect_uri).await?).await
         };
         let result = tokio::select! {
             // Others who knock meanwhile are answered, or a second click would wait for nothing.

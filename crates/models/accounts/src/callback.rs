@@ -20,9 +20,9 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 use vocab::Secret;
 
-use crate::flow::Seat;
-use crate::pkce::State;
-use request::{Head, Request};
+use crate::flow::RunningFlow;
+use crate::pkce::OAuthState;
+use request::{CallbackHead, CallbackRequest};
 
 /// Browsers open connections they do not use, and others may knock. At this many the one that has been silent for longest
 /// makes room: a browser says at once what it wants.
@@ -35,7 +35,7 @@ const DRAIN_TIME_MAX: Duration = Duration::from_millis(200);
 /// The pause after a failed accept: the process is short of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-pub(crate) enum Outcome {
+pub(crate) enum CallbackOutcome {
     Code(Secret),
     /// The issuer, or the user there, said no; with a text for people.
     Denied(String),
@@ -43,13 +43,13 @@ pub(crate) enum Outcome {
 
 /// What the browser brought, and the browser itself, which waits for its page.
 pub(crate) struct Arrived {
-    pub(crate) outcome: Outcome,
-    pub(crate) browser: Waiting,
+    pub(crate) outcome: CallbackOutcome,
+    pub(crate) browser: WaitingBrowser,
 }
 
-pub(crate) struct Waiting(TcpStream);
+pub(crate) struct WaitingBrowser(TcpStream);
 
-impl Waiting {
+impl WaitingBrowser {
     /// Shows how it went and closes. A browser that has gone misses nothing that counts.
     pub(crate) async fn show(self, failed: Option<&str>) {
         let page = match failed {
@@ -63,13 +63,13 @@ impl Waiting {
 /// What a request is judged by.
 struct Door {
     path: String,
-    state: State,
+    state: OAuthState,
     used: AtomicBool,
     time: Duration,
 }
 
 pub(crate) struct Callback<'a> {
-    seat: &'a Seat,
+    flow: &'a RunningFlow,
     door: Arc<Door>,
     /// Dropping it ends the connections.
     open: JoinSet<()>,
@@ -80,18 +80,18 @@ pub(crate) struct Callback<'a> {
 }
 
 impl<'a> Callback<'a> {
-    pub(crate) fn new(seat: &'a Seat, path: &str, state: State, time: Duration) -> Self {
+    pub(crate) fn new(flow: &'a RunningFlow, path: &str, state: OAuthState, time: Duration) -> Self {
         let door = Arc::new(Door { path: path.to_owned(), state, used: AtomicBool::new(false), time });
         // One is enough: the door lets one through.
         let (sender, arrivals) = mpsc::channel(1);
-        Self { seat, door, open: JoinSet::new(), order: VecDeque::new(), sender, arrivals }
+        Self { flow, door, open: JoinSet::new(), order: VecDeque::new(), sender, arrivals }
     }
 
     pub(crate) async fn arrival(&mut self) -> Arrived {
         loop {
             tokio::select! {
                 Some(arrived) = self.arrivals.recv() => return arrived,
-                stream = self.seat.accept() => self.welcome(stream).await,
+                stream = self.flow.accept() => self.welcome(stream).await,
                 Some(_) = self.open.join_next() => {}
             }
         }
@@ -129,7 +129,7 @@ async fn serve(mut stream: TcpStream, door: Arc<Door>, sender: mpsc::Sender<Arri
     };
     match door.judge(&head) {
         Ok(outcome) => {
-            let _ = sender.send(Arrived { outcome, browser: Waiting(stream) }).await;
+            let _ = sender.send(Arrived { outcome, browser: WaitingBrowser(stream) }).await;
         }
         Err(page) => answer(stream, &page).await,
     }
@@ -137,12 +137,12 @@ async fn serve(mut stream: TcpStream, door: Arc<Door>, sender: mpsc::Sender<Arri
 
 impl Door {
     /// The outcome of the flow, or what to answer instead.
-    fn judge(&self, head: &Head) -> Result<Outcome, String> {
+    fn judge(&self, head: &CallbackHead) -> Result<CallbackOutcome, String> {
         let no = |status, text: &str| Err(page::page(status, "Sign-in", text));
         let request = match head {
-            Head::Request(request) => request,
-            Head::TooLong => return no(431, "The request is too long."),
-            Head::Strange => return no(400, "This is not a request."),
+            CallbackHead::Request(request) => request,
+            CallbackHead::TooLong => return no(431, "The request is too long."),
+            CallbackHead::Strange => return no(400, "This is not a request."),
         };
         if request.path != self.path {
             return no(404, "There is nothing here.");
@@ -166,17 +166,17 @@ impl Door {
     }
 }
 
-fn outcome(request: &Request) -> Option<Outcome> {
+fn outcome(request: &CallbackRequest) -> Option<CallbackOutcome> {
     if let Some(error) = request.value("error").filter(|it| !it.is_empty()) {
         let words = request.value("error_description").unwrap_or_default();
         let (error, words) = (crate::faults::clean(&error, &[]), crate::faults::clean(&words, &[]));
         let detail = if words.is_empty() { error.clone() } else { words };
-        return Some(Outcome::Denied(match error.as_str() {
+        return Some(CallbackOutcome::Denied(match error.as_str() {
             "access_denied" => format!("the sign-in was denied: {detail}"),
             _ => format!("the issuer refused the sign-in ({error}): {detail}"),
         }));
     }
-    Secret::new(&request.value("code")?).map(Outcome::Code)
+    Secret::new(&request.value("code")?).map(CallbackOutcome::Code)
 }
 
 async fn answer(mut stream: TcpStream, page: &str) {

@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use providers::Content;
+use net::PostBody;
 use serde::Deserialize;
 use serde_json::Value;
 use vocab::{Account, Fault, Secret};
 
-use crate::auth::Inner;
-use crate::config::Config;
+use crate::auth::AccountsState;
+use crate::config::AccountsConfig;
 use crate::credentials::Login;
 use crate::{faults, tokens};
 
@@ -37,7 +37,7 @@ pub struct CloudModel {
     pub thinking: Option<bool>,
 }
 
-impl Inner {
+impl AccountsState {
     /// What is kept with the account, else what Cloud Code says, which is then kept. `None`: the account has none.
     pub(crate) async fn antigravity_project(self: &Arc<Self>) -> Result<Option<String>, Fault> {
         let login = self.login(Account::Antigravity).await?;
@@ -65,21 +65,21 @@ impl Inner {
 
     pub(crate) async fn cloud_code(self: &Arc<Self>, doing: &str, path: &str, body: &str) -> Result<Vec<u8>, Fault> {
         let url = url(&self.config, path);
-        self.told(Account::Antigravity, doing, &url, Some(Content::Json(body)), &[]).await
+        self.told(Account::Antigravity, doing, &url, Some(PostBody::Json(body)), &[]).await
     }
 }
 
-fn url(config: &Config, path: &str) -> String {
+fn url(config: &AccountsConfig, path: &str) -> String {
     format!("{}{path}", config.antigravity_url.trim_end_matches('/'))
 }
 
 /// For a sign-in that is not kept yet. Not knowing is no failure: it is asked for again when models are.
-pub(crate) async fn project(config: &Config, token: &Secret) -> Option<String> {
+pub(crate) async fn project(config: &AccountsConfig, token: &Secret) -> Option<String> {
     let url = url(config, PROJECT_PATH);
     if !crate::safe_url(&url) {
         return None;
     }
-    let answer = tokens::send(config, &url, Some(Content::Json(PROJECT_BODY)), Some(token), &[]).await.ok()?;
+    let answer = tokens::send(config, &url, Some(PostBody::Json(PROJECT_BODY)), Some(token), &[]).await.ok()?;
     read_project(&answer.body).filter(|_| answer.status == 200)
 }
 
@@ -87,11 +87,11 @@ pub(crate) async fn project(config: &Config, token: &Secret) -> Option<String> {
 fn read_project(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Loaded {
+    struct LoadedProject {
         #[serde(default)]
         cloudaicompanion_project: Value,
     }
-    let project = serde_json::from_slice::<Loaded>(body).ok()?.cloudaicompanion_project;
+    let project = serde_json::from_slice::<LoadedProject>(body).ok()?.cloudaicompanion_project;
     name(project.as_str().or_else(|| project["id"].as_str())?)
 }
 
@@ -104,10 +104,10 @@ fn name(text: &str) -> Option<String> {
 /// A model that cannot be read costs itself only.
 fn read_models(body: &[u8]) -> Option<Vec<CloudModel>> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct AvailableModels {
         models: BTreeMap<String, Value>,
     }
-    let answer: Answer = serde_json::from_slice(body).ok()?;
+    let answer: AvailableModels = serde_json::from_slice(body).ok()?;
     let model = |(id, said): (String, Value)| {
         let count = |member: &str| said[member].as_u64().filter(|count| *count > 0);
         let id = name(&id).filter(|id| talks(id))?;

@@ -29,7 +29,7 @@ impl fmt::Debug for Environment {
 }
 
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct AccountsConfig {
     pub openai: Issuer,
     pub antigravity: Issuer,
     /// Where OpenAI tells how much of an account is used up.
@@ -42,7 +42,7 @@ pub struct Config {
     pub display_matters: bool,
 }
 
-impl Config {
+impl AccountsConfig {
     /// The vendors' own addresses.
     pub fn vendors(environment: Environment) -> Self {
         Self {
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_vendor_without_client_id_is_refused_before_anything_is_told() {
-        let config = Config::vendors(Environment(Arc::new(|_| None)));
+        let config = AccountsConfig::vendors(Environment(Arc::new(|_| None)));
         assert!(config.openai.check(Account::OpenAi).is_ok());
         let fault = config.antigravity.check(Account::Antigravity).unwrap_err();
         assert_eq!(fault.message, "antigravity: no OAuth client id is configured");

@@ -180,7 +180,7 @@ impl CredentialFile {
         }
         let bytes = std::fs::read(&path).map_err(|error| cannot(&error))?;
         // Only the place is told: the parser's own words would quote what it found there.
-        let file: File = serde_json::from_slice(&bytes)
+        let file: FileRecord = serde_json::from_slice(&bytes)
             .map_err(|error| damaged(&path, &format!("line {}, column {}", error.line(), error.column())))?;
         if file.version > VERSION {
             return Err(damaged(&path, "a later version of this program wrote it"));
@@ -216,7 +216,7 @@ impl CredentialFile {
 
     fn write_now(&self, saved: &Saved) -> Result<(), Fault> {
         let path = self.path();
-        let bytes = serde_json::to_vec_pretty(&File::of(saved)).expect("strings and numbers only");
+        let bytes = serde_json::to_vec_pretty(&FileRecord::of(saved)).expect("strings and numbers only");
         (self.replace)(&path, &bytes).map_err(|error| broken("write", &path, &error))
     }
 
@@ -252,12 +252,12 @@ fn damaged(path: &Path, why: &str) -> Fault {
 // ---- what is in the file ----------------------------------------------------------------------------------------
 
 #[derive(Serialize, Deserialize)]
-struct File {
+struct FileRecord {
     version: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    openai: Option<Record>,
+    openai: Option<LoginRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    antigravity: Option<Record>,
+    antigravity: Option<LoginRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     openrouter_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -267,7 +267,7 @@ struct File {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct LoginRecord {
     access_token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refresh_token: Option<String>,
@@ -299,12 +299,12 @@ struct Person {
     picture: Option<String>,
 }
 
-impl File {
+impl FileRecord {
     fn of(saved: &Saved) -> Self {
         let text = |secret: &Option<Secret>| secret.as_ref().map(|it| it.expose().to_owned());
         let record = |login: &Option<Login>| {
             let login = login.as_ref()?;
-            Some(Record {
+            Some(LoginRecord {
                 access_token: login.tokens.access.expose().to_owned(),
                 refresh_token: text(&login.tokens.refresh),
                 id_token: text(&login.tokens.id),
@@ -318,7 +318,7 @@ impl File {
                 project: login.project.clone(),
             })
         };
-        File {
+        FileRecord {
             version: VERSION,
             openai: record(&saved.openai),
             antigravity: record(&saved.antigravity),
@@ -330,7 +330,7 @@ impl File {
 
     fn into_saved(self) -> Saved {
         let secret = |text: Option<String>| text.as_deref().and_then(Secret::new);
-        let login = |record: Option<Record>| {
+        let login = |record: Option<LoginRecord>| {
             let record = record?;
             Some(Login {
                 tokens: Tokens {

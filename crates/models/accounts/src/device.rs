@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use providers::{Answer, Content};
+use net::{PostBody, WholeResponse};
 use serde_json::{Value, json};
 use vocab::{Fault, FaultKind, Secret, SignInStep};
 
 use crate::config::{Device, DeviceStyle, safe_url};
 use crate::flow::Tell;
 use crate::timer::Timer;
-use crate::tokens::{Desk, Tokens};
+use crate::tokens::{IssuerClient, Tokens};
 use crate::{faults, form};
 
 /// What holds when the issuer says nothing, and what is made of numbers that make no sense.
@@ -26,7 +26,7 @@ const STARTING: &str = "asking for a device code";
 const POLLING: &str = "the sign-in by device code";
 
 /// What the issuer hands out to begin with.
-pub(crate) struct Started {
+pub(crate) struct DeviceCode {
     device_id: Secret,
     user_code: String,
     verification_url: String,
@@ -35,17 +35,17 @@ pub(crate) struct Started {
 }
 
 /// `None` when this issuer has no device codes (404, or none configured).
-pub(crate) async fn start(desk: &Desk<'_>) -> Result<Option<Started>, Fault> {
-    let Some(device) = &desk.issuer.device else { return Ok(None) };
-    let client_id = desk.issuer.client_id.as_str();
+pub(crate) async fn start(client: &IssuerClient<'_>) -> Result<Option<DeviceCode>, Fault> {
+    let Some(device) = &client.issuer.device else { return Ok(None) };
+    let client_id = client.issuer.client_id.as_str();
     let answer = match device.style {
         DeviceStyle::OpenAi => {
             let body = json!({ "client_id": client_id }).to_string();
-            desk.post(&device.start_url, Content::Json(&body)).await?
+            client.post(&device.start_url, PostBody::Json(&body)).await?
         }
         DeviceStyle::Rfc8628 => {
-            let body = form::of(&[("client_id", client_id), ("scope", &desk.issuer.scope)]);
-            desk.post(&device.start_url, Content::Form(&body)).await?
+            let body = form::of(&[("client_id", client_id), ("scope", &client.issuer.scope)]);
+            client.post(&device.start_url, PostBody::Form(&body)).await?
         }
     };
     match answer.status {
@@ -55,7 +55,7 @@ pub(crate) async fn start(desk: &Desk<'_>) -> Result<Option<Started>, Fault> {
     }
 }
 
-fn read_start(device: &Device, body: &[u8]) -> Option<Started> {
+fn read_start(device: &Device, body: &[u8]) -> Option<DeviceCode> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let text = |names: &[&str]| names.iter().find_map(|name| value[*name].as_str()).map(str::to_owned);
     // OpenAI writes numbers as strings.
@@ -64,7 +64,7 @@ fn read_start(device: &Device, body: &[u8]) -> Option<Started> {
     let user_code = text(&["user_code", "usercode"])?;
     let shown = !user_code.is_empty() && user_code.len() <= 64 && user_code.bytes().all(|it| it.is_ascii_graphic());
     (shown && safe_url(&url)).then_some(())?;
-    Some(Started {
+    Some(DeviceCode {
         device_id: Secret::new(&text(&["device_auth_id", "device_code"])?)?,
         user_code,
         verification_url: url,
@@ -75,12 +75,12 @@ fn read_start(device: &Device, body: &[u8]) -> Option<Started> {
 
 /// Tells the code and waits for the user.
 pub(crate) async fn wait(
-    desk: &Desk<'_>,
+    client: &IssuerClient<'_>,
     timer: &dyn Timer,
-    started: Started,
+    started: DeviceCode,
     tell: Tell<'_>,
 ) -> Result<Tokens, Fault> {
-    let device = desk.issuer.device.as_ref().expect("it was asked for a code");
+    let device = client.issuer.device.as_ref().expect("it was asked for a code");
     tell(SignInStep::Url(started.verification_url.clone()));
     tell(SignInStep::DeviceCode {
         verification_url: started.verification_url.clone(),
@@ -96,10 +96,10 @@ pub(crate) async fn wait(
         if timer.now_ms() >= end_ms {
             return Err(expired());
         }
-        let polled = poll(desk, device, &started).await.and_then(|answer| meaning(desk, device, &started, &answer));
+        let polled = poll(client, device, &started).await.and_then(|answer| meaning(client, device, &started, &answer));
         match polled {
             Ok(Polled::Tokens(tokens)) => return Ok(tokens),
-            Ok(Polled::Code { code, verifier }) => return desk.redeem(&code, &verifier, &device.redirect_uri).await,
+            Ok(Polled::Code { code, verifier }) => return client.redeem(&code, &verifier, &device.redirect_uri).await,
             Ok(Polled::Pending) => hiccups = 0,
             Ok(Polled::SlowDown) => {
                 hiccups = 0;
@@ -120,23 +120,23 @@ fn expired() -> Fault {
     Fault::new(FaultKind::Auth, "the code has expired before anybody used it").hint("start again")
 }
 
-async fn poll(desk: &Desk<'_>, device: &Device, started: &Started) -> Result<Answer, Fault> {
+async fn poll(client: &IssuerClient<'_>, device: &Device, started: &DeviceCode) -> Result<WholeResponse, Fault> {
     let id = started.device_id.expose();
     match device.style {
         DeviceStyle::OpenAi => {
             let body = json!({ "device_auth_id": id, "user_code": started.user_code }).to_string();
-            desk.post(&device.poll_url, Content::Json(&body)).await
+            client.post(&device.poll_url, PostBody::Json(&body)).await
         }
         DeviceStyle::Rfc8628 => {
             let mut body = form::of(&[
                 ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
                 ("device_code", id),
-                ("client_id", &desk.issuer.client_id),
+                ("client_id", &client.issuer.client_id),
             ]);
-            if let Some(secret) = &desk.issuer.client_secret {
+            if let Some(secret) = &client.issuer.client_secret {
                 form::push(&mut body, "client_secret", secret.expose());
             }
-            desk.post(&device.poll_url, Content::Form(&body)).await
+            client.post(&device.poll_url, PostBody::Form(&body)).await
         }
     }
 }
@@ -149,13 +149,18 @@ enum Polled {
     Tokens(Tokens),
 }
 
-fn meaning(desk: &Desk<'_>, device: &Device, started: &Started, answer: &Answer) -> Result<Polled, Fault> {
+fn meaning(
+    client: &IssuerClient<'_>,
+    device: &Device,
+    started: &DeviceCode,
+    answer: &WholeResponse,
+) -> Result<Polled, Fault> {
     if answer.status == 200 {
         // Not a hiccup: it has answered for good, and we cannot read it.
         let garbled = || Fault { kind: FaultKind::Auth, ..faults::garbled(POLLING) };
         return match device.style {
             DeviceStyle::OpenAi => read_code(&answer.body).ok_or_else(garbled),
-            DeviceStyle::Rfc8628 => desk.read(&answer.body).map(Polled::Tokens).ok_or_else(garbled),
+            DeviceStyle::Rfc8628 => client.read(&answer.body).map(Polled::Tokens).ok_or_else(garbled),
         };
     }
     match (faults::said(&answer.body).code.as_str(), answer.status) {
@@ -167,7 +172,7 @@ fn meaning(desk: &Desk<'_>, device: &Device, started: &Started, answer: &Answer)
         (_, 403 | 404) if device.style == DeviceStyle::OpenAi => Ok(Polled::Pending),
         (_, status) => {
             let mut secrets = vec![&started.device_id];
-            secrets.extend(&desk.issuer.client_secret);
+            secrets.extend(&client.issuer.client_secret);
             Err(faults::refused(POLLING, status, &answer.body, &secrets))
         }
     }

@@ -10,17 +10,17 @@ const TEXT_CHARS_MAX: usize = 200;
 
 /// What an issuer says about an error: its code and its words.
 #[derive(Default)]
-pub(crate) struct Said {
+pub(crate) struct IssuerError {
     pub(crate) code: String,
     words: String,
 }
 
 /// Reads `{"error": "code", "error_description": ..}` (RFC 6749) and `{"error": {"code": .., "message": ..}}`.
-pub(crate) fn said(body: &[u8]) -> Said {
-    let Ok(value) = serde_json::from_slice::<Value>(body) else { return Said::default() };
+pub(crate) fn said(body: &[u8]) -> IssuerError {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else { return IssuerError::default() };
     let error = &value["error"];
     let text = |candidates: &[&Value]| candidates.iter().find_map(|it| it.as_str()).unwrap_or_default().to_owned();
-    Said {
+    IssuerError {
         code: text(&[error, &error["code"], &error["type"], &value["code"]]),
         words: text(&[&value["error_description"], &error["message"], &value["message"], &value["detail"]]),
     }

@@ -2,7 +2,7 @@
 //!
 //! A newer flow of an account replaces the older one. No wire has a word for giving a flow up, so asking again is how a
 //! user who closed the browser window starts over; refusing would lock them out until the time is up. The listener of a
-//! flow lies in its seat and not in its future: whoever ends the flow closes it, polled or not.
+//! flow lies in its flow and not in its future: whoever ends the flow closes it, polled or not.
 
 use std::future::poll_fn;
 use std::io;
@@ -14,15 +14,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use vocab::{Account, Fault, FaultKind, LoginMethod, SignInMode, SignInStep, SignedIn};
 
-use crate::auth::Inner;
+use crate::auth::AccountsState;
 use crate::browser::Browser;
 use crate::credentials::Login;
-use crate::tokens::{Desk, Tokens};
-use crate::{Config, cloud_code, device};
+use crate::tokens::{IssuerClient, Tokens};
+use crate::{AccountsConfig, cloud_code, device};
 
 pub(crate) type Tell<'a> = &'a mut (dyn FnMut(SignInStep) + Send);
 
-impl Inner {
+impl AccountsState {
     pub(crate) async fn connect(
         &self,
         account: Account,
@@ -30,11 +30,11 @@ impl Inner {
         originator: Option<&str>,
         tell: Tell<'_>,
     ) -> Result<SignedIn, Fault> {
-        let seat = self.seats.sit(account);
+        let flow = self.flows.begin(account);
         tell(SignInStep::Started);
         let limit = self.config.limits.flow;
-        let ended = seat.0.ended();
-        let run = tokio::time::timeout(limit, self.run(account, mode, originator, &seat.0, tell));
+        let ended = flow.0.ended();
+        let run = tokio::time::timeout(limit, self.run(account, mode, originator, &flow.0, tell));
         let result = tokio::select! {
             biased;
             why = ended => Err(why),
@@ -43,7 +43,7 @@ impl Inner {
             }),
         };
         // Before anybody hears of the end: who starts again on hearing it finds the port free.
-        drop(seat);
+        drop(flow);
         match &result {
             Ok(connected) => tell(SignInStep::Completed(connected.clone())),
             Err(fault) => tell(SignInStep::Failed { message: fault.message.clone() }),
@@ -56,22 +56,22 @@ impl Inner {
         account: Account,
         mode: SignInMode,
         originator: Option<&str>,
-        seat: &Seat,
+        flow: &RunningFlow,
         tell: Tell<'_>,
     ) -> Result<SignedIn, Fault> {
         let issuer = self.config.issuer(account);
         issuer.check(account)?;
-        let desk = Desk { config: &self.config, issuer, clock: &*self.timer };
+        let client = IssuerClient { config: &self.config, issuer, clock: &*self.timer };
         let by_device = match mode {
             SignInMode::Browser => false,
             SignInMode::DeviceCode => true,
             SignInMode::Auto => issuer.device.is_some() && no_browser_here(&self.config),
         };
         if by_device {
-            match device::start(&desk).await? {
+            match device::start(&client).await? {
                 Some(started) => {
-                    let tokens = device::wait(&desk, &*self.timer, started, tell).await?;
-                    return self.keep(account, &desk, tokens, LoginMethod::DeviceCode).await;
+                    let tokens = device::wait(&client, &*self.timer, started, tell).await?;
+                    return self.keep(account, &client, tokens, LoginMethod::DeviceCode).await;
                 }
                 None if mode == SignInMode::DeviceCode => {
                     let message = format!("{} offers no sign-in by device code here", account.name());
@@ -80,18 +80,18 @@ impl Inner {
                 None => {}
             }
         }
-        let browser = Browser::open(&desk, seat, originator, tell).await?;
-        browser.finish(&desk, |tokens| self.keep(account, &desk, tokens, LoginMethod::Browser)).await
+        let browser = Browser::open(&client, flow, originator, tell).await?;
+        browser.finish(&client, |tokens| self.keep(account, &client, tokens, LoginMethod::Browser)).await
     }
 
     async fn keep(
         &self,
         account: Account,
-        desk: &Desk<'_>,
+        client: &IssuerClient<'_>,
         tokens: Tokens,
         method: LoginMethod,
     ) -> Result<SignedIn, Fault> {
-        let profile = desk.profile(&tokens).await;
+        let profile = client.profile(&tokens).await;
         let account_id = tokens.account_id();
         let connected = SignedIn { login_method: method, account_id: account_id.clone(), profile: profile.clone() };
         let project = match account {
@@ -106,7 +106,7 @@ impl Inner {
 
 /// Whether a browser on this machine is unlikely to be the user's: a build server, a shell from elsewhere, no screen.
 /// `SSH_AUTH_SOCK` says nothing: an agent runs on desktops, too.
-fn no_browser_here(config: &Config) -> bool {
+fn no_browser_here(config: &AccountsConfig) -> bool {
     let set = |name: &str| config.environment.get(name).is_some();
     ["CI", "SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].iter().any(|name| set(name))
         || (config.display_matters && !["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| set(name)))
@@ -116,48 +116,48 @@ fn no_browser_here(config: &Config) -> bool {
 
 /// Who is signing in.
 #[derive(Default)]
-pub(crate) struct Seats(Arc<Mutex<[Option<Arc<Seat>>; Account::ALL.len()]>>);
+pub(crate) struct RunningFlows(Arc<Mutex<[Option<Arc<RunningFlow>>; Account::ALL.len()]>>);
 
 /// Ports that the system chooses and that are taken on the other address; then the sign-in fails.
 const ANY_PORT_TRIES_MAX: usize = 8;
 
 /// One running flow: how it can be ended, and its listeners.
-pub(crate) struct Seat {
+pub(crate) struct RunningFlow {
     ended: watch::Sender<Option<Fault>>,
     listeners: Mutex<Vec<TcpListener>>,
 }
 
-/// Leaves the seat when the flow ends, however it does.
-pub(crate) struct Seated(Arc<Seat>, Account, Arc<Mutex<[Option<Arc<Seat>>; Account::ALL.len()]>>);
+/// Leaves the flow when the flow ends, however it does.
+pub(crate) struct FlowGuard(Arc<RunningFlow>, Account, Arc<Mutex<[Option<Arc<RunningFlow>>; Account::ALL.len()]>>);
 
-impl Drop for Seated {
+impl Drop for FlowGuard {
     fn drop(&mut self) {
-        // The listeners go with the last owner of the seat, which is this one.
-        let mut seats = self.2.lock().expect("nothing panics while holding it");
-        let place = &mut seats[self.1 as usize];
-        if place.as_ref().is_some_and(|seat| Arc::ptr_eq(seat, &self.0)) {
+        // The listeners go with the last owner of the flow, which is this one.
+        let mut flows = self.2.lock().expect("nothing panics while holding it");
+        let place = &mut flows[self.1 as usize];
+        if place.as_ref().is_some_and(|flow| Arc::ptr_eq(flow, &self.0)) {
             *place = None;
         }
     }
 }
 
-impl Seats {
-    fn sit(&self, account: Account) -> Seated {
-        let seat = Arc::new(Seat { ended: watch::Sender::new(None), listeners: Mutex::default() });
-        let mut seats = self.0.lock().expect("nothing panics while holding it");
-        if let Some(older) = seats[account as usize].replace(seat.clone()) {
+impl RunningFlows {
+    fn begin(&self, account: Account) -> FlowGuard {
+        let flow = Arc::new(RunningFlow { ended: watch::Sender::new(None), listeners: Mutex::default() });
+        let mut flows = self.0.lock().expect("nothing panics while holding it");
+        if let Some(older) = flows[account as usize].replace(flow.clone()) {
             older.end("a newer sign-in took its place");
         }
-        Seated(seat, account, self.0.clone())
+        FlowGuard(flow, account, self.0.clone())
     }
 
     pub(crate) fn cancel_all(&self, why: &str) {
-        let seats = self.0.lock().expect("nothing panics while holding it");
-        seats.iter().flatten().for_each(|seat| seat.end(why));
+        let flows = self.0.lock().expect("nothing panics while holding it");
+        flows.iter().flatten().for_each(|flow| flow.end(why));
     }
 }
 
-impl Seat {
+impl RunningFlow {
     fn end(&self, why: &str) {
         self.ended.send_replace(Some(Fault::new(FaultKind::Cancelled, why)));
         self.close();
@@ -244,21 +244,22 @@ mod tests {
         ] {
             let names: Vec<String> = set.iter().map(|it| (*it).to_owned()).collect();
             let environment = Environment(Arc::new(move |name| names.iter().any(|it| it == name).then(|| "1".into())));
-            let config = Config { display_matters, ..Config::vendors(environment) };
+            let config = AccountsConfig { display_matters, ..AccountsConfig::vendors(environment) };
             assert_eq!(no_browser_here(&config), want, "{set:?}");
         }
-        let blank =
-            Config::vendors(Environment(Arc::new(|name| Some(if name == "DISPLAY" { ":0" } else { " " }.into()))));
+        let blank = AccountsConfig::vendors(Environment(Arc::new(|name| {
+            Some(if name == "DISPLAY" { ":0" } else { " " }.into())
+        })));
         assert!(!no_browser_here(&blank), "a blank variable is not set");
     }
 
     #[tokio::test]
     async fn a_flow_that_has_ended_opens_no_port() {
-        let seats = Seats::default();
-        let seat = seats.sit(Account::OpenAi);
-        seats.cancel_all("too late");
-        let port = seat.0.listen(&[0]).await.unwrap();
+        let flows = RunningFlows::default();
+        let flow = flows.begin(Account::OpenAi);
+        flows.cancel_all("too late");
+        let port = flow.0.listen(&[0]).await.unwrap();
         assert!(std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok());
-        assert_eq!(seat.0.ended().await.message, "too late");
+        assert_eq!(flow.0.ended().await.message, "too late");
     }
 }

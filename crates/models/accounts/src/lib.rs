@@ -28,6 +28,8 @@ mod tokens;
 
 pub use auth::Auth;
 pub use cloud_code::CloudModel;
-pub use config::{Config, Device, DeviceStyle, Environment, Issuer, Limits, Lookup, Redirect, safe_url, usage_url};
+pub use config::{
+    AccountsConfig, Device, DeviceStyle, Environment, Issuer, Limits, Lookup, Redirect, safe_url, usage_url,
+};
 pub use credentials::Replace;
 pub use timer::{SystemTimer, Timer};

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use providers::{Answer, Content};
+use net::{PostBody, WholeResponse};
 use serde::Deserialize;
 use serde_json::Value;
 use vocab::{Account, Fault, LimitWindow, ModelLimit, OpenAiLimits, Secret};
 
-use crate::auth::Inner;
+use crate::auth::AccountsState;
 use crate::config::{safe_url, unsafe_url};
 use crate::{cloud_code, faults, tokens};
 
 const UNAUTHORIZED: u16 = 401;
 
-impl Inner {
+impl AccountsState {
     pub(crate) async fn openai_limits(self: &Arc<Self>) -> Result<OpenAiLimits, Fault> {
         let login = self.login(Account::OpenAi).await?;
         let headers: Vec<(&str, &str)> =
@@ -35,7 +35,7 @@ impl Inner {
         account: Account,
         doing: &str,
         url: &str,
-        content: Option<Content<'_>>,
+        content: Option<PostBody<'_>>,
         headers: &[(&str, &str)],
     ) -> Result<Vec<u8>, Fault> {
         if !safe_url(url) {
@@ -48,7 +48,7 @@ impl Inner {
             token = self.refreshed_after_401(account, &token).await?;
             answer = ask(&token).await?;
         }
-        let Answer { status, body } = answer;
+        let WholeResponse { status, body } = answer;
         match status {
             200 => Ok(body),
             UNAUTHORIZED => Err(faults::refused(doing, status, &body, &[&token]).hint("sign in again")),
@@ -67,17 +67,17 @@ fn percent(number: f64) -> f64 {
 
 fn read_openai(body: &[u8]) -> Option<OpenAiLimits> {
     #[derive(Deserialize)]
-    struct Usage {
+    struct OpenAiUsage {
         plan_type: Option<String>,
-        rate_limit: Option<Windows>,
+        rate_limit: Option<UsageWindows>,
     }
     #[derive(Deserialize)]
-    struct Windows {
-        primary_window: Option<Window>,
-        secondary_window: Option<Window>,
+    struct UsageWindows {
+        primary_window: Option<UsageWindow>,
+        secondary_window: Option<UsageWindow>,
     }
     #[derive(Deserialize)]
-    struct Window {
+    struct UsageWindow {
         used_percent: f64,
         #[serde(default)]
         limit_window_seconds: Value,
@@ -85,13 +85,13 @@ fn read_openai(body: &[u8]) -> Option<OpenAiLimits> {
         reset_at: Value,
     }
     let whole = |value: &Value| value.as_f64().filter(|it| it.is_finite() && *it >= 0.0).map(|it| it as u64);
-    let window = |window: Window| LimitWindow {
+    let window = |window: UsageWindow| LimitWindow {
         used_percent: percent(window.used_percent),
         window_seconds: whole(&window.limit_window_seconds),
         resets_at: whole(&window.reset_at),
     };
-    let usage: Usage = serde_json::from_slice(body).ok()?;
-    let windows = usage.rate_limit.unwrap_or(Windows { primary_window: None, secondary_window: None });
+    let usage: OpenAiUsage = serde_json::from_slice(body).ok()?;
+    let windows = usage.rate_limit.unwrap_or(UsageWindows { primary_window: None, secondary_window: None });
     Some(OpenAiLimits {
         plan: usage.plan_type.map(|plan| faults::clean(&plan, &[])).filter(|plan| !plan.is_empty()),
         primary: windows.primary_window.map(window),
@@ -101,12 +101,12 @@ fn read_openai(body: &[u8]) -> Option<OpenAiLimits> {
 
 fn read_antigravity(body: &[u8]) -> Option<Vec<ModelLimit>> {
     #[derive(Deserialize)]
-    struct Answer {
-        models: std::collections::BTreeMap<String, Model>,
+    struct ModelQuotas {
+        models: std::collections::BTreeMap<String, QuotaEntry>,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Model {
+    struct QuotaEntry {
         quota_info: Option<Quota>,
     }
     #[derive(Deserialize)]
@@ -117,8 +117,8 @@ fn read_antigravity(body: &[u8]) -> Option<Vec<ModelLimit>> {
         remaining_fraction: f64,
         reset_time: Option<String>,
     }
-    let answer: Answer = serde_json::from_slice(body).ok()?;
-    let limit = |(name, model): (String, Model)| {
+    let answer: ModelQuotas = serde_json::from_slice(body).ok()?;
+    let limit = |(name, model): (String, QuotaEntry)| {
         let quota = model.quota_info?;
         let reset_time = quota.reset_time.map(|time| faults::clean(&time, &[])).filter(|time| !time.is_empty());
         Some(ModelLimit { name, remaining_percent: percent(quota.remaining_fraction * 100.0), reset_time })

@@ -36,13 +36,13 @@ fn challenge(verifier: &str) -> String {
 
 /// What the browser has to bring back. It is compared by its MAC under a key of this process, so the time that takes
 /// tells nothing about where a guess went wrong.
-pub(crate) struct State {
+pub(crate) struct OAuthState {
     pub(crate) text: String,
     key: hmac::Key,
     mac: hmac::Tag,
 }
 
-impl State {
+impl OAuthState {
     pub(crate) fn new() -> Result<Self, Fault> {
         let text = URL_SAFE_NO_PAD.encode(random()?);
         let key = hmac::Key::new(hmac::HMAC_SHA256, &random()?);
@@ -69,12 +69,12 @@ mod tests {
         let (one, two) = (Pkce::new().unwrap(), Pkce::new().unwrap());
         assert_ne!(one.verifier, two.verifier);
         assert!((43..=128).contains(&one.verifier.expose().len()));
-        assert_ne!(State::new().unwrap().text, State::new().unwrap().text);
+        assert_ne!(OAuthState::new().unwrap().text, OAuthState::new().unwrap().text);
     }
 
     #[test]
     fn only_the_very_state_matches() {
-        let state = State::new().unwrap();
+        let state = OAuthState::new().unwrap();
         let text = state.text.clone();
         assert!(state.matches(&text));
         let mut changed = text.clone().into_bytes();

@@ -7,18 +7,18 @@ use vocab::{Account, Accounts};
 use crate::credentials::{CredentialFile, Stamp};
 
 #[derive(Default)]
-pub(crate) struct Presence(Mutex<Option<(Stamp, Seen)>>);
+pub(crate) struct Presence(Mutex<Option<(Stamp, KnownAccounts)>>);
 
 #[derive(Clone, Default)]
-pub(crate) struct Seen {
+pub(crate) struct KnownAccounts {
     pub(crate) accounts: Accounts,
     /// Of Antigravity.
     pub(crate) project: Option<Arc<str>>,
 }
 
 impl Presence {
-    pub(crate) fn look(&self, file: &CredentialFile) -> Seen {
-        let Some(stamp) = file.stamp() else { return Seen::default() };
+    pub(crate) fn look(&self, file: &CredentialFile) -> KnownAccounts {
+        let Some(stamp) = file.stamp() else { return KnownAccounts::default() };
         let mut seen = self.0.lock().expect("nothing panics while holding it");
         if let Some((at, seen)) = &*seen
             && *at == stamp
@@ -28,7 +28,7 @@ impl Presence {
         // Whoever needs a token hears why the file cannot be read.
         let saved = file.read_now().unwrap_or_default();
         let project = saved.login(Account::Antigravity).and_then(|login| login.project.as_deref().map(Arc::from));
-        let now = Seen { accounts: saved.accounts(), project };
+        let now = KnownAccounts { accounts: saved.accounts(), project };
         *seen = Some((stamp, now.clone()));
         now
     }

@@ -10,9 +10,9 @@ use safefile::Lock;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use vocab::{Account, Fault, FaultKind, Secret};
 
-use crate::auth::Inner;
+use crate::auth::AccountsState;
 use crate::credentials::Login;
-use crate::tokens::{Desk, Tokens, is_final};
+use crate::tokens::{IssuerClient, Tokens, is_final};
 
 /// How long to wait for another process that refreshes, beyond the limit of one request; then it is a `Network` fault.
 const PEER_WAIT_EXTRA: Duration = Duration::from_secs(15);
@@ -42,12 +42,12 @@ struct Notes {
 }
 
 /// Why a refresh is wanted.
-enum Why<'a> {
+enum RefreshReason<'a> {
     Expiry,
     Refused(&'a Secret),
 }
 
-impl Inner {
+impl AccountsState {
     /// A token with some life left.
     pub(crate) async fn access_token(self: &Arc<Self>, account: Account) -> Result<Secret, Fault> {
         let seen = self.ended(account);
@@ -55,7 +55,7 @@ impl Inner {
         if self.is_fresh(&login.tokens) {
             return Ok(login.tokens.access);
         }
-        self.refreshed(account, Why::Expiry, seen).await
+        self.refreshed(account, RefreshReason::Expiry, seen).await
     }
 
     /// A token other than `used`, which was answered with 401.
@@ -77,7 +77,7 @@ impl Inner {
             let message = format!("{} refuses even a fresh token", account.name());
             return Err(Fault::new(FaultKind::Auth, message).hint("sign in again"));
         }
-        self.refreshed(account, Why::Refused(used), seen).await
+        self.refreshed(account, RefreshReason::Refused(used), seen).await
     }
 
     pub(crate) async fn login(&self, account: Account) -> Result<Login, Fault> {
@@ -93,12 +93,12 @@ impl Inner {
     }
 
     /// Waits for the turn, then refreshes unless that has been done meanwhile.
-    async fn refreshed(self: &Arc<Self>, account: Account, why: Why<'_>, seen: u64) -> Result<Secret, Fault> {
+    async fn refreshed(self: &Arc<Self>, account: Account, why: RefreshReason<'_>, seen: u64) -> Result<Secret, Fault> {
         let turn = self.refreshers[account as usize].turn.clone().lock_owned().await;
         let login = self.login(account).await?;
         let done = match why {
-            Why::Expiry => self.is_fresh(&login.tokens),
-            Why::Refused(used) => login.tokens.access != *used,
+            RefreshReason::Expiry => self.is_fresh(&login.tokens),
+            RefreshReason::Refused(used) => login.tokens.access != *used,
         };
         if done {
             return Ok(login.tokens.access);
@@ -109,8 +109,8 @@ impl Inner {
             return last.map_or(Ok(login.tokens.access), Err);
         }
         let used = match why {
-            Why::Expiry => None,
-            Why::Refused(used) => Some(used.clone()),
+            RefreshReason::Expiry => None,
+            RefreshReason::Refused(used) => Some(used.clone()),
         };
         // In a task of its own: once the issuer has rotated the token, the new one must reach the disk even if whoever
         // asked has gone.
@@ -170,8 +170,8 @@ impl Inner {
         }
         let issuer = self.config.issuer(account);
         issuer.check(account)?;
-        let desk = Desk { config: &self.config, issuer, clock: &*self.timer };
-        let asked = desk.refresh(refresh).await;
+        let client = IssuerClient { config: &self.config, issuer, clock: &*self.timer };
+        let asked = client.refresh(refresh).await;
         asked.map_err(|fault| {
             if !is_final(&fault) {
                 return fault;

@@ -1,12 +1,12 @@
 //! The token endpoint: a code or a refresh token goes there, tokens come back. And the profile behind them.
 
-use providers::{Answer, Content, Once, Proxy};
+use net::{Exchange, PostBody, Proxy, WholeResponse};
 use serde::Deserialize;
 use serde_json::Value;
 use vocab::{Clock, Fault, FaultKind, Profile, Secret};
 
 use crate::claims::Claims;
-use crate::config::{Config, Issuer};
+use crate::config::{AccountsConfig, Issuer};
 use crate::{faults, form};
 
 /// A longer answer of an issuer is a fault; real ones are some KiB.
@@ -31,13 +31,13 @@ impl Tokens {
 }
 
 /// One issuer, and what is needed to speak with it.
-pub(crate) struct Desk<'a> {
-    pub(crate) config: &'a Config,
+pub(crate) struct IssuerClient<'a> {
+    pub(crate) config: &'a AccountsConfig,
     pub(crate) issuer: &'a Issuer,
     pub(crate) clock: &'a dyn Clock,
 }
 
-impl Desk<'_> {
+impl IssuerClient<'_> {
     /// Trades the code of a flow for tokens.
     pub(crate) async fn redeem(&self, code: &Secret, verifier: &Secret, redirect_uri: &str) -> Result<Tokens, Fault> {
         let mut form = form::of(&[
@@ -68,7 +68,7 @@ impl Desk<'_> {
             form::push(form, "client_secret", secret.expose());
             secrets.push(secret);
         }
-        let answer = self.post(&self.issuer.token_url, Content::Form(form)).await?;
+        let answer = self.post(&self.issuer.token_url, PostBody::Form(form)).await?;
         if answer.status != 200 {
             return Err(faults::refused(doing, answer.status, &answer.body, &secrets));
         }
@@ -106,26 +106,31 @@ impl Desk<'_> {
         asked.or_else(|| Claims::of(tokens.id.as_ref()?)?.profile())
     }
 
-    pub(crate) async fn post(&self, url: &str, content: Content<'_>) -> Result<Answer, Fault> {
+    pub(crate) async fn post(&self, url: &str, content: PostBody<'_>) -> Result<WholeResponse, Fault> {
         self.send(url, Some(content), None).await
     }
 
-    async fn send(&self, url: &str, content: Option<Content<'_>>, bearer: Option<&Secret>) -> Result<Answer, Fault> {
+    async fn send(
+        &self,
+        url: &str,
+        content: Option<PostBody<'_>>,
+        bearer: Option<&Secret>,
+    ) -> Result<WholeResponse, Fault> {
         send(self.config, url, content, bearer, &[]).await
     }
 }
 
 /// One exchange with an issuer or a vendor, within the usual limits.
 pub(crate) async fn send(
-    config: &Config,
+    config: &AccountsConfig,
     url: &str,
-    content: Option<Content<'_>>,
+    content: Option<PostBody<'_>>,
     bearer: Option<&Secret>,
     headers: &[(&str, &str)],
-) -> Result<Answer, Fault> {
+) -> Result<WholeResponse, Fault> {
     let timeout = config.limits.request;
     let proxy = Proxy::from_env(url, |name| config.environment.get(name));
-    Once { url, content, bearer, headers, proxy, timeout, answer_bytes_max: ANSWER_BYTES_MAX }.send().await
+    Exchange { url, content, bearer, headers, proxy, timeout, answer_bytes_max: ANSWER_BYTES_MAX }.send().await
 }
 
 /// A token has to fit into a header.

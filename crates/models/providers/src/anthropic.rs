@@ -19,26 +19,26 @@ use serde::{Deserialize, Serialize};
 use vocab::{CallSpec, Message, ModelInfo};
 
 use crate::completions::Compat;
-use crate::fixed::Fixed;
 use crate::format::{Decoder, Draft, Encoder};
-use encode::Transcript;
-use frame::{Frame, VERSION};
-use quirks::Quirks;
+use crate::prefix::Prefix;
+use encode::AnthropicTranscript;
+use frame::{AnthropicDraft, VERSION};
+use quirks::AnthropicQuirks;
 use splice::{BREAKPOINT, splice};
-use thinking::{Generation, Wish};
+use thinking::{Generation, ThinkingWish};
 
 /// One conversation with one model.
-pub(crate) struct Conversation {
+pub(crate) struct AnthropicEncoder {
     model: ModelInfo,
-    transcript: Transcript,
-    fixed: Fixed<(Bytes, Vec<usize>)>,
-    quirks: Arc<Quirks>,
+    transcript: AnthropicTranscript,
+    prefix: Prefix<(Bytes, Vec<usize>)>,
+    quirks: Arc<AnthropicQuirks>,
     compat: Compat,
 }
 
 /// How messages are written.
 #[derive(Serialize, Deserialize)]
-struct Manner {
+struct AnthropicManner {
     /// Whose thinking goes back.
     model: Arc<str>,
     images: bool,
@@ -46,24 +46,24 @@ struct Manner {
     cache: bool,
 }
 
-impl Conversation {
+impl AnthropicEncoder {
     pub(crate) fn new(model: &ModelInfo, compat: Compat) -> Self {
-        let transcript = Transcript::new(model.slug.clone(), model.images);
-        let quirks = Arc::new(Quirks::new(&compat));
-        Self { model: model.clone(), transcript, fixed: Fixed::default(), quirks, compat }
+        let transcript = AnthropicTranscript::new(model.slug.clone(), model.images);
+        let quirks = Arc::new(AnthropicQuirks::new(&compat));
+        Self { model: model.clone(), transcript, prefix: Prefix::default(), quirks, compat }
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
     pub(crate) fn again(manner: &str) -> Option<Self> {
-        let Manner { model, images, cache } = serde_json::from_str(manner).ok()?;
+        let AnthropicManner { model, images, cache } = serde_json::from_str(manner).ok()?;
         let model = ModelInfo { images, ..ModelInfo::named(model, 0) };
         Some(Self::new(&model, Compat { caching: Some(cache), ..Compat::default() }))
     }
 
-    fn wish(&self, spec: &CallSpec) -> Wish {
+    fn wish(&self, spec: &CallSpec) -> ThinkingWish {
         let level = spec.thinking.clone().filter(|_| self.model.thinking);
         let word = level.as_ref().and_then(|level| self.compat.efforts.get(level));
-        Wish {
+        ThinkingWish {
             generation: Generation::of(&self.model.id),
             // A level without a word is sent without an effort.
             effort: word.map(|word| word.clone().unwrap_or_default()),
@@ -75,12 +75,13 @@ impl Conversation {
     }
 
     fn manner_with(&self, cache: bool) -> String {
-        let manner = Manner { model: self.transcript.model().clone(), images: self.transcript.images(), cache };
+        let manner =
+            AnthropicManner { model: self.transcript.model().clone(), images: self.transcript.images(), cache };
         serde_json::to_string(&manner).expect("plain fields always serialise")
     }
 }
 
-impl Encoder for Conversation {
+impl Encoder for AnthropicEncoder {
     fn push(&mut self, message: &Message) {
         self.transcript.push(message);
     }
@@ -92,17 +93,17 @@ impl Encoder for Conversation {
     }
     fn messages(&mut self) -> Vec<Bytes> {
         let (pieces, seams) = self.transcript.list();
-        if self.quirks.has(Quirks::NO_CACHE) { pieces } else { splice(&pieces, &seams, &BREAKPOINT) }
+        if self.quirks.has(AnthropicQuirks::NO_CACHE) { pieces } else { splice(&pieces, &seams, &BREAKPOINT) }
     }
 
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
         // Before anything is asked about the history: it settles calls that never got a result.
         let messages = self.transcript.list();
-        Box::new(Frame {
+        Box::new(AnthropicDraft {
             model: self.model.id.clone(),
             wish: self.wish(spec),
             betas: self.compat.betas.clone(),
-            fixed: self.fixed.of(spec, || encode::fixed_head(&spec.system, &spec.tools)).clone(),
+            prefix: self.prefix.of(spec, || encode::prefix_head(&spec.system, &spec.tools)).clone(),
             messages,
             tail: self.transcript.close(),
             quirks: self.quirks.clone(),
@@ -112,24 +113,22 @@ impl Encoder for Conversation {
     }
 
     fn manner(&self) -> String {
-        self.manner_with(!self.quirks.has(Quirks::NO_CACHE))
+        self.manner_with(!self.quirks.has(AnthropicQuirks::NO_CACHE))
     }
     fn adopt(&mut self, manner: &str) {
-        if let Ok(Manner { cache, .. }) = serde_json::from_str(manner) {
-            self.quirks.set(Quirks::NO_CACHE, !cache);
+        if let Ok(AnthropicManner { cache, .. }) = serde_json::from_str(manner) {
+            self.quirks.set(AnthropicQuirks::NO_CACHE, !cache);
         }
     }
 }
 
 pub(crate) fn decoder(server: Arc<str>) -> Box<dyn Decoder> {
-    Box::new(decode::Answer::new(server))
+    Box::new(decode::AnthropicDecoder::new(server))
 }
 
 pub(crate) fn list_headers() -> Vec<(&'static str, String)> {
     vec![(VERSION.0, VERSION.1.to_owned())]
 }
 
-#[cfg(test)]
-mod streams;
 #[cfg(test)]
 mod tests;

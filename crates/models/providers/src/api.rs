@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use net::KeyHeader;
 use vocab::ModelInfo;
 
 use crate::anthropic;
 use crate::completions::{self, Compat, Routing};
-use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
 use crate::gemini::{self, CloudCode};
 use crate::responses;
@@ -66,19 +66,19 @@ impl Api {
 
     pub(crate) fn encoder(self, model: &ModelInfo, manners: Manners) -> Box<dyn Encoder> {
         match self {
-            Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
-            Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
-            Api::Anthropic => Box::new(anthropic::Conversation::new(model, manners.compat)),
-            Api::Gemini => Box::new(gemini::Conversation::new(model, manners.cloud_code)),
+            Api::Completions => Box::new(completions::CompletionsEncoder::new(model, manners.compat, manners.routing)),
+            Api::Responses => Box::new(responses::ResponsesEncoder::new(model, manners.compat)),
+            Api::Anthropic => Box::new(anthropic::AnthropicEncoder::new(model, manners.compat)),
+            Api::Gemini => Box::new(gemini::GeminiEncoder::new(model, manners.cloud_code)),
         }
     }
     /// As [`Encoder::manner`] says.
     pub(crate) fn again(self, manner: &str) -> Option<Box<dyn Encoder>> {
         match self {
-            Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
-            Api::Responses => Some(Box::new(responses::Conversation::again(manner)?)),
-            Api::Anthropic => Some(Box::new(anthropic::Conversation::again(manner)?)),
-            Api::Gemini => Some(Box::new(gemini::Conversation::again(manner)?)),
+            Api::Completions => Some(Box::new(completions::CompletionsEncoder::again(manner)?)),
+            Api::Responses => Some(Box::new(responses::ResponsesEncoder::again(manner)?)),
+            Api::Anthropic => Some(Box::new(anthropic::AnthropicEncoder::again(manner)?)),
+            Api::Gemini => Some(Box::new(gemini::GeminiEncoder::again(manner)?)),
         }
     }
     pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {

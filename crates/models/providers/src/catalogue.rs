@@ -1,11 +1,9 @@
 //! The file that remembers a server's list of models between runs.
 
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use vocab::{ModelInfo, Prices};
@@ -69,29 +67,8 @@ pub(crate) fn save(path: &Path, base_url: &str, models: &[ModelInfo]) -> io::Res
         levels: model.levels.as_deref().map(|levels| levels.iter().map(|level| level.to_string()).collect()),
     });
     let text = serde_json::to_vec(&File { base_url: base_url.to_owned(), models: models.collect() })?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-    let temporary = temporary(path);
-    let result = replace(&temporary, path, &text, parent);
-    if result.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    result
-}
-
-fn replace(temporary: &Path, path: &Path, text: &[u8], parent: &Path) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
-    file.write_all(text)?;
-    file.sync_all()?;
-    fs::rename(temporary, path)?;
-    fs::File::open(parent)?.sync_all()
-}
-
-/// Beside the file, and not the name of another writer's.
-fn temporary(path: &Path) -> PathBuf {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    path.with_added_extension(format!("{}.{number}.tmp", std::process::id()))
+    safefile::private_dir(path.parent().unwrap_or(Path::new("")))?;
+    safefile::replace(path, &text)
 }
 
 #[cfg(test)]

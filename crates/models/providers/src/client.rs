@@ -5,26 +5,26 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use hyper::Method;
+use net::address::is_local;
+use net::{Http, HttpConfig, KeyHeader, KnownCredentials, Late, Method, Pieces, Proxy, RequestHead};
 use vocab::thinking::clamp;
 use vocab::{CallSpec, Chat, Fault, FaultKind, Keyring, Later, Message, ModelFault, ModelInfo, ModelStream, Provider};
 
-use crate::address::is_local;
 use crate::api::{Api, Manners};
-use crate::body::Pieces;
-use crate::call::{Answer, ERROR_BYTES_MAX, Greeting, Request};
 use crate::catalogue;
 use crate::completions::{Compat, Routing};
 use crate::detect::{provider_name, talks};
 use crate::format::Encoder;
 use crate::gemini::CloudCode;
-use crate::http::{Ask, Http, Reach};
 use crate::listing::Listing;
+use crate::model_call::{ERROR_BYTES_MAX, Greeting, ModelCall, ModelRequest};
 use crate::models::Vendor;
-use crate::{KeyHeader, Known, Late, Proxy, Secret, faults};
+use crate::{Secret, faults};
 
 /// How long a list of models may take when nobody gave a time. Whoever asked is told then, and may name a model unasked.
 const LIST_TIME_MAX: Duration = Duration::from_secs(10);
+/// Headers that are lists: what the user configured comes behind what a format says, not instead of it.
+const LIST_HEADERS: [&str; 1] = ["anthropic-beta"];
 /// The longest idle time that can be set; more means the same.
 const IDLE_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
@@ -65,7 +65,7 @@ pub struct Config {
     pub cache_file: Option<PathBuf>,
     /// For https servers only; see [`Proxy::from_env`].
     pub proxy: Option<Proxy>,
-    /// A PEM file of authorities to trust beside the system's; `None` = as [`crate::trust_everywhere`] says.
+    /// A PEM file of authorities to trust beside the system's; `None` = as [`net::trust_everywhere`] says.
     pub ca_file: Option<PathBuf>,
     /// Learns every key that is sent.
     pub keyring: Keyring,
@@ -111,10 +111,10 @@ pub enum Loaded {
 /// One server. Cheap to clone; clones share connections and what was learned.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ServerState>,
 }
 
-struct Inner {
+struct ServerState {
     config: Config,
     provider: Arc<str>,
     api: Arc<str>,
@@ -137,15 +137,15 @@ impl Client {
     pub fn new(mut config: Config) -> Result<Self, Fault> {
         // Zero would mean that no connection is ever in time.
         let connect_timeout = Duration::from_millis(config.connect_timeout_ms.max(1));
-        let known = Known { key: config.api_key.clone(), headers: config.headers.clone() };
-        let reach = Reach::new(&config.base_url, &known, connect_timeout, config.proxy.clone());
-        let http = Http::new(Reach {
+        let known = KnownCredentials { key: config.api_key.clone(), headers: config.headers.clone() };
+        let http = HttpConfig::new(&config.base_url, &known, connect_timeout, config.proxy.clone());
+        let http = Http::new(HttpConfig {
             late: config.late.clone(),
             key_header: config.key_header.unwrap_or(config.api.key_header()),
             key_name: config.key_name.clone(),
-            ca_file: config.ca_file.clone().or_else(|| reach.ca_file.clone()),
+            list_headers: &LIST_HEADERS,
             keyring: config.keyring.clone(),
-            ..reach
+            ..http.trusting(config.ca_file.clone())
         })?;
         let vendor = match config.listing {
             Listing::Table(vendor) => Some(vendor),
@@ -155,7 +155,7 @@ impl Client {
         let models = std::mem::take(&mut config.models);
         let greeting = std::mem::take(&mut config.greeting).into();
         let config_api = config.api;
-        let mut inner = Inner {
+        let mut inner = ServerState {
             config,
             provider,
             api: config_api.as_str().into(),
@@ -191,7 +191,7 @@ impl Client {
     /// Whether the server has a model of this name, as far as anybody tells; `None`: nobody does. The built-in table
     /// tells only what there is, and only of a server that was never asked: it is no list.
     pub fn has(&self, name: &str) -> Option<bool> {
-        let Inner { config, vendor, .. } = &*self.inner;
+        let ServerState { config, vendor, .. } = &*self.inner;
         let listed = self.inner.remembered();
         let meant = vendor.and_then(|vendor| vendor.alias(name));
         if listed.is_none() && vendor.is_some_and(|vendor| meant.is_some() || vendor.find(name).is_some()) {
@@ -269,7 +269,7 @@ impl Client {
     }
 }
 
-impl Inner {
+impl ServerState {
     fn catalogue(&self) -> MutexGuard<'_, Catalogue> {
         self.catalogue.lock().expect("nothing panics while holding it")
     }
@@ -303,7 +303,7 @@ impl Inner {
         });
         let models: Arc<[ModelInfo]> = match listed {
             Ok(models) => models.into_iter().map(|model| self.ours(model)).collect(),
-            Err(fault) => return Err(self.http.seal(fault).fault),
+            Err(fault) => return Err(self.http.seal(fault.fault)),
         };
         *self.catalogue() = Catalogue { looked: true, models: Some(models.clone()) };
         if let Some(path) = self.config.cache_file.clone() {
@@ -375,8 +375,9 @@ impl Inner {
 /// Asks the server for its models.
 pub(crate) async fn list(http: &Http, api: Api, default_window: u64) -> Result<Vec<ModelInfo>, ModelFault> {
     let headers = api.list_headers();
-    let ask = Ask { method: &Method::GET, path: api.list_path(), accept: "application/json", headers: &headers };
-    let (head, mut reply) = http.send(ask, Pieces::empty).await?;
+    let head =
+        RequestHead { method: &Method::GET, path: api.list_path(), accept: "application/json", headers: &headers };
+    let (head, mut reply) = http.send(head, Pieces::empty).await.map_err(faults::of_net)?;
     let status = head.status().as_u16();
     let limit = if status == 200 { catalogue::LIST_BYTES_MAX } else { ERROR_BYTES_MAX };
     let (body, whole) = reply.collect(limit).await.map_err(|error| faults::cut(Some(&error)))?;
@@ -391,7 +392,7 @@ pub(crate) async fn list(http: &Http, api: Api, default_window: u64) -> Result<V
         return Err(fault);
     }
     api.list(&body, default_window).map_err(|error| {
-        let html = faults::looks_like_html(&String::from_utf8_lossy(&body));
+        let html = net::looks_like_html(&String::from_utf8_lossy(&body));
         let what = if html { "an HTML page".to_owned() } else { error.to_string() };
         let mut fault = faults::provider(format!("{} gave no list of models: {what}", http.server));
         faults::hint_address(&mut fault, &http.server, api.version());
@@ -444,7 +445,7 @@ impl Provider for Client {
 
 /// One conversation with one model.
 struct Conversation {
-    inner: Arc<Inner>,
+    inner: Arc<ServerState>,
     encoder: Box<dyn Encoder>,
     manner: Arc<str>,
     /// As [`ModelInfo::levels`].
@@ -466,12 +467,12 @@ impl Chat for Conversation {
     }
 
     fn call(&mut self, spec: &CallSpec) -> ModelStream {
-        let Inner { config, http, greeting, .. } = &*self.inner;
+        let ServerState { config, http, greeting, .. } = &*self.inner;
         let thinking = spec.thinking.as_ref().and_then(|level| clamp(level, self.levels.as_deref()));
         let spec = CallSpec { thinking, ..spec.clone() };
         let draft = self.encoder.draft(&spec);
-        let request = Request { draft, api: config.api, manner: self.manner.clone(), greeting: greeting.clone() };
+        let request = ModelRequest { draft, api: config.api, manner: self.manner.clone(), greeting: greeting.clone() };
         let idle = Some(config.idle_timeout_ms.min(IDLE_MS_MAX)).filter(|ms| *ms > 0).map(Duration::from_millis);
-        Box::pin(Answer::new(http.clone(), idle, request, config.api.decoder(http.server.clone())))
+        Box::pin(ModelCall::new(http.clone(), idle, request, config.api.decoder(http.server.clone())))
     }
 }

@@ -8,8 +8,6 @@ mod details;
 mod encode;
 mod frame;
 mod ids;
-#[cfg(test)]
-mod leniency;
 pub(crate) mod list;
 mod manner;
 mod presets;
@@ -17,7 +15,7 @@ mod quirks;
 mod routing;
 mod stop;
 #[cfg(test)]
-mod switches;
+mod tests;
 mod thinking;
 
 use std::sync::Arc;
@@ -29,20 +27,20 @@ pub use compat::{CallIds, Compat, ReasoningBack, TokensField};
 pub use routing::Routing;
 pub use thinking::ThinkingFormat;
 
-use crate::fixed::Fixed;
 use crate::format::{Decoder, Draft, Encoder};
-use encode::Transcript;
-use frame::Frame;
-use manner::Manner;
-use quirks::Quirks;
+use crate::prefix::Prefix;
+use encode::CompletionsTranscript;
+use frame::CompletionsDraft;
+use manner::CompletionsManner;
+use quirks::CompletionsQuirks;
 
 /// One conversation with one model.
-pub(crate) struct Conversation {
+pub(crate) struct CompletionsEncoder {
     model: ModelInfo,
-    transcript: Transcript,
+    transcript: CompletionsTranscript,
     /// Tools and instructions.
-    fixed: Fixed<(Bytes, Bytes)>,
-    quirks: Arc<Quirks>,
+    prefix: Prefix<(Bytes, Bytes)>,
+    quirks: Arc<CompletionsQuirks>,
     compat: Compat,
     routing: Option<Routing>,
 }
@@ -50,26 +48,33 @@ pub(crate) struct Conversation {
 /// Names of Claude's models, at whatever server.
 const CLAUDE: [&str; 2] = ["anthropic/", "claude"];
 
-impl Conversation {
+impl CompletionsEncoder {
     pub(crate) fn new(model: &ModelInfo, compat: Compat, routing: Option<Routing>) -> Self {
-        let manner = Manner::new(model.images, &model.slug, &compat);
+        let manner = CompletionsManner::new(model.images, &model.slug, &compat);
         Self::with(model.clone(), manner, compat, routing)
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
     pub(crate) fn again(manner: &str) -> Option<Self> {
-        let manner: Manner = serde_json::from_str(manner).ok()?;
+        let manner: CompletionsManner = serde_json::from_str(manner).ok()?;
         let model = ModelInfo { images: manner.images, ..ModelInfo::named("", 0) };
         Some(Self::with(model, manner, Compat::default(), None))
     }
 
-    fn with(model: ModelInfo, manner: Manner, compat: Compat, routing: Option<Routing>) -> Self {
-        let quirks = Arc::new(Quirks::new(&compat, model.thinking));
-        Self { model, transcript: Transcript::new(manner), fixed: Fixed::default(), quirks, compat, routing }
+    fn with(model: ModelInfo, manner: CompletionsManner, compat: Compat, routing: Option<Routing>) -> Self {
+        let quirks = Arc::new(CompletionsQuirks::new(&compat, model.thinking));
+        Self {
+            model,
+            transcript: CompletionsTranscript::new(manner),
+            prefix: Prefix::default(),
+            quirks,
+            compat,
+            routing,
+        }
     }
 }
 
-impl Encoder for Conversation {
+impl Encoder for CompletionsEncoder {
     fn push(&mut self, message: &Message) {
         self.transcript.push(message);
     }
@@ -85,9 +90,9 @@ impl Encoder for Conversation {
 
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
         let encode = || (encode::tools(&spec.tools), encode::instructions(&spec.system));
-        let (tools, instructions) = self.fixed.of(spec, encode).clone();
+        let (tools, instructions) = self.prefix.of(spec, encode).clone();
         let claude = CLAUDE.iter().any(|name| self.model.id.starts_with(name));
-        Box::new(Frame {
+        Box::new(CompletionsDraft {
             model: self.model.id.clone(),
             max_tokens: self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens)),
             thinking: self.compat.thinking(spec.thinking.as_ref(), self.model.thinking),
@@ -109,5 +114,5 @@ impl Encoder for Conversation {
 }
 
 pub(crate) fn decoder(server: Arc<str>) -> Box<dyn Decoder> {
-    Box::new(decode::Answer::new(server))
+    Box::new(decode::CompletionsDecoder::new(server))
 }

@@ -4,8 +4,9 @@
 use std::future::Future;
 use std::time::Duration;
 
-use crate::http::{Http, Reach};
-use crate::{Api, Known, Secret, client};
+use net::{Http, HttpConfig, KnownCredentials};
+
+use crate::{Api, Secret, client};
 
 /// All probes together; a server that needs longer is not found.
 pub const PROBE_TIME_MAX: Duration = Duration::from_millis(200);
@@ -171,7 +172,8 @@ async fn gathered<T: Send + 'static>(
 
 /// Anything may listen on these ports: only a list of models counts.
 async fn probe(candidate: Candidate) -> Option<Found> {
-    let http = Http::new(Reach::new(&candidate.base_url(), &Known::default(), PROBE_TIME_MAX, None)).ok()?;
+    let (base_url, none) = (candidate.base_url(), KnownCredentials::default());
+    let http = Http::new(HttpConfig::new(&base_url, &none, PROBE_TIME_MAX, None)).ok()?;
     let models = client::list(&http, Api::Completions, 0).await.ok()?;
     Some(Found { candidate, models: models.into_iter().map(|model| model.slug.to_string()).collect() })
 }

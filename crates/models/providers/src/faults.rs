@@ -2,15 +2,11 @@
 
 use std::error::Error;
 
-use hyper::HeaderMap;
-use hyper::header::LOCATION;
+use net::{HeaderMap, Http, NetFault};
 use serde_json::Value;
 use vocab::{FaultKind, ModelFault};
 
-use crate::{Secret, overflow, waits};
-
-/// Longer messages are cut: a person reads them, and a log keeps them.
-pub const MESSAGE_CHARS_MAX: usize = 500;
+use crate::{overflow, waits};
 
 /// How servers say who may not, where no status says so.
 const AUTH: &[&str] =
@@ -26,7 +22,7 @@ pub(crate) const EXHAUSTED: [&str; 3] = [EMPTY[0].0, EMPTY[1].0, EMPTY[2].0];
 
 /// What a server said about an error, in whatever shape.
 #[derive(Default, Debug)]
-pub(crate) struct Said {
+pub(crate) struct ServerError {
     pub(crate) message: String,
     /// Its machine-readable codes, in lower case.
     pub(crate) codes: String,
@@ -38,7 +34,7 @@ pub(crate) struct Said {
     resets_ms: Option<u64>,
 }
 
-impl Said {
+impl ServerError {
     pub(crate) fn mentions(&self, needle: &str) -> bool {
         self.codes.contains(needle) || self.message.to_lowercase().contains(needle)
     }
@@ -47,30 +43,18 @@ impl Said {
     }
 }
 
-/// Reads `{"error": {..}}`, `{"error": ".."}`, `{"message": ..}`, `{"detail": ..}`, a list of one of them, the error
-/// object itself, or plain text.
-pub(crate) fn said(body: &[u8]) -> Said {
+/// Reads an error in any shape that [`net::error_message`] knows.
+pub(crate) fn said(body: &[u8]) -> ServerError {
+    let message = net::error_message(body);
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
-        return Said { message: plain_text(&String::from_utf8_lossy(body)), ..Said::default() };
+        return ServerError { message, ..ServerError::default() };
     };
-    let value = match &value {
-        Value::Array(list) => list.first().unwrap_or(&Value::Null),
-        value => value,
-    };
-    let error = if value["error"].is_null() { value } else { &value["error"] };
-    let mut message = [&error["message"], &error["detail"], error, &value["message"]]
-        .into_iter()
-        .find_map(Value::as_str)
-        .map_or_else(|| error.to_string(), str::to_owned);
-    // A gateway says little; the server behind it said more.
-    if let Some(raw) = error["metadata"]["raw"].as_str().filter(|raw| !raw.is_empty()) {
-        message = format!("{message}: {}", said(raw.as_bytes()).message);
-    }
+    let (_, error) = net::error_object(&value);
     let details = || error["details"].as_array().into_iter().flatten();
     let codes = [&error["code"], &error["type"], &error["status"]].into_iter();
     let codes: Vec<&str> = codes.chain(details().map(|it| &it["reason"])).filter_map(Value::as_str).collect();
     let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-    Said {
+    ServerError {
         message,
         codes: codes.join(" ").to_lowercase(),
         status: status.filter(|code| (400..600).contains(code)),
@@ -79,17 +63,6 @@ pub(crate) fn said(body: &[u8]) -> Said {
             .into_iter()
             .find_map(|it| waits::reset_ms(&it.as_f64()?.to_string(), now())),
     }
-}
-
-/// A page for people says nothing useful here.
-fn plain_text(text: &str) -> String {
-    let text = text.trim();
-    if looks_like_html(text) { "an HTML page".into() } else { text.into() }
-}
-
-pub(crate) fn looks_like_html(text: &str) -> bool {
-    let start: String = text.trim_start().chars().take(15).collect::<String>().to_lowercase();
-    start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
 /// A response whose status is not 200. `server` is the base URL without credentials.
@@ -116,7 +89,7 @@ pub(crate) fn in_stream(raw: &[u8], server: &str) -> ModelFault {
     judge(said.status, &said, server)
 }
 
-fn judge(status: Option<u16>, said: &Said, server: &str) -> ModelFault {
+fn judge(status: Option<u16>, said: &ServerError, server: &str) -> ModelFault {
     let kind = kind(status, said);
     let text = if said.message.is_empty() { "the server gave no reason" } else { &said.message };
     let message = match status {
@@ -151,7 +124,7 @@ fn span(ms: u64) -> String {
     }
 }
 
-fn kind(status: Option<u16>, said: &Said) -> FaultKind {
+fn kind(status: Option<u16>, said: &ServerError) -> FaultKind {
     // Whatever the status: a limit is no wrong key and no wrong request.
     if status.is_none_or(|status| (400..500).contains(&status))
         && EXHAUSTED[1..].iter().any(|code| said.codes.split(' ').any(|one| one == *code))
@@ -177,12 +150,8 @@ fn kind(status: Option<u16>, said: &Said) -> FaultKind {
     }
 }
 
-/// Redirects are never followed: the key belongs to the server it was given for.
 fn redirected(status: u16, headers: &HeaderMap, server: &str) -> ModelFault {
-    let location = headers.get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let host = location.parse::<hyper::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned));
-    let target = host.as_deref().unwrap_or("another path");
-    let message = format!("{status} {server} redirects to {target}; redirects are not followed");
+    let message = net::redirected(status, headers, server);
     let mut fault = ModelFault { status: Some(status), ..ModelFault::new(FaultKind::BadRequest, message) };
     hint(&mut fault, "set the base URL to the server's real address");
     fault
@@ -193,40 +162,19 @@ fn now() -> i64 {
     since.map_or(0, |since| since.as_secs() as i64)
 }
 
-/// No connection: refused, no such name, TLS, time.
-pub(crate) fn unreachable(server: &str, error: &dyn Error) -> ModelFault {
-    let mut fault = ModelFault::new(FaultKind::Network, format!("cannot reach {server}: {}", chain(error)));
-    match is_near(server) {
-        true => hint(&mut fault, &format!("is the server at {server} running?")),
-        false => hint(&mut fault, "is there a network? behind a proxy, HTTPS_PROXY says where it is"),
-    }
-    fault
-}
-
-/// Whether a server is on this machine or in a network of one's own, where somebody has to start it.
-fn is_near(server: &str) -> bool {
-    let Some(uri) = server.parse::<hyper::Uri>().ok() else { return true };
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    match host.parse::<std::net::IpAddr>() {
-        Ok(std::net::IpAddr::V4(it)) => {
-            it.is_loopback() || it.is_private() || it.is_link_local() || it.is_unspecified()
-        }
-        Ok(std::net::IpAddr::V6(it)) => it.is_loopback() || it.is_unique_local() || it.is_unicast_link_local(),
-        Err(_) => {
-            !host.contains('.') || [".localhost", ".local", ".lan", ".internal"].iter().any(|end| host.ends_with(end))
-        }
-    }
-}
-
-/// The connection was there and broke before an answer began.
-pub(crate) fn unanswered(server: &str, error: &dyn Error) -> ModelFault {
-    ModelFault::new(FaultKind::Network, format!("{server} closed the connection without an answer: {}", chain(error)))
+/// There was no answer.
+pub(crate) fn of_net(fault: NetFault) -> ModelFault {
+    ModelFault { fault: fault.fault, retryable: fault.retryable, retry_after_ms: None, status: None }
 }
 
 /// The connection broke while the answer came.
 pub(crate) fn cut(error: Option<&dyn Error>) -> ModelFault {
-    let detail = error.map(|error| format!(": {}", chain(error))).unwrap_or_default();
-    ModelFault::new(FaultKind::StreamCut, format!("the answer ended before it was finished{detail}"))
+    of_net(net::cut(error))
+}
+
+/// Fit to be shown: see [`Http::seal`].
+pub(crate) fn sealed(fault: ModelFault, http: &Http) -> ModelFault {
+    ModelFault { fault: http.seal(fault.fault), ..fault }
 }
 
 pub(crate) fn silent(idle_ms: u64) -> ModelFault {
@@ -253,34 +201,6 @@ pub(crate) fn hint_address(fault: &mut ModelFault, server: &str, version: &str) 
     }
 }
 
-/// Secrets are masked, then the text is cut. In this order, or half a key could survive at the cut.
-pub(crate) fn seal(mut fault: ModelFault, secrets: &[Secret]) -> ModelFault {
-    let message = &mut fault.fault.message;
-    for secret in secrets {
-        *message = secret.mask(message);
-    }
-    if let Some((at, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
-        message.truncate(at);
-        message.push('\u{2026}');
-    }
-    fault
-}
-
-/// An error and its causes in one line; causes that repeat the text before them are left out.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let said = next.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        cause = next.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,27 +208,6 @@ mod tests {
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
-    }
-
-    #[test]
-    fn who_cannot_be_reached_is_asked_to_be_started_here_and_looked_for_elsewhere() {
-        for near in [
-            "http://127.0.0.1:9/v1",
-            "http://localhost:11434/v1",
-            "http://[::1]:8080",
-            "http://box:80/v1",
-            "http://192.168.1.7/v1",
-            "http://gpu.lan/v1",
-        ] {
-            assert!(is_near(near), "{near}");
-        }
-        for far in ["https://api.anthropic.com/v1", "https://auth.openai.com", "https://8.8.8.8/v1"] {
-            assert!(!is_near(far), "{far}");
-        }
-        let error = std::io::Error::other("no such name");
-        let hints = |server: &str| unreachable(server, &error).fault.hints;
-        assert_eq!(hints("http://localhost:1/v1"), ["is the server at http://localhost:1/v1 running?"]);
-        assert!(hints("https://api.anthropic.com/v1")[0].contains("HTTPS_PROXY"));
     }
 
     #[test]
@@ -333,22 +232,6 @@ mod tests {
             let fault = refused(status, &HeaderMap::new(), body.as_bytes(), "http://x/v1");
             assert_eq!((fault.fault.kind, fault.retryable, fault.status), (want, retryable, Some(status)), "{body}");
             assert!(fault.fault.message.starts_with(&status.to_string()), "{}", fault.fault.message);
-        }
-    }
-
-    #[test]
-    fn the_servers_words_are_found_in_every_shape() {
-        for (body, want) in [
-            (r#"{"error":{"message":"a"}}"#, "a"),
-            (r#"{"error":"a"}"#, "a"),
-            (r#"{"message":"a"}"#, "a"),
-            (r#"{"detail":"a"}"#, "a"),
-            (r#"[{"error":{"code":400,"message":"a"}}]"#, "a"),
-            (r#""a""#, "a"),
-            ("a\n", "a"),
-            ("<!DOCTYPE html><p>a", "an HTML page"),
-        ] {
-            assert_eq!(said(body.as_bytes()).message, want, "{body}");
         }
     }
 
@@ -468,17 +351,6 @@ mod tests {
             let mut fault = refused(status, &HeaderMap::new(), b"", server);
             hint_address(&mut fault, server, version);
             assert_eq!(fault.fault.hints, want, "{status}");
-        }
-    }
-
-    #[test]
-    fn a_message_is_masked_before_it_is_cut() {
-        let key = Secret::new("sk-canary-0123456789").unwrap();
-        for before in 470..510 {
-            let text = format!("{}{} and more {}", "x".repeat(before), key.expose(), "y".repeat(600));
-            let sealed = seal(provider(text), std::slice::from_ref(&key)).fault.message;
-            assert!(!sealed.contains("sk-c"), "{before}");
-            assert!(sealed.chars().count() <= MESSAGE_CHARS_MAX + 1);
         }
     }
 

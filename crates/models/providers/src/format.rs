@@ -1,12 +1,12 @@
 //! What a wire format is made of: a half that writes and a half that reads. Both are pure; sockets, clocks and retries
-//! are in [`crate::call`]. A new format is a folder with these two halves and a line in [`crate::api`].
+//! are in [`crate::model_call`]. A new format is a folder with these two halves and a line in [`crate::api`].
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use net::Pieces;
 use vocab::{CallSpec, Finish, Message, ModelEvent, ModelFault, Usage};
 
-use crate::body::Pieces;
 use crate::faults;
 
 /// Writes: messages in, requests out. Each message is encoded once and its bytes are shared from then on.
@@ -16,7 +16,7 @@ pub(crate) trait Encoder: Send {
     fn clear(&mut self);
     /// Encoded size of the messages so far.
     fn bytes(&self) -> usize;
-    /// Everything pushed so far as it stands in a body, between [`Written::head`] and [`Written::tail`].
+    /// Everything pushed so far as it stands in a body, between [`WrittenBody::head`] and [`WrittenBody::tail`].
     fn messages(&mut self) -> Vec<Bytes>;
     /// One request with everything pushed so far.
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft>;
@@ -35,7 +35,7 @@ pub(crate) trait Draft: Send + Sync {
     fn headers(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
-    fn write(&self) -> Written;
+    fn write(&self) -> WrittenBody;
     /// The manner of the messages, where a refusal has changed it.
     fn manner(&self) -> Option<String> {
         None
@@ -47,13 +47,13 @@ pub(crate) trait Draft: Send + Sync {
 }
 
 /// A body in shared pieces.
-pub(crate) struct Written {
+pub(crate) struct WrittenBody {
     pub(crate) head: Vec<Bytes>,
     pub(crate) messages: Vec<Bytes>,
     pub(crate) tail: Bytes,
 }
 
-impl Written {
+impl WrittenBody {
     pub(crate) fn bytes(&self) -> u64 {
         let pieces = self.head.iter().chain(&self.messages).chain([&self.tail]);
         pieces.map(|piece| piece.len() as u64).sum()
@@ -66,9 +66,9 @@ impl Written {
 /// Reads: the events of one answer in, model events out.
 pub(crate) trait Decoder: Send {
     /// One event of the stream. One model event per delta, never merged, never split.
-    fn read(&mut self, data: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<Flow, Trouble>;
+    fn read(&mut self, data: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<Flow, DecodeTrouble>;
     /// The whole answer of a server that did not stream.
-    fn whole(&mut self, body: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble>;
+    fn whole(&mut self, body: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble>;
     /// Whether the reason to stop has come. From then on the answer is whole: what breaks later changes nothing.
     fn is_finished(&self) -> bool;
     /// The answer is over: tells what was held back, and why it stopped. `None`: nobody said why.
@@ -87,30 +87,30 @@ pub(crate) enum Flow {
 
 /// Why an event was not taken.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum DecodeTrouble {
     /// It is not what this format says. At the very end of the bytes it is half an event, and the stream was cut there.
     Unreadable(serde_json::Error),
     /// It says that something went wrong, or goes beyond a limit.
     Fault(ModelFault),
 }
 
-impl From<serde_json::Error> for Trouble {
+impl From<serde_json::Error> for DecodeTrouble {
     fn from(error: serde_json::Error) -> Self {
-        Trouble::Unreadable(error)
+        DecodeTrouble::Unreadable(error)
     }
 }
-impl From<ModelFault> for Trouble {
+impl From<ModelFault> for DecodeTrouble {
     fn from(fault: ModelFault) -> Self {
-        Trouble::Fault(fault)
+        DecodeTrouble::Fault(fault)
     }
 }
-impl Trouble {
+impl DecodeTrouble {
     pub(crate) fn fault(self) -> ModelFault {
         match self {
-            Trouble::Unreadable(error) => {
+            DecodeTrouble::Unreadable(error) => {
                 faults::provider(format!("the server sent something that cannot be read: {error}"))
             }
-            Trouble::Fault(fault) => fault,
+            DecodeTrouble::Fault(fault) => fault,
         }
     }
 }

@@ -10,9 +10,9 @@ mod model;
 mod parts;
 mod quirks;
 mod reasons;
-#[cfg(test)]
-mod recorded;
 mod schema;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -22,25 +22,25 @@ use vocab::{CallSpec, Message, ModelInfo};
 pub use cloud_code::CloudCode;
 
 use crate::format::{Decoder, Draft, Encoder};
-use encode::{Manner, Transcript};
-use frame::{Fixed, Frame};
-use quirks::Quirks;
+use encode::{GeminiManner, GeminiTranscript};
+use frame::{GeminiDraft, GeminiPrefix};
+use quirks::GeminiQuirks;
 
 /// How ids begin that we made up for calls to which the server gave none.
 const INVENTED_ID: &str = "unnamed-call-";
 
 /// One conversation with one model.
-pub(crate) struct Conversation {
+pub(crate) struct GeminiEncoder {
     model: ModelInfo,
-    transcript: Transcript,
-    fixed: Option<Fixed>,
-    quirks: Arc<Quirks>,
+    transcript: GeminiTranscript,
+    prefix: Option<GeminiPrefix>,
+    quirks: Arc<GeminiQuirks>,
     cloud_code: Option<CloudCode>,
 }
 
-impl Conversation {
+impl GeminiEncoder {
     pub(crate) fn new(model: &ModelInfo, cloud_code: Option<CloudCode>) -> Self {
-        let manner = Manner {
+        let manner = GeminiManner {
             images: model.images,
             model: model.slug.to_string(),
             strict: model::is_strict(&model.id),
@@ -54,19 +54,19 @@ impl Conversation {
         Some(Self::written_by(ModelInfo::named("", 0), serde_json::from_str(manner).ok()?))
     }
 
-    fn written_by(model: ModelInfo, manner: Manner) -> Self {
-        let quirks = Arc::new(Quirks::new(manner.ids));
-        Self { model, transcript: Transcript::new(manner), fixed: None, quirks, cloud_code: None }
+    fn written_by(model: ModelInfo, manner: GeminiManner) -> Self {
+        let quirks = Arc::new(GeminiQuirks::new(manner.ids));
+        Self { model, transcript: GeminiTranscript::new(manner), prefix: None, quirks, cloud_code: None }
     }
 
-    fn fixed(&mut self, spec: &CallSpec) -> Fixed {
-        let old = self.quirks.has(Quirks::OLD_SCHEMA);
-        let same = self.fixed.take().filter(|fixed| fixed.is_for(&spec.system, &spec.tools, old));
-        self.fixed.insert(same.unwrap_or_else(|| Fixed::new(&spec.system, &spec.tools, old))).clone()
+    fn prefix(&mut self, spec: &CallSpec) -> GeminiPrefix {
+        let old = self.quirks.has(GeminiQuirks::OLD_SCHEMA);
+        let same = self.prefix.take().filter(|prefix| prefix.is_for(&spec.system, &spec.tools, old));
+        self.prefix.insert(same.unwrap_or_else(|| GeminiPrefix::new(&spec.system, &spec.tools, old))).clone()
     }
 }
 
-impl Encoder for Conversation {
+impl Encoder for GeminiEncoder {
     fn push(&mut self, message: &Message) {
         self.transcript.push(message);
     }
@@ -83,11 +83,11 @@ impl Encoder for Conversation {
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
         let max_tokens = self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens));
         let level = spec.thinking.as_deref().filter(|_| self.model.thinking);
-        Box::new(Frame {
+        Box::new(GeminiDraft {
             model: self.model.id.clone(),
             max_tokens,
             wish: level.and_then(|level| model::wish(&self.model.id, level, max_tokens)),
-            fixed: self.fixed(spec),
+            prefix: self.prefix(spec),
             messages: self.messages(),
             tail: self.transcript.tail(),
             wrap: self.cloud_code.as_ref().map(CloudCode::wrap),
@@ -101,5 +101,5 @@ impl Encoder for Conversation {
 }
 
 pub(crate) fn decoder(server: Arc<str>) -> Box<dyn Decoder> {
-    Box::new(decode::Answer::new(server))
+    Box::new(decode::GeminiDecoder::new(server))
 }

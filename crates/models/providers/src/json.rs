@@ -40,52 +40,52 @@ pub(crate) fn count(number: Option<f64>) -> u64 {
 
 /// Text that some servers wrap: a string, a list of parts, an object with a text. Anything else is no text.
 #[derive(Default)]
-pub(crate) struct Words<'a>(pub(crate) Cow<'a, str>);
+pub(crate) struct LenientText<'a>(pub(crate) Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Words<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyWords)
+        deserializer.deserialize_any(AnyText)
     }
 }
 
-struct AnyWords;
+struct AnyText;
 
-impl<'de> Visitor<'de> for AnyWords {
-    type Value = Words<'de>;
+impl<'de> Visitor<'de> for AnyText {
+    type Value = LenientText<'de>;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("text")
     }
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Words(Cow::Borrowed(text)))
+        Ok(LenientText(Cow::Borrowed(text)))
     }
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Words(Cow::Owned(text.to_owned())))
+        Ok(LenientText(Cow::Owned(text.to_owned())))
     }
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Words::default())
+        Ok(LenientText::default())
     }
     fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Words::default())
+        Ok(LenientText::default())
     }
     fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Words(Cow::Owned(number.to_string())))
+        Ok(LenientText(Cow::Owned(number.to_string())))
     }
     fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
-        Ok(Words(Cow::Owned(number.to_string())))
+        Ok(LenientText(Cow::Owned(number.to_string())))
     }
     fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(Words(Cow::Owned(number.to_string())))
+        Ok(LenientText(Cow::Owned(number.to_string())))
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut all = String::new();
-        while let Some(Words(text)) = seq.next_element()? {
+        while let Some(LenientText(text)) = seq.next_element()? {
             all.push_str(&text);
         }
-        Ok(Words(Cow::Owned(all)))
+        Ok(LenientText(Cow::Owned(all)))
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut text = Words::default();
-        while let Some(Words(key)) = map.next_key()? {
+        let mut text = LenientText::default();
+        while let Some(LenientText(key)) = map.next_key()? {
             if key == "text" {
                 text = map.next_value()?;
             } else {

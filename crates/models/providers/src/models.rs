@@ -19,11 +19,11 @@ mod others;
 
 use std::sync::Arc;
 
+use net::address::host;
 pub use openai::CHATGPT;
 use vocab::{ModelInfo, Prices};
 
 use crate::Api;
-use crate::address::host;
 
 /// All vendors of the table; those whose own format is spoken come first.
 pub static VENDORS: [Vendor; 7] =

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::{Exchange, Proxy};
 use serde::Deserialize;
 use vocab::{Fault, FaultKind, ModelFault, Secret};
 
-use crate::{Once, Proxy, faults};
+use crate::faults;
 
 /// Where it is.
 pub const URL: &str = "https://openrouter.ai/api/v1";
@@ -31,7 +32,7 @@ pub async fn routes(
             .hint("it should look like AUTHOR/NAME")
     })?;
     let url = format!("{}{path}", base_url.trim_end_matches('/'));
-    let once = Once {
+    let once = Exchange {
         url: &url,
         content: None,
         bearer: Some(key),
@@ -48,7 +49,8 @@ pub async fn routes(
         },
         status => faults::refused(status, &Default::default(), &answer.body, NAME),
     };
-    Err(faults::seal(fault, std::slice::from_ref(key)).fault)
+    let message = net::sealed(&fault.fault.message, std::slice::from_ref(key));
+    Err(Fault { message, ..fault.fault })
 }
 
 /// `None` for what cannot be the name of a model: a path is not to be led elsewhere by one.

@@ -42,7 +42,7 @@ pub(crate) fn is_meant(mentions: impl Fn(&str) -> bool) -> bool {
 mod tests {
     use std::collections::BTreeSet;
 
-    use hyper::HeaderMap;
+    use net::HeaderMap;
     use serde_json::json;
     use vocab::FaultKind;
 

@@ -3,13 +3,13 @@
 
 use std::collections::VecDeque;
 
+use net::sse::Sse;
 use vocab::{ModelEvent, ModelFault};
 
 use crate::faults;
-use crate::format::{Decoder, Flow, Trouble};
-use crate::sse::Sse;
+use crate::format::{DecodeTrouble, Decoder, Flow};
 
-pub(crate) struct Reader {
+pub(crate) struct AnswerReader {
     sse: Sse,
     decoder: Box<dyn Decoder>,
     /// Events of what was read last.
@@ -17,7 +17,7 @@ pub(crate) struct Reader {
     over: bool,
 }
 
-impl Reader {
+impl AnswerReader {
     pub(crate) fn new(decoder: Box<dyn Decoder>) -> Self {
         Self { sse: Sse::default(), decoder, ready: VecDeque::new(), over: false }
     }
@@ -43,7 +43,7 @@ impl Reader {
     pub(crate) fn next(&mut self) -> Option<ModelEvent> {
         while self.ready.is_empty() && !self.over {
             let taken = match self.sse.next()? {
-                Ok(data) => self.decoder.read(data, &mut self.ready).map_err(Trouble::fault),
+                Ok(data) => self.decoder.read(data, &mut self.ready).map_err(DecodeTrouble::fault),
                 Err(long) => Err(faults::provider(format!("an event of the stream exceeds {} bytes", long.limit))),
             };
             match taken {
@@ -55,12 +55,12 @@ impl Reader {
         self.ready.pop_front()
     }
 
-    /// The bytes are over; `cut` says what broke them off. What is left to tell comes from [`Reader::next`].
+    /// The bytes are over; `cut` says what broke them off. What is left to tell comes from [`AnswerReader::next`].
     pub(crate) fn end(&mut self, cut: Option<ModelFault>) {
         // An event at the very end may lack its blank line. Half an event is none: the stream was cut there.
         let last = self.sse.finish().filter(|_| cut.is_none() && !self.over);
         if let Some(data) = last
-            && let Err(Trouble::Fault(fault)) = self.decoder.read(data, &mut self.ready)
+            && let Err(DecodeTrouble::Fault(fault)) = self.decoder.read(data, &mut self.ready)
         {
             self.fail(fault);
         }

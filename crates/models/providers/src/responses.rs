@@ -21,46 +21,46 @@ use serde::{Deserialize, Serialize};
 use vocab::{CallSpec, Message, ModelInfo};
 
 use crate::completions::Compat;
-use crate::fixed::Fixed;
 use crate::format::{Decoder, Draft, Encoder};
-use encode::Transcript;
-use frame::Frame;
+use crate::prefix::Prefix;
+use encode::ResponsesTranscript;
+use frame::ResponsesDraft;
 use levels::Reasoning;
-use quirks::Quirks;
+use quirks::ResponsesQuirks;
 
 /// One conversation with one model.
-pub(crate) struct Conversation {
+pub(crate) struct ResponsesEncoder {
     model: ModelInfo,
-    transcript: Transcript,
-    fixed: Fixed<Bytes>,
-    quirks: Arc<Quirks>,
+    transcript: ResponsesTranscript,
+    prefix: Prefix<Bytes>,
+    quirks: Arc<ResponsesQuirks>,
     compat: Compat,
 }
 
 /// How messages are written.
 #[derive(Serialize, Deserialize)]
-struct Manner {
+struct ResponsesManner {
     images: bool,
     /// The slug of the model whose sealed things go back.
     model: Arc<str>,
 }
 
-impl Conversation {
+impl ResponsesEncoder {
     pub(crate) fn new(model: &ModelInfo, compat: Compat) -> Self {
-        let transcript = Transcript::new(model.slug.clone(), model.images);
-        let quirks = Arc::new(Quirks::new(&compat));
-        Self { model: model.clone(), transcript, fixed: Fixed::default(), quirks, compat }
+        let transcript = ResponsesTranscript::new(model.slug.clone(), model.images);
+        let quirks = Arc::new(ResponsesQuirks::new(&compat));
+        Self { model: model.clone(), transcript, prefix: Prefix::default(), quirks, compat }
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
     pub(crate) fn again(manner: &str) -> Option<Self> {
-        let Manner { images, model } = serde_json::from_str(manner).ok()?;
+        let ResponsesManner { images, model } = serde_json::from_str(manner).ok()?;
         let model = ModelInfo { images, ..ModelInfo::named(model, 0) };
         Some(Self::new(&model, Compat::default()))
     }
 }
 
-impl Encoder for Conversation {
+impl Encoder for ResponsesEncoder {
     fn push(&mut self, message: &Message) {
         self.transcript.push(message);
     }
@@ -76,23 +76,23 @@ impl Encoder for Conversation {
 
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
         let instructed = self.compat.instructions == Some(true);
-        let fixed = self.fixed.of(spec, || frame::fixed_head(instructed, &spec.system, &spec.tools)).clone();
-        Box::new(Frame {
+        let prefix = self.prefix.of(spec, || frame::prefix_head(instructed, &spec.system, &spec.tools)).clone();
+        Box::new(ResponsesDraft {
             model: self.model.id.clone(),
             max_tokens: self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens)),
             reasoning: Reasoning::of(&self.model, &self.compat, spec.thinking.as_ref()),
-            fixed,
+            prefix,
             messages: self.messages(),
             quirks: self.quirks.clone(),
         })
     }
 
     fn manner(&self) -> String {
-        let manner = Manner { images: self.model.images, model: self.model.slug.clone() };
+        let manner = ResponsesManner { images: self.model.images, model: self.model.slug.clone() };
         serde_json::to_string(&manner).expect("plain fields always serialise")
     }
 }
 
 pub(crate) fn decoder(server: Arc<str>) -> Box<dyn Decoder> {
-    Box::new(decode::Answer::new(server))
+    Box::new(decode::ResponsesDecoder::new(server))
 }

@@ -1,9 +1,7 @@
 //! What a refusal says about trying again: whether, and when. Pure; the clock is given.
 
-use hyper::HeaderMap;
-use hyper::header::{DATE, RETRY_AFTER};
-
-use crate::date;
+use net::header::{DATE, RETRY_AFTER};
+use net::{HeaderMap, date};
 
 /// Numbers above these are points in time, in seconds or in milliseconds; below it is a span in seconds.
 const EPOCH_S_MIN: f64 = 1e9;

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 pub struct Lock(File);
 
 impl Lock {
-    /// `None` while somebody else holds it, be it in this process or in another one.
+    /// `None` while another holder has it, be it in this process or in another one.
     pub fn try_take(path: &Path) -> io::Result<Option<Lock>> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -9,7 +9,7 @@ const OTHERS_WRITE: u32 = 0o022;
 /// In such a directory only the owner of a file replaces it.
 const STICKY: u32 = 0o1000;
 
-/// Why a file is not obeyed: somebody else than we and root could have written it or put it there. Links are followed, as
+/// Why a file is not obeyed: another user than ours and root could have written it or put it there. Links are followed, as
 /// reading does. A file that cannot be looked at is for its reader to complain about.
 pub fn not_ours(path: &Path) -> Option<String> {
     let file = std::fs::metadata(path).ok()?;

@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dialect_rpc::transcript::{Name, Transcript};
+use pi_format::transcript::{LineName, Transcript};
 use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, NewSession, NoteEntry, SessionId};
 
 use crate::files::Following;
 use crate::find::{head_of, newest};
 use crate::head::{absolute, copy_of, file_name, id_in_name};
-use crate::import::{self, Defaults, Reader};
-use crate::read::{Refused, Scan, scan};
-use crate::store::{Mirrored, Shared};
-use crate::tail::Tail;
+use crate::import::{self, ImportContext, ImportDefaults};
+use crate::read::{ScanError, ScannedFile, scan};
+use crate::shared::SharedMirrors;
+use crate::store::Mirrored;
+use crate::tail::FileTail;
 
 impl Archive for Mirrored {
     fn export(&self, session: &SessionId, file: Option<&Path>) -> Later<'static, Result<Exported, Fault>> {
@@ -37,9 +38,9 @@ impl Archive for Mirrored {
                 false => file,
             };
             match what_is(&file) {
-                There::Nothing => shared.promise(&file).await,
-                There::Ours => shared.setup.archive.import(&file).await,
-                There::Session => shared.open(file).await,
+                FoundFile::Nothing => shared.promise(&file).await,
+                FoundFile::Ours => shared.setup.archive.import(&file).await,
+                FoundFile::Session => shared.open(file).await,
             }
         })
     }
@@ -49,7 +50,7 @@ impl Archive for Mirrored {
     }
 }
 
-enum There {
+enum FoundFile {
     Nothing,
     /// A session of this family.
     Session,
@@ -57,12 +58,12 @@ enum There {
     Ours,
 }
 
-fn what_is(file: &Path) -> There {
+fn what_is(file: &Path) -> FoundFile {
     match std::fs::metadata(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => There::Nothing,
-        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => There::Nothing,
-        _ if head_of(file).is_some() => There::Session,
-        _ => There::Ours,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => FoundFile::Nothing,
+        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => FoundFile::Nothing,
+        _ if head_of(file).is_some() => FoundFile::Session,
+        _ => FoundFile::Ours,
     }
 }
 
@@ -70,7 +71,7 @@ fn is_directory(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-impl Shared {
+impl SharedMirrors {
     /// A session that is still to begin, with its file in that directory, which has to be one by now: what is said later
     /// could not be kept.
     fn begin_in(&self, dir: &Path) -> Result<SessionId, Fault> {
@@ -127,7 +128,7 @@ impl Shared {
                 if self.imported_from(&session).await?.is_some() {
                     self.setup.border.workspace(&summary.workspace)?;
                 }
-                // Whoever has it open here follows a file already.
+                // A session that is open here follows its file already.
                 if self.is_open(&session) {
                     return Ok(session);
                 }
@@ -161,23 +162,23 @@ impl Shared {
         }))
     }
 
-    /// Lines that nobody can read; a torn end is told by whoever mends it.
-    fn tell_damage(&self, file: &Path, bytes: &[u8], found: &Scan) {
+    /// Lines that cannot be read; a torn end is told by the mirror, which mends it.
+    fn tell_damage(&self, file: &Path, bytes: &[u8], found: &ScannedFile) {
         if found.bad > 0
-            && let Ok(Scan { bad: bad @ 1.., .. }) = scan(&bytes[..Tail::of(bytes).whole])
+            && let Ok(ScannedFile { bad: bad @ 1.., .. }) = scan(&bytes[..FileTail::of(bytes).whole])
         {
             self.note(&format!("{bad} line(s) of {} could not be read and were left out", file.display()));
         }
     }
 
-    async fn adopt(&self, session: &SessionId, file: &Path, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
+    async fn adopt(&self, session: &SessionId, file: &Path, bytes: &[u8], found: &ScannedFile) -> Result<(), Fault> {
         let setup = &self.setup;
         let border = &*setup.border;
         let workspace = match &found.head.cwd {
             Some(named) => border.workspace(named)?,
             None => border.here().to_owned(),
         };
-        let defaults = Defaults { mode: setup.mode, workspace, file: Some(absolute(file)) };
+        let defaults = ImportDefaults { mode: setup.mode, workspace, file: Some(absolute(file)) };
         let entries = import::whole(bytes, found, self.reader(file), &defaults);
         let Some(Body::Opened { workspace, model, mode, .. }) = entries.first().map(|entry| &entry.body) else {
             return Err(Fault::new(FaultKind::Internal, "an import begins with the session's opening"));
@@ -195,15 +196,21 @@ impl Shared {
         stored
     }
 
-    /// What somebody else has appended to the file since.
-    async fn take_more(&self, session: &SessionId, file: &Path, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
+    /// What another program has appended to the file since.
+    async fn take_more(
+        &self,
+        session: &SessionId,
+        file: &Path,
+        bytes: &[u8],
+        found: &ScannedFile,
+    ) -> Result<(), Fault> {
         let setup = &self.setup;
         let known = self.names(&setup.store.read(session, 0, usize::MAX).await?.entries);
         if found.rows.iter().all(|row| known.contains_key(&row.name)) {
             return Ok(());
         }
         let acquired = setup.store.acquire(session).await?;
-        // Read again: until now somebody else could write.
+        // Read again: until now another process could write.
         let result = async {
             let entries = setup.store.read(session, 0, usize::MAX).await?.entries;
             let notice = acquired.notice(acquired.summary.updated_ms);
@@ -219,22 +226,22 @@ impl Shared {
         result
     }
 
-    fn reader<'a>(&'a self, file: &'a Path) -> Reader<'a> {
-        Reader { models: &*self.setup.models, border: &*self.setup.border, file }
+    fn reader<'a>(&'a self, file: &'a Path) -> ImportContext<'a> {
+        ImportContext { models: &*self.setup.models, border: &*self.setup.border, file }
     }
 
-    fn names(&self, entries: &[Arc<Entry>]) -> HashMap<Name, u64> {
+    fn names(&self, entries: &[Arc<Entry>]) -> HashMap<LineName, u64> {
         let transcript = Transcript::new(entries, &*self.setup.models);
         transcript.lines().iter().map(|line| (line.name.clone(), line.seq)).collect()
     }
 }
 
-fn read(file: &Path) -> Result<(Vec<u8>, Scan), Fault> {
+fn read(file: &Path) -> Result<(Vec<u8>, ScannedFile), Fault> {
     let unreadable = |error: std::io::Error| {
         Fault::new(FaultKind::Store, format!("cannot read the session file {}: {error}", file.display()))
     };
     let bytes = Following::read_only(file).map_err(unreadable)?;
-    let found = scan(&bytes).map_err(|refused: Refused| {
+    let found = scan(&bytes).map_err(|refused: ScanError| {
         Fault::new(FaultKind::Invalid, format!("{} is not a session file: {refused}", file.display()))
     })?;
     Ok((bytes, found))

@@ -7,11 +7,11 @@ use vocab::{
     ModelFault, Part, Shell, TurnId, Usage, UserFrom, names,
 };
 
-use crate::Models;
+use crate::ModelNames;
 use crate::fields::Fields;
 
 /// A foreign message as far as we have words for it.
-pub(crate) enum Said {
+pub(crate) enum ForeignMessage {
     User(Vec<Part>, UserFrom),
     Assistant(AssistantMessage),
     Result(CallResult),
@@ -19,15 +19,15 @@ pub(crate) enum Said {
 }
 
 /// A message of an entry, and when it was said.
-pub(crate) fn message(fields: &Fields<'_>, models: &dyn Models) -> Option<(Said, Option<i64>)> {
+pub(crate) fn message(fields: &Fields<'_>, models: &dyn ModelNames) -> Option<(ForeignMessage, Option<i64>)> {
     let said = match fields.text("role")?.as_str() {
-        "user" => Said::User(parts(fields), UserFrom::Prompt),
-        "developer" => Said::User(parts(fields), UserFrom::Reminder),
-        "custom" | "hookMessage" => Said::User(parts(fields), UserFrom::Extension),
-        "assistant" => Said::Assistant(assistant(fields, models)),
-        "toolResult" => Said::Result(result(fields)?),
-        "bashExecution" => Said::Shell(shell(fields, "command")?),
-        "pythonExecution" => Said::Shell(shell(fields, "code")?),
+        "user" => ForeignMessage::User(parts(fields), UserFrom::Prompt),
+        "developer" => ForeignMessage::User(parts(fields), UserFrom::Reminder),
+        "custom" | "hookMessage" => ForeignMessage::User(parts(fields), UserFrom::Extension),
+        "assistant" => ForeignMessage::Assistant(assistant(fields, models)),
+        "toolResult" => ForeignMessage::Result(result(fields)?),
+        "bashExecution" => ForeignMessage::Shell(shell(fields, "command")?),
+        "pythonExecution" => ForeignMessage::Shell(shell(fields, "code")?),
         // Summaries have entries of their own; what else there may be was never for a model.
         _ => return None,
     };
@@ -73,7 +73,7 @@ pub(crate) fn parts(fields: &Fields<'_>) -> Vec<Part> {
     fields.objects("content").unwrap_or_default().iter().filter_map(part).collect()
 }
 
-fn assistant(fields: &Fields<'_>, models: &dyn Models) -> AssistantMessage {
+fn assistant(fields: &Fields<'_>, models: &dyn ModelNames) -> AssistantMessage {
     let blocks: Vec<Block> = match fields.text("content") {
         Some(text) if !text.is_empty() => vec![Block::Text(text.into())],
         _ => fields.objects("content").unwrap_or_default().iter().flat_map(blocks).collect(),

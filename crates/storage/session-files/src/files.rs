@@ -1,11 +1,9 @@
 //! The few things done to files: made whole, read, appended to. Everything is for its owner only from the first byte on.
 
-use std::collections::hash_map::RandomState;
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::hash::{BuildHasher, Hasher};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 
 use crate::read::FILE_BYTES_MAX;
 
@@ -49,7 +47,7 @@ impl Following {
         Ok(bytes)
     }
 
-    /// Nobody has written to it, cut it or put another in its place.
+    /// No other program has written to it, cut it or put another in its place.
     pub(crate) fn is_untouched(&self, path: &Path) -> bool {
         std::fs::metadata(path).is_ok_and(|now| id(&now) == self.id && now.len() == self.len)
     }
@@ -86,65 +84,4 @@ impl Following {
         self.unsynced &= file.is_none();
         file
     }
-}
-
-/// Writes a file that was not there, or was empty. Whoever looks sees nothing or all of it.
-pub(crate) fn create_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = directory_of(path);
-    if !directory.is_dir() {
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-    }
-    let leftover = write_aside(&directory, path, bytes)?;
-    // A link never replaces what somebody else has put there meanwhile; an empty file is no loss.
-    match std::fs::hard_link(&leftover.0, path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && std::fs::metadata(path)?.len() > 0 => {
-            return Err(error);
-        }
-        // It exists and is empty, or this file system has no links.
-        Err(_) => std::fs::rename(&leftover.0, path)?,
-        Ok(()) => {}
-    }
-    drop(leftover);
-    File::open(directory)?.sync_all()
-}
-
-/// Puts a new content in place of a file, which stays beside it under another name.
-pub(crate) fn replace_keeping(path: &Path, kept: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = directory_of(path);
-    let leftover = write_aside(&directory, path, bytes)?;
-    if !kept.exists() {
-        std::fs::hard_link(path, kept).or_else(|_| std::fs::copy(path, kept).map(|_| ()))?;
-    }
-    std::fs::rename(&leftover.0, path)?;
-    drop(leftover);
-    File::open(directory)?.sync_all()
-}
-
-fn directory_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
-}
-
-/// Removes the temporary file; once it has become the real one there is none.
-struct Leftover(PathBuf);
-
-impl Drop for Leftover {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
-fn write_aside(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<Leftover> {
-    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
-    // Keyed by the operating system's randomness, so that nobody can prepare the name.
-    let random = RandomState::new().build_hasher().finish();
-    // Does not end in `.jsonl`: whoever lists sessions must not see it.
-    let temporary = directory.join(format!(".{}.{random:016x}", name.to_string_lossy()));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-    let leftover = Leftover(temporary);
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    Ok(leftover)
 }

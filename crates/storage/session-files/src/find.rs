@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use vocab::SessionId;
 
 use crate::fields::{Fields, line_text, parse_iso};
-use crate::head::{Head, safe};
+use crate::head::{FileHead, safe};
 
 /// A head is looked for in so many bytes; a file that begins with more is none of ours. (pi looks at 512.)
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
@@ -20,7 +20,7 @@ const TAIL_GROWTH: u64 = 8;
 const TAIL_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// The head of a file, if it is a session file: the first line that can be read.
-pub(crate) fn head_of(path: &Path) -> Option<Head> {
+pub(crate) fn head_of(path: &Path) -> Option<FileHead> {
     let mut reader = BufReader::new(File::open(path).ok()?.take(HEAD_BYTES_MAX));
     let mut line = Vec::new();
     loop {
@@ -30,7 +30,7 @@ pub(crate) fn head_of(path: &Path) -> Option<Head> {
         }
         let text = line_text(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line));
         if let Some(fields) = Fields::parse(&text) {
-            return Head::parse(&fields);
+            return FileHead::parse(&fields);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::fields::{Fields, parse_iso};
 
 /// What the first line says.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Head {
+pub struct FileHead {
     /// 1 where none is written.
     pub version: u64,
     pub id: SessionId,
@@ -25,13 +25,13 @@ pub struct Head {
 /// The version that is written.
 pub(crate) const VERSION: u64 = 3;
 
-impl Head {
-    pub(crate) fn parse(fields: &Fields<'_>) -> Option<Head> {
+impl FileHead {
+    pub(crate) fn parse(fields: &Fields<'_>) -> Option<FileHead> {
         if fields.text("type")? != "session" {
             return None;
         }
         let some = |key| fields.text(key).filter(|text| !text.is_empty());
-        Some(Head {
+        Some(FileHead {
             version: fields.natural("version").unwrap_or(1),
             id: SessionId::from(some("id")?),
             at_ms: fields.text("timestamp").and_then(|text| parse_iso(&text)).unwrap_or(0),

@@ -1,34 +1,34 @@
 //! Rows of a file as entries of a log. The names that the rows have in their file come along, so that what is appended
-//! later hangs on them. Nothing is judged: a call without a result is closed by whoever opens the session.
+//! later hangs on them. Nothing is judged: a call without a result is closed by the engine when it opens the session.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dialect_rpc::transcript::Name;
+use pi_format::transcript::LineName;
 use vocab::{
     Body, Border, BranchEntry, CallEntry, CompactReason, Compaction, Entry, Json, Mode, NoteEntry, Part, SettingEntry,
     ShellEntry, TurnId, Usage, UserFrom,
 };
 
-use crate::Models;
-use crate::content::{self, Said};
+use crate::ModelNames;
+use crate::content::{self, ForeignMessage};
 use crate::fields::{Fields, line_text, parse_iso};
-use crate::read::{NAMELESS, Row, Scan};
+use crate::read::{FileRow, NAMELESS, ScannedFile};
 
 /// Bytes of messages kept as they stood, per run of entries; of a longer one the rest is told in our words only.
 const RAW_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Who reads a file: what its names mean here, and what it may decide.
 #[derive(Clone, Copy)]
-pub struct Reader<'a> {
-    pub models: &'a dyn Models,
+pub struct ImportContext<'a> {
+    pub models: &'a dyn ModelNames,
     pub border: &'a dyn Border,
     /// Where the file is.
     pub file: &'a Path,
 }
 
-impl Reader<'_> {
+impl ImportContext<'_> {
     /// The model that a file names, if a session may go on with it.
     fn admitted(&self, slug: Arc<str>) -> Option<Arc<str>> {
         self.border.admits(self.file, &slug).then_some(slug)
@@ -36,7 +36,7 @@ impl Reader<'_> {
 }
 
 /// How a session of a new file starts.
-pub struct Defaults {
+pub struct ImportDefaults {
     pub mode: Mode,
     /// Where it works.
     pub workspace: PathBuf,
@@ -45,7 +45,12 @@ pub struct Defaults {
 }
 
 /// A whole file as a new log.
-pub fn whole(bytes: &[u8], scan: &Scan, reader: Reader<'_>, defaults: &Defaults) -> Vec<Arc<Entry>> {
+pub fn whole(
+    bytes: &[u8],
+    scan: &ScannedFile,
+    reader: ImportContext<'_>,
+    defaults: &ImportDefaults,
+) -> Vec<Arc<Entry>> {
     let head = &scan.head;
     let first_model = head.model.as_ref().map(|(provider, id)| reader.models.slug(provider, id));
     let first_model = first_model.or_else(|| model_in(bytes, scan, reader.models));
@@ -78,7 +83,13 @@ pub fn whole(bytes: &[u8], scan: &Scan, reader: Reader<'_>, defaults: &Defaults)
 }
 
 /// The rows whose names the log does not have yet, as entries that go on behind `last`.
-pub fn more(bytes: &[u8], scan: &Scan, reader: Reader<'_>, known: &HashMap<Name, u64>, last: u64) -> Vec<Arc<Entry>> {
+pub fn more(
+    bytes: &[u8],
+    scan: &ScannedFile,
+    reader: ImportContext<'_>,
+    known: &HashMap<LineName, u64>,
+    last: u64,
+) -> Vec<Arc<Entry>> {
     let mut importer = Importer::new(reader);
     importer.base = last;
     importer.seq_of = known.clone();
@@ -87,7 +98,7 @@ pub fn more(bytes: &[u8], scan: &Scan, reader: Reader<'_>, known: &HashMap<Name,
 }
 
 /// The model that the file speaks of first.
-fn model_in(bytes: &[u8], scan: &Scan, models: &dyn Models) -> Option<Arc<str>> {
+fn model_in(bytes: &[u8], scan: &ScannedFile, models: &dyn ModelNames) -> Option<Arc<str>> {
     scan.rows.iter().find_map(|row| {
         let text = line_text(&bytes[row.bytes.clone()]);
         let fields = Fields::parse(&text)?;
@@ -103,14 +114,14 @@ fn model_in(bytes: &[u8], scan: &Scan, models: &dyn Models) -> Option<Arc<str>> 
 }
 
 struct Importer<'a> {
-    reader: Reader<'a>,
+    reader: ImportContext<'a>,
     entries: Vec<Entry>,
     /// Entries that are in the log already.
     base: u64,
     /// What a row without a parent hangs on.
     root: u64,
     /// The entry that a row stands for or, where it stands for none, the one it hangs on.
-    seq_of: HashMap<Name, u64>,
+    seq_of: HashMap<LineName, u64>,
     /// Index of the `Imported` entry that names the entries being added.
     run_from: usize,
     /// Which reply made a call: the newest of that id.
@@ -120,7 +131,7 @@ struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
-    fn new(reader: Reader<'a>) -> Self {
+    fn new(reader: ImportContext<'a>) -> Self {
         Self {
             reader,
             entries: Vec::new(),
@@ -145,7 +156,7 @@ impl<'a> Importer<'a> {
 
     /// Adds a named entry. Names travel in runs: each run is announced on its own branch, so that a fork, which copies
     /// one branch, takes the names along.
-    fn add(&mut self, parent: u64, at_ms: i64, name: Name, body: Body) -> u64 {
+    fn add(&mut self, parent: u64, at_ms: i64, name: LineName, body: Body) -> u64 {
         let goes_on = parent == self.last_seq() && !self.entries.is_empty();
         let parent = match goes_on {
             true => parent,
@@ -166,7 +177,7 @@ impl<'a> Importer<'a> {
         self.push(parent, at_ms, Body::Note(NoteEntry::Imported { file: None, names: Vec::new(), raws: Vec::new() }))
     }
 
-    fn rows(&mut self, bytes: &[u8], scan: &Scan, last: u64) {
+    fn rows(&mut self, bytes: &[u8], scan: &ScannedFile, last: u64) {
         let known = if last > 0 { self.seq_of.clone() } else { HashMap::new() };
         let mut previous = self.root;
         for at in parents_first(&scan.rows) {
@@ -188,7 +199,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn row(&mut self, row: &Row, fields: &Fields<'_>, parent: u64) -> Option<u64> {
+    fn row(&mut self, row: &FileRow, fields: &Fields<'_>, parent: u64) -> Option<u64> {
         let at_ms = fields.text("timestamp").and_then(|text| parse_iso(&text));
         let here = at_ms.unwrap_or_else(|| self.entries.last().map_or(0, |entry| entry.at_ms));
         let body = match row.kind.as_str() {
@@ -246,21 +257,21 @@ impl<'a> Importer<'a> {
         Some(seq)
     }
 
-    fn message(&mut self, row: &Row, fields: &Fields<'_>, parent: u64, here: i64) -> Option<u64> {
+    fn message(&mut self, row: &FileRow, fields: &Fields<'_>, parent: u64, here: i64) -> Option<u64> {
         let (said, said_ms) = content::message(fields, self.reader.models)?;
         let name = row.name.clone();
         let at_ms = said_ms.unwrap_or(here);
         let body = match said {
-            Said::User(parts, from) => {
+            ForeignMessage::User(parts, from) => {
                 let parts = if parts.is_empty() { vec![Part::text("")] } else { parts };
                 Body::User { turn: None, parts, from }
             }
-            Said::Shell(shell) => Body::Shell(ShellEntry::Ended(shell)),
-            Said::Result(result) => {
+            ForeignMessage::Shell(shell) => Body::Shell(ShellEntry::Ended(shell)),
+            ForeignMessage::Result(result) => {
                 let turn = self.made_by.get(result.call.as_str()).cloned();
                 Body::Call(CallEntry::Ended { turn: turn.unwrap_or_else(|| content::turn_of(&name)), result })
             }
-            Said::Assistant(message) => {
+            ForeignMessage::Assistant(message) => {
                 let turn = content::turn_of(&name);
                 for call in message.calls() {
                     self.made_by.insert(call.id.to_string(), turn.clone());
@@ -319,7 +330,7 @@ impl<'a> Importer<'a> {
 
 /// The rows in their order, but none before the one that it hangs on: a line that was damaged comes again further down.
 /// Walks with a list, because a conversation is as deep as it is long.
-fn parents_first(rows: &[Row]) -> Vec<usize> {
+fn parents_first(rows: &[FileRow]) -> Vec<usize> {
     let places: HashMap<&str, usize> = rows.iter().enumerate().map(|(at, row)| (&*row.name, at)).collect();
     let (mut order, mut met) = (Vec::with_capacity(rows.len()), vec![false; rows.len()]);
     let mut waiting = Vec::new();
@@ -340,7 +351,7 @@ fn parents_first(rows: &[Row]) -> Vec<usize> {
 }
 
 /// pi writes provider and id apart, its relatives in one text.
-fn model_change(fields: &Fields<'_>, models: &dyn Models) -> Option<Arc<str>> {
+fn model_change(fields: &Fields<'_>, models: &dyn ModelNames) -> Option<Arc<str>> {
     if let (Some(provider), Some(id)) = (fields.text("provider"), fields.text("modelId")) {
         return Some(models.slug(&provider, &id));
     }

@@ -3,7 +3,7 @@
 //! other stopped.
 //!
 //! The store stays the truth: a file that cannot be written costs a note, never a turn, and is brought up to date at the
-//! next append. What a log looks like as lines is [`dialect_rpc::transcript`]'s business; nothing here knows a wire, a
+//! next append. What a log looks like as lines is [`pi_format::transcript`]'s business; nothing here knows a wire, a
 //! turn or a model.
 
 mod archive;
@@ -15,21 +15,22 @@ mod head;
 pub mod import;
 mod mirror;
 mod read;
+mod shared;
 mod store;
 mod tail;
 
 use std::sync::Arc;
 
-use dialect_rpc::messages::Faces;
+use pi_format::messages::Faces;
 
 pub use find::{by_id, id_of, newest};
-pub use head::{Head, copy_of, default_dir, file_name};
-pub use read::{FILE_BYTES_MAX, Refused, Row, Scan, scan};
-pub use store::{Mirrored, Setup};
-pub use tail::{Tail, side_file};
+pub use head::{FileHead, copy_of, default_dir, file_name};
+pub use read::{FILE_BYTES_MAX, FileRow, ScanError, ScannedFile, scan};
+pub use store::{MirrorSetup, Mirrored};
+pub use tail::{FileTail, side_file};
 
 /// What is known about models: how a slug looks in a file, and which slug a file means.
-pub trait Models: Faces + Send + Sync {
+pub trait ModelNames: Faces + Send + Sync {
     fn slug(&self, provider: &str, id: &str) -> Arc<str> {
         format!("{provider}/{id}").into()
     }

@@ -1,6 +1,6 @@
 //! The file of one session, kept equal to its log. Blocking; [`crate::store`] decides when it is called and reads the log
-//! for it. The file appears with the first thing that somebody said, whole; from then on lines are appended. So it is there before a
-//! prompt is acknowledged, and whoever was told its path finds the session by it.
+//! for it. The file appears, whole, with the first thing that is said; from then on lines are appended. So it is
+//! there before a prompt is acknowledged, and a client that was told its path finds the session by it.
 //!
 //! Before the first append of a process, and whenever the file is not as we left it, it is read, mended and compared
 //! with the log by the names of its lines; what is missing is appended. After any failure the same is done again, so
@@ -12,14 +12,14 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dialect_rpc::messages::Faces;
-use dialect_rpc::transcript::{Line, LineKind, Name, Projector};
+use pi_format::messages::Faces;
+use pi_format::transcript::{LineKind, LineName, Projector, TranscriptLine};
 use vocab::Entry;
 
 use crate::fields::line_text;
-use crate::files::{Following, create_whole, replace_keeping};
-use crate::head::{Head, copy_of};
-use crate::read::{NAMELESS, Refused, Scan, scan};
+use crate::files::Following;
+use crate::head::{FileHead, copy_of};
+use crate::read::{NAMELESS, ScanError, ScannedFile, scan};
 use crate::tail;
 
 /// Kinds of lines that stand for entries of ours; others are passed over by an import.
@@ -38,30 +38,30 @@ const OUR_KINDS: [&str; 8] = [
 pub(crate) const OLD_VERSION: &str = "v1";
 
 /// Why a write did not happen.
-pub(crate) enum Trouble {
-    /// Somebody else touched the file: everything has to be read again, from the log too.
+pub(crate) enum MirrorError {
+    /// Another program touched the file: everything has to be read again, from the log too.
     Again,
     Io(io::Error),
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for MirrorError {
     fn from(error: io::Error) -> Self {
-        Trouble::Io(error)
+        MirrorError::Io(error)
     }
 }
 
 pub(crate) struct Mirror {
     pub(crate) path: PathBuf,
-    head: Head,
+    head: FileHead,
     projector: Projector,
     /// Entries up to here are lines already.
     pub(crate) last_seq: u64,
     /// Lines that are not in the file yet; those that it once had; and parents of lines that no file has.
-    held: Vec<Line>,
-    lost: Vec<Line>,
-    nameless: HashMap<Name, Option<Name>>,
+    held: Vec<TranscriptLine>,
+    lost: Vec<TranscriptLine>,
+    nameless: HashMap<LineName, Option<LineName>>,
     /// Lines of the file's end that say nothing to us: what hangs on the first name hangs on the second there.
-    hidden: HashMap<Name, Name>,
+    hidden: HashMap<LineName, LineName>,
     /// Something was said; settings alone make no file.
     is_due: bool,
     /// `held` is everything the log has.
@@ -69,12 +69,12 @@ pub(crate) struct Mirror {
     following: Option<Following>,
     /// The last write failed and was reported.
     pub(crate) is_failing: bool,
-    /// Said once something was mended.
+    /// ForeignMessage once something was mended.
     pub(crate) mended: Option<String>,
 }
 
 impl Mirror {
-    pub(crate) fn new(path: PathBuf, head: Head) -> Self {
+    pub(crate) fn new(path: PathBuf, head: FileHead) -> Self {
         Self {
             path,
             head,
@@ -122,7 +122,7 @@ impl Mirror {
     }
 
     /// Brings the file up to date. After an error nothing is known about it any more.
-    pub(crate) fn write(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn write(&mut self) -> Result<(), MirrorError> {
         let result = self.try_write();
         if result.is_err() {
             self.start_over();
@@ -130,14 +130,14 @@ impl Mirror {
         result
     }
 
-    fn try_write(&mut self) -> Result<(), Trouble> {
+    fn try_write(&mut self) -> Result<(), MirrorError> {
         if self.held.is_empty() && self.following.is_none() {
             return Ok(());
         }
         if let Some(following) = &self.following
             && !following.is_untouched(&self.path)
         {
-            return Err(Trouble::Again);
+            return Err(MirrorError::Again);
         }
         if self.following.is_none() && !self.catch_up()? {
             return Ok(());
@@ -150,15 +150,15 @@ impl Mirror {
         Ok(())
     }
 
-    /// The file, when something in it is not on the disk yet. Whoever takes it syncs it.
+    /// The file, when something in it is not on the disk yet. The caller syncs it.
     pub(crate) fn unsynced(&mut self) -> Option<File> {
         self.following.as_mut().and_then(Following::unsynced)
     }
 
     /// Opens the file and leaves in `held` what it lacks. `false`: it is too early for a file.
-    fn catch_up(&mut self) -> Result<bool, Trouble> {
+    fn catch_up(&mut self) -> Result<bool, MirrorError> {
         if !self.is_whole {
-            return Err(Trouble::Again);
+            return Err(MirrorError::Again);
         }
         let mut following = match Following::open(&self.path) {
             Ok(following) => following,
@@ -174,10 +174,10 @@ impl Mirror {
         }
         let found = match scan(&bytes) {
             Ok(found) => found,
-            Err(Refused::Empty) => return self.create(),
-            // A head that nobody can read: everything in it is in the log too.
-            Err(Refused::NoHead) if !self.is_due => return Ok(false),
-            Err(Refused::NoHead) => {
+            Err(ScanError::Empty) => return self.create(),
+            // A head that cannot be read: everything in it is in the log too.
+            Err(ScanError::NoHead) if !self.is_due => return Ok(false),
+            Err(ScanError::NoHead) => {
                 tail::keep(&self.path, &bytes)?;
                 following.file.set_len(0)?;
                 self.mended = Some(format!("{} had no readable head and was written anew", self.path.display()));
@@ -190,7 +190,7 @@ impl Mirror {
         }
         if found.head.version < 2 {
             let migrated = migrate(&bytes, &found);
-            replace_keeping(&self.path, &tail::beside(&self.path, OLD_VERSION), &migrated)?;
+            safefile::replace_keeping(&self.path, &tail::beside(&self.path, OLD_VERSION), &migrated)?;
             following = Following::open(&self.path)?;
         }
         self.compare(&found);
@@ -200,21 +200,21 @@ impl Mirror {
     }
 
     /// The whole file at once, as soon as there is something in it.
-    fn create(&mut self) -> Result<bool, Trouble> {
+    fn create(&mut self) -> Result<bool, MirrorError> {
         if !self.is_due {
             return Ok(false);
         }
         let mut bytes = Vec::new();
         self.head.write(&mut bytes);
         bytes.append(&mut self.take_held());
-        create_whole(&self.path, &bytes)?;
+        safefile::create(&self.path, &bytes)?;
         self.is_whole = false;
         self.following = Some(Following::open(&self.path)?);
         Ok(true)
     }
 
-    fn compare(&mut self, found: &Scan) {
-        let there: HashSet<&Name> = found.rows.iter().map(|row| &row.name).collect();
+    fn compare(&mut self, found: &ScannedFile) {
+        let there: HashSet<&LineName> = found.rows.iter().map(|row| &row.name).collect();
         let newest = self.held.last().map(|line| line.name.clone());
         self.held.retain(|line| !there.contains(&line.name));
         // A line lost from the middle goes to the end, but not as the last one: the last line is the one that readers
@@ -251,7 +251,7 @@ impl Mirror {
 }
 
 /// A file of version 1 with names and parents, every line otherwise as it was.
-fn migrate(bytes: &[u8], found: &Scan) -> Vec<u8> {
+fn migrate(bytes: &[u8], found: &ScannedFile) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() + found.rows.len() * 48);
     let mut line = |range: &std::ops::Range<usize>, more: String| {
         // The only other thing that version 3 says differently.

@@ -6,10 +6,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use dialect_rpc::transcript::{Name, name_of_bytes};
+use pi_format::transcript::{LineName, name_of_bytes};
 
 use crate::fields::{Fields, line_text};
-use crate::head::Head;
+use crate::head::FileHead;
 
 /// Larger files are refused: they are held in memory while they are read.
 pub const FILE_BYTES_MAX: u64 = 512 << 20;
@@ -21,48 +21,48 @@ pub(crate) const NAMELESS: char = '~';
 
 /// One line behind the head.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Row {
-    pub name: Name,
-    /// As written; what it means when nothing of that name came before is decided by whoever uses it.
-    pub parent: Option<Name>,
+pub struct FileRow {
+    pub name: LineName,
+    /// As written; what it means when nothing of that name came before is the importer's to decide.
+    pub parent: Option<LineName>,
     pub kind: String,
     pub bytes: Range<usize>,
     /// Version 1 counts lines instead of naming them.
-    pub first_kept: Option<Name>,
+    pub first_kept: Option<LineName>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub struct Scan {
-    pub head: Head,
+pub struct ScannedFile {
+    pub head: FileHead,
     pub head_bytes: Range<usize>,
-    pub rows: Vec<Row>,
+    pub rows: Vec<FileRow>,
     /// Lines that could not be read.
     pub bad: u64,
 }
 
 /// Why a file is no session file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Refused {
+pub enum ScanError {
     Empty,
     /// The first line that can be read is no head.
     NoHead,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for ScanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Refused::Empty => "the file is empty",
-            Refused::NoHead => "it does not begin with the head of a session",
+            ScanError::Empty => "the file is empty",
+            ScanError::NoHead => "it does not begin with the head of a session",
         })
     }
 }
 
 /// Cuts a file into rows.
-pub fn scan(bytes: &[u8]) -> Result<Scan, Refused> {
-    let mut found: Option<Scan> = None;
+pub fn scan(bytes: &[u8]) -> Result<ScannedFile, ScanError> {
+    let mut found: Option<ScannedFile> = None;
     let (mut names, mut bad) = (HashSet::new(), 0);
     // By line that could be read, the head first: what version 1 counts.
-    let mut counted: Vec<Option<Name>> = Vec::new();
+    let mut counted: Vec<Option<LineName>> = Vec::new();
     for range in lines(bytes) {
         let text = line_text(&bytes[range.clone()]);
         let Some(fields) = Fields::parse(&text) else {
@@ -70,8 +70,8 @@ pub fn scan(bytes: &[u8]) -> Result<Scan, Refused> {
             continue;
         };
         let Some(scan) = &mut found else {
-            let head = Head::parse(&fields).ok_or(Refused::NoHead)?;
-            found = Some(Scan { head, head_bytes: range, rows: Vec::new(), bad: 0 });
+            let head = FileHead::parse(&fields).ok_or(ScanError::NoHead)?;
+            found = Some(ScannedFile { head, head_bytes: range, rows: Vec::new(), bad: 0 });
             counted.push(None);
             continue;
         };
@@ -88,9 +88,9 @@ pub fn scan(bytes: &[u8]) -> Result<Scan, Refused> {
         scan.rows.push(row);
     }
     match found {
-        Some(scan) => Ok(Scan { bad, ..scan }),
-        None if bad == 0 => Err(Refused::Empty),
-        None => Err(Refused::NoHead),
+        Some(scan) => Ok(ScannedFile { bad, ..scan }),
+        None if bad == 0 => Err(ScanError::Empty),
+        None => Err(ScanError::NoHead),
     }
 }
 
@@ -115,30 +115,30 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
 
 /// A row of version 1 has no name: it gets one from its place and its bytes, the same each time it is read.
 fn first_version(
-    scan: &Scan,
+    scan: &ScannedFile,
     fields: &Fields<'_>,
     kind: String,
     range: Range<usize>,
     bytes: &[u8],
-    names: &mut HashSet<Name>,
-    counted: &[Option<Name>],
-) -> Row {
+    names: &mut HashSet<LineName>,
+    counted: &[Option<LineName>],
+) -> FileRow {
     let name = name_of_bytes(scan.rows.len() as u64, &bytes[range.clone()], names);
     let kept = fields.natural("firstKeptEntryIndex").and_then(|at| counted.get(at as usize)?.clone());
-    Row { name, parent: scan.rows.last().map(|row| row.name.clone()), kind, bytes: range, first_kept: kept }
+    FileRow { name, parent: scan.rows.last().map(|row| row.name.clone()), kind, bytes: range, first_kept: kept }
 }
 
 fn named(
-    scan: &Scan,
+    scan: &ScannedFile,
     fields: &Fields<'_>,
     kind: String,
     range: Range<usize>,
     bytes: &[u8],
-    names: &mut HashSet<Name>,
-) -> Row {
+    names: &mut HashSet<LineName>,
+) -> FileRow {
     let previous = || scan.rows.last().map(|row| row.name.clone());
     let own = fields.text("id").filter(|id| (1..=NAME_BYTES_MAX).contains(&id.len()) && !id.starts_with(NAMELESS));
-    let name: Name = match own.map(Arc::from) {
+    let name: LineName = match own.map(Arc::from) {
         Some(id) if names.insert(Arc::clone(&id)) => id,
         _ => format!("{NAMELESS}{}", name_of_bytes(range.start as u64, &bytes[range.clone()], names)).into(),
     };
@@ -149,5 +149,5 @@ fn named(
         None => previous(),
     };
     let first_kept = fields.text("firstKeptEntryId").map(Arc::from);
-    Row { name, parent, kind, bytes: range, first_kept }
+    FileRow { name, parent, kind, bytes: range, first_kept }
 }

@@ -11,28 +11,28 @@ use serde_json::value::RawValue;
 
 /// How a file ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tail {
+pub struct FileTail {
     /// Bytes up to the end of the last whole line.
     pub whole: usize,
     /// The last whole line lacks its line end.
     pub open: bool,
 }
 
-impl Tail {
-    pub fn of(bytes: &[u8]) -> Tail {
+impl FileTail {
+    pub fn of(bytes: &[u8]) -> FileTail {
         let mut end = bytes.len();
         loop {
             let content = bytes[..end].trim_ascii_end().len();
             if content == 0 {
-                return Tail { whole: 0, open: false };
+                return FileTail { whole: 0, open: false };
             }
             let start = bytes[..content].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             if is_whole(&bytes[start..content]) {
-                // Up to and with its line end; blank space behind it is nobody's line but harmless.
+                // Up to and with its line end; blank space behind it is no line, but harmless.
                 let behind = bytes[content..end].iter().rposition(|byte| *byte == b'\n');
                 return match behind {
-                    Some(at) => Tail { whole: content + at + 1, open: false },
-                    None => Tail { whole: content, open: true },
+                    Some(at) => FileTail { whole: content + at + 1, open: false },
+                    None => FileTail { whole: content, open: true },
                 };
             }
             end = start;
@@ -80,7 +80,7 @@ pub(crate) fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Cuts the file behind its last whole line and ends that line. Returns how many bytes were cut.
 pub(crate) fn mend(path: &Path, file: &mut File, bytes: &mut Vec<u8>) -> io::Result<usize> {
-    let tail = Tail::of(bytes);
+    let tail = FileTail::of(bytes);
     let cut = bytes.len() - tail.whole;
     if bytes[tail.whole..].iter().any(|byte| !byte.is_ascii_whitespace()) {
         keep(path, &bytes[tail.whole..])?;

@@ -1,114 +1,43 @@
-//! What can go wrong here, in words a person can act on.
+//! What can go wrong with a store, in words a person can act on.
 
 use std::path::Path;
 
-use rusqlite::ErrorCode;
 use vocab::{Fault, FaultKind, SessionId};
 
-/// One page of the database; where less is free nothing can be written.
-const PAGE_BYTES: u64 = 4096;
-
-const RECOVER: &str = "keep a copy of the file; `sqlite3 FILE .recover` reads what is left of it";
-
-/// What a check of the whole file has found.
-pub(crate) fn damaged(place: &Path, what: &str) -> Fault {
-    let text = format!("cannot trust {}: the database is damaged ({})", place.display(), what.trim());
-    Fault::new(FaultKind::Store, text).hint(RECOVER)
-}
-
-/// A database error. `doing` completes "cannot ...".
-pub(crate) fn from_sqlite(place: &Path, doing: &str, error: &rusqlite::Error) -> Fault {
-    let (cause, hint) = match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => {
-            ("the disk is full: no space left".to_owned(), Some("free some space; the next write is tried again"))
-        }
-        // Where the log beside the file cannot grow, the database calls it an error of the device.
-        Some(ErrorCode::SystemIoFailure) if is_full(place) => {
-            ("the disk is full: no space left".to_owned(), Some("free some space; the next write is tried again"))
-        }
-        Some(ErrorCode::SystemIoFailure) => {
-            (format!("input/output error ({error})"), Some("check the disk; the next write is tried again"))
-        }
-        Some(ErrorCode::ReadOnly) => {
-            (format!("it is read-only ({error})"), Some("make it writable, or set TILLERMAN_HOME to another directory"))
-        }
-        Some(ErrorCode::DatabaseCorrupt) => (format!("the database is damaged ({error})"), Some(RECOVER)),
-        Some(ErrorCode::NotADatabase) => {
-            ("it is not a SQLite database".to_owned(), Some("move the file away, or set TILLERMAN_HOME"))
-        }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            ("another process has kept it locked for too long".to_owned(), Some("see which other process uses it"))
-        }
-        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => (
-            format!("it cannot be opened ({error})"),
-            Some("check the permissions, or set TILLERMAN_HOME to another directory"),
-        ),
-        _ => (error.to_string(), None),
-    };
-    let fault = Fault::new(FaultKind::Store, format!("cannot {doing} {}: {cause}", place.display()));
-    match hint {
-        Some(hint) => fault.hint(hint),
-        None => fault,
-    }
-}
-
-/// Nothing more fits where the file is.
-fn is_full(place: &Path) -> bool {
-    let directory = place.parent().filter(|_| !place.is_dir()).unwrap_or(place);
-    rustix::fs::statvfs(directory)
-        .is_ok_and(|it| it.f_blocks > 0 && it.f_bavail.saturating_mul(it.f_frsize) < PAGE_BYTES)
-}
-
-/// True when the connection cannot be trusted any more: what it believes to be on the disk may not be there.
-pub(crate) fn needs_reopen(error: &rusqlite::Error) -> bool {
-    !matches!(
-        error.sqlite_error_code(),
-        Some(
-            ErrorCode::DiskFull
-                | ErrorCode::DatabaseBusy
-                | ErrorCode::DatabaseLocked
-                | ErrorCode::ConstraintViolation
-                | ErrorCode::TooBig
-        )
-    )
-}
-
-/// Another process has what is needed; nothing is wrong with the connection.
-pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-}
-
 /// A file or directory of ours that cannot be used.
-pub(crate) fn from_io(doing: &str, place: &Path, error: &std::io::Error) -> Fault {
+pub fn from_io(doing: &str, place: &Path, error: &std::io::Error) -> Fault {
     Fault::new(FaultKind::Store, format!("cannot {doing} {}: {error}", place.display()))
         .hint("check the directory and its permissions, or set TILLERMAN_HOME to another one")
 }
 
-pub(crate) fn unknown_session(session: &SessionId) -> Fault {
+/// No session has this id.
+pub fn unknown_session(session: &SessionId) -> Fault {
     Fault::new(FaultKind::UnknownSession, format!("there is no session {session}"))
 }
 
-pub(crate) fn busy(session: &SessionId, holder: &str) -> Fault {
+/// Another lease holds the session; `holder` says whose.
+pub fn busy(session: &SessionId, holder: &str) -> Fault {
     let word = vocab::visible::shell_word(session.as_str());
     Fault::new(FaultKind::SessionBusy, format!("session {session} is in use by {holder}"))
         .hint(format!("close it there first; it can be read meanwhile: `tillerman sessions show {word}`"))
 }
 
 /// The lease is not the newest one.
-pub(crate) fn stale(session: &SessionId, epoch: u64) -> Fault {
+pub fn stale(session: &SessionId, epoch: u64) -> Fault {
     Fault::new(
         FaultKind::SessionBusy,
         format!("session {session} is no longer ours: lease {epoch} was released or taken over"),
     )
 }
 
-pub(crate) fn exists(session: &SessionId) -> Fault {
+/// The id of a new session is taken.
+pub fn exists(session: &SessionId) -> Fault {
     Fault::new(FaultKind::SessionBusy, format!("a session {session} exists already"))
         .hint("resume it, or choose another id")
 }
 
 /// Entries that do not continue the log.
-pub(crate) fn gap(session: &SessionId, last_seq: u64, offered: u64) -> Fault {
+pub fn gap(session: &SessionId, last_seq: u64, offered: u64) -> Fault {
     Fault::new(
         FaultKind::Store,
         format!("the log of session {session} ends at entry {last_seq}, so entry {offered} cannot be next"),

@@ -1,24 +1,20 @@
-//! Sessions that survive: [`vocab::Store`] on SQLite, and in memory for those who want no trace.
+//! What every store of sessions shares: the promises of [`vocab::Store`] as a suite that any implementation runs, the
+//! records that an entry is written as, the running summary of a log, the words for what goes wrong; and a store in
+//! memory for sessions that leave no trace.
 //!
-//! Knows nothing of turns, lanes or dialects: an entry is a numbered record that must come back as it went in.
-//! [`suite`] is what any implementation has to pass; a new one starts there.
+//! Knows nothing of turns, lanes or dialects, and of no database: an entry is a numbered record that must come back as
+//! it went in. A new store is a crate beside this one that needs nothing else; it starts with [`suite`].
 //!
-//! A file is a wire too: what is on disk are the types in `records`, never the shared words themselves, so that a
+//! A file is a wire too: what is on disk are the types in [`records`], never the shared words themselves, so that a
 //! rename in the vocabulary cannot make an old session unreadable.
 
-mod archive;
-mod beside;
-mod faults;
-mod lock;
+pub mod data_dir;
+pub mod faults;
 mod memory;
 mod private;
-mod records;
-mod sqlite;
+pub mod records;
 pub mod suite;
-mod summary;
+pub mod summary;
 
-pub use archive::{FileArchive, as_markdown};
-pub use beside::spill_dir;
 pub use memory::MemoryStore;
 pub use private::private_write;
-pub use sqlite::{Note, SqliteStore};

@@ -19,12 +19,12 @@ pub struct MemoryStore {
 
 #[derive(Default)]
 struct Sessions {
-    by_id: HashMap<SessionId, Session>,
+    by_id: HashMap<SessionId, StoredSession>,
     /// Grows with each use: the order in which sessions were used, which no clock can turn around.
     uses: u64,
 }
 
-struct Session {
+struct StoredSession {
     summary: Summary,
     entries: Vec<Arc<Entry>>,
     epoch: u64,
@@ -73,7 +73,7 @@ impl MemoryStore {
         let is_use = known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body));
         sessions.uses += 1;
         let used = sessions.uses;
-        let session = sessions.by_id.entry(lease.session.clone()).or_insert_with(|| Session {
+        let session = sessions.by_id.entry(lease.session.clone()).or_insert_with(|| StoredSession {
             summary: next.clone(),
             entries: Vec::new(),
             epoch: lease.epoch,
@@ -85,7 +85,7 @@ impl MemoryStore {
         if is_use {
             session.used = used;
         }
-        // What is kept is what a disk would give back: whoever sent an item is gone after a restart.
+        // What is kept is what a disk would give back: the sender of an item is gone after a restart.
         session.entries.extend(entries.into_iter().map(|entry| match &entry.body {
             vocab::Body::Queue(vocab::QueueEntry::Queued(item)) if item.sender.is_some() => {
                 let item = vocab::Item { sender: None, ..item.clone() };
@@ -108,7 +108,7 @@ fn now<T: Send + 'static>(value: T) -> Later<'static, T> {
     Box::pin(ready(value))
 }
 
-fn fits(session: &Session, query: &Query) -> bool {
+fn fits(session: &StoredSession, query: &Query) -> bool {
     let summary = &session.summary;
     query.workspace.as_ref().is_none_or(|it| *it == summary.workspace)
         && query
@@ -178,7 +178,7 @@ impl Store for MemoryStore {
 
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         let sessions = self.lock();
-        let mut found: Vec<&Session> = sessions.by_id.values().filter(|session| fits(session, &query)).collect();
+        let mut found: Vec<&StoredSession> = sessions.by_id.values().filter(|session| fits(session, &query)).collect();
         found.sort_by_key(|session| std::cmp::Reverse(session.used));
         let page = found.into_iter().skip(query.offset).take(query.limit.unwrap_or(usize::MAX));
         now(Ok(page.map(|session| session.summary.clone()).collect()))
@@ -189,7 +189,7 @@ impl Store for MemoryStore {
         now(match sessions.by_id.get(id) {
             None => Ok(false),
             Some(_) => {
-                let of_family = |it: &Session| it.summary.id == *id || it.summary.child_of.as_ref() == Some(id);
+                let of_family = |it: &StoredSession| it.summary.id == *id || it.summary.child_of.as_ref() == Some(id);
                 match sessions.by_id.values().find(|it| it.leased && of_family(it)) {
                     Some(open) => Err(faults::busy(&open.summary.id, "this process")),
                     None => {

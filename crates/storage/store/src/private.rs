@@ -4,8 +4,6 @@ use std::path::Path;
 
 use vocab::Fault;
 
-pub(crate) use safefile::private_dir;
-
 use crate::faults;
 
 /// Replaces a small file whole or not at all; see [`safefile::replace`].

@@ -8,6 +8,7 @@ mod examples;
 mod leases;
 mod lists;
 mod logs;
+mod sums;
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     leases::a_new_id_is_given_once(&make()).await;
     leases::any_text_is_an_id(&make()).await;
     leases::delete_removes_all_of_it(&make()).await;
-    lists::a_summary_adds_up(&make()).await;
+    sums::a_summary_adds_up(&make()).await;
+    sums::a_new_lease_goes_on_counting(&make()).await;
     lists::a_preview_ends_on_a_character(&make()).await;
     lists::newest_first_filtered_and_paged(&make()).await;
     lists::a_name_does_not_make_a_session_the_latest(&make()).await;
@@ -38,7 +40,7 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     lists::a_prefix_is_taken_literally(&make()).await;
 }
 
-pub(crate) fn new_session(id: &str) -> NewSession {
+pub fn new_session(id: &str) -> NewSession {
     NewSession {
         id: SessionId::from(id),
         workspace: "/work/space".into(),
@@ -50,29 +52,29 @@ pub(crate) fn new_session(id: &str) -> NewSession {
 }
 
 /// An entry that says its own number.
-pub(crate) fn note(seq: u64) -> Arc<Entry> {
+pub fn note(seq: u64) -> Arc<Entry> {
     entry(seq, Body::Setting(SettingEntry::Title { title: format!("entry {seq}").into() }))
 }
 
-pub(crate) fn prompt(seq: u64, text: &str) -> Arc<Entry> {
+pub fn prompt(seq: u64, text: &str) -> Arc<Entry> {
     entry(seq, Body::User { turn: None, parts: vec![Part::text(text)], from: UserFrom::Prompt })
 }
 
-pub(crate) fn entry(seq: u64, body: Body) -> Arc<Entry> {
+pub fn entry(seq: u64, body: Body) -> Arc<Entry> {
     Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + i64::try_from(seq).unwrap_or(0), body })
 }
 
-pub(crate) async fn append(store: &impl Store, lease: &Lease, entries: Vec<Arc<Entry>>) {
+pub async fn append(store: &impl Store, lease: &Lease, entries: Vec<Arc<Entry>>) {
     store.append(lease, entries, false).await.expect("the append works");
 }
 
-pub(crate) async fn seqs(store: &impl Store, session: &SessionId) -> Vec<u64> {
+pub async fn seqs(store: &impl Store, session: &SessionId) -> Vec<u64> {
     let page = store.read(session, 0, usize::MAX).await.expect("the session can be read");
     assert_eq!(page.recovered, None, "nothing was damaged");
     page.entries.iter().map(|entry| entry.seq).collect()
 }
 
-pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, Fault>, kind: vocab::FaultKind, what: &str) {
+pub fn refused<T: std::fmt::Debug>(result: Result<T, Fault>, kind: vocab::FaultKind, what: &str) {
     let fault = result.expect_err(what);
     assert_eq!(fault.kind, kind, "{what}: {fault}");
 }

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use vocab::{
-    Body, BranchEntry, Entry, ModelEntry, NewSession, NoteEntry, Part, SettingEntry, Summary, TurnEntry, Usage,
-};
+use vocab::{Body, Entry, NewSession, NoteEntry, Part, SettingEntry, Summary, TurnEntry, Usage, settled_usage};
 
 /// Characters of the first prompt that a list shows; the rest is in the log.
 const PREVIEW_CHARS_MAX: usize = 120;
 
 /// The totals of a session that has no entry yet.
-pub(crate) fn blank(new: &NewSession) -> Summary {
+pub fn blank(new: &NewSession) -> Summary {
     Summary {
         id: new.id.clone(),
         workspace: new.workspace.clone(),
@@ -30,11 +28,14 @@ pub(crate) fn blank(new: &NewSession) -> Summary {
 }
 
 /// Adds one entry. Folding a whole log over [`blank`] gives what folding it entry by entry gave.
-pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
+pub fn fold(summary: &mut Summary, entry: &Entry) {
     summary.last_seq = entry.seq;
     if is_use(&entry.body) {
         // A clock may jump back; what was later stays later.
         summary.updated_ms = summary.updated_ms.max(entry.at_ms);
+    }
+    if let Some(usage) = settled_usage(&entry.body) {
+        summary.usage.add(usage);
     }
     match &entry.body {
         Body::Opened { workspace, model, mode, child_of, .. } => {
@@ -50,13 +51,7 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
             }
         }
         Body::Assistant { .. } => summary.messages += 1,
-        Body::Turn(TurnEntry::Ended(end)) => {
-            summary.turns += 1;
-            summary.usage.add(&end.usage);
-        }
-        Body::Branch(BranchEntry::Compacted(compaction)) => summary.usage.add(&compaction.usage),
-        // What was spent within a turn is in its end.
-        Body::Model(ModelEntry::Spent { turn: None, usage, .. }) => summary.usage.add(usage),
+        Body::Turn(TurnEntry::Ended(_)) => summary.turns += 1,
         Body::Setting(SettingEntry::Model { model }) => summary.model = model.clone(),
         Body::Setting(SettingEntry::Mode { mode }) => summary.mode = *mode,
         Body::Setting(SettingEntry::Thinking { level }) => summary.thinking = level.clone(),
@@ -67,17 +62,15 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
         | Body::Queue(_)
         | Body::Model(_)
         | Body::Shell(_)
-        | Body::Branch(BranchEntry::Restored { .. })
-        | Body::Branch(BranchEntry::Moved { .. })
+        | Body::Branch(_)
         | Body::Setting(SettingEntry::Gadgets { .. })
         | Body::Setting(SettingEntry::Todos { .. })
-        | Body::Note(_)
-        | Body::Branch(BranchEntry::Summary { .. }) => {}
+        | Body::Note(_) => {}
     }
 }
 
 /// Whether the conversation went on. What is only said about a session does not make it the latest one.
-pub(crate) fn is_use(body: &Body) -> bool {
+pub fn is_use(body: &Body) -> bool {
     !matches!(
         body,
         Body::Setting(SettingEntry::Title { .. })

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use vocab::{Fault, FileRefused, Required, TextFiles};
 
-use crate::workspace::{Access, Guard, Place, Spot, Workspace, explain, replace};
+use crate::workspace::{Access, Guard, ResolvedPath, Spot, Workspace, explain, replace};
 
 pub struct AgentFiles(Workspace);
 
@@ -20,8 +20,10 @@ impl AgentFiles {
         let shown = path.to_string_lossy();
         let place = self.0.place(&shown).map_err(FileRefused::Failed)?;
         match place {
-            Place::Outside(_) => Err(FileRefused::Outside),
-            Place::Inside(_) => self.0.spot(&shown, access, Required::WorkspaceWrite).map_err(FileRefused::Failed),
+            ResolvedPath::Outside(_) => Err(FileRefused::Outside),
+            ResolvedPath::Inside(_) => {
+                self.0.spot(&shown, access, Required::WorkspaceWrite).map_err(FileRefused::Failed)
+            }
         }
     }
 }

@@ -5,21 +5,21 @@ mod envelope;
 mod hunk;
 mod patch;
 mod preview;
-mod through;
 mod unified;
+mod via_controller;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use crate::args::Args;
+use crate::args::ToolArgs;
 use crate::blocking::{Cancel, blocking, outcome};
 use crate::controller::Controller;
 use crate::output;
 use crate::text::{EDIT_BYTES_MAX, TextFile, load_within};
 use crate::workspace::{Access, Facts, Spot, Workspace, explain, explain_at, replace};
-use patch::{Change, Section};
+use patch::{PatchChange, Section};
 
 /// Files in one patch; more are refused.
 const FILES_MAX: usize = 200;
@@ -46,7 +46,7 @@ impl ApplyPatch {
 }
 
 fn parse(input: &Json) -> Result<(String, Vec<Section>), String> {
-    let text = Args::parse(input)?.text(&["input", "patch", "diff"])?;
+    let text = ToolArgs::parse(input)?.text(&["input", "patch", "diff"])?;
     let sections = patch::parse(&text)?;
     match sections.len() {
         0..=FILES_MAX => Ok((text, sections)),
@@ -58,8 +58,8 @@ fn parse(input: &Json) -> Result<(String, Vec<Section>), String> {
 fn paths(sections: &[Section]) -> impl Iterator<Item = &str> {
     sections.iter().flat_map(|section| {
         let moved = match &section.change {
-            Change::Update { move_to, .. } => move_to.as_deref(),
-            Change::Add(_) | Change::Delete => None,
+            PatchChange::Update { move_to, .. } => move_to.as_deref(),
+            PatchChange::Add(_) | PatchChange::Delete => None,
         };
         std::iter::once(section.path.as_str()).chain(moved)
     })
@@ -99,23 +99,23 @@ impl Tool for ApplyPatch {
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
         let (workspace, granted) = (self.workspace.clone(), context.granted);
         if let Some(controller) = Controller::of(&context) {
-            return outcome(through::run(controller, workspace, input, granted));
+            return outcome(via_controller::run(controller, workspace, input, granted));
         }
         blocking(move |cancel| {
             let (_, sections) = parse(&input)?;
             let _lock = workspace.write_lock();
-            let mut desk = Desk::new(&workspace, granted);
+            let mut patched = PatchedFiles::new(&workspace, granted);
             for section in sections {
-                desk.apply(section)?;
+                patched.apply(section)?;
             }
-            commit(&desk.files.iter().collect::<Vec<_>>(), cancel)?;
-            Ok(report(&desk.files))
+            commit(&patched.files.iter().collect::<Vec<_>>(), cancel)?;
+            Ok(report(&patched.files))
         })
     }
 }
 
 /// The files of a patch, as they were and as they shall be.
-struct Desk<'a> {
+struct PatchedFiles<'a> {
     workspace: &'a Workspace,
     access: Access,
     granted: Required,
@@ -123,10 +123,10 @@ struct Desk<'a> {
     file_bytes_max: u64,
     /// What a controller has of files, by the path that the patch calls them.
     shown: HashMap<String, Arc<str>>,
-    files: Vec<File>,
+    files: Vec<PatchedFile>,
 }
 
-struct File {
+struct PatchedFile {
     spot: Spot,
     disk: Option<Vec<u8>>,
     before: Option<Vec<u8>>,
@@ -135,7 +135,7 @@ struct File {
     like: Option<Facts>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> PatchedFiles<'a> {
     fn new(workspace: &'a Workspace, granted: Required) -> Self {
         let (shown, files) = (HashMap::new(), Vec::new());
         Self { workspace, access: Access::Write, granted, file_bytes_max: EDIT_BYTES_MAX, shown, files }
@@ -157,29 +157,29 @@ impl<'a> Desk<'a> {
         if held + before.as_ref().map_or(0, Vec::len) > FILES_BYTES_MAX {
             return Err(format!("the files of the patch have more than {FILES_BYTES_MAX} bytes; split the patch"));
         }
-        self.files.push(File { spot, disk, after: before.clone(), before, like });
+        self.files.push(PatchedFile { spot, disk, after: before.clone(), before, like });
         Ok(self.files.len() - 1)
     }
 
     fn apply(&mut self, section: Section) -> Result<(), String> {
         let path = section.path.as_str();
         let at = self.file(path)?;
-        let absent = |file: &File| {
+        let absent = |file: &PatchedFile| {
             let missing = std::io::Error::from(rustix::io::Errno::NOENT);
             format!("{}; nothing was changed", explain_at(path, &file.spot, &missing))
         };
         match section.change {
-            Change::Add(text) => {
+            PatchChange::Add(text) => {
                 if self.files[at].after.is_some() {
                     return Err(format!("{path}: exists already; use \"*** Update File\", or delete it first"));
                 }
                 self.files[at].after = Some(text.into_bytes());
             }
-            Change::Delete => {
+            PatchChange::Delete => {
                 let file = &mut self.files[at];
                 file.after.take().ok_or_else(|| absent(file))?;
             }
-            Change::Update { move_to, hunks } => {
+            PatchChange::Update { move_to, hunks } => {
                 let old = self.files[at].after.clone().ok_or_else(|| absent(&self.files[at]))?;
                 let text = TextFile::new(path, old)?;
                 let new =
@@ -209,15 +209,15 @@ impl<'a> Desk<'a> {
     }
 }
 
-impl File {
+impl PatchedFile {
     fn is_changed(&self) -> bool {
         self.before != self.after
     }
 }
 
 /// Writes what has changed of these to the disk.
-fn commit(files: &[&File], cancel: &Cancel) -> Result<(), String> {
-    let changed: Vec<&File> = files.iter().copied().filter(|file| file.is_changed()).collect();
+fn commit(files: &[&PatchedFile], cancel: &Cancel) -> Result<(), String> {
+    let changed: Vec<&PatchedFile> = files.iter().copied().filter(|file| file.is_changed()).collect();
     let mut staged = Vec::new();
     for file in &changed {
         if let Some(bytes) = &file.after {
@@ -227,7 +227,7 @@ fn commit(files: &[&File], cancel: &Cancel) -> Result<(), String> {
         }
     }
     cancel.check()?;
-    let mut done: Vec<&File> = Vec::new();
+    let mut done: Vec<&PatchedFile> = Vec::new();
     let removals = changed.iter().filter(|file| file.after.is_none());
     let mut steps = Vec::new();
     steps.extend(staged.into_iter().map(|(file, ready)| (file, Some(ready))));
@@ -245,7 +245,7 @@ fn commit(files: &[&File], cancel: &Cancel) -> Result<(), String> {
     Ok(())
 }
 
-fn report(files: &[File]) -> Outcome {
+fn report(files: &[PatchedFile]) -> Outcome {
     let mut text = String::new();
     let mut edits = Vec::new();
     for file in files {
@@ -265,7 +265,7 @@ fn report(files: &[File]) -> Outcome {
 }
 
 /// Undoes the steps that were done before one failed, and says how that went.
-fn put_back(done: &[&File]) -> String {
+fn put_back(done: &[&PatchedFile]) -> String {
     let mut failed = Vec::new();
     for file in done.iter().rev() {
         let result = match &file.before {
@@ -291,7 +291,7 @@ mod tests {
     fn what_was_done_before_a_failure_is_put_back() {
         let temp = tempfile::tempdir().unwrap();
         let workspace = Workspace::open(temp.path(), Guard::default()).unwrap();
-        let file = |name: &str, before: Option<&str>, after: Option<&str>| File {
+        let file = |name: &str, before: Option<&str>, after: Option<&str>| PatchedFile {
             spot: workspace.spot(name, Access::Write, Required::WorkspaceWrite).unwrap(),
             disk: None,
             before: before.map(Into::into),
@@ -315,14 +315,14 @@ mod tests {
         std::fs::write(temp.path().join("a"), "1\n").unwrap();
         std::fs::write(temp.path().join("b"), "1\n").unwrap();
         let workspace = Workspace::open(temp.path(), Guard::default()).unwrap();
-        let mut desk = Desk::new(&workspace, Required::WorkspaceWrite);
+        let mut patched = PatchedFiles::new(&workspace, Required::WorkspaceWrite);
         let patch = "*** Begin Patch\n*** Update File: a\n@@\n-1\n+2\n*** Delete File: b\n*** End Patch";
         for section in patch::parse(patch).unwrap() {
-            desk.apply(section).unwrap();
+            patched.apply(section).unwrap();
         }
         std::fs::remove_file(temp.path().join("b")).unwrap();
         std::fs::create_dir(temp.path().join("b")).unwrap();
-        let error = commit(&desk.files.iter().collect::<Vec<_>>(), &Cancel::default()).unwrap_err();
+        let error = commit(&patched.files.iter().collect::<Vec<_>>(), &Cancel::default()).unwrap_err();
         assert_eq!(error, "b: is a directory; nothing was changed");
         assert_eq!(std::fs::read_to_string(temp.path().join("a")).unwrap(), "1\n");
         assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 2);

@@ -9,9 +9,9 @@ pub(crate) type Names = &'static [&'static str];
 
 pub(crate) const PATH: Names = &["path", "file_path", "filePath"];
 
-pub(crate) struct Args(Map<String, Value>);
+pub(crate) struct ToolArgs(Map<String, Value>);
 
-impl Args {
+impl ToolArgs {
     pub(crate) fn parse(input: &Json) -> Result<Self, String> {
         match serde_json::from_str(input.as_str()) {
             Ok(Value::Object(map)) => Ok(Self(map)),
@@ -106,8 +106,8 @@ pub(crate) fn missing(names: Names) -> String {
 mod tests {
     use super::*;
 
-    fn args(text: &str) -> Args {
-        Args::parse(&Json::trusted(text)).unwrap()
+    fn args(text: &str) -> ToolArgs {
+        ToolArgs::parse(&Json::trusted(text)).unwrap()
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(args("{\"limit\":\"10\"}").count_maybe(limit).unwrap(), Some(10));
         assert_eq!(args("{\"limit\":10.0}").count_maybe(limit).unwrap(), Some(10));
         assert_eq!(args("{\"x\":\"yes\"}").flag(&["x"]).unwrap_err(), "argument \"x\" must be true or false");
-        assert!(Args::parse(&Json::trusted("[]")).is_err());
-        assert!(Args::parse(&Json::trusted("{")).is_err());
+        assert!(ToolArgs::parse(&Json::trusted("[]")).is_err());
+        assert!(ToolArgs::parse(&Json::trusted("{")).is_err());
     }
 }

@@ -29,9 +29,9 @@ impl Cancel {
     }
 }
 
-struct SetOnDrop(Cancel);
+struct CancelOnDrop(Cancel);
 
-impl Drop for SetOnDrop {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }
@@ -43,7 +43,7 @@ pub(crate) async fn on_thread<T: Send + 'static>(
 ) -> Result<T, String> {
     let cancel = Cancel::default();
     let seen = cancel.clone();
-    let _guard = SetOnDrop(cancel);
+    let _guard = CancelOnDrop(cancel);
     let result = tokio::task::spawn_blocking(move || match seen.check() {
         Ok(()) => work(&seen),
         Err(error) => Err(error),

@@ -44,7 +44,7 @@ pub(crate) struct Draft {
 }
 
 /// What came of a change.
-pub(crate) struct Changed<T> {
+pub(crate) struct ControllerWrite<T> {
     /// `None`: there was nothing to do.
     pub(crate) edit: Option<FileEdit>,
     pub(crate) told: T,
@@ -108,7 +108,7 @@ impl Controller {
         path: String,
         granted: Required,
         make: impl FnOnce(&Spot, Option<&[u8]>) -> Result<(Option<Vec<u8>>, T), String> + Send + 'static,
-    ) -> Result<Option<Changed<T>>, String> {
+    ) -> Result<Option<ControllerWrite<T>>, String> {
         // Shared with the threads: nobody else changes the file before they are done, even when the call is dropped.
         let lock = workspace.lock().await;
         let Some(place) = self.place(&workspace, &path, Access::Write, granted).await? else { return Ok(None) };
@@ -126,11 +126,11 @@ impl Controller {
             Ok((Some(draft), told))
         };
         let (draft, told) = on_thread(work).await?;
-        let Some(draft) = draft else { return Ok(Some(Changed { edit: None, told })) };
+        let Some(draft) = draft else { return Ok(Some(ControllerWrite { edit: None, told })) };
         self.write(&draft).await?;
         let edit = on_thread(move |_| draft.check(&workspace, &path, granted)).await?;
         drop(lock);
-        Ok(Some(Changed { edit: Some(edit), told }))
+        Ok(Some(ControllerWrite { edit: Some(edit), told }))
     }
 
     /// Has a prepared draft written. One that is not the controller's is on the disk already.

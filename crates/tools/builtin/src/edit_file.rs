@@ -8,14 +8,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use crate::args::{Args, Names, PATH, missing};
+use crate::args::{Names, PATH, ToolArgs, missing};
 use crate::blocking::{Cancel, blocking, on_thread, outcome};
-use crate::controller::{Changed, Controller};
+use crate::controller::{Controller, ControllerWrite};
 use crate::output::{self, NoDiff, plural};
 use crate::text::{TextFile, load, to_crlf};
 use crate::workspace::{Access, Spot, Workspace, explain_at};
 use crate::write_file::{before_for_preview, commit};
-use swap::{Problem, Swap};
+use swap::{Swap, SwapProblem};
 
 /// Replacements in one call; more are refused before anything is read.
 const SWAPS_MAX: usize = 200;
@@ -43,14 +43,14 @@ impl EditFile {
     }
 }
 
-struct Request {
+struct EditRequest {
     path: String,
     swaps: Vec<Swap>,
     all: bool,
 }
 
-fn parse(input: &Json) -> Result<Request, String> {
-    let mut args = Args::parse(input)?;
+fn parse(input: &Json) -> Result<EditRequest, String> {
+    let mut args = ToolArgs::parse(input)?;
     let path = args.text(PATH)?;
     let all = args.flag(&["replace_all", "replaceAll"])?;
     let swaps = match args.list_maybe(&["edits"])? {
@@ -59,14 +59,14 @@ fn parse(input: &Json) -> Result<Request, String> {
     };
     match swaps.len() {
         0 => Err("argument \"edits\" is empty; give at least one replacement".to_owned()),
-        1..=SWAPS_MAX => Ok(Request { path, swaps, all }),
+        1..=SWAPS_MAX => Ok(EditRequest { path, swaps, all }),
         many => Err(format!("{many} replacements in one call; at most {SWAPS_MAX} are possible")),
     }
 }
 
 fn parse_swap((index, value): (usize, Value)) -> Result<Swap, String> {
-    let mut args =
-        Args::of(value).ok_or_else(|| format!("edits[{index}] must be an object with old_string and new_string"))?;
+    let mut args = ToolArgs::of(value)
+        .ok_or_else(|| format!("edits[{index}] must be an object with old_string and new_string"))?;
     for names in [OLD, NEW] {
         if !args.has(names) {
             return Err(format!("edits[{index}]: {}", missing(names)));
@@ -119,7 +119,7 @@ impl Tool for EditFile {
                 Ok((Some(edited), told))
             };
             match controller.change(workspace.clone(), request.path.clone(), granted, make).await? {
-                Some(Changed { edit, told }) => {
+                Some(ControllerWrite { edit, told }) => {
                     Ok(Outcome { edits: edit.into_iter().collect(), ..Outcome::text(told) })
                 }
                 None => on_thread(move |cancel| run(&workspace, &request, granted, cancel)).await,
@@ -129,7 +129,7 @@ impl Tool for EditFile {
 }
 
 /// The edit as it was asked for, where the file cannot be looked at beforehand or (without a word) does not hold the text.
-fn swaps(shown: &str, request: &Request, no_diff: Option<NoDiff>) -> Vec<Fact> {
+fn swaps(shown: &str, request: &EditRequest, no_diff: Option<NoDiff>) -> Vec<Fact> {
     let mut facts = vec![Fact::line("file", shown)];
     for Swap { old, new } in &request.swaps {
         facts.push(Fact::text(if request.all { "replace every" } else { "replace" }, old));
@@ -145,7 +145,7 @@ fn swaps(shown: &str, request: &Request, no_diff: Option<NoDiff>) -> Vec<Fact> {
     facts
 }
 
-fn run(workspace: &Workspace, request: &Request, granted: Required, cancel: &Cancel) -> Result<Outcome, String> {
+fn run(workspace: &Workspace, request: &EditRequest, granted: Required, cancel: &Cancel) -> Result<Outcome, String> {
     let path = &request.path;
     let spot = workspace.spot(path, Access::Write, granted)?;
     let _lock = workspace.write_lock();
@@ -157,7 +157,7 @@ fn run(workspace: &Workspace, request: &Request, granted: Required, cancel: &Can
 }
 
 /// The new contents of what stands at a spot, and how the model is told of them.
-fn edit_at(spot: &Spot, request: &Request, before: Option<&[u8]>) -> Result<(Vec<u8>, String), String> {
+fn edit_at(spot: &Spot, request: &EditRequest, before: Option<&[u8]>) -> Result<(Vec<u8>, String), String> {
     let creates = request.swaps.len() == 1 && request.swaps[0].old.is_empty();
     if before.is_none() && !creates {
         let missing = std::io::Error::from(rustix::io::Errno::NOENT);
@@ -177,7 +177,7 @@ struct Edited {
 }
 
 /// The new contents of the file. Pure.
-fn edit(request: &Request, before: Option<Vec<u8>>) -> Result<Edited, String> {
+fn edit(request: &EditRequest, before: Option<Vec<u8>>) -> Result<Edited, String> {
     let path = &request.path;
     let file = TextFile::new(path, before.unwrap_or_default())?;
     if let [Swap { old, new }] = &*request.swaps
@@ -202,22 +202,22 @@ fn edit(request: &Request, before: Option<Vec<u8>>) -> Result<Edited, String> {
     }
 }
 
-fn tell(request: &Request, file: &TextFile, swaps: &[Swap], problem: &Problem) -> String {
+fn tell(request: &EditRequest, file: &TextFile, swaps: &[Swap], problem: &SwapProblem) -> String {
     let path = &request.path;
     let which = |index: usize| match request.swaps.len() {
         1 => "old_string".to_owned(),
         _ => format!("edits[{index}].old_string"),
     };
     match problem {
-        Problem::Empty(index) => format!("{path}: {} is empty; give the text to replace", which(*index)),
-        Problem::Same(index) => {
+        SwapProblem::Empty(index) => format!("{path}: {} is empty; give the text to replace", which(*index)),
+        SwapProblem::Same(index) => {
             format!("{path}: {} and its replacement are the same; there is nothing to change", which(*index))
         }
-        Problem::Missing(index) => {
+        SwapProblem::Missing(index) => {
             let help = closest::describe(&file.text, &swaps[*index].old);
             format!("{path}: {} was not found; nothing was changed.\n{help}", which(*index))
         }
-        Problem::Many { index, lines } => {
+        SwapProblem::Many { index, lines } => {
             let told: Vec<String> = lines.iter().take(LINES_TOLD_MAX).map(usize::to_string).collect();
             let more = if lines.len() > LINES_TOLD_MAX { ", ..." } else { "" };
             format!(
@@ -228,7 +228,7 @@ fn tell(request: &Request, file: &TextFile, swaps: &[Swap], problem: &Problem) -
                 told.join(", "),
             )
         }
-        Problem::Overlap(one, two) => {
+        SwapProblem::Overlap(one, two) => {
             format!("{path}: edits[{one}] and edits[{two}] change the same text; nothing was changed. Join them")
         }
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use globset::{GlobBuilder, GlobMatcher};
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use crate::args::{Args, Names};
+use crate::args::{Names, ToolArgs};
 use crate::blocking::{Cancel, blocking};
-use crate::sys::Kind;
-use crate::walk::{Found, Step, walk};
-use crate::workspace::{Access, Place, Workspace, explain};
+use crate::sys::FileKind;
+use crate::walk::{WalkEntry, WalkStep, walk};
+use crate::workspace::{Access, ResolvedPath, Workspace, explain};
 
 /// Paths told; the walk stops behind them and a note says so.
 const PATHS_MAX: usize = 2_000;
@@ -37,7 +37,7 @@ impl Glob {
 }
 
 /// A pattern, cut into the directory where the walk starts and what is matched below it.
-struct Request {
+struct GlobRequest {
     pattern: String,
     /// The caller named a directory, so that it must exist.
     path: Option<String>,
@@ -47,8 +47,8 @@ struct Request {
     hidden: Vec<GlobMatcher>,
 }
 
-fn parse(input: &Json) -> Result<Request, String> {
-    let mut args = Args::parse(input)?;
+fn parse(input: &Json) -> Result<GlobRequest, String> {
+    let mut args = ToolArgs::parse(input)?;
     let pattern = args.text(&["pattern", "glob"])?;
     let path = args.text_maybe(DIR)?;
     let (prefix, rest) = split(&pattern);
@@ -65,7 +65,7 @@ fn parse(input: &Json) -> Result<Request, String> {
     let hidden = rest.split('/').filter(|part| part.starts_with('.') || part.contains("{.") || part.contains(",."));
     let hidden = hidden.filter_map(|part| compile(part).ok()).collect();
     let base = if base.is_empty() { ".".to_owned() } else { base };
-    Ok(Request { matcher: compile(&rest)?, pattern, path, base, hidden })
+    Ok(GlobRequest { matcher: compile(&rest)?, pattern, path, base, hidden })
 }
 
 pub(crate) fn compile(pattern: &str) -> Result<GlobMatcher, String> {
@@ -111,11 +111,11 @@ impl Tool for Glob {
     }
 }
 
-fn find(workspace: &Workspace, request: &Request, granted: Required, cancel: &Cancel) -> Result<Outcome, String> {
+fn find(workspace: &Workspace, request: &GlobRequest, granted: Required, cancel: &Cancel) -> Result<Outcome, String> {
     if let Some(path) = &request.path {
         let spot = workspace.spot(path, Access::Read, granted)?;
         let facts = spot.facts().map_err(|error| explain(path, &error))?;
-        if facts.kind != Kind::Dir {
+        if facts.kind != FileKind::Dir {
             return Err(format!("{path}: is a file; \"path\" must be a directory"));
         }
     }
@@ -124,18 +124,18 @@ fn find(workspace: &Workspace, request: &Request, granted: Required, cancel: &Ca
     let mut more = false;
     let report = walk(&start, cancel, &mut |found| {
         if found.ignored || (found.hidden && !names_hidden(request, found)) {
-            return Step::Skip;
+            return WalkStep::Skip;
         }
         let below = found.spot.rel().strip_prefix(start.rel()).unwrap_or(found.spot.rel());
-        if found.kind == Kind::Dir || !request.matcher.is_match(below) || !is_file(workspace, found) {
-            return Step::On;
+        if found.kind == FileKind::Dir || !request.matcher.is_match(below) || !is_file(workspace, found) {
+            return WalkStep::On;
         }
         if paths.len() == PATHS_MAX {
             more = true;
-            return Step::Stop;
+            return WalkStep::Stop;
         }
         paths.push(found.spot.shown().to_owned());
-        Step::On
+        WalkStep::On
     });
     cancel.check()?;
     // A directory that only the pattern names may be missing: then nothing matches.
@@ -153,18 +153,18 @@ fn find(workspace: &Workspace, request: &Request, granted: Required, cancel: &Ca
     Ok(Outcome::text(text))
 }
 
-fn names_hidden(request: &Request, found: &Found) -> bool {
+fn names_hidden(request: &GlobRequest, found: &WalkEntry) -> bool {
     found.spot.file_name().is_some_and(|name| request.hidden.iter().any(|hidden| hidden.is_match(name)))
 }
 
 /// A file, or a symlink to one that is inside.
-fn is_file(workspace: &Workspace, found: &Found) -> bool {
+fn is_file(workspace: &Workspace, found: &WalkEntry) -> bool {
     match found.kind {
-        Kind::File => true,
-        Kind::Dir | Kind::Other => false,
-        Kind::Link => match workspace.place(found.spot.shown()) {
-            Ok(place @ Place::Inside(_)) => {
-                workspace.spot_at(place).and_then(|spot| spot.facts()).is_ok_and(|facts| facts.kind == Kind::File)
+        FileKind::File => true,
+        FileKind::Dir | FileKind::Other => false,
+        FileKind::Link => match workspace.place(found.spot.shown()) {
+            Ok(place @ ResolvedPath::Inside(_)) => {
+                workspace.spot_at(place).and_then(|spot| spot.facts()).is_ok_and(|facts| facts.kind == FileKind::File)
             }
             _ => false,
         },

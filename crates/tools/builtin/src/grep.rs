@@ -11,11 +11,11 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use crate::args::Args;
+use crate::args::ToolArgs;
 use crate::blocking::{CANCELLED, Cancel, blocking};
 use crate::glob::{DIR, compile};
-use crate::sys::Kind;
-use crate::walk::{Step, walk};
+use crate::sys::FileKind;
+use crate::walk::{WalkStep, walk};
 use crate::workspace::{Access, Spot, Workspace, explain_at};
 use sink::{Collector, Mode};
 
@@ -49,7 +49,7 @@ impl Grep {
     }
 }
 
-struct Request {
+struct GrepRequest {
     pattern: String,
     path: String,
     matcher: RegexMatcher,
@@ -63,8 +63,8 @@ struct Request {
     limit: u64,
 }
 
-fn parse(input: &Json) -> Result<Request, String> {
-    let mut args = Args::parse(input)?;
+fn parse(input: &Json) -> Result<GrepRequest, String> {
+    let mut args = ToolArgs::parse(input)?;
     let pattern = args.text(&["pattern", "query", "regex"])?;
     let path = args.text_maybe(DIR)?.unwrap_or_else(|| ".".to_owned());
     let names = args.text_maybe(&["glob", "include", "file_pattern"])?.map(|glob| name_filter(&glob)).transpose()?;
@@ -85,7 +85,7 @@ fn parse(input: &Json) -> Result<Request, String> {
         Ok(usize::try_from(lines).unwrap_or(0))
     };
     let (before, after) = (context(&["-B"])?, context(&["-A"])?);
-    Ok(Request {
+    Ok(GrepRequest {
         numbers: args.flag_maybe(&["-n"])?.unwrap_or(true),
         limit: args
             .count_maybe(&["head_limit", "limit"])?
@@ -152,7 +152,7 @@ impl Tool for Grep {
     }
 }
 
-fn search(workspace: &Workspace, request: &Request, granted: Required, cancel: &Cancel) -> Result<Outcome, String> {
+fn search(workspace: &Workspace, request: &GrepRequest, granted: Required, cancel: &Cancel) -> Result<Outcome, String> {
     let path = &request.path;
     let start = workspace.spot(path, Access::Read, granted)?;
     let facts = start.facts().map_err(|error| explain_at(path, &start, &error))?;
@@ -168,17 +168,17 @@ fn search(workspace: &Workspace, request: &Request, granted: Required, cancel: &
     let mut hits = Collector::new(request.mode, request.numbers, request.limit, request.before + request.after > 0);
     let mut skipped = 0;
     let mut incomplete = false;
-    if facts.kind == Kind::Dir {
+    if facts.kind == FileKind::Dir {
         let report = walk(&start, cancel, &mut |found| {
             if found.ignored || found.hidden || workspace.is_secret_spot(&found.spot) {
-                return Step::Skip;
+                return WalkStep::Skip;
             }
             let below = found.spot.rel().strip_prefix(start.rel()).unwrap_or(found.spot.rel());
             let named = request.names.as_ref().is_none_or(|(names, wanted)| names.is_match(below) == *wanted);
-            if found.kind == Kind::File && named {
+            if found.kind == FileKind::File && named {
                 skipped += usize::from(!search_file(&mut searcher, request, &found.spot, &mut hits, cancel));
             }
-            if hits.is_full() { Step::Stop } else { Step::On }
+            if hits.is_full() { WalkStep::Stop } else { WalkStep::On }
         });
         incomplete = report.map_err(|error| explain_at(path, &start, &error))?.incomplete;
     } else if !search_file(&mut searcher, request, &start, &mut hits, cancel) {
@@ -190,7 +190,13 @@ fn search(workspace: &Workspace, request: &Request, granted: Required, cancel: &
 }
 
 /// False when the file could not be searched.
-fn search_file(searcher: &mut Searcher, request: &Request, spot: &Spot, hits: &mut Collector, cancel: &Cancel) -> bool {
+fn search_file(
+    searcher: &mut Searcher,
+    request: &GrepRequest,
+    spot: &Spot,
+    hits: &mut Collector,
+    cancel: &Cancel,
+) -> bool {
     let Ok((file, _)) = spot.open_file() else { return false };
     hits.begin(spot.shown());
     let result = searcher.search_reader(&request.matcher, Cancellable { file, cancel }, &mut *hits);

@@ -6,17 +6,15 @@ mod agent_files;
 mod apply_patch;
 mod args;
 mod blocking;
-mod changes;
 mod controller;
 mod edit_file;
 mod glob;
 mod grep;
-mod http;
-pub mod leash;
 mod list_dir;
 mod output;
 pub mod project;
 mod read_file;
+mod session_edits;
 pub mod shell;
 mod subagent;
 mod sys;
@@ -32,17 +30,20 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use net::Route;
 use vocab::{
     Fault, FileDiff, FileEdit, Gadget, Json, Keyring, Later, Progress, SessionId, Shell, Tool, ToolSpec, Toolbox,
 };
 
 pub use agent_files::AgentFiles;
 pub use output::{Hunks, hunks};
+use web_fetch::FetchOptions;
+use web_search::SearchOptions;
 pub use workspace::Workspace;
 
 /// What the built-in tools need to know about the machine.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct BuiltinOptions {
     /// Output too long for a result goes to `spill_dir/<session>/`, where the session's tools may read it.
     pub spill_dir: PathBuf,
     /// The user's home; see [`workspace::Guard::home`].
@@ -51,16 +52,18 @@ pub struct Options {
     pub protected: Vec<PathBuf>,
     /// Paths that no tool reads or writes: our own keys and conversations; see [`workspace::Guard`].
     pub secret_paths: Vec<PathBuf>,
-    /// The binary that becomes the leash of a command; see [`leash`].
+    /// The binary that becomes the leash of a command; see [`process::leash`].
     pub exe: PathBuf,
-    /// See [`shell::Options`].
+    /// See [`shell::ShellOptions`].
     pub keep_env: Vec<String>,
     pub secrets: Keyring,
     /// `None`, or no key for it: the web is not searched, and no model is told that it could be.
-    pub search: Option<web_search::Options>,
+    pub search: Option<SearchOptions>,
+    /// How the tools of the web get out of this machine.
+    pub route: Route,
 }
 
-impl Options {
+impl BuiltinOptions {
     pub fn new(spill_dir: impl Into<PathBuf>) -> Self {
         Self {
             spill_dir: spill_dir.into(),
@@ -71,23 +74,24 @@ impl Options {
             keep_env: Vec::new(),
             secrets: Keyring::default(),
             search: None,
+            route: Route::default(),
         }
     }
 }
 
 /// The built-in tools.
 pub struct Builtin {
-    options: Options,
+    options: BuiltinOptions,
     /// The shells of the sessions whose tools are open; those that ended are forgotten when the next one opens.
-    shells: Mutex<HashMap<SessionId, Weak<shell::Shell>>>,
+    shells: Mutex<HashMap<SessionId, Weak<shell::SessionShell>>>,
 }
 
 impl Builtin {
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: BuiltinOptions) -> Self {
         Self { options, shells: Mutex::default() }
     }
 
-    fn shells(&self) -> MutexGuard<'_, HashMap<SessionId, Weak<shell::Shell>>> {
+    fn shells(&self) -> MutexGuard<'_, HashMap<SessionId, Weak<shell::SessionShell>>> {
         self.shells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,13 +105,13 @@ impl Builtin {
         Workspace::open(path, guard).map(Arc::new)
     }
 
-    fn new_shell(&self, session: &SessionId, workspace: &Arc<Workspace>) -> Arc<shell::Shell> {
-        let options = shell::Options {
+    fn new_shell(&self, session: &SessionId, workspace: &Arc<Workspace>) -> Arc<shell::SessionShell> {
+        let options = shell::ShellOptions {
             keep_env: self.options.keep_env.clone(),
             secrets: self.options.secrets.clone(),
-            ..shell::Options::new(&self.options.exe, workspace.path(), self.spill_dir(session))
+            ..shell::ShellOptions::new(&self.options.exe, workspace.path(), self.spill_dir(session))
         };
-        shell::Shell::new(options, Arc::clone(workspace))
+        shell::SessionShell::new(options, Arc::clone(workspace))
     }
 
     /// Where one session spills. The id is ours or a peer's, so it must not be able to name another directory.
@@ -132,9 +136,10 @@ impl Toolbox for Builtin {
             Arc::new(todo::Todo::new()),
         ];
         tools.extend(shell::tools_of(&shell));
-        tools.push(web_fetch::tool(web_fetch::Options::default()));
+        let route = self.options.route.clone();
+        tools.push(web_fetch::tool(FetchOptions { route: route.clone(), ..FetchOptions::default() }));
         let search = self.options.search.as_ref().filter(|search| search.key.is_there());
-        tools.extend(search.cloned().map(web_search::tool));
+        tools.extend(search.cloned().map(|search| web_search::tool(SearchOptions { route, ..search })));
         tools.push(Arc::new(subagent::Subagent::new()));
         let mut shells = self.shells();
         shells.retain(|_, shell| shell.strong_count() > 0);
@@ -154,7 +159,7 @@ impl Toolbox for Builtin {
     fn restore(&self, workspace: &Path, edits: &[FileEdit]) -> Vec<Arc<str>> {
         // For a look at the place alone: nothing is spilled.
         let workspace = self.workspace(&SessionId::from("no-session"), workspace);
-        workspace.map(|workspace| changes::restore(&workspace, edits)).unwrap_or_default()
+        workspace.map(|workspace| session_edits::restore(&workspace, edits)).unwrap_or_default()
     }
 
     fn shell(
@@ -169,13 +174,15 @@ impl Toolbox for Builtin {
         // Without open tools nobody could see what the command leaves running: it ends with it.
         let new = || self.workspace(session, workspace).map(|workspace| self.new_shell(session, &workspace));
         match shell.map_or_else(new, Ok) {
-            Ok(shell) => Box::pin(shell::own::run(shell, workspace.to_owned(), command.to_owned(), told, stop)),
-            Err(fault) => Box::pin(std::future::ready(shell::own::cannot_start(command, &fault.message))),
+            Ok(shell) => {
+                Box::pin(shell::user_command::run(shell, workspace.to_owned(), command.to_owned(), told, stop))
+            }
+            Err(fault) => Box::pin(std::future::ready(shell::user_command::cannot_start(command, &fault.message))),
         }
     }
 
     fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff> {
-        changes::diff(edits)
+        session_edits::diff(edits)
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use crate::args::Args;
+use crate::args::ToolArgs;
 use crate::blocking::{Cancel, blocking};
 use crate::glob::DIR;
-use crate::sys::Kind;
-use crate::walk::{Found, Step, walk};
+use crate::sys::FileKind;
+use crate::walk::{WalkEntry, WalkStep, walk};
 use crate::workspace::{Access, Workspace, explain_at};
 
 /// Entries told unless `limit` says less; the walk stops behind them and a note says so.
@@ -34,18 +34,18 @@ impl ListDir {
     }
 }
 
-struct Request {
+struct ListRequest {
     path: String,
     depth: u64,
     limit: u64,
 }
 
-fn parse(input: &Json) -> Result<Request, String> {
-    let mut args = Args::parse(input)?;
+fn parse(input: &Json) -> Result<ListRequest, String> {
+    let mut args = ToolArgs::parse(input)?;
     let path = args.text_maybe(DIR)?.unwrap_or_else(|| ".".to_owned());
     let depth = args.count_maybe(&["depth"])?.unwrap_or(1).clamp(1, DEPTH_MAX);
     let limit = args.count_maybe(&["limit"])?.unwrap_or(ENTRIES_MAX).clamp(1, ENTRIES_MAX);
-    Ok(Request { path, depth, limit })
+    Ok(ListRequest { path, depth, limit })
 }
 
 impl Tool for ListDir {
@@ -71,7 +71,7 @@ impl Tool for ListDir {
     }
 }
 
-fn list(workspace: &Workspace, request: &Request, granted: Required, cancel: &Cancel) -> Result<Outcome, String> {
+fn list(workspace: &Workspace, request: &ListRequest, granted: Required, cancel: &Cancel) -> Result<Outcome, String> {
     let path = &request.path;
     let start = workspace.spot(path, Access::Read, granted)?;
     let mut text = String::new();
@@ -80,17 +80,17 @@ fn list(workspace: &Workspace, request: &Request, granted: Required, cancel: &Ca
     let report = walk(&start, cancel, &mut |found| {
         if told == request.limit {
             more = true;
-            return Step::Stop;
+            return WalkStep::Stop;
         }
         told += 1;
         let below = found.spot.rel().strip_prefix(start.rel()).unwrap_or(found.spot.rel());
         let _ = writeln!(text, "{}{}", below.to_string_lossy(), suffix(found));
         let deeper = found.depth < usize::try_from(request.depth).unwrap_or(usize::MAX);
-        if deeper && !found.hidden && !found.ignored { Step::On } else { Step::Skip }
+        if deeper && !found.hidden && !found.ignored { WalkStep::On } else { WalkStep::Skip }
     });
     cancel.check()?;
     let report = report.map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotADirectory if start.facts().is_ok_and(|facts| facts.kind == Kind::File) => {
+        std::io::ErrorKind::NotADirectory if start.facts().is_ok_and(|facts| facts.kind == FileKind::File) => {
             format!("{path}: is a file; use read_file to see what is in it")
         }
         _ => explain_at(path, &start, &error),
@@ -106,14 +106,14 @@ fn list(workspace: &Workspace, request: &Request, granted: Required, cancel: &Ca
     Ok(Outcome::text(text))
 }
 
-fn suffix(found: &Found) -> String {
+fn suffix(found: &WalkEntry) -> String {
     match found.kind {
-        Kind::Dir => "/".to_owned(),
-        Kind::File => found.spot.facts().map_or(String::new(), |facts| format!(" ({} bytes)", facts.bytes)),
-        Kind::Link => {
+        FileKind::Dir => "/".to_owned(),
+        FileKind::File => found.spot.facts().map_or(String::new(), |facts| format!(" ({} bytes)", facts.bytes)),
+        FileKind::Link => {
             let target = found.spot.parent().zip(found.spot.file_name()).and_then(|(dir, name)| dir.link_target(name));
             format!(" -> {}", target.unwrap_or_default())
         }
-        Kind::Other => " (device, pipe or socket)".to_owned(),
+        FileKind::Other => " (device, pipe or socket)".to_owned(),
     }
 }

@@ -51,13 +51,13 @@ pub(crate) fn line_count(text: &str) -> usize {
 }
 
 /// What would change, for the one who is asked.
-pub(crate) struct Change {
+pub(crate) struct ChangePreview {
     /// `(+3 -1)`
     pub(crate) counts: String,
     pub(crate) diff: Fact,
 }
 
-pub(crate) fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Result<Change, NoDiff> {
+pub(crate) fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Result<ChangePreview, NoDiff> {
     let (old, new) = diffable(before, after)?;
     let Hunks { text, added, removed } = hunks(old, new);
     let diff = match (text.is_empty(), before, after) {
@@ -66,7 +66,7 @@ pub(crate) fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) ->
         (true, Some(_), None) => Fact::line(path, "an empty file, deleted"),
         (true, Some(_), Some(_)) => Fact::line(path, "nothing would change"),
     };
-    Ok(Change { counts: format!("(+{added} -{removed})"), diff })
+    Ok(ChangePreview { counts: format!("(+{added} -{removed})"), diff })
 }
 
 /// What changes between two texts.

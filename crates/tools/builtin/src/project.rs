@@ -7,7 +7,7 @@ mod repository;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-pub use instructions::{BYTES_MAX, Instructions, Search, Text, search};
+pub use instructions::{BYTES_MAX, InstructionSearch, Instructions, Text, search};
 pub use repository::{Repository, repository};
 
 /// What a repository has at its root: a directory, or a file in worktrees and submodules.

@@ -10,11 +10,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use vocab::{CallContext, Image, Json, Later, Outcome, Part, Plan, Required, Tool, ToolSpec};
 
-use crate::args::{Args, PATH};
+use crate::args::{PATH, ToolArgs};
 use crate::blocking::{Cancel, blocking};
 use crate::controller::Controller;
 use crate::workspace::{Access, Workspace, explain_at};
-use window::{Window, read_window};
+use window::{LineWindow, read_window};
 
 /// Lines per call; the rest is read with `offset`.
 const LINES_MAX: u64 = 2_000;
@@ -44,21 +44,21 @@ impl ReadFile {
     }
 }
 
-struct Request {
+struct ReadRequest {
     path: String,
     first: u64,
     limit: u64,
 }
 
-fn parse(input: &Json) -> Result<Request, String> {
-    let mut args = Args::parse(input)?;
+fn parse(input: &Json) -> Result<ReadRequest, String> {
+    let mut args = ToolArgs::parse(input)?;
     let path = args.text(PATH)?;
     let first = args.count_maybe(&["offset"])?.unwrap_or(1).max(1);
     let limit = args.count_maybe(&["limit"])?.unwrap_or(LINES_MAX);
     if limit == 0 {
         return Err("argument \"limit\" must be at least 1".to_owned());
     }
-    Ok(Request { path, first, limit: limit.min(LINES_MAX) })
+    Ok(ReadRequest { path, first, limit: limit.min(LINES_MAX) })
 }
 
 impl Tool for ReadFile {
@@ -97,7 +97,7 @@ impl Tool for ReadFile {
     }
 }
 
-fn read(workspace: &Workspace, request: &Request, granted: Required, cancel: &Cancel) -> Result<Outcome, String> {
+fn read(workspace: &Workspace, request: &ReadRequest, granted: Required, cancel: &Cancel) -> Result<Outcome, String> {
     let path = &request.path;
     let spot = workspace.spot(path, Access::Read, granted)?;
     let failed = |error: std::io::Error| match error.kind() {
@@ -129,14 +129,14 @@ fn read(workspace: &Workspace, request: &Request, granted: Required, cancel: &Ca
 }
 
 /// A window of what a controller has of the file.
-fn read_text(request: &Request, text: &str, cancel: &Cancel) -> Result<Outcome, String> {
+fn read_text(request: &ReadRequest, text: &str, cancel: &Cancel) -> Result<Outcome, String> {
     let cancelled = || cancel.is_set();
     let window = read_window(text.as_bytes(), request.first, request.limit, BYTES_MAX, true, &cancelled)
         .map_err(|error| format!("{}: {error}", request.path))?;
     show(request, text.len() as u64, window)
 }
 
-fn show(request: &Request, bytes: u64, window: Window) -> Result<Outcome, String> {
+fn show(request: &ReadRequest, bytes: u64, window: LineWindow) -> Result<Outcome, String> {
     if window.lines == 0 {
         return match window.lines_before {
             0 => Ok(Outcome::text("[the file is empty]")),

@@ -1,45 +1,44 @@
 //! The shell tools: `bash`; for what it leaves running `bash_list` and `bash_read`, which only look, and `bash_write`,
 //! `bash_resize`, `bash_stop`, which act; and commands of the user's own, which the model neither asked for nor waits for.
 //!
-//! Each command runs on a [leash](crate::leash). All tools of one session share one [`Shell`]; when the last of them
-//! is dropped, everything that still runs ends. Who may run what is decided elsewhere: [`classify`] and [`ground`] only say
+//! Each command runs on a [leash](process::leash). All tools of one session share one [`SessionShell`]; when the last of them
+//! is dropped, everything that still runs ends. Who may run what is decided elsewhere: [`classify`] and [`disk_check`] only say
 //! whether a command line reads and nothing else, and `run` refuses to do more than was granted.
 
 mod args;
 mod background;
+mod background_state;
+mod background_tools;
 mod bash;
+mod bash_list;
+mod bash_read;
+mod bash_resize;
+mod bash_stop;
+mod bash_write;
 mod capture;
 mod classify;
-pub(crate) mod environment;
-mod follow;
-mod ground;
-mod handling;
-mod keys;
-pub(crate) mod own;
-pub(crate) mod repository;
-mod state;
-mod terminal;
-mod watching;
+mod disk_check;
+mod editor_terminal;
+mod foreground;
+pub(crate) mod git_safety;
+mod terminal_keys;
+pub(crate) mod user_command;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use vocab::{Fault, Keyring, Required, Tool};
+use process::EnvironmentRules;
+use process::leash::{Control, LeashError, LeashRequest, OnLeash, PIDS_MAX, Spare};
+use vocab::{Fault, Keyring, Tool};
 
-use background::Registry;
+use background::BackgroundRegistry;
 
-use crate::leash::{self, Control, Held, LeashError, Request, Spare};
 use crate::workspace::{Guard, Workspace};
-
-/// Processes one command may have at a time. Generous for any build; beyond it all of them are ended and the call
-/// says so.
-pub const PIDS_MAX: u32 = 2048;
 
 /// What the shell tools of one session need to know.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// The binary that becomes the leash when called with [`crate::leash::ARG`]. On Linux `/proc/self/exe` stays
+pub struct ShellOptions {
+    /// The binary that becomes the leash when called with [`process::leash::ARG`]. On Linux `/proc/self/exe` stays
     /// right even when the file is replaced under us.
     pub exe: PathBuf,
     /// Where commands start, and the border of what read-only commands may name.
@@ -54,7 +53,7 @@ pub struct Options {
     pub pids_max: u32,
 }
 
-impl Options {
+impl ShellOptions {
     pub fn new(exe: impl Into<PathBuf>, workspace: impl Into<PathBuf>, spill_dir: impl Into<PathBuf>) -> Self {
         Self {
             exe: exe.into(),
@@ -65,29 +64,33 @@ impl Options {
             pids_max: PIDS_MAX,
         }
     }
+
+    fn environment_rules(&self) -> EnvironmentRules<'_> {
+        EnvironmentRules { keep: &self.keep_env, secrets: &self.secrets, workspace: &self.workspace }
+    }
 }
 
 /// What the tools of one session and its user's own commands share.
-pub(crate) struct Shell {
-    options: Options,
+pub(crate) struct SessionShell {
+    options: ShellOptions,
     /// Where commands run and what those that only read may name.
     workspace: Arc<Workspace>,
-    background: Mutex<Registry>,
+    background: Mutex<BackgroundRegistry>,
     /// The leash of the last command, when that left nothing on it: the next one need not wait for a process to start.
     spare: Mutex<Option<Spare>>,
 }
 
-impl Shell {
-    pub(crate) fn new(options: Options, workspace: Arc<Workspace>) -> Arc<Self> {
+impl SessionShell {
+    pub(crate) fn new(options: ShellOptions, workspace: Arc<Workspace>) -> Arc<Self> {
         Arc::new(Self { options, workspace, background: Mutex::default(), spare: Mutex::default() })
     }
 
-    fn background(&self) -> std::sync::MutexGuard<'_, Registry> {
+    fn background(&self) -> std::sync::MutexGuard<'_, BackgroundRegistry> {
         self.background.lock().expect("no code panics while it holds the registry")
     }
 
     /// Starts a command, on the leash in waiting if there is one.
-    async fn hold(&self, request: &Request, input: bool) -> Result<Held, LeashError> {
+    async fn hold(&self, request: &LeashRequest, input: bool) -> Result<OnLeash, LeashError> {
         let waiting = self.spare.lock().expect("no code panics while it holds the spare").take();
         let ready = match waiting {
             // Somebody may have killed it while it waited; a fresh one is as good.
@@ -107,32 +110,21 @@ impl Shell {
     }
 }
 
-/// Our own environment as a program of the user's may have it: without secrets, and without a terminal to page on.
-pub fn clean_environment(secrets: &Keyring) -> Vec<(OsString, OsString)> {
-    let options = Options { secrets: secrets.clone(), ..Options::new("", "", "") };
-    environment::clean(std::env::vars_os(), &options, Required::DangerFullAccess)
-}
-
-/// The shell that commands are given to.
-pub fn program() -> PathBuf {
-    leash::shell_in(std::env::var_os("PATH").as_deref())
-}
-
 /// The shell tools of one session, in a workspace of their own.
-pub fn tools(options: Options) -> Result<Vec<Arc<dyn Tool>>, Fault> {
+pub fn tools(options: ShellOptions) -> Result<Vec<Arc<dyn Tool>>, Fault> {
     let guard = Guard { spill_dir: Some(options.spill_dir.clone()), ..Guard::default() };
     let workspace = Workspace::open(&options.workspace, guard)?;
-    Ok(tools_of(&Shell::new(options, Arc::new(workspace))))
+    Ok(tools_of(&SessionShell::new(options, Arc::new(workspace))))
 }
 
 /// Tools that share this shell, and keep what they left running alive.
-pub(crate) fn tools_of(shell: &Arc<Shell>) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn tools_of(shell: &Arc<SessionShell>) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(bash::Bash::new(Arc::clone(shell))),
-        Arc::new(watching::BashList::new(Arc::clone(shell))),
-        Arc::new(watching::BashRead::new(Arc::clone(shell))),
-        Arc::new(handling::BashWrite::new(Arc::clone(shell))),
-        Arc::new(handling::BashResize::new(Arc::clone(shell))),
-        Arc::new(handling::BashStop::new(Arc::clone(shell))),
+        Arc::new(bash_list::BashList::new(Arc::clone(shell))),
+        Arc::new(bash_read::BashRead::new(Arc::clone(shell))),
+        Arc::new(bash_write::BashWrite::new(Arc::clone(shell))),
+        Arc::new(bash_resize::BashResize::new(Arc::clone(shell))),
+        Arc::new(bash_stop::BashStop::new(Arc::clone(shell))),
     ]
 }

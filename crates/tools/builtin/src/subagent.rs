@@ -8,7 +8,7 @@ use vocab::{
     CallContext, Fact, Fault, Json, Later, Outcome, Plan, Required, Stop, SubagentEnd, SubagentTask, Tool, ToolSpec,
 };
 
-use crate::args::{Args, Names, missing};
+use crate::args::{Names, ToolArgs, missing};
 use crate::output::{cut, cut_chars};
 use crate::spec;
 
@@ -54,14 +54,14 @@ impl Subagent {
     }
 }
 
-struct Wanted {
+struct SubagentRequest {
     task: SubagentTask,
     label: Arc<str>,
     access: Required,
 }
 
-fn parse(input: &Json) -> Result<Wanted, String> {
-    let mut args = Args::parse(input)?;
+fn parse(input: &Json) -> Result<SubagentRequest, String> {
+    let mut args = ToolArgs::parse(input)?;
     let prompt = args.text(TASK)?;
     if prompt.trim().is_empty() {
         return Err(missing(TASK));
@@ -84,7 +84,11 @@ fn parse(input: &Json) -> Result<Wanted, String> {
         None => label.into(),
     };
     let title = title.map(|title| title.trim().into());
-    Ok(Wanted { task: SubagentTask { prompt: prompt.into(), title, model: model.map(Into::into) }, label, access })
+    Ok(SubagentRequest {
+        task: SubagentTask { prompt: prompt.into(), title, model: model.map(Into::into) },
+        label,
+        access,
+    })
 }
 
 fn facts(task: &SubagentTask, access: Required) -> Vec<Fact> {
@@ -107,7 +111,7 @@ impl Tool for Subagent {
         Required::DangerFullAccess
     }
     fn plan(&self, input: &Json) -> Result<Plan, String> {
-        let Wanted { task, label, access } = parse(input)?;
+        let SubagentRequest { task, label, access } = parse(input)?;
         Ok(Plan {
             required: access,
             mutation: (access > Required::ReadOnly).then(|| label.clone()),

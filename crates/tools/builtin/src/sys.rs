@@ -95,34 +95,34 @@ pub(crate) fn read_link(dir: BorrowedFd<'_>, name: &OsStr) -> Option<OsString> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     File,
     Dir,
     Link,
     Other,
 }
 
-impl Kind {
+impl FileKind {
     pub(crate) fn of_mode(mode: rustix::fs::RawMode) -> Self {
         Self::of(FileType::from_raw_mode(mode))
     }
     fn of(kind: FileType) -> Self {
         match kind {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Dir,
-            FileType::Symlink => Kind::Link,
-            _ => Kind::Other,
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Dir,
+            FileType::Symlink => FileKind::Link,
+            _ => FileKind::Other,
         }
     }
 }
 
-pub(crate) struct Entry {
+pub(crate) struct DirEntry {
     pub(crate) name: OsString,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
 }
 
 /// Reads a directory through its handle, unsorted, without `.` and `..`. Stops after `max` entries and says so.
-pub(crate) fn entries(dir: &OwnedFd, max: usize) -> io::Result<(Vec<Entry>, bool)> {
+pub(crate) fn entries(dir: &OwnedFd, max: usize) -> io::Result<(Vec<DirEntry>, bool)> {
     let mut found = Vec::new();
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
@@ -136,10 +136,10 @@ pub(crate) fn entries(dir: &OwnedFd, max: usize) -> io::Result<(Vec<Entry>, bool
         let kind = match entry.file_type() {
             // Some filesystems do not tell.
             FileType::Unknown => rustix::fs::statat(dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
-                .map_or(Kind::Other, |stat| Kind::of_mode(stat.st_mode)),
-            known => Kind::of(known),
+                .map_or(FileKind::Other, |stat| FileKind::of_mode(stat.st_mode)),
+            known => FileKind::of(known),
         };
-        found.push(Entry { name: name.to_owned(), kind });
+        found.push(DirEntry { name: name.to_owned(), kind });
     }
     Ok((found, false))
 }

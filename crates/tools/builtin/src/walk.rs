@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
 use crate::blocking::Cancel;
-use crate::sys::{Entry, Kind};
+use crate::sys::{DirEntry, FileKind};
 use crate::workspace::Spot;
 use ignores::Ignores;
 
@@ -22,9 +22,9 @@ const DIR_ENTRIES_MAX: usize = 100_000;
 /// Directories below each other; deeper ones are left out and the report says so.
 const DEPTH_MAX: usize = 128;
 
-pub(crate) struct Found {
+pub(crate) struct WalkEntry {
     pub(crate) spot: Spot,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     /// 1 for what is in the start directory.
     pub(crate) depth: usize,
     pub(crate) hidden: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Found {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub(crate) enum WalkStep {
     /// Into it, when it is a directory.
     On,
     /// Not into it.
@@ -52,11 +52,15 @@ struct Level {
     dir: Spot,
     ignores: Option<Rc<Ignores>>,
     /// Reversed, so that the next one is popped.
-    entries: Vec<Entry>,
+    entries: Vec<DirEntry>,
 }
 
 /// Fails only when the start cannot be read.
-pub(crate) fn walk(start: &Spot, cancel: &Cancel, each: &mut dyn FnMut(&Found) -> Step) -> std::io::Result<Report> {
+pub(crate) fn walk(
+    start: &Spot,
+    cancel: &Cancel,
+    each: &mut dyn FnMut(&WalkEntry) -> WalkStep,
+) -> std::io::Result<Report> {
     let mut report = Report::default();
     let mut stack = vec![level(start.clone(), Ignores::above(start), &mut report)?];
     let mut seen = 0;
@@ -71,19 +75,19 @@ pub(crate) fn walk(start: &Spot, cancel: &Cancel, each: &mut dyn FnMut(&Found) -
             break;
         }
         let spot = top.dir.child(&entry.name);
-        let is_dir = entry.kind == Kind::Dir;
+        let is_dir = entry.kind == FileKind::Dir;
         let ignored = top.ignores.as_ref().is_some_and(|ignores| ignores.covers(&spot, is_dir));
         let ignores = top.ignores.clone();
         let hidden = entry.name.as_bytes().starts_with(b".");
-        let found = Found { spot, kind: entry.kind, depth: stack.len(), hidden, ignored };
+        let found = WalkEntry { spot, kind: entry.kind, depth: stack.len(), hidden, ignored };
         match each(&found) {
-            Step::Stop => break,
-            Step::On if is_dir && stack.len() >= DEPTH_MAX => report.incomplete = true,
-            Step::On if is_dir => match level(found.spot, ignores, &mut report) {
+            WalkStep::Stop => break,
+            WalkStep::On if is_dir && stack.len() >= DEPTH_MAX => report.incomplete = true,
+            WalkStep::On if is_dir => match level(found.spot, ignores, &mut report) {
                 Ok(level) => stack.push(level),
                 Err(_) => report.unreadable += 1,
             },
-            Step::On | Step::Skip => {}
+            WalkStep::On | WalkStep::Skip => {}
         }
     }
     Ok(report)
@@ -98,9 +102,9 @@ fn level(dir: Spot, ignores: Option<Rc<Ignores>>, report: &mut Report) -> std::i
 }
 
 /// Compares as the paths below would compare: `a.py` before `a/x`, `a/x` before `ab`.
-fn by_path(one: &Entry, two: &Entry) -> Ordering {
-    fn key(entry: &Entry) -> impl Iterator<Item = u8> + '_ {
-        let slash = (entry.kind == Kind::Dir).then_some(b'/');
+fn by_path(one: &DirEntry, two: &DirEntry) -> Ordering {
+    fn key(entry: &DirEntry) -> impl Iterator<Item = u8> + '_ {
+        let slash = (entry.kind == FileKind::Dir).then_some(b'/');
         entry.name.as_bytes().iter().copied().chain(slash)
     }
     key(one).cmp(key(two))
@@ -109,7 +113,7 @@ fn by_path(one: &Entry, two: &Entry) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::{Guard, Place, Workspace};
+    use crate::workspace::{Guard, ResolvedPath, Workspace};
 
     fn paths(cancel: &Cancel) -> Vec<String> {
         let temp = tempfile::tempdir().unwrap();
@@ -117,11 +121,11 @@ mod tests {
             std::fs::create_dir_all(temp.path().join(path)).unwrap();
         }
         let workspace = Workspace::open(temp.path(), Guard::default()).unwrap();
-        let start = workspace.spot_at(Place::Inside("".into())).unwrap();
+        let start = workspace.spot_at(ResolvedPath::Inside("".into())).unwrap();
         let mut paths = Vec::new();
         walk(&start, cancel, &mut |found| {
             paths.push(format!("{}/", found.spot.shown()));
-            Step::On
+            WalkStep::On
         })
         .unwrap();
         paths

@@ -1,23 +1,21 @@
 //! The `web_fetch` tool: one GET, reduced to text a model can read.
 //!
-//! It always needs full access: a request can carry data out. Whoever grants the call sees the URL, and where it leads if
-//! that is this machine or a private network, and grants exactly that: a redirect to another origin is told and not
+//! It always needs full access: a request can carry data out. The person who grants the call sees the URL, and
+//! where it leads if that is this machine or a private network, and grants exactly that: a redirect to another origin is told and not
 //! followed, and a name that leads into a private network is not fetched. No cookie, no credential, no environment of
 //! ours is ever sent, and a URL with a user name or password is refused, so a redirect has nothing to forward.
 
-mod client;
+mod get;
 mod html;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::{AddressPolicy, Route, Url, Visitor};
 use serde::Deserialize;
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use client::Fetched;
-
-use crate::http::url::Url;
-use crate::http::{AGENT, Client, Reach};
+use get::Fetched;
 
 /// One call in all, redirects and body included.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,44 +40,42 @@ const SCHEMA: &str = r#"{"type":"object","properties":{
 
 /// How the tool behaves.
 #[derive(Clone, Debug)]
-pub struct Options {
-    pub user_agent: String,
+pub struct FetchOptions {
+    /// Straight, unless told otherwise.
+    pub route: Route,
     /// [`TIMEOUT`] unless told otherwise.
     pub timeout: Duration,
 }
 
-impl Default for Options {
+impl Default for FetchOptions {
     fn default() -> Self {
-        Self { user_agent: AGENT.to_owned(), timeout: TIMEOUT }
+        Self { route: Route::default(), timeout: TIMEOUT }
     }
 }
 
 /// The tool. Nothing is opened before the first call.
-pub fn tool(options: Options) -> Arc<dyn Tool> {
+pub fn tool(options: FetchOptions) -> Arc<dyn Tool> {
     let spec = ToolSpec { name: "web_fetch".into(), description: DESCRIPTION.into(), schema: Json::trusted(SCHEMA) };
-    Arc::new(WebFetch {
-        spec,
-        client: Arc::new(Client::new(options.user_agent, Reach::Public)),
-        timeout: options.timeout,
-    })
+    let FetchOptions { route, timeout } = options;
+    Arc::new(WebFetch { spec, visitor: Arc::new(Visitor::new(AddressPolicy::Public, route, timeout)), timeout })
 }
 
 struct WebFetch {
     spec: ToolSpec,
-    client: Arc<Client>,
+    visitor: Arc<Visitor>,
     timeout: Duration,
 }
 
 #[derive(Deserialize)]
-struct Args {
+struct FetchArgs {
     url: String,
     max_bytes: Option<usize>,
     #[serde(default)]
     raw: bool,
 }
 
-fn parse(input: &Json) -> Result<(Args, Url), String> {
-    let args: Args =
+fn parse(input: &Json) -> Result<(FetchArgs, Url), String> {
+    let args: FetchArgs =
         serde_json::from_str(input.as_str()).map_err(|error| format!("web_fetch: invalid arguments: {error}"))?;
     let url = Url::parse(args.url.trim()).map_err(|problem| format!("web_fetch: {problem}"))?;
     Ok((args, url))
@@ -113,7 +109,7 @@ impl Tool for WebFetch {
     }
 
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
-        let (client, timeout) = (Arc::clone(&self.client), self.timeout);
+        let (visitor, timeout) = (Arc::clone(&self.visitor), self.timeout);
         Box::pin(async move {
             let (args, url) = match parse(&input) {
                 Ok(parsed) => parsed,
@@ -122,7 +118,7 @@ impl Tool for WebFetch {
             if context.granted < Required::DangerFullAccess {
                 return Outcome::error("web_fetch: needs danger-full-access; nothing was fetched");
             }
-            match tokio::time::timeout(timeout, client::get(&client, url)).await {
+            match tokio::time::timeout(timeout, get::get(&visitor, url)).await {
                 // Two megabytes of markup take a while; the runtime has other work meanwhile.
                 Ok(Ok(fetched)) => tokio::task::spawn_blocking(move || outcome(&args, &fetched))
                     .await
@@ -134,7 +130,7 @@ impl Tool for WebFetch {
     }
 }
 
-fn outcome(args: &Args, fetched: &Fetched) -> Outcome {
+fn outcome(args: &FetchArgs, fetched: &Fetched) -> Outcome {
     let failed = !(200..300).contains(&fetched.status);
     let source = fetched.text();
     let text = match fetched.is_html() && !args.raw {

@@ -10,13 +10,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use net::{AddressPolicy, KeyHeader, KnownCredentials, Route, Url, Visitor};
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Secret, Tool, ToolSpec};
 
-use crate::args::Args;
-use crate::http::url::Url;
-use crate::http::{AGENT, Client, Reach, read};
+use crate::args::ToolArgs;
 use crate::web_fetch::GADGET;
 
 /// Where Exa answers.
@@ -54,7 +51,7 @@ pub trait SearchKey: Send + Sync {
 
 /// How the tool behaves.
 #[derive(Clone)]
-pub struct Options {
+pub struct SearchOptions {
     pub key: Arc<dyn SearchKey>,
     /// [`BASE_URL`] unless told otherwise; `/search` is added.
     pub base_url: String,
@@ -62,18 +59,26 @@ pub struct Options {
     pub timeout: Duration,
     /// What a model reads when there is no key, or a wrong one: how the user sets it.
     pub how_to_set: String,
+    /// Straight, unless told otherwise.
+    pub route: Route,
 }
 
-impl Options {
+impl SearchOptions {
     pub fn new(key: Arc<dyn SearchKey>) -> Self {
-        Self { key, base_url: BASE_URL.to_owned(), timeout: TIMEOUT, how_to_set: HOW_TO_SET.to_owned() }
+        Self {
+            key,
+            base_url: BASE_URL.to_owned(),
+            timeout: TIMEOUT,
+            how_to_set: HOW_TO_SET.to_owned(),
+            route: Route::default(),
+        }
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for SearchOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever keeps the key need not be able to show itself.
-        f.debug_struct("Options")
+        // What keeps the key need not be able to show itself.
+        f.debug_struct("SearchOptions")
             .field("base_url", &self.base_url)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
@@ -81,12 +86,11 @@ impl fmt::Debug for Options {
 }
 
 /// The tool. Nothing is opened and no key is asked for before the first call.
-pub fn tool(options: Options) -> Arc<dyn Tool> {
+pub fn tool(options: SearchOptions) -> Arc<dyn Tool> {
     let spec = crate::spec("web_search", DESCRIPTION, SCHEMA);
-    Arc::new(WebSearch {
-        spec,
-        search: Arc::new(Search { client: Client::new(AGENT.to_owned(), Reach::Anywhere), options }),
-    })
+    // The user's own configuration names the service.
+    let visitor = Visitor::new(AddressPolicy::Anywhere, options.route.clone(), options.timeout);
+    Arc::new(WebSearch { spec, search: Arc::new(Search { visitor, options }) })
 }
 
 struct WebSearch {
@@ -95,8 +99,8 @@ struct WebSearch {
 }
 
 struct Search {
-    client: Client,
-    options: Options,
+    visitor: Visitor,
+    options: SearchOptions,
 }
 
 struct Question {
@@ -105,7 +109,7 @@ struct Question {
 }
 
 fn parse(input: &Json) -> Result<Question, String> {
-    let mut args = Args::parse(input)?;
+    let mut args = ToolArgs::parse(input)?;
     let query = args.text(&["query", "q", "search_query"])?.trim().to_owned();
     let results = args.count_maybe(&["max_results", "num_results", "numResults", "count", "limit"])?;
     if query.is_empty() {
@@ -168,27 +172,26 @@ impl Search {
         asked.await.unwrap_or_else(|_| Err(format!("no complete answer within {} s", limit.as_secs_f64())))
     }
 
-    async fn answer(&self, question: &Question, key: &Secret) -> Result<exa::Shown, String> {
+    async fn answer(&self, question: &Question, key: &Secret) -> Result<exa::ResultList, String> {
         let url = Url::parse(&format!("{}/search", self.options.base_url.trim_end_matches('/')))?;
         if !url.is_https() && !url.is_loopback() {
             return Err(format!("{} is not https; the key is not sent there in the clear", url.as_str()));
         }
-        let mut value = HeaderValue::from_str(key.expose())
-            .map_err(|_| format!("the key holds characters that no key has; {}", self.options.how_to_set))?;
-        value.set_sensitive(true);
-        let mut headers = HeaderMap::new();
-        headers.insert(KEY_HEADER, value);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let body = Bytes::from(exa::request(&question.query, question.results));
-        let response = self.client.post(&url, headers, body).await?;
-        let status = response.status().as_u16();
-        let (body, cut) = read(&url, response.into_body(), ANSWER_BYTES_MAX).await?;
-        // Nobody should send the key back; if somebody does, no model reads it. Before anything is cut: half a key is
-        // one too.
+        let credentials = KnownCredentials { key: Some(key.clone()), headers: Vec::new() };
+        let service = self.visitor.endpoint_with(&url, KeyHeader::Named(KEY_HEADER), &credentials);
+        let service =
+            service.map_err(|_| format!("the key holds characters that no key has; {}", self.options.how_to_set))?;
+        let asked = exa::request(&question.query, question.results);
+        let response = service.post("application/json", asked.into()).await;
+        let mut response = response.map_err(|fault| format!("{} cannot be reached: {}", url.as_str(), fault.cause))?;
+        let status = response.status;
+        let read = response.beginning(ANSWER_BYTES_MAX).await;
+        let (body, whole) = read.map_err(|fault| format!("{} broke off: {}", url.as_str(), fault.cause))?;
+        // No server should send the key back; if one does, no model reads it. Before anything is cut: half a key is one
+        // too.
         let body = key.mask(&String::from_utf8_lossy(&body));
         match status {
-            200..300 if cut => {
+            200..300 if !whole => {
                 Err(format!("the answer is longer than {ANSWER_BYTES_MAX} bytes; ask for fewer results"))
             }
             200..300 => exa::show(&body, question.results),
@@ -197,7 +200,7 @@ impl Search {
     }
 }
 
-fn outcome(shown: &exa::Shown, key: &Secret) -> Outcome {
+fn outcome(shown: &exa::ResultList, key: &Secret) -> Outcome {
     let details = serde_json::json!({ "results": shown.results, "truncated": shown.truncated });
     Outcome { details: Some(Json::trusted(details.to_string())), ..Outcome::text(key.mask(&shown.text)) }
 }

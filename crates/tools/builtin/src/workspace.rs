@@ -38,19 +38,19 @@ const LINKS_MAX: usize = 40;
 
 /// Where a path leads once every symlink is followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum ResolvedPath {
     /// Relative to the workspace, normalised; empty for the workspace itself.
     Inside(PathBuf),
     /// Absolute.
     Outside(PathBuf),
 }
 
-impl Place {
+impl ResolvedPath {
     /// For people and for the log: relative with `/` when inside, absolute when outside.
     pub fn shown(&self) -> String {
         match self {
-            Place::Inside(rel) if rel.as_os_str().is_empty() => ".".to_owned(),
-            Place::Inside(path) | Place::Outside(path) => path.to_string_lossy().into_owned(),
+            ResolvedPath::Inside(rel) if rel.as_os_str().is_empty() => ".".to_owned(),
+            ResolvedPath::Inside(path) | ResolvedPath::Outside(path) => path.to_string_lossy().into_owned(),
         }
     }
 }
@@ -142,7 +142,7 @@ impl Workspace {
 
     /// Says where a path leads now. `~` is an ordinary name. The error is written for the model; a path to our own
     /// secrets is one, so that nothing that asks for a place first can reach them.
-    pub fn place(&self, path: &str) -> Result<Place, String> {
+    pub fn place(&self, path: &str) -> Result<ResolvedPath, String> {
         check_shape(path)?;
         let named = Path::new(path);
         let inside = if named.is_absolute() { self.strip_root(named) } else { Some(named) };
@@ -157,10 +157,10 @@ impl Workspace {
     }
 
     /// Whether one of our own secrets stands here, or below a directory of them.
-    pub fn is_secret(&self, place: &Place) -> bool {
+    pub fn is_secret(&self, place: &ResolvedPath) -> bool {
         let path = match place {
-            Place::Inside(rel) => self.path.join(rel),
-            Place::Outside(path) => path.clone(),
+            ResolvedPath::Inside(rel) => self.path.join(rel),
+            ResolvedPath::Outside(path) => path.clone(),
         };
         self.is_secret_path(&path)
     }
@@ -186,19 +186,21 @@ impl Workspace {
 
     /// Why changing this file is more than writing in the workspace, for the one line that people read; empty where it
     /// is not.
-    pub(crate) fn note(&self, place: &Place) -> String {
+    pub(crate) fn note(&self, place: &ResolvedPath) -> String {
         match place {
-            Place::Inside(rel) => self.steers(rel).map_or_else(String::new, |why| format!(" (asked because {why})")),
-            Place::Outside(_) => String::new(),
+            ResolvedPath::Inside(rel) => {
+                self.steers(rel).map_or_else(String::new, |why| format!(" (asked because {why})"))
+            }
+            ResolvedPath::Outside(_) => String::new(),
         }
     }
 
     /// The least permission for this access at this place.
-    pub fn required(&self, place: &Place, access: Access) -> Required {
+    pub fn required(&self, place: &ResolvedPath, access: Access) -> Required {
         match (place, access) {
-            (Place::Inside(_), Access::Read) => Required::ReadOnly,
-            (Place::Inside(rel), Access::Write) if self.steers(rel).is_none() => Required::WorkspaceWrite,
-            (Place::Outside(path), Access::Read) if self.spilled(path).is_some() => Required::ReadOnly,
+            (ResolvedPath::Inside(_), Access::Read) => Required::ReadOnly,
+            (ResolvedPath::Inside(rel), Access::Write) if self.steers(rel).is_none() => Required::WorkspaceWrite,
+            (ResolvedPath::Outside(path), Access::Read) if self.spilled(path).is_some() => Required::ReadOnly,
             _ => Required::DangerFullAccess,
         }
     }
@@ -214,19 +216,19 @@ impl Workspace {
         let required = self.required(&place, access).max(least);
         if granted < required {
             return Err(match &place {
-                Place::Outside(_) => format!(
+                ResolvedPath::Outside(_) => format!(
                     "{path}: this path leads outside the workspace, which needs {}; granted is {}. Use a path inside {}",
                     Required::DangerFullAccess.as_str(),
                     granted.as_str(),
                     self.path.display()
                 ),
-                Place::Inside(rel) if required == Required::DangerFullAccess => format!(
+                ResolvedPath::Inside(rel) if required == Required::DangerFullAccess => format!(
                     "{path}: {}; changing it needs {}; granted is {}",
                     self.steers(rel).unwrap_or("this file is protected"),
                     required.as_str(),
                     granted.as_str()
                 ),
-                Place::Inside(_) => {
+                ResolvedPath::Inside(_) => {
                     format!("{path}: changing files needs {}; granted is {}", required.as_str(), granted.as_str())
                 }
             });
@@ -235,11 +237,11 @@ impl Workspace {
     }
 
     /// A spot inside, for walks that started at a checked place.
-    pub(crate) fn spot_at(&self, place: Place) -> std::io::Result<Spot> {
+    pub(crate) fn spot_at(&self, place: ResolvedPath) -> std::io::Result<Spot> {
         let shown = place.shown();
         let (root, rel) = match place {
-            Place::Inside(rel) => (self.root.clone(), rel),
-            Place::Outside(path) => match self.spilled(&path) {
+            ResolvedPath::Inside(rel) => (self.root.clone(), rel),
+            ResolvedPath::Outside(path) => match self.spilled(&path) {
                 Some((dir, rel)) => (Arc::new(sys::open_root(&dir)?), rel),
                 None => {
                     let rel = path.strip_prefix("/").unwrap_or(&path).to_owned();
@@ -262,10 +264,10 @@ impl Workspace {
     }
 
     /// Why this file decides what runs, if it does.
-    fn steers(&self, rel: &Path) -> Option<protect::Why> {
+    fn steers(&self, rel: &Path) -> Option<protect::ProtectReason> {
         // What a protected name points at is protected too: `.git/hooks` may be a symlink into the tree.
-        let behind = |(name, why): (&str, protect::Why)| match self.resolve(Path::new(name)) {
-            Ok(Place::Inside(real)) => rel.starts_with(real).then_some(why),
+        let behind = |(name, why): (&str, protect::ProtectReason)| match self.resolve(Path::new(name)) {
+            Ok(ResolvedPath::Inside(real)) => rel.starts_with(real).then_some(why),
             _ => None,
         };
         let by_git = || git::steered_by(&self.path.join(rel), self.watched().home.as_deref());
@@ -273,11 +275,11 @@ impl Workspace {
     }
 
     /// Follows a relative path through the handle.
-    fn resolve(&self, path: &Path) -> Result<Place, String> {
+    fn resolve(&self, path: &Path) -> Result<ResolvedPath, String> {
         if let Some(rel) = plain(path)
             && sys::open_beneath(self.root.as_fd(), &rel, sys::HANDLE).is_ok()
         {
-            return Ok(Place::Inside(rel)); // The usual case: it exists and holds no symlink.
+            return Ok(ResolvedPath::Inside(rel)); // The usual case: it exists and holds no symlink.
         }
         let mut rel = PathBuf::new();
         let mut links = 0;
@@ -312,7 +314,7 @@ impl Workspace {
                 rest.push_front(part);
             }
         }
-        Ok(Place::Inside(rel))
+        Ok(ResolvedPath::Inside(rel))
     }
 
     fn link_target(&self, parent: &Path, name: &OsStr) -> Option<OsString> {
@@ -321,11 +323,11 @@ impl Workspace {
     }
 
     /// Real path of something that left the workspace by name. It may come back in (`../here/file`).
-    fn place_outside(&self, path: &Path) -> Place {
+    fn place_outside(&self, path: &Path) -> ResolvedPath {
         let real = real(path);
         match real.strip_prefix(&self.path) {
-            Ok(rel) => Place::Inside(rel.to_owned()),
-            Err(_) => Place::Outside(real),
+            Ok(rel) => ResolvedPath::Inside(rel.to_owned()),
+            Err(_) => ResolvedPath::Outside(real),
         }
     }
 }

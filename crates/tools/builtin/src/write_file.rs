@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, SNAPSHOT_BYTES_MAX, Snapshot, Tool, ToolSpec};
 
-use crate::args::{Args, PATH};
+use crate::args::{PATH, ToolArgs};
 use crate::blocking::{Cancel, blocking, on_thread, outcome};
-use crate::controller::{Changed, Controller};
+use crate::controller::{Controller, ControllerWrite};
 use crate::output::{self, NoDiff, line_count, plural};
-use crate::sys::Kind;
-use crate::workspace::{Access, Facts, Place, Spot, Workspace, explain, replace};
+use crate::sys::FileKind;
+use crate::workspace::{Access, Facts, ResolvedPath, Spot, Workspace, explain, replace};
 
 pub(crate) struct WriteFile {
     spec: ToolSpec,
@@ -30,7 +30,7 @@ impl WriteFile {
 }
 
 fn parse(input: &Json) -> Result<(String, String), String> {
-    let mut args = Args::parse(input)?;
+    let mut args = ToolArgs::parse(input)?;
     Ok((args.text(PATH)?, args.text(&["content", "contents", "text"])?))
 }
 
@@ -77,7 +77,7 @@ impl Tool for WriteFile {
                 Ok((is_new.then(|| new.into_bytes()), told))
             };
             match controller.change(workspace.clone(), path.clone(), granted, make).await? {
-                Some(Changed { edit, told }) => {
+                Some(ControllerWrite { edit, told }) => {
                     Ok(Outcome { edits: edit.into_iter().collect(), ..Outcome::text(told) })
                 }
                 None => on_thread(move |cancel| write(&workspace, &path, &content, granted, cancel)).await,
@@ -99,9 +99,9 @@ pub(crate) fn before_for_preview(workspace: &Workspace, path: &str) -> Result<Op
 }
 
 /// How many bytes a file has that stands at a place. It is looked at, not opened.
-fn standing(workspace: &Workspace, place: Place) -> Option<u64> {
+fn standing(workspace: &Workspace, place: ResolvedPath) -> Option<u64> {
     let facts = workspace.spot_at(place).and_then(|spot| spot.facts()).ok()?;
-    (facts.kind == Kind::File).then_some(facts.bytes)
+    (facts.kind == FileKind::File).then_some(facts.bytes)
 }
 
 /// What a person is told where no diff can be shown: most of all, that a file is lost by it.

@@ -5,12 +5,12 @@
 //! (`engine::Extension`). Where an extension crashes, hangs or babbles, it is stopped and the engine is told; nothing
 //! else happens. A stopped one is not started again.
 
-mod desk;
+mod connection;
 mod frames;
-mod launch;
-mod life;
 mod program;
 mod schema;
+mod skills_extension;
+mod task;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,12 +18,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Engine;
+use process::Launcher;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use vocab::Keyring;
 
-pub use launch::{Grouped, Launcher, Process, Started};
-pub use program::Program;
 pub use schema::schema;
+pub use skills_extension::{SkillsExtension, start_skills};
 
 /// Version of the protocol, as told in `initialize`.
 pub const PROTOCOL: u32 = 1;
@@ -33,12 +34,14 @@ pub const START_LIMIT: Duration = Duration::from_secs(5);
 pub const EXTENSIONS_MAX: usize = 32;
 
 /// What is started, and where.
-pub struct Options {
+pub struct ExtensionOptions {
     pub programs: Vec<PathBuf>,
     /// The working directory of every extension.
     pub workspace: PathBuf,
     /// The whole environment they get; nothing else is inherited.
     pub env: Vec<(OsString, OsString)>,
+    /// Masked in what they print.
+    pub secrets: Keyring,
     pub version: String,
     pub launcher: Arc<dyn Launcher>,
 }
@@ -47,15 +50,15 @@ pub struct Options {
 pub struct Extensions {
     ready: oneshot::Receiver<()>,
     stop: watch::Sender<bool>,
-    lives: Vec<JoinHandle<()>>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 /// Starts all of them side by side. They are registered in the order of the list, whichever is ready first.
-pub fn start(engine: &Engine, options: Options) -> Extensions {
+pub fn start(engine: &Engine, options: ExtensionOptions) -> Extensions {
     let (stop, stopped) = watch::channel(false);
     let (first, mut before) = oneshot::channel();
     let _ = first.send(());
-    let mut lives = Vec::new();
+    let mut tasks = Vec::new();
     for (at, path) in options.programs.iter().enumerate() {
         if at >= EXTENSIONS_MAX {
             let text = format!("not started: {EXTENSIONS_MAX} extensions are the limit");
@@ -63,19 +66,20 @@ pub fn start(engine: &Engine, options: Options) -> Extensions {
             continue;
         }
         let (done, after) = oneshot::channel();
-        let birth = life::Birth {
+        let start = task::TaskStart {
             path: path.clone(),
             workspace: options.workspace.clone(),
             env: options.env.clone(),
+            secrets: options.secrets.clone(),
             version: options.version.clone(),
             launcher: options.launcher.clone(),
             before: std::mem::replace(&mut before, after),
             done,
             stopped: stopped.clone(),
         };
-        lives.push(tokio::spawn(life::live(engine.clone(), birth)));
+        tasks.push(tokio::spawn(task::run(engine.clone(), start)));
     }
-    Extensions { ready: before, stop, lives }
+    Extensions { ready: before, stop, tasks }
 }
 
 impl Extensions {
@@ -87,8 +91,8 @@ impl Extensions {
     /// Asks all of them to end, and makes them.
     pub async fn shutdown(self) {
         let _ = self.stop.send(true);
-        for life in self.lives {
-            let _ = life.await;
+        for task in self.tasks {
+            let _ = task.await;
         }
     }
 }

@@ -2,16 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-
-/// What to run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Program {
-    /// The interpreter, where one is needed, and the file.
-    pub argv: Vec<OsString>,
-    pub cwd: PathBuf,
-    pub env: Vec<(OsString, OsString)>,
-}
+use std::path::Path;
 
 /// The command line of an extension, or why there is none.
 pub(crate) fn argv(path: &Path) -> Result<Vec<OsString>, String> {

@@ -12,8 +12,13 @@ pub const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const STRUCTURED_BYTES_MAX: usize = 256 * 1024;
 
 pub(crate) fn outcome(result: ToolResult) -> Outcome {
-    let mut parts =
-        Parts { parts: Vec::new(), text_room: TEXT_BYTES_MAX, image_room: IMAGE_BYTES_MAX, in_line: false, cut: 0 };
+    let mut parts = ContentParts {
+        parts: Vec::new(),
+        text_room: TEXT_BYTES_MAX,
+        image_room: IMAGE_BYTES_MAX,
+        in_line: false,
+        cut: 0,
+    };
     for content in result.content {
         parts.add(content);
     }
@@ -27,7 +32,7 @@ pub(crate) fn outcome(result: ToolResult) -> Outcome {
     Outcome { parts: parts.finish(), is_error: result.is_error, edits: Vec::new(), details, todos: None }
 }
 
-struct Parts {
+struct ContentParts {
     parts: Vec<Part>,
     text_room: usize,
     image_room: usize,
@@ -37,7 +42,7 @@ struct Parts {
     cut: usize,
 }
 
-impl Parts {
+impl ContentParts {
     fn add(&mut self, content: Content) {
         let Content { kind, text, data, mime_type, uri, name, description, resource } = content;
         match (kind.as_str(), text, data, resource) {

@@ -16,17 +16,17 @@ pub const UNDERSTOOD: [&str; 4] = ["2024-11-05", "2025-03-26", PROTOCOL, "2025-1
 // ---- ours -------------------------------------------------------------------------------------------------------
 
 /// What we ask a server. Its `id` is also the token under which it tells progress.
-pub(crate) enum Request {
+pub(crate) enum McpRequest {
     Initialize { version: String },
     ListTools { cursor: Option<String> },
     CallTool { name: String, arguments: Json },
 }
 
-impl Request {
+impl McpRequest {
     /// Appends one line.
     pub(crate) fn write(&self, out: &mut Vec<u8>, id: u64) {
         match self {
-            Request::Initialize { version } => {
+            McpRequest::Initialize { version } => {
                 let params = InitializeParams {
                     protocol_version: PROTOCOL,
                     capabilities: ClientCapabilities { roots: Roots { list_changed: false } },
@@ -34,8 +34,8 @@ impl Request {
                 };
                 jsonrpc::request(out, id, "initialize", params);
             }
-            Request::ListTools { cursor } => jsonrpc::request(out, id, "tools/list", ListParams { cursor }),
-            Request::CallTool { name, arguments } => {
+            McpRequest::ListTools { cursor } => jsonrpc::request(out, id, "tools/list", ListParams { cursor }),
+            McpRequest::CallTool { name, arguments } => {
                 let arguments = serde_json::from_str(arguments.as_str()).ok();
                 let params = CallParams { name, arguments, meta: Meta { progress_token: id } };
                 jsonrpc::request(out, id, "tools/call", params);
@@ -45,7 +45,7 @@ impl Request {
 
     /// The first request must not be taken back, says the protocol; and a list costs a server nothing.
     pub(crate) fn can_be_cancelled(&self) -> bool {
-        matches!(self, Request::CallTool { .. })
+        matches!(self, McpRequest::CallTool { .. })
     }
 }
 
@@ -202,7 +202,7 @@ impl ProgressParams {
 
 /// What a line of theirs means.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum ServerMessage {
     Answer {
         id: u64,
         outcome: Result<Box<RawValue>, RpcError>,
@@ -232,8 +232,8 @@ impl Us {
     }
 
     /// Reads one message, or a batch of them.
-    pub(crate) fn hear(&self, line: &[u8], mut each: impl FnMut(Heard)) {
-        let Ok(text) = wire::check(line) else { return each(Heard::Garbage) };
+    pub(crate) fn hear(&self, line: &[u8], mut each: impl FnMut(ServerMessage)) {
+        let Ok(text) = wire::check(line) else { return each(ServerMessage::Garbage) };
         match jsonrpc::read(text, Version::Optional) {
             // One version of the protocol had them.
             Frame::Batch => match serde_json::from_str::<Vec<&RawValue>>(text) {
@@ -242,28 +242,28 @@ impl Us {
                         each(self.meaning(jsonrpc::read(frame.get(), Version::Optional)));
                     }
                 }
-                Err(_) => each(Heard::Garbage),
+                Err(_) => each(ServerMessage::Garbage),
             },
             frame => each(self.meaning(frame)),
         }
     }
 
-    fn meaning(&self, frame: Frame<'_>) -> Heard {
+    fn meaning(&self, frame: Frame<'_>) -> ServerMessage {
         match frame {
             // Some servers turn every id into text.
             Frame::Response { id, outcome } => match id.get().trim_matches('"').parse() {
-                Ok(id) => Heard::Answer { id, outcome: outcome.map(ToOwned::to_owned) },
-                Err(_) => Heard::Nothing,
+                Ok(id) => ServerMessage::Answer { id, outcome: outcome.map(ToOwned::to_owned) },
+                Err(_) => ServerMessage::Nothing,
             },
-            Frame::Request { id, method, .. } => Heard::Reply(self.reply(id, &method)),
+            Frame::Request { id, method, .. } => ServerMessage::Reply(self.reply(id, &method)),
             Frame::Notification { method, params: Some(params) } if method == "notifications/progress" => {
                 match serde_json::from_str::<ProgressParams>(params.get()) {
-                    Ok(params) => Heard::Progress { id: params.progress_token, text: params.text() },
-                    Err(_) => Heard::Nothing,
+                    Ok(params) => ServerMessage::Progress { id: params.progress_token, text: params.text() },
+                    Err(_) => ServerMessage::Nothing,
                 }
             }
-            Frame::Notification { .. } => Heard::Nothing,
-            Frame::Batch | Frame::Invalid => Heard::Garbage,
+            Frame::Notification { .. } => ServerMessage::Nothing,
+            Frame::Batch | Frame::Invalid => ServerMessage::Garbage,
         }
     }
 
@@ -303,12 +303,12 @@ mod tests {
         let mut all = Vec::new();
         Us::new(Path::new("/w/a b")).hear(line.as_bytes(), |heard| {
             all.push(match heard {
-                Heard::Answer { id, outcome: Ok(result) } => format!("{id} -> {}", result.get()),
-                Heard::Answer { id, outcome: Err(error) } => format!("{id} -> error {}", error.code),
-                Heard::Progress { id, text } => format!("{id} at {text}"),
-                Heard::Reply(line) => String::from_utf8(line).unwrap().trim_end().to_owned(),
-                Heard::Nothing => "nothing".into(),
-                Heard::Garbage => "garbage".into(),
+                ServerMessage::Answer { id, outcome: Ok(result) } => format!("{id} -> {}", result.get()),
+                ServerMessage::Answer { id, outcome: Err(error) } => format!("{id} -> error {}", error.code),
+                ServerMessage::Progress { id, text } => format!("{id} at {text}"),
+                ServerMessage::Reply(line) => String::from_utf8(line).unwrap().trim_end().to_owned(),
+                ServerMessage::Nothing => "nothing".into(),
+                ServerMessage::Garbage => "garbage".into(),
             });
         });
         all
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn what_we_ask() {
-        let line = |request: Request| {
+        let line = |request: McpRequest| {
             let mut out = Vec::new();
             request.write(&mut out, 7);
             String::from_utf8(out).unwrap()
@@ -362,17 +362,18 @@ mod tests {
         expect_test::expect![[r#"
             {"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"roots":{"listChanged":false}},"clientInfo":{"name":"tillerman","version":"0.1.0"}}}
         "#]]
-        .assert_eq(&line(Request::Initialize { version: "0.1.0".into() }));
+        .assert_eq(&line(McpRequest::Initialize { version: "0.1.0".into() }));
         expect_test::expect![[r#"
             {"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}
             {"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":"p2"}}
         "#]]
         .assert_eq(
-            &(line(Request::ListTools { cursor: None }) + &line(Request::ListTools { cursor: Some("p2".into()) })),
+            &(line(McpRequest::ListTools { cursor: None })
+                + &line(McpRequest::ListTools { cursor: Some("p2".into()) })),
         );
         expect_test::expect![[r#"
             {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"add","arguments":{"b":2, "a":1},"_meta":{"progressToken":7}}}
         "#]]
-        .assert_eq(&line(Request::CallTool { name: "add".into(), arguments: Json::trusted(r#"{"b":2, "a":1}"#) }));
+        .assert_eq(&line(McpRequest::CallTool { name: "add".into(), arguments: Json::trusted(r#"{"b":2, "a":1}"#) }));
     }
 }

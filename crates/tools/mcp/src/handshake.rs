@@ -2,8 +2,8 @@
 
 use vocab::{Fault, FaultKind};
 
-use crate::frames::{Request, ToolInfo, ToolPage, UNDERSTOOD, Welcome};
-use crate::link::{Link, Trouble};
+use crate::frames::{McpRequest, ToolInfo, ToolPage, UNDERSTOOD, Welcome};
+use crate::link::{Link, LinkTrouble};
 
 /// Tools of one server; a server with more is refused: no model could choose among them.
 pub const TOOLS_MAX: usize = 256;
@@ -12,7 +12,7 @@ pub const PAGES_MAX: usize = 64;
 
 /// Introduces us. True: the server has tools.
 pub(crate) async fn introduce(link: &dyn Link, version: &str) -> Result<bool, Fault> {
-    let raw = ask(link, Request::Initialize { version: version.to_owned() }, "initialize").await?;
+    let raw = ask(link, McpRequest::Initialize { version: version.to_owned() }, "initialize").await?;
     let welcome: Welcome = read(raw.get(), "initialize")?;
     let agreed = welcome.protocol_version;
     if !UNDERSTOOD.contains(&agreed.as_str()) {
@@ -29,7 +29,7 @@ pub(crate) async fn list(link: &dyn Link) -> Result<Vec<ToolInfo>, Fault> {
     let mut tools = Vec::new();
     let mut cursor = None;
     for _ in 0..PAGES_MAX {
-        let raw = ask(link, Request::ListTools { cursor }, "tools/list").await?;
+        let raw = ask(link, McpRequest::ListTools { cursor }, "tools/list").await?;
         let page: ToolPage = read(raw.get(), "tools/list")?;
         tools.extend(page.tools);
         if tools.len() > TOOLS_MAX {
@@ -44,7 +44,7 @@ pub(crate) async fn list(link: &dyn Link) -> Result<Vec<ToolInfo>, Fault> {
     Err(Fault::new(FaultKind::Invalid, format!("lists its tools on more than {PAGES_MAX} pages")))
 }
 
-async fn ask(link: &dyn Link, request: Request, what: &str) -> Result<Box<serde_json::value::RawValue>, Fault> {
+async fn ask(link: &dyn Link, request: McpRequest, what: &str) -> Result<Box<serde_json::value::RawValue>, Fault> {
     link.ask(request, None).await.map_err(|trouble| fault(trouble, what))
 }
 
@@ -54,13 +54,13 @@ fn read<'a, T: serde::Deserialize<'a>>(text: &'a str, what: &str) -> Result<T, F
     })
 }
 
-fn fault(trouble: Trouble, what: &str) -> Fault {
+fn fault(trouble: LinkTrouble, what: &str) -> Fault {
     match trouble {
-        Trouble::Refused(error) => {
+        LinkTrouble::Refused(error) => {
             let text = format!("refused {what}: {} ({})", error.message, error.code);
             Fault::new(FaultKind::Invalid, text)
         }
-        Trouble::Failed(text) => Fault::new(FaultKind::Network, text),
-        Trouble::Forgotten => Fault::new(FaultKind::Network, format!("forgot the connection before {what}")),
+        LinkTrouble::Failed(text) => Fault::new(FaultKind::Network, text),
+        LinkTrouble::Forgotten => Fault::new(FaultKind::Network, format!("forgot the connection before {what}")),
     }
 }

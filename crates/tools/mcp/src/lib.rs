@@ -7,11 +7,9 @@
 mod content;
 mod frames;
 mod handshake;
-mod launch;
 mod link;
 mod pipe;
 mod server;
-mod tail;
 mod tool;
 mod web;
 
@@ -20,18 +18,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use process::Launcher;
 use tokio::task::JoinSet;
 use vocab::{Fault, FaultKind, Later, McpServer, McpServers, McpStarted, SessionId, Tool};
 
 pub use content::{IMAGE_BYTES_MAX, STRUCTURED_BYTES_MAX, TEXT_BYTES_MAX};
 pub use frames::{PROTOCOL, UNDERSTOOD};
 pub use handshake::{PAGES_MAX, TOOLS_MAX};
-pub use launch::{Grouped, Launcher, Process, Program, Started};
-pub use tail::TAIL_LINES;
 pub use tool::{DESCRIPTION_CHARS_MAX, SCHEMA_BYTES_MAX};
 
 use frames::Us;
-use server::{Ground, Server};
+use server::{ServerSetup, ToolServer};
 use tool::ServerTool;
 
 /// From the start of a server until its tools are known, and again where it is started anew.
@@ -45,12 +42,12 @@ pub const SERVERS_MAX: usize = 32;
 
 /// Where a server runs.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct ServerPlace {
     workspace: PathBuf,
     env: Vec<(OsString, OsString)>,
 }
 
-pub struct Options {
+pub struct McpOptions {
     /// What a server's environment has besides what is given for it; nothing else is inherited.
     pub env: Vec<(OsString, OsString)>,
     /// Told to servers.
@@ -62,24 +59,24 @@ pub struct Options {
 
 /// Starts servers that speak the Model Context Protocol.
 pub struct Servers {
-    options: Options,
+    options: McpOptions,
 }
 
 impl Servers {
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: McpOptions) -> Self {
         Self { options }
     }
 }
 
 impl McpServers for Servers {
     fn start(&self, _: &SessionId, workspace: &Path, servers: Vec<McpServer>) -> Later<'static, Vec<McpStarted>> {
-        let ground = Arc::new(Ground {
+        let setup = Arc::new(ServerSetup {
             launcher: self.options.launcher.clone(),
-            place: Place { workspace: workspace.to_owned(), env: self.options.env.clone() },
+            place: ServerPlace { workspace: workspace.to_owned(), env: self.options.env.clone() },
             us: Arc::new(Us::new(workspace)),
             version: self.options.version.clone(),
         });
-        Box::pin(start_all(ground, servers))
+        Box::pin(start_all(setup, servers))
     }
 
     fn own(&self) -> Vec<McpServer> {
@@ -87,13 +84,13 @@ impl McpServers for Servers {
     }
 }
 
-async fn start_all(ground: Arc<Ground>, servers: Vec<McpServer>) -> Vec<McpStarted> {
+async fn start_all(setup: Arc<ServerSetup>, servers: Vec<McpServer>) -> Vec<McpStarted> {
     let names: Vec<Arc<str>> = servers.iter().map(|server| server.name.clone()).collect();
     // Dropped, it ends them all.
     let mut starting = JoinSet::new();
     for (at, server) in servers.into_iter().enumerate().take(SERVERS_MAX) {
-        let ground = ground.clone();
-        starting.spawn(async move { (at, Server::start(server, ground).await) });
+        let setup = setup.clone();
+        starting.spawn(async move { (at, ToolServer::start(server, setup).await) });
     }
     let mut started: Vec<_> = names.iter().map(|_| None).collect();
     while let Some(one) = starting.join_next().await {
@@ -101,7 +98,7 @@ async fn start_all(ground: Arc<Ground>, servers: Vec<McpServer>) -> Vec<McpStart
             started[at] = Some(result);
         }
     }
-    let offer = |(server, infos): (Arc<Server>, Vec<frames::ToolInfo>)| {
+    let offer = |(server, infos): (Arc<ToolServer>, Vec<frames::ToolInfo>)| {
         let tool = |info| Arc::new(ServerTool::new(info, server.clone())) as Arc<dyn Tool>;
         infos.into_iter().map(tool).collect()
     };

@@ -3,51 +3,53 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use providers::{Proxy, Secret};
+use net::Proxy;
+use process::{Launcher, Program};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
-use vocab::{Fault, FaultKind, Json, McpServer, McpTransport, Outcome, Progress};
+use vocab::{Fault, FaultKind, Json, Keyring, McpServer, McpTransport, Outcome, Progress};
 
 use crate::content;
-use crate::frames::{Request, ToolInfo, ToolResult, Us};
+use crate::frames::{McpRequest, ToolInfo, ToolResult, Us};
 use crate::handshake;
-use crate::launch::{Launcher, Program};
-use crate::link::{Link, Trouble};
+use crate::link::{Link, LinkTrouble};
 use crate::pipe::Pipe;
-use crate::tail::masked;
 use crate::web::Web;
-use crate::{CALL_LIMIT, Place, START_LIMIT};
+use crate::{CALL_LIMIT, START_LIMIT, ServerPlace};
 
 /// What every server of a session is started with.
-pub(crate) struct Ground {
+pub(crate) struct ServerSetup {
     pub(crate) launcher: Arc<dyn Launcher>,
-    pub(crate) place: Place,
+    pub(crate) place: ServerPlace,
     pub(crate) us: Arc<Us>,
     pub(crate) version: String,
 }
 
-pub(crate) struct Server {
+pub(crate) struct ToolServer {
     pub(crate) name: Arc<str>,
     pub(crate) trust_hints: bool,
     way: McpTransport,
-    ground: Arc<Ground>,
+    setup: Arc<ServerSetup>,
     /// The connection that calls go through. One that is over is replaced by the next call.
     link: Mutex<Option<Arc<dyn Link>>>,
 }
 
 /// What is asked for once a server knows us.
-enum Wanted {
+enum AfterHandshake {
     Tools,
     /// Its tools are known already.
     Nothing,
 }
 
-impl Server {
+impl ToolServer {
     /// Starts it and asks for its tools. A failure reads like the rest of a sentence about the server.
-    pub(crate) async fn start(server: McpServer, ground: Arc<Ground>) -> Result<(Arc<Server>, Vec<ToolInfo>), Fault> {
+    pub(crate) async fn start(
+        server: McpServer,
+        setup: Arc<ServerSetup>,
+    ) -> Result<(Arc<ToolServer>, Vec<ToolInfo>), Fault> {
         let McpServer { name, way, trust_hints } = server;
-        let server = Server { name, trust_hints, way, ground, link: Mutex::default() };
-        let (link, tools) = server.connect(Wanted::Tools).await?;
+        let server = ToolServer { name, trust_hints, way, setup, link: Mutex::default() };
+        let (link, tools) = server.connect(AfterHandshake::Tools).await?;
         *server.link.lock().await = Some(link);
         Ok((Arc::new(server), tools))
     }
@@ -65,15 +67,15 @@ impl Server {
     }
 
     async fn try_call(&self, tool: &str, arguments: Json, progress: Progress) -> Result<Outcome, String> {
-        let request = || Request::CallTool { name: tool.to_owned(), arguments: arguments.clone() };
+        let request = || McpRequest::CallTool { name: tool.to_owned(), arguments: arguments.clone() };
         let mut answer = self.living().await?.ask(request(), Some(progress.clone())).await;
-        if matches!(answer, Err(Trouble::Forgotten)) {
+        if matches!(answer, Err(LinkTrouble::Forgotten)) {
             answer = self.living().await?.ask(request(), Some(progress)).await;
         }
         let raw = answer.map_err(|trouble| match trouble {
-            Trouble::Refused(error) => format!("{} (error {})", error.message, error.code),
-            Trouble::Failed(text) => self.said(&text),
-            Trouble::Forgotten => self.said("keeps forgetting the connection"),
+            LinkTrouble::Refused(error) => format!("{} (error {})", error.message, error.code),
+            LinkTrouble::Failed(text) => self.said(&text),
+            LinkTrouble::Forgotten => self.said("keeps forgetting the connection"),
         })?;
         let result = serde_json::from_str::<ToolResult>(raw.get());
         let result =
@@ -91,13 +93,13 @@ impl Server {
         if let Some(link) = link.as_ref().filter(|link| !link.is_over()) {
             return Ok(link.clone());
         }
-        let (fresh, _) = self.connect(Wanted::Nothing).await.map_err(|fault| self.said(&fault.message))?;
+        let (fresh, _) = self.connect(AfterHandshake::Nothing).await.map_err(|fault| self.said(&fault.message))?;
         Ok(link.insert(fresh).clone())
     }
 
     /// Connects, introduces us, and asks for what is wanted, all within [`START_LIMIT`].
-    async fn connect(&self, wanted: Wanted) -> Result<(Arc<dyn Link>, Vec<ToolInfo>), Fault> {
-        let sealed = |fault: Fault| Fault { message: masked(&self.secrets(), &fault.message), ..fault };
+    async fn connect(&self, wanted: AfterHandshake) -> Result<(Arc<dyn Link>, Vec<ToolInfo>), Fault> {
+        let sealed = |fault: Fault| Fault { message: self.secrets().scrub(&fault.message).into_owned(), ..fault };
         let late = |last_words: String| {
             let text = format!("was not ready within {} s{last_words}", START_LIMIT.as_secs());
             Fault::new(FaultKind::Network, text)
@@ -106,10 +108,10 @@ impl Server {
         let opened = timeout_at(until, self.open()).await;
         let link = opened.unwrap_or_else(|_| Err(late(String::new()))).map_err(sealed)?;
         let talk = async {
-            let has_tools = handshake::introduce(&*link, &self.ground.version).await?;
+            let has_tools = handshake::introduce(&*link, &self.setup.version).await?;
             match wanted {
-                Wanted::Tools if has_tools => handshake::list(&*link).await,
-                Wanted::Tools | Wanted::Nothing => Ok(Vec::new()),
+                AfterHandshake::Tools if has_tools => handshake::list(&*link).await,
+                AfterHandshake::Tools | AfterHandshake::Nothing => Ok(Vec::new()),
             }
         };
         let talked = timeout_at(until, talk).await.unwrap_or_else(|_| Err(late(link.last_words())));
@@ -120,7 +122,7 @@ impl Server {
         match &self.way {
             McpTransport::Process { command, args, .. } => {
                 let program = self.program();
-                let started = self.ground.launcher.launch(&program).await.map_err(|error| {
+                let started = self.setup.launcher.launch(&program).await.map_err(|error| {
                     let text = format!("cannot be started: {command}: {error}");
                     let fault = Fault::new(FaultKind::NotFound, text);
                     if args.is_empty() && command.contains(' ') {
@@ -128,18 +130,18 @@ impl Server {
                     }
                     fault.hint("a full path to the program always works")
                 })?;
-                Ok(Arc::new(Pipe::new(started, self.ground.us.clone(), self.secrets())))
+                Ok(Arc::new(Pipe::new(started, self.setup.us.clone(), self.secrets())))
             }
             McpTransport::Http { url, headers } => {
                 let headers = headers.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
                 let proxy = Proxy::from_env(url, |name| std::env::var(name).ok());
-                Ok(Arc::new(Web::new(url, headers, proxy, self.ground.us.clone())?))
+                Ok(Arc::new(Web::new(url, headers, proxy, self.setup.us.clone())?))
             }
         }
     }
 
     fn program(&self) -> Program {
-        let Place { workspace, env } = &self.ground.place;
+        let ServerPlace { workspace, env } = &self.setup.place;
         let mut env = env.clone();
         let mut argv: Vec<OsString> = Vec::new();
         if let McpTransport::Process { command, args, env: given } = &self.way {
@@ -148,11 +150,12 @@ impl Server {
             // Behind the others: what is given wins.
             env.extend(given.iter().map(|(name, value)| ((**name).into(), value.expose().into())));
         }
-        Program { argv, cwd: workspace.clone(), env }
+        Program { argv, cwd: workspace.clone(), env, joined: false }
     }
 
-    fn secrets(&self) -> Vec<Secret> {
+    /// What is given to it alone; masked wherever it prints that.
+    fn secrets(&self) -> Keyring {
         let (McpTransport::Process { env: pairs, .. } | McpTransport::Http { headers: pairs, .. }) = &self.way;
-        pairs.iter().map(|(_, value)| value.clone()).collect()
+        pairs.iter().map(|(_, value)| value.expose()).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
 use crate::frames::ToolInfo;
-use crate::server::Server;
+use crate::server::ToolServer;
 
 /// Schema of one tool's arguments; a larger one is left out, and the tool takes any object.
 pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
@@ -19,11 +19,11 @@ pub(crate) struct ServerTool {
     spec: ToolSpec,
     summary: Arc<str>,
     required: Required,
-    server: Arc<Server>,
+    server: Arc<ToolServer>,
 }
 
 impl ServerTool {
-    pub(crate) fn new(info: ToolInfo, server: Arc<Server>) -> Self {
+    pub(crate) fn new(info: ToolInfo, server: Arc<ToolServer>) -> Self {
         let schema = schema(info.input_schema.as_ref().map_or("", |it| it.get()));
         let mut description: String =
             info.description.unwrap_or_default().chars().take(DESCRIPTION_CHARS_MAX).collect();
@@ -64,7 +64,7 @@ impl Tool for ServerTool {
         self.required
     }
 
-    /// Nobody but the server can tell what a call would do. Its word that a tool only reads counts where the user trusts it.
+    /// Only the server can tell what a call would do. Its word that a tool only reads counts where the user trusts it.
     fn plan(&self, _: &Json) -> Result<Plan, String> {
         let mutation = (self.required != Required::ReadOnly).then(|| self.summary.clone());
         Ok(Plan { required: self.required, mutation, summary: self.summary.clone(), preview: None })

@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use providers::sse::Sse;
-use providers::{Credentials, Endpoint, Incoming, Known, Late, Proxy, Secret};
+use net::sse::Sse;
+use net::{Credentials, Endpoint, KnownCredentials, Late, NetFault, Proxy, StreamedResponse};
 use serde_json::value::RawValue;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
-use vocab::{Fault, FaultKind, Later, Progress};
+use vocab::{Fault, FaultKind, Later, Progress, Secret};
 
 use crate::MESSAGE_BYTES_MAX;
-use crate::frames::{self, Heard, Request, Us};
-use crate::link::{Link, Trouble};
+use crate::frames::{self, McpRequest, ServerMessage, Us};
+use crate::link::{Link, LinkTrouble};
 
 /// A server that cannot be reached for so long is not there.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -66,11 +66,11 @@ impl Badge {
 }
 
 impl Credentials for Badge {
-    fn fetch(&self) -> Later<'_, Result<Known, Fault>> {
+    fn fetch(&self) -> Later<'_, Result<KnownCredentials, Fault>> {
         let mut headers = self.headers.clone();
         headers.extend(self.session().map(|session| (SESSION.to_owned(), session)));
         headers.extend(self.version.get().map(|version| (VERSION.to_owned(), version.clone())));
-        Box::pin(std::future::ready(Ok(Known { key: None, headers })))
+        Box::pin(std::future::ready(Ok(KnownCredentials { key: None, headers })))
     }
     fn is_live(&self) -> bool {
         true
@@ -78,12 +78,12 @@ impl Credentials for Badge {
 }
 
 pub(crate) struct Web {
-    shared: Arc<Shared>,
+    shared: Arc<WebConnection>,
     /// Hears what the server asks by itself. Ended with this.
     listener: OnceLock<AbortHandle>,
 }
 
-struct Shared {
+struct WebConnection {
     endpoint: Endpoint,
     badge: Arc<Badge>,
     us: Arc<Us>,
@@ -102,26 +102,26 @@ impl Web {
         let badge = Arc::new(Badge { headers, session: Mutex::default(), version: OnceLock::new() });
         let endpoint = Endpoint::new(url, Late(badge.clone()), CONNECT_LIMIT, proxy)?;
         let (ids, over) = (AtomicU64::new(1), AtomicBool::new(false));
-        let shared = Arc::new(Shared { endpoint, badge, us, ids, over });
+        let shared = Arc::new(WebConnection { endpoint, badge, us, ids, over });
         Ok(Self { shared, listener: OnceLock::new() })
     }
 }
 
 impl Link for Web {
-    fn ask(&self, request: Request, progress: Option<Progress>) -> Later<'_, Result<Box<RawValue>, Trouble>> {
+    fn ask(&self, request: McpRequest, progress: Option<Progress>) -> Later<'_, Result<Box<RawValue>, LinkTrouble>> {
         Box::pin(async move {
             let shared = &self.shared;
             let id = shared.ids.fetch_add(1, Ordering::Relaxed);
             let mut line = Vec::new();
             request.write(&mut line, id);
-            let mut open = Open { shared, id: request.can_be_cancelled().then_some(id) };
+            let mut open = OpenCall { shared, id: request.can_be_cancelled().then_some(id) };
             let outcome = shared.exchange(line, id, progress).await;
             open.id = None;
             outcome
         })
     }
 
-    fn agree(&self, version: &str) -> Later<'_, Result<(), Trouble>> {
+    fn agree(&self, version: &str) -> Later<'_, Result<(), LinkTrouble>> {
         if let Some(version) = Secret::new(version) {
             let _ = self.shared.badge.version.set(version);
         }
@@ -160,12 +160,12 @@ impl Drop for Web {
 }
 
 /// A call whose answer is not there. Dropped like this, it is taken back.
-struct Open<'a> {
-    shared: &'a Arc<Shared>,
+struct OpenCall<'a> {
+    shared: &'a Arc<WebConnection>,
     id: Option<u64>,
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         let Some(id) = self.id else { return };
         let shared = self.shared.clone();
@@ -184,8 +184,8 @@ fn aside(what: impl Future<Output = ()> + Send + 'static) {
     }
 }
 
-impl Shared {
-    async fn exchange(&self, line: Vec<u8>, id: u64, progress: Option<Progress>) -> Result<Box<RawValue>, Trouble> {
+impl WebConnection {
+    async fn exchange(&self, line: Vec<u8>, id: u64, progress: Option<Progress>) -> Result<Box<RawValue>, LinkTrouble> {
         let mut incoming = self.post(line).await?;
         if is_stream(&incoming) {
             return self.follow(incoming, Some(id), progress.as_ref()).await;
@@ -209,10 +209,10 @@ impl Shared {
     /// Reads a stream until it brings the answer that is waited for, or ends.
     async fn follow(
         &self,
-        mut incoming: Incoming<'_>,
+        mut incoming: StreamedResponse<'_>,
         id: Option<u64>,
         progress: Option<&Progress>,
-    ) -> Result<Box<RawValue>, Trouble> {
+    ) -> Result<Box<RawValue>, LinkTrouble> {
         let mut events = Sse::new(MESSAGE_BYTES_MAX);
         let mut ended = false;
         while !ended {
@@ -237,29 +237,32 @@ impl Shared {
         data: &[u8],
         id: Option<u64>,
         progress: Option<&Progress>,
-    ) -> Option<Result<Box<RawValue>, Trouble>> {
+    ) -> Option<Result<Box<RawValue>, LinkTrouble>> {
         let mut all = Vec::new();
         self.us.hear(data, |heard| all.push(heard));
         let mut answer = None;
         for heard in all {
             match heard {
-                Heard::Answer { id: theirs, outcome } if Some(theirs) == id => {
-                    answer = Some(outcome.map_err(Trouble::Refused))
+                ServerMessage::Answer { id: theirs, outcome } if Some(theirs) == id => {
+                    answer = Some(outcome.map_err(LinkTrouble::Refused))
                 }
-                Heard::Progress { id: theirs, text } if Some(theirs) == id => {
+                ServerMessage::Progress { id: theirs, text } if Some(theirs) == id => {
                     if let Some(progress) = progress {
                         progress(&text);
                     }
                 }
                 // The server may wait for it before it goes on with this very stream.
-                Heard::Reply(line) => drop(timeout(ASIDE_LIMIT, self.post(line)).await),
-                Heard::Answer { .. } | Heard::Progress { .. } | Heard::Nothing | Heard::Garbage => {}
+                ServerMessage::Reply(line) => drop(timeout(ASIDE_LIMIT, self.post(line)).await),
+                ServerMessage::Answer { .. }
+                | ServerMessage::Progress { .. }
+                | ServerMessage::Nothing
+                | ServerMessage::Garbage => {}
             }
         }
         answer
     }
 
-    async fn post(&self, line: Vec<u8>) -> Result<Incoming<'_>, Trouble> {
+    async fn post(&self, line: Vec<u8>) -> Result<StreamedResponse<'_>, LinkTrouble> {
         let had_session = self.badge.session().is_some();
         let incoming = self.endpoint.post(ACCEPT, line.into()).await.map_err(failed)?;
         match incoming.status {
@@ -273,9 +276,9 @@ impl Shared {
             }
             404 if had_session => {
                 self.over.store(true, Ordering::Relaxed);
-                Err(Trouble::Forgotten)
+                Err(LinkTrouble::Forgotten)
             }
-            _ => Err(failed(incoming.refusal(REFUSAL_BYTES_MAX).await)),
+            _ => Err(unasked(&incoming.refusal(REFUSAL_BYTES_MAX).await)),
         }
     }
 }
@@ -286,20 +289,24 @@ impl fmt::Debug for Web {
     }
 }
 
-fn is_stream(incoming: &Incoming<'_>) -> bool {
+fn is_stream(incoming: &StreamedResponse<'_>) -> bool {
     incoming.header("content-type").is_some_and(|kind| kind.starts_with(EVENTS))
 }
 
-fn failed(fault: Fault) -> Trouble {
-    Trouble::Failed(format!("could not be asked: {}", fault.message))
+fn failed(fault: NetFault) -> LinkTrouble {
+    unasked(&fault.fault)
 }
 
-fn unanswered() -> Trouble {
-    Trouble::Failed("ended its answer before the result was there".into())
+fn unasked(fault: &Fault) -> LinkTrouble {
+    LinkTrouble::Failed(format!("could not be asked: {}", fault.message))
 }
 
-fn too_long() -> Trouble {
-    Trouble::Failed(format!("sent a message of more than {MESSAGE_BYTES_MAX} bytes"))
+fn unanswered() -> LinkTrouble {
+    LinkTrouble::Failed("ended its answer before the result was there".into())
+}
+
+fn too_long() -> LinkTrouble {
+    LinkTrouble::Failed(format!("sent a message of more than {MESSAGE_BYTES_MAX} bytes"))
 }
 
 #[cfg(test)]

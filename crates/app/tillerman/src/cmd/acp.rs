@@ -11,7 +11,7 @@ use vocab::names;
 use vocab::{Fault, FaultKind, Gate, IdKind, Ids, Mode};
 
 use crate::args;
-use crate::beside;
+use crate::extension_host;
 use crate::setup::{self, Prepared};
 use crate::wiring;
 
@@ -67,7 +67,8 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     let asked = setup.wanted.model.is_some();
     let wired = wiring::build(setup).await?;
     wired.warnings(asked).for_each(|note| host::note(note));
-    let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home, &config))).await;
+    let extension_host =
+        extension_host::start(&wired, extensions, Some(extension_host::skill_places(&wired, &home, &config))).await;
     let dialect = Acp::new(AcpOptions {
         mode: Some(wired.settings.mode),
         model: by_flag.then(|| wired.settings.model.clone()),
@@ -77,12 +78,18 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     });
     let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
     let (input, output) = host::take().map_err(no_pipe)?;
-    let options =
-        host::Options { line_bytes_max: LINE_BYTES_MAX, grace: GRACE, frame_log, signals: true, deaf: output.gone() };
+    let options = host::Options {
+        frame_bytes_max: LINE_BYTES_MAX,
+        grace: GRACE,
+        frame_log,
+        signals: true,
+        deaf: output.gone(),
+        ..host::Options::default()
+    };
     let ended = host::pump(dialect, &wired.engine, input, output, options).await;
     wired.ports.around.cancel_sign_ins("the process is shutting down");
     wired.engine.shutdown().await;
-    beside.shutdown().await;
+    extension_host.shutdown().await;
     Ok(ended.exit_code)
 }
 

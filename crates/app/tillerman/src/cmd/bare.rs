@@ -2,15 +2,15 @@
 
 use std::io::Write;
 
+use console::StandardStreams;
 use vocab::{Fault, FaultKind};
 
-use super::run::Streams;
 use super::{repl, run};
 use crate::args;
 
 pub(crate) fn run(args: args::Run, print: bool) -> anyhow::Result<u8> {
     let silent = args.prompt.is_empty();
-    if silent && !print && !args.json && Streams::look().person() {
+    if silent && !print && !args.json && StandardStreams::look().has_reader() {
         let args::Run { yes, continues, basics, .. } = args;
         return repl::run(args::Repl { yes, continues, basics });
     }

@@ -7,9 +7,10 @@ mod ours;
 use vocab::Mode;
 
 use crate::args;
-use crate::print::{colours, exactly, one_line};
+use crate::print::{exactly, one_line};
 use crate::setup;
-use crate::terminal::{FAILED, OK, Paint};
+use dialect_terminal::Paint;
+use dialect_terminal::exit_code::{FAILED, OK};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
@@ -36,7 +37,7 @@ fn failed(what: &'static str, fault: &vocab::Fault) -> Finding {
 }
 
 pub(crate) fn run(args: &args::Doctor) -> anyhow::Result<u8> {
-    let mut sheet = Sheet { paint: Paint { on: colours(&std::io::stdout()) }, code: OK };
+    let mut sheet = Sheet { paint: Paint { on: console::wants_colours(&std::io::stdout()) }, code: OK };
     sheet.tell(vec![finding(Verdict::Ok, "version", env!("CARGO_PKG_VERSION"))])?;
     sheet.tell(machine::findings())?;
     let basics = args::Basics { workspace: args.workspace.clone(), ..args::Basics::default() };

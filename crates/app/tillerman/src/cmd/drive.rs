@@ -1,40 +1,28 @@
 //! `drive [-- CMD...]`: a client for any agent that speaks ACP, for people and for scripts.
 
-mod choices;
-mod leashed;
-mod record;
-mod reply;
-mod slash;
-mod talk;
-mod view;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acp_client::{
-    AcpClient, Channel, ClientError, ConnectOptions, LoginShell, Offers, ProcessChannel, Reopened, ReopenedSession,
-    ShellProbe, Ssh, SshChannel, Tap, Vars, Workshop,
+    Channel, ConnectOptions, LoginShell, Offers, ProcessChannel, ShellProbe, Ssh, SshChannel, Tap, Vars, Workshop,
+};
+use acp_terminal::{
+    AgentConversation, AgentView, ConversationInputs, ConversationStart, JsonView, OpeningOutcome, Recorder,
+    SessionWishes, TextView,
 };
 use anyhow::Context;
-
 use builtin_tools::workspace::Guard;
+use console::{Interaction, KeyboardUse, StandardStreams};
+use dialect_terminal::AnswerPolicy;
+use dialect_terminal::exit_code::INTERRUPTED;
+use process::LeashLauncher;
 use vocab::visible::headline;
 
 use super::USAGE;
-use super::repl::Seat;
-use super::run::Streams;
 use crate::args;
 use crate::config::{self, Home};
-use crate::console::Keys;
-use crate::terminal::INTERRUPTED;
 use crate::wiring::Guarded;
-
-use choices::{Choices, What};
-use leashed::Leashed;
-use record::Recorder;
-use talk::{Answers, Inputs, Start, Talk};
-use view::{Beginning, JsonLines, People, View};
 
 pub(crate) fn run(args: args::Drive) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -45,43 +33,50 @@ pub(crate) fn run(args: args::Drive) -> anyhow::Result<u8> {
 }
 
 async fn start(args: args::Drive) -> anyhow::Result<u8> {
-    let streams = Streams::look();
+    let streams = StandardStreams::look();
     let cwd = place(&args)?;
     let channel = channel(&args, &cwd)?;
     let options = options(&args, &cwd)?;
     let interactive = args.prompt.is_none();
     let keys = match interactive {
-        true => Keys::All { history: Home::find(&config::process_env).map(|home| home.history_file()) },
-        false if args.yes || args.deny || args.json => Keys::Nothing,
-        false => Keys::Answers,
+        true => KeyboardUse::All { history: Home::find(&config::process_env).map(|home| home.history_file()) },
+        false if args.yes || args.deny || args.json => KeyboardUse::Nothing,
+        false => KeyboardUse::Answers,
     };
-    let seat = Seat::take(&streams, keys)?;
-    seat.begins();
-    let (_held, output, lines) = seat.parts();
-    let view: Box<dyn View> = match args.json {
-        true => Box::new(JsonLines),
-        false => Box::new(People::new(streams.paint, streams.stdout_terminal, streams.window())),
+    let interaction = Interaction::take(&streams, keys)?;
+    interaction.begins();
+    let (_guard, output, lines) = interaction.parts();
+    let view: Box<dyn AgentView> = match args.json {
+        true => Box::new(JsonView),
+        false => {
+            let diff = |old: &str, new: &str| builtin_tools::hunks(old, new).text;
+            Box::new(TextView::new(streams.paint, streams.stdout_terminal, streams.size_probe(), diff))
+        }
     };
     let answers = match () {
-        () if args.yes => Answers::Yes,
-        () if args.deny || args.json || !streams.person() => Answers::Deny,
-        () => Answers::Person,
+        () if args.yes => AnswerPolicy::AllowAll,
+        () if args.deny || args.json || !streams.has_reader() => AnswerPolicy::Nobody,
+        () => AnswerPolicy::Person,
     };
     let (client, events) = acp_client::connect(channel, options);
-    let mut inputs = Inputs { events, lines };
-    let start = Start { client: client.clone(), view, output, answers, once: !interactive, signs: !args.json };
-    let mut talk = Talk::new(start);
-    let code = match open(&args, &cwd, &client, &mut talk, &mut inputs).await {
-        Ok(Opening::Ready) => talk.run(args.prompt, &mut inputs).await,
-        Ok(Opening::Missing) => USAGE,
-        Ok(Opening::GivenUp) => {
+    let mut inputs = ConversationInputs { events, lines };
+    let start =
+        ConversationStart { client: client.clone(), view, output, answers, once: !interactive, signs: !args.json };
+    let mut conversation = AgentConversation::new(start);
+    let wishes = wishes(&args, cwd);
+    let code = match conversation.open(&wishes, &mut inputs).await {
+        Ok(OpeningOutcome::Ready) => conversation.run(args.prompt, &mut inputs).await,
+        Ok(OpeningOutcome::Missing) => USAGE,
+        Ok(OpeningOutcome::GivenUp) => {
             let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             let advice = acp_client::advice(&words).map(|advice| format!("; {advice}")).unwrap_or_default();
-            talk.show(|view, shown| view.notice(&format!("stopped before the agent was there{advice}"), shown)).await;
+            conversation
+                .show(|view, shown| view.notice(&format!("stopped before the agent was there{advice}"), shown))
+                .await;
             INTERRUPTED
         }
         Err(error) => {
-            talk.show(|view, shown| view.error(&error, shown)).await;
+            conversation.show(|view, shown| view.error(&error, shown)).await;
             USAGE
         }
     };
@@ -89,70 +84,19 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// How it went to open a session.
-enum Opening {
-    Ready,
-    /// What was asked for is not there, and that was said.
-    Missing,
-    /// The person did not want to wait.
-    GivenUp,
-}
-
-/// From the greeting to a session with its model and mode.
-async fn open(
-    args: &args::Drive,
-    cwd: &Path,
-    client: &AcpClient,
-    talk: &mut Talk,
-    inputs: &mut Inputs,
-) -> Result<Opening, ClientError> {
-    let starting = match args.command.first() {
-        Some(name) => format!("starting {}", headline(&name.to_string_lossy())),
-        None => "starting our own agent".to_owned(),
+fn wishes(args: &args::Drive, cwd: PathBuf) -> SessionWishes {
+    let agent = match args.command.first() {
+        Some(name) => headline(&name.to_string_lossy()),
+        None => "our own agent".to_owned(),
     };
-    let Some(agent) = talk.meanwhile(inputs, &starting, client.initialize()).await.transpose()? else {
-        return Ok(Opening::GivenUp);
-    };
-    if let Some(method) = &args.auth
-        && talk.meanwhile(inputs, "signing in", client.authenticate(method)).await.transpose()?.is_none()
-    {
-        return Ok(Opening::GivenUp);
+    SessionWishes {
+        agent,
+        cwd,
+        auth: args.auth.clone(),
+        resume: args.resume.clone(),
+        model: args.model.clone(),
+        mode: args.mode.clone(),
     }
-    let opening = async {
-        match &args.resume {
-            None => Ok(Some(ReopenedSession { how: Reopened::New, info: client.new_session(cwd).await? })),
-            // A person wants to see what was said; a script wants to go on.
-            Some(id) => client.reopen_only(id, cwd, args.prompt.is_none()).await,
-        }
-    };
-    let Some(opened) = talk.meanwhile(inputs, "opening a session", opening).await.transpose()? else {
-        return Ok(Opening::GivenUp);
-    };
-    let Some(opened) = opened else {
-        let id = args.resume.as_deref().unwrap_or_default();
-        let text = format!("the agent cannot go on with session {id}: it does not know it, or resumes none");
-        talk.show(|view, shown| view.notice(&text, shown)).await;
-        return Ok(Opening::Missing);
-    };
-    talk.agent = headline(&agent.name());
-    talk.session = opened.info.session_id.clone().unwrap_or_default();
-    talk.choices = Choices::new(opened.info);
-    let how = match opened.how {
-        Reopened::New => "new",
-        Reopened::Resumed => "resumed",
-        Reopened::Loaded => "loaded",
-    };
-    let (name, session) = (agent.name(), talk.session.clone());
-    talk.show(|view, shown| view.begun(&Beginning { agent: &name, session: &session, how }, shown)).await;
-    talk.catch_up().await;
-    for (what, word) in [(What::Model, &args.model), (What::Mode, &args.mode)] {
-        if let Some(word) = word
-            && !talk.choose(what, word, inputs).await
-        {
-            return Ok(Opening::Missing);
-        }
-    }
-    Ok(Opening::Ready)
 }
 
 /// Where the agent works. On another machine it is not ours to check.
@@ -174,7 +118,7 @@ fn ours() -> Vars {
 }
 
 fn channel(args: &args::Drive, cwd: &Path) -> anyhow::Result<Arc<dyn Channel>> {
-    let launcher = Arc::new(Leashed);
+    let launcher = Arc::new(LeashLauncher);
     let login = LoginShell::new(ShellProbe(launcher.clone()), std::env::var_os("SHELL"));
     let mut argv = args.command.clone();
     if argv.is_empty() {
@@ -197,7 +141,8 @@ fn channel(args: &args::Drive, cwd: &Path) -> anyhow::Result<Arc<dyn Channel>> {
 }
 
 fn options(args: &args::Drive, cwd: &Path) -> anyhow::Result<ConnectOptions> {
-    let tap = args.record.as_deref().map(Recorder::create).transpose()?;
+    let record = |path: &Path| Recorder::create(path).with_context(|| format!("cannot record to {}", path.display()));
+    let tap = args.record.as_deref().map(record).transpose()?;
     let offers =
         Offers { read_files: args.files, write_files: args.files, terminals: args.terminals, elicitation: false };
     let workshop = (args.files || args.terminals).then(|| workshop(cwd)).transpose()?;
@@ -221,5 +166,5 @@ fn workshop(cwd: &Path) -> anyhow::Result<Workshop> {
     let Guarded { protected, secret } = guarded.unwrap_or_default();
     let guard = Guard { home, protected, secret, spill_dir: None };
     let files = builtin_tools::AgentFiles::open(cwd, guard).map_err(|fault| anyhow::anyhow!("{fault}"))?;
-    Ok(Workshop { roots: vec![cwd.to_owned()], env: ours(), files: Arc::new(files), launcher: Arc::new(Leashed) })
+    Ok(Workshop { roots: vec![cwd.to_owned()], env: ours(), files: Arc::new(files), launcher: Arc::new(LeashLauncher) })
 }

@@ -1,6 +1,6 @@
 //! Tables and times for people.
 
-use crate::terminal::clean;
+use dialect_terminal::clean;
 
 /// Left-aligned columns, two spaces apart; the last one is not padded.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {

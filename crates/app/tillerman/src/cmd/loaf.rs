@@ -15,8 +15,8 @@ use host::FrameLog;
 use vocab::{Fault, FaultKind, IdKind, Ids, Mode, ModelInfo, Provider};
 
 use crate::args;
-use crate::beside;
 use crate::config::{Config, Home};
+use crate::extension_host;
 use crate::setup::{self, Prepared};
 use crate::wiring::{self, Standing, Wired};
 use kept::{Kept, KeptFile};
@@ -65,14 +65,15 @@ async fn start(args: &args::Loaf) -> Result<u8, Fault> {
     if is_without(&wired, asked) {
         host::note("no model is configured: the client has to connect a provider and select one");
     }
-    let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home, &config))).await;
+    let extension_host =
+        extension_host::start(&wired, extensions, Some(extension_host::skill_places(&wired, &home, &config))).await;
     wired.ports.around.route(kept.route.as_deref().filter(|route| *route != ANY_ROUTE).map(Arc::from));
     let dialect = Loaf::new(options(args, &wired, &kept, asked));
     let code = converse(dialect, &wired, frame_log).await;
     // A flow that waits for a person must not keep us from ending.
     wired.ports.around.cancel_sign_ins("the process is shutting down");
     wired.engine.shutdown().await;
-    beside.shutdown().await;
+    extension_host.shutdown().await;
     code
 }
 
@@ -134,8 +135,14 @@ fn model(provider: &dyn Provider, earlier: Option<&str>, first: Option<&str>) ->
 async fn converse(dialect: Loaf, wired: &Wired, frame_log: Option<FrameLog>) -> Result<u8, Fault> {
     let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
     let (input, output) = host::take().map_err(no_pipe)?;
-    let options =
-        host::Options { line_bytes_max: LINE_BYTES_MAX, grace: GRACE, frame_log, signals: true, deaf: output.gone() };
+    let options = host::Options {
+        frame_bytes_max: LINE_BYTES_MAX,
+        grace: GRACE,
+        frame_log,
+        signals: true,
+        deaf: output.gone(),
+        ..host::Options::default()
+    };
     let ended = host::pump(dialect, &wired.engine, input, output, options).await;
     Ok(ended.exit_code)
 }

@@ -164,7 +164,7 @@ fn shown(accounts: &Accounts) -> String {
         ("openrouter", state(accounts.openrouter, None)),
         ("exa", state(accounts.exa, None)),
     ];
-    let rows = rows.map(|(name, state)| format!("{name:<12} {}\n", crate::terminal::clean(&state)));
+    let rows = rows.map(|(name, state)| format!("{name:<12} {}\n", dialect_terminal::clean(&state)));
     rows.concat()
 }
 

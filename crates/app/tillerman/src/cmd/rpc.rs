@@ -23,9 +23,9 @@ use vocab::{Fault, FaultKind, Mode, Query, Which};
 use wire::Dialect;
 
 use crate::args::Basics;
-use crate::beside;
 use crate::config;
 use crate::config::agent::{self, AgentSettings};
+use crate::extension_host;
 use crate::setup::{self, Prepared};
 use crate::wiring::{self, SessionFiles, Standing, Wanted, Wired};
 use flags::{Flags, Wrong};
@@ -97,9 +97,9 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
     must_exist(&session.which, &wired).await?;
     stay_here(&mut session.which, &wired).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
-    let beside = beside::start(&wired, programs, None).await;
+    let extension_host = extension_host::start(&wired, programs, None).await;
     let code = converse(dialect, &wired, frame_log).await;
-    beside.shutdown().await;
+    extension_host.shutdown().await;
     wired.engine.shutdown().await;
     code
 }
@@ -132,7 +132,11 @@ fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<T
     }
 }
 
-async fn converse(dialect: impl Dialect, wired: &Wired, frame_log: Option<FrameLog>) -> Result<u8, Fault> {
+async fn converse(
+    dialect: impl Dialect<Own = wire::NoOwn>,
+    wired: &Wired,
+    frame_log: Option<FrameLog>,
+) -> Result<u8, Fault> {
     let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
     let (input, output) = host::take().map_err(no_pipe)?;
     let usual = host::Options::default();

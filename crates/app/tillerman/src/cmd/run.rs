@@ -1,25 +1,22 @@
 //! `run "PROMPT"`: one turn, shown as it happens, told by the exit code.
 
-use std::io::IsTerminal;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use console::{Console, FEED_BYTES, KeyboardUse, StandardStreams, TYPED_MAX, feed_lines, terminal_lines};
+use dialect_terminal::{
+    AnswerPolicy, BuiltinCommands, JsonRenderer, PriceOf, Renderer, TerminalDialect, TerminalOptions,
+};
 use host::FrameLog;
-use rustix::fs::FileType;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use vocab::{Fault, FaultKind, Keyring, Mode, Part, Which};
 
 use crate::args;
-use crate::beside;
-use crate::console::{Console, Held, Keys, Look, Output, Place, TYPED_MAX, Typed, cooked_lines, tty};
-use crate::print::{colours, warning};
+use crate::extension_host;
+use crate::nearest::nearest;
+use crate::print::warning;
 use crate::setup::{self, Prepared};
-use crate::terminal::{
-    Answers, Face, INTERRUPT_LINE, JsonLines, PROMPT_MARK, Paint, People, PriceOf, Side, Talk, Terminal, Want, Window,
-};
 use crate::wiring::{self, Lookout, Wired};
 
 /// Piped input longer than this is refused: no model takes it.
@@ -29,74 +26,14 @@ const STDIN_PATIENCE: Duration = Duration::from_secs(2);
 /// A person's Ctrl-D or a slow pager must not cut a turn or its output short; Ctrl-C twice does.
 pub(super) const GRACE: Duration = Duration::from_secs(24 * 3600);
 
-/// Values of TERM whose terminals obey no escape sequences: everything is said once there, in lines.
-const PLAIN_TERMINALS: [&str; 4] = ["", "dumb", "cons25", "emacs"];
-
-/// What the streams are, looked at before the host takes them.
-#[derive(Clone)]
-pub(super) struct Streams {
-    pub(super) stdin_terminal: bool,
-    pub(super) stdout_terminal: bool,
-    pub(super) paint: Paint,
-    /// The terminal obeys escape sequences.
-    pub(super) draws: bool,
-    place: Place,
-    /// The screen that is read, kept at hand: the host moves the descriptors about.
-    screen: Option<Arc<OwnedFd>>,
-}
-
-impl Streams {
-    pub(super) fn look() -> Self {
-        let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
-        let screen = match (stdout.is_terminal(), stderr.is_terminal()) {
-            (true, _) => stdout.as_fd().try_clone_to_owned().ok(),
-            (false, true) => stderr.as_fd().try_clone_to_owned().ok(),
-            (false, false) => None,
-        };
-        let kind = rustix::fs::fstat(&stdout).map(|it| FileType::from_raw_mode(it.st_mode));
-        let place = match kind {
-            _ if stdout.is_terminal() => Place::Screen,
-            Ok(FileType::Fifo | FileType::Socket) => Place::Pipe,
-            _ => Place::File,
-        };
-        Self {
-            stdin_terminal: std::io::stdin().is_terminal(),
-            stdout_terminal: stdout.is_terminal(),
-            paint: Paint { on: colours(&stdout) },
-            draws: std::env::var("TERM").is_ok_and(|term| !PLAIN_TERMINALS.contains(&term.to_lowercase().as_str())),
-            place,
-            screen: screen.map(Arc::new),
-        }
-    }
-
-    /// The size of the screen whenever it is asked for: people resize their windows.
-    pub(super) fn window(&self) -> Window {
-        let screen = self.screen.clone();
-        Box::new(move || Some(tty::size(screen.as_ref()?)))
-    }
-
-    /// Somebody can read what is asked; whether they can answer, too, is the keyboard's affair.
-    pub(super) fn person(&self) -> bool {
-        self.stdin_terminal && self.screen.is_some()
-    }
-
-    pub(super) fn people(&self, talks: bool) -> People {
-        let side = if self.stdout_terminal { Side::Inline } else { Side::Lines };
-        People::new(self.paint, side, self.window(), talks)
-    }
-
-    /// The console at the screen that is read, if there is one.
-    pub(super) fn console(&self, keys: Keys, typed: mpsc::Sender<Typed>) -> std::io::Result<(Console, Held)> {
-        let screen = self.screen.as_ref().map(|screen| screen.try_clone()).transpose()?;
-        let look = screen.map(|screen| Look { screen, paint: self.paint, draws: self.draws });
-        Console::open(look, keys, typed)
-    }
-
-    /// What is written through the console. Without a keyboard, lines are asked for through `wishes`.
-    pub(super) fn output<W>(&self, inner: W, console: &Console, wishes: Option<mpsc::Sender<Want>>) -> Output<W> {
-        Output::new(inner, console.clone(), self.place, wishes)
-    }
-}
+/// The engine's own commands, as a typed line has to know them.
+pub(super) const BUILTINS: BuiltinCommands = BuiltinCommands {
+    is_builtin: |name| engine::COMMANDS.iter().any(|command| command.name == name),
+    nearest: |name| {
+        let known = engine::COMMANDS.iter().flat_map(|it| std::iter::once(it.name).chain(it.aliases.iter().copied()));
+        nearest(name, known)
+    },
+};
 
 pub(crate) fn run(args: args::Run) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -104,11 +41,11 @@ pub(crate) fn run(args: args::Run) -> anyhow::Result<u8> {
 }
 
 async fn start(args: args::Run) -> anyhow::Result<u8> {
-    let streams = Streams::look();
+    let streams = StandardStreams::look();
     let prepared = prepare(&args.basics, args.continues)?;
     let frame_log = frame_log(&args.basics, &prepared.setup.keyring)?;
     if streams.stdin_terminal && !is_stdin_alone(&args.prompt) {
-        // It is not read; whoever tries would be stopped in the background.
+        // It is not read; a read from the background would stop the process.
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
     }
     let (mut input, output) = host::take().context("cannot use stdin and stdout")?;
@@ -116,9 +53,10 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     let Prepared { setup, config, mut open, home, extensions } = prepared;
     let (typed, lines) = mpsc::channel(TYPED_MAX);
     let asks = !args.yes && !args.json;
-    let (console, _held) = match args.json {
+    let (console, _guard) = match args.json {
         true => Console::none(),
-        false => streams.console(if asks && streams.draws { Keys::Answers } else { Keys::Nothing }, typed.clone())?,
+        false => streams
+            .console(if asks && streams.draws { KeyboardUse::Answers } else { KeyboardUse::Nothing }, typed.clone())?,
     };
     let sign = (!args.quiet).then_some(LOOKING);
     console.waits(sign);
@@ -128,16 +66,17 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     console.waits(sign.map(|_| STARTING));
     // What the name stood for.
     open.model = open.model.map(|_| wired.settings.model.clone());
-    let skills = beside::skill_places(&wired, &home, &config);
-    let beside = beside::start(&wired, extensions, Some(skills)).await;
+    let skills = extension_host::skill_places(&wired, &home, &config);
+    let extension_host = extension_host::start(&wired, extensions, Some(skills)).await;
     let wishes =
-        if asks && !console.has_keyboard() && !streams.draws { cooked_lines(console.clone(), typed) } else { None };
+        if asks && !console.has_keyboard() && !streams.draws { terminal_lines(console.clone(), typed) } else { None };
     let answers = match () {
-        () if args.yes => Answers::AllowAll,
-        () if console.has_keyboard() || wishes.is_some() => Answers::Person,
-        () => Answers::Nobody,
+        () if args.yes => AnswerPolicy::AllowAll,
+        () if console.has_keyboard() || wishes.is_some() => AnswerPolicy::Person,
+        () => AnswerPolicy::Nobody,
     };
-    let talk = Talk { open, once: Some(vec![Part::text(prompt)]), answers, kept: false, bound: args.basics.mode };
+    let once = Some(vec![Part::text(prompt)]);
+    let terminal = TerminalOptions { open, once, answers, kept: false, bound: args.basics.mode, builtins: BUILTINS };
     let (feed, reader) = tokio::io::duplex(FEED_BYTES);
     tokio::spawn(feed_lines(lines, feed));
     let options = host::Options { grace: GRACE, frame_log, signals: true, ..host::Options::default() };
@@ -145,17 +84,17 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     console.begins();
     let code = match args.json {
         true => {
-            let lines = JsonLines::with_prices(price_of(&wired));
-            converse(Terminal::new(talk, lines), wired, reader, output, options).await
+            let lines = JsonRenderer::with_prices(price_of(&wired));
+            converse(TerminalDialect::new(terminal, lines), wired, reader, output, options).await
         }
         false => {
             let output = streams.output(output, &console, wishes);
-            let people = streams.people(false).with_prices(price_of(&wired));
-            let people = if args.quiet { people.quiet() } else { people };
-            converse(Terminal::new(talk, people), wired, reader, output, options).await
+            let text = streams.text_renderer(false).with_prices(price_of(&wired));
+            let text = if args.quiet { text.quiet() } else { text };
+            converse(TerminalDialect::new(terminal, text), wired, reader, output, options).await
         }
     };
-    beside.shutdown().await;
+    extension_host.shutdown().await;
     code
 }
 
@@ -163,33 +102,13 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
 pub(super) const LOOKING: &str = "looking for models";
 pub(super) const STARTING: &str = "starting extensions";
 
-/// Bytes between the feeder and the pump.
-pub(super) const FEED_BYTES: usize = 64 * 1024;
-
-/// Puts what is typed into the conversation as frames; its end is the end of input.
-pub(super) async fn feed_lines(mut lines: mpsc::Receiver<Typed>, mut feed: tokio::io::DuplexStream) {
-    while let Some(typed) = lines.recv().await {
-        let (mark, line) = match &typed {
-            Typed::Prompt(line) => (PROMPT_MARK, line.as_bytes()),
-            Typed::Line(line) => ("", line.as_bytes()),
-            Typed::Interrupt => ("", INTERRUPT_LINE),
-            Typed::End => return,
-        };
-        if feed.write_all(&[mark.as_bytes(), line, b"\n"].concat()).await.is_err() {
-            return;
-        }
-    }
-    // Where nobody types, there is no end of input either.
-    std::future::pending().await
-}
-
 pub(super) fn price_of(wired: &Wired) -> PriceOf {
     let provider = wired.ports.provider.clone();
     Box::new(move |slug| provider.resolve(slug).ok()?.prices)
 }
 
-async fn converse<F: Face>(
-    terminal: Terminal<F>,
+async fn converse<R: Renderer>(
+    terminal: TerminalDialect<R>,
     wired: Wired,
     input: impl AsyncRead + Unpin,
     output: impl tokio::io::AsyncWrite + Unpin,

@@ -8,7 +8,7 @@ use host::FrameLog;
 use vocab::{Fault, FaultKind, Mode, RetryPolicy};
 
 use crate::args;
-use crate::beside;
+use crate::extension_host;
 use crate::setup::{self, Prepared};
 use crate::wiring;
 
@@ -43,7 +43,7 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
     let asked = setup.wanted.model.is_some();
     let wired = wiring::build(setup).await?;
     wired.warnings(asked).for_each(|note| host::note(note));
-    let beside = beside::start(&wired, extensions, None).await;
+    let extension_host = extension_host::start(&wired, extensions, None).await;
     let dialect = Serve::new(Options {
         which: open.which,
         workspace: open.workspace,
@@ -61,7 +61,7 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
         host::Options { grace: grace.unwrap_or(usual.grace), frame_log, signals: true, deaf: output.gone(), ..usual };
     let ended = host::pump(dialect, &wired.engine, input, output, options).await;
     wired.engine.shutdown().await;
-    beside.shutdown().await;
+    extension_host.shutdown().await;
     Ok(ended.exit_code)
 }
 

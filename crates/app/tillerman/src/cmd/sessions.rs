@@ -31,7 +31,7 @@ pub(crate) fn run(args: args::Sessions) -> anyhow::Result<u8> {
 
 async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
     let data = home()?.data;
-    let store: Arc<dyn Store> = Arc::new(store::SqliteStore::new(data.clone()).telling(Arc::new(host::note)));
+    let store: Arc<dyn Store> = Arc::new(store_sqlite::SqliteStore::new(data.clone()).telling(Arc::new(host::note)));
     match verb {
         SessionsVerb::List(args) => list::list(&*store, &args).await,
         SessionsVerb::Search { words, limit } => search::search(&*store, &words, limit).await,
@@ -52,13 +52,13 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
         SessionsVerb::Export { session, file: Some(file), .. } if file == Path::new(STDOUT) => {
             let summary = find(&*store, &session).await?;
             let page = store.read(&summary.id, 0, usize::MAX).await?;
-            exactly(&store::as_markdown(&summary, &page.entries))?;
+            exactly(&export::as_markdown(&summary, &page.entries))?;
             Ok(0)
         }
         SessionsVerb::Export { session, file, .. } => {
             let summary = find(&*store, &session).await?;
             let file = file.map(std::path::absolute).transpose()?;
-            let exported = store::FileArchive::new(store, data).export(&summary.id, file.as_deref()).await?;
+            let exported = export::FileArchive::new(store, data).export(&summary.id, file.as_deref()).await?;
             say(&format!("{}  ({}, {} bytes)\n", exported.path.display(), exported.format, exported.bytes))?;
             Ok(0)
         }
@@ -117,11 +117,11 @@ async fn delete(store: &dyn Store, sessions: &[String], yes: bool) -> anyhow::Re
             let fault = Fault::new(FaultKind::Invalid, format!("would delete for good:\n{lines}"));
             return Err(fault.hint("add --yes to do it").into());
         }
-        say(&format!("{}Delete for good? [y/N] ", crate::terminal::clean(&lines)))?;
+        say(&format!("{}Delete for good? [y/N] ", dialect_terminal::clean(&lines)))?;
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            return Ok(crate::terminal::INTERRUPTED);
+            return Ok(dialect_terminal::exit_code::INTERRUPTED);
         }
     }
     for summary in found {

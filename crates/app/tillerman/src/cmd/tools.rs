@@ -21,7 +21,8 @@ struct Named {
 pub(crate) fn run(args: &args::Tools) -> anyhow::Result<u8> {
     let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
     let prepared = setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?;
-    let toolbox = builtin_tools::Builtin::new(builtin_tools::Options::new(store::spill_dir(&home()?.data)));
+    let toolbox =
+        builtin_tools::Builtin::new(builtin_tools::BuiltinOptions::new(store::data_dir::spill_dir(&home()?.data)));
     let own = toolbox.open(&SessionId::from("list"), &prepared.setup.settings.workspace)?;
     let mut named: Vec<Named> =
         own.into_iter().map(|tool| Named { name: tool.spec().name.to_string(), tool }).collect();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use accounts::{Auth, Environment, Issuer, safe_url};
 use builtin_tools::web_search::SearchKey;
-use providers::{Credentials, Known, Secret};
+use net::{Credentials, KnownCredentials};
+use providers::Secret;
 use vocab::{Account, Fault, FaultKind, Key, Later};
 
 use super::keys::Held;
@@ -34,8 +35,8 @@ pub(crate) struct AccountSettings {
 }
 
 impl AccountSettings {
-    pub(super) fn auth(&self) -> accounts::Config {
-        let mut config = accounts::Config::vendors(self.environment.clone());
+    pub(super) fn auth(&self) -> accounts::AccountsConfig {
+        let mut config = accounts::AccountsConfig::vendors(self.environment.clone());
         if let Some(base) = &self.openai_issuer {
             config.openai = Issuer::openai(base);
         }
@@ -136,10 +137,10 @@ impl UserKey {
 }
 
 impl Credentials for UserKey {
-    fn fetch(&self) -> Later<'_, Result<Known, Fault>> {
+    fn fetch(&self) -> Later<'_, Result<KnownCredentials, Fault>> {
         Box::pin(async {
             let key = self.get().await?.ok_or_else(|| self.missing())?;
-            Ok(Known { key: Some(key), headers: Vec::new() })
+            Ok(KnownCredentials { key: Some(key), headers: Vec::new() })
         })
     }
     fn is_live(&self) -> bool {
@@ -167,21 +168,21 @@ pub(super) struct UserToken {
 
 impl UserToken {
     /// An account whose id nobody told is left for the vendor to complain about.
-    fn known(&self, token: Secret) -> Known {
+    fn known(&self, token: Secret) -> KnownCredentials {
         let id = || self.auth.present().openai_account_id.as_deref().and_then(Secret::new);
         let header = self.account_header.and_then(|name| Some((name.to_owned(), id()?)));
-        Known { key: Some(token), headers: header.into_iter().collect() }
+        KnownCredentials { key: Some(token), headers: header.into_iter().collect() }
     }
 }
 
 impl Credentials for UserToken {
-    fn fetch(&self) -> Later<'_, Result<Known, Fault>> {
+    fn fetch(&self) -> Later<'_, Result<KnownCredentials, Fault>> {
         Box::pin(async { self.auth.access_token(self.account).await.map(|token| self.known(token)) })
     }
     fn is_live(&self) -> bool {
         true
     }
-    fn renewed(&self, used: &Known) -> Later<'_, Result<Option<Known>, Fault>> {
+    fn renewed(&self, used: &KnownCredentials) -> Later<'_, Result<Option<KnownCredentials>, Fault>> {
         let used = used.key.clone();
         Box::pin(async move {
             let Some(used) = used else { return Ok(None) };

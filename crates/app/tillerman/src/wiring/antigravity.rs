@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use accounts::{Auth, CloudModel};
-use providers::{Api, CloudCode, Config, KeyHeader, Late, Lister, Listing, Lists};
+use net::{KeyHeader, Late};
+use providers::{Api, CloudCode, Config, Lister, Listing, Lists};
 use vocab::{Account, Fault, FaultKind, Later, ModelInfo};
 
 use super::Setup;

@@ -12,8 +12,8 @@ use vocab::{
 use super::accounts::UserKey;
 use super::briefing::Briefer;
 use super::catalogue::Catalogue;
+use super::hide_memory;
 use super::linked::Linked;
-use super::{hide_memory, picture};
 
 /// How long a provider may take to say what a new key is good for; then the key counts without that.
 const KEY_TIME_MAX: Duration = Duration::from_secs(10);
@@ -158,9 +158,9 @@ impl Around for UserAround {
     }
 
     fn picture(&self, base: &Path, name: &str) -> Later<'static, Result<Picture, Fault>> {
-        let path = picture::place(base, name, self.home.as_deref());
+        let path = images::locate(base, name, self.home.as_deref());
         Box::pin(async move {
-            let read = tokio::task::spawn_blocking(move || picture::read(&path)).await;
+            let read = tokio::task::spawn_blocking(move || images::read(&path)).await;
             read.unwrap_or_else(|_| Err(Fault::new(FaultKind::Internal, "reading the picture was broken off")))
         })
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use builtin_tools::Workspace;
-use builtin_tools::project::{self, Instructions, Repository, Search};
+use builtin_tools::project::{self, InstructionSearch, Instructions, Repository};
 use builtin_tools::workspace::Guard;
 use skills::{Origin, Places, Skill};
 use vocab::visible::{shell_word, visible_line, visible_path};
@@ -78,7 +78,7 @@ impl Briefer {
         if !self.settings.files {
             return Instructions::default();
         }
-        project::search(&Search {
+        project::search(&InstructionSearch {
             workspace,
             guard: self.guard.clone(),
             own: Some(&self.config),
@@ -110,7 +110,7 @@ fn day(at_ms: i64) -> String {
 
 fn surroundings(day: &str, repository: Option<&Repository>) -> String {
     let (os, machine) = (std::env::consts::OS, std::env::consts::ARCH);
-    let shell = builtin_tools::shell::program();
+    let shell = process::leash::shell_in(std::env::var_os("PATH").as_deref());
     let mut text = format!("Date: {day} (UTC)\nSystem: {os} ({machine})\nShell: {}\n", visible_path(&shell));
     let Some(Repository { top, head, state }) = repository else {
         text.push_str("Git: no repository\n");

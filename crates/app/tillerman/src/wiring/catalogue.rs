@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dialect_rpc::messages::{Face, Faces};
+use pi_format::messages::{Face, Faces};
 use providers::Client;
 use tour::{Script, Tour};
 use vocab::{Chat, Fault, FaultKind, Later, ModelInfo, Provider};
@@ -321,7 +321,7 @@ impl Faces for Catalogue {
     }
 }
 
-impl session_files::Models for Catalogue {
+impl session_files::ModelNames for Catalogue {
     fn slug(&self, provider: &str, id: &str) -> Arc<str> {
         let ours = self.remote.as_ref().is_some_and(|remote| &**remote.provider() == provider);
         let described = self.custom.providers().any(|(name, _)| **name == *provider);

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use accounts::Auth;
+use net::Late;
 use providers::detect::OPENAI_URL;
 use providers::models::CHATGPT;
-use providers::{Api, Config, Late, Listing};
+use providers::{Api, Config, Listing};
 use vocab::{Account, Fault, FaultKind, ModelInfo};
 
 use super::Setup;

@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use providers::{Api, Compat, Config, Late, Secret};
+use net::Late;
+use providers::{Api, Compat, Config, Secret};
 use vocab::{Chat, Fault, Keyring, ModelInfo};
 
 use super::keys::{Held, Purse};
@@ -122,7 +123,7 @@ impl Address {
         config.api = self.api;
         config.keyring = self.keyring.clone();
         config.provider = Some(self.provider.clone());
-        config.proxy = providers::Proxy::from_env(&self.base_url, |name| std::env::var(name).ok());
+        config.proxy = net::Proxy::from_env(&self.base_url, |name| std::env::var(name).ok());
         if let Some(ms) = self.idle_timeout_ms {
             config.idle_timeout_ms = ms;
         }

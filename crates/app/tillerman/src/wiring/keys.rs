@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use providers::{Credentials, Known, Secret};
+use net::{Credentials, KnownCredentials};
+use providers::Secret;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::sync::Mutex;
@@ -110,18 +111,18 @@ pub(super) struct Purse {
 
 impl Purse {
     /// `None`: something has to be fetched, and may change.
-    pub(super) fn known(&self) -> Option<Known> {
+    pub(super) fn known(&self) -> Option<KnownCredentials> {
         let key = match &self.key {
             Some(key) => Some(key.fixed()?.clone()),
             None => None,
         };
         let headers = self.headers.iter().map(|(name, value)| Some((name.clone(), value.fixed()?.clone())));
-        Some(Known { key, headers: headers.collect::<Option<_>>()? })
+        Some(KnownCredentials { key, headers: headers.collect::<Option<_>>()? })
     }
 }
 
 impl Credentials for Purse {
-    fn fetch(&self) -> Later<'_, Result<Known, Fault>> {
+    fn fetch(&self) -> Later<'_, Result<KnownCredentials, Fault>> {
         Box::pin(async {
             let key = match &self.key {
                 Some(key) => Some(key.get().await?),
@@ -131,7 +132,7 @@ impl Credentials for Purse {
             for (name, value) in &self.headers {
                 headers.push((name.clone(), value.get().await?));
             }
-            Ok(Known { key, headers })
+            Ok(KnownCredentials { key, headers })
         })
     }
 
@@ -139,7 +140,7 @@ impl Credentials for Purse {
         self.known().is_none()
     }
 
-    fn renewed(&self, used: &Known) -> Later<'_, Result<Option<Known>, Fault>> {
+    fn renewed(&self, used: &KnownCredentials) -> Later<'_, Result<Option<KnownCredentials>, Fault>> {
         let used = used.clone();
         Box::pin(async move {
             let mut fresh = used.clone();

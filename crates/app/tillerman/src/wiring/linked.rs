@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accounts::Auth;
-use providers::{Client, Config, Late, Loaded, Proxy, Routing, openrouter};
+use net::{Late, Proxy};
+use providers::{Client, Config, Loaded, Routing, openrouter};
 use vocab::{Chat, Fault, FaultKind, Key, KeySet, ModelInfo, ModelSource, Provider};
 
 use super::accounts::{UserKey, checked};

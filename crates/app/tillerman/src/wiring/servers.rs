@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use mcp::{Options, Servers};
+use mcp::{McpOptions, Servers};
+use process::LeashLauncher;
 use vocab::{Keyring, McpServer};
-
-use crate::beside::Leashed;
 
 /// `secrets` are values that no program we start may find in its environment.
 pub(super) fn servers(secrets: &Keyring, own: Vec<McpServer>) -> Arc<Servers> {
-    Arc::new(Servers::new(Options {
-        env: builtin_tools::shell::clean_environment(secrets),
+    Arc::new(Servers::new(McpOptions {
+        env: process::clean_environment(secrets),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        launcher: Arc::new(Leashed),
+        launcher: Arc::new(LeashLauncher),
         own,
     }))
 }

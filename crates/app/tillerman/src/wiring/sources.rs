@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use providers::{Api, Client, Config, Late, Proxy, models, openrouter};
+use net::{Late, Proxy};
+use providers::{Api, Client, Config, models, openrouter};
 use vocab::{Chat, Fault, ModelInfo, Provider};
 
 use super::Setup;

@@ -5,7 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use providers::{Api, Compat, KeyHeader, Secret, models, openrouter};
+use net::KeyHeader;
+use providers::{Api, Compat, Secret, models, openrouter};
 use vocab::ModelInfo;
 
 use crate::config::agent::Word;
@@ -162,7 +163,7 @@ pub(crate) fn gather(env: Env<'_>, entries: &[ProviderEntry], elsewhere: bool) -
 
 /// The value of a header, where it is known and to be kept from others.
 pub(super) fn proof((header, word): &(String, Word)) -> Option<Secret> {
-    word.plain().filter(|value| providers::is_key(header, value)).cloned()
+    word.plain().filter(|value| net::is_key(header, value)).cloned()
 }
 
 fn secret(env: Env<'_>, name: &str) -> Option<Secret> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use acp_client::{
-    AcpClient, ClientEvent, ConnectOptions, Events, Grouped, Memory, MemoryPeer, Offers, Workshop, connect, memory,
+    AcpClient, ClientEvent, ConnectOptions, Events, Memory, MemoryPeer, Offers, Workshop, connect, memory,
 };
 use acp_types::{ContentBlock, SessionUpdate};
 use dialect_acp::Acp;
@@ -97,7 +97,8 @@ impl acp_client::Tap for Writes {
 fn joined(stage: &Stage, way: Way, files: bool, writes: Arc<Writes>) -> (AcpClient, Events) {
     let root = stage.workspace().canonicalize().unwrap();
     let served = Arc::new(builtin_tools::AgentFiles::open(&root, builtin_tools::workspace::Guard::default()).unwrap());
-    let workshop = Workshop { roots: vec![root], env: Vec::new(), files: served, launcher: Arc::new(Grouped) };
+    let workshop =
+        Workshop { roots: vec![root], env: Vec::new(), files: served, launcher: Arc::new(process::GroupLauncher) };
     let offers = Offers { read_files: files, write_files: files, ..Offers::default() };
     let options = ConnectOptions { offers, workshop: Some(workshop), tap: Some(writes), ..ConnectOptions::default() };
     connect(Arc::new(agent(stage, way)), options)

@@ -6,7 +6,7 @@ use dialect_acp::{Acp, AcpOptions, SlashInfo};
 use testkit::fakes::CountedIds;
 use testkit::golden::{Opening, Scene};
 use vocab::IdKind;
-use wire::Dialect;
+use wire::{Dialect, NoOwn};
 
 /// As `cmd/acp.rs` has it: these would put the client on another session, or are choices of its own.
 const UNOFFERED: [&str; 5] = ["clear", "resume", "sessions", "exit", "thinking"];
@@ -45,6 +45,6 @@ fn steady(line: &str) -> String {
     line
 }
 
-pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect> {
+pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
     Box::new(Acp::new(AcpOptions { mode: Some(opening.mode), strict: opening.arg("--strict").is_some(), ..options() }))
 }

@@ -75,15 +75,25 @@ fn manifests() -> BTreeMap<String, String> {
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "vocab" | "skills" | "safefile" | "acp-types" => &[],
-        "wire" | "engine" | "builtin-tools" | "providers" | "tour" | "images" => &["vocab"],
+        "wire" | "engine" | "net" | "process" | "tour" | "images" => &["vocab"],
+        "providers" => &["vocab", "net", "safefile"],
+        "builtin-tools" => &["vocab", "net", "process"],
         "store" => &["vocab", "safefile"],
-        "accounts" => &["vocab", "safefile", "providers"],
-        "mcp" => &["vocab", "wire", "providers"],
-        "host" | "extensions" => &["vocab", "wire", "engine"],
-        "session-files" => &["vocab", "wire", "dialect-rpc"],
-        "acp-client" => &["vocab", "wire", "acp-types"],
+        "store-sqlite" | "export" => &["vocab", "store", "safefile"],
+        "accounts" => &["vocab", "safefile", "net"],
+        "mcp" => &["vocab", "wire", "net", "process"],
+        "host" => &["vocab", "wire", "engine"],
+        "extensions" => &["vocab", "wire", "engine", "process", "skills"],
+        "session-files" => &["vocab", "safefile", "wire", "pi-format"],
+        "acp-client" => &["vocab", "wire", "process", "acp-types"],
         "dialect-acp" => &["vocab", "wire", "acp-types"],
+        // A screen draws what the terminal dialect says, and takes stdin and stdout through the host.
+        "console" => &["host", "dialect-terminal"],
+        // Another agent at the same screen, drawn with the same parts.
+        "acp-terminal" => &["vocab", "wire", "host", "dialect-terminal", "console", "acp-client", "acp-types"],
         "gateway" => &["vocab", "wire", "engine", "host", "dialect-gateway"],
+        "pi-format" => &["vocab", "wire"],
+        "dialect-rpc" => &["vocab", "wire", "pi-format"],
         name if name.starts_with("dialect-") => &["vocab", "wire"],
         _ => return None,
     })
@@ -137,9 +147,9 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 #[test]
-fn stdout_belongs_to_the_host_and_the_binary() {
+fn stdout_belongs_to_the_host_the_console_and_the_binary() {
     let mine = |name: &str| name.starts_with("crates/") && name.contains("/src/");
-    let free = ["crates/core/host/", "crates/app/tillerman/"];
+    let free = ["crates/core/host/", "crates/edge/console/", "crates/app/tillerman/"];
     let words = ["stdout()", "println!", "print!"].map(|word| (word, format!("e{word}")));
     for (name, text) in sources().iter().filter(|(name, _)| mine(name) && !free.iter().any(|it| name.starts_with(it))) {
         for (at, line) in code(text) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use testkit::golden::{Opening, Scene};
-use wire::Dialect;
+use wire::{Dialect, NoOwn};
 
 use crate::golden::{paused, repository, rpc, serve};
 use crate::{acp_stage, loaf_stage};
@@ -16,7 +16,7 @@ const END: &str = "```";
 const LEFT_OUT: &str = "...";
 
 /// One example, played. An example may leave `ready` out, pieces of lines, and lines.
-fn fresh(scene: Scene, example: &str, dialect: impl Fn(&Opening) -> Box<dyn Dialect>) -> String {
+fn fresh(scene: Scene, example: &str, dialect: impl Fn(&Opening) -> Box<dyn Dialect<Own = NoOwn>>) -> String {
     // What is left out is made anew, so the player need not understand it.
     let played = paused(testkit::golden::play_in(scene, example, dialect));
     let shows_ready = example.lines().find(|line| line.starts_with('<')).is_some_and(|line| line.contains("\"ready\""));
@@ -54,7 +54,12 @@ fn is_short_for(short: &str, told: &str) -> bool {
     rest.is_empty() || last.is_some_and(|last| told.ends_with(last))
 }
 
-fn check(page: &str, examples_min: usize, scene: fn() -> Scene, dialect: impl Fn(&Opening) -> Box<dyn Dialect> + Copy) {
+fn check(
+    page: &str,
+    examples_min: usize,
+    scene: fn() -> Scene,
+    dialect: impl Fn(&Opening) -> Box<dyn Dialect<Own = NoOwn>> + Copy,
+) {
     let path = repository().join("docs/dialects").join(page);
     let page = std::fs::read_to_string(&path).expect("the page");
     let mut examples = 0;
@@ -93,7 +98,7 @@ fn the_examples_on_the_page_are_what_acp_says() {
 }
 
 /// The first screen shows some of the lines, in their order.
-fn check_readme(start: &str, scene: Scene, dialect: impl Fn(&Opening) -> Box<dyn Dialect>) {
+fn check_readme(start: &str, scene: Scene, dialect: impl Fn(&Opening) -> Box<dyn Dialect<Own = NoOwn>>) {
     let readme = std::fs::read_to_string(repository().join("README.md")).expect("the first page");
     let example = readme.split(&format!("$ {start}\n")).nth(1).expect("the example");
     let lines: Vec<&str> = example.lines().take_while(|line| !line.is_empty()).map(str::trim_start).collect();

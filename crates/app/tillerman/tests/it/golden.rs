@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use dialect_serve::{Options, Serve};
 use testkit::golden::{Opening, Scene};
 use vocab::Which;
-use wire::Dialect;
+use wire::{Dialect, NoOwn};
 
 use crate::{acp_stage, loaf_stage};
 
-pub(crate) fn serve(opening: &Opening) -> Box<dyn Dialect> {
+pub(crate) fn serve(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
     Box::new(Serve::new(Options {
         which: opening.resume.as_deref().map_or(Which::New, Which::parse),
         mode: Some(opening.mode),
@@ -19,7 +19,7 @@ pub(crate) fn serve(opening: &Opening) -> Box<dyn Dialect> {
     }))
 }
 
-pub(crate) fn rpc(opening: &Opening) -> Box<dyn Dialect> {
+pub(crate) fn rpc(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
     use dialect_rpc::{Errors, Rpc, Updates};
     let mode = opening.arg("--permission-mode").and_then(vocab::Mode::parse);
     let errors = if opening.arg("--rpc-errors") == Some("seed") { Errors::Seed } else { Errors::Pi };
@@ -83,11 +83,16 @@ fn every_golden_conversation_is_what_acp_says() {
     check_in("acp", 30, acp_stage::scene, acp_stage::dialect);
 }
 
-fn check(dialect: &str, least: usize, make: impl Fn(&Opening) -> Box<dyn Dialect> + Copy) {
+fn check(dialect: &str, least: usize, make: impl Fn(&Opening) -> Box<dyn Dialect<Own = NoOwn>> + Copy) {
     check_in(dialect, least, Scene::default, make);
 }
 
-fn check_in(dialect: &str, least: usize, scene: fn() -> Scene, make: impl Fn(&Opening) -> Box<dyn Dialect> + Copy) {
+fn check_in(
+    dialect: &str,
+    least: usize,
+    scene: fn() -> Scene,
+    make: impl Fn(&Opening) -> Box<dyn Dialect<Own = NoOwn>> + Copy,
+) {
     let files = stories(dialect);
     assert!(files.len() >= least, "only {} conversations were found", files.len());
     for file in files {

@@ -4,7 +4,7 @@
 #[test]
 fn __leash() {
     // In an ordinary test run this is one of many tests and has nothing to do.
-    if std::env::args().nth(1).as_deref() == Some(builtin_tools::leash::ARG) {
-        std::process::exit(builtin_tools::leash::run());
+    if std::env::args().nth(1).as_deref() == Some(process::leash::ARG) {
+        std::process::exit(process::leash::run());
     }
 }

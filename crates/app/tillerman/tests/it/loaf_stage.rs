@@ -8,7 +8,7 @@ use testkit::fakes::{CountedIds, TickingClock};
 use testkit::golden::{Opening, Scene};
 use testkit::neighbourhood::Neighbourhood;
 use vocab::{Drain, Gate, IdKind, LateSteer, Mode, ModelInfo, Overflow, Settings};
-use wire::Dialect;
+use wire::{Dialect, NoOwn};
 
 /// Members that hold a time.
 const TIMES: &[&str] = &["timestamp", "createdAt", "updatedAt", "enqueuedAt", "time"];
@@ -53,7 +53,7 @@ pub(crate) fn options(model: Option<ModelInfo>) -> Options {
     }
 }
 
-pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect> {
+pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
     let asked = opening.arg("--model").unwrap_or("mock/alpha");
     let thinking = opening.arg("--thinking").unwrap_or("OFF");
     let mode = opening.arg("--permission-mode").and_then(Mode::parse);

@@ -45,7 +45,12 @@ impl Scene {
 
     async fn start(&self, way: McpTransport) -> Vec<Arc<dyn Tool>> {
         let env = ["PATH", "HOME"].iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?))).collect();
-        let options = mcp::Options { env, version: "0.1.0".into(), launcher: Arc::new(mcp::Grouped), own: Vec::new() };
+        let options = mcp::McpOptions {
+            env,
+            version: "0.1.0".into(),
+            launcher: Arc::new(process::GroupLauncher),
+            own: Vec::new(),
+        };
         let server = McpServer { name: "peer".into(), way, trust_hints: true };
         let served = mcp::Servers::new(options).start(&"s1".into(), self.dir.path(), vec![server]).await.remove(0);
         served.tools.unwrap_or_else(|fault| panic!("{fault:?}"))

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_rpc::messages::{Face, Faces};
 use dialect_rpc::{Errors, Options, Rpc};
+use pi_format::messages::{Face, Faces};
 use serde_json::Value;
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
@@ -147,8 +147,8 @@ fn with_files(dir: &Path) -> Arc<dyn Store> {
             Face::guess(slug)
         }
     }
-    impl session_files::Models for Any {}
-    Arc::new(session_files::Mirrored::new(session_files::Setup {
+    impl session_files::ModelNames for Any {}
+    Arc::new(session_files::Mirrored::new(session_files::MirrorSetup {
         store: Arc::new(store::MemoryStore::new()),
         archive: Arc::new(testkit::fakes::NoArchive),
         models: Arc::new(Any),

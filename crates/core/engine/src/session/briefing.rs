@@ -4,43 +4,50 @@
 
 use vocab::{Briefing, Event, ExtensionEvent, Later, Notice, NoticeLevel};
 
-use super::{Session, Work, guarded};
-use crate::turn::Effect;
+use super::{Session, Waiting, guarded};
+use crate::session::turn::Effect;
 
 impl Session {
     /// Whether the model call has to wait for a look around. It comes again when that is done.
     pub(super) fn await_briefing(&mut self) -> bool {
-        if self.briefing.is_some() {
+        if self.tools.is_briefed() {
             return false;
         }
         match self.look_around() {
             Some(look) => {
-                self.work = Work::Briefing(look);
+                self.activity.wait(Waiting::Briefing(look));
                 true
             }
             None => {
-                self.briefing = Some(Briefing::default());
+                self.tools.brief(Briefing::default());
                 false
             }
         }
     }
 
     pub(super) fn briefed(&mut self, briefing: Briefing) {
-        self.work = Work::Nothing;
+        self.activity.stop_waiting();
         self.learn(briefing);
-        self.fx.push(Effect::CallModel);
+        self.activity.push_effect(Effect::CallModel);
     }
 
-    /// For whoever asks what the model is told before anything was.
-    pub(super) async fn brief_at_rest(&mut self) {
-        if self.briefing.is_some() || self.turn.is_some() {
-            return;
+    /// For a client that asks what the model is told before anything was: the look around that this has to wait for.
+    pub(super) fn brief_at_rest(&mut self) -> Option<Later<'static, Briefing>> {
+        if self.tools.is_briefed() || self.activity.turn().is_some() {
+            return None;
         }
-        let briefing = match self.look_around() {
-            Some(look) => look.await,
-            None => Briefing::default(),
-        };
-        self.learn(briefing);
+        let look = self.look_around();
+        if look.is_none() {
+            self.learn(Briefing::default());
+        }
+        look
+    }
+
+    /// Unless a turn has looked meanwhile.
+    pub(super) fn learn_once(&mut self, briefing: Briefing) {
+        if !self.tools.is_briefed() {
+            self.learn(briefing);
+        }
     }
 
     fn look_around(&self) -> Option<Later<'static, Briefing>> {
@@ -50,15 +57,15 @@ impl Session {
     fn learn(&mut self, briefing: Briefing) {
         let keyring = &self.shared.ports.keyring;
         let Briefing { surroundings, instructions, notes } = briefing;
-        self.briefing = Some(Briefing {
+        let briefing = Briefing {
             surroundings: keyring.scrub(&surroundings).into_owned(),
             instructions: keyring.scrub(&instructions).into_owned(),
             notes: Vec::new(),
-        });
-        self.spec = None;
+        };
+        self.tools.brief(briefing);
         // A child works where its parent does, and people were told there.
         for text in notes.into_iter().filter(|_| self.child_of.is_none()) {
-            self.ledger.emit(Event::Extension(ExtensionEvent::Notice(Notice::Say {
+            self.log.emit(Event::Extension(ExtensionEvent::Notice(Notice::Say {
                 text: text.into(),
                 level: NoticeLevel::Warning,
             })));

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Duration, Instant, timeout};
+use tokio::time::Duration;
 use vocab::{
     CallId, Editor, EditorEvent, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, Fault, FaultKind,
     Later, PeerId, Reply,
 };
 
-use super::{Session, Work};
+use super::{Session, Waiting, later};
 
 /// How long a controller may take to show or to take a text; then the tool goes on as if it had failed. A command has
 /// no limit but its tool's.
@@ -22,17 +22,17 @@ const ORDERS_MAX: usize = 16;
 const GONE: &str = "the controller went away";
 
 /// Who serves, and what is under way.
-pub(super) struct Serving {
+pub(super) struct EditorRequests {
     /// In the order of the offers; the last one serves.
     offers: Vec<(PeerId, EditorOffer)>,
     next: u64,
-    order: mpsc::Sender<Order>,
-    orders: mpsc::Receiver<Order>,
+    order: mpsc::Sender<EditorOrder>,
+    orders: mpsc::Receiver<EditorOrder>,
     open: Vec<OpenEditorRequest>,
 }
 
 /// Something that a call wants to be done.
-pub(super) struct Order {
+pub(super) struct EditorOrder {
     peer: PeerId,
     call: CallId,
     kind: EditorRequestKind,
@@ -47,21 +47,21 @@ struct OpenEditorRequest {
     done: oneshot::Sender<EditorReply>,
 }
 
-impl Default for Serving {
+impl Default for EditorRequests {
     fn default() -> Self {
         let (order, orders) = mpsc::channel(ORDERS_MAX);
         Self { offers: Vec::new(), next: 0, order, orders, open: Vec::new() }
     }
 }
 
-impl Serving {
+impl EditorRequests {
     /// Whether a controller is doing something for a call.
     pub(super) fn is_out(&self) -> bool {
         !self.open.is_empty()
     }
 
     /// Ready when there is an order, or when nobody waits for some editor_request any more.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Order>> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<EditorOrder>> {
         if let Poll::Ready(order) = self.orders.poll_recv(context) {
             return Poll::Ready(order);
         }
@@ -71,14 +71,14 @@ impl Serving {
 }
 
 /// One call's way to the controller that served when it began.
-struct Way {
+struct CallEditor {
     peer: PeerId,
     call: CallId,
     offered: EditorOffer,
-    order: mpsc::Sender<Order>,
+    order: mpsc::Sender<EditorOrder>,
 }
 
-impl Editor for Way {
+impl Editor for CallEditor {
     fn offered(&self) -> EditorOffer {
         self.offered
     }
@@ -93,61 +93,50 @@ impl Editor for Way {
             return Box::pin(async { EditorReply::Failed("the controller does not offer this".into()) });
         }
         let (done, answer) = oneshot::channel();
-        let (way, order) = (self.order.clone(), Order { peer: self.peer, call: self.call.clone(), kind, done });
-        let answer = async move {
-            let sent = way.send(order).await.is_ok();
-            let gone = || EditorReply::Failed(GONE.into());
-            if sent { answer.await.unwrap_or_else(|_| gone()) } else { gone() }
-        };
-        match limit {
-            None => Box::pin(answer),
-            Some(limit) => Box::pin(async move {
-                timeout(limit, answer).await.unwrap_or_else(|_| {
-                    EditorReply::Failed(format!("the controller did not answer within {} s", limit.as_secs()).into())
-                })
-            }),
-        }
+        let (orders, order) =
+            (self.order.clone(), EditorOrder { peer: self.peer, call: self.call.clone(), kind, done });
+        later::editor_reply(orders, order, answer, limit, GONE)
     }
 }
 
 impl Session {
     pub(super) fn offer_editor(&mut self, peer: PeerId, services: EditorOffer) {
-        self.serving.offers.retain(|(owner, _)| *owner != peer);
+        self.editor.offers.retain(|(owner, _)| *owner != peer);
         if services != EditorOffer::default() {
-            self.serving.offers.push((peer, services));
+            self.editor.offers.push((peer, services));
         }
     }
 
     /// For one call; `None` where nobody serves.
     pub(super) fn editor_requests_for(&self, call: &CallId) -> Option<Arc<dyn Editor>> {
-        let Some(&(peer, offered)) = self.serving.offers.last() else { return self.inherited_editor_requests.clone() };
-        Some(Arc::new(Way { peer, call: call.clone(), offered, order: self.serving.order.clone() }))
+        let Some(&(peer, offered)) = self.editor.offers.last() else { return self.inherited_editor_requests.clone() };
+        Some(Arc::new(CallEditor { peer, call: call.clone(), offered, order: self.editor.order.clone() }))
     }
 
     /// Tells the one who serves. An order that comes after its call, or whose peer went, is dropped, and that is its answer.
-    pub(super) fn tell_editor_request(&mut self, order: Order) {
-        let Order { peer, call, kind, done } = order;
-        let runs = matches!(&self.work, Work::Tool { call: running, .. } if *running == call);
+    pub(super) fn tell_editor_request(&mut self, order: EditorOrder) {
+        let EditorOrder { peer, call, kind, done } = order;
+        let runs = matches!(self.activity.waiting(), Waiting::Tool { call: running, .. } if *running == call);
         let Some(outbox) = self.outbox_of(peer).cloned().filter(|_| runs && !done.is_closed()) else { return };
-        self.serving.next += 1;
-        let id = self.serving.next;
-        self.serving.open.push(OpenEditorRequest { id, peer, kind: kind.clone(), done });
-        self.ledger.reply(outbox, Event::Editor(EditorEvent::Request(EditorRequest { id, call, kind })));
+        self.editor.next += 1;
+        let id = self.editor.next;
+        self.editor.open.push(OpenEditorRequest { id, peer, kind: kind.clone(), done });
+        self.log.reply(outbox, Event::Editor(EditorEvent::Request(EditorRequest { id, call, kind })));
     }
 
     /// Withdraws what nobody waits for any more: its call was interrupted, or its time was over.
     pub(super) fn drop_editor_requests(&mut self) {
         let dropped: Vec<_> =
-            self.serving.open.extract_if(.., |editor_request| editor_request.done.is_closed()).collect();
+            self.editor.open.extract_if(.., |editor_request| editor_request.done.is_closed()).collect();
         for editor_request in dropped {
             if let Some(outbox) = self.outbox_of(editor_request.peer).cloned() {
-                self.ledger.reply(outbox, Event::Editor(EditorEvent::Dropped { editor_request: editor_request.id }));
+                self.log.reply(outbox, Event::Editor(EditorEvent::Dropped { editor_request: editor_request.id }));
             }
         }
     }
 
     pub(super) fn editor_replied(&mut self, peer: PeerId, id: u64, result: EditorReply) -> Result<Reply, Fault> {
-        let open = &mut self.serving.open;
+        let open = &mut self.editor.open;
         let Some(at) = open.iter().position(|it| it.id == id && it.peer == peer && !it.done.is_closed()) else {
             return Err(Fault::new(FaultKind::UnknownAsk, format!("no open editor_request {id}"))
                 .hint("it was done, withdrawn, or never yours"));
@@ -156,19 +145,19 @@ impl Session {
             return Err(Fault::new(FaultKind::Invalid, format!("that is no answer to editor_request {id}")));
         }
         let _ = open.swap_remove(at).done.send(result);
-        self.moved_at = Instant::now();
+        self.activity.moved();
         Ok(Reply::Done)
     }
 
     /// The peer left, and with it what it offered.
     pub(super) fn server_left(&mut self, peer: PeerId) {
-        self.serving.offers.retain(|(owner, _)| *owner != peer);
+        self.editor.offers.retain(|(owner, _)| *owner != peer);
         self.forget_editor_requests(peer);
     }
 
     /// The peer does not know of what it was asked to do any more; nobody else's clock would end it.
     pub(super) fn forget_editor_requests(&mut self, peer: PeerId) {
-        for editor_request in self.serving.open.extract_if(.., |editor_request| editor_request.peer == peer) {
+        for editor_request in self.editor.open.extract_if(.., |editor_request| editor_request.peer == peer) {
             let _ = editor_request.done.send(EditorReply::Failed(GONE.into()));
         }
     }

@@ -1,40 +1,16 @@
 //! How a session ends: by itself, because its lease is gone, or because something in it broke. Nothing runs afterwards,
 //! whoever was here is told, and whoever waited for an answer has one.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
-
 use vocab::{Event, Fault, FaultKind, Told};
 
 use super::{Mail, Session, guarded};
 
 impl Session {
-    pub(crate) async fn run(mut self) {
-        let broken = {
-            let mut live = pin!(self.live());
-            poll_fn(|context| match guarded(|| live.as_mut().poll(context)) {
-                Ok(Poll::Ready(())) => Poll::Ready(None),
-                Ok(Poll::Pending) => Poll::Pending,
-                Err(text) => Poll::Ready(Some(text)),
-            })
-            .await
-        };
-        if let Some(text) = broken {
-            self.break_off(&text);
-        }
-        self.refuse_the_rest();
-        self.say_goodbye();
-        for stopped in self.stopping.drain(..) {
-            let _ = stopped.send(());
-        }
-    }
-
     /// A panic of our own: what was told and not finished is lost, and the log is as far as it was written.
-    fn break_off(&mut self, text: &str) {
+    pub(super) fn break_off(&mut self, text: &str) {
         let fault = Fault::new(FaultKind::Internal, format!("the session failed: {text}")).hint("open it again");
         // Whatever is left of us may break once more; that everybody learns of the end must not depend on it.
-        let unanswered = self.ledger.answering.take();
+        let unanswered = self.log.answering.take();
         let _ = guarded(|| self.roll_back(&fault));
         if let Some((outbox, tag)) = unanswered {
             let result = Err(fault.clone());
@@ -50,13 +26,13 @@ impl Session {
         }
         self.drop_editor_requests();
         self.drop_shells(&fault);
-        for outbox in self.ledger.peers().iter().chain(self.catchers.iter().map(|catcher| &catcher.outbox)) {
+        for outbox in self.log.peers().iter().chain(self.catchers.iter().map(|catcher| &catcher.outbox)) {
             outbox.push(Told { session: self.id.clone(), event: Event::Gone { fault: fault.clone() } });
         }
     }
 
-    /// Whoever wrote to a session that ends is told so. One who wanted to join comes again: the desk sees to it.
-    fn refuse_the_rest(&mut self) {
+    /// Whoever wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.
+    pub(super) fn refuse_the_rest(&mut self) {
         self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
         self.mailbox.close();
         while let Ok(mail) = self.mailbox.try_recv() {
@@ -66,7 +42,7 @@ impl Session {
                     outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result: Err(fault) } });
                 }
                 Mail::Say { outbox, event } => outbox.push(Told { session: self.id.clone(), event }),
-                Mail::Stop(stopped) => self.stopping.push(stopped),
+                Mail::Stop(stopped) => self.activity.end(stopped),
                 Mail::Trouble(trouble) => self.shared.extensions.keep_unheard(trouble),
                 Mail::Join { .. }
                 | Mail::Leave { .. }

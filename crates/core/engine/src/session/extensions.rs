@@ -1,6 +1,8 @@
 //! A session and the extensions beside it: who is there, the tools and commands they bring, what they show. HookCalls
 //! are in `hook.rs`, their questions to people in `dialog.rs`. No extension is ever waited for without a limit.
 
+pub(super) mod dialogs;
+
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,71 +10,69 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Answer, Event, ExtensionEvent, Fault, FaultKind, HookCall, HookKind, HookVerdict, HostTool, Notice, Part, PeerId,
-    Reply, State, Told, Verb,
+    Answer, Event, ExtensionEvent, Fault, FaultKind, HookCall, HookKind, HookVerdict, Notice, Part, PeerId, Reply,
+    State, Told, Verb,
 };
 
-use super::{Session, Work};
-use crate::extensions::{Member, Members};
+use super::toolset::Conflict;
+use super::{Session, Waiting};
+use crate::extensions::{Members, RegisteredExtension};
 use crate::outbox::Outbox;
 
 /// How long an extension may work on a command without asking anybody anything; then it counts as hanging.
 pub(super) const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 /// Commands of extensions running in one session; one more is refused.
-const ERRANDS_MAX: usize = 64;
+const RUNNING_COMMANDS_MAX: usize = 64;
 /// Status lines, widgets and titles remembered for controllers that come later; the oldest is forgotten for a newer one.
 const SHOWN_MAX: usize = 64;
 
 /// What a session keeps about extensions.
-pub(super) struct Beside {
+pub(super) struct Extensions {
     /// The registry's version that `members` is from.
     seen: u64,
     /// A controller has come: extensions are beside the session from then on, so that what they say is heard.
     met: bool,
     members: Members,
     next: u64,
-    editor_requests: Vec<EditorRequest>,
+    commands: Vec<RunningCommand>,
     shown: Vec<(PeerId, Notice)>,
     /// Names that are taken already, and how that was told.
     conflicts: HashMap<(PeerId, Arc<str>), Event>,
     /// How the running turn began; kept only when somebody is asked about it.
     pub(super) opening: Vec<Part>,
-    /// What extensions add to the system prompt of the running turn.
-    pub(super) system: String,
     timer: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 /// A command that an extension is carrying out.
-struct EditorRequest {
+struct RunningCommand {
     id: u64,
     peer: PeerId,
     name: Arc<str>,
     until: Instant,
 }
 
-impl Default for Beside {
+impl Default for Extensions {
     fn default() -> Self {
         Self {
             seen: 0,
             met: false,
             members: Arc::from([]),
             next: 0,
-            editor_requests: Vec::new(),
+            commands: Vec::new(),
             shown: Vec::new(),
             conflicts: HashMap::new(),
             opening: Vec::new(),
-            system: String::new(),
             timer: None,
         }
     }
 }
 
-impl Beside {
-    pub(super) fn members(&self) -> &[Arc<Member>] {
+impl Extensions {
+    pub(super) fn members(&self) -> &[Arc<RegisteredExtension>] {
         &self.members
     }
-    pub(super) fn member(&self, peer: PeerId) -> Option<&Arc<Member>> {
-        self.members.iter().find(|member| member.peer == peer)
+    pub(super) fn extension(&self, peer: PeerId) -> Option<&Arc<RegisteredExtension>> {
+        self.members.iter().find(|extension| extension.peer == peer)
     }
     pub(super) fn mint(&mut self) -> u64 {
         self.next += 1;
@@ -80,8 +80,8 @@ impl Beside {
     }
     /// The extension got an answer from a person: its time starts over.
     pub(super) fn rest(&mut self, peer: PeerId) {
-        for editor_request in self.editor_requests.iter_mut().filter(|editor_request| editor_request.peer == peer) {
-            editor_request.until = Instant::now() + COMMAND_LIMIT;
+        for command in self.commands.iter_mut().filter(|command| command.peer == peer) {
+            command.until = Instant::now() + COMMAND_LIMIT;
         }
     }
 
@@ -117,19 +117,19 @@ impl Beside {
 }
 
 impl Session {
-    pub(super) fn extension(&self, peer: PeerId) -> Option<&Arc<Member>> {
-        self.beside.member(peer)
+    pub(super) fn extension(&self, peer: PeerId) -> Option<&Arc<RegisteredExtension>> {
+        self.extensions.extension(peer)
     }
 
     /// A controller is here. With the first one, whoever stands beside the sessions of this process learns of this one;
     /// each is told what it would have been told before.
     pub(super) fn introduce(&mut self, outbox: &Outbox) {
-        self.beside.met = true;
+        self.extensions.met = true;
         self.meet_extensions();
         let unheard = self.shared.extensions.take_unheard().into_iter();
-        let conflicts = self.beside.conflicts.values().cloned();
+        let conflicts = self.extensions.conflicts.values().cloned();
         let shown =
-            self.beside.shown.iter().map(|(_, notice)| Event::Extension(ExtensionEvent::Notice(notice.clone())));
+            self.extensions.shown.iter().map(|(_, notice)| Event::Extension(ExtensionEvent::Notice(notice.clone())));
         for event in unheard.chain(conflicts).chain(shown) {
             outbox.push(Told { session: self.id.clone(), event });
         }
@@ -137,137 +137,90 @@ impl Session {
 
     /// Looks who stands beside the session now, when that may have changed.
     pub(super) fn meet_extensions(&mut self) {
-        if !self.beside.met || self.shared.extensions.version() == self.beside.seen {
+        if !self.extensions.met || self.shared.extensions.version() == self.extensions.seen {
             return;
         }
         let (seen, members) = self.shared.extensions.members();
-        self.beside.seen = seen;
-        let before = std::mem::replace(&mut self.beside.members, members.clone());
-        let is_in = |list: &Members, peer: PeerId| list.iter().any(|member| member.peer == peer);
-        self.ledger.stand_beside(members.iter().map(|it| (it.outbox.clone(), it.offers.deltas)).collect());
-        self.spec = None;
-        for member in members.iter().filter(|member| !is_in(&before, member.peer)) {
-            let state = Event::State(Arc::new(State { last_seq: self.ledger.committed(), ..self.state() }));
-            self.ledger.reply(member.outbox.clone(), state);
+        self.extensions.seen = seen;
+        let before = std::mem::replace(&mut self.extensions.members, members.clone());
+        self.tools.set_extensions(members.clone());
+        let is_in = |list: &Members, peer: PeerId| list.iter().any(|extension| extension.peer == peer);
+        self.log.stand_beside(members.iter().map(|it| (it.outbox.clone(), it.offers.deltas)).collect());
+        for extension in members.iter().filter(|extension| !is_in(&before, extension.peer)) {
+            let state = Event::State(Arc::new(State { last_seq: self.log.committed(), ..self.state() }));
+            self.log.reply(extension.outbox.clone(), state);
         }
-        for member in before.iter().filter(|member| !is_in(&members, member.peer)) {
-            self.extension_gone(member);
+        for extension in before.iter().filter(|extension| !is_in(&members, extension.peer)) {
+            self.extension_gone(extension);
         }
         self.tell_conflicts();
     }
 
     /// Everything it had open is answered or withdrawn, and what it showed is taken away.
-    fn extension_gone(&mut self, member: &Member) {
-        let peer = member.peer;
-        let reason: Arc<str> = format!("the extension {} ended before it answered", member.name).into();
+    fn extension_gone(&mut self, extension: &RegisteredExtension) {
+        let peer = extension.peer;
+        let reason: Arc<str> = format!("the extension {} ended before it answered", extension.name).into();
         self.withdraw_dialogs(Some(peer));
         let calls: Vec<_> =
             self.asks.iter().filter(|(_, ask)| ask.owner == Some(peer)).map(|(id, _)| id.clone()).collect();
         for ask in calls {
             let _ = self.answer(&ask, Answer::Deny(Some(reason.clone())), None);
         }
-        for editor_request in
-            self.beside.editor_requests.extract_if(.., |editor_request| editor_request.peer == peer).collect::<Vec<_>>()
-        {
-            self.command_failed(&editor_request.name, "the extension ended before the command was done");
+        for command in self.extensions.commands.extract_if(.., |command| command.peer == peer).collect::<Vec<_>>() {
+            self.command_failed(&command.name, "the extension ended before the command was done");
         }
-        let shown: Vec<_> = self.beside.shown.extract_if(.., |(owner, _)| *owner == peer).collect();
+        let shown: Vec<_> = self.extensions.shown.extract_if(.., |(owner, _)| *owner == peer).collect();
         for (_, notice) in shown {
             match notice {
                 Notice::Status { key, .. } => {
-                    self.ledger.emit(Event::Extension(ExtensionEvent::Notice(Notice::Status { key, text: None })))
+                    self.log.emit(Event::Extension(ExtensionEvent::Notice(Notice::Status { key, text: None })))
                 }
                 Notice::Widget { key, below, .. } => {
-                    self.ledger.emit(Event::Extension(ExtensionEvent::Notice(Notice::Widget {
-                        key,
-                        lines: None,
-                        below,
-                    })));
+                    self.log.emit(Event::Extension(ExtensionEvent::Notice(Notice::Widget { key, lines: None, below })));
                 }
                 Notice::Say { .. } | Notice::Title { .. } | Notice::EditorText { .. } | Notice::Exit => {}
             }
         }
-        self.adviser_gone(peer);
+        self.hooked_extension_gone(peer);
     }
 
-    pub(super) fn trouble(&mut self, member: &Member, during: &str, text: impl Into<Arc<str>>) -> Event {
+    pub(super) fn trouble(
+        &mut self,
+        extension: &RegisteredExtension,
+        during: &str,
+        text: impl Into<Arc<str>>,
+    ) -> Event {
         let trouble = Event::Extension(ExtensionEvent::Trouble {
-            source: member.source.clone(),
+            source: extension.source.clone(),
             during: during.into(),
             text: text.into(),
         });
-        self.ledger.reply(member.outbox.clone(), trouble.clone());
-        self.ledger.emit(trouble.clone());
+        self.log.reply(extension.outbox.clone(), trouble.clone());
+        self.log.emit(trouble.clone());
         trouble
     }
 
     /// Trouble from outside the session. Where nobody is to read it, it waits for somebody.
     pub(super) fn tell_trouble(&mut self, trouble: Event) {
-        if self.ledger.peers().is_empty() && self.catchers.is_empty() {
+        if self.log.peers().is_empty() && self.catchers.is_empty() {
             return self.shared.extensions.keep_unheard(trouble);
         }
-        self.ledger.emit(trouble);
+        self.log.emit(trouble);
     }
 
     // ---- tools --------------------------------------------------------------------------------------------------
 
-    /// Tools of extensions, as far as their names are free: the built-in ones and those of controllers come first, then
-    /// whoever was registered earlier.
-    pub(super) fn extension_tools(&self) -> impl Iterator<Item = (&Arc<Member>, &HostTool)> {
-        self.beside.members.iter().enumerate().flat_map(move |(at, member)| {
-            let earlier = &self.beside.members[..at];
-            member
-                .offers
-                .tools
-                .iter()
-                .filter(move |tool| !self.is_taken(earlier, &tool.name))
-                .map(move |it| (member, it))
-        })
-    }
-
-    fn is_taken(&self, earlier: &[Arc<Member>], name: &str) -> bool {
-        let canonical = vocab::names::canonical(name).unwrap_or(name);
-        self.offered_tools().any(|own| &*own.spec().name == canonical)
-            || self.host_tools.iter().any(|(_, tool)| &*tool.name == name)
-            || earlier.iter().any(|member| member.offers.tools.iter().any(|tool| &*tool.name == name))
-    }
-
-    /// Whether it is a tool of a controller's.
-    pub(super) fn is_hosted(&self, name: &str) -> bool {
-        self.host_tools.iter().any(|(_, tool)| &*tool.name == name)
-    }
-
-    /// Whose tool it is.
-    pub(super) fn owner_of(&self, name: &str) -> Option<PeerId> {
-        let hosted = self.host_tools.iter().find(|(_, tool)| &*tool.name == name).map(|(owner, _)| *owner);
-        hosted.or_else(|| self.extension_tools().find(|(_, tool)| &*tool.name == name).map(|(member, _)| member.peer))
-    }
-
     /// Says once about each tool that cannot be offered, and each command that cannot be typed, that it is so.
     pub(super) fn tell_conflicts(&mut self) {
-        let members = self.beside.members.clone();
-        let mut found = Vec::new();
-        for (at, member) in members.iter().enumerate() {
-            for tool in member.offers.tools.iter().filter(|tool| self.is_taken(&members[..at], &tool.name)) {
-                let text = format!("tool \"{}\" conflicts with an existing tool and is not offered", tool.name);
-                found.push((member.clone(), tool.name.clone(), text));
-            }
-            for command in &member.offers.commands {
-                let same = |other: &&Arc<Member>| other.offers.commands.iter().any(|it| it.name == command.name);
-                if let Some(first) = members[..at].iter().find(same) {
-                    let text = format!("command /{} is already brought by {}", command.name, first.name);
-                    found.push((member.clone(), format!("/{}", command.name).into(), text));
-                }
-            }
-        }
-        let before = std::mem::take(&mut self.beside.conflicts);
-        for (member, name, text) in found {
-            let key = (member.peer, name);
+        let found = self.tools.conflicts(&self.settings);
+        let before = std::mem::take(&mut self.extensions.conflicts);
+        for Conflict { extension, name, text } in found {
+            let key = (extension.peer, name);
             let trouble = match before.get(&key) {
                 Some(told) => told.clone(),
-                None => self.trouble(&member, "register", text),
+                None => self.trouble(&extension, "register", text),
             };
-            self.beside.conflicts.insert(key, trouble);
+            self.extensions.conflicts.insert(key, trouble);
         }
     }
 
@@ -276,41 +229,42 @@ impl Session {
     /// Hands a command to the extension that brought it; nothing waits for it, whatever the session is doing.
     pub(super) fn run_command(&mut self, name: Arc<str>, args: Arc<str>) -> Result<Reply, Fault> {
         self.meet_extensions();
-        let has = |member: &&Arc<Member>| member.offers.commands.iter().any(|command| command.name == name);
-        let Some(member) = self.beside.members.iter().find(has).cloned() else {
+        let has = |extension: &&Arc<RegisteredExtension>| {
+            extension.offers.commands.iter().any(|command| command.name == name)
+        };
+        let Some(extension) = self.extensions.members.iter().find(has).cloned() else {
             return Err(Fault::new(FaultKind::UnknownCommand, format!("unknown command: /{name}")));
         };
-        if self.beside.editor_requests.len() >= ERRANDS_MAX {
-            return Err(Fault::new(FaultKind::QueueFull, format!("{ERRANDS_MAX} commands of extensions are running")));
+        if self.extensions.commands.len() >= RUNNING_COMMANDS_MAX {
+            return Err(Fault::new(
+                FaultKind::QueueFull,
+                format!("{RUNNING_COMMANDS_MAX} commands of extensions are running"),
+            ));
         }
-        let id = self.beside.mint();
-        let editor_request =
-            EditorRequest { id, peer: member.peer, name: name.clone(), until: Instant::now() + COMMAND_LIMIT };
-        self.beside.editor_requests.push(editor_request);
+        let id = self.extensions.mint();
+        let command =
+            RunningCommand { id, peer: extension.peer, name: name.clone(), until: Instant::now() + COMMAND_LIMIT };
+        self.extensions.commands.push(command);
         let kind = HookKind::Command { name, args };
-        self.ledger.reply(member.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
+        self.log.reply(extension.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
         Ok(Reply::Done)
     }
 
     pub(super) fn command_done(&mut self, id: u64, peer: PeerId, verdict: &HookVerdict) -> bool {
-        let Some(at) = self
-            .beside
-            .editor_requests
-            .iter()
-            .position(|editor_request| editor_request.id == id && editor_request.peer == peer)
+        let Some(at) = self.extensions.commands.iter().position(|command| command.id == id && command.peer == peer)
         else {
             return false;
         };
-        let editor_request = self.beside.editor_requests.swap_remove(at);
+        let command = self.extensions.commands.swap_remove(at);
         if let HookVerdict::Failed(text) = verdict {
-            self.command_failed(&editor_request.name, text);
+            self.command_failed(&command.name, text);
         }
         true
     }
 
     fn command_failed(&mut self, name: &str, text: &str) {
         let source = format!("command:{name}").into();
-        self.ledger.emit(Event::Extension(ExtensionEvent::Trouble {
+        self.log.emit(Event::Extension(ExtensionEvent::Trouble {
             source,
             during: "command".into(),
             text: text.into(),
@@ -328,15 +282,15 @@ impl Session {
         verb: &Verb,
     ) -> Option<Result<Option<Reply>, Fault>> {
         let peer = outbox.peer;
-        let known = self.beside.member(peer).is_some();
+        let known = self.extensions.extension(peer).is_some();
         match verb {
             Verb::Ask { .. } | Verb::Show(_) | Verb::HookDone { .. } if !known => {
                 Some(Err(Fault::new(FaultKind::Unsupported, "only an extension does that")))
             }
             Verb::Ask { kind, timeout_ms } => Some(self.open_dialog(outbox, tag, kind.clone(), *timeout_ms)),
             Verb::Show(notice) => {
-                self.beside.keep(peer, notice);
-                self.ledger.emit(Event::Extension(ExtensionEvent::Notice(notice.clone())));
+                self.extensions.keep(peer, notice);
+                self.log.emit(Event::Extension(ExtensionEvent::Notice(notice.clone())));
                 Some(Ok(Some(Reply::Done)))
             }
             Verb::HookDone { hook, verdict } => Some(self.hook_done(peer, *hook, verdict.clone()).map(Some)),
@@ -361,44 +315,40 @@ impl Session {
 
     /// Sets the timer for whoever has to answer first.
     pub(super) fn arm_beside_timer(&mut self) {
-        if self.beside.members.is_empty() {
+        if self.extensions.members.is_empty() {
             return;
         }
-        let hook = match &self.work {
-            Work::HookCall(running_hook) => Some(running_hook.until),
+        let hook = match self.activity.waiting() {
+            Waiting::Hook(running_hook) => Some(running_hook.until),
             _ => None,
         };
-        let editor_requests = self.beside.editor_requests.iter().map(|editor_request| editor_request.until);
+        let commands = self.extensions.commands.iter().map(|command| command.until);
         let dialogs = self.asks.values().filter_map(|ask| ask.dialog.as_ref()?.until);
-        let due = editor_requests.chain(dialogs).chain(hook).min();
-        match (&self.beside.timer, due) {
+        let due = commands.chain(dialogs).chain(hook).min();
+        match (&self.extensions.timer, due) {
             (Some((at, _)), Some(due)) if *at == due => {}
-            (_, Some(due)) => self.beside.timer = Some((due, Box::pin(tokio::time::sleep_until(due)))),
-            (_, None) => self.beside.timer = None,
+            (_, Some(due)) => self.extensions.timer = Some((due, Box::pin(tokio::time::sleep_until(due)))),
+            (_, None) => self.extensions.timer = None,
         }
     }
 
     pub(super) fn beside_due(&mut self) {
-        self.beside.timer = None;
+        self.extensions.timer = None;
         let now = Instant::now();
         self.dialogs_due(now);
         self.hook_due(now);
         let asking = self.askers();
-        for editor_request in
-            self.beside.editor_requests.iter_mut().filter(|it| it.until <= now && asking.contains(&it.peer))
-        {
-            editor_request.until = now + COMMAND_LIMIT;
+        for command in self.extensions.commands.iter_mut().filter(|it| it.until <= now && asking.contains(&it.peer)) {
+            command.until = now + COMMAND_LIMIT;
         }
-        for editor_request in
-            self.beside.editor_requests.extract_if(.., |editor_request| editor_request.until <= now).collect::<Vec<_>>()
-        {
-            self.command_failed(&editor_request.name, &format!("no answer for {} s", COMMAND_LIMIT.as_secs()));
+        for command in self.extensions.commands.extract_if(.., |command| command.until <= now).collect::<Vec<_>>() {
+            self.command_failed(&command.name, &format!("no answer for {} s", COMMAND_LIMIT.as_secs()));
         }
     }
 
     /// The session ends; extensions forget it.
     pub(super) fn say_goodbye(&mut self) {
-        for outbox in self.ledger.beside() {
+        for outbox in self.log.beside() {
             let fault = Fault::new(FaultKind::ShuttingDown, "the session is closed");
             outbox.push(Told { session: self.id.clone(), event: Event::Gone { fault } });
         }

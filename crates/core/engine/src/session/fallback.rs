@@ -9,7 +9,7 @@ use vocab::{FellBack, ModelFault, ModelInfo};
 use super::Session;
 
 /// Where a turn stands whose own model could not answer.
-pub(super) struct Fallen {
+pub(super) struct Fallback {
     /// The chosen model.
     home: Arc<ModelInfo>,
     /// Who is still to be asked.
@@ -21,10 +21,10 @@ pub(super) struct Fallen {
 impl Session {
     /// The next of the chain takes over, or the turn fails with what all of them said.
     pub(super) fn fall_back(&mut self, failed: ModelFault) {
-        let Some(turn) = &self.turn else { return };
+        let Some(turn) = self.activity.turn() else { return };
         let (turn, from) = (turn.id().clone(), turn.model().clone());
-        let chosen = &self.model;
-        let fallen = self.fallen.get_or_insert_with(|| Fallen {
+        let chosen = self.settings.asked().clone();
+        let fallback = self.settings.fallback.get_or_insert_with(|| Fallback {
             home: chosen.clone(),
             // One that was chosen while the call ran comes before those that stand in for it.
             left: (chosen.slug != from)
@@ -34,11 +34,11 @@ impl Session {
                 .collect(),
             failed: Vec::new(),
         });
-        fallen.failed.push((from.clone(), failed.fault.message.clone()));
+        fallback.failed.push((from.clone(), failed.fault.message.clone()));
         let provider = &self.shared.ports.provider;
         let mut skipped: Vec<(Arc<str>, Arc<str>)> = Vec::new();
-        while let Some(slug) = fallen.left.pop_front() {
-            if fallen.failed.iter().any(|(tried, _)| *tried == slug) {
+        while let Some(slug) = fallback.left.pop_front() {
+            if fallback.failed.iter().any(|(tried, _)| *tried == slug) {
                 continue;
             }
             // A model that nobody can talk to is found out before anything is given up for it.
@@ -51,37 +51,24 @@ impl Session {
                 }
                 Err(fault) => {
                     skipped.push((slug.clone(), fault.message.as_str().into()));
-                    fallen.failed.push((slug, fault.message));
+                    fallback.failed.push((slug, fault.message));
                 }
             }
         }
-        let fault = fallen.explain(failed);
+        let fault = fallback.explain(failed);
         self.with_turn(|turn, fx| turn.fell_back(Err(fault), fx));
-    }
-
-    /// The model that was chosen; the one that is asked now may be another.
-    pub(super) fn chosen_model(&self) -> &Arc<ModelInfo> {
-        self.fallen.as_ref().map_or(&self.model, |fallen| &fallen.home)
-    }
-
-    /// The turn is over: the chosen model is asked again.
-    pub(super) fn return_home(&mut self) {
-        if let Some(fallen) = self.fallen.take() {
-            self.speak_to(fallen.home);
-        }
-    }
-
-    /// The next call goes to this model, with the history encoded anew.
-    pub(super) fn speak_to(&mut self, model: Arc<ModelInfo>) {
-        if model.slug != self.model.slug {
-            self.unload();
-            self.spec = None;
-        }
-        self.model = model;
     }
 }
 
-impl Fallen {
+impl Fallback {
+    /// The chosen model.
+    pub(super) fn home(&self) -> &Arc<ModelInfo> {
+        &self.home
+    }
+    pub(super) fn into_home(self) -> Arc<ModelInfo> {
+        self.home
+    }
+
     /// One model's own words, or what each of them said.
     fn explain(&self, mut last: ModelFault) -> ModelFault {
         if self.failed.len() > 1 {

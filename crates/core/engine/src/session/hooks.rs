@@ -3,7 +3,6 @@
 //! hook call is in the log.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
@@ -12,20 +11,20 @@ use vocab::{
     Outcome, Part, PeerId, Reply, UserFrom,
 };
 
-use super::{Session, Work};
-use crate::extensions::Member;
-use crate::turn::{SafePoint, Said, Verdict};
+use super::{Session, Waiting};
+use crate::extensions::RegisteredExtension;
+use crate::session::turn::{ResultWording, SafePoint, Verdict};
 
 /// How long an extension may think. Then a call is denied, and everything else goes on without it. The time does not
 /// run while the extension waits for a person.
-pub(super) const CONSULT_LIMIT: Duration = Duration::from_secs(5);
+pub(super) const HOOK_LIMIT: Duration = Duration::from_secs(5);
 /// Text one extension may add to a turn; more is refused.
 const CONTEXT_BYTES_MAX: usize = 256 * 1024;
 
 /// One extension is being asked.
 pub(super) struct RunningHook {
     id: u64,
-    adviser: Arc<Member>,
+    extension: Arc<RegisteredExtension>,
     pub(super) until: Instant,
     point: Point,
     left: VecDeque<PeerId>,
@@ -35,7 +34,7 @@ pub(super) struct RunningHook {
 pub(super) enum Point {
     Turn { messages: Vec<Arc<str>> },
     Call { call: Call, tool: Arc<str> },
-    Result { call: CallId, tool: Arc<str>, outcome: Outcome, said: Option<Said>, duration_ms: u64 },
+    Result { call: CallId, tool: Arc<str>, outcome: Outcome, said: Option<ResultWording>, duration_ms: u64 },
 }
 
 impl Point {
@@ -72,15 +71,15 @@ impl Point {
 
 impl Session {
     pub(super) fn wants_to_know_of_turns(&self) -> bool {
-        self.beside.members().iter().any(|member| member.offers.hooks.before_turn)
+        self.extensions.members().iter().any(|extension| extension.offers.hooks.before_turn)
     }
 
     /// A call the model wants: extensions see it first, so that what is judged is what would run.
     pub(super) fn consider(&mut self, call: Call) {
         self.meet_extensions();
-        let tool = match self.owner_of(&call.name) {
+        let tool = match self.tools.owner_of(&self.settings, &call.name) {
             Some(_) => Some(call.name.clone()),
-            None => self.find_tool(&call.name).map(|tool| tool.spec().name.clone()),
+            None => self.tools.find(&self.settings, &call.name).map(|tool| tool.spec().name.clone()),
         };
         match tool {
             Some(tool) => self.hook(Point::Call { call, tool }),
@@ -96,30 +95,30 @@ impl Session {
     /// A tool is done: extensions may put its result in other words.
     pub(super) fn call_ran(&mut self, outcome: Outcome, duration_ms: u64) {
         let outcome = self.shared.ports.keyring.scrub_outcome(outcome);
-        let Some((call, tool)) = self.turn.as_ref().and_then(|turn| turn.running()) else { return };
+        let Some((call, tool)) = self.activity.turn().and_then(|turn| turn.running()) else { return };
         let (call, tool) = (call.clone(), tool.clone());
         self.hook(Point::Result { call, tool, outcome, said: None, duration_ms });
     }
 
     pub(super) fn hook(&mut self, point: Point) {
         self.meet_extensions();
-        let hooked = self.beside.members().iter().filter(|member| point.is_hooked(member.offers.hooks));
-        let left = hooked.map(|member| member.peer).collect();
+        let hooked = self.extensions.members().iter().filter(|extension| point.is_hooked(extension.offers.hooks));
+        let left = hooked.map(|extension| extension.peer).collect();
         self.next_hook(point, left);
     }
 
     fn next_hook(&mut self, point: Point, mut left: VecDeque<PeerId>) {
         while let Some(peer) = left.pop_front() {
             // One that went meanwhile is not asked.
-            let Some(adviser) = self.extension(peer).cloned() else { continue };
-            let id = self.beside.mint();
-            let kind = point.kind(&self.beside.opening);
-            self.ledger.reply(adviser.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
-            let until = Instant::now() + CONSULT_LIMIT;
-            self.work = Work::HookCall(Box::new(RunningHook { id, adviser, until, point, left }));
+            let Some(extension) = self.extension(peer).cloned() else { continue };
+            let id = self.extensions.mint();
+            let kind = point.kind(&self.extensions.opening);
+            self.log.reply(extension.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
+            let until = Instant::now() + HOOK_LIMIT;
+            self.activity.wait(Waiting::Hook(Box::new(RunningHook { id, extension, until, point, left })));
             return;
         }
-        self.work = Work::Nothing;
+        self.activity.stop_waiting();
         self.asked(point);
     }
 
@@ -132,7 +131,7 @@ impl Session {
                     let parts = vec![Part::Text(message)];
                     self.log(Body::User { turn: turn.clone(), parts, from: UserFrom::Extension });
                 }
-                self.beside.opening = Vec::new();
+                self.extensions.opening = Vec::new();
                 self.safe_point(SafePoint::Start);
             }
             Point::Call { call, .. } => {
@@ -152,8 +151,8 @@ impl Session {
         if self.command_done(id, peer, &verdict) {
             return Ok(Reply::Done);
         }
-        let awaited = |work: &Work| matches!(work, Work::HookCall(it) if it.id == id && it.adviser.peer == peer);
-        if !awaited(&self.work) {
+        let awaited = |work: &Waiting| matches!(work, Waiting::Hook(it) if it.id == id && it.extension.peer == peer);
+        if !awaited(self.activity.waiting()) {
             return Err(Fault::new(FaultKind::UnknownAsk, format!("no open hook call {id}"))
                 .hint("it was answered, its time was over, or the turn ended"));
         }
@@ -162,9 +161,9 @@ impl Session {
     }
 
     fn take_verdict(&mut self, verdict: HookVerdict) {
-        let Work::HookCall(running_hook) = std::mem::replace(&mut self.work, Work::Nothing) else { return };
-        let RunningHook { adviser, mut point, left, .. } = *running_hook;
-        self.moved_at = Instant::now();
+        let Waiting::Hook(running_hook) = self.activity.stop_waiting() else { return };
+        let RunningHook { extension, mut point, left, .. } = *running_hook;
+        self.activity.moved();
         let failed: Option<Arc<str>> = match (&mut point, verdict) {
             (_, HookVerdict::Fine) => None,
             (Point::Call { tool, .. }, HookVerdict::Veto(reason)) => {
@@ -179,19 +178,19 @@ impl Session {
                 self.add_context(messages, system, message)
             }
             (Point::Result { said, .. }, HookVerdict::Result { parts, is_error }) => {
-                *said = Some(Said { parts, is_error });
+                *said = Some(ResultWording { parts, is_error });
                 None
             }
             (_, HookVerdict::Failed(text)) => Some(text),
             (_, _) => Some("the answer does not fit the question".into()),
         };
         let Some(text) = failed else { return self.next_hook(point, left) };
-        self.trouble(&adviser, point.name(), text.clone());
+        self.trouble(&extension, point.name(), text.clone());
         match &point {
             // Who hooks calls may be there to forbid them: without its word nothing runs.
             Point::Call { tool, .. } => {
                 let reason =
-                    format!("not run: the extension {} was to be asked first and failed: {text}", adviser.name);
+                    format!("not run: the extension {} was to be asked first and failed: {text}", extension.name);
                 let verdict = Verdict::Deny { tool: tool.clone(), reason };
                 self.with_turn(|turn, fx| turn.judged(verdict, fx));
             }
@@ -210,8 +209,7 @@ impl Session {
             return Some(format!("{bytes} bytes of context are too many; {CONTEXT_BYTES_MAX} are the limit").into());
         }
         if let Some(system) = system.filter(|text| !text.trim().is_empty()) {
-            let _ = write!(self.beside.system, "\n\n{system}");
-            self.spec = None;
+            self.tools.add_to_prompt(&system);
         }
         messages.extend(message.filter(|text| !text.trim().is_empty()));
         None
@@ -219,29 +217,29 @@ impl Session {
 
     pub(super) fn hook_due(&mut self, now: Instant) {
         let asking = self.askers();
-        let Work::HookCall(running_hook) = &mut self.work else { return };
+        let Some(Waiting::Hook(running_hook)) = self.activity.waiting_mut() else { return };
         if running_hook.until > now {
             return;
         }
-        if asking.contains(&running_hook.adviser.peer) {
-            running_hook.until = now + CONSULT_LIMIT;
+        if asking.contains(&running_hook.extension.peer) {
+            running_hook.until = now + HOOK_LIMIT;
             return;
         }
-        self.take_verdict(HookVerdict::Failed(format!("no answer within {} s", CONSULT_LIMIT.as_secs()).into()));
+        self.take_verdict(HookVerdict::Failed(format!("no answer within {} s", HOOK_LIMIT.as_secs()).into()));
     }
 
     /// A person answered the extension: its time to think starts over.
-    pub(super) fn adviser_rests(&mut self, peer: PeerId) {
-        self.beside.rest(peer);
-        if let Work::HookCall(running_hook) = &mut self.work
-            && running_hook.adviser.peer == peer
+    pub(super) fn hooked_extension_rests(&mut self, peer: PeerId) {
+        self.extensions.rest(peer);
+        if let Some(Waiting::Hook(running_hook)) = self.activity.waiting_mut()
+            && running_hook.extension.peer == peer
         {
-            running_hook.until = Instant::now() + CONSULT_LIMIT;
+            running_hook.until = Instant::now() + HOOK_LIMIT;
         }
     }
 
-    pub(super) fn adviser_gone(&mut self, peer: PeerId) {
-        if matches!(&self.work, Work::HookCall(running_hook) if running_hook.adviser.peer == peer) {
+    pub(super) fn hooked_extension_gone(&mut self, peer: PeerId) {
+        if matches!(self.activity.waiting(), Waiting::Hook(running_hook) if running_hook.extension.peer == peer) {
             self.take_verdict(HookVerdict::Failed("it ended before it answered".into()));
         }
     }
@@ -255,10 +253,7 @@ impl Session {
 
     /// What extensions said for one turn goes with it.
     pub(super) fn forget_context(&mut self) {
-        self.beside.opening = Vec::new();
-        if !self.beside.system.is_empty() {
-            self.beside.system.clear();
-            self.spec = None;
-        }
+        self.extensions.opening = Vec::new();
+        self.tools.drop_added();
     }
 }

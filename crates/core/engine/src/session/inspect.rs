@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use vocab::{Entry, Event, Exported, Fault, FaultKind, Inspection, Reply, Tag};
 
-use super::jobs::Finish;
-use super::{Session, Work};
+use super::{Session, later};
 use crate::outbox::Outbox;
 
 impl Session {
@@ -23,40 +22,24 @@ impl Session {
         after: u64,
         then: impl FnOnce(&mut Session, Vec<Arc<Entry>>) -> Result<Reply, Fault> + Send + 'static,
     ) {
-        if self.ledger.last_seq() == 0 {
+        if self.log.last_seq() == 0 {
             let result = then(self, Vec::new());
-            return self.ledger.reply(outbox.clone(), Event::Reply { tag, result });
+            return self.log.reply(outbox.clone(), Event::Reply { tag, result });
         }
         let (store, id) = (self.shared.ports.store.clone(), self.id.clone());
-        self.job_when_written(outbox, tag, move || {
-            let page = store.read(&id, after, usize::MAX);
-            Box::pin(async move {
-                match page.await {
-                    Ok(mut page) => Finish::With(Box::new(move |session: &mut Session| {
-                        // What nobody was told yet comes live.
-                        page.entries.retain(|entry| session.ledger.told(entry.seq));
-                        then(session, page.entries)
-                    })),
-                    Err(fault) => Finish::Reply(Err(fault)),
-                }
-            })
-        });
+        self.job_when_written(outbox, tag, move || later::entries(store.read(&id, after, usize::MAX), then));
     }
 
-    pub(super) async fn inspect(&mut self) -> Result<Inspection, Fault> {
-        if self.ledger.last_seq() > 0 {
-            self.load_at_rest().await?;
+    pub(super) fn inspect(&mut self) -> Result<Inspection, Fault> {
+        if self.log.last_seq() > 0 {
+            self.view_at_rest()?;
         }
         self.meet_extensions();
-        self.brief_at_rest().await;
-        if self.spec.is_none() {
-            self.spec = Some(self.make_spec());
-        }
         Ok(Inspection {
             state: self.state(),
-            spec: self.spec.clone().expect("made above when it was missing"),
-            waiting: self.lane.list().cloned().collect(),
-            compacting: matches!(self.work, Work::Compact { .. }),
+            spec: self.tools.spec(&self.settings).clone(),
+            waiting: self.queue.list().cloned().collect(),
+            compacting: self.activity.is_compacting(),
             lane: self.settings.lane,
             retry: self.settings.retry,
             compaction: self.settings.compaction,
@@ -65,7 +48,7 @@ impl Session {
     }
 
     pub(super) fn export_to(&mut self, outbox: &Arc<Outbox>, tag: Tag, file: Option<PathBuf>) -> Result<(), Fault> {
-        if self.ledger.last_seq() == 0 {
+        if self.log.last_seq() == 0 {
             return Err(Fault::new(FaultKind::NothingToDo, "nothing to export yet: start a conversation first"));
         }
         let file = file.map(|file| self.settings.workspace.join(file));
@@ -81,9 +64,6 @@ impl Session {
         then: impl FnOnce(Result<Exported, Fault>) -> Result<Reply, Fault> + Send + 'static,
     ) {
         let (archive, id) = (self.shared.ports.archive.clone(), self.id.clone());
-        self.job_when_written(outbox, tag, move || {
-            let exported = archive.export(&id, file.as_deref());
-            Box::pin(async move { Finish::Reply(then(exported.await)) })
-        });
+        self.job_when_written(outbox, tag, move || later::exported(archive.export(&id, file.as_deref()), then));
     }
 }

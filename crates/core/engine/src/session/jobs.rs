@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Delivery, Event, Fault, FaultKind, Later, Part, PeerId, Reply, Tag, Verb};
+use vocab::{Briefing, Delivery, Event, Fault, FaultKind, Later, Part, PeerId, Reply, Tag, Verb};
 
 use super::{Mail, Session, guarded};
 use crate::outbox::Outbox;
@@ -26,6 +26,70 @@ pub(super) enum Finish {
         parts: Vec<Part>,
         delivery: Delivery,
     },
+    /// What the workspace looks like, for a command that could not be carried out without.
+    Briefed(Briefing, Box<Mail>),
+}
+
+/// What has to be there before something can be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Need {
+    /// The model's view, read back from the log.
+    View,
+    /// Everything that was logged so far is written.
+    Written { upto: u64 },
+}
+
+/// Something that is done from its beginning once its need is met, or cannot be.
+struct Awaiting {
+    need: Need,
+    what: Awaited,
+    /// Set when the waiting is over.
+    outcome: Option<Result<(), Fault>>,
+}
+
+/// What waits for a [`Need`].
+pub(super) enum Awaited {
+    Mail(Mail),
+    /// A message whose pictures are ready.
+    Prompt {
+        outbox: Arc<Outbox>,
+        tag: Tag,
+        parts: Vec<Part>,
+        delivery: Delivery,
+    },
+}
+
+impl Awaited {
+    fn sender(&self) -> Option<PeerId> {
+        match self {
+            Awaited::Mail(mail) => sender(mail),
+            Awaited::Prompt { outbox, .. } => Some(outbox.peer),
+        }
+    }
+    /// How it is to be delivered, where it is a message.
+    fn delivery(&self) -> Option<Delivery> {
+        match self {
+            Awaited::Mail(mail) => prompt_delivery(mail),
+            Awaited::Prompt { delivery, .. } => Some(*delivery),
+        }
+    }
+    fn into_mail(self) -> Mail {
+        match self {
+            Awaited::Mail(mail) => mail,
+            Awaited::Prompt { outbox, tag, parts, delivery } => {
+                Mail::Verb { outbox, tag, verb: Verb::Prompt { parts, delivery } }
+            }
+        }
+    }
+}
+
+/// What the jobs have for the session.
+pub(super) enum JobEvent {
+    Done(Job, Finish),
+    /// To be done from its beginning: what it needed is there, or will not be.
+    Again(Awaited, Result<(), Fault>),
+    /// What stood before it is done.
+    Next(Mail),
 }
 
 type Step = Box<dyn FnOnce(&mut Session) -> Result<Reply, Fault> + Send>;
@@ -52,12 +116,54 @@ pub(super) struct Job {
 #[derive(Default)]
 pub(super) struct Jobs {
     running: Vec<Job>,
+    awaiting: VecDeque<Awaiting>,
     kept: VecDeque<Mail>,
+    /// Why the need of what is being done now could not be met.
+    failure: Option<Fault>,
 }
 
 impl Jobs {
     fn is_busy_for(&self, peer: PeerId) -> bool {
-        self.running.iter().any(|job| job.outbox.peer == peer)
+        self.running.iter().any(|job| job.outbox.peer == peer) || self.is_awaiting_for(peer)
+    }
+
+    fn is_awaiting_for(&self, peer: PeerId) -> bool {
+        self.awaiting.iter().any(|it| it.what.sender() == Some(peer))
+    }
+    /// A user's command waits to begin.
+    pub(super) fn is_shell_awaiting(&self) -> bool {
+        let is_shell = |mail: &Mail| matches!(mail, Mail::Verb { verb: Verb::Shell { .. }, .. });
+        self.awaiting.iter().any(|it| matches!(&it.what, Awaited::Mail(mail) if is_shell(mail)))
+    }
+
+    /// Something waits for the model's view.
+    pub(super) fn want_view(&self) -> bool {
+        self.awaiting.iter().any(|it| it.need == Need::View && it.outcome.is_none())
+    }
+    /// Somebody waits who may be no peer.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.awaiting.is_empty()
+    }
+    /// The log was read for the model, or could not be.
+    pub(super) fn view_read(&mut self, result: &Result<(), Fault>) {
+        for it in self.awaiting.iter_mut().filter(|it| it.need == Need::View) {
+            it.outcome.get_or_insert_with(|| result.clone());
+        }
+    }
+    /// An error where what is being done now waited in vain.
+    pub(super) fn failure(&self) -> Result<(), Fault> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    /// `viewed`: whether the model's view is in memory.
+    fn next_again(&mut self, committed: u64, viewed: bool) -> Option<(Awaited, Result<(), Fault>)> {
+        let is_met = |need: Need| match need {
+            Need::View => viewed,
+            Need::Written { upto } => upto <= committed,
+        };
+        let is_over = |it: &Awaiting| it.outcome.is_some() || is_met(it.need);
+        let at = self.awaiting.iter().position(is_over)?;
+        self.awaiting.remove(at).map(|it| (it.what, it.outcome.unwrap_or(Ok(()))))
     }
 }
 
@@ -84,7 +190,7 @@ impl Session {
         tag: Tag,
         begin: impl FnOnce() -> Later<'static, Finish> + Send + 'static,
     ) {
-        let upto = self.ledger.last_seq();
+        let upto = self.log.last_seq();
         self.push_job(outbox, tag, Stage::Waits { upto, begin: Some(Box::new(begin)) }, None);
     }
 
@@ -93,11 +199,14 @@ impl Session {
     }
 
     /// Ready when one is done, or when something that waited behind one can be taken up.
-    pub(super) fn poll_jobs(&mut self, context: &mut Context<'_>) -> Poll<Result<(Job, Finish), Mail>> {
-        let committed = self.ledger.committed();
+    pub(super) fn poll_jobs(&mut self, context: &mut Context<'_>) -> Poll<JobEvent> {
+        let committed = self.log.committed();
+        if let Some((what, outcome)) = self.jobs.next_again(committed, self.view.is_loaded()) {
+            return Poll::Ready(JobEvent::Again(what, outcome));
+        }
         let free = |mail: &Mail| sender(mail).is_none_or(|peer| !self.jobs.is_busy_for(peer));
         if let Some(mail) = self.jobs.kept.iter().position(free).and_then(|at| self.jobs.kept.remove(at)) {
-            return Poll::Ready(Err(mail));
+            return Poll::Ready(JobEvent::Next(mail));
         }
         for at in 0..self.jobs.running.len() {
             // Whoever does not read gets nothing more to read; what it sends waits behind this.
@@ -105,39 +214,83 @@ impl Session {
                 continue;
             }
             if let Poll::Ready(finish) = self.jobs.running[at].stage.poll(committed, context) {
-                return Poll::Ready(Ok((self.jobs.running.remove(at), finish)));
+                return Poll::Ready(JobEvent::Done(self.jobs.running.remove(at), finish));
             }
         }
         Poll::Pending
     }
 
-    pub(super) async fn job_done(&mut self, job: Job, finish: Finish) {
-        self.ledger.answering = Some((job.outbox.clone(), job.tag));
+    /// What waits begins anew when its need is met.
+    pub(super) fn await_need(&mut self, need: Need, what: Awaited) {
+        self.jobs.awaiting.push_back(Awaiting { need, what, outcome: None });
+    }
+
+    pub(super) fn job_event(&mut self, event: JobEvent) {
+        match event {
+            JobEvent::Done(job, finish) => self.job_done(job, finish),
+            JobEvent::Next(mail) => self.mail(mail),
+            JobEvent::Again(what, outcome) => {
+                self.jobs.failure = outcome.err();
+                match what {
+                    Awaited::Mail(mail) => self.take_mail(mail),
+                    Awaited::Prompt { outbox, tag, parts, delivery } => {
+                        self.log.answering = Some((outbox.clone(), tag));
+                        self.offer_when_viewed(outbox, tag, parts, delivery);
+                        self.log.answering = None;
+                    }
+                }
+                self.jobs.failure = None;
+            }
+        }
+    }
+
+    /// A message whose pictures are ready becomes the queue's once the log is read.
+    fn offer_when_viewed(&mut self, outbox: Arc<Outbox>, tag: Tag, parts: Vec<Part>, delivery: Delivery) {
+        match self.view_at_rest() {
+            Ok(true) => self.offer(outbox.peer, tag, parts, delivery),
+            Ok(false) => self.await_need(Need::View, Awaited::Prompt { outbox, tag, parts, delivery }),
+            Err(fault) => self.log.reply(outbox, Event::Reply { tag, result: Err(fault) }),
+        }
+    }
+
+    fn job_done(&mut self, job: Job, finish: Finish) {
+        self.log.answering = Some((job.outbox.clone(), job.tag));
         let result = match finish {
             Finish::Reply(result) => Some(result),
             Finish::With(step) => Some(step(self)),
-            Finish::Prompt { parts, delivery } => match self.load_at_rest().await {
-                Ok(()) => {
-                    self.offer(job.outbox.peer, job.tag, parts, delivery);
-                    None
-                }
-                Err(fault) => Some(Err(fault)),
-            },
+            Finish::Prompt { parts, delivery } => {
+                self.offer_when_viewed(job.outbox.clone(), job.tag, parts, delivery);
+                None
+            }
+            Finish::Briefed(briefing, mail) => {
+                self.learn_once(briefing);
+                return self.take_mail(*mail);
+            }
         };
         if let Some(result) = result {
-            self.ledger.reply(job.outbox, Event::Reply { tag: job.tag, result });
+            self.log.reply(job.outbox, Event::Reply { tag: job.tag, result });
         }
-        self.ledger.answering = None;
+        self.log.answering = None;
     }
 
     /// Gives the mail back where nothing is before it.
     pub(super) fn keep_in_order(&mut self, mail: Mail) -> Option<Mail> {
         let urgent = matches!(&mail, Mail::Verb { verb, .. } if verb.is_urgent());
-        let behind = sender(&mail).is_some_and(|peer| self.jobs.is_busy_for(peer));
+        if self.activity.is_undoing() && !urgent {
+            // Nothing gets in between, and nothing is lost.
+            self.jobs.kept.push_back(mail);
+            return None;
+        }
+        let behind = match &mail {
+            // What it asked for and the session only waits to begin is taken up before it goes or comes in anew.
+            Mail::Leave { peer } => self.jobs.is_awaiting_for(*peer),
+            Mail::Join { outbox, .. } => self.jobs.is_awaiting_for(outbox.peer),
+            mail => sender(mail).is_some_and(|peer| self.jobs.is_busy_for(peer)),
+        };
         if urgent || !behind {
             return Some(mail);
         }
-        if self.jobs.kept.len() < KEPT_MAX {
+        if self.jobs.kept.len() < KEPT_MAX || matches!(mail, Mail::Leave { .. } | Mail::Join { .. }) {
             self.jobs.kept.push_back(mail);
             return None;
         }
@@ -149,18 +302,22 @@ impl Session {
     /// Stops messages that are not yet the lane's, when nothing else runs that an interrupt could mean. Those that wait
     /// for their turn whatever happens are none.
     pub(super) fn interrupt_prompts(&mut self) -> bool {
-        if self.lane.is_busy() {
+        if self.queue.is_busy() {
             return false;
         }
         let is_meant =
             |delivery: Delivery| matches!(delivery, Delivery::RejectIfBusy | Delivery::Queue | Delivery::Policy);
         let fault = Fault::new(FaultKind::Cancelled, "interrupted before it began");
         let jobs: Vec<Job> = self.jobs.running.extract_if(.., |job| job.delivery.is_some_and(is_meant)).collect();
-        let is_prompt =
-            |mail: &Mail| matches!(mail, Mail::Verb { verb: Verb::Prompt { delivery, .. }, .. } if is_meant(*delivery));
-        let (stopped, kept): (VecDeque<Mail>, VecDeque<Mail>) =
+        let is_prompt = |mail: &Mail| prompt_delivery(mail).is_some_and(is_meant);
+        let (behind, kept): (VecDeque<Mail>, VecDeque<Mail>) =
             std::mem::take(&mut self.jobs.kept).into_iter().partition(is_prompt);
         self.jobs.kept = kept;
+        let (awaiting, others) = std::mem::take(&mut self.jobs.awaiting)
+            .into_iter()
+            .partition::<VecDeque<_>, _>(|it| it.what.delivery().is_some_and(is_meant));
+        self.jobs.awaiting = others;
+        let stopped: VecDeque<Mail> = awaiting.into_iter().map(|it| it.what.into_mail()).chain(behind).collect();
         let any = !jobs.is_empty() || !stopped.is_empty();
         self.refuse_all(jobs, stopped, &fault);
         any
@@ -168,20 +325,24 @@ impl Session {
 
     /// The write that a job waited for has failed.
     pub(super) fn fail_jobs(&mut self, fault: &Fault) {
-        let committed = self.ledger.committed();
+        let committed = self.log.committed();
         let waits = |job: &mut Job| matches!(&job.stage, Stage::Waits { upto, .. } if *upto > committed);
         let jobs: Vec<Job> = self.jobs.running.extract_if(.., waits).collect();
+        for it in &mut self.jobs.awaiting {
+            it.outcome.get_or_insert_with(|| Err(fault.clone()));
+        }
         self.refuse_all(jobs, VecDeque::new(), fault);
     }
 
     pub(super) fn refuse_jobs(&mut self, fault: &Fault) {
-        let Jobs { running, kept } = std::mem::take(&mut self.jobs);
-        self.refuse_all(running, kept, fault);
+        let Jobs { running, awaiting, kept, .. } = std::mem::take(&mut self.jobs);
+        let waiting = awaiting.into_iter().map(|it| it.what.into_mail()).chain(kept).collect();
+        self.refuse_all(running, waiting, fault);
     }
 
     fn refuse_all(&mut self, jobs: Vec<Job>, kept: VecDeque<Mail>, fault: &Fault) {
         for Job { outbox, tag, .. } in jobs {
-            self.ledger.reply(outbox, Event::Reply { tag, result: Err(fault.clone()) });
+            self.log.reply(outbox, Event::Reply { tag, result: Err(fault.clone()) });
         }
         kept.into_iter().for_each(|mail| self.refuse_mail(mail, fault));
     }
@@ -189,9 +350,9 @@ impl Session {
     fn refuse_mail(&mut self, mail: Mail, fault: &Fault) {
         match mail {
             Mail::Verb { outbox, tag, .. } => {
-                self.ledger.reply(outbox, Event::Reply { tag, result: Err(fault.clone()) });
+                self.log.reply(outbox, Event::Reply { tag, result: Err(fault.clone()) });
             }
-            Mail::Say { outbox, event } => self.ledger.reply(outbox, event),
+            Mail::Say { outbox, event } => self.log.reply(outbox, event),
             _ => {}
         }
     }
@@ -199,8 +360,14 @@ impl Session {
     /// The peer goes, and does not wait for what it asked for.
     pub(super) fn leave_jobs(&mut self, peer: PeerId) {
         let jobs = self.jobs.running.extract_if(.., |job| job.outbox.peer == peer).collect();
-        let (left, kept) = std::mem::take(&mut self.jobs.kept).into_iter().partition(|mail| sender(mail) == Some(peer));
+        let (left, kept): (VecDeque<Mail>, VecDeque<Mail>) =
+            std::mem::take(&mut self.jobs.kept).into_iter().partition(|mail| sender(mail) == Some(peer));
         self.jobs.kept = kept;
+        let (awaiting, others) = std::mem::take(&mut self.jobs.awaiting)
+            .into_iter()
+            .partition::<VecDeque<_>, _>(|it| it.what.sender() == Some(peer));
+        self.jobs.awaiting = others;
+        let left = awaiting.into_iter().map(|it| it.what.into_mail()).chain(left).collect();
         self.refuse_all(jobs, left, &Fault::new(FaultKind::Cancelled, "you left the session before it was done"));
     }
 }
@@ -228,7 +395,16 @@ impl Stage {
 
 fn sender(mail: &Mail) -> Option<PeerId> {
     match mail {
-        Mail::Verb { outbox, .. } | Mail::Say { outbox, .. } => Some(outbox.peer),
+        Mail::Verb { outbox, .. } | Mail::Say { outbox, .. } | Mail::Join { outbox, .. } => Some(outbox.peer),
+        Mail::Leave { peer } => Some(*peer),
+        _ => None,
+    }
+}
+
+/// How a message is to be delivered; `None` where the mail is no message.
+fn prompt_delivery(mail: &Mail) -> Option<Delivery> {
+    match mail {
+        Mail::Verb { verb: Verb::Prompt { delivery, .. }, .. } => Some(*delivery),
         _ => None,
     }
 }

@@ -12,8 +12,8 @@ use vocab::{
     Outcome, PeerId, Plan, Required, Tool, ToolSpec,
 };
 
-use super::{Session, Work, guarded};
-use crate::turn::Effect;
+use super::{Session, Waiting, guarded};
+use crate::session::turn::Effect;
 
 /// How long a turn's first model call waits for servers that are still starting.
 const START_WAIT: Duration = Duration::from_secs(10);
@@ -28,8 +28,6 @@ const NAME_CHARS_MAX: usize = 64;
 #[derive(Default)]
 pub(super) struct Servers {
     starting: Vec<Starting>,
-    /// The user's own were brought by nobody.
-    ready: Vec<(Option<PeerId>, Arc<dyn Tool>)>,
     /// The user's own are started, which happens once.
     has_own: bool,
     /// What went wrong and was told to nobody yet.
@@ -62,15 +60,9 @@ impl Servers {
         Poll::Pending
     }
 
-    /// All that were brought, and those of the user's own that are wanted.
-    pub(super) fn tools(&self, wanted: impl Fn(&Arc<dyn Tool>) -> bool) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.ready.iter().filter(move |(owner, tool)| owner.is_some() || wanted(tool)).map(|(_, tool)| tool)
-    }
-
-    /// Of a parent: they are ready, and theirs to start.
-    pub(super) fn inherit(&mut self, tools: Vec<Arc<dyn Tool>>) {
+    /// A subagent has the tools of its parent's servers, and starts none.
+    pub(super) fn inherit(&mut self) {
         self.has_own = true;
-        self.ready = tools.into_iter().map(|tool| (None, tool)).collect();
     }
 
     fn warn(&mut self, text: String) {
@@ -93,11 +85,10 @@ impl Session {
         if servers.is_empty() {
             return;
         }
-        let owners = self.servers.ready.iter().map(|(owner, _)| *owner);
-        let owners = owners.chain(self.servers.starting.iter().map(|starting| starting.peer));
+        let owners = self.tools.mcp_owners().chain(self.servers.starting.iter().map(|starting| starting.peer));
         let stays = |owner: &Option<PeerId>| owner.is_none_or(|owner| owner != peer && self.is_here(owner));
         let kept: HashSet<Option<PeerId>> = owners.filter(stays).collect();
-        self.servers.ready.retain(|(owner, _)| kept.contains(owner));
+        self.tools.retain_mcp(|owner| kept.contains(&owner));
         self.servers.starting.retain(|starting| kept.contains(&starting.peer));
         self.launch_servers(Some(peer), servers);
     }
@@ -116,7 +107,6 @@ impl Session {
                 Err(text) => self.servers.warn(format!("the tool server {name} could not be started: {text}")),
             }
         }
-        self.spec = None;
     }
 
     pub(super) fn served(&mut self, peer: Option<PeerId>, served: Vec<McpStarted>) {
@@ -135,25 +125,25 @@ impl Session {
             for inner in tools.into_iter().take(TOOLS_MAX) {
                 let name = free_name(&server, &inner.spec().name, |name| self.is_tool(name));
                 let spec = ToolSpec { name: name.into(), ..inner.spec().clone() };
-                self.servers.ready.push((peer, Arc::new(ServedTool { spec, inner })));
+                self.tools.add_mcp(peer, Arc::new(McpTool { spec, inner }));
             }
         }
-        self.spec = None;
         self.tell_conflicts();
-        if matches!(self.work, Work::Servers(_)) && self.servers.starting.is_empty() {
+        if matches!(self.activity.waiting(), Waiting::Servers(_)) && self.servers.starting.is_empty() {
             self.servers_awaited();
         }
     }
 
     fn is_tool(&self, name: &str) -> bool {
-        self.offered_tools().any(|tool| &*tool.spec().name == name) || self.owner_of(name).is_some()
+        self.tools.offered(&self.settings).any(|tool| &*tool.spec().name == name)
+            || self.tools.owner_of(&self.settings, name).is_some()
     }
 
     /// As soon as somebody is there to read it.
     pub(super) fn tell_servers(&mut self) {
-        if !self.ledger.peers().is_empty() {
+        if !self.log.peers().is_empty() {
             for event in std::mem::take(&mut self.servers.untold) {
-                self.ledger.emit(event);
+                self.log.emit(event);
             }
         }
     }
@@ -166,19 +156,19 @@ impl Session {
     pub(super) fn await_servers(&mut self) -> bool {
         let waits = std::mem::take(&mut self.servers.first_call) && !self.servers.starting.is_empty();
         if waits {
-            self.work = Work::Servers(Box::pin(tokio::time::sleep(START_WAIT)));
+            self.activity.wait(Waiting::Servers(Box::pin(tokio::time::sleep(START_WAIT))));
         }
         waits
     }
 
     pub(super) fn servers_awaited(&mut self) {
-        self.work = Work::Nothing;
-        self.fx.push(Effect::CallModel);
+        self.activity.stop_waiting();
+        self.activity.push_effect(Effect::CallModel);
     }
 }
 
 /// A server's tool under the name it has in the session.
-struct ServedTool {
+struct McpTool {
     spec: ToolSpec,
     inner: Arc<dyn Tool>,
 }
@@ -191,7 +181,7 @@ fn least(said: Required) -> Required {
     }
 }
 
-impl Tool for ServedTool {
+impl Tool for McpTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }

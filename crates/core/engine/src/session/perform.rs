@@ -5,46 +5,47 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
-use tokio::time::{Duration, Instant};
+use tokio::time::Duration;
 use vocab::{
-    Body, Call, CallSpec, Delta, Event, Fault, FaultKind, Gate, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream,
-    Part, PermissionAsk, Plan, QueueEntry, QueueEvent, Reply, Required, RetryEvent, SettingEntry, Stop, Tool, ToolSpec,
-    TurnEnd, TurnEntry, TurnId, UserFrom, names,
+    Body, Call, Delta, Event, Fault, FaultKind, Gate, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream, Part,
+    PermissionAsk, Plan, QueueEntry, QueueEvent, Reply, Required, RetryEvent, SettingEntry, Stop, TurnEnd, TurnEntry,
+    TurnId, UserFrom,
 };
 
+use super::activity::{AfterCompaction, BeforeCall, Waiting};
+use super::calls::AfterWrite;
+use super::fallback::Fallback;
 use super::hooks::Point;
-use super::intent::Intent;
-use super::{AfterCompact, Session, Work, client_failed, guarded};
-use crate::lane::{Act, TurnOver, opening};
+use super::{Session, client_failed, guarded};
 use crate::outbox::Outbox;
 use crate::permission::{self, Decision};
-use crate::prompt;
-use crate::turn::{Effect, Rules, SafePoint, Turn, Verdict};
+use crate::session::queue::{QueueAct, TurnOver, opening};
+use crate::session::turn::{Effect, Rules, SafePoint, Turn, Verdict};
 
 impl Session {
     /// Performs effects until the turn waits for something.
-    pub(super) async fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         loop {
-            while !self.fx.is_empty() {
-                for effect in std::mem::take(&mut self.fx) {
-                    self.perform(effect).await;
+            while self.activity.has_effects() {
+                for effect in self.activity.take_effects() {
+                    self.perform(effect);
                 }
             }
-            self.compact_next().await;
-            if self.fx.is_empty() {
+            self.compact_next();
+            if !self.activity.has_effects() {
                 return;
             }
         }
     }
 
-    async fn perform(&mut self, effect: Effect) {
+    fn perform(&mut self, effect: Effect) {
         let Some(turn) = self.current_turn() else { return };
         match effect {
-            Effect::Text(delta) => self.ledger.emit(Event::Delta(Delta::Text { turn, delta })),
-            Effect::Thinking(delta) => self.ledger.emit(Event::Delta(Delta::Thinking { turn, delta })),
-            Effect::Sealed(what) => self.ledger.emit(Event::Delta(Delta::Sealed { turn, what })),
+            Effect::Text(delta) => self.log.emit(Event::Delta(Delta::Text { turn, delta })),
+            Effect::Thinking(delta) => self.log.emit(Event::Delta(Delta::Thinking { turn, delta })),
+            Effect::Sealed(what) => self.log.emit(Event::Delta(Delta::Sealed { turn, what })),
             Effect::CallInput { index, id, name, delta } => {
-                self.ledger.emit(Event::Delta(Delta::CallInput { turn, index, id, name, delta }));
+                self.log.emit(Event::Delta(Delta::CallInput { turn, index, id, name, delta }));
             }
             Effect::Log(body) => {
                 let shows = matches!(body, Body::Setting(SettingEntry::Todos { .. }));
@@ -53,32 +54,29 @@ impl Session {
                     self.tell_state();
                 }
             }
-            Effect::CallModel => self.call_model().await,
+            Effect::CallModel => self.call_model(),
             Effect::Judge(call) => self.consider(call),
             Effect::Ask(ask) => self.open_permission(ask),
-            Effect::Run { call, tool, .. } if self.owner_of(&tool).is_some() => self.delegate(call, tool),
+            Effect::Run { call, tool, .. } if self.tools.owner_of(&self.settings, &tool).is_some() => {
+                self.delegate(call, tool)
+            }
             Effect::Run { call, tool, granted } => self.run_tool(call, &tool, granted),
             Effect::Delegate { call, tool } => self.delegate(call, tool),
             Effect::SafePoint(SafePoint::Start) => self.hook(Point::Turn { messages: Vec::new() }),
             Effect::SafePoint(point) => self.safe_point(point),
             Effect::WaitRetry { ms } => {
-                self.work = Work::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms))));
+                self.activity.wait(Waiting::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms)))));
             }
-            Effect::RetryStarted { attempt } => self.ledger.emit(Event::Retry(RetryEvent::Started { turn, attempt })),
-            Effect::RetryEnded { attempt, ok } => {
-                self.ledger.emit(Event::Retry(RetryEvent::Ended { turn, attempt, ok }))
-            }
+            Effect::RetryStarted { attempt } => self.log.emit(Event::Retry(RetryEvent::Started { turn, attempt })),
+            Effect::RetryEnded { attempt, ok } => self.log.emit(Event::Retry(RetryEvent::Ended { turn, attempt, ok })),
             Effect::FallBack(fault) => self.fall_back(fault),
-            Effect::Compact(reason) if !self.ledger.is_settled() => {
-                self.when_written(Intent::Then(Effect::Compact(reason)));
+            Effect::Compact(reason) if !self.log.is_settled() => {
+                self.when_written(AfterWrite::Then(Effect::Compact(reason)));
             }
+            // A model switched since the call began has unloaded the history.
+            Effect::Compact(reason) if !self.view.is_loaded() => self.load_then(Effect::Compact(reason)),
             Effect::Compact(reason) => {
-                // A model switched since the call began has unloaded the history.
-                let ready = match self.load().await {
-                    Ok(()) => self.start_compaction(reason, None, AfterCompact::ResumeTurn).await,
-                    Err(fault) => Err(fault),
-                };
-                if let Err(fault) = ready {
+                if let Err(fault) = self.start_compaction(reason, None, AfterCompaction::Turn(BeforeCall::ResumeTurn)) {
                     self.with_turn(|turn, fx| turn.compacted(Err(fault), fx));
                 }
             }
@@ -86,14 +84,14 @@ impl Session {
         }
     }
 
-    async fn call_model(&mut self) {
+    fn call_model(&mut self) {
         if self.await_servers() || self.await_briefing() {
             return;
         }
-        if self.history.is_none() {
-            return self.load_for_call();
+        if !self.view.is_loaded() {
+            return self.load_then(Effect::CallModel);
         }
-        if !self.make_room().await {
+        if !self.make_room() {
             self.send_request();
         }
     }
@@ -101,15 +99,14 @@ impl Session {
     /// The call itself, with the history loaded.
     pub(super) fn send_request(&mut self) {
         self.meet_extensions();
-        if self.spec.is_none() {
-            self.spec = Some(self.make_spec());
+        let model = self.settings.asked().slug.clone();
+        self.with_turn(|turn, _| turn.answers(model));
+        if let Some(turn) = self.current_turn() {
+            self.log.emit(Event::Delta(Delta::ModelCalled { turn }));
         }
-        if let Some(turn) = &mut self.turn {
-            turn.answers(self.model.slug.clone());
-            self.ledger.emit(Event::Delta(Delta::ModelCalled { turn: turn.id().clone() }));
-        }
-        if let (Some(history), Some(spec)) = (&mut self.history, &self.spec) {
-            match guarded(|| history.chat.call(spec)) {
+        let spec = self.tools.spec(&self.settings);
+        if let Some(chat) = self.view.chat() {
+            match guarded(|| chat.call(spec)) {
                 Ok(stream) => self.begin_stream(stream),
                 Err(text) => self.model_said(Some(client_failed(&text))),
             }
@@ -131,67 +128,14 @@ impl Session {
             Ok(Poll::Ready(event)) => Some(event),
             Err(text) => Some(Some(client_failed(&text))),
         };
-        self.work = Work::Model(match first {
+        self.activity.wait(Waiting::Model(match first {
             Some(event) => Box::pin(Peeked { event: Some(event), rest: stream }),
             None => stream,
-        });
-    }
-
-    pub(super) fn make_spec(&self) -> CallSpec {
-        let gadgets: Vec<_> = self.gadgets_on().cloned().collect();
-        let own = self.offered_tools().map(|tool| {
-            let spec = tool.spec();
-            // Model APIs take no dots in names; every spelling resolves when the call comes back.
-            ToolSpec {
-                name: self.settings.tool_names.show(&spec.name).replace('.', "_").into(),
-                description: spec.description.clone(),
-                schema: spec.schema.on_one_line(),
-            }
-        });
-        let hosted = self.host_tools.iter().map(|(_, tool)| ToolSpec {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            schema: tool.schema.on_one_line(),
-        });
-        let beside = self.extension_tools().map(|(_, tool)| ToolSpec {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            schema: tool.schema.on_one_line(),
-        });
-        let mut system = prompt::system(&self.settings, &gadgets, self.briefing.as_ref());
-        system.push_str(&self.beside.system);
-        CallSpec {
-            system: system.into(),
-            tools: own.chain(hosted).chain(beside).collect(),
-            max_tokens: self.max_tokens(&self.model),
-            thinking: self.settings.thinking.clone(),
-        }
-    }
-
-    pub(super) fn offered_tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        let own = self.tools.iter().filter(|tool| {
-            let on = tool.gadget().is_none_or(|gadget| self.gadgets_on().any(|it| *it.name == *gadget));
-            on && self.is_wanted(tool)
-        });
-        own.chain(self.served_tools())
-    }
-
-    /// Whoever brought servers wants their tools; those of the configuration are chosen like any other.
-    pub(super) fn served_tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.servers.tools(|tool| self.is_wanted(tool))
-    }
-
-    fn is_wanted(&self, tool: &Arc<dyn Tool>) -> bool {
-        self.settings.offers(&tool.spec().name)
-    }
-
-    pub(super) fn find_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        let canonical = names::canonical(name).unwrap_or(name);
-        self.offered_tools().find(|tool| &*tool.spec().name == canonical).cloned()
+        }));
     }
 
     pub(super) fn judge(&self, call: &Call) -> Verdict {
-        if self.is_hosted(&call.name) {
+        if self.tools.is_hosted(&call.name) {
             // The controller runs it itself and answers for it: there is nobody else to be asked.
             return Verdict::Delegate { tool: call.name.clone() };
         }
@@ -231,12 +175,13 @@ impl Session {
 
     /// The tool's own name and what the call needs, as the tool says it; an extension has said it beforehand.
     pub(super) fn planned(&self, name: &str, input: &Json) -> Result<(Arc<str>, Plan), Verdict> {
-        if let Some((member, tool)) = self.extension_tools().find(|(_, tool)| &*tool.name == name) {
-            let summary: Arc<str> = format!("{} of the extension {}", tool.name, member.name).into();
+        if let Some((extension, tool)) = self.tools.of_extensions(&self.settings).find(|(_, tool)| &*tool.name == name)
+        {
+            let summary: Arc<str> = format!("{} of the extension {}", tool.name, extension.name).into();
             let mutation = (tool.required > Required::ReadOnly).then(|| summary.clone());
             return Ok((tool.name.clone(), Plan { required: tool.required, mutation, summary, preview: None }));
         }
-        let Some(tool) = self.find_tool(name) else { return Err(Verdict::Unknown) };
+        let Some(tool) = self.tools.find(&self.settings, name) else { return Err(Verdict::Unknown) };
         match guarded(|| tool.plan(input)) {
             Ok(Ok(plan)) => Ok((tool.spec().name.clone(), plan)),
             Ok(Err(detail)) => Err(Verdict::Invalid(detail)),
@@ -246,7 +191,7 @@ impl Session {
 
     /// Why a call is denied that nobody can be asked about.
     fn unasked(&self, required: Required) -> String {
-        if self.ledger.peers().is_empty() && self.catchers.is_empty() {
+        if self.log.peers().is_empty() && self.catchers.is_empty() {
             return "denied: nobody is here who could be asked".to_owned();
         }
         let mode = self.settings.mode;
@@ -255,22 +200,22 @@ impl Session {
     }
 
     pub(super) fn tell_progress(&mut self, text: &str) {
-        if let (Work::Tool { call, .. }, Some(turn)) = (&self.work, self.current_turn()) {
+        if let (Waiting::Tool { call, .. }, Some(turn)) = (self.activity.waiting(), self.current_turn()) {
             let text = self.shared.ports.keyring.scrub_growing(text);
             let event = Event::Delta(Delta::CallProgress { turn, call: call.clone(), parts: vec![Part::text(&*text)] });
-            self.ledger.emit(event);
+            self.log.emit(event);
         }
     }
 
     pub(super) fn safe_point(&mut self, point: SafePoint) {
-        let goes_on = self.turn.as_ref().is_some_and(Turn::goes_on);
+        let goes_on = self.activity.turn().is_some_and(Turn::goes_on);
         if point == SafePoint::BetweenCalls {
-            let cut = self.lane.cuts_batch(goes_on);
+            let cut = self.queue.cuts_batch(goes_on);
             return self.with_turn(|turn, fx| turn.joined(cut, fx));
         }
-        let steers = if goes_on { self.lane.take_steers() } else { self.lane.take_late_steers() };
+        let steers = if goes_on { self.queue.take_steers() } else { self.queue.take_late_steers() };
         let (items, from) = match point {
-            SafePoint::EndOfReply if steers.is_empty() => (self.lane.take_follow_ups(), UserFrom::FollowUp),
+            SafePoint::EndOfReply if steers.is_empty() => (self.queue.take_follow_ups(), UserFrom::FollowUp),
             _ => (steers, UserFrom::Steer),
         };
         let joined = !items.is_empty();
@@ -295,8 +240,11 @@ impl Session {
         };
         let ended_well = end.stop == Stop::EndTurn;
         self.log(Body::Turn(TurnEntry::Ended(end)));
-        self.turn = None;
-        self.return_home();
+        self.activity.end_turn();
+        // The turn is over: the chosen model is asked again.
+        if let Some(home) = self.settings.fallback.take().map(Fallback::into_home) {
+            self.speak_to(home);
+        }
         self.forget_context();
         self.tell_state();
         self.may_remind = ended_well;
@@ -306,42 +254,42 @@ impl Session {
     /// The lane's next item starts, unless a compaction was asked for first, or the session is ending: then it waits in
     /// the log for the next process.
     pub(super) fn lane_goes_on(&mut self, over: TurnOver) {
-        let acts = if !self.stopping.is_empty() {
-            self.lane.close()
-        } else if self.next_compaction.is_some() {
-            self.lane.hand_over(over)
+        let acts = if self.activity.is_ending() {
+            self.queue.close()
+        } else if self.activity.next.is_some() {
+            self.queue.hand_over(over)
         } else {
-            self.lane.turn_ended(over, self.now_ms())
+            self.queue.turn_ended(over, self.now_ms())
         };
         self.act(acts);
-        if !self.lane.is_busy() && std::mem::take(&mut self.may_remind) {
+        if !self.queue.is_busy() && std::mem::take(&mut self.may_remind) {
             self.remind();
         }
     }
 
     /// Once, when a turn has ended and nothing follows by itself: no waiting message, no end of a debounce, no reminder.
     pub(super) fn tell_settled(&mut self) {
-        let idle = !self.lane.is_busy() && self.lane.due().is_none();
-        let rests = self.turn.is_none() && (idle || !self.stopping.is_empty());
-        if rests && std::mem::take(&mut self.unsettled) {
-            self.ledger.emit(Event::Settled);
+        let idle = !self.queue.is_busy() && self.queue.due().is_none();
+        let rests = self.activity.turn().is_none() && (idle || self.activity.is_ending());
+        if rests && std::mem::take(&mut self.activity.unsettled) {
+            self.log.emit(Event::Settled);
         }
     }
 
     /// What the lane decided. The history is loaded whenever a turn can start.
-    pub(super) fn act(&mut self, acts: Vec<Act>) {
+    pub(super) fn act(&mut self, acts: Vec<QueueAct>) {
         for act in acts {
             match act {
-                Act::Start { items, note } => self.start_turn(items, note),
-                Act::Waiting { id, position } => self.keep_waiting(&id, position),
-                Act::Refuse { item, fault } => {
+                QueueAct::Start { items, note } => self.start_turn(items, note),
+                QueueAct::Waiting { id, position } => self.keep_waiting(&id, position),
+                QueueAct::Refuse { item, fault } => {
                     if let Some((outbox, tag)) = self.sender(&item) {
-                        self.ledger.reply(outbox, Event::Reply { tag, result: Err(fault) });
+                        self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
                     }
                 }
-                Act::Settle { item, end, .. } => self.settle_item(&item, end),
-                Act::InterruptTurn => self.interrupt_turn(),
-                Act::Changed => self.tell_queue(),
+                QueueAct::Settle { item, end, .. } => self.settle_item(&item, end),
+                QueueAct::InterruptTurn => self.interrupt_turn(),
+                QueueAct::Changed => self.tell_queue(),
             }
         }
     }
@@ -356,14 +304,14 @@ impl Session {
                 self.settle_item(item, ItemEnd::Consumed);
             } else if let Some((outbox, tag)) = self.sender(item) {
                 let result = Ok(Reply::Started { turn: turn.clone() });
-                self.ledger.reply(outbox, Event::Reply { tag, result });
+                self.log.reply(outbox, Event::Reply { tag, result });
             }
         }
         let parts = opening(&items, note.as_deref());
         self.reminded = 0;
         self.meet_extensions();
         if self.wants_to_know_of_turns() {
-            self.beside.opening = parts.clone();
+            self.extensions.opening = parts.clone();
         }
         self.begin_turn(turn, parts, UserFrom::Prompt);
     }
@@ -377,22 +325,18 @@ impl Session {
             compact_on_overflow: self.settings.compaction.auto,
             read: self.shared.ports.read_object,
         };
-        let mut started = Turn::new(turn, self.settings.model.clone(), rules);
-        started.begin(&mut self.fx);
-        self.turn = Some(started);
+        self.activity.begin_turn(Turn::new(turn, self.settings.model.clone(), rules));
         self.expect_first_call();
         self.may_remind = false;
-        self.unsettled = true;
-        self.moved_at = Instant::now();
     }
 
     fn keep_waiting(&mut self, id: &vocab::ItemId, position: usize) {
-        let Some(item) = self.lane.list().find(|item| item.id == *id).cloned() else { return };
+        let Some(item) = self.queue.list().find(|item| item.id == *id).cloned() else { return };
         self.queued_in_log.insert(id.clone());
         self.log(Body::Queue(QueueEntry::Queued(item.clone())));
         if let Some((outbox, tag)) = self.sender(&item) {
             let result = Ok(Reply::Waiting { item: id.clone(), position });
-            self.ledger.reply(outbox, Event::Reply { tag, result });
+            self.log.reply(outbox, Event::Reply { tag, result });
         }
     }
 
@@ -402,7 +346,7 @@ impl Session {
             self.log(Body::Queue(QueueEntry::Settled { item: item.id.clone(), end }));
         }
         if let Some((outbox, tag)) = self.sender(item) {
-            self.ledger.reply(outbox, Event::Queue(QueueEvent::Ended { tag, item: item.id.clone(), end }));
+            self.log.reply(outbox, Event::Queue(QueueEvent::Ended { tag, item: item.id.clone(), end }));
         }
     }
 
@@ -412,12 +356,14 @@ impl Session {
     }
 
     pub(super) fn tell_queue(&mut self) {
-        let items = self.lane.list().cloned().collect();
-        self.ledger.emit(Event::Queue(QueueEvent::Waiting(items)));
+        let items = self.queue.list().cloned().collect();
+        self.log.emit(Event::Queue(QueueEvent::Waiting(items)));
     }
 
     pub(super) fn interrupt_turn(&mut self) {
-        self.cancel_compaction(Fault::new(FaultKind::Cancelled, "Compaction cancelled"));
+        let cancelled = || Fault::new(FaultKind::Cancelled, "Compaction cancelled");
+        self.give_up_next_compaction(cancelled());
+        self.cancel_compaction(cancelled());
         if self.close_children() {
             return;
         }
@@ -442,14 +388,4 @@ impl Stream for Peeked {
             None => self.rest.as_mut().poll_next(context),
         }
     }
-}
-
-/// Roughly what a call sends besides its messages.
-pub(super) fn spec_bytes(spec: &CallSpec) -> usize {
-    spec.system.len()
-        + spec
-            .tools
-            .iter()
-            .map(|tool| tool.name.len() + tool.description.len() + tool.schema.as_str().len())
-            .sum::<usize>()
 }

@@ -3,7 +3,7 @@
 //! told.
 //!
 //! Where the model reads it: at its place in the log, except that nothing stands between a call and its result (see
-//! [`History`](crate::history::History)). So a history read back is the one that was there before.
+//! [`History`](crate::session::model_view::History)). So a history read back is the one that was there before.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,9 +13,10 @@ use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{Body, Event, Fault, FaultKind, Later, PeerId, Reply, Shell, ShellEntry, Tag, Told};
 
-use super::{ProgressCell, Session, guarded};
-use crate::history::lost_shell;
+use super::activity::ProgressCell;
+use super::{Session, guarded, later};
 use crate::outbox::Outbox;
+use crate::session::model_view::lost_shell;
 
 /// Commands of users that run at once in one session; one more is refused until another has ended.
 pub(super) const SHELLS_MAX: usize = 8;
@@ -105,14 +106,8 @@ impl Running {
 }
 
 impl Session {
-    /// Takes a command; its reply comes when it is done.
-    pub(super) async fn shell(
-        &mut self,
-        outbox: &Arc<Outbox>,
-        tag: Tag,
-        command: Arc<str>,
-        aside: bool,
-    ) -> Result<(), Fault> {
+    /// Whether a command can be taken.
+    pub(super) fn takes_shell(&self, command: &str) -> Result<(), Fault> {
         if command.trim().is_empty() {
             return Err(Fault::new(FaultKind::Invalid, "the command is empty"));
         }
@@ -120,23 +115,32 @@ impl Session {
             let text = format!("{SHELLS_MAX} commands are running already");
             return Err(Fault::new(FaultKind::QueueFull, text).hint("wait for one of them, or abort them"));
         }
+        Ok(())
+    }
+
+    /// Takes a command; its reply comes when it is done.
+    pub(super) fn shell(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        command: Arc<str>,
+        aside: bool,
+    ) -> Result<(), Fault> {
+        self.takes_shell(&command)?;
         // What the command did is going to be appended: to a log that is in order.
-        if self.ledger.last_seq() > 0 {
-            self.load_at_rest().await?;
+        if self.log.last_seq() > 0 {
+            self.view_at_rest()?;
         }
         let progress = Arc::<ProgressCell>::default();
         let cell = progress.clone();
         let told = Arc::new(move |text: &str| cell.put(text));
         let (stop, stopped) = oneshot::channel();
         let toolbox = self.shared.ports.toolbox.clone();
-        let stopped = Box::pin(async move {
-            // The other end is dropped only together with the command.
-            let _ = stopped.await;
-        });
+        let stopped = later::stopped(stopped);
         let (id, workspace, words) = (self.id.clone(), self.settings.workspace.clone(), command.clone());
         let begin: Begin = Box::new(move || toolbox.shell(&id, &workspace, &words, told, stopped));
         self.log(Body::Shell(ShellEntry::Started { command: command.clone(), aside }));
-        let stage = Stage::Waits { upto: self.ledger.last_seq(), begin: Some(begin) };
+        let stage = Stage::Waits { upto: self.log.last_seq(), begin: Some(begin) };
         self.shells.push(Running {
             outbox: outbox.clone(),
             tag,
@@ -153,10 +157,10 @@ impl Session {
 
     /// The write that said they were about to begin has failed: they do not.
     pub(super) fn fail_shells(&mut self, fault: &Fault) {
-        let committed = self.ledger.committed();
+        let committed = self.log.committed();
         let waits = |running: &mut Running| matches!(&running.stage, Stage::Waits { upto, .. } if *upto > committed);
         for running in self.shells.extract_if(.., waits).collect::<Vec<_>>() {
-            self.ledger.reply(running.outbox, Event::Reply { tag: running.tag, result: Err(fault.clone()) });
+            self.log.reply(running.outbox, Event::Reply { tag: running.tag, result: Err(fault.clone()) });
         }
     }
 
@@ -185,7 +189,7 @@ impl Session {
 
     /// Ready when one of them is done.
     pub(super) fn poll_shells(&mut self, context: &mut Context<'_>) -> Poll<(usize, Result<Shell, Fault>)> {
-        let committed = self.ledger.committed();
+        let committed = self.log.committed();
         for (index, running) in self.shells.iter_mut().enumerate() {
             if let Poll::Ready(result) = running.poll(committed, context) {
                 return Poll::Ready((index, result));
@@ -206,7 +210,7 @@ impl Session {
     /// One of them is done: into the log, then to its owner.
     pub(super) fn shell_done(&mut self, index: usize, result: Result<Shell, Fault>) {
         let running = self.shells.swap_remove(index);
-        self.ledger.answering = Some((running.outbox.clone(), running.tag));
+        self.log.answering = Some((running.outbox.clone(), running.tag));
         let result = result.map(|shell| {
             let output = self.shared.ports.keyring.scrub_shared(shell.output);
             let shell = Shell { aside: running.aside, output, ..shell };
@@ -216,7 +220,7 @@ impl Session {
             }
             Reply::Shell(Box::new(shell))
         });
-        self.ledger.reply(running.outbox, Event::Reply { tag: running.tag, result });
-        self.ledger.answering = None;
+        self.log.reply(running.outbox, Event::Reply { tag: running.tag, result });
+        self.log.answering = None;
     }
 }

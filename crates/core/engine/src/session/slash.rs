@@ -3,31 +3,23 @@
 use std::sync::Arc;
 
 use vocab::{
-    Body, BranchEntry, Call, Change, CompactedTo, Compaction, ContextUse, Entry, Fault, FaultKind, GadgetRow, Mode,
-    ModelInfo, QueueEntry, Reply, SlashCode, SlashOutcome, State, Tag, ToolRow, TurnEntry, Undone, thinking,
+    Call, Change, CompactedTo, Compaction, ContextUse, Entry, Fault, FaultKind, GadgetRow, Mode, ModelInfo, Reply,
+    SlashCode, SlashOutcome, State, Tag, ToolRow, thinking,
 };
 
-use super::jobs::Finish;
-use super::perform::spec_bytes;
-use super::{Session, guarded};
+use super::toolset::spec_bytes;
+use super::{Session, guarded, later};
 use crate::beyond;
-use crate::bill::Bill;
 use crate::commands::{self, SlashResult, failed, from_fault, usage};
-use crate::history::{self, History, MarkKind};
 use crate::outbox::Outbox;
+use crate::session::model_view;
 
 /// The tool whose calls are commands.
 const COMMANDS: &str = "bash";
 
 impl Session {
     /// `None`: the reply comes later.
-    pub(super) async fn slash(
-        &mut self,
-        outbox: &Arc<Outbox>,
-        tag: Tag,
-        name: &str,
-        args: &str,
-    ) -> Option<SlashResult> {
+    pub(super) fn slash(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) -> Option<SlashResult> {
         let Some(command) = commands::find(name) else { return Some(Err(commands::unknown(name))) };
         let args = args.trim();
         Some(match command.name {
@@ -38,24 +30,27 @@ impl Session {
             }
             "mode" => self.slash_mode(args),
             "thinking" => self.slash_thinking(args),
-            "context" => self.context().await,
+            "context" => self.context(),
             "compact" => {
                 let wishes = (!args.is_empty()).then(|| Arc::from(args));
-                match self.compact(outbox, tag, wishes, true).await {
+                match self.compact(outbox, tag, wishes, true) {
                     Ok(()) => return None,
                     Err(fault) => compacted(Err(fault), &self.state()),
                 }
             }
             "tools" => Ok(self.slash_tools()),
             "gadgets" => self.slash_gadgets(args),
-            "export" if self.ledger.last_seq() == 0 => {
+            "export" if self.log.last_seq() == 0 => {
                 Err(failed(SlashCode::NotFound, "nothing to export yet: start a conversation first"))
             }
             "export" => {
                 self.export(outbox, tag, name, args);
                 return None;
             }
-            "undo" => self.undo(args).await,
+            "undo" => match self.undo(outbox, tag, name, args) {
+                Err(fault) => Err(fault),
+                Ok(()) => return None,
+            },
             "cost" | "diff" => {
                 let (name, tell) = (name.to_owned(), if command.name == "cost" { Self::cost } else { Self::diff });
                 self.with_log(outbox, tag, 0, move |session, entries| {
@@ -77,14 +72,11 @@ impl Session {
     fn slash_model(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) {
         let provider = self.shared.ports.provider.clone();
         let (name, args) = (name.to_owned(), args.to_owned());
-        let job = async move {
-            let models = provider.models().await;
-            Finish::With(Box::new(move |session: &mut Session| {
-                let result = session.choose_model(&args, models);
-                Ok(Reply::Slash(Box::new(commands::reply(&name, result))))
-            }))
-        };
-        self.job(outbox, tag, Box::pin(job));
+        let job = later::models(provider, move |session, models| {
+            let result = session.choose_model(&args, models);
+            Ok(Reply::Slash(Box::new(commands::reply(&name, result))))
+        });
+        self.job(outbox, tag, job);
     }
 
     fn choose_model(&mut self, args: &str, models: Result<Vec<ModelInfo>, Fault>) -> SlashResult {
@@ -123,7 +115,7 @@ impl Session {
     }
 
     fn slash_thinking(&mut self, args: &str) -> SlashResult {
-        let levels: Vec<Arc<str>> = match &self.model.levels {
+        let levels: Vec<Arc<str>> = match &self.settings.asked().levels {
             Some(levels) => levels.to_vec(),
             None => thinking::LEVELS.map(Arc::from).to_vec(),
         };
@@ -140,14 +132,12 @@ impl Session {
         Ok(SlashOutcome::Thinking { level: Some(level), previous: Some(previous), levels })
     }
 
-    async fn context(&mut self) -> SlashResult {
-        self.load_at_rest().await.map_err(from_fault)?;
-        self.brief_at_rest().await;
-        let spec = self.spec.take().unwrap_or_else(|| self.make_spec());
+    fn context(&mut self) -> SlashResult {
+        self.view_at_rest().map_err(from_fault)?;
+        let spec = self.tools.spec(&self.settings);
         let system = vocab::estimate_tokens(spec.system.len());
-        let tools = vocab::estimate_tokens(spec_bytes(&spec) - spec.system.len());
-        self.spec = Some(spec);
-        let history = self.history.as_ref().map_or(0, |history| vocab::estimate_tokens(history.bytes()));
+        let tools = vocab::estimate_tokens(spec_bytes(spec) - spec.system.len());
+        let history = self.view.history().map_or(0, |history| vocab::estimate_tokens(history.bytes()));
         let state = self.state();
         // Nobody has counted before the first call.
         let used = match state.context_tokens {
@@ -167,7 +157,7 @@ impl Session {
             required: tool.required(),
             gadget: tool.gadget().map(str::to_owned),
         };
-        SlashOutcome::Tools(self.offered_tools().map(row).collect())
+        SlashOutcome::Tools(self.tools.offered(&self.settings).map(row).collect())
     }
 
     fn slash_gadgets(&mut self, args: &str) -> SlashResult {
@@ -180,8 +170,8 @@ impl Session {
             }
             _ => return Err(failed(SlashCode::Usage, "usage: /gadgets [on|off NAME]")),
         }
-        let rows = self.gadgets.iter().map(|gadget| {
-            let tools = self.tools.iter().filter(|tool| tool.gadget() == Some(&gadget.name));
+        let rows = self.tools.gadgets().iter().map(|gadget| {
+            let tools = self.tools.own().iter().filter(|tool| tool.gadget() == Some(&gadget.name));
             GadgetRow {
                 name: gadget.name.clone(),
                 description: gadget.description.clone(),
@@ -201,76 +191,25 @@ impl Session {
         });
     }
 
-    async fn undo(&mut self, args: &str) -> SlashResult {
-        let count: usize = match args {
-            "" => 1,
-            text => match text.parse() {
-                Ok(count) if count > 0 => count,
-                _ => return Err(failed(SlashCode::Usage, "usage: /undo [n]")),
-            },
-        };
-        if self.lane.is_busy() {
-            return Err(commands::busy());
-        }
-        let undone = self.take_back(count).await.map_err(from_fault)?;
-        let undone = undone.ok_or_else(|| failed(SlashCode::NotFound, "there is nothing to undo"))?;
-        self.tell_state();
-        Ok(SlashOutcome::Undone(undone))
-    }
-
-    /// The move is in the log before a file is touched, and that the files are back is said behind it: whatever ends us in
-    /// between, the log does not say less than was done.
-    async fn take_back(&mut self, count: usize) -> Result<Option<Undone>, Fault> {
-        self.load().await?;
-        let history = self.history.as_ref().expect("just loaded");
-        let prompts: Vec<u64> =
-            history.marks().iter().filter(|mark| mark.kind == MarkKind::User).map(|mark| mark.seq).collect();
-        let Some(first) = prompts.len().checked_sub(count.min(prompts.len())).and_then(|at| prompts.get(at)).copied()
-        else {
-            return Ok(None);
-        };
-        let before = history.messages();
-        // The branch goes on from what stood before the turn of that prompt.
-        self.await_commits().await?;
-        let mut entries = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries;
-        entries.retain(|entry| self.ledger.told(entry.seq));
-        let path = history::active_path(&entries);
-        let to = path.iter().take_while(|entry| entry.seq < first).filter(|entry| !opens_turn(&entry.body)).last();
-        let to = to.map_or(0, |entry| entry.seq);
-        let edits = history::edits_after(&entries, to);
-        let commands = beyond::commands_after(&entries, to, |call| self.would_change(call));
-        self.ledger.log(Body::Branch(BranchEntry::Moved { to }));
-        self.await_commits().await?;
-        let files = self.shared.ports.toolbox.restore(&self.settings.workspace, &edits);
-        if !edits.is_empty() {
-            self.ledger.log(Body::Branch(BranchEntry::Restored { files: files.clone() }));
-        }
-        self.history = None;
-        self.load().await?;
-        let after = self.history.as_ref().map_or(0, History::messages);
-        let messages = before.saturating_sub(after);
-        Ok(Some(Undone { messages, files: beyond::undone(&edits, &files), commands }))
-    }
-
     /// What a command changes beyond the files that are kept; other tools keep what they change.
-    fn would_change(&self, call: &Call) -> Option<Arc<str>> {
-        let tool = self.find_tool(&call.name).filter(|tool| &*tool.spec().name == COMMANDS)?;
+    pub(super) fn would_change(&self, call: &Call) -> Option<Arc<str>> {
+        let tool = self.tools.find(&self.settings, &call.name).filter(|tool| &*tool.spec().name == COMMANDS)?;
         guarded(|| tool.plan(&call.input.json())).ok()?.ok()?.mutation
     }
 
     fn cost(&mut self, entries: &[Arc<Entry>]) -> SlashOutcome {
-        let bill = Bill::of(entries);
-        let spent = bill.total();
+        let totals = vocab::Totals::of(entries);
+        let spent = totals.usage();
         let provider = &self.shared.ports.provider;
-        let cost = bill.cost(|slug| provider.resolve(slug).ok()?.prices);
+        let cost = totals.cost(|slug| provider.resolve(slug).ok()?.prices);
         // Before anything was used, nothing is known to have no price.
-        let dollars = cost.filter(|_| self.model.prices.is_some() || spent.context() > 0);
-        let (input_tokens, output_tokens, turns) = (spent.prompt(), spent.output, bill.turns);
+        let dollars = cost.filter(|_| self.settings.asked().prices.is_some() || spent.context() > 0);
+        let (input_tokens, output_tokens, turns) = (spent.prompt(), spent.output, totals.turns());
         SlashOutcome::Cost { input_tokens, output_tokens, turns, dollars }
     }
 
     fn diff(&mut self, entries: &[Arc<Entry>]) -> SlashOutcome {
-        let files = self.shared.ports.toolbox.diff(&history::edits_after(entries, 0));
+        let files = self.shared.ports.toolbox.diff(&model_view::edits_after(entries, 0));
         let commands = beyond::commands_after(entries, 0, |call| self.would_change(call));
         SlashOutcome::Diff { files, commands }
     }
@@ -284,10 +223,6 @@ impl Session {
         let path = self.shared.ports.preferences.save(key, &value).map_err(from_fault)?;
         Ok(SlashOutcome::Saved { key, value, path })
     }
-}
-
-fn opens_turn(body: &Body) -> bool {
-    matches!(body, Body::Turn(TurnEntry::Started { .. }) | Body::User { .. } | Body::Queue(QueueEntry::Settled { .. }))
 }
 
 /// What of a whole falls to each of three estimates: they add up to it. What rounding leaves over goes to the last.

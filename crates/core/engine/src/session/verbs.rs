@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
-use vocab::{
-    Body, Change, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, PeerId, QueueVerb, Reply, SettingEntry, Tag,
-    Verb,
-};
+use vocab::{Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, PeerId, QueueVerb, Reply, Tag, Verb};
 
-use super::jobs::Finish;
-use super::{Mail, Session, Work};
+use super::jobs::{Awaited, Need};
+use super::{Mail, Session, Waiting, later};
 use crate::commands;
 use crate::images;
 use crate::outbox::Outbox;
 
 impl Session {
-    pub(super) async fn mail(&mut self, mail: Mail) {
-        let Some(mail) = self.keep_in_order(mail) else { return };
+    pub(super) fn mail(&mut self, mail: Mail) {
+        if let Some(mail) = self.keep_in_order(mail) {
+            self.take_mail(mail);
+        }
+    }
+
+    /// Mail that nothing stands before.
+    pub(super) fn take_mail(&mut self, mail: Mail) {
         match mail {
             Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined } => {
                 let peer = outbox.peer;
@@ -30,16 +33,16 @@ impl Session {
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox, aside } => {
                 aside.pour_into(&outbox);
-                self.ledger.join(outbox);
+                self.log.join(outbox);
             }
             Mail::State(reply) => {
                 // Whoever asks wants to know how full the context is; what cannot be read is told by the next prompt.
-                if self.ledger.last_seq() > 0 {
-                    let _ = self.load_at_rest().await;
+                if self.log.last_seq() > 0 && matches!(self.view_at_rest(), Ok(false)) {
+                    return self.await_need(Need::View, Awaited::Mail(Mail::State(reply)));
                 }
                 let _ = reply.send(self.state());
             }
-            Mail::Say { outbox, event } => self.ledger.reply(outbox, event),
+            Mail::Say { outbox, event } => self.log.reply(outbox, event),
             Mail::Extensions => self.meet_extensions(),
             Mail::Trouble(trouble) => self.tell_trouble(trouble),
             Mail::Deserted(reply) => {
@@ -47,7 +50,7 @@ impl Session {
             }
             Mail::Busy(reply) => self.asked_busy.push(reply),
             Mail::Stop(stopped) => {
-                self.stopping.push(stopped);
+                self.activity.end(stopped);
                 let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
                 self.refuse_jobs(&fault);
                 self.refuse_next_compaction(fault);
@@ -56,30 +59,33 @@ impl Session {
                 self.interrupt_turn();
             }
             Mail::Verb { outbox, tag, verb } => {
-                self.ledger.answering = Some((outbox.clone(), tag));
-                self.verb(outbox, tag, verb).await;
-                self.ledger.answering = None;
+                self.log.answering = Some((outbox.clone(), tag));
+                self.verb(outbox, tag, verb);
+                self.log.answering = None;
             }
         }
     }
 
-    async fn verb(&mut self, outbox: Arc<Outbox>, tag: Tag, verb: Verb) {
+    fn verb(&mut self, outbox: Arc<Outbox>, tag: Tag, verb: Verb) {
         if let Some(result) = self.extension_verb(&outbox, tag, &verb) {
             // A question to people is answered by its answer.
             let Some(result) = result.transpose() else { return };
-            return self.ledger.reply(outbox, Event::Reply { tag, result });
+            return self.log.reply(outbox, Event::Reply { tag, result });
+        }
+        if let Some(need) = self.unmet(&outbox, &verb) {
+            return self.wait_for(need, outbox, tag, verb);
         }
         let result = match verb {
             // Such as one whose replay failed: it was told to come in again.
             _ if !self.is_here(outbox.peer) => {
                 Err(Fault::new(FaultKind::UnknownSession, "you are not on this session any more").hint("open it again"))
             }
-            Verb::Prompt { .. } | Verb::Compact { .. } | Verb::Shell { .. } if !self.stopping.is_empty() => {
+            Verb::Prompt { .. } | Verb::Compact { .. } | Verb::Shell { .. } if self.activity.is_ending() => {
                 Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"))
             }
             Verb::Prompt { parts, delivery } => {
                 // Accepted, refused or waiting: the lane's acts carry the reply.
-                match self.prompt(&outbox, tag, parts, delivery).await {
+                match self.prompt(&outbox, tag, parts, delivery) {
                     Ok(()) => return,
                     Err(fault) => Err(fault),
                 }
@@ -90,31 +96,31 @@ impl Session {
                 Ok(Reply::Interrupted { was_running: false })
             }
             Verb::Interrupt { .. } => {
-                let was_running = self.interrupt_prompts() || self.lane.is_busy();
-                let acts = self.lane.interrupt();
+                let was_running = self.interrupt_prompts() || self.queue.is_busy();
+                let acts = self.queue.interrupt();
                 self.act(acts);
                 Ok(Reply::Interrupted { was_running })
             }
             Verb::AbortRetry => {
-                if matches!(self.work, Work::Retry(_)) {
-                    self.work = Work::Nothing;
+                if matches!(self.activity.waiting(), Waiting::Retry(_)) {
+                    self.activity.stop_waiting();
                 }
                 self.with_turn(|turn, fx| {
                     turn.abort_retry(fx);
                 });
                 Ok(Reply::Done)
             }
-            Verb::Slash { name, args } => match self.slash(&outbox, tag, &name, &args).await {
+            Verb::Slash { name, args } => match self.slash(&outbox, tag, &name, &args) {
                 // The name is echoed as it was given: `/permissions` is answered as `permissions`.
                 Some(result) => Ok(Reply::Slash(Box::new(commands::reply(&name, result)))),
                 None => return,
             },
-            Verb::Queue(verb) => self.queue(verb).await,
+            Verb::Queue(verb) => self.queue(verb),
             Verb::Set(change) => self.set(change).map(|()| Reply::Done),
             Verb::Compact { instructions, wait } => {
                 let started = match wait {
-                    true => self.compact_in_turn(&outbox, tag, instructions).await,
-                    false => self.compact(&outbox, tag, instructions, false).await,
+                    true => self.compact_in_turn(&outbox, tag, instructions),
+                    false => self.compact(&outbox, tag, instructions, false),
                 };
                 match started {
                     Ok(()) => return,
@@ -123,18 +129,23 @@ impl Session {
             }
             Verb::OfferTools { tools } => self.offer_tools(outbox.peer, tools).map(|()| Reply::Done),
             Verb::Read { after } => return self.read(&outbox, tag, after),
-            Verb::Inspect => self.inspect().await.map(|inspection| Reply::Inspected(Box::new(inspection))),
+            Verb::Inspect => self.inspect().map(|inspection| Reply::Inspected(Box::new(inspection))),
             Verb::Export { file } => match self.export_to(&outbox, tag, file) {
                 Ok(()) => return,
                 Err(fault) => Err(fault),
             },
             Verb::Command { name, args } => self.run_command(name, args),
-            Verb::Shell { command, aside } => match self.shell(&outbox, tag, command, aside).await {
+            Verb::Shell { command, aside } => match self.shell(&outbox, tag, command, aside) {
                 Ok(()) => return,
                 Err(fault) => Err(fault),
             },
             Verb::AbortShell => {
                 self.stop_shells(|_| true);
+                if self.jobs.is_shell_awaiting() {
+                    // It is stopped when it begins.
+                    let mail = Mail::Verb { outbox, tag, verb: Verb::AbortShell };
+                    return self.await_need(Need::View, Awaited::Mail(mail));
+                }
                 Ok(Reply::Done)
             }
             Verb::OfferEditor(services) => {
@@ -166,11 +177,11 @@ impl Session {
             | Verb::Show(_)
             | Verb::HookDone { .. } => Err(Fault::new(FaultKind::Internal, "this command is not for a session")),
         };
-        self.ledger.reply(outbox, Event::Reply { tag, result });
+        self.log.reply(outbox, Event::Reply { tag, result });
     }
 
     /// Pictures are made small enough beside everything else.
-    async fn prompt(
+    fn prompt(
         &mut self,
         outbox: &Arc<Outbox>,
         tag: Tag,
@@ -180,16 +191,10 @@ impl Session {
         images::check(&parts)?;
         if parts.iter().any(|part| matches!(part, vocab::Part::Image(_))) {
             let fit = self.shared.ports.fit_image;
-            let job = async move {
-                match images::fitted(parts, fit).await {
-                    Ok(parts) => Finish::Prompt { parts, delivery },
-                    Err(fault) => Finish::Reply(Err(fault)),
-                }
-            };
-            self.prompt_job(outbox, tag, delivery, Box::pin(job));
+            self.prompt_job(outbox, tag, delivery, later::fitted_prompt(parts, delivery, fit));
             return Ok(());
         }
-        self.load_at_rest().await?;
+        self.view_at_rest()?;
         self.offer(outbox.peer, tag, parts, delivery);
         Ok(())
     }
@@ -202,20 +207,20 @@ impl Session {
             at_ms: self.shared.ports.clock.now_ms(),
             sender: Some((peer, tag)),
         };
-        let acts = self.lane.offer(item, self.now_ms());
+        let acts = self.queue.offer(item, self.now_ms());
         self.act(acts);
     }
 
-    async fn queue(&mut self, verb: QueueVerb) -> Result<Reply, Fault> {
+    fn queue(&mut self, verb: QueueVerb) -> Result<Reply, Fault> {
         // What waits is what the log says.
-        if self.ledger.last_seq() > 0 {
-            self.load_at_rest().await?;
+        if self.log.last_seq() > 0 {
+            self.view_at_rest()?;
         }
         let taken = match verb {
-            QueueVerb::List => return Ok(Reply::Queue(self.lane.list().cloned().collect())),
-            QueueVerb::TakeBack(id) => vec![self.lane.take_back(&id)?],
-            QueueVerb::Clear => self.lane.clear(),
-            QueueVerb::ClearTurns => self.lane.clear_turns(),
+            QueueVerb::List => return Ok(Reply::Queue(self.queue.list().cloned().collect())),
+            QueueVerb::TakeBack(id) => vec![self.queue.take_back(&id)?],
+            QueueVerb::Clear => self.queue.clear(),
+            QueueVerb::ClearTurns => self.queue.clear_turns(),
         };
         for item in &taken {
             self.settle_item(item, ItemEnd::Cancelled);
@@ -226,98 +231,8 @@ impl Session {
         Ok(Reply::Queue(taken))
     }
 
-    pub(super) fn set(&mut self, change: Change) -> Result<(), Fault> {
-        let before = self.stance();
-        self.apply(change)?;
-        if self.ledger.last_seq() > 0 {
-            self.log_settings();
-        }
-        self.changed(before);
-        self.tell_state();
-        Ok(())
-    }
-
-    fn apply(&mut self, change: Change) -> Result<(), Fault> {
-        match change {
-            Change::Model(slug) => self.set_model(&slug)?,
-            Change::Mode(mode) => {
-                self.settings.mode = mode;
-                self.spec = None;
-            }
-            Change::Thinking(level) => {
-                self.settings.thinking = level.clone();
-                self.spec = None;
-                self.log_if_begun(Body::Setting(SettingEntry::Thinking { level }));
-            }
-            Change::Title(title) => {
-                // It is shown in lists and in the frames of windows, as it is.
-                let title = vocab::visible::name(&title).into();
-                self.log(Body::Setting(SettingEntry::Title { title }));
-            }
-            Change::Locale(locale) => {
-                self.settings.locale = locale;
-                self.spec = None;
-            }
-            Change::Todos(phases) => self.set_todos(phases)?,
-            Change::Lane(policy) => {
-                // Whatever waits was read back or came in: what a dead process left behind is in order by now.
-                self.settings.lane = policy;
-                let acts = self.lane.set_policy(policy, self.now_ms());
-                self.act(acts);
-            }
-            Change::Retry(policy) => self.settings.retry = policy,
-            Change::Compaction(policy) => self.settings.compaction = policy,
-            Change::Gadget { name, on } => self.set_gadget(&name, on)?,
-        }
-        Ok(())
-    }
-
-    fn log_if_begun(&mut self, body: Body) {
-        if self.ledger.last_seq() > 0 {
-            self.ledger.log(body);
-        }
-    }
-
-    /// A running model call goes on; the next one uses the new model, with the history encoded anew.
-    fn set_model(&mut self, slug: &str) -> Result<(), Fault> {
-        let model = self.shared.ports.provider.resolve(slug)?;
-        self.settings.model = model.slug.clone();
-        self.fallen = None;
-        self.speak_to(Arc::new(model));
-        Ok(())
-    }
-
-    fn set_gadget(&mut self, name: &str, on: bool) -> Result<(), Fault> {
-        let Some(gadget) = self.gadgets.iter().find(|gadget| &*gadget.name == name) else {
-            return Err(Fault::new(FaultKind::NotFound, format!("unknown gadget: {name}")));
-        };
-        let name = gadget.name.clone();
-        self.settings.gadgets_off.retain(|off| *off != name);
-        if !on {
-            self.settings.gadgets_off.push(name);
-        }
-        self.spec = None;
-        let off = self.settings.gadgets_off.clone();
-        self.log_if_begun(Body::Setting(SettingEntry::Gadgets { off }));
-        Ok(())
-    }
-
-    /// Replaces what this peer offered before. Built-in names cannot be taken.
     fn offer_tools(&mut self, peer: PeerId, tools: Vec<vocab::HostTool>) -> Result<(), Fault> {
-        for (at, tool) in tools.iter().enumerate() {
-            let taken = self.offered_tools().any(|own| own.spec().name == tool.name)
-                || self.host_tools.iter().any(|(owner, other)| *owner != peer && other.name == tool.name);
-            if taken {
-                let text = format!("tool \"{}\" conflicts with an existing tool", tool.name);
-                return Err(Fault::new(FaultKind::Invalid, text));
-            }
-            if tools[..at].iter().any(|other| other.name == tool.name) {
-                return Err(Fault::new(FaultKind::Invalid, format!("tool \"{}\" is offered twice", tool.name)));
-            }
-        }
-        self.host_tools.retain(|(owner, _)| *owner != peer);
-        self.host_tools.extend(tools.into_iter().map(|tool| (peer, tool)));
-        self.spec = None;
+        self.tools.offer_host(&self.settings, peer, tools)?;
         self.tell_conflicts();
         Ok(())
     }

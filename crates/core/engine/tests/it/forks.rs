@@ -69,7 +69,7 @@ fn assistant(turn: &str, text: &str, calls: &[&str]) -> Body {
 fn result(turn: &str, id: &str) -> Body {
     Body::Call(CallEntry::Ended {
         turn: turn.into(),
-        result: engine::turn::synthetic(id.into(), "look".into(), CallEnd::Ran, "seen"),
+        result: engine::synthetic(id.into(), "look".into(), CallEnd::Ran, "seen"),
     })
 }
 fn ended(turn: &str) -> Body {

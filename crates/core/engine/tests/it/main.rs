@@ -25,6 +25,7 @@ mod registry;
 mod shells;
 mod simulation;
 mod steering;
+mod structure;
 mod subagents;
 mod support;
 mod thinking;

@@ -20,7 +20,7 @@ pub(crate) struct Family;
 impl Toolbox for Family {
     fn open(&self, session: &SessionId, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
         let mut all = Tools.open(session, workspace)?;
-        let real = builtin_tools::Builtin::new(builtin_tools::Options::new(workspace.join(".spill")))
+        let real = builtin_tools::Builtin::new(builtin_tools::BuiltinOptions::new(workspace.join(".spill")))
             .open(session, workspace)?;
         all.extend(real.into_iter().filter(|tool| &*tool.spec().name == "subagent"));
         let spec = ToolSpec { name: "crowd".into(), description: "crowd".into(), schema: Json::empty_object() };

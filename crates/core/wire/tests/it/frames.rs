@@ -19,6 +19,28 @@ fn frames_are_appended_in_place_and_drained_whole() {
     assert_eq!((empty.as_slice(), frames.len()), (&b"x"[..], 0));
 }
 
+#[test]
+fn frames_keep_their_borders_and_lose_their_line_ends() {
+    let shown = |frames: &FrameBuf| -> Vec<String> {
+        frames.frames().map(|frame| String::from_utf8_lossy(frame).into_owned()).collect()
+    };
+    let mut frames = FrameBuf::default();
+    frames.line(|bytes| bytes.extend_from_slice(b"one"));
+    frames.raw(b"two\n");
+    frames.line(|_| {});
+    let from = frames.len();
+    for text in ["three", "four", "five"] {
+        frames.line(|bytes| bytes.extend_from_slice(text.as_bytes()));
+    }
+    assert_eq!(shown(&frames), ["one", "two", "", "three", "four", "five"]);
+    frames.retain_frames(from, |frame| frame != b"four");
+    assert_eq!(shown(&frames), ["one", "two", "", "three", "five"]);
+    assert_eq!(frames.as_bytes(), b"one\ntwo\n\nthree\nfive\n");
+    assert_eq!(frames.ends().last(), Some(&frames.len()));
+    frames.drain_into(&mut Vec::new());
+    assert_eq!((shown(&frames).len(), frames.ends().len()), (0, 0));
+}
+
 proptest! {
     #![proptest_config(crate::cases(500))]
 

@@ -2,14 +2,14 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use wire::{LINE_BYTES_MAX, Line, Lines};
+use wire::{Frame, LINE_BYTES_MAX, Lines};
 
 fn cut<'a>(limit: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let mut seen = Vec::new();
-    let mut note = |line: Line<'_>| {
+    let mut note = |line: Frame<'_>| {
         seen.push(match line {
-            Line::Whole(bytes) => format!("{:?}", bytes.escape_ascii().to_string()),
-            Line::TooLong { limit } => format!("longer than {limit}"),
+            Frame::Whole(bytes) => format!("{:?}", bytes.escape_ascii().to_string()),
+            Frame::TooLong { limit } => format!("longer than {limit}"),
         });
     };
     let mut lines = Lines::new(limit);
@@ -66,7 +66,7 @@ fn the_limit_holds_for_an_unfinished_last_line() {
 fn an_over_long_line_is_reported_before_it_ends() {
     let mut lines = Lines::new(4);
     let mut reported = 0;
-    lines.feed(b"1234567", |line| reported += usize::from(line == Line::TooLong { limit: 4 }));
+    lines.feed(b"1234567", |line| reported += usize::from(line == Frame::TooLong { limit: 4 }));
     assert_eq!(reported, 1);
     lines.feed(b"more of it", |_| panic!("told once only"));
 }
@@ -76,7 +76,7 @@ fn the_default_limit_is_the_documented_one() {
     let mut lines = Lines::default();
     let line = vec![b'x'; LINE_BYTES_MAX];
     let mut got = Vec::new();
-    let mut note = |line: Line<'_>| got.push(matches!(line, Line::Whole(bytes) if bytes.len() == LINE_BYTES_MAX));
+    let mut note = |line: Frame<'_>| got.push(matches!(line, Frame::Whole(bytes) if bytes.len() == LINE_BYTES_MAX));
     lines.feed(&line, &mut note);
     lines.feed(b"\n", &mut note);
     lines.feed(&line, &mut note);
@@ -104,8 +104,8 @@ proptest! {
     fn without_a_limit_nothing_but_line_ends_is_lost(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let mut joined = Vec::new();
         let mut lines = Lines::new(1000);
-        let mut each = |line: Line<'_>| {
-            let Line::Whole(line) = line else { panic!("nothing is that long") };
+        let mut each = |line: Frame<'_>| {
+            let Frame::Whole(line) = line else { panic!("nothing is that long") };
             joined.push(line.to_vec());
         };
         lines.feed(&bytes, &mut each);

@@ -125,10 +125,14 @@ impl Acp {
                 let words = format!("{} could not answer, asking {}: {}", it.from, it.to, text(&it.fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
-            ModelEntry::Spent { call: Some(_), model, usage, .. } => {
+            ModelEntry::Spent { turn, call, model, usage } if turn.is_none() || call.is_some() => {
                 let known = std::iter::once(&view.chosen.model).chain(&self.models).find(|info| info.slug == *model);
                 let prices = known.and_then(|info| info.prices);
-                view.charge_child(prices, usage);
+                match turn {
+                    Some(_) => view.charge_child(prices, usage),
+                    // A compaction that was paid and failed.
+                    None => view.charge_at(prices, usage),
+                }
             }
             ModelEntry::Spent { .. } | ModelEntry::Requested(_) => {}
         }

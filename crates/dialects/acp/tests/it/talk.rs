@@ -10,7 +10,7 @@ use vocab::{
     Body, Entry, Event, Fault, FaultKind, Mode, ModelInfo, Opened, Reply, SessionId, State, Stop, Tag, Told, TurnEnd,
     TurnEntry, Usage, Verb,
 };
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Dialect, Frame, Out, Parting};
 
 use crate::show::show;
 
@@ -98,7 +98,7 @@ impl AcpTalk {
 
     /// What came of it: number of commands, lines.
     pub(crate) fn hear(&mut self, line: &[u8]) -> (usize, Vec<Value>) {
-        self.acp.hear(Line::Whole(line), &mut self.out);
+        self.acp.hear(Frame::Whole(line), &mut self.out);
         self.drain()
     }
     pub(crate) fn part(&mut self, why: Parting) -> &mut Self {
@@ -163,7 +163,7 @@ impl AcpTalk {
             };
         }
         self.open.extend(commands.iter().cloned());
-        if self.out.close {
+        if self.out.close.is_some() {
             self.log += "- close\n";
         }
         (commands.len(), frames)

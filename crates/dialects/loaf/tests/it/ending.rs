@@ -5,7 +5,7 @@ use std::time::Duration;
 use expect_test::expect;
 use serde_json::json;
 use vocab::{Stop, Verb};
-use wire::{Parting, Signal};
+use wire::Parting;
 
 use crate::play::{Play, paused};
 use crate::talk::Talk;
@@ -114,30 +114,29 @@ fn the_end_of_input_answers_what_was_asked_and_says_nothing_more() {
 
 #[test]
 fn a_signal_says_so_and_stops_what_runs() {
-    for (signal, reason) in [(Signal::Interrupt, "sigint"), (Signal::Terminate, "sigterm"), (Signal::Hangup, "sigterm")]
-    {
+    for (by, reason) in [("sigint", "sigint"), ("sigterm", "sigterm"), ("sighup", "sigterm")] {
         let mut talk = Talk::on(2);
         talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).begin("c1", "e1", "x");
         talk.log.clear();
-        talk.part(Parting::Signal(signal)).end("c1", "e1", Stop::Interrupted);
+        talk.part(Parting::Asked { by }).end("c1", "e1", Stop::Interrupted);
         while !talk.open.is_empty() {
             talk.reply(Ok(vocab::Reply::Done));
         }
         assert!(talk.log.contains(&format!("state.changed {reason}\n")), "{}", talk.log);
-        assert!(talk.out.close && talk.out.exit_code == 0, "{}", talk.log);
+        assert_eq!(talk.out.close, Some(wire::Close::normal()), "{}", talk.log);
         talk.watch.at_rest();
     }
 }
 
 #[test]
 fn a_second_signal_and_the_end_of_the_grace_period_wait_for_nothing() {
-    for second in [Parting::Signal(Signal::Interrupt), Parting::GraceOver] {
+    for second in [Parting::Asked { by: "sigint" }, Parting::GraceOver] {
         let mut talk = Talk::on(1);
         talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).begin("c1", "e1", "x");
-        talk.part(Parting::Signal(Signal::Interrupt));
-        assert!(!talk.out.close);
+        talk.part(Parting::Asked { by: "sigint" });
+        assert!(!talk.out.close.is_some());
         talk.part(second);
-        assert!(talk.out.close, "{}", talk.log);
+        assert!(talk.out.close.is_some(), "{}", talk.log);
         assert_eq!(talk.log.matches("state.changed sigint").count(), 1, "{}", talk.log);
     }
 }
@@ -152,6 +151,6 @@ fn what_waits_for_a_session_is_refused_at_the_end() {
     while !talk.open.is_empty() {
         talk.reply(Ok(vocab::Reply::Done));
     }
-    assert!(talk.out.close, "{}", talk.log);
+    assert!(talk.out.close.is_some(), "{}", talk.log);
     talk.watch.at_rest();
 }

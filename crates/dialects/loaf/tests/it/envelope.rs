@@ -13,7 +13,7 @@ fn answer(line: &str) -> Option<String> {
 impl Talk {
     fn loaf_hears(&mut self, line: &str) -> Option<String> {
         use wire::Dialect;
-        self.loaf.hear(wire::Line::Whole(line.as_bytes()), &mut self.out);
+        self.loaf.hear(wire::Frame::Whole(line.as_bytes()), &mut self.out);
         let text = String::from_utf8(self.out.frames.as_bytes().to_vec()).unwrap();
         self.out.frames.clear();
         assert!(self.out.commands.is_empty(), "nothing is carried out");
@@ -145,7 +145,7 @@ fn more_members_are_ignored_and_methods_are_not_trimmed() {
 fn a_line_that_is_too_long_is_refused_and_the_next_one_is_heard() {
     use wire::Dialect;
     let mut talk = Talk::new();
-    talk.loaf.hear(wire::Line::TooLong { limit: 99 }, &mut talk.out);
+    talk.loaf.hear(wire::Frame::TooLong { limit: 99 }, &mut talk.out);
     let (_, frames) = talk.drain();
     assert_eq!(frames[0]["error"]["code"], -32600);
     assert_eq!(frames[0]["error"]["data"], json!({"reason": "line_too_long"}));

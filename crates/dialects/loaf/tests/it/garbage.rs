@@ -72,7 +72,7 @@ fn twenty_thousand_lines_of_garbage_get_one_error_each() {
     let mut talk = Talk::on(1);
     for number in 0..20_000 {
         // Fresh now and then, so that commands without a reply do not pile up.
-        if number % 200 == 0 || talk.out.close {
+        if number % 200 == 0 || talk.out.close.is_some() {
             talk = Talk::on(1);
         }
         hear(&mut talk, &garbage(&mut dice, GOOD, BITS));

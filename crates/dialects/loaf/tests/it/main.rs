@@ -2,6 +2,7 @@
 //! real engine everywhere else (`play`).
 #![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
 
+mod accounts;
 mod bounds;
 mod chaos;
 mod compacting;
@@ -9,12 +10,14 @@ mod ending;
 mod envelope;
 mod garbage;
 mod history;
+mod interrupts;
 mod lost;
 mod methods;
 mod pictures;
 mod play;
 mod races;
 mod show;
+mod steering;
 mod talk;
 mod tools;
 mod turns;

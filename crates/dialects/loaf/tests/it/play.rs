@@ -227,7 +227,7 @@ impl Play {
     /// Whether it has ended by itself, with code 0.
     pub(crate) async fn ended(&mut self) -> bool {
         let ended = self.pipe.take().expect("asked once").ended().await;
-        assert!(ended.is_none_or(|ended| ended.exit_code == 0));
+        assert!(ended.as_ref().is_none_or(|ended| ended.exit_code == 0));
         ended.is_some()
     }
 

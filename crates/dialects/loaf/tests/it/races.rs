@@ -63,7 +63,7 @@ fn a_session_that_vanishes_in_a_turn_ends_the_turn() {
 
 #[test]
 fn a_send_that_is_being_decided_at_the_end_is_stopped() {
-    for end in [None, Some(Parting::Eof), Some(Parting::Signal(wire::Signal::Terminate))] {
+    for end in [None, Some(Parting::Eof), Some(Parting::Asked { by: "sigterm" })] {
         let mut talk = Talk::on(1);
         talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#);
         match end {
@@ -76,7 +76,7 @@ fn a_send_that_is_being_decided_at_the_end_is_stopped() {
         while !talk.open.is_empty() {
             talk.reply(Ok(Reply::Done));
         }
-        assert!(talk.out.close, "{}", talk.log);
+        assert!(talk.out.close.is_some(), "{}", talk.log);
     }
 }
 
@@ -94,7 +94,7 @@ fn a_prompt_whose_picture_comes_after_the_end_is_refused() {
     while !talk.open.is_empty() {
         talk.reply(Ok(Reply::Done));
     }
-    assert!(talk.out.close);
+    assert!(talk.out.close.is_some());
     talk.watch.at_rest();
 }
 

@@ -10,7 +10,7 @@ use vocab::{
     Accounts, Body, Delta, Entry, Event, Fault, FaultKind, Inspection, Mode, ModelInfo, Opened, Part, Recalled, Reply,
     Saved, SessionId, State, Stop, Summary, Tag, Told, TurnEnd, TurnEntry, Usage, UserFrom, Verb,
 };
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Dialect, Frame, Out, Parting};
 
 use crate::show::show;
 use crate::watch::Watch;
@@ -85,7 +85,7 @@ impl Talk {
 
     /// What came of it: number of commands, lines.
     pub(crate) fn hear(&mut self, line: &[u8]) -> (usize, Vec<Value>) {
-        self.loaf.hear(Line::Whole(line), &mut self.out);
+        self.loaf.hear(Frame::Whole(line), &mut self.out);
         self.drain()
     }
 
@@ -173,8 +173,8 @@ impl Talk {
         if std::mem::take(&mut self.out.ending) {
             self.log += "-- ending\n";
         }
-        if self.out.close {
-            self.log += &format!("-- close, exit {}\n", self.out.exit_code);
+        if let Some(close) = &self.out.close {
+            self.log += &format!("-- close {:?}\n", close.code);
         }
         (commands.len(), frames)
     }

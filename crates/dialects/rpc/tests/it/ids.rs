@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use vocab::{Event, Fault, FaultKind, Reply, SessionId, Told};
-use wire::{Dialect, Line, Out};
+use wire::{Dialect, Frame, Out};
 
 use crate::talk::{Talk, inspected, state};
 
@@ -89,7 +89,7 @@ fn a_list_that_nobody_gives_is_answered_with_the_model_that_is_known() {
 fn half_a_pair_in_an_id_comes_back_as_a_mark() {
     let mut talk = Talk::open();
     let mut out = Out::new();
-    talk.rpc.hear(Line::Whole(br#"{"id":"\ud800","type":"get_subagents"}"#), &mut out);
+    talk.rpc.hear(Frame::Whole(br#"{"id":"\ud800","type":"get_subagents"}"#), &mut out);
     let said = crate::talk::lines(out.frames.as_bytes());
     assert_eq!(said[0]["id"], "\u{fffd}");
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use vocab::{
     Body, Command, Entry, Event, Fault, Inspection, Mode, ModelInfo, Opened, Reply, SessionId, State, Tag, Told,
 };
-use wire::{Dialect, Line, Out};
+use wire::{Dialect, Frame, Out};
 
 pub(crate) struct Talk {
     pub(crate) rpc: Rpc,
@@ -52,7 +52,7 @@ impl Talk {
     }
 
     pub(crate) fn hear(&mut self, line: impl AsRef<[u8]>) -> (Vec<Command>, Vec<Value>) {
-        self.rpc.hear(Line::Whole(line.as_ref()), &mut self.out);
+        self.rpc.hear(Frame::Whole(line.as_ref()), &mut self.out);
         self.drain()
     }
 

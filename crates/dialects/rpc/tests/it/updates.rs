@@ -1,7 +1,7 @@
 //! The message that grows: at every delta the update repeats the whole message so far, twice, as if it had just been encoded.
 
-use dialect_rpc::messages::tool_name;
 use dialect_rpc::{Options, PARTIAL_BYTES_MAX, Updates};
+use pi_format::messages::tool_name;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use serde_json::{Value, json};

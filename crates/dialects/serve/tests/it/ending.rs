@@ -18,17 +18,17 @@ fn in_turn() -> Talk {
 
 #[test]
 fn an_idle_process_ends_at_once_and_silently() {
-    for why in [Parting::Eof, Parting::Deaf, Parting::Signal(wire::Signal::Terminate), Parting::GraceOver] {
+    for why in [Parting::Eof, Parting::Deaf, Parting::Asked { by: "sigterm" }, Parting::GraceOver] {
         let mut talk = Talk::open();
         talk.part(why);
-        assert_eq!(talk.log, format!("-- {why:?}\n-- close, exit 0\n"));
+        assert_eq!(talk.log, format!("-- {why:?}\n-- close Normal\n"));
     }
     let mut talk = Talk::open();
     talk.hear(r#"{"type":"shutdown"}"#);
     talk.check(expect![[r#"
         > {"type":"shutdown"}
         -- ending
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 
@@ -63,7 +63,7 @@ fn shutdown_lets_the_turn_finish_and_honours_only_interrupt() {
         ! 4 Current Interrupt { turn: None }
         < {"type":"text_delta","turn_id":"t1","delta":"bye"}
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"interrupted","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 
@@ -81,7 +81,7 @@ fn a_prompt_that_is_on_its_way_is_waited_for() {
         # started
         < {"type":"turn_started","turn_id":"t1"}
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"end_turn","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 
@@ -90,9 +90,9 @@ fn a_turn_that_is_over_before_its_prompt_is_answered_does_not_hang() {
     let mut talk = Talk::open();
     talk.hear(r#"{"type":"prompt","text":"a"}"#).part(Parting::Eof);
     talk.log_entry(started("t1")).log_entry(ended("t1", Stop::EndTurn));
-    assert!(!talk.out.close, "the answer is still on its way");
+    assert!(!talk.out.close.is_some(), "the answer is still on its way");
     talk.reply(2, turn_reply("t1"));
-    assert!(talk.out.close);
+    assert!(talk.out.close.is_some());
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_refused_prompt_is_told_before_the_end() {
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"end_turn","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
         # not yet
         < {"type":"error","code":"turn_in_progress","message":"a turn is in progress","origin":"local"}
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 
@@ -122,7 +122,7 @@ fn a_slash_result_is_told_before_the_end() {
         -- Eof
         # not yet
         < {"type":"slash_result","command":"status","text":"title: x","data":{"ok":true,"title":"x"},"clear_session":false,"exit":false}
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 
@@ -135,15 +135,15 @@ fn an_end_before_ready_still_says_ready() {
         -- Eof
         # not yet
         < {"type":"ready","protocol":1,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 
 #[test]
-fn an_end_before_a_failed_start_keeps_the_exit_code() {
+fn an_end_before_a_failed_start_is_told_in_its_close() {
     let mut talk = Talk::new(options());
     talk.part(Parting::Eof).reply(1, Err(Fault::new(FaultKind::NotFound, "no session x")));
-    assert_eq!((talk.out.close, talk.out.exit_code), (true, 2));
+    assert_eq!(talk.out.close.as_ref().map(|close| close.code), Some(wire::CloseCode::PolicyViolation));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn exit_is_a_result_and_then_a_shutdown() {
         ! 4 Current Answer { ask: "r1", answer: Deny(Some("controller disconnected before responding")) }
         -- ending
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"end_turn","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 
@@ -186,12 +186,12 @@ fn an_exit_that_was_refused_is_forgotten() {
 #[test]
 fn a_signal_interrupts_the_turn_and_waits_for_its_end() {
     let mut talk = in_turn();
-    talk.part(Parting::Signal(wire::Signal::Terminate)).log_entry(ended("t1", Stop::Interrupted));
+    talk.part(Parting::Asked { by: "sigterm" }).log_entry(ended("t1", Stop::Interrupted));
     talk.check(expect![[r#"
-        -- Signal(Terminate)
+        -- Asked { by: "sigterm" }
         ! 3 Current Interrupt { turn: None }
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"interrupted","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 
@@ -204,26 +204,26 @@ fn when_the_grace_is_over_the_turn_is_interrupted() {
         -- GraceOver
         ! 3 Current Interrupt { turn: None }
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"interrupted","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 
 #[test]
 fn a_second_signal_waits_for_nothing() {
     let mut talk = in_turn();
-    talk.part(Parting::Signal(wire::Signal::Terminate));
-    assert!(!talk.out.close);
-    talk.part(Parting::Signal(wire::Signal::Terminate));
-    assert!(talk.out.close);
+    talk.part(Parting::Asked { by: "sigterm" });
+    assert!(!talk.out.close.is_some());
+    talk.part(Parting::Asked { by: "sigterm" });
+    assert!(talk.out.close.is_some());
 }
 
 #[test]
 fn the_grace_period_does_not_wait_for_a_slash_command() {
     let mut talk = Talk::open();
     talk.hear(r#"{"type":"slash","command":"compact"}"#).part(Parting::Eof);
-    assert!(!talk.out.close);
+    assert!(!talk.out.close.is_some());
     talk.part(Parting::GraceOver);
-    assert!(talk.out.close);
+    assert!(talk.out.close.is_some());
 }
 
 #[test]
@@ -236,6 +236,6 @@ fn a_deaf_controller_gets_no_lines_but_its_turn_finishes() {
         -- Deaf
         ! 3 Current Answer { ask: "r1", answer: Deny(Some("controller disconnected before responding")) }
         ! 4 Current Answer { ask: "r2", answer: Deny(Some("controller disconnected before responding")) }
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }

@@ -189,7 +189,7 @@ fn blank_lines_mean_nothing() {
 #[test]
 fn a_line_that_is_too_long_is_reported_once() {
     let mut talk = Talk::open();
-    wire::Dialect::hear(&mut talk.serve, wire::Line::TooLong { limit: 16 }, &mut talk.out);
+    wire::Dialect::hear(&mut talk.serve, wire::Frame::TooLong { limit: 16 }, &mut talk.out);
     talk.hear(r#"{"type":"interrupt"}"#);
     talk.check(expect![[r#"
         > {"type":"interrupt"}
@@ -267,7 +267,7 @@ fn resume_words_mean_what_they_say() {
 }
 
 #[test]
-fn a_session_that_cannot_be_opened_is_one_error_and_exit_code_two() {
+fn a_session_that_cannot_be_opened_is_one_error_and_a_close() {
     for (kind, code) in [
         (FaultKind::NotFound, "session_not_found"),
         (FaultKind::UnknownSession, "session_not_found"),
@@ -281,7 +281,11 @@ fn a_session_that_cannot_be_opened_is_one_error_and_exit_code_two() {
             talk.told(vocab::Event::Reply { tag: vocab::Tag(1), result: Err(Fault::new(kind, "why")) });
         assert_eq!((commands, frames.len()), (0, 1));
         assert_eq!((frames[0]["code"].as_str(), frames[0]["origin"].as_str()), (Some(code), Some("local")));
-        assert_eq!((talk.out.close, talk.out.exit_code), (true, 2));
+        let close = match kind {
+            FaultKind::SessionBusy => wire::CloseCode::TryAgainLater,
+            _ => wire::CloseCode::PolicyViolation,
+        };
+        assert_eq!(talk.out.close.as_ref().map(|close| close.code), Some(close));
         assert!(!wire::Dialect::listening(&talk.serve));
     }
 }

@@ -45,6 +45,6 @@ fn a_session_that_is_gone_closes_the_calls_of_its_turn() {
         < {"type":"tool_result","turn_id":"t1","tool_id":"c2","output":"no result: what came of this call could not be written; it may have run: check what it did before trying again","is_error":true,"duration_s":0.0}
         < {"type":"error","code":"store_error","message":"the disk is full","origin":"local","turn_id":"t1"}
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"error","iterations":0,"input_tokens":0,"output_tokens":0,"mutations":[]}
-        -- close, exit 1
+        -- close Internal
     "#]]);
 }

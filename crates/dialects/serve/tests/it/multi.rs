@@ -257,7 +257,7 @@ fn shutdown_and_eof_close_every_session() {
         < {"type":"turn_complete","session":"a","turn_id":"t1","stop_reason":"end_turn","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
         < {"type":"closed","session":"a"}
         ! 4 Session("s1") Leave
-        -- close, exit 0
+        -- close Normal
     "#]]);
 
     let mut piped = Talk::multi();
@@ -276,7 +276,7 @@ fn shutdown_and_eof_close_every_session() {
         < {"type":"turn_complete","session":"a","turn_id":"t1","stop_reason":"end_turn","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
         < {"type":"closed","session":"a"}
         ! 3 Session("s1") Leave
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 
@@ -286,7 +286,7 @@ fn exit_closes_its_own_session_only() {
     talk.hear(r#"{"type":"slash","session":"a","command":"exit"}"#);
     let exit = slash("exit", vocab::SlashOutcome::Exit);
     talk.reply(3, slash_reply(exit));
-    assert!(!talk.out.close);
+    assert!(!talk.out.close.is_some());
     talk.check(expect![[r#"
         > {"type":"slash","session":"a","command":"exit"}
         ! 3 Session("s1") Slash { name: "exit", args: "" }
@@ -299,19 +299,17 @@ fn exit_closes_its_own_session_only() {
 #[test]
 fn a_signal_interrupts_every_running_turn() {
     let mut talk = two();
-    talk.log_entry(started("t1"))
-        .part(Parting::Signal(wire::Signal::Terminate))
-        .log_entry(ended("t1", Stop::Interrupted));
+    talk.log_entry(started("t1")).part(Parting::Asked { by: "sigterm" }).log_entry(ended("t1", Stop::Interrupted));
     talk.check(expect![[r#"
         < {"type":"turn_started","session":"a","turn_id":"t1"}
-        -- Signal(Terminate)
+        -- Asked { by: "sigterm" }
         < {"type":"closed","session":"b"}
         ! 3 Session("s1") Interrupt { turn: None }
         ! 4 Session("s2") Leave
         < {"type":"turn_complete","session":"a","turn_id":"t1","stop_reason":"interrupted","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
         < {"type":"closed","session":"a"}
         ! 5 Session("s1") Leave
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 

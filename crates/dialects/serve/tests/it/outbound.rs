@@ -373,8 +373,8 @@ fn a_lost_session_ends_the_turn_and_the_process() {
         < {"type":"turn_started","turn_id":"t1"}
         < {"type":"error","code":"store_error","message":"the lease was lost","origin":"local","turn_id":"t1"}
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"error","iterations":0,"input_tokens":0,"output_tokens":0,"mutations":[]}
-        -- close, exit 1
+        -- close Internal
         < {"type":"error","code":"store_error","message":"deleted","origin":"local"}
-        -- close, exit 1
+        -- close Internal
     "#]]);
 }

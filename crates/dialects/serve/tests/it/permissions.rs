@@ -251,6 +251,6 @@ fn eof_answers_open_questions_with_deny_and_shows_later_ones_first() {
         < {"type":"permission_request","request_id":"r2","tool":"glob_search","active_mode":"prompt","required_mode":"read-only","details":{"tool_input":{"pattern":"**/*.py"},"reason":null}}
         ! 3 Current Answer { ask: "r2", answer: Deny(Some("controller disconnected before responding")) }
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"end_turn","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }

@@ -8,7 +8,7 @@ use vocab::{
     Answer, Ask, AskEntry, AskKind, Body, CallEntry, Event, Fault, FaultKind, Json, Reply, Stop, TurnEnd, TurnEntry,
     Verb,
 };
-use wire::{Dialect, Line, Out};
+use wire::{Dialect, Frame, Out};
 
 use crate::talk::{
     Talk, call_started, ended, logged, opened_with, options, permission, permission_ask, renamed, result, slash,
@@ -92,7 +92,7 @@ fn what_is_heard_arrives_equal_however_it_is_spelled() {
                 let mut talk = Talk::open();
                 setup(&mut talk);
                 let mut out = Out::new();
-                talk.serve.hear(Line::Whole(line.as_bytes()), &mut out);
+                talk.serve.hear(Frame::Whole(line.as_bytes()), &mut out);
                 out.commands.pop().map(|command| command.verb)
             };
             let prompt = heard(&|_| {}, format!(r#"{{"type":"prompt","text":{spelled}}}"#));

@@ -11,7 +11,7 @@ use vocab::{
     FaultKind, Json, Mode, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashCode, SlashFault,
     SlashOutcome, SlashReply, State, Stop, Tag, Told, TurnEnd, TurnEntry, Usage,
 };
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Dialect, Frame, Out, Parting};
 
 use crate::schema::Schema;
 
@@ -70,7 +70,7 @@ impl Talk {
 
     /// What came of it: number of commands, lines.
     pub(crate) fn hear_bytes(&mut self, line: &[u8]) -> (usize, Vec<Value>) {
-        self.serve.hear(Line::Whole(line), &mut self.out);
+        self.serve.hear(Frame::Whole(line), &mut self.out);
         self.drain()
     }
 
@@ -149,8 +149,8 @@ impl Talk {
         if std::mem::take(&mut self.out.ending) {
             self.log += "-- ending\n";
         }
-        if self.out.close {
-            self.log += &format!("-- close, exit {}\n", self.out.exit_code);
+        if let Some(close) = &self.out.close {
+            self.log += &format!("-- close {:?}\n", close.code);
         }
         (commands.len(), frames)
     }

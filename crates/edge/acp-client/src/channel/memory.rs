@@ -3,19 +3,19 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use process::{ChildProcess, EndSignal, Exit, Launched};
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
-use vocab::Later;
+use vocab::{Keyring, Later};
 
-use super::{Channel, Process, Started, Strike};
-use crate::error::Exit;
+use super::Channel;
 
 /// What each direction holds before its writer waits.
 const PIPE_BYTES: usize = 64 * 1024;
 
 /// Our end. It opens once: a second connection needs a second pair.
 pub struct Memory {
-    started: Mutex<Option<Started>>,
+    started: Mutex<Option<Launched>>,
     banner: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct MemoryPeer {
 /// The agent's "process".
 pub struct AgentLife {
     exit: watch::Sender<Option<Exit>>,
-    strikes: watch::Receiver<Vec<Strike>>,
+    strikes: watch::Receiver<Vec<EndSignal>>,
 }
 
 impl AgentLife {
@@ -41,7 +41,7 @@ impl AgentLife {
     }
 
     /// How the client struck so far.
-    pub fn strikes(&self) -> Vec<Strike> {
+    pub fn strikes(&self) -> Vec<EndSignal> {
         self.strikes.borrow().clone()
     }
 }
@@ -53,18 +53,19 @@ pub fn memory(banner: bool) -> (Memory, MemoryPeer) {
     let (errors, ours_errors) = tokio::io::duplex(PIPE_BYTES);
     let (exit, exited) = watch::channel(None);
     let (struck, strikes) = watch::channel(Vec::new());
-    let started = Started {
+    let started = Launched {
         input: Box::new(ours_in),
         output: Box::new(ours_out),
         errors: Box::new(ours_errors),
         process: Box::new(Pretended { exited, struck }),
+        secrets: Keyring::default(),
     };
     let memory = Memory { started: Mutex::new(Some(started)), banner };
     (memory, MemoryPeer { input, output, errors, life: AgentLife { exit, strikes } })
 }
 
 impl Channel for Memory {
-    fn open(&self) -> Later<'_, io::Result<Started>> {
+    fn open(&self) -> Later<'_, io::Result<Launched>> {
         let started = self.started.lock().unwrap_or_else(PoisonError::into_inner).take();
         Box::pin(async move { started.ok_or_else(|| io::Error::other("a pipe in memory opens once")) })
     }
@@ -80,10 +81,10 @@ impl Channel for Memory {
 
 struct Pretended {
     exited: watch::Receiver<Option<Exit>>,
-    struck: watch::Sender<Vec<Strike>>,
+    struck: watch::Sender<Vec<EndSignal>>,
 }
 
-impl Process for Pretended {
+impl ChildProcess for Pretended {
     fn ended(&mut self) -> Later<'_, Exit> {
         Box::pin(async {
             // An agent that is gone without a word has ended, too.
@@ -92,7 +93,7 @@ impl Process for Pretended {
         })
     }
 
-    fn strike(&mut self, how: Strike) {
-        self.struck.send_modify(|strikes| strikes.push(how));
+    fn signal(&mut self, signal: EndSignal) {
+        self.struck.send_modify(|strikes| strikes.push(signal));
     }
 }

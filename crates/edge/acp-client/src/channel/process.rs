@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use process::{Launched, Launcher, Program};
 use tokio::io::AsyncReadExt;
 use vocab::Later;
 
-use super::{Channel, Launcher, LoginShell, Probe, Program, Started, Vars, find_program};
+use super::{Channel, LoginShell, Probe, Vars, find_program};
 
 /// What a login shell may print; more than this is no environment.
 const PROBE_BYTES_MAX: u64 = 1024 * 1024;
@@ -24,7 +25,7 @@ pub struct ProcessChannel {
 }
 
 impl Channel for ProcessChannel {
-    fn open(&self) -> Later<'_, io::Result<Started>> {
+    fn open(&self) -> Later<'_, io::Result<Launched>> {
         Box::pin(async move {
             let (name, args) = self.argv.split_first().ok_or_else(|| io::Error::other("there is no command"))?;
             let env = self.login.environment(&self.env).await;

@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::io;
 
+use process::Launched;
 use vocab::Later;
 
-use super::{Channel, ProcessChannel, Started};
+use super::{Channel, ProcessChannel};
 
 /// Non-login shells have a bare PATH; agents are installed in these.
 const REMOTE_PATH: &str = "export PATH=\"$HOME/.local/bin:/opt/homebrew/bin:/usr/local/bin:$PATH\"";
@@ -73,7 +74,7 @@ impl SshChannel {
 }
 
 impl Channel for SshChannel {
-    fn open(&self) -> Later<'_, io::Result<Started>> {
+    fn open(&self) -> Later<'_, io::Result<Launched>> {
         self.process.open()
     }
 

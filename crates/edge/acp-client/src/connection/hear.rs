@@ -7,7 +7,7 @@ use acp_types::{
 };
 use serde_json::Value;
 use wire::jsonrpc::{self, Frame, INVALID_REQUEST, RpcError, Version};
-use wire::{Line, replace_lone_surrogates};
+use wire::replace_lone_surrogates;
 
 use super::{About, Connection, ConnectionOut, OPEN_CALLS_MAX, PendingRequest, SESSIONS_MAX, Settled};
 use crate::error::ClientProblem;
@@ -18,10 +18,10 @@ const NOTED_CHARS: usize = 200;
 
 impl Connection {
     /// Nothing in a line can fail the connection.
-    pub(crate) fn hear(&mut self, line: Line<'_>, out: &mut ConnectionOut) {
+    pub(crate) fn hear(&mut self, line: wire::Frame<'_>, out: &mut ConnectionOut) {
         let bytes = match line {
-            Line::Whole(bytes) => bytes,
-            Line::TooLong { limit } => {
+            wire::Frame::Whole(bytes) => bytes,
+            wire::Frame::TooLong { limit } => {
                 return note(format!("a line of the agent's is longer than {limit} bytes and was skipped"), out);
             }
         };

@@ -9,6 +9,7 @@ use acp_types::error::NOT_FOUND;
 use acp_types::{
     CreateTerminalRequest, CreateTerminalResponse, TerminalExitStatus, TerminalOutputResponse, TerminalRequest,
 };
+use process::{EndSignal, Exit, Launched, Program};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use serde_json::Value;
@@ -17,8 +18,7 @@ use tokio::sync::{mpsc, watch};
 use wire::jsonrpc::{INTERNAL_ERROR, RpcError};
 
 use super::{Workshop, answer, done, files, invalid, outside, read, under};
-use crate::channel::{Program, Started, Strike, find_program};
-use crate::error::Exit;
+use crate::channel::find_program;
 
 /// Commands of one connection that are not released; one more is refused.
 pub const TERMINALS_MAX: usize = 32;
@@ -43,7 +43,7 @@ struct RunningTerminal {
     output: Arc<Mutex<KeptOutput>>,
     exit: watch::Receiver<Option<Exit>>,
     /// Dropped with the last copy, it ends the command.
-    strikes: mpsc::Sender<Strike>,
+    strikes: mpsc::Sender<EndSignal>,
 }
 
 /// The end of what a command wrote.
@@ -131,13 +131,13 @@ impl Terminals {
 
     pub(super) fn kill(&self, params: &Value) -> Result<Value, RpcError> {
         // A full queue holds a strike already.
-        let _ = self.get(params)?.1.strikes.try_send(Strike::Kill);
+        let _ = self.get(params)?.1.strikes.try_send(EndSignal::Kill);
         done()
     }
 
     pub(super) fn release(&self, params: &Value) -> Result<Value, RpcError> {
         let (id, terminal) = self.get(params)?;
-        let _ = terminal.strikes.try_send(Strike::Kill);
+        let _ = terminal.strikes.try_send(EndSignal::Kill);
         locked(&self.open).by_id.remove(&id);
         done()
     }
@@ -191,11 +191,11 @@ fn argv(command: &str, args: &[&str], path: Option<&std::ffi::OsStr>, cwd: &Path
     }
 }
 
-fn run(started: Started, limit: usize) -> RunningTerminal {
+fn run(started: Launched, limit: usize) -> RunningTerminal {
     let output = Arc::new(Mutex::new(KeptOutput { bytes: Vec::new(), limit, truncated: false }));
     let (tell, exit) = watch::channel(None);
     let (strikes, mut struck) = mpsc::channel(1);
-    let Started { input, output: out, mut process, .. } = started;
+    let Launched { input, output: out, mut process, .. } = started;
     // The agent has no way to type there.
     drop(input);
     let into = output.clone();
@@ -207,7 +207,7 @@ fn run(started: Started, limit: usize) -> RunningTerminal {
                 exit = process.ended() => break exit,
                 () = &mut copying, if !copied => copied = true,
                 strike = struck.recv() => match strike {
-                    Some(strike) => process.strike(strike),
+                    Some(strike) => process.signal(strike),
                     // Released, or the connection is gone.
                     None => return,
                 },

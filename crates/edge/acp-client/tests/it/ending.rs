@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use acp_client::{ClientEvent, ClientProblem, Exit, Strike};
+use acp_client::{ClientEvent, ClientProblem, Exit};
+use process::EndSignal;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
@@ -96,7 +97,7 @@ async fn stop_goes_from_the_end_of_input_to_kill() {
             seen
         }
     );
-    assert_eq!(strikes, [(Strike::Interrupt, 1), (Strike::Terminate, 20), (Strike::Kill, 50)]);
+    assert_eq!(strikes, [(EndSignal::Interrupt, 1), (EndSignal::Terminate, 20), (EndSignal::Kill, 50)]);
     assert_eq!(waiting.unwrap_err().problem, ClientProblem::Stopped);
     assert_eq!(events.next().await, None, "we ended it ourselves: nothing was lost");
     assert_eq!(client.list(None, None).await.unwrap_err().problem, ClientProblem::Stopped);
@@ -122,7 +123,7 @@ async fn an_agent_that_goes_by_itself_is_not_struck_and_so_is_one_whose_handles_
 struct Slow;
 
 impl acp_client::Channel for Slow {
-    fn open(&self) -> vocab::Later<'_, std::io::Result<acp_client::Started>> {
+    fn open(&self) -> vocab::Later<'_, std::io::Result<process::Launched>> {
         Box::pin(std::future::pending())
     }
     fn command(&self) -> Vec<String> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use acp_client::{
-    AcpClient, ClientEvent, ClientProblem, ConnectOptions, Events, Grouped, LoginShell, NoProbe, ProcessChannel,
-    ShellProbe, connect,
+    AcpClient, ClientEvent, ClientProblem, ConnectOptions, Events, LoginShell, NoProbe, ProcessChannel, ShellProbe,
+    connect,
 };
 use acp_types::{ContentBlock, SessionUpdate, StopReason};
 
@@ -55,7 +55,7 @@ pub(crate) fn channel(words: &[&str], cwd: &Path) -> ProcessChannel {
         cwd: cwd.to_owned(),
         env: env.collect(),
         login: Arc::new(LoginShell::new(NoProbe, None)),
-        launcher: Arc::new(Grouped),
+        launcher: Arc::new(process::GroupLauncher),
     }
 }
 
@@ -101,7 +101,7 @@ async fn an_agent_gets_its_place_and_an_environment_without_a_terminal() {
     let stopping = Instant::now();
     client.stop().await;
     assert!(stopping.elapsed() < Duration::from_secs(2), "it goes when its input ends");
-    assert_eq!(client.stderr().len(), acp_client::TAIL_LINES);
+    assert_eq!(client.stderr().len(), process::TAIL_LINES);
     assert_eq!(events.next().await, None);
 }
 
@@ -140,7 +140,7 @@ async fn the_real_login_shell_is_asked_for_its_path() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path();
     std::fs::write(home.join(".profile"), "export PATH=/from/profile:$PATH\necho chatter\n").unwrap();
-    let probe = ShellProbe(Arc::new(Grouped));
+    let probe = ShellProbe(Arc::new(process::GroupLauncher));
     let login = LoginShell::new(probe, Some("/bin/sh".into()));
     let ours = vec![("HOME".into(), home.into()), ("PATH".into(), std::env::var_os("PATH").unwrap())];
     let env = login.environment(&ours).await;
@@ -161,6 +161,6 @@ async fn the_real_login_shell_is_asked_for_its_path() {
             self.0.run(argv, env, Duration::from_millis(100))
         }
     }
-    let login = LoginShell::new(Short(ShellProbe(Arc::new(Grouped))), Some(slow.into()));
+    let login = LoginShell::new(Short(ShellProbe(Arc::new(process::GroupLauncher))), Some(slow.into()));
     assert!(login.environment(&ours).await.contains(&ours[1]));
 }

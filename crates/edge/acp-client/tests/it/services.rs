@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
-use acp_client::{AcpClient, ConnectOptions, Events, Grouped, Offers, Workshop};
+use acp_client::{AcpClient, ConnectOptions, Events, Offers, Workshop};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, opened, quiet};
@@ -14,7 +14,7 @@ const ALL: Offers = Offers { read_files: true, write_files: true, terminals: tru
 async fn working(root: &Path, offers: Offers) -> (AcpClient, Events, Agent) {
     let env = vec![("PATH".into(), std::env::var_os("PATH").unwrap())];
     let files = Arc::new(builtin_tools::AgentFiles::open(root, builtin_tools::workspace::Guard::default()).unwrap());
-    let workshop = Workshop { roots: vec![root.to_owned()], env, files, launcher: Arc::new(Grouped) };
+    let workshop = Workshop { roots: vec![root.to_owned()], env, files, launcher: Arc::new(process::GroupLauncher) };
     opened(ConnectOptions { offers, workshop: Some(workshop), ..quiet() }).await
 }
 

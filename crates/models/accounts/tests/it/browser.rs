@@ -8,12 +8,12 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use vocab::{Account, FaultKind, LoginMethod, SignInMode, SignInStep};
 
-use crate::issuer::Reply;
-use crate::support::{Stage, TOKEN_PATH, get, granted, is_free, raw};
+use crate::issuer::IssuerReply;
+use crate::support::{AccountsStage, TOKEN_PATH, get, granted, is_free, raw};
 
 #[tokio::test]
 async fn a_sign_in_goes_from_url_to_tokens() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
     let mut flow = stage.connect(Account::OpenAi, SignInMode::Auto);
     let page = flow.url().await;
@@ -45,7 +45,7 @@ async fn a_sign_in_goes_from_url_to_tokens() {
 
 #[tokio::test]
 async fn what_does_not_belong_is_answered_and_the_flow_waits_on() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
     let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
@@ -68,7 +68,7 @@ async fn what_does_not_belong_is_answered_and_the_flow_waits_on() {
 
 #[tokio::test]
 async fn a_denied_sign_in_says_so_in_the_browser_and_in_the_flow() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     let query = format!("error=access_denied&error_description=%3Cb%3Eno%0Athanks&state={}", page.value("state"));
@@ -82,13 +82,13 @@ async fn a_denied_sign_in_says_so_in_the_browser_and_in_the_flow() {
 
 #[tokio::test]
 async fn a_code_is_used_once_however_often_it_comes() {
-    let stage = Stage::new().await;
-    let Reply::Say(status, body) = granted("access-1", "refresh-1") else { unreachable!() };
-    stage.issuer.on(TOKEN_PATH, [Reply::Held(status, body)]);
+    let stage = AccountsStage::new().await;
+    let IssuerReply::Say(status, body) = granted("access-1", "refresh-1") else { unreachable!() };
+    stage.issuer.on(TOKEN_PATH, [IssuerReply::Held(status, body)]);
     let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     let first = tokio::spawn({
-        let page = crate::support::Page { url: page.url.clone() };
+        let page = crate::support::SignInPage { url: page.url.clone() };
         async move { page.back_with_code("c1").await }
     });
     stage.issuer.requests(1).await;
@@ -102,8 +102,8 @@ async fn a_code_is_used_once_however_often_it_comes() {
 
 #[tokio::test]
 async fn the_browser_learns_when_the_issuer_refuses_the_code() {
-    let stage = Stage::new().await;
-    stage.issuer.on(TOKEN_PATH, [Reply::error(400, "invalid_grant")]);
+    let stage = AccountsStage::new().await;
+    stage.issuer.on(TOKEN_PATH, [IssuerReply::error(400, "invalid_grant")]);
     let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     let (status, shown) = page.back_with_code("c").await;
@@ -117,19 +117,19 @@ async fn the_browser_learns_when_the_issuer_refuses_the_code() {
 async fn a_taken_port_is_named_and_the_next_one_is_tried() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let stage = Stage::with(|config| config.openai.redirect.ports = vec![port]).await;
+    let stage = AccountsStage::with(|config| config.openai.redirect.ports = vec![port]).await;
     let fault = stage.connect(Account::OpenAi, SignInMode::Browser).failed().await;
     assert_eq!(fault.kind, FaultKind::Network);
     assert!(fault.message.contains(&format!("port {port}")), "{fault}");
 
-    let stage = Stage::with(|config| config.openai.redirect.ports = vec![port, 0]).await;
+    let stage = AccountsStage::with(|config| config.openai.redirect.ports = vec![port, 0]).await;
     let page = stage.connect(Account::OpenAi, SignInMode::Browser).url().await;
     assert_ne!(page.port(), port);
 }
 
 #[tokio::test]
 async fn a_silent_connection_keeps_nobody_waiting_and_is_closed() {
-    let stage = Stage::with(|config| config.limits.callback = Duration::from_millis(200)).await;
+    let stage = AccountsStage::with(|config| config.limits.callback = Duration::from_millis(200)).await;
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
     let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
@@ -146,7 +146,7 @@ async fn a_silent_connection_keeps_nobody_waiting_and_is_closed() {
 
 #[tokio::test]
 async fn browsers_that_connect_and_say_nothing_are_not_in_the_way() {
-    let stage = Stage::with(|config| config.limits.callback = Duration::from_secs(60)).await;
+    let stage = AccountsStage::with(|config| config.limits.callback = Duration::from_secs(60)).await;
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
     let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
@@ -165,7 +165,7 @@ async fn browsers_that_connect_and_say_nothing_are_not_in_the_way() {
 async fn both_addresses_of_localhost_are_ours() {
     let Ok(squatter) = std::net::TcpListener::bind("[::1]:0") else { return };
     let port = squatter.local_addr().unwrap().port();
-    let stage = Stage::with(|config| config.openai.redirect.ports = vec![port, 0]).await;
+    let stage = AccountsStage::with(|config| config.openai.redirect.ports = vec![port, 0]).await;
     let page = stage.connect(Account::OpenAi, SignInMode::Browser).url().await;
     assert_ne!(page.port(), port, "its other address is somebody else's");
     assert!(TcpStream::connect(("::1", page.port())).await.is_ok());
@@ -174,7 +174,7 @@ async fn both_addresses_of_localhost_are_ours() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn only_the_loopback_address_is_listened_on() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     let page = stage.connect(Account::OpenAi, SignInMode::Browser).url().await;
     // All of 127/8 is this machine, so a listener on every address would answer here, too.
     assert!(TcpStream::connect(("127.0.0.2", page.port())).await.is_err());
@@ -182,7 +182,7 @@ async fn only_the_loopback_address_is_listened_on() {
 
 #[tokio::test]
 async fn nobody_comes_and_the_time_is_up() {
-    let stage = Stage::with(|config| config.limits.flow = Duration::from_millis(50)).await;
+    let stage = AccountsStage::with(|config| config.limits.flow = Duration::from_millis(50)).await;
     let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     let fault = flow.failed().await;
@@ -194,16 +194,16 @@ async fn nobody_comes_and_the_time_is_up() {
 async fn an_issuer_that_makes_no_sense_fails_the_flow() {
     let long = "x".repeat(1024 * 1024);
     for (reply, kind, text) in [
-        (Reply::Say(200, "<html>".into()), FaultKind::Provider, "makes no sense"),
-        (Reply::Say(200, "{}".into()), FaultKind::Provider, "makes no sense"),
-        (Reply::Say(200, r#"{"access_token":"a b"}"#.into()), FaultKind::Provider, "makes no sense"),
-        (Reply::Say(200, long), FaultKind::Provider, "longer than 262144 bytes"),
-        (Reply::Say(302, String::new()), FaultKind::Provider, "refused (302)"),
-        (Reply::Say(500, "boom".into()), FaultKind::Provider, "refused (500)"),
-        (Reply::Stuck, FaultKind::Network, "no whole answer"),
-        (Reply::Drop, FaultKind::Network, "without an answer"),
+        (IssuerReply::Say(200, "<html>".into()), FaultKind::Provider, "makes no sense"),
+        (IssuerReply::Say(200, "{}".into()), FaultKind::Provider, "makes no sense"),
+        (IssuerReply::Say(200, r#"{"access_token":"a b"}"#.into()), FaultKind::Provider, "makes no sense"),
+        (IssuerReply::Say(200, long), FaultKind::Provider, "longer than 262144 bytes"),
+        (IssuerReply::Say(302, String::new()), FaultKind::Provider, "refused (302)"),
+        (IssuerReply::Say(500, "boom".into()), FaultKind::Provider, "refused (500)"),
+        (IssuerReply::Stuck, FaultKind::Network, "no whole answer"),
+        (IssuerReply::Drop, FaultKind::Network, "without an answer"),
     ] {
-        let stage = Stage::with(|config| config.limits.request = Duration::from_millis(150)).await;
+        let stage = AccountsStage::with(|config| config.limits.request = Duration::from_millis(150)).await;
         stage.issuer.on(TOKEN_PATH, [reply]);
         let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
         let page = flow.url().await;

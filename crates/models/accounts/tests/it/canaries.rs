@@ -3,11 +3,11 @@
 use serde_json::json;
 use vocab::{Account, Key, Secret, SignInMode};
 
-use crate::issuer::Reply;
-use crate::support::{NOW_MS, POLL_PATH, START_PATH, Stage, TOKEN_PATH};
+use crate::issuer::IssuerReply;
+use crate::support::{AccountsStage, NOW_MS, POLL_PATH, START_PATH, TOKEN_PATH};
 
 /// Everything that was told or returned, as text.
-async fn shown(stage: &Stage, mode: SignInMode) -> String {
+async fn shown(stage: &AccountsStage, mode: SignInMode) -> String {
     let mut flow = stage.connect(Account::OpenAi, mode);
     let mut text = String::new();
     loop {
@@ -17,7 +17,7 @@ async fn shown(stage: &Stage, mode: SignInMode) -> String {
                 Some(event) => {
                     text += &format!("{event:?}\n");
                     if mode == SignInMode::Browser && let vocab::SignInStep::Url(url) = event {
-                        let page = crate::support::Page { url };
+                        let page = crate::support::SignInPage { url };
                         text += &page.back_with_code("CANARY-code").await.1;
                     }
                 }
@@ -28,8 +28,8 @@ async fn shown(stage: &Stage, mode: SignInMode) -> String {
     text + &format!("{:?}", flow.end().await)
 }
 
-async fn stage() -> Stage {
-    Stage::with(|config| config.openai.client_secret = Secret::new("CANARY-client")).await
+async fn stage() -> AccountsStage {
+    AccountsStage::with(|config| config.openai.client_secret = Secret::new("CANARY-client")).await
 }
 
 fn clean(text: &str, proof: &str) {
@@ -41,7 +41,7 @@ fn clean(text: &str, proof: &str) {
 async fn a_flow_that_works_shows_no_secret() {
     let stage = stage().await;
     let grant = json!({ "access_token": "CANARY-access", "refresh_token": "CANARY-refresh", "id_token": "CANARY-id" });
-    stage.issuer.on(TOKEN_PATH, [Reply::json(200, grant)]);
+    stage.issuer.on(TOKEN_PATH, [IssuerReply::json(200, grant)]);
     let text = shown(&stage, SignInMode::Browser).await;
     clean(&text, "Completed");
     let verifier = stage.issuer.heard(TOKEN_PATH)[0].form("code_verifier").unwrap();
@@ -54,7 +54,7 @@ async fn a_flow_that_works_shows_no_secret() {
 async fn an_issuer_that_echoes_is_not_repeated() {
     let stage = stage().await;
     let words = "no: CANARY-code CANARY-client";
-    let reply = Reply::json(400, json!({ "error": "invalid_grant", "error_description": words }));
+    let reply = IssuerReply::json(400, json!({ "error": "invalid_grant", "error_description": words }));
     stage.issuer.on(TOKEN_PATH, [reply]);
     clean(&shown(&stage, SignInMode::Browser).await, "invalid_grant: no: *** ***");
 }
@@ -64,9 +64,9 @@ async fn a_device_flow_shows_its_code_and_not_its_id() {
     let stage = stage().await;
     stage
         .issuer
-        .on(START_PATH, [Reply::json(200, json!({ "device_auth_id": "CANARY-device", "user_code": "SHOW-ME" }))]);
+        .on(START_PATH, [IssuerReply::json(200, json!({ "device_auth_id": "CANARY-device", "user_code": "SHOW-ME" }))]);
     let words = "no: CANARY-device CANARY-client";
-    let reply = Reply::json(400, json!({ "error": "bad", "error_description": words }));
+    let reply = IssuerReply::json(400, json!({ "error": "bad", "error_description": words }));
     stage.issuer.on(POLL_PATH, [reply]);
     let text = shown(&stage, SignInMode::DeviceCode).await;
     clean(&text, "bad: no: *** ***");
@@ -78,7 +78,7 @@ async fn a_refused_refresh_shows_no_token() {
     let stage = stage().await;
     stage.sign_in("CANARY-access", Some("CANARY-refresh"), Some(NOW_MS));
     let words = "no: CANARY-refresh CANARY-client";
-    let reply = Reply::json(401, json!({ "error": { "code": "reused", "message": words } }));
+    let reply = IssuerReply::json(401, json!({ "error": { "code": "reused", "message": words } }));
     stage.issuer.on(TOKEN_PATH, [reply]);
     clean(&format!("{:?}", stage.auth.access_token(Account::OpenAi).await), "reused: no: *** ***");
     stage.auth.set_key(Key::Exa, Secret::new("CANARY-exa")).await.unwrap();

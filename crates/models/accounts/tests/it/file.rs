@@ -9,8 +9,8 @@ use serde_json::json;
 use vocab::{Account, FaultKind, Key, Secret};
 
 use crate::child;
-use crate::issuer::Reply;
-use crate::support::{Stage, TOKEN_PATH, granted};
+use crate::issuer::IssuerReply;
+use crate::support::{AccountsStage, TOKEN_PATH, granted};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -30,7 +30,7 @@ async fn ended(mut child: Child) -> bool {
 
 #[tokio::test]
 async fn keys_are_kept_privately_and_can_be_removed() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     assert_eq!(stage.auth.key(Key::Exa).await.unwrap(), None);
     assert!(!stage.directory().exists(), "reading makes nothing");
     stage.auth.set_key(Key::OpenRouter, Secret::new("or-key")).await.unwrap();
@@ -52,7 +52,7 @@ async fn keys_are_kept_privately_and_can_be_removed() {
 
 #[tokio::test]
 async fn what_was_left_open_is_closed() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("token", None, None);
     std::fs::set_permissions(stage.directory(), PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::set_permissions(stage.auth.place(), PermissionsExt::from_mode(0o644)).unwrap();
@@ -64,7 +64,7 @@ async fn what_was_left_open_is_closed() {
 
 #[tokio::test]
 async fn a_file_that_cannot_be_read_is_left_alone_and_never_quoted() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     std::fs::create_dir_all(stage.directory()).unwrap();
     for text in [
         r#"{"version":1,"openai":"canary-token"}"#,
@@ -93,7 +93,7 @@ async fn a_file_that_cannot_be_read_is_left_alone_and_never_quoted() {
 
 #[tokio::test]
 async fn what_a_later_version_added_stays() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     std::fs::create_dir_all(stage.directory()).unwrap();
     std::fs::write(stage.auth.place(), r#"{"version":1,"new_vendor":{"a":[1]},"exa_key":"e"}"#).unwrap();
     stage.auth.set_key(Key::OpenRouter, Secret::new("o")).await.unwrap();
@@ -103,7 +103,7 @@ async fn what_a_later_version_added_stays() {
 
 #[tokio::test]
 async fn two_processes_that_write_lose_nothing() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     let children = ["openrouter", "exa"].map(|what| child::spawn(what, &stage.directory(), &stage.issuer.url));
     for child in children {
         assert!(ended(child).await, "a process lost its key");
@@ -116,10 +116,10 @@ async fn two_processes_that_write_lose_nothing() {
 
 #[tokio::test]
 async fn four_processes_that_refresh_make_one_request() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), Some(0));
-    let Reply::Say(status, body) = granted("new", "refresh-2") else { unreachable!() };
-    stage.issuer.on(TOKEN_PATH, [Reply::Held(status, body)]);
+    let IssuerReply::Say(status, body) = granted("new", "refresh-2") else { unreachable!() };
+    stage.issuer.on(TOKEN_PATH, [IssuerReply::Held(status, body)]);
     let children: Vec<Child> = (0..4).map(|_| child::spawn("refresh", &stage.directory(), &stage.issuer.url)).collect();
     stage.issuer.requests(1).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -132,7 +132,7 @@ async fn four_processes_that_refresh_make_one_request() {
 
 #[tokio::test]
 async fn a_crash_between_refresh_and_write_leaves_the_old_file() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), Some(0));
     let before = std::fs::read(stage.auth.place()).unwrap();
     stage.issuer.on(TOKEN_PATH, [granted("new", "refresh-2"), granted("newer", "refresh-3")]);
@@ -147,7 +147,7 @@ async fn a_crash_between_refresh_and_write_leaves_the_old_file() {
 
 #[tokio::test]
 async fn who_cannot_wait_sees_every_change_of_another_process() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     assert_eq!(stage.auth.present(), vocab::Accounts::default());
     assert!(!stage.directory().exists(), "looking makes nothing");
     let other =

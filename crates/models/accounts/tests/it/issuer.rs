@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 #[derive(Clone)]
-pub(crate) enum Reply {
+pub(crate) enum IssuerReply {
     Say(u16, String),
     /// Waits for [`TestIssuer::release`] before it answers.
     Held(u16, String),
@@ -20,31 +20,31 @@ pub(crate) enum Reply {
     Drop,
 }
 
-impl Reply {
+impl IssuerReply {
     pub(crate) fn json(status: u16, value: Value) -> Self {
-        Reply::Say(status, value.to_string())
+        IssuerReply::Say(status, value.to_string())
     }
     pub(crate) fn error(status: u16, code: &str) -> Self {
-        Reply::json(status, serde_json::json!({ "error": code }))
+        IssuerReply::json(status, serde_json::json!({ "error": code }))
     }
 }
 
 #[derive(Clone)]
-pub(crate) struct Heard {
+pub(crate) struct IssuerRequest {
     pub(crate) path: String,
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
-impl Heard {
+impl IssuerRequest {
     pub(crate) fn form(&self, name: &str) -> Option<String> {
         crate::support::query_value(&self.body, name)
     }
 }
 
-struct Inner {
-    replies: Mutex<HashMap<String, VecDeque<Reply>>>,
-    heard: Mutex<Vec<Heard>>,
+struct IssuerState {
+    replies: Mutex<HashMap<String, VecDeque<IssuerReply>>>,
+    heard: Mutex<Vec<IssuerRequest>>,
     count: watch::Sender<usize>,
     gate: Semaphore,
 }
@@ -52,14 +52,14 @@ struct Inner {
 #[derive(Clone)]
 pub(crate) struct TestIssuer {
     pub(crate) url: String,
-    inner: Arc<Inner>,
+    inner: Arc<IssuerState>,
 }
 
 impl TestIssuer {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(IssuerState {
             replies: Mutex::default(),
             heard: Mutex::default(),
             count: watch::Sender::new(0),
@@ -76,11 +76,11 @@ impl TestIssuer {
     }
 
     /// Replies for a path, used up one by one; without one it is a 404.
-    pub(crate) fn on(&self, path: &str, replies: impl IntoIterator<Item = Reply>) {
+    pub(crate) fn on(&self, path: &str, replies: impl IntoIterator<Item = IssuerReply>) {
         self.inner.replies.lock().unwrap().entry(path.to_owned()).or_default().extend(replies);
     }
 
-    pub(crate) fn heard(&self, path: &str) -> Vec<Heard> {
+    pub(crate) fn heard(&self, path: &str) -> Vec<IssuerRequest> {
         self.inner.heard.lock().unwrap().iter().filter(|it| it.path == path).cloned().collect()
     }
 
@@ -96,7 +96,7 @@ impl TestIssuer {
     }
 }
 
-async fn serve(mut stream: TcpStream, inner: Arc<Inner>) {
+async fn serve(mut stream: TcpStream, inner: Arc<IssuerState>) {
     let mut input = Vec::new();
     let head_end = loop {
         if let Some(at) = input.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -115,20 +115,20 @@ async fn serve(mut stream: TcpStream, inner: Arc<Inner>) {
     }
     let path = head.split(' ').nth(1).unwrap().split('?').next().unwrap().to_owned();
     let body = String::from_utf8_lossy(&input[head_end..]).into_owned();
-    inner.heard.lock().unwrap().push(Heard { path: path.clone(), head, body });
+    inner.heard.lock().unwrap().push(IssuerRequest { path: path.clone(), head, body });
     let reply = inner.replies.lock().unwrap().get_mut(&path).and_then(VecDeque::pop_front);
     inner.count.send_modify(|count| *count += 1);
-    match reply.unwrap_or_else(|| Reply::error(404, "no_such_path")) {
-        Reply::Say(status, body) => say(&mut stream, status, &body).await,
-        Reply::Held(status, body) => {
+    match reply.unwrap_or_else(|| IssuerReply::error(404, "no_such_path")) {
+        IssuerReply::Say(status, body) => say(&mut stream, status, &body).await,
+        IssuerReply::Held(status, body) => {
             inner.gate.acquire().await.unwrap().forget();
             say(&mut stream, status, &body).await;
         }
-        Reply::Stuck => {
+        IssuerReply::Stuck => {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"access").await;
             std::future::pending::<()>().await;
         }
-        Reply::Drop => {}
+        IssuerReply::Drop => {}
     }
 }
 

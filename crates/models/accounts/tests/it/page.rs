@@ -1,12 +1,12 @@
 //! The page for users says what the code does.
 
-use accounts::{Config, Environment};
+use accounts::{AccountsConfig, Environment};
 
 #[test]
 fn the_numbers_on_the_page_are_those_in_the_code() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/auth.md");
     let page = std::fs::read_to_string(page).unwrap();
-    let config = Config::vendors(Environment::system());
+    let config = AccountsConfig::vendors(Environment::system());
     let (openai, google, limits) = (&config.openai.redirect, &config.antigravity.redirect, &config.limits);
     for said in [
         format!("OpenAI has {} on file", openai.ports[0]),

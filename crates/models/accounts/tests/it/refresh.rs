@@ -9,18 +9,18 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use vocab::{Account, Fault, FaultKind, Secret, SignInMode};
 
-use crate::issuer::Reply;
-use crate::support::{NOW_MS, Stage, TOKEN_PATH, config, granted, jwt};
+use crate::issuer::IssuerReply;
+use crate::support::{AccountsStage, NOW_MS, TOKEN_PATH, config, granted, jwt};
 
 const CALLERS: usize = 50;
 
-fn held(reply: Reply) -> Reply {
-    let Reply::Say(status, body) = reply else { unreachable!() };
-    Reply::Held(status, body)
+fn held(reply: IssuerReply) -> IssuerReply {
+    let IssuerReply::Say(status, body) = reply else { unreachable!() };
+    IssuerReply::Held(status, body)
 }
 
 /// Fifty at once, released when the first request has arrived and all have had time to ask.
-async fn fifty<F>(stage: &Stage, ask: impl Fn(Auth) -> F) -> Vec<Result<Secret, Fault>>
+async fn fifty<F>(stage: &AccountsStage, ask: impl Fn(Auth) -> F) -> Vec<Result<Secret, Fault>>
 where
     F: Future<Output = Result<Secret, Fault>> + Send + 'static,
 {
@@ -36,7 +36,7 @@ where
 
 #[tokio::test]
 async fn fifty_callers_make_one_request() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), Some(NOW_MS + 59_000));
     stage.issuer.on(TOKEN_PATH, [held(granted("new", "refresh-2"))]);
     let all = fifty(&stage, |auth| async move { auth.access_token(Account::OpenAi).await }).await;
@@ -47,10 +47,10 @@ async fn fifty_callers_make_one_request() {
 
 #[tokio::test]
 async fn fifty_callers_share_one_request_even_for_a_token_that_is_stale_at_once() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), Some(NOW_MS));
     let short = json!({ "access_token": "new", "refresh_token": "refresh-2", "expires_in": 1 });
-    stage.issuer.on(TOKEN_PATH, [held(Reply::json(200, short))]);
+    stage.issuer.on(TOKEN_PATH, [held(IssuerReply::json(200, short))]);
     let all = fifty(&stage, |auth| async move { auth.access_token(Account::OpenAi).await }).await;
     assert!(all.iter().all(|it| it.as_ref().unwrap().expose() == "new"));
     assert_eq!(stage.issuer.heard(TOKEN_PATH).len(), 1);
@@ -58,9 +58,9 @@ async fn fifty_callers_share_one_request_even_for_a_token_that_is_stale_at_once(
 
 #[tokio::test]
 async fn fifty_callers_share_one_refusal_and_nobody_asks_again() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), Some(NOW_MS));
-    stage.issuer.on(TOKEN_PATH, [held(Reply::error(400, "invalid_grant"))]);
+    stage.issuer.on(TOKEN_PATH, [held(IssuerReply::error(400, "invalid_grant"))]);
     let all = fifty(&stage, |auth| async move { auth.access_token(Account::OpenAi).await }).await;
     for fault in all.into_iter().map(Result::unwrap_err) {
         let text = "refreshing the sign-in was refused (400): invalid_grant";
@@ -76,7 +76,7 @@ async fn fifty_callers_share_one_refusal_and_nobody_asks_again() {
 
 #[tokio::test]
 async fn a_token_is_kept_until_it_nears_its_end() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), Some(NOW_MS + 120_000));
     assert_eq!(stage.auth.access_token(Account::OpenAi).await.unwrap().expose(), "old");
     stage.timer.advance(60_001);
@@ -90,10 +90,10 @@ async fn a_token_is_kept_until_it_nears_its_end() {
 
 #[tokio::test]
 async fn the_claims_tell_the_end_when_the_issuer_does_not() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), Some(NOW_MS));
     let access = jwt(json!({ "exp": NOW_MS / 1000 + 100 }));
-    stage.issuer.on(TOKEN_PATH, [Reply::json(200, json!({ "access_token": access }))]);
+    stage.issuer.on(TOKEN_PATH, [IssuerReply::json(200, json!({ "access_token": access }))]);
     stage.auth.access_token(Account::OpenAi).await.unwrap();
     assert_eq!(stage.saved()["openai"]["expires_at_ms"], NOW_MS + 100_000);
     assert_eq!(stage.saved()["openai"]["refresh_token"], "refresh-1", "the old one goes on");
@@ -101,7 +101,7 @@ async fn the_claims_tell_the_end_when_the_issuer_does_not() {
 
 #[tokio::test]
 async fn a_401_is_worth_one_refresh() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), None);
     stage.issuer.on(TOKEN_PATH, [held(granted("new", "refresh-2")), granted("newer", "refresh-3")]);
     let all = fifty(&stage, |auth| async move {
@@ -123,9 +123,14 @@ async fn a_401_is_worth_one_refresh() {
 
 #[tokio::test]
 async fn a_hiccup_is_told_apart_from_a_refusal_and_may_pass() {
-    let stage = Stage::with(|config| config.limits.request = Duration::from_millis(150)).await;
+    let stage = AccountsStage::with(|config| config.limits.request = Duration::from_millis(150)).await;
     stage.sign_in("old", Some("refresh-1"), Some(NOW_MS));
-    let replies = [Reply::Drop, Reply::Stuck, Reply::Say(503, String::new()), Reply::Say(200, "{".into())];
+    let replies = [
+        IssuerReply::Drop,
+        IssuerReply::Stuck,
+        IssuerReply::Say(503, String::new()),
+        IssuerReply::Say(200, "{".into()),
+    ];
     stage.issuer.on(TOKEN_PATH, replies.into_iter().chain([granted("new", "refresh-2")]));
     for kind in [FaultKind::Network, FaultKind::Network, FaultKind::Provider, FaultKind::Provider] {
         assert_eq!(stage.auth.access_token(Account::OpenAi).await.unwrap_err().kind, kind);
@@ -135,7 +140,7 @@ async fn a_hiccup_is_told_apart_from_a_refusal_and_may_pass() {
 
 #[tokio::test]
 async fn without_a_sign_in_or_a_refresh_token_only_the_user_can_help() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     let fault = stage.auth.access_token(Account::OpenAi).await.unwrap_err();
     assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Auth, "not signed in to openai"));
     stage.sign_in("old", None, Some(NOW_MS));
@@ -146,7 +151,7 @@ async fn without_a_sign_in_or_a_refresh_token_only_the_user_can_help() {
 
 #[tokio::test]
 async fn a_caller_that_goes_away_loses_no_token() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), Some(NOW_MS));
     stage.issuer.on(TOKEN_PATH, [held(granted("new", "refresh-2"))]);
     let auth = stage.auth.clone();
@@ -162,7 +167,7 @@ async fn a_caller_that_goes_away_loses_no_token() {
 
 #[tokio::test]
 async fn tokens_that_cannot_be_written_are_not_used_and_not_lost() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), Some(NOW_MS));
     stage.issuer.on(TOKEN_PATH, [granted("new", "refresh-2")]);
     let full = Arc::new(AtomicBool::new(true));
@@ -186,7 +191,7 @@ async fn tokens_that_cannot_be_written_are_not_used_and_not_lost() {
 
 #[tokio::test]
 async fn a_sign_in_during_a_refresh_wins() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), Some(NOW_MS));
     stage.issuer.on(TOKEN_PATH, [held(granted("refreshed", "refresh-2")), granted("signed-in", "refresh-9")]);
     let auth = stage.auth.clone();
@@ -202,7 +207,7 @@ async fn a_sign_in_during_a_refresh_wins() {
 
 #[tokio::test]
 async fn a_sign_out_during_a_refresh_stays_one() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.sign_in("old", Some("refresh-1"), Some(NOW_MS));
     stage.issuer.on(TOKEN_PATH, [held(granted("refreshed", "refresh-2"))]);
     let auth = stage.auth.clone();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use accounts::{Auth, Config, Environment, Issuer, Timer};
+use accounts::{AccountsConfig, Auth, Environment, Issuer, Timer};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use vocab::{Account, Clock, Fault, Later, SignInMode, SignInStep, SignedIn};
 
-use crate::issuer::{Reply, TestIssuer};
+use crate::issuer::{IssuerReply, TestIssuer};
 
 pub(crate) const NOW_MS: i64 = 1_700_000_000_000;
 pub(crate) const TOKEN_PATH: &str = "/oauth/token";
@@ -53,7 +53,7 @@ impl Timer for HandTimer {
     }
 }
 
-pub(crate) struct Stage {
+pub(crate) struct AccountsStage {
     pub(crate) issuer: TestIssuer,
     pub(crate) home: TempDir,
     pub(crate) timer: Arc<HandTimer>,
@@ -65,8 +65,8 @@ pub(crate) fn environment(names: &'static [&'static str]) -> Environment {
     Environment(Arc::new(move |name| names.contains(&name).then(|| "1".to_owned())))
 }
 
-pub(crate) fn config(url: &str) -> Config {
-    let mut config = Config { display_matters: true, ..Config::vendors(environment(&["DISPLAY"])) };
+pub(crate) fn config(url: &str) -> AccountsConfig {
+    let mut config = AccountsConfig { display_matters: true, ..AccountsConfig::vendors(environment(&["DISPLAY"])) };
     config.openai = Issuer::openai(url);
     config.openai.redirect.ports = vec![own_port()];
     config.antigravity = Issuer::google(url, url, url);
@@ -78,12 +78,12 @@ pub(crate) fn config(url: &str) -> Config {
     config
 }
 
-impl Stage {
+impl AccountsStage {
     pub(crate) async fn new() -> Self {
         Self::with(|_| {}).await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut AccountsConfig)) -> Self {
         let issuer = TestIssuer::start().await;
         let mut config = config(&issuer.url);
         change(&mut config);
@@ -114,14 +114,14 @@ impl Stage {
         std::fs::write(self.directory().join("credentials.json"), text).unwrap();
     }
 
-    pub(crate) fn connect(&self, account: Account, mode: SignInMode) -> Running {
+    pub(crate) fn connect(&self, account: Account, mode: SignInMode) -> FlowRun {
         let (sender, events) = mpsc::unbounded_channel();
         let auth = self.auth.clone();
         let task = tokio::spawn(async move {
             let mut tell = move |event| sender.send(event).unwrap_or(());
             auth.connect(account, mode, Some("tests"), &mut tell).await
         });
-        Running { events, task }
+        FlowRun { events, task }
     }
 }
 
@@ -130,22 +130,22 @@ pub(crate) fn saved(directory: &Path) -> Value {
 }
 
 /// A flow somewhere on its way.
-pub(crate) struct Running {
+pub(crate) struct FlowRun {
     pub(crate) events: mpsc::UnboundedReceiver<SignInStep>,
     pub(crate) task: JoinHandle<Result<SignedIn, Fault>>,
 }
 
-impl Running {
+impl FlowRun {
     pub(crate) async fn next(&mut self) -> SignInStep {
         let event = tokio::time::timeout(Duration::from_secs(10), self.events.recv());
         event.await.expect("an event in time").expect("the flow goes on")
     }
 
     /// Reads up to the URL of the browser flow.
-    pub(crate) async fn url(&mut self) -> Page {
+    pub(crate) async fn url(&mut self) -> SignInPage {
         assert_eq!(self.next().await, SignInStep::Started);
         let SignInStep::Url(url) = self.next().await else { panic!("not a URL") };
-        Page { url }
+        SignInPage { url }
     }
 
     pub(crate) async fn end(&mut self) -> Result<SignedIn, Fault> {
@@ -166,11 +166,11 @@ impl Running {
 }
 
 /// What the user got to open.
-pub(crate) struct Page {
+pub(crate) struct SignInPage {
     pub(crate) url: String,
 }
 
-impl Page {
+impl SignInPage {
     pub(crate) fn value(&self, name: &str) -> String {
         query_value(self.url.split_once('?').unwrap().1, name).unwrap_or_default()
     }
@@ -226,9 +226,12 @@ pub(crate) fn jwt(payload: Value) -> String {
 }
 
 /// Tokens as OpenAI gives them.
-pub(crate) fn granted(access: &str, refresh: &str) -> Reply {
+pub(crate) fn granted(access: &str, refresh: &str) -> IssuerReply {
     let id = jwt(json!({ "https://api.openai.com/auth": { "chatgpt_account_id": "acct-7" } }));
-    Reply::json(200, json!({ "access_token": access, "refresh_token": refresh, "id_token": id, "expires_in": 3600 }))
+    IssuerReply::json(
+        200,
+        json!({ "access_token": access, "refresh_token": refresh, "id_token": id, "expires_in": 3600 }),
+    )
 }
 
 /// A port that nobody gets by chance: below those the system hands out, so that "free again" means what it says.

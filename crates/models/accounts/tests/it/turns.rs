@@ -6,17 +6,17 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use vocab::{Account, FaultKind, SignInMode, SignInStep};
 
-use crate::issuer::Reply;
-use crate::support::{START_PATH, Stage, TOKEN_PATH, granted, is_free, own_port};
+use crate::issuer::IssuerReply;
+use crate::support::{AccountsStage, START_PATH, TOKEN_PATH, granted, is_free, own_port};
 
 #[tokio::test]
 async fn a_dropped_flow_leaves_its_port_at_once() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     let mut port = None;
     {
         let mut tell = |event| {
             if let SignInStep::Url(url) = event {
-                port = Some(crate::support::Page { url }.port());
+                port = Some(crate::support::SignInPage { url }.port());
             }
         };
         let flow = stage.auth.connect(Account::OpenAi, SignInMode::Browser, None, &mut tell);
@@ -32,7 +32,7 @@ async fn a_dropped_flow_leaves_its_port_at_once() {
 
 #[tokio::test]
 async fn cancelling_frees_the_port_before_anybody_is_polled() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     // A browser in the middle of its request changes nothing.
@@ -47,9 +47,9 @@ async fn cancelling_frees_the_port_before_anybody_is_polled() {
 
 #[tokio::test]
 async fn a_waiting_device_flow_is_cancelled_too() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     stage.timer.stopped.store(true, Ordering::SeqCst);
-    stage.issuer.on(START_PATH, [Reply::json(200, json!({ "device_auth_id": "d", "user_code": "U" }))]);
+    stage.issuer.on(START_PATH, [IssuerReply::json(200, json!({ "device_auth_id": "d", "user_code": "U" }))]);
     let mut flow = stage.connect(Account::OpenAi, SignInMode::DeviceCode);
     flow.url().await;
     assert!(matches!(flow.next().await, SignInStep::DeviceCode { .. }));
@@ -60,7 +60,7 @@ async fn a_waiting_device_flow_is_cancelled_too() {
 #[tokio::test]
 async fn a_newer_flow_takes_the_place_and_the_port_of_the_older() {
     let port = own_port();
-    let stage = Stage::with(|config| config.openai.redirect.ports = vec![port]).await;
+    let stage = AccountsStage::with(|config| config.openai.redirect.ports = vec![port]).await;
     stage.issuer.on(TOKEN_PATH, [granted("access-2", "refresh-2")]);
     let mut older = stage.connect(Account::OpenAi, SignInMode::Browser);
     let old_page = older.url().await;
@@ -77,7 +77,7 @@ async fn a_newer_flow_takes_the_place_and_the_port_of_the_older() {
 #[tokio::test]
 async fn an_older_flow_that_is_never_polled_again_still_gives_its_port_up() {
     let port = own_port();
-    let stage = Stage::with(|config| config.openai.redirect.ports = vec![port]).await;
+    let stage = AccountsStage::with(|config| config.openai.redirect.ports = vec![port]).await;
     let mut ignore = |_| {};
     let mut older = Box::pin(stage.auth.connect(Account::OpenAi, SignInMode::Browser, None, &mut ignore));
     tokio::select! {
@@ -95,7 +95,7 @@ async fn an_older_flow_that_is_never_polled_again_still_gives_its_port_up() {
 
 #[tokio::test]
 async fn two_accounts_sign_in_side_by_side() {
-    let stage = Stage::new().await;
+    let stage = AccountsStage::new().await;
     let mut openai = stage.connect(Account::OpenAi, SignInMode::Browser);
     let mut google = stage.connect(Account::Antigravity, SignInMode::Browser);
     let (one, two) = (openai.url().await, google.url().await);

@@ -4,8 +4,8 @@
 use bytes::{BufMut, BytesMut};
 use vocab::{Call, Image, Part, ToolSpec};
 
+use crate::call_pairing::function_name;
 use crate::json::string;
-use crate::pairs::function_name;
 
 /// For a call whose name never came: an empty one is refused.
 const NAMELESS: &str = "unnamed";

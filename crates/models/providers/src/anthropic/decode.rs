@@ -5,14 +5,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hyper::HeaderMap;
+use net::HeaderMap;
 use vocab::{FaultKind, Finish, ModelEvent, ModelFault, Usage};
 
-use super::event::{Block, Counts, Delta, Details, Event, Message};
-use crate::calls::{Calls, Fragment};
+use super::event::{AnthropicEvent, AnthropicMessage, AnthropicUsage, BlockDelta, ContentBlock, StopDetails};
 use crate::faults;
-use crate::format::{Decoder, Flow, Trouble};
-use crate::json::{self, Words};
+use crate::format::{DecodeTrouble, Decoder, Flow};
+use crate::json::{self, LenientText};
+use crate::tool_calls::{Fragment, ToolCalls};
 
 /// An error in the stream has the name of its kind instead of a status; these are the statuses it would have had.
 const STATUSES: [(&str, u16); 10] = [
@@ -28,11 +28,11 @@ const STATUSES: [(&str, u16); 10] = [
     ("overloaded_error", 529),
 ];
 
-pub(super) struct Answer {
-    calls: Calls,
+pub(super) struct AnthropicDecoder {
+    calls: ToolCalls,
     /// Blocks that have begun and not ended. By the book there is one at most.
-    open: Vec<Open>,
-    counts: Option<Counts>,
+    open: Vec<OpenBlock>,
+    counts: Option<AnthropicUsage>,
     finish: Option<Finish>,
     /// Text has come.
     spoken: bool,
@@ -40,24 +40,24 @@ pub(super) struct Answer {
     server: Arc<str>,
 }
 
-struct Open {
+struct OpenBlock {
     index: u64,
-    kind: Kind,
+    kind: BlockKind,
 }
 
-enum Kind {
+enum BlockKind {
     /// Its signature so far; told when it is whole.
     Thinking(String),
     /// Arguments that came with the start. Pieces that follow count instead.
     Call(Option<String>),
 }
 
-impl Answer {
+impl AnthropicDecoder {
     pub(super) fn new(server: Arc<str>) -> Self {
-        Self { calls: Calls::default(), open: Vec::new(), counts: None, finish: None, spoken: false, server }
+        Self { calls: ToolCalls::default(), open: Vec::new(), counts: None, finish: None, spoken: false, server }
     }
 
-    fn take(&mut self, event: Event<'_>, out: &mut VecDeque<ModelEvent>) -> Result<Flow, Trouble> {
+    fn take(&mut self, event: AnthropicEvent<'_>, out: &mut VecDeque<ModelEvent>) -> Result<Flow, DecodeTrouble> {
         match &*event.kind.0 {
             "content_block_delta" => {
                 if let Some(delta) = event.delta {
@@ -89,13 +89,18 @@ impl Answer {
         Ok(Flow::On)
     }
 
-    fn start(&mut self, index: u64, block: Block<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn start(
+        &mut self,
+        index: u64,
+        block: ContentBlock<'_>,
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), DecodeTrouble> {
         match &*block.kind.0 {
             "text" => self.text(block.text, out),
             "thinking" => {
                 out.extend(some(block.thinking).map(ModelEvent::Thinking));
                 let signature = block.signature.map(|words| words.0.into_owned()).unwrap_or_default();
-                self.open.push(Open { index, kind: Kind::Thinking(signature) });
+                self.open.push(OpenBlock { index, kind: BlockKind::Thinking(signature) });
             }
             "redacted_thinking" => out.extend(some(block.data).map(ModelEvent::Redacted)),
             "tool_use" => {
@@ -107,25 +112,30 @@ impl Answer {
                 };
                 out.extend(self.calls.take(fragment).map_err(faults::provider)?);
                 let arguments = block.arguments().map(str::to_owned);
-                self.open.push(Open { index, kind: Kind::Call(arguments) });
+                self.open.push(OpenBlock { index, kind: BlockKind::Call(arguments) });
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn delta(&mut self, index: u64, delta: Delta<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn delta(
+        &mut self,
+        index: u64,
+        delta: BlockDelta<'_>,
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), DecodeTrouble> {
         match &*delta.kind.0 {
             "text_delta" => self.text(delta.text, out),
             "thinking_delta" => out.extend(some(delta.thinking).map(ModelEvent::Thinking)),
             "signature_delta" => {
-                if let (Some(Kind::Thinking(signature)), Some(more)) = (self.kind(index), &delta.signature) {
+                if let (Some(BlockKind::Thinking(signature)), Some(more)) = (self.kind(index), &delta.signature) {
                     signature.push_str(&more.0);
                 }
             }
             "input_json_delta" => {
                 let input = delta.partial_json.unwrap_or_default().0;
-                if let Some(Kind::Call(whole)) = self.kind(index)
+                if let Some(BlockKind::Call(whole)) = self.kind(index)
                     && !input.is_empty()
                 {
                     *whole = None;
@@ -137,19 +147,19 @@ impl Answer {
         Ok(())
     }
 
-    fn stop(&mut self, index: u64, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn stop(&mut self, index: u64, out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble> {
         let Some(at) = self.open.iter().rposition(|open| open.index == index) else { return Ok(()) };
         match self.open.remove(at).kind {
-            Kind::Thinking(signature) if signature.is_empty() => {}
-            Kind::Thinking(signature) => out.push_back(ModelEvent::Seal(signature)),
-            Kind::Call(None) => {}
-            Kind::Call(Some(whole)) => self.arguments(index, &whole, out)?,
+            BlockKind::Thinking(signature) if signature.is_empty() => {}
+            BlockKind::Thinking(signature) => out.push_back(ModelEvent::Seal(signature)),
+            BlockKind::Call(None) => {}
+            BlockKind::Call(Some(whole)) => self.arguments(index, &whole, out)?,
         }
         Ok(())
     }
 
     /// The whole answer at once.
-    fn message(&mut self, message: Message<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn message(&mut self, message: AnthropicMessage<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble> {
         if let Some(error) = message.error {
             return Err(self.fault(error.get()).into());
         }
@@ -161,14 +171,14 @@ impl Answer {
         self.stopped(message.stop_reason, message.stop_details, out)
     }
 
-    fn text(&mut self, words: Option<Words<'_>>, out: &mut VecDeque<ModelEvent>) {
+    fn text(&mut self, words: Option<LenientText<'_>>, out: &mut VecDeque<ModelEvent>) {
         if let Some(text) = some(words) {
             self.spoken = true;
             out.push_back(ModelEvent::Text(text));
         }
     }
 
-    fn arguments(&mut self, index: u64, input: &str, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn arguments(&mut self, index: u64, input: &str, out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble> {
         let fragment = Fragment { index: Some(index), id: None, name: None, input };
         out.extend(self.calls.take(fragment).map_err(faults::provider)?);
         Ok(())
@@ -176,10 +186,10 @@ impl Answer {
 
     fn stopped(
         &mut self,
-        reason: Option<Words<'_>>,
-        details: Option<Details<'_>>,
+        reason: Option<LenientText<'_>>,
+        details: Option<StopDetails<'_>>,
         out: &mut VecDeque<ModelEvent>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), DecodeTrouble> {
         let Some(reason) = some(reason) else { return Ok(()) };
         let finish = finish(&reason)?;
         if finish == Finish::Refusal
@@ -192,13 +202,13 @@ impl Answer {
         Ok(())
     }
 
-    fn count(&mut self, counts: Option<Counts>) {
+    fn count(&mut self, counts: Option<AnthropicUsage>) {
         if let Some(counts) = counts {
             self.counts = Some(counts.over(self.counts.unwrap_or_default()));
         }
     }
 
-    fn kind(&mut self, index: u64) -> Option<&mut Kind> {
+    fn kind(&mut self, index: u64) -> Option<&mut BlockKind> {
         self.open.iter_mut().rev().find(|open| open.index == index).map(|open| &mut open.kind)
     }
 
@@ -211,17 +221,17 @@ impl Answer {
     }
 }
 
-impl Decoder for Answer {
-    fn read(&mut self, data: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<Flow, Trouble> {
+impl Decoder for AnthropicDecoder {
+    fn read(&mut self, data: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<Flow, DecodeTrouble> {
         let mut repaired = Vec::new();
         match json::read(data, &mut repaired) {
             Ok(event) => self.take(event, out),
             // Events that a later version adds may have any shape.
-            Err(_) if Event::is_news(data) => Ok(Flow::On),
+            Err(_) if AnthropicEvent::is_news(data) => Ok(Flow::On),
             Err(error) => Err(error.into()),
         }
     }
-    fn whole(&mut self, body: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn whole(&mut self, body: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble> {
         self.message(json::read(body, &mut Vec::new())?, out)
     }
     fn is_finished(&self) -> bool {
@@ -241,11 +251,11 @@ impl Decoder for Answer {
         })
     }
     fn usage(&self) -> Option<Usage> {
-        self.counts.as_ref().map(Counts::usage)
+        self.counts.as_ref().map(AnthropicUsage::usage)
     }
 }
 
-fn some(words: Option<Words<'_>>) -> Option<String> {
+fn some(words: Option<LenientText<'_>>) -> Option<String> {
     words.map(|words| words.0.into_owned()).filter(|text| !text.is_empty())
 }
 

@@ -11,9 +11,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use vocab::{AssistantMessage, Block, CallId, CallResult, Message, Part, ToolSpec};
 
 use super::blocks::{self, is_blank, is_readable};
-use super::ids::Ids;
-use crate::pairs::{NO_IMAGES, NO_OUTPUT, NO_RESULT, Pairs, is_whole, orphan};
-use crate::ribbon::Ribbon;
+use super::ids::AnthropicIds;
+use crate::call_pairing::{CallPairing, NO_IMAGES, NO_OUTPUT, NO_RESULT, is_whole, orphan};
+use crate::encoded_messages::EncodedMessages;
 
 /// Said for the user where two answers would meet, or where the last word is the model's.
 const GO_ON: &str = "Continue.";
@@ -24,20 +24,20 @@ const IMAGE_BEHIND: &str = "[an image of this result follows behind the results]
 
 /// Whose message is open.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum AnthropicRole {
     User,
     Assistant,
 }
 
 /// The history.
-pub(super) struct Transcript {
+pub(super) struct AnthropicTranscript {
     /// Slug of the model that reads it.
     model: Arc<str>,
     images: bool,
-    ribbon: Ribbon,
-    pairs: Pairs,
-    ids: Ids,
-    role: Option<Role>,
+    encoded: EncodedMessages,
+    pairing: CallPairing,
+    ids: AnthropicIds,
+    role: Option<AnthropicRole>,
     /// What may only follow when the whole batch of results is there.
     behind: Vec<Part>,
     /// Offset of the end of the newest block of the user's side, and of the last one before the model's newest answer.
@@ -49,14 +49,14 @@ pub(super) struct Transcript {
     sealed: bool,
 }
 
-impl Transcript {
+impl AnthropicTranscript {
     pub(super) fn new(model: Arc<str>, images: bool) -> Self {
         Self {
             model,
             images,
-            ribbon: Ribbon::default(),
-            pairs: Pairs::default(),
-            ids: Ids::default(),
+            encoded: EncodedMessages::default(),
+            pairing: CallPairing::default(),
+            ids: AnthropicIds::default(),
             role: None,
             behind: Vec::new(),
             newest: None,
@@ -76,7 +76,7 @@ impl Transcript {
         *self = Self::new(self.model.clone(), self.images);
     }
     pub(super) fn bytes(&self) -> usize {
-        self.ribbon.bytes()
+        self.encoded.bytes()
     }
 
     pub(super) fn push(&mut self, message: &Message) {
@@ -98,7 +98,7 @@ impl Transcript {
         self.settle();
         // The list lacks the comma that every element starts with.
         let seams = [self.before, self.newest].into_iter().flatten().map(|seam| seam - 1).collect();
-        (self.ribbon.list(), seams)
+        (self.encoded.list(), seams)
     }
 
     /// What closes the list. The last word is never the model's: newer models refuse to go on in their own answer.
@@ -106,8 +106,8 @@ impl Transcript {
         let mut out = BytesMut::new();
         match self.role {
             None => {}
-            Some(Role::User) => out.put_slice(b"]}"),
-            Some(Role::Assistant) => {
+            Some(AnthropicRole::User) => out.put_slice(b"]}"),
+            Some(AnthropicRole::Assistant) => {
                 out.put_slice(br#"]},{"role":"user","content":["#);
                 blocks::text(&mut out, GO_ON);
                 out.put_slice(b"}]}");
@@ -119,12 +119,12 @@ impl Transcript {
 
     /// Whether calls and results came last without a signed thought of this model among them.
     pub(super) fn is_unthought_loop(&self) -> bool {
-        self.role == Some(Role::User) && self.answers && !self.sealed
+        self.role == Some(AnthropicRole::User) && self.answers && !self.sealed
     }
 
     /// Ends a batch of results.
     fn settle(&mut self) {
-        for (call, _) in self.pairs.give_up() {
+        for (call, _) in self.pairing.give_up() {
             self.answer(&call, &[Part::text(NO_RESULT)], false);
         }
         let behind = std::mem::take(&mut self.behind);
@@ -146,8 +146,8 @@ impl Transcript {
 
     fn user(&mut self, parts: &[Part]) {
         for part in parts {
-            self.open(Role::User);
-            blocks::part(&mut self.ribbon.open, part);
+            self.open(AnthropicRole::User);
+            blocks::part(&mut self.encoded.open, part);
             self.seam();
         }
     }
@@ -163,27 +163,27 @@ impl Transcript {
         let Some(last) = message.blocks.iter().rposition(goes_back) else { return };
         match self.role {
             None => self.user(&[Part::text(BEGINNING)]),
-            Some(Role::Assistant) => self.user(&[Part::text(GO_ON)]),
-            Some(Role::User) => {}
+            Some(AnthropicRole::Assistant) => self.user(&[Part::text(GO_ON)]),
+            Some(AnthropicRole::User) => {}
         }
         let ours = whole && message.model == self.model;
         self.ids.next_batch();
         for (at, block) in message.blocks[..=last].iter().enumerate() {
             match block {
                 Block::Text(text) if goes_back(block) => {
-                    self.open(Role::Assistant);
-                    blocks::said(&mut self.ribbon.open, text);
+                    self.open(AnthropicRole::Assistant);
+                    blocks::said(&mut self.encoded.open, text);
                 }
                 Block::Thinking { text, opaque: Some(signature) } if ours => self.thought(text, signature),
                 Block::Redacted(data) if ours => {
-                    self.open(Role::Assistant);
+                    self.open(AnthropicRole::Assistant);
                     self.sealed = true;
-                    blocks::redacted(&mut self.ribbon.open, data);
+                    blocks::redacted(&mut self.encoded.open, data);
                 }
                 Block::Call(call) if whole => {
-                    self.open(Role::Assistant);
+                    self.open(AnthropicRole::Assistant);
                     let id = self.ids.announce(&call.id);
-                    blocks::call(&mut self.ribbon.open, id, call);
+                    blocks::call(&mut self.encoded.open, id, call);
                     // No call is sealed on this wire: it is a thought without words that came behind the call.
                     if let Some(signature) = call.seal.as_ref().filter(|_| ours && at < last) {
                         self.thought("", signature);
@@ -195,19 +195,19 @@ impl Transcript {
         // What another model did in the middle of a loop cannot be thought on from.
         self.sealed &= message.model == self.model;
         if whole {
-            self.pairs.announce(message.calls());
+            self.pairing.announce(message.calls());
         }
     }
 
     fn thought(&mut self, text: &str, signature: &str) {
-        self.open(Role::Assistant);
+        self.open(AnthropicRole::Assistant);
         self.sealed = true;
-        blocks::thinking(&mut self.ribbon.open, text, signature);
+        blocks::thinking(&mut self.encoded.open, text, signature);
     }
 
     fn result(&mut self, result: &CallResult) {
         let mut parts = self.taken(&result.parts);
-        if self.pairs.answer(result).is_none() {
+        if self.pairing.answer(result).is_none() {
             let text = vocab::parts_text(&parts);
             let mut late = orphan(result, if text.is_empty() { NO_OUTPUT } else { &text });
             late.extend(parts.into_iter().filter(|part| matches!(part, Part::Image(_))));
@@ -223,21 +223,21 @@ impl Transcript {
             }
             self.answer(&result.call, &parts, result.is_error);
         }
-        if self.pairs.is_settled() {
+        if self.pairing.is_settled() {
             self.settle();
         }
     }
 
     fn answer(&mut self, call: &CallId, parts: &[Part], is_error: bool) {
-        self.open(Role::User);
+        self.open(AnthropicRole::User);
         self.answers = true;
-        blocks::result(&mut self.ribbon.open, &self.ids.of(call), parts, is_error);
+        blocks::result(&mut self.encoded.open, &self.ids.of(call), parts, is_error);
         self.seam();
     }
 
     /// Makes room for a block in a message of this role.
-    fn open(&mut self, role: Role) {
-        let out = &mut self.ribbon.open;
+    fn open(&mut self, role: AnthropicRole) {
+        let out = &mut self.encoded.open;
         if self.role == Some(role) {
             return out.put_u8(b',');
         }
@@ -246,12 +246,12 @@ impl Transcript {
         }
         self.role = Some(role);
         match role {
-            Role::User => {
+            AnthropicRole::User => {
                 out.put_slice(br#",{"role":"user","content":["#);
                 self.before = self.newest;
                 self.answers = false;
             }
-            Role::Assistant => {
+            AnthropicRole::Assistant => {
                 out.put_slice(br#",{"role":"assistant","content":["#);
                 self.sealed &= self.answers;
             }
@@ -260,14 +260,14 @@ impl Transcript {
 
     /// Closes a block of the user's side.
     fn seam(&mut self) {
-        self.newest = Some(self.ribbon.bytes());
-        self.ribbon.open.put_u8(b'}');
+        self.newest = Some(self.encoded.bytes());
+        self.encoded.open.put_u8(b'}');
     }
 }
 
 /// Tools and system prompt: what stands before the messages and rarely changes, and where breakpoints pay. Ends inside
 /// the list of messages.
-pub(super) fn fixed_head(system: &str, tools: &[ToolSpec]) -> (Bytes, Vec<usize>) {
+pub(super) fn prefix_head(system: &str, tools: &[ToolSpec]) -> (Bytes, Vec<usize>) {
     let mut out = BytesMut::new();
     let mut seams = Vec::new();
     for (number, tool) in tools.iter().enumerate() {

@@ -5,23 +5,23 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::Usage;
 
-use crate::json::{Words, count};
+use crate::json::{LenientText, count};
 
 /// Any event. One shape for all of them: what an event does not have is absent, and `kind` may stand anywhere.
 #[derive(Deserialize)]
-pub(super) struct Event<'a> {
+pub(super) struct AnthropicEvent<'a> {
     #[serde(borrow, rename = "type", default)]
-    pub(super) kind: Words<'a>,
+    pub(super) kind: LenientText<'a>,
     #[serde(default)]
     pub(super) index: u64,
     #[serde(borrow, default)]
-    pub(super) delta: Option<Delta<'a>>,
+    pub(super) delta: Option<BlockDelta<'a>>,
     #[serde(borrow, default)]
-    pub(super) content_block: Option<Block<'a>>,
+    pub(super) content_block: Option<ContentBlock<'a>>,
     #[serde(borrow, default)]
-    pub(super) message: Option<Message<'a>>,
+    pub(super) message: Option<AnthropicMessage<'a>>,
     #[serde(default)]
-    pub(super) usage: Option<Counts>,
+    pub(super) usage: Option<AnthropicUsage>,
     #[serde(borrow, default)]
     pub(super) error: Option<&'a RawValue>,
 }
@@ -38,60 +38,60 @@ const KINDS: [&str; 8] = [
     "error",
 ];
 
-impl Event<'_> {
+impl AnthropicEvent<'_> {
     /// Whether this is an event of a kind that nobody has heard of yet.
     pub(super) fn is_news(data: &[u8]) -> bool {
         #[derive(Deserialize)]
-        struct Tag {
+        struct EventTag {
             #[serde(rename = "type")]
             kind: String,
         }
-        serde_json::from_slice::<Tag>(data).is_ok_and(|tag| !KINDS.contains(&&*tag.kind))
+        serde_json::from_slice::<EventTag>(data).is_ok_and(|tag| !KINDS.contains(&&*tag.kind))
     }
 }
 
 /// What a block grows by, or how the message ends.
 #[derive(Deserialize)]
-pub(super) struct Delta<'a> {
+pub(super) struct BlockDelta<'a> {
     #[serde(borrow, rename = "type", default)]
-    pub(super) kind: Words<'a>,
+    pub(super) kind: LenientText<'a>,
     #[serde(borrow, default)]
-    pub(super) text: Option<Words<'a>>,
+    pub(super) text: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) thinking: Option<Words<'a>>,
+    pub(super) thinking: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) signature: Option<Words<'a>>,
+    pub(super) signature: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) partial_json: Option<Words<'a>>,
+    pub(super) partial_json: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) stop_reason: Option<Words<'a>>,
+    pub(super) stop_reason: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) stop_details: Option<Details<'a>>,
+    pub(super) stop_details: Option<StopDetails<'a>>,
 }
 
 /// A block: the start of one in a stream, all of it in a whole message.
 #[derive(Deserialize)]
-pub(super) struct Block<'a> {
+pub(super) struct ContentBlock<'a> {
     #[serde(borrow, rename = "type", default)]
-    pub(super) kind: Words<'a>,
+    pub(super) kind: LenientText<'a>,
     #[serde(borrow, default)]
-    pub(super) text: Option<Words<'a>>,
+    pub(super) text: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) thinking: Option<Words<'a>>,
+    pub(super) thinking: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) signature: Option<Words<'a>>,
+    pub(super) signature: Option<LenientText<'a>>,
     /// Of redacted thinking.
     #[serde(borrow, default)]
-    pub(super) data: Option<Words<'a>>,
+    pub(super) data: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) id: Option<Words<'a>>,
+    pub(super) id: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) name: Option<Words<'a>>,
+    pub(super) name: Option<LenientText<'a>>,
     #[serde(borrow, default)]
     pub(super) input: Option<&'a RawValue>,
 }
 
-impl Block<'_> {
+impl ContentBlock<'_> {
     /// Arguments that came with the block. A stream starts with an empty object and sends the real one in pieces.
     pub(super) fn arguments(&self) -> Option<&str> {
         let input = self.input.map(|raw| raw.get().trim())?;
@@ -102,15 +102,15 @@ impl Block<'_> {
 
 /// The message: without content at the start of a stream, complete where the server did not stream.
 #[derive(Deserialize)]
-pub(super) struct Message<'a> {
+pub(super) struct AnthropicMessage<'a> {
     #[serde(borrow, default)]
-    pub(super) content: Option<Vec<Block<'a>>>,
+    pub(super) content: Option<Vec<ContentBlock<'a>>>,
     #[serde(borrow, default)]
-    pub(super) stop_reason: Option<Words<'a>>,
+    pub(super) stop_reason: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) stop_details: Option<Details<'a>>,
+    pub(super) stop_details: Option<StopDetails<'a>>,
     #[serde(default)]
-    pub(super) usage: Option<Counts>,
+    pub(super) usage: Option<AnthropicUsage>,
     /// In place of a message.
     #[serde(borrow, default)]
     pub(super) error: Option<&'a RawValue>,
@@ -118,15 +118,15 @@ pub(super) struct Message<'a> {
 
 /// Why the model refused, in words.
 #[derive(Deserialize)]
-pub(super) struct Details<'a> {
+pub(super) struct StopDetails<'a> {
     #[serde(borrow, default)]
-    pub(super) explanation: Option<Words<'a>>,
+    pub(super) explanation: Option<LenientText<'a>>,
 }
 
 /// Token counts; those of a later event replace the earlier ones, each for itself. On this wire the input does not
 /// include what was read from the cache or written to it.
 #[derive(Deserialize, Clone, Copy, Default)]
-pub(super) struct Counts {
+pub(super) struct AnthropicUsage {
     #[serde(default)]
     input_tokens: Option<f64>,
     #[serde(default)]
@@ -137,9 +137,9 @@ pub(super) struct Counts {
     output_tokens: Option<f64>,
 }
 
-impl Counts {
-    pub(super) fn over(self, below: Counts) -> Counts {
-        Counts {
+impl AnthropicUsage {
+    pub(super) fn over(self, below: AnthropicUsage) -> AnthropicUsage {
+        AnthropicUsage {
             input_tokens: self.input_tokens.or(below.input_tokens),
             cache_read_input_tokens: self.cache_read_input_tokens.or(below.cache_read_input_tokens),
             cache_creation_input_tokens: self.cache_creation_input_tokens.or(below.cache_creation_input_tokens),
@@ -166,15 +166,15 @@ mod tests {
     #[test]
     fn plain_text_is_borrowed_from_the_input() {
         let data = br#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"plain"}}"#;
-        let event: Event<'_> = serde_json::from_slice(data).unwrap();
+        let event: AnthropicEvent<'_> = serde_json::from_slice(data).unwrap();
         let delta = event.delta.unwrap();
-        assert!(matches!(delta.text, Some(Words(Cow::Borrowed("plain")))));
-        assert!(matches!(event.kind, Words(Cow::Borrowed("content_block_delta"))));
+        assert!(matches!(delta.text, Some(LenientText(Cow::Borrowed("plain")))));
+        assert!(matches!(event.kind, LenientText(Cow::Borrowed("content_block_delta"))));
     }
 
     #[test]
     fn later_counts_win_each_for_itself() {
-        let read = |json: &str| serde_json::from_str::<Counts>(json).unwrap();
+        let read = |json: &str| serde_json::from_str::<AnthropicUsage>(json).unwrap();
         for (first, second, want) in [
             (
                 r#"{"input_tokens":9,"cache_read_input_tokens":4,"output_tokens":1}"#,

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::quirks::{Lesson, Quirks};
+use super::quirks::{AnthropicQuirks, Lesson};
 use super::splice::{BREAKPOINT, splice};
-use super::thinking::{Plan, Thought, Wish};
-use crate::format::{Draft, Written};
+use super::thinking::{ThinkingPlan, ThinkingWish, Thought};
+use crate::format::{Draft, WrittenBody};
 use crate::json::string;
 
 /// The version of the API whose words these are.
@@ -16,32 +16,32 @@ pub(super) const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
 const BETA: &str = "anthropic-beta";
 
 /// One request, ready to be written as often as it must be sent.
-pub(super) struct Frame {
+pub(super) struct AnthropicDraft {
     pub(super) model: Arc<str>,
-    pub(super) wish: Wish,
+    pub(super) wish: ThinkingWish,
     pub(super) betas: Vec<Arc<str>>,
     /// Tools and system prompt, and where breakpoints pay in them.
-    pub(super) fixed: (Bytes, Vec<usize>),
+    pub(super) prefix: (Bytes, Vec<usize>),
     pub(super) messages: (Vec<Bytes>, Vec<usize>),
     pub(super) tail: Bytes,
-    pub(super) quirks: Arc<Quirks>,
+    pub(super) quirks: Arc<AnthropicQuirks>,
     /// This history was refused with thinking on.
     pub(super) refused: AtomicBool,
     /// How messages are written without breakpoints.
     pub(super) plain_manner: String,
 }
 
-impl Frame {
-    fn plan(&self) -> Plan {
+impl AnthropicDraft {
+    fn plan(&self) -> ThinkingPlan {
         self.wish.plan(&self.quirks, self.refused.load(Ordering::Relaxed))
     }
     fn marked(&self, pieces: &[Bytes], seams: &[usize]) -> Vec<Bytes> {
-        let seams = if self.quirks.has(Quirks::NO_CACHE) { &[] } else { seams };
+        let seams = if self.quirks.has(AnthropicQuirks::NO_CACHE) { &[] } else { seams };
         splice(pieces, seams, &BREAKPOINT)
     }
 }
 
-impl Draft for Frame {
+impl Draft for AnthropicDraft {
     fn path(&self) -> String {
         "/messages".to_owned()
     }
@@ -51,7 +51,7 @@ impl Draft for Frame {
         [(VERSION.0, VERSION.1.to_owned())].into_iter().chain(beta).collect()
     }
 
-    fn write(&self) -> Written {
+    fn write(&self) -> WrittenBody {
         let plan = self.plan();
         let mut head = BytesMut::with_capacity(256);
         head.put_slice(br#"{"model":"#);
@@ -75,9 +75,9 @@ impl Draft for Frame {
             head.put_slice(b"},");
         }
         let mut pieces = vec![head.freeze()];
-        pieces.extend(self.marked(std::slice::from_ref(&self.fixed.0), &self.fixed.1));
+        pieces.extend(self.marked(std::slice::from_ref(&self.prefix.0), &self.prefix.1));
         let messages = self.marked(&self.messages.0, &self.messages.1);
-        Written { head: pieces, messages, tail: self.tail.clone() }
+        WrittenBody { head: pieces, messages, tail: self.tail.clone() }
     }
 
     fn learn(&self, status: u16, body: &[u8]) -> bool {
@@ -89,6 +89,6 @@ impl Draft for Frame {
     }
 
     fn manner(&self) -> Option<String> {
-        self.quirks.has(Quirks::NO_CACHE).then(|| self.plain_manner.clone())
+        self.quirks.has(AnthropicQuirks::NO_CACHE).then(|| self.plain_manner.clone())
     }
 }

@@ -11,13 +11,13 @@ const ID_BYTES_MAX: usize = 64;
 const KEPT_BYTES_MAX: usize = 40;
 
 #[derive(Default)]
-pub(super) struct Ids {
+pub(super) struct AnthropicIds {
     used: HashSet<String>,
     /// The calls of the newest answer.
     batch: Vec<(CallId, String)>,
 }
 
-impl Ids {
+impl AnthropicIds {
     /// Forgets the calls of the answer before.
     pub(super) fn next_batch(&mut self) {
         self.batch.clear();
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn an_id_that_comes_again_in_a_later_answer_is_another_call() {
-        let mut ids = Ids::default();
+        let mut ids = AnthropicIds::default();
         let call = CallId::from("call_0");
         assert_eq!(ids.announce(&call), "call_0");
         ids.next_batch();

@@ -10,13 +10,13 @@ use vocab::thinking::OFF;
 use crate::catalogue::MODELS_MAX;
 
 #[derive(Deserialize)]
-struct List<'a> {
+struct AnthropicList<'a> {
     #[serde(borrow, default)]
     data: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
-struct Name {
+struct ListedName {
     id: String,
     #[serde(default)]
     display_name: Option<String>,
@@ -28,14 +28,14 @@ struct Name {
 struct Extras {
     max_input_tokens: Option<u64>,
     max_tokens: Option<u64>,
-    capabilities: Option<Capabilities>,
+    capabilities: Option<ModelCapabilities>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Capabilities {
+struct ModelCapabilities {
     image_input: Option<Support>,
-    thinking: Option<Thinking>,
+    thinking: Option<ThinkingSupport>,
     effort: Option<Effort>,
 }
 
@@ -45,7 +45,7 @@ struct Support {
 }
 
 #[derive(Deserialize)]
-struct Thinking {
+struct ThinkingSupport {
     supported: bool,
     #[serde(default)]
     types: Option<Types>,
@@ -72,10 +72,10 @@ struct Effort {
 
 /// `default_window`: for models of which the list says nothing.
 pub(crate) fn parse(body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, serde_json::Error> {
-    let list: List<'_> = serde_json::from_slice(body)?;
+    let list: AnthropicList<'_> = serde_json::from_slice(body)?;
     let entries = list.data.into_iter().flatten().take(MODELS_MAX);
     let models = entries.filter_map(|entry| {
-        let name: Name = serde_json::from_str(entry.get()).ok()?;
+        let name: ListedName = serde_json::from_str(entry.get()).ok()?;
         let extras: Extras = serde_json::from_str(entry.get()).unwrap_or_default();
         (!name.id.trim().is_empty()).then(|| extras.model(name, default_window))
     });
@@ -83,7 +83,7 @@ pub(crate) fn parse(body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, 
 }
 
 impl Extras {
-    fn model(self, name: Name, default_window: u64) -> ModelInfo {
+    fn model(self, name: ListedName, default_window: u64) -> ModelInfo {
         let window = self.max_input_tokens.filter(|window| *window > 0).unwrap_or(default_window);
         let capabilities = self.capabilities.unwrap_or_default();
         let has = |support: &Option<Support>| support.as_ref().is_none_or(|support| support.supported);
@@ -100,7 +100,7 @@ impl Extras {
 }
 
 /// Ours for what it takes, weakest first. Without efforts it takes a budget, and every budget has a level.
-fn levels(thinking: &Thinking, effort: Option<&Effort>) -> Arc<[Arc<str>]> {
+fn levels(thinking: &ThinkingSupport, effort: Option<&Effort>) -> Arc<[Arc<str>]> {
     let has = |support: &Option<Support>| support.as_ref().is_some_and(|support| support.supported);
     let off = thinking.types.as_ref().is_none_or(|types| has(&types.disabled) || has(&types.between_tools));
     let levels = match effort.filter(|effort| effort.supported) {

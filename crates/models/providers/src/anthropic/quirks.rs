@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use super::thinking::{Plan, Thought};
+use super::thinking::{ThinkingPlan, Thought};
 use crate::completions::Compat;
 use crate::faults;
 
 /// Parts of a request that some refuse. What was learned holds for the rest of the conversation.
-pub(super) struct Quirks {
+pub(super) struct AnthropicQuirks {
     bits: AtomicU8,
     /// The most tokens of an answer; 0 = nobody said.
     limit: AtomicU64,
@@ -23,7 +23,7 @@ pub(super) enum Lesson {
     Nothing,
 }
 
-impl Quirks {
+impl AnthropicQuirks {
     pub(super) const ADAPTIVE: u8 = 1;
     pub(super) const BUDGET: u8 = 2;
     pub(super) const NO_THINKING: u8 = 4;
@@ -56,7 +56,7 @@ impl Quirks {
     }
 
     /// What the refusal of a request with this plan teaches. Each lesson is learned once, so that asking again ends.
-    pub(super) fn learn(&self, status: u16, body: &[u8], plan: &Plan) -> Lesson {
+    pub(super) fn learn(&self, status: u16, body: &[u8], plan: &ThinkingPlan) -> Lesson {
         if !matches!(status, 400 | 422) {
             return Lesson::Nothing;
         }
@@ -113,8 +113,8 @@ fn allowed(message: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn plan(thought: Thought, effort: Option<&str>) -> Plan {
-        Plan { max_tokens: 40_000, thought, effort: effort.map(Into::into) }
+    fn plan(thought: Thought, effort: Option<&str>) -> ThinkingPlan {
+        ThinkingPlan { max_tokens: 40_000, thought, effort: effort.map(Into::into) }
     }
 
     #[test]
@@ -126,33 +126,33 @@ mod tests {
                 "\\\"thinking.type.enabled\\\" is not supported for this model. Use \\\"thinking.type.adaptive\\\" and \\\"output_config.effort\\\"",
                 Thought::Budget(1024),
                 None,
-                Quirks::ADAPTIVE,
+                AnthropicQuirks::ADAPTIVE,
             ),
-            ("adaptive thinking is not supported on this model", ADAPTIVE, HIGH, Quirks::BUDGET),
-            ("thinking.adaptive.display: Extra inputs are not permitted", ADAPTIVE, HIGH, Quirks::NO_DISPLAY),
-            ("This model does not support the effort parameter.", ADAPTIVE, HIGH, Quirks::NO_EFFORT),
-            ("output_config: Extra inputs are not permitted", ADAPTIVE, HIGH, Quirks::NO_EFFORT),
-            ("output_config.effort: Input should be 'low'", Thought::Unsaid, Some("low"), Quirks::NO_EFFORT),
-            ("thinking: Extra inputs are not permitted", ADAPTIVE, HIGH, Quirks::NO_THINKING),
-            ("thinking.budget_tokens: too large", Thought::Budget(1024), None, Quirks::NO_THINKING),
+            ("adaptive thinking is not supported on this model", ADAPTIVE, HIGH, AnthropicQuirks::BUDGET),
+            ("thinking.adaptive.display: Extra inputs are not permitted", ADAPTIVE, HIGH, AnthropicQuirks::NO_DISPLAY),
+            ("This model does not support the effort parameter.", ADAPTIVE, HIGH, AnthropicQuirks::NO_EFFORT),
+            ("output_config: Extra inputs are not permitted", ADAPTIVE, HIGH, AnthropicQuirks::NO_EFFORT),
+            ("output_config.effort: Input should be 'low'", Thought::Unsaid, Some("low"), AnthropicQuirks::NO_EFFORT),
+            ("thinking: Extra inputs are not permitted", ADAPTIVE, HIGH, AnthropicQuirks::NO_THINKING),
+            ("thinking.budget_tokens: too large", Thought::Budget(1024), None, AnthropicQuirks::NO_THINKING),
             (
                 "\\\"thinking.type.disabled\\\" is not supported for this model.",
                 Thought::Disabled,
                 None,
-                Quirks::NO_DISABLED,
+                AnthropicQuirks::NO_DISABLED,
             ),
             (
                 "thinking.type.disabled is not supported. Use \\\"between_tools\\\"",
                 Thought::Disabled,
                 None,
-                Quirks::BETWEEN_TOOLS,
+                AnthropicQuirks::BETWEEN_TOOLS,
             ),
-            ("thinking.type.between_tools is not supported", Thought::BetweenTools, None, Quirks::NO_DISABLED),
+            ("thinking.type.between_tools is not supported", Thought::BetweenTools, None, AnthropicQuirks::NO_DISABLED),
             (
                 "messages.0.content.0.text.cache_control: Extra inputs are not permitted",
                 ADAPTIVE,
                 HIGH,
-                Quirks::NO_CACHE,
+                AnthropicQuirks::NO_CACHE,
             ),
             // Not about a part of the head.
             ("messages.1.content.0: Invalid `signature` in `thinking` block", ADAPTIVE, HIGH, 0),
@@ -162,7 +162,7 @@ mod tests {
         ] {
             let body =
                 format!(r#"{{"type":"error","error":{{"type":"invalid_request_error","message":"{message}"}}}}"#);
-            let quirks = Quirks::new(&Compat::default());
+            let quirks = AnthropicQuirks::new(&Compat::default());
             let plan = plan(thought, effort);
             let lesson = if want == 0 { Lesson::Nothing } else { Lesson::Learned };
             assert_eq!(quirks.learn(400, body.as_bytes(), &plan), lesson, "{message}");
@@ -173,17 +173,17 @@ mod tests {
 
     #[test]
     fn the_limit_of_a_model_is_taken_from_its_refusal() {
-        let quirks = Quirks::new(&Compat::default());
+        let quirks = AnthropicQuirks::new(&Compat::default());
         let body = br#"{"error":{"type":"invalid_request_error","message":"max_tokens: 40000 > 32000, which is the maximum allowed number of output tokens for m"}}"#;
         let plan = plan(Thought::Unsaid, None);
         assert_eq!(quirks.learn(400, body, &plan), Lesson::Learned);
         assert_eq!(quirks.limit(), Some(32_000));
-        assert_eq!(quirks.learn(400, body, &Plan { max_tokens: 32_000, ..plan }), Lesson::Nothing);
+        assert_eq!(quirks.learn(400, body, &ThinkingPlan { max_tokens: 32_000, ..plan }), Lesson::Nothing);
     }
 
     #[test]
     fn a_history_that_cannot_be_thought_about_is_no_lesson_for_later() {
-        let quirks = Quirks::new(&Compat::default());
+        let quirks = AnthropicQuirks::new(&Compat::default());
         let body = br#"{"error":{"message":"messages.1.content.0.type: Expected `thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block"}}"#;
         assert_eq!(quirks.learn(400, body, &plan(Thought::Budget(1024), None)), Lesson::NotNow);
         assert_eq!(quirks.learn(400, body, &plan(Thought::Unsaid, None)), Lesson::Nothing);
@@ -195,8 +195,8 @@ mod tests {
         let every = br#"{"error":{"message":"no cache_control adaptive display effort thinking between_tools budget_tokens max_tokens"}}"#;
         for generation in ["claude-sonnet-4-5", "claude-opus-4-7", "claude-opus-5", "glm"] {
             for level in ["off", "high"] {
-                let quirks = Quirks::new(&Compat::default());
-                let wish = super::super::thinking::Wish {
+                let quirks = AnthropicQuirks::new(&Compat::default());
+                let wish = super::super::thinking::ThinkingWish {
                     generation: super::super::thinking::Generation::of(generation),
                     level: Some(level.into()),
                     effort: None,

@@ -1,14 +1,15 @@
 //! Both halves together: what is asked for, and what becomes of an answer that goes back.
 
+pub(super) mod streams;
+
 use expect_test::{Expect, expect};
 use vocab::{
     AssistantMessage, Block, Call, CallEnd, CallInput, CallResult, Finish, Json, MessageEnd, ModelEvent, Part,
     ToolSpec, Usage,
 };
 
-use super::streams;
 use super::*;
-use crate::reader::Reader;
+use crate::reader::AnswerReader;
 
 fn model(id: &str) -> ModelInfo {
     ModelInfo { max_output: Some(64_000), ..ModelInfo::named(id, 200_000) }
@@ -45,7 +46,7 @@ fn result(id: &str, text: &str) -> Message {
 
 /// The message that an engine makes of a recorded answer.
 fn answer(model: &str, stream: &str) -> AssistantMessage {
-    let mut reader = Reader::new(decoder("http://x/v1".into()));
+    let mut reader = AnswerReader::new(decoder("http://x/v1".into()));
     reader.feed(stream.as_bytes());
     let mut blocks: Vec<Block> = Vec::new();
     let mut end = MessageEnd::Interrupted;
@@ -84,7 +85,7 @@ fn answer(model: &str, stream: &str) -> AssistantMessage {
 }
 
 fn check(id: &str, level: Option<&str>, compat: Compat, want: Expect) {
-    let mut conversation = Conversation::new(&model(id), compat);
+    let mut conversation = AnthropicEncoder::new(&model(id), compat);
     conversation.push(&user("hi"));
     let draft = conversation.draft(&spec(level));
     let text = body(&*draft);
@@ -141,7 +142,7 @@ fn a_request_for_each_generation() {
 #[test]
 fn a_model_that_does_not_think_is_not_asked_to() {
     let mut conversation =
-        Conversation::new(&ModelInfo { thinking: false, ..model("claude-opus-5") }, Compat::default());
+        AnthropicEncoder::new(&ModelInfo { thinking: false, ..model("claude-opus-5") }, Compat::default());
     conversation.push(&user("hi"));
     for level in ["off", "high"] {
         let text = body(&*conversation.draft(&spec(Some(level))));
@@ -153,7 +154,7 @@ fn a_model_that_does_not_think_is_not_asked_to() {
 fn headers_name_the_version_and_the_features_asked_for() {
     let betas = |betas: &[&str]| {
         let compat = Compat { betas: betas.iter().map(|beta| Arc::from(*beta)).collect(), ..Compat::default() };
-        Conversation::new(&model("m"), compat).draft(&spec(None)).headers()
+        AnthropicEncoder::new(&model("m"), compat).draft(&spec(None)).headers()
     };
     let version = ("anthropic-version", "2023-06-01".to_owned());
     assert_eq!(betas(&["a-1", "b-2"]), [version.clone(), ("anthropic-beta", "a-1,b-2".to_owned())]);
@@ -163,10 +164,10 @@ fn headers_name_the_version_and_the_features_asked_for() {
 #[test]
 fn three_rounds_of_thinking_and_calls_carry_their_signatures_back_byte_for_byte() {
     const MODEL: &str = "claude-opus-4-5";
-    let mut conversation = Conversation::new(&model(MODEL), Compat::default());
-    let mut replay = Conversation::again(&conversation.manner()).unwrap();
+    let mut conversation = AnthropicEncoder::new(&model(MODEL), Compat::default());
+    let mut replay = AnthropicEncoder::again(&conversation.manner()).unwrap();
     let mut rounds = Vec::new();
-    let mut say = |message: Message, conversation: &mut Conversation| {
+    let mut say = |message: Message, conversation: &mut AnthropicEncoder| {
         conversation.push(&message);
         replay.push(&message);
     };
@@ -193,7 +194,7 @@ fn three_rounds_of_thinking_and_calls_carry_their_signatures_back_byte_for_byte(
     assert_eq!(replay.messages().concat(), written.messages.concat(), "the log writes the same");
 
     // Another model gets none of it, and this one no thinking in a loop that began without.
-    let mut other = Conversation::new(&model("claude-haiku-4-5"), Compat::default());
+    let mut other = AnthropicEncoder::new(&model("claude-haiku-4-5"), Compat::default());
     other.push(&user("look"));
     other.push(&Message::Assistant(answer(MODEL, streams::THINK_AND_CALL)));
     other.push(&result("toolu_01", "a"));
@@ -204,7 +205,7 @@ fn three_rounds_of_thinking_and_calls_carry_their_signatures_back_byte_for_byte(
 
 #[test]
 fn what_is_refused_is_left_out_from_then_on_and_the_log_knows() {
-    let mut conversation = Conversation::new(&model("claude-opus-4-7"), Compat::default());
+    let mut conversation = AnthropicEncoder::new(&model("claude-opus-4-7"), Compat::default());
     conversation.push(&user("hi"));
     let manner = conversation.manner();
     let draft = conversation.draft(&spec(Some("high")));
@@ -214,7 +215,7 @@ fn what_is_refused_is_left_out_from_then_on_and_the_log_knows() {
     assert!(!draft.learn(400, refusal), "it is learned once");
     assert!(!body(&*draft).contains("cache_control"));
 
-    let mut replay = Conversation::again(&manner).unwrap();
+    let mut replay = AnthropicEncoder::again(&manner).unwrap();
     replay.push(&user("hi"));
     let marked = replay.messages().concat();
     replay.adopt(&draft.manner().unwrap());
@@ -224,12 +225,12 @@ fn what_is_refused_is_left_out_from_then_on_and_the_log_knows() {
 
     let later = conversation.draft(&spec(Some("high")));
     assert!(!body(&*later).contains("cache_control"), "for the rest of the conversation");
-    assert!(Conversation::again("{}").is_none());
+    assert!(AnthropicEncoder::again("{}").is_none());
 }
 
 #[test]
 fn a_loop_that_is_refused_with_thinking_is_asked_again_without() {
-    let mut conversation = Conversation::new(&model("claude-opus-4-7"), Compat::default());
+    let mut conversation = AnthropicEncoder::new(&model("claude-opus-4-7"), Compat::default());
     conversation.push(&user("hi"));
     let draft = conversation.draft(&spec(Some("high")));
     let refusal = br#"{"error":{"message":"messages.1: When `thinking` is enabled, a final `assistant` message must start with a thinking block"}}"#;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vocab::thinking::OFF;
 
-use super::quirks::Quirks;
+use super::quirks::AnthropicQuirks;
 
 /// The least the API takes.
 const BUDGET_MIN: u64 = 1024;
@@ -93,7 +93,7 @@ fn budget(level: &str) -> u64 {
 }
 
 /// What a call wants.
-pub(super) struct Wish {
+pub(super) struct ThinkingWish {
     pub(super) generation: Generation,
     /// `None`: as the model does by itself.
     pub(super) level: Option<Arc<str>>,
@@ -109,7 +109,7 @@ pub(super) struct Wish {
 
 /// What is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Plan {
+pub(super) struct ThinkingPlan {
     pub(super) max_tokens: u64,
     pub(super) thought: Thought,
     pub(super) effort: Option<Arc<str>>,
@@ -128,25 +128,27 @@ pub(super) enum Thought {
     },
 }
 
-impl Wish {
+impl ThinkingWish {
     /// `refused`: this very history was refused with thinking on.
-    pub(super) fn plan(&self, quirks: &Quirks, refused: bool) -> Plan {
+    pub(super) fn plan(&self, quirks: &AnthropicQuirks, refused: bool) -> ThinkingPlan {
         let limit = [self.max_output, quirks.limit()].into_iter().flatten().min().unwrap_or(u64::MAX).max(1);
         let answer = if self.max_tokens == 0 { MAX_TOKENS_DEFAULT } else { self.max_tokens };
-        let mut plan = Plan { max_tokens: answer.min(limit), thought: Thought::Unsaid, effort: None };
-        let said = self.level.as_deref().filter(|level| !level.is_empty() && !quirks.has(Quirks::NO_THINKING));
+        let mut plan = ThinkingPlan { max_tokens: answer.min(limit), thought: Thought::Unsaid, effort: None };
+        let said = self.level.as_deref().filter(|level| !level.is_empty() && !quirks.has(AnthropicQuirks::NO_THINKING));
         let Some(level) = said else { return plan };
-        let adaptive = (self.generation.adaptive || quirks.has(Quirks::ADAPTIVE)) && !quirks.has(Quirks::BUDGET);
-        let effort = |word: &str| Some(Arc::from(word)).filter(|_| !quirks.has(Quirks::NO_EFFORT));
+        let adaptive =
+            (self.generation.adaptive || quirks.has(AnthropicQuirks::ADAPTIVE)) && !quirks.has(AnthropicQuirks::BUDGET);
+        let effort = |word: &str| Some(Arc::from(word)).filter(|_| !quirks.has(AnthropicQuirks::NO_EFFORT));
         if level == OFF || refused || (self.unthought && !adaptive) {
             match self.generation.off {
                 Off::Silence => {}
-                Off::Word if quirks.has(Quirks::BETWEEN_TOOLS) => plan.thought = Thought::BetweenTools,
-                Off::Word if !quirks.has(Quirks::NO_DISABLED) => plan.thought = Thought::Disabled,
+                Off::Word if quirks.has(AnthropicQuirks::BETWEEN_TOOLS) => plan.thought = Thought::BetweenTools,
+                Off::Word if !quirks.has(AnthropicQuirks::NO_DISABLED) => plan.thought = Thought::Disabled,
                 Off::Word | Off::Never => plan.effort = effort("low"),
             }
         } else if adaptive {
-            plan.thought = Thought::Adaptive { shown: self.generation.hides && !quirks.has(Quirks::NO_DISPLAY) };
+            plan.thought =
+                Thought::Adaptive { shown: self.generation.hides && !quirks.has(AnthropicQuirks::NO_DISPLAY) };
             let word = self.effort.as_deref().unwrap_or_else(|| self.generation.effort(level));
             plan.effort = effort(word).filter(|word| !word.is_empty());
             // Thoughts count against the same limit: what was meant for the answer is left to it.

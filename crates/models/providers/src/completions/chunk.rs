@@ -9,16 +9,16 @@ use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use vocab::Usage;
 
-use super::content::Content;
-use crate::json::{self, Words, count};
+use super::content::LenientContent;
+use crate::json::{self, LenientText, count};
 
 #[derive(Deserialize)]
-pub(super) struct Chunk<'a> {
+pub(super) struct CompletionsChunk<'a> {
     #[serde(borrow, default)]
     choices: Option<First<'a>>,
     /// Boxed, as everything that few chunks have: a chunk is moved about often, and most are one word.
     #[serde(default)]
-    usage: Option<Box<Counts>>,
+    usage: Option<Box<CompletionsUsage>>,
     /// Groq's own place for usage.
     #[serde(default)]
     x_groq: Option<Box<Aside>>,
@@ -26,17 +26,17 @@ pub(super) struct Chunk<'a> {
     error: Option<&'a RawValue>,
     /// `error` where the whole chunk is one.
     #[serde(borrow, default)]
-    object: Option<Words<'a>>,
+    object: Option<LenientText<'a>>,
 }
 
 #[derive(Deserialize)]
 struct Aside {
     #[serde(default)]
-    usage: Option<Box<Counts>>,
+    usage: Option<Box<CompletionsUsage>>,
 }
 
-impl<'a> Chunk<'a> {
-    pub(super) fn read<T>(data: &[u8], with: impl FnOnce(Chunk<'_>) -> T) -> Result<T, serde_json::Error> {
+impl<'a> CompletionsChunk<'a> {
+    pub(super) fn read<T>(data: &[u8], with: impl FnOnce(CompletionsChunk<'_>) -> T) -> Result<T, serde_json::Error> {
         json::read(data, &mut Vec::new()).map(with)
     }
     /// Usage stands at the top, in the choice (Moonshot) or aside (Groq).
@@ -54,57 +54,57 @@ impl<'a> Chunk<'a> {
         let told = self.error.or(choice).map(|raw| raw.get().as_bytes());
         told.or_else(|| self.object.as_ref().is_some_and(|object| object.0 == "error").then_some(whole))
     }
-    pub(super) fn choice(self) -> Option<Choice<'a>> {
+    pub(super) fn choice(self) -> Option<ChunkChoice<'a>> {
         self.choices.and_then(|first| first.0)
     }
 }
 
 #[derive(Deserialize)]
-pub(super) struct Choice<'a> {
+pub(super) struct ChunkChoice<'a> {
     #[serde(borrow, default)]
-    delta: Option<Delta<'a>>,
+    delta: Option<ChoiceDelta<'a>>,
     /// In place of `delta` when the server did not stream.
     #[serde(borrow, default)]
-    message: Option<Box<Delta<'a>>>,
+    message: Option<Box<ChoiceDelta<'a>>>,
     #[serde(borrow, default)]
-    pub(super) finish_reason: Option<Words<'a>>,
+    pub(super) finish_reason: Option<LenientText<'a>>,
     /// The word of the server behind the server.
     #[serde(borrow, default)]
-    pub(super) native_finish_reason: Option<Words<'a>>,
+    pub(super) native_finish_reason: Option<LenientText<'a>>,
     #[serde(default)]
-    usage: Option<Box<Counts>>,
+    usage: Option<Box<CompletionsUsage>>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
 
-impl<'a> Choice<'a> {
-    pub(super) fn delta(self) -> Option<Delta<'a>> {
+impl<'a> ChunkChoice<'a> {
+    pub(super) fn delta(self) -> Option<ChoiceDelta<'a>> {
         self.delta.or(self.message.map(|message| *message))
     }
 }
 
 #[derive(Deserialize)]
-pub(super) struct Delta<'a> {
+pub(super) struct ChoiceDelta<'a> {
     #[serde(borrow, default)]
-    pub(super) content: Option<Content<'a>>,
+    pub(super) content: Option<LenientContent<'a>>,
     #[serde(borrow, default)]
-    reasoning_content: Option<Words<'a>>,
+    reasoning_content: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    reasoning: Option<Words<'a>>,
+    reasoning: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    reasoning_text: Option<Words<'a>>,
+    reasoning_text: Option<LenientText<'a>>,
     #[serde(borrow, default)]
     pub(super) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) refusal: Option<Words<'a>>,
+    pub(super) refusal: Option<LenientText<'a>>,
     #[serde(borrow, default)]
     pub(super) tool_calls: Option<Vec<CallDelta<'a>>>,
     /// The shape before parallel calls.
     #[serde(borrow, default)]
-    pub(super) function_call: Option<Box<Function<'a>>>,
+    pub(super) function_call: Option<Box<CalledFunction<'a>>>,
 }
 
-impl<'a> Delta<'a> {
+impl<'a> ChoiceDelta<'a> {
     /// Reasoning has three names. Servers that send more than one repeat themselves: the first that says something counts.
     pub(super) fn reasoning(&mut self) -> Option<Cow<'a, str>> {
         let names = [self.reasoning_content.take(), self.reasoning.take(), self.reasoning_text.take()];
@@ -117,27 +117,26 @@ pub(super) struct CallDelta<'a> {
     #[serde(default)]
     pub(super) index: Option<u64>,
     #[serde(borrow, default)]
-    pub(super) id: Option<Words<'a>>,
+    pub(super) id: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) function: Option<Function<'a>>,
+    pub(super) function: Option<CalledFunction<'a>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Function<'a> {
+pub(super) struct CalledFunction<'a> {
     #[serde(borrow, default)]
-    pub(super) name: Option<Words<'a>>,
+    pub(super) name: Option<LenientText<'a>>,
     /// A string by the book, an object from some servers.
     #[serde(borrow, default)]
     arguments: Option<&'a RawValue>,
 }
 
-impl<'a> Function<'a> {
+impl<'a> CalledFunction<'a> {
     pub(super) fn arguments(&self) -> Result<Cow<'a, str>, serde_json::Error> {
         match self.arguments.map(RawValue::get) {
             None => Ok(Cow::Borrowed("")),
-            Some(raw) if raw.starts_with('"') => {
-                json::read::<Words<'_>>(raw.as_bytes(), &mut Vec::new()).map(|words| Cow::Owned(words.0.into_owned()))
-            }
+            Some(raw) if raw.starts_with('"') => json::read::<LenientText<'_>>(raw.as_bytes(), &mut Vec::new())
+                .map(|words| Cow::Owned(words.0.into_owned())),
             Some(raw) => Ok(Cow::Borrowed(raw)),
         }
     }
@@ -145,7 +144,7 @@ impl<'a> Function<'a> {
 
 /// Token counts. Floats, because one server's `12.0` must not cost the whole answer.
 #[derive(Deserialize)]
-pub(super) struct Counts {
+pub(super) struct CompletionsUsage {
     #[serde(default)]
     prompt_tokens: Option<f64>,
     #[serde(default)]
@@ -168,7 +167,7 @@ struct PromptDetails {
     cache_write_tokens: Option<f64>,
 }
 
-impl Counts {
+impl CompletionsUsage {
     /// On this wire the prompt includes what came from the cache, and the completion includes reasoning.
     pub(super) fn usage(&self) -> Usage {
         let details = self.prompt_tokens_details.as_ref();
@@ -188,7 +187,7 @@ impl Counts {
 }
 
 /// The first element of a list: we ask for one choice and look at no other.
-struct First<'a>(Option<Choice<'a>>);
+struct First<'a>(Option<ChunkChoice<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -213,8 +212,8 @@ mod tests {
     use super::*;
 
     fn content(data: &str) -> Result<String, serde_json::Error> {
-        Chunk::read(data.as_bytes(), |chunk| {
-            let content = chunk.choice().and_then(Choice::delta).and_then(|delta| delta.content);
+        CompletionsChunk::read(data.as_bytes(), |chunk| {
+            let content = chunk.choice().and_then(ChunkChoice::delta).and_then(|delta| delta.content);
             content.map(|content| content.text.into_owned()).unwrap_or_default()
         })
     }
@@ -222,9 +221,9 @@ mod tests {
     #[test]
     fn plain_text_is_borrowed_from_the_input() {
         let data = br#"{"choices":[{"delta":{"content":"plain"}}]}"#;
-        let borrowed = Chunk::read(data, |chunk| {
-            let content = chunk.choice().and_then(Choice::delta).and_then(|delta| delta.content);
-            matches!(content, Some(Content { text: Cow::Borrowed("plain"), .. }))
+        let borrowed = CompletionsChunk::read(data, |chunk| {
+            let content = chunk.choice().and_then(ChunkChoice::delta).and_then(|delta| delta.content);
+            matches!(content, Some(LenientContent { text: Cow::Borrowed("plain"), .. }))
         });
         assert!(borrowed.unwrap());
     }
@@ -249,8 +248,8 @@ mod tests {
     #[test]
     fn half_a_pair_in_arguments_costs_one_character() {
         let data = br#"{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{\"a\":\"x\ud83dy\"}"}}]}}]}"#;
-        let arguments = Chunk::read(data, |chunk| {
-            let calls = chunk.choice().and_then(Choice::delta).and_then(|delta| delta.tool_calls).unwrap();
+        let arguments = CompletionsChunk::read(data, |chunk| {
+            let calls = chunk.choice().and_then(ChunkChoice::delta).and_then(|delta| delta.tool_calls).unwrap();
             calls[0].function.as_ref().unwrap().arguments().unwrap().into_owned()
         });
         assert_eq!(arguments.unwrap(), "{\"a\":\"x\u{FFFD}y\"}");
@@ -269,7 +268,7 @@ mod tests {
             (r#"{"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":9}}"#, (0, 3, 0, 0)),
             (r#"{"prompt_tokens":null,"prompt_tokens_details":null}"#, (0, 0, 0, 0)),
         ] {
-            let usage = serde_json::from_str::<Counts>(json).unwrap().usage();
+            let usage = serde_json::from_str::<CompletionsUsage>(json).unwrap().usage();
             assert_eq!((usage.input, usage.cache_read, usage.cache_write, usage.output), want, "{json}");
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::thinking::{Thinking, ThinkingFormat};
+use super::thinking::{AskedThinking, ThinkingFormat};
 
 /// The name of the limit for an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,14 +109,18 @@ impl Compat {
     }
 
     /// What to ask for; `None` = nothing, the server decides.
-    pub(super) fn thinking(&self, level: Option<&Arc<str>>, thinks: bool) -> Option<Thinking> {
+    pub(super) fn thinking(&self, level: Option<&Arc<str>>, thinks: bool) -> Option<AskedThinking> {
         let level = level.filter(|level| thinks && !level.is_empty())?;
         let word = self.efforts.get(level);
         if matches!(word, Some(None)) {
             return None;
         }
         let word = word.cloned().flatten();
-        Some(if &**level == "off" { Thinking::Off(word) } else { Thinking::On(word.unwrap_or_else(|| level.clone())) })
+        Some(if &**level == "off" {
+            AskedThinking::Off(word)
+        } else {
+            AskedThinking::On(word.unwrap_or_else(|| level.clone()))
+        })
     }
 }
 
@@ -163,18 +167,18 @@ mod tests {
         compat.efforts.insert("xhigh".into(), Some("max".into()));
         compat.efforts.insert("minimal".into(), None);
         compat.efforts.insert("off".into(), Some("none".into()));
-        let on = |word: &str| Some(Thinking::On(word.into()));
+        let on = |word: &str| Some(AskedThinking::On(word.into()));
         for (level, want) in [
             ("low", on("low")),
             ("xhigh", on("max")),
             ("minimal", None),
-            ("off", Some(Thinking::Off(Some("none".into())))),
+            ("off", Some(AskedThinking::Off(Some("none".into())))),
             ("", None),
         ] {
             assert_eq!(compat.thinking(Some(&level.into()), true), want, "{level}");
             assert_eq!(compat.thinking(Some(&level.into()), false), None, "{level}");
         }
-        assert_eq!(Compat::default().thinking(Some(&"off".into()), true), Some(Thinking::Off(None)));
+        assert_eq!(Compat::default().thinking(Some(&"off".into()), true), Some(AskedThinking::Off(None)));
         assert_eq!(compat.thinking(None, true), None);
     }
 }

@@ -6,15 +6,15 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor, value};
 
-use crate::json::Words;
+use crate::json::LenientText;
 
 #[derive(Default)]
-pub(super) struct Content<'a> {
+pub(super) struct LenientContent<'a> {
     pub(super) text: Cow<'a, str>,
     pub(super) thinking: Cow<'a, str>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientContent<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(AnyContent)
     }
@@ -23,21 +23,21 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
 struct AnyContent;
 
 impl<'de> Visitor<'de> for AnyContent {
-    type Value = Content<'de>;
+    type Value = LenientContent<'de>;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("text or parts")
     }
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Content { text: Cow::Borrowed(text), ..Content::default() })
+        Ok(LenientContent { text: Cow::Borrowed(text), ..LenientContent::default() })
     }
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Content { text: Cow::Owned(text.to_owned()), ..Content::default() })
+        Ok(LenientContent { text: Cow::Owned(text.to_owned()), ..LenientContent::default() })
     }
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Content::default())
+        Ok(LenientContent::default())
     }
     fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Content::default())
+        Ok(LenientContent::default())
     }
     fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Self::Value, E> {
         words(value::U64Deserializer::new(number))
@@ -49,17 +49,17 @@ impl<'de> Visitor<'de> for AnyContent {
         words(value::F64Deserializer::new(number))
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut all = Content::default();
-        while let Some(part) = seq.next_element::<Content<'de>>()? {
+        let mut all = LenientContent::default();
+        while let Some(part) = seq.next_element::<LenientContent<'de>>()? {
             all.text.to_mut().push_str(&part.text);
             all.thinking.to_mut().push_str(&part.thinking);
         }
         Ok(all)
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut part = Content::default();
-        while let Some(Words(key)) = map.next_key()? {
-            let Words(value) = map.next_value()?;
+        let mut part = LenientContent::default();
+        while let Some(LenientText(key)) = map.next_key()? {
+            let LenientText(value) = map.next_value()?;
             match &*key {
                 "text" => part.text = value,
                 "thinking" => part.thinking = value,
@@ -70,6 +70,6 @@ impl<'de> Visitor<'de> for AnyContent {
     }
 }
 
-fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Content<'de>, D::Error> {
-    Words::deserialize(deserializer).map(|words| Content { text: words.0, ..Content::default() })
+fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<LenientContent<'de>, D::Error> {
+    LenientText::deserialize(deserializer).map(|words| LenientContent { text: words.0, ..LenientContent::default() })
 }

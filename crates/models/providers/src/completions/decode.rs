@@ -7,20 +7,20 @@ use std::sync::Arc;
 
 use vocab::{Finish, ModelEvent, Usage};
 
-use super::chunk::{Chunk, Delta};
-use super::details::Details;
+use super::chunk::{ChoiceDelta, CompletionsChunk};
+use super::details::ReasoningDetails;
 use super::stop::{settle, stopped};
-use crate::calls::{Calls, Fragment};
 use crate::faults;
-use crate::format::{Decoder, Flow, Trouble};
-use crate::json::Words;
+use crate::format::{DecodeTrouble, Decoder, Flow};
+use crate::json::LenientText;
+use crate::tool_calls::{Fragment, ToolCalls};
 
 /// Nothing follows. Servers that never say it end the stream instead.
 const DONE: &[u8] = b"[DONE]";
 
-pub(super) struct Answer {
-    calls: Calls,
-    details: Details,
+pub(super) struct CompletionsDecoder {
+    calls: ToolCalls,
+    details: ReasoningDetails,
     /// Some servers repeat a running total with every chunk.
     usage: Option<Usage>,
     finish: Option<Finish>,
@@ -29,12 +29,24 @@ pub(super) struct Answer {
     server: Arc<str>,
 }
 
-impl Answer {
+impl CompletionsDecoder {
     pub(super) fn new(server: Arc<str>) -> Self {
-        Self { calls: Calls::default(), details: Details::default(), usage: None, finish: None, refused: false, server }
+        Self {
+            calls: ToolCalls::default(),
+            details: ReasoningDetails::default(),
+            usage: None,
+            finish: None,
+            refused: false,
+            server,
+        }
     }
 
-    fn take(&mut self, chunk: Chunk<'_>, whole: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn take(
+        &mut self,
+        chunk: CompletionsChunk<'_>,
+        whole: &[u8],
+        out: &mut VecDeque<ModelEvent>,
+    ) -> Result<(), DecodeTrouble> {
         self.usage = chunk.usage().or(self.usage);
         if let Some(error) = chunk.error(whole) {
             return Err(faults::in_stream(error, &self.server).into());
@@ -45,13 +57,13 @@ impl Answer {
         if let Some(delta) = choice.delta() {
             self.delta(delta, out)?;
         }
-        if let Some(Words(reason)) = reason.filter(|reason| !reason.0.is_empty()) {
+        if let Some(LenientText(reason)) = reason.filter(|reason| !reason.0.is_empty()) {
             self.finish = Some(stopped(&reason, native.as_ref().map(|native| &*native.0))?);
         }
         Ok(())
     }
 
-    fn delta(&mut self, mut delta: Delta<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn delta(&mut self, mut delta: ChoiceDelta<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble> {
         let some = |text: Cow<'_, str>| Some(text.into_owned()).filter(|text| !text.is_empty());
         let content = delta.content.take().unwrap_or_default();
         out.extend(delta.reasoning().or(Some(content.thinking)).and_then(some).map(ModelEvent::Thinking));
@@ -83,16 +95,16 @@ impl Answer {
     }
 }
 
-impl Decoder for Answer {
-    fn read(&mut self, data: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<Flow, Trouble> {
+impl Decoder for CompletionsDecoder {
+    fn read(&mut self, data: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<Flow, DecodeTrouble> {
         if data.trim_ascii() == DONE {
             return Ok(Flow::Done);
         }
         self.whole(data, out)?;
         Ok(Flow::On)
     }
-    fn whole(&mut self, body: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
-        Chunk::read(body, |chunk| self.take(chunk, body, out))?
+    fn whole(&mut self, body: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble> {
+        CompletionsChunk::read(body, |chunk| self.take(chunk, body, out))?
     }
     fn is_finished(&self) -> bool {
         self.finish.is_some()

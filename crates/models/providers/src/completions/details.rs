@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use vocab::ModelFault;
 
 use crate::faults;
-use crate::json::Words;
+use crate::json::LenientText;
 
 /// More than this in one answer ends it with an error.
 const DETAILS_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -18,33 +18,33 @@ const GROWING: [&str; 2] = ["text", "summary"];
 
 /// Details that have not been told yet.
 #[derive(Default)]
-pub(super) struct Details {
-    list: Vec<Detail>,
+pub(super) struct ReasoningDetails {
+    list: Vec<ReasoningDetail>,
     bytes: usize,
 }
 
 /// One entry: its members in the order they came, each with its JSON.
-struct Detail {
-    members: Vec<(String, Value)>,
+struct ReasoningDetail {
+    members: Vec<(String, MemberValue)>,
 }
 
-enum Value {
+enum MemberValue {
     Text(String),
     Raw(String),
 }
 
-impl Details {
+impl ReasoningDetails {
     /// Takes the list of one chunk. Pieces of one text become one entry again.
-    pub(super) fn take(&mut self, list: &RawValue) -> Result<(), Trouble> {
+    pub(super) fn take(&mut self, list: &RawValue) -> Result<(), DetailsTrouble> {
         self.bytes += list.get().len();
         if self.bytes > DETAILS_BYTES_MAX {
-            return Err(Trouble::Large);
+            return Err(DetailsTrouble::Large);
         }
-        for piece in serde_json::from_str::<Vec<Members<'_>>>(list.get()).map_err(Trouble::Unreadable)? {
+        for piece in serde_json::from_str::<Vec<RawMembers<'_>>>(list.get()).map_err(DetailsTrouble::Unreadable)? {
             match self.list.last_mut().filter(|last| last.continues(&piece)) {
                 Some(last) => last.grow(piece)?,
                 None => {
-                    let mut detail = Detail { members: Vec::new() };
+                    let mut detail = ReasoningDetail { members: Vec::new() };
                     detail.grow(piece)?;
                     self.list.push(detail);
                 }
@@ -56,35 +56,35 @@ impl Details {
     /// All of them as a JSON list; `None` when there are none.
     pub(super) fn told(&mut self) -> Option<String> {
         let list = std::mem::take(&mut self.list);
-        let entries: Vec<String> = list.iter().map(Detail::json).collect();
+        let entries: Vec<String> = list.iter().map(ReasoningDetail::json).collect();
         (!entries.is_empty()).then(|| format!("[{}]", entries.join(",")))
     }
 }
 
-impl Detail {
+impl ReasoningDetail {
     /// Only words come in pieces; what is sealed is whole.
-    fn continues(&self, piece: &Members<'_>) -> bool {
+    fn continues(&self, piece: &RawMembers<'_>) -> bool {
         let ours = |name: &str| match self.members.iter().find(|(key, _)| key == name) {
-            Some((_, Value::Raw(raw))) => Some(&**raw),
+            Some((_, MemberValue::Raw(raw))) => Some(&**raw),
             _ => None,
         };
-        let grows = self.members.iter().any(|(_, value)| matches!(value, Value::Text(_)));
+        let grows = self.members.iter().any(|(_, value)| matches!(value, MemberValue::Text(_)));
         let signed = ours("signature").is_some_and(|raw| raw != "null");
         grows && !signed && ["type", "index"].iter().all(|name| ours(name) == piece.raw(name))
     }
 
-    fn grow(&mut self, piece: Members<'_>) -> Result<(), Trouble> {
+    fn grow(&mut self, piece: RawMembers<'_>) -> Result<(), DetailsTrouble> {
         for (name, raw) in piece.0 {
             // A null adds nothing to a member that is there, and stands for itself where none is.
             let known = self.members.iter_mut().find(|(key, _)| *key == name).map(|(_, value)| value);
             let text = GROWING.contains(&&*name) && raw.get().starts_with('"');
             match known {
-                Some(Value::Text(all)) if text => all.push_str(&words(raw)?),
+                Some(MemberValue::Text(all)) if text => all.push_str(&words(raw)?),
                 Some(_) if raw.get() == "null" => {}
-                Some(value) if text => *value = Value::Text(words(raw)?),
-                Some(value) => *value = Value::Raw(raw.get().to_owned()),
-                None if text => self.members.push((name, Value::Text(words(raw)?))),
-                None => self.members.push((name, Value::Raw(raw.get().to_owned()))),
+                Some(value) if text => *value = MemberValue::Text(words(raw)?),
+                Some(value) => *value = MemberValue::Raw(raw.get().to_owned()),
+                None if text => self.members.push((name, MemberValue::Text(words(raw)?))),
+                None => self.members.push((name, MemberValue::Raw(raw.get().to_owned()))),
             }
         }
         Ok(())
@@ -92,30 +92,32 @@ impl Detail {
 
     fn json(&self) -> String {
         let quoted = |text: &str| serde_json::to_string(text).expect("a string always serialises");
-        let member = |(name, value): &(String, Value)| match value {
-            Value::Text(text) => format!("{}:{}", quoted(name), quoted(text)),
-            Value::Raw(raw) => format!("{}:{raw}", quoted(name)),
+        let member = |(name, value): &(String, MemberValue)| match value {
+            MemberValue::Text(text) => format!("{}:{}", quoted(name), quoted(text)),
+            MemberValue::Raw(raw) => format!("{}:{raw}", quoted(name)),
         };
         format!("{{{}}}", self.members.iter().map(member).collect::<Vec<_>>().join(","))
     }
 }
 
-fn words(raw: &RawValue) -> Result<String, Trouble> {
-    serde_json::from_str::<Words<'_>>(raw.get()).map(|words| words.0.into_owned()).map_err(Trouble::Unreadable)
+fn words(raw: &RawValue) -> Result<String, DetailsTrouble> {
+    serde_json::from_str::<LenientText<'_>>(raw.get())
+        .map(|words| words.0.into_owned())
+        .map_err(DetailsTrouble::Unreadable)
 }
 
 /// Why a list was not taken.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum DetailsTrouble {
     Unreadable(serde_json::Error),
     Large,
 }
 
-impl From<Trouble> for crate::format::Trouble {
-    fn from(trouble: Trouble) -> Self {
+impl From<DetailsTrouble> for crate::format::DecodeTrouble {
+    fn from(trouble: DetailsTrouble) -> Self {
         match trouble {
-            Trouble::Unreadable(error) => error.into(),
-            Trouble::Large => too_large().into(),
+            DetailsTrouble::Unreadable(error) => error.into(),
+            DetailsTrouble::Large => too_large().into(),
         }
     }
 }
@@ -127,32 +129,32 @@ fn too_large() -> ModelFault {
 /// The entries of a list that was kept, without its brackets; `None` when it is no list of ours.
 pub(super) fn entries(kept: &str) -> Option<&str> {
     let list = kept.strip_prefix('[')?.strip_suffix(']')?;
-    serde_json::from_str::<Vec<Members<'_>>>(kept).ok().filter(|entries| !entries.is_empty()).map(|_| list)
+    serde_json::from_str::<Vec<RawMembers<'_>>>(kept).ok().filter(|entries| !entries.is_empty()).map(|_| list)
 }
 
 /// An object as it was written.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct RawMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'a> Members<'a> {
+impl<'a> RawMembers<'a> {
     fn raw(&self, name: &str) -> Option<&'a str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, raw)| raw.get())
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Object;
         impl<'de> Visitor<'de> for Object {
-            type Value = Members<'de>;
+            type Value = RawMembers<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMembers<'de>, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry::<String, &RawValue>()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(RawMembers(members))
             }
         }
         deserializer.deserialize_map(Object)
@@ -164,7 +166,7 @@ mod tests {
     use super::*;
 
     fn gathered(chunks: &[&str]) -> Option<String> {
-        let mut details = Details::default();
+        let mut details = ReasoningDetails::default();
         for chunk in chunks {
             details.take(serde_json::from_str(chunk).unwrap()).unwrap();
         }
@@ -198,9 +200,9 @@ mod tests {
         let big: Box<RawValue> =
             serde_json::from_str(&format!(r#"[{{"type":"reasoning.text","text":"{}"}}]"#, "x".repeat(1024 * 1024)))
                 .unwrap();
-        let mut details = Details::default();
+        let mut details = ReasoningDetails::default();
         let taken = (0..5).map(|_| details.take(&big)).collect::<Vec<_>>();
-        assert!(taken[..3].iter().all(Result::is_ok) && matches!(taken[4], Err(Trouble::Large)));
+        assert!(taken[..3].iter().all(Result::is_ok) && matches!(taken[4], Err(DetailsTrouble::Large)));
     }
 
     #[test]

@@ -8,19 +8,19 @@ use vocab::{AssistantMessage, Block, Call, CallResult, Image, Message, Part, Too
 
 use super::compat::ReasoningBack;
 use super::details;
-use super::manner::Manner;
+use super::manner::CompletionsManner;
+use crate::call_pairing::{CallPairing, NO_IMAGES, NO_OUTPUT, NO_RESULT, function_name, is_whole, orphan};
+use crate::encoded_messages::EncodedMessages;
 use crate::json::string;
-use crate::pairs::{NO_IMAGES, NO_OUTPUT, NO_RESULT, Pairs, function_name, is_whole, orphan};
-use crate::ribbon::Ribbon;
 
 /// What the assistant is made to say where a server wants it to have said something.
 const BRIDGE: &str = "[the results are noted]";
 
 /// The history.
-pub(super) struct Transcript {
-    manner: Manner,
-    ribbon: Ribbon,
-    pairs: Pairs,
+pub(super) struct CompletionsTranscript {
+    manner: CompletionsManner,
+    encoded: EncodedMessages,
+    pairing: CallPairing,
     /// Images of results: they may only follow when the whole batch of results is there.
     pictures: Vec<Image>,
     /// The last message is a result.
@@ -29,19 +29,19 @@ pub(super) struct Transcript {
     called: bool,
 }
 
-impl Transcript {
-    pub(super) fn new(manner: Manner) -> Self {
+impl CompletionsTranscript {
+    pub(super) fn new(manner: CompletionsManner) -> Self {
         Self {
             manner,
-            ribbon: Ribbon::default(),
-            pairs: Pairs::default(),
+            encoded: EncodedMessages::default(),
+            pairing: CallPairing::default(),
             pictures: Vec::new(),
             after_result: false,
             called: false,
         }
     }
 
-    pub(super) fn manner(&self) -> &Manner {
+    pub(super) fn manner(&self) -> &CompletionsManner {
         &self.manner
     }
 
@@ -54,7 +54,7 @@ impl Transcript {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.ribbon.bytes()
+        self.encoded.bytes()
     }
 
     pub(super) fn push(&mut self, message: &Message) {
@@ -74,12 +74,12 @@ impl Transcript {
     /// Everything so far, as shared pieces.
     pub(super) fn list(&mut self) -> Vec<Bytes> {
         self.settle();
-        self.ribbon.list()
+        self.encoded.list()
     }
 
     /// Ends a batch of results.
     fn settle(&mut self) {
-        for (call, name) in self.pairs.give_up() {
+        for (call, name) in self.pairing.give_up() {
             self.tool(call.as_str(), &name, NO_RESULT);
         }
         if !self.pictures.is_empty() {
@@ -89,7 +89,7 @@ impl Transcript {
     }
 
     fn user(&mut self, parts: &[Part]) {
-        let out = &mut self.ribbon.open;
+        let out = &mut self.encoded.open;
         if std::mem::take(&mut self.after_result) && self.manner.bridges {
             out.put_slice(br#",{"role":"assistant","content":"#);
             string(out, BRIDGE);
@@ -127,7 +127,7 @@ impl Transcript {
         }
         self.after_result = false;
         self.called |= !calls.is_empty();
-        let out = &mut self.ribbon.open;
+        let out = &mut self.encoded.open;
         out.put_slice(br#",{"role":"assistant","content":"#);
         if text.is_empty() && !self.manner.empty_content {
             out.put_slice(b"null")
@@ -160,7 +160,7 @@ impl Transcript {
             out.put_u8(b']');
         }
         out.put_u8(b'}');
-        self.pairs.announce(calls);
+        self.pairing.announce(calls);
     }
 
     fn result(&mut self, result: &CallResult) {
@@ -181,21 +181,21 @@ impl Transcript {
         if text.is_empty() {
             text.push_str(NO_OUTPUT);
         }
-        match self.pairs.answer(result) {
+        match self.pairing.answer(result) {
             Some(name) => self.tool(result.call.as_str(), &name, &text),
             None => {
                 self.settle();
                 self.user(&orphan(result, &text));
             }
         }
-        if self.pairs.is_settled() {
+        if self.pairing.is_settled() {
             self.settle();
         }
     }
 
     /// `name` is the one the call was announced under.
     fn tool(&mut self, call: &str, name: &str, text: &str) {
-        let out = &mut self.ribbon.open;
+        let out = &mut self.encoded.open;
         out.put_slice(br#",{"role":"tool","tool_call_id":"#);
         string(out, &self.manner.ids.fit(call));
         if self.manner.result_names {

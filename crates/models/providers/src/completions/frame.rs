@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::quirks::Quirks;
+use super::quirks::CompletionsQuirks;
 use super::routing;
-use super::thinking::{Thinking, ThinkingFormat};
-use crate::format::{Draft, Written};
+use super::thinking::{AskedThinking, ThinkingFormat};
+use crate::format::{Draft, WrittenBody};
 use crate::json::string;
 
 /// One request, ready to be written as often as it must be sent.
-pub(super) struct Frame {
+pub(super) struct CompletionsDraft {
     pub(super) model: Arc<str>,
     pub(super) max_tokens: u64,
-    pub(super) thinking: Option<Thinking>,
+    pub(super) thinking: Option<AskedThinking>,
     pub(super) thinking_format: ThinkingFormat,
     pub(super) route: Option<Arc<str>>,
     /// Whether the server is told to keep nothing.
@@ -28,29 +28,29 @@ pub(super) struct Frame {
     /// The messages have calls.
     pub(super) called: bool,
     pub(super) messages: Vec<Bytes>,
-    pub(super) quirks: Arc<Quirks>,
+    pub(super) quirks: Arc<CompletionsQuirks>,
 }
 
-impl Draft for Frame {
+impl Draft for CompletionsDraft {
     fn path(&self) -> String {
         "/chat/completions".to_owned()
     }
 
-    fn write(&self) -> Written {
+    fn write(&self) -> WrittenBody {
         let mut head = BytesMut::with_capacity(256);
         head.put_slice(br#"{"model":"#);
         string(&mut head, &self.model);
         head.put_slice(br#","stream":true,"#);
-        if !self.quirks.has(Quirks::NO_STREAM_OPTIONS) {
+        if !self.quirks.has(CompletionsQuirks::NO_STREAM_OPTIONS) {
             head.put_slice(br#""stream_options":{"include_usage":true},"#);
         }
         if self.max_tokens > 0 {
-            let long = self.quirks.has(Quirks::LONG_LIMIT_NAME);
+            let long = self.quirks.has(CompletionsQuirks::LONG_LIMIT_NAME);
             let name = if long { "max_completion_tokens" } else { "max_tokens" };
             head.put_slice(format!("\"{name}\":{},", self.max_tokens).as_bytes());
         }
         if let Some(thinking) = &self.thinking {
-            self.thinking_format.put(&mut head, thinking, !self.quirks.has(Quirks::NO_EFFORT));
+            self.thinking_format.put(&mut head, thinking, !self.quirks.has(CompletionsQuirks::NO_EFFORT));
         }
         if self.forget {
             head.put_slice(br#""store":false,"#);
@@ -61,7 +61,7 @@ impl Draft for Frame {
         if let Some(route) = &self.route {
             routing::put(&mut head, route);
         }
-        if self.tools.is_empty() && self.called && self.quirks.has(Quirks::EMPTY_TOOLS) {
+        if self.tools.is_empty() && self.called && self.quirks.has(CompletionsQuirks::EMPTY_TOOLS) {
             head.put_slice(br#""tools":[],"#);
         }
         let mut system = BytesMut::from(&br#""messages":["#[..]);
@@ -69,12 +69,12 @@ impl Draft for Frame {
         if self.instructions.is_empty() {
             pieces.push(system.freeze());
         } else {
-            let role = if self.quirks.has(Quirks::NO_DEVELOPER) { "system" } else { "developer" };
+            let role = if self.quirks.has(CompletionsQuirks::NO_DEVELOPER) { "system" } else { "developer" };
             system.put_slice(format!(r#"{{"role":"{role}","content":"#).as_bytes());
             let end: &[u8] = if self.messages.is_empty() { b"}" } else { b"}," };
             pieces.extend([system.freeze(), self.instructions.clone(), Bytes::from_static(end)]);
         }
-        Written { head: pieces, messages: self.messages.clone(), tail: Bytes::from_static(b"]}") }
+        WrittenBody { head: pieces, messages: self.messages.clone(), tail: Bytes::from_static(b"]}") }
     }
 
     fn learn(&self, status: u16, body: &[u8]) -> bool {

@@ -9,13 +9,13 @@ use vocab::{ModelInfo, Prices};
 use crate::catalogue::MODELS_MAX;
 
 #[derive(Deserialize)]
-struct List<'a> {
+struct CompletionsList<'a> {
     #[serde(borrow, default, alias = "models")]
     data: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
-struct Name {
+struct ListedId {
     id: String,
 }
 
@@ -74,10 +74,10 @@ pub(crate) fn parse(body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, 
     let entries = if body.trim_ascii_start().starts_with(b"[") {
         serde_json::from_slice::<Vec<&RawValue>>(body)?
     } else {
-        serde_json::from_slice::<List<'_>>(body)?.data.unwrap_or_default()
+        serde_json::from_slice::<CompletionsList<'_>>(body)?.data.unwrap_or_default()
     };
     let models = entries.iter().take(MODELS_MAX).filter_map(|entry| {
-        let name: Name = serde_json::from_str(entry.get()).ok()?;
+        let name: ListedId = serde_json::from_str(entry.get()).ok()?;
         let extras: Extras = serde_json::from_str(entry.get()).unwrap_or_default();
         (!name.id.trim().is_empty()).then(|| extras.model(&name.id, default_window))
     });

@@ -9,7 +9,7 @@ use super::compat::{CallIds, Compat, ReasoningBack};
 /// How messages are written. It is kept with every request, so that they can be written again: a member that is missing
 /// means what it meant before there was one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Manner {
+pub(super) struct CompletionsManner {
     pub(super) images: bool,
     /// Whose thinking goes back: the slug of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ fn is_false(switch: &bool) -> bool {
     !switch
 }
 
-impl Manner {
+impl CompletionsManner {
     pub(super) fn new(images: bool, slug: &Arc<str>, compat: &Compat) -> Self {
         let reasoning = compat.reasoning_back.unwrap_or_else(nothing);
         Self {
@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn a_manner_from_before_there_were_quirks_is_understood() {
-        let old: Manner = serde_json::from_str(r#"{"images":true}"#).unwrap();
-        assert_eq!(old, Manner::new(true, &"m".into(), &Compat::default()));
+        let old: CompletionsManner = serde_json::from_str(r#"{"images":true}"#).unwrap();
+        assert_eq!(old, CompletionsManner::new(true, &"m".into(), &Compat::default()));
         assert_eq!(serde_json::to_string(&old).unwrap(), r#"{"images":true}"#);
     }
 }

@@ -8,39 +8,43 @@ use super::compat::{CallIds, Compat, ReasoningBack, TokensField};
 use super::thinking::ThinkingFormat;
 
 /// A server by the name under which it is configured, or by the host (or the end of the host) of its address.
-struct Known {
+struct KnownServer {
     names: &'static [&'static str],
     hosts: &'static [&'static str],
     compat: fn() -> Compat,
 }
 
-const KNOWN: &[Known] = &[
-    Known { names: &["openai"], hosts: &["api.openai.com"], compat: openai },
-    Known { names: &["openrouter"], hosts: &["openrouter.ai"], compat: openrouter },
-    Known { names: &["deepseek"], hosts: &["api.deepseek.com"], compat: deepseek },
-    Known { names: &["zai", "z.ai", "zhipu"], hosts: &["api.z.ai", "open.bigmodel.cn"], compat: zai },
-    Known { names: &["qwen", "dashscope"], hosts: &["aliyuncs.com"], compat: qwen },
-    Known { names: &["mistral"], hosts: &["api.mistral.ai"], compat: mistral },
-    Known { names: &["xai"], hosts: &["api.x.ai"], compat: low_and_high },
-    Known { names: &["groq"], hosts: &["api.groq.com"], compat: groq },
-    Known { names: &["cerebras"], hosts: &["api.cerebras.ai"], compat: cerebras },
-    Known { names: &["together"], hosts: &["api.together.xyz", "api.together.ai"], compat: three_words },
-    Known { names: &["moonshot", "moonshotai", "kimi"], hosts: &["api.moonshot.ai", "api.moonshot.cn"], compat: kimi },
-    Known { names: &["ollama"], hosts: &["ollama.com"], compat: ollama },
-    Known { names: &["llama.cpp", "llamacpp", "llama-cpp"], hosts: &[], compat: llama_cpp },
-    Known { names: &["lmstudio", "lm-studio", "lm studio"], hosts: &[], compat: three_words },
-    Known { names: &["vllm"], hosts: &[], compat: vllm },
+const KNOWN: &[KnownServer] = &[
+    KnownServer { names: &["openai"], hosts: &["api.openai.com"], compat: openai },
+    KnownServer { names: &["openrouter"], hosts: &["openrouter.ai"], compat: openrouter },
+    KnownServer { names: &["deepseek"], hosts: &["api.deepseek.com"], compat: deepseek },
+    KnownServer { names: &["zai", "z.ai", "zhipu"], hosts: &["api.z.ai", "open.bigmodel.cn"], compat: zai },
+    KnownServer { names: &["qwen", "dashscope"], hosts: &["aliyuncs.com"], compat: qwen },
+    KnownServer { names: &["mistral"], hosts: &["api.mistral.ai"], compat: mistral },
+    KnownServer { names: &["xai"], hosts: &["api.x.ai"], compat: low_and_high },
+    KnownServer { names: &["groq"], hosts: &["api.groq.com"], compat: groq },
+    KnownServer { names: &["cerebras"], hosts: &["api.cerebras.ai"], compat: cerebras },
+    KnownServer { names: &["together"], hosts: &["api.together.xyz", "api.together.ai"], compat: three_words },
+    KnownServer {
+        names: &["moonshot", "moonshotai", "kimi"],
+        hosts: &["api.moonshot.ai", "api.moonshot.cn"],
+        compat: kimi,
+    },
+    KnownServer { names: &["ollama"], hosts: &["ollama.com"], compat: ollama },
+    KnownServer { names: &["llama.cpp", "llamacpp", "llama-cpp"], hosts: &[], compat: llama_cpp },
+    KnownServer { names: &["lmstudio", "lm-studio", "lm studio"], hosts: &[], compat: three_words },
+    KnownServer { names: &["vllm"], hosts: &[], compat: vllm },
 ];
 
 impl Compat {
     /// What is known of a server by its address, else by its name. A name alone may be anybody's: `openai` is what every
     /// server is called whose address says nothing.
     pub fn of(name: &str, base_url: &str) -> Compat {
-        let host = base_url.parse::<hyper::Uri>().ok().and_then(|uri| uri.host().map(str::to_ascii_lowercase));
+        let host = net::address::host(base_url);
         let host = host.unwrap_or_default();
         let is_at = |end: &&str| host == **end || host.strip_suffix(*end).is_some_and(|rest| rest.ends_with('.'));
         let by_host = KNOWN.iter().find(|known| known.hosts.iter().any(is_at));
-        let named = |known: &&Known| known.names.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let named = |known: &&KnownServer| known.names.iter().any(|known| known.eq_ignore_ascii_case(name));
         let by_name = || KNOWN.iter().filter(|known| known.names != ["openai"]).find(named);
         by_host.or_else(by_name).map(|known| (known.compat)()).unwrap_or_default()
     }

@@ -6,25 +6,25 @@ use super::compat::{Compat, TokensField};
 use crate::faults;
 
 /// Parts of a request that some servers refuse. What was learned holds for the rest of the conversation.
-pub(super) struct Quirks(AtomicU8);
+pub(super) struct CompletionsQuirks(AtomicU8);
 
 /// The word in the server's refusal, in lower case, and what it teaches.
 const LESSONS: &[(&str, u8)] = &[
-    ("max_completion_tokens", Quirks::LONG_LIMIT_NAME),
-    ("stream_options", Quirks::NO_STREAM_OPTIONS),
-    ("reasoning_effort", Quirks::NO_EFFORT),
+    ("max_completion_tokens", CompletionsQuirks::LONG_LIMIT_NAME),
+    ("stream_options", CompletionsQuirks::NO_STREAM_OPTIONS),
+    ("reasoning_effort", CompletionsQuirks::NO_EFFORT),
     // xAI says it in its own spelling.
-    ("reasoningeffort", Quirks::NO_EFFORT),
+    ("reasoningeffort", CompletionsQuirks::NO_EFFORT),
     // Ollama, of models that cannot.
-    ("does not support thinking", Quirks::NO_EFFORT),
-    ("developer", Quirks::NO_DEVELOPER),
+    ("does not support thinking", CompletionsQuirks::NO_EFFORT),
+    ("developer", CompletionsQuirks::NO_DEVELOPER),
     // vLLM names no role.
-    ("unexpected message role", Quirks::NO_DEVELOPER),
+    ("unexpected message role", CompletionsQuirks::NO_DEVELOPER),
     // LiteLLM before Claude.
-    ("`tools=`", Quirks::EMPTY_TOOLS),
+    ("`tools=`", CompletionsQuirks::EMPTY_TOOLS),
 ];
 
-impl Quirks {
+impl CompletionsQuirks {
     pub(super) const LONG_LIMIT_NAME: u8 = 1;
     pub(super) const NO_STREAM_OPTIONS: u8 = 2;
     pub(super) const NO_EFFORT: u8 = 4;

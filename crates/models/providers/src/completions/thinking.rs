@@ -23,7 +23,7 @@ pub enum ThinkingFormat {
 
 /// What is asked for, in the server's words.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Thinking {
+pub(super) enum AskedThinking {
     /// With the server's word for it, where it has one.
     Off(Option<Arc<str>>),
     On(Arc<str>),
@@ -31,8 +31,8 @@ pub(super) enum Thinking {
 
 impl ThinkingFormat {
     /// The members that ask for it. `effort`: whether `reasoning_effort` may be sent.
-    pub(super) fn put(self, out: &mut BytesMut, thinking: &Thinking, effort: bool) {
-        let on = matches!(thinking, Thinking::On(_));
+    pub(super) fn put(self, out: &mut BytesMut, thinking: &AskedThinking, effort: bool) {
+        let on = matches!(thinking, AskedThinking::On(_));
         match self {
             ThinkingFormat::Effort => put_effort(out, word(thinking), effort),
             ThinkingFormat::Reasoning => {
@@ -58,10 +58,10 @@ impl ThinkingFormat {
     }
 }
 
-fn word(thinking: &Thinking) -> Option<&str> {
+fn word(thinking: &AskedThinking) -> Option<&str> {
     match thinking {
-        Thinking::Off(word) => word.as_deref(),
-        Thinking::On(word) => Some(word),
+        AskedThinking::Off(word) => word.as_deref(),
+        AskedThinking::On(word) => Some(word),
     }
 }
 
@@ -80,26 +80,26 @@ mod tests {
     #[test]
     fn every_server_is_asked_in_its_own_way() {
         use ThinkingFormat::{ChatTemplate, Effort, EnableThinking, Reasoning};
-        let high = || Thinking::On("high".into());
+        let high = || AskedThinking::On("high".into());
         for (format, thinking, effort, want) in [
             (Effort, high(), true, r#""reasoning_effort":"high","#),
             (Effort, high(), false, ""),
-            (Effort, Thinking::Off(None), true, ""),
-            (Effort, Thinking::Off(Some("none".into())), true, r#""reasoning_effort":"none","#),
+            (Effort, AskedThinking::Off(None), true, ""),
+            (Effort, AskedThinking::Off(Some("none".into())), true, r#""reasoning_effort":"none","#),
             (Reasoning, high(), true, r#""reasoning":{"effort":"high"},"#),
-            (Reasoning, Thinking::Off(None), true, r#""reasoning":{"effort":"none"},"#),
+            (Reasoning, AskedThinking::Off(None), true, r#""reasoning":{"effort":"none"},"#),
             (ThinkingFormat::Thinking, high(), true, r#""thinking":{"type":"enabled"},"reasoning_effort":"high","#),
             (ThinkingFormat::Thinking, high(), false, r#""thinking":{"type":"enabled"},"#),
-            (ThinkingFormat::Thinking, Thinking::Off(None), true, r#""thinking":{"type":"disabled"},"#),
+            (ThinkingFormat::Thinking, AskedThinking::Off(None), true, r#""thinking":{"type":"disabled"},"#),
             (EnableThinking, high(), true, r#""enable_thinking":true,"#),
-            (EnableThinking, Thinking::Off(None), true, r#""enable_thinking":false,"#),
+            (EnableThinking, AskedThinking::Off(None), true, r#""enable_thinking":false,"#),
             (
                 ChatTemplate,
                 high(),
                 true,
                 r#""chat_template_kwargs":{"enable_thinking":true,"reasoning_effort":"high"},"#,
             ),
-            (ChatTemplate, Thinking::Off(None), true, r#""chat_template_kwargs":{"enable_thinking":false},"#),
+            (ChatTemplate, AskedThinking::Off(None), true, r#""chat_template_kwargs":{"enable_thinking":false},"#),
         ] {
             let mut out = BytesMut::new();
             format.put(&mut out, &thinking, effort);

@@ -5,27 +5,27 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::Usage;
 
-use crate::json::{self, Words, count};
+use crate::json::{self, LenientText, count};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Chunk<'a> {
+pub(super) struct GeminiChunk<'a> {
     #[serde(borrow, default)]
     candidates: Option<Vec<Candidate<'a>>>,
     #[serde(borrow, default)]
     pub(super) prompt_feedback: Option<Feedback<'a>>,
     #[serde(default)]
-    pub(super) usage_metadata: Option<Counts>,
+    pub(super) usage_metadata: Option<GeminiUsage>,
     #[serde(borrow, default)]
     pub(super) error: Option<&'a RawValue>,
     /// Cloud Code wraps each chunk once.
     #[serde(borrow, default)]
-    response: Option<Box<Chunk<'a>>>,
+    response: Option<Box<GeminiChunk<'a>>>,
 }
 
-impl<'a> Chunk<'a> {
-    pub(super) fn read<T>(data: &[u8], with: impl FnOnce(Chunk<'_>) -> T) -> Result<T, serde_json::Error> {
-        json::read(data, &mut Vec::new()).map(|chunk: Chunk<'_>| match chunk.response {
+impl<'a> GeminiChunk<'a> {
+    pub(super) fn read<T>(data: &[u8], with: impl FnOnce(GeminiChunk<'_>) -> T) -> Result<T, serde_json::Error> {
+        json::read(data, &mut Vec::new()).map(|chunk: GeminiChunk<'_>| match chunk.response {
             Some(inner) => with(*inner),
             None => with(chunk),
         })
@@ -48,51 +48,51 @@ pub(super) fn each(body: &[u8]) -> Result<Vec<&RawValue>, serde_json::Error> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Candidate<'a> {
     #[serde(borrow, default)]
-    content: Option<Content<'a>>,
+    content: Option<GeminiContent<'a>>,
     #[serde(borrow, default)]
-    pub(super) finish_reason: Option<Words<'a>>,
+    pub(super) finish_reason: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) finish_message: Option<Words<'a>>,
+    pub(super) finish_message: Option<LenientText<'a>>,
 }
 
 impl<'a> Candidate<'a> {
-    pub(super) fn parts(&mut self) -> Vec<Part<'a>> {
+    pub(super) fn parts(&mut self) -> Vec<GeminiPart<'a>> {
         self.content.take().and_then(|content| content.parts).unwrap_or_default()
     }
 }
 
 #[derive(Deserialize)]
-struct Content<'a> {
+struct GeminiContent<'a> {
     #[serde(borrow, default)]
-    parts: Option<Vec<Part<'a>>>,
+    parts: Option<Vec<GeminiPart<'a>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Part<'a> {
+pub(super) struct GeminiPart<'a> {
     #[serde(borrow, default)]
-    pub(super) text: Option<Words<'a>>,
+    pub(super) text: Option<LenientText<'a>>,
     /// The text is thinking.
     #[serde(default)]
     pub(super) thought: Option<bool>,
     #[serde(borrow, default)]
-    pub(super) thought_signature: Option<Words<'a>>,
+    pub(super) thought_signature: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) function_call: Option<Function<'a>>,
+    pub(super) function_call: Option<GeminiFunctionCall<'a>>,
 }
 
 /// Always whole: this API does not stream arguments.
 #[derive(Deserialize)]
-pub(super) struct Function<'a> {
+pub(super) struct GeminiFunctionCall<'a> {
     #[serde(borrow, default)]
-    pub(super) id: Option<Words<'a>>,
+    pub(super) id: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) name: Option<Words<'a>>,
+    pub(super) name: Option<LenientText<'a>>,
     #[serde(borrow, default)]
     args: Option<&'a RawValue>,
 }
 
-impl<'a> Function<'a> {
+impl<'a> GeminiFunctionCall<'a> {
     pub(super) fn args(&self) -> &'a str {
         self.args.map_or("{}", RawValue::get)
     }
@@ -102,15 +102,15 @@ impl<'a> Function<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Feedback<'a> {
     #[serde(borrow, default)]
-    pub(super) block_reason: Option<Words<'a>>,
+    pub(super) block_reason: Option<LenientText<'a>>,
     #[serde(borrow, default)]
-    pub(super) block_reason_message: Option<Words<'a>>,
+    pub(super) block_reason_message: Option<LenientText<'a>>,
 }
 
 /// Token counts; every chunk repeats a running total.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Counts {
+pub(super) struct GeminiUsage {
     #[serde(default)]
     prompt_token_count: Option<f64>,
     #[serde(default)]
@@ -123,7 +123,7 @@ pub(super) struct Counts {
     thoughts_token_count: Option<f64>,
 }
 
-impl Counts {
+impl GeminiUsage {
     /// On this wire the prompt includes what came from the cache; candidates do not include thoughts.
     pub(super) fn usage(&self) -> Usage {
         let prompt = count(self.prompt_token_count);
@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn plain_text_is_borrowed_from_the_input() {
         let data = br#"{"candidates":[{"content":{"parts":[{"text":"plain"}]}},{"content":null}]}"#;
-        let borrowed = Chunk::read(data, |mut chunk| {
+        let borrowed = GeminiChunk::read(data, |mut chunk| {
             let part = chunk.candidate().and_then(|mut candidate| candidate.parts().pop());
-            matches!(part.and_then(|part| part.text), Some(Words(Cow::Borrowed("plain"))))
+            matches!(part.and_then(|part| part.text), Some(LenientText(Cow::Borrowed("plain"))))
         });
         assert!(borrowed.unwrap());
     }
@@ -166,7 +166,7 @@ mod tests {
             (r#"{"promptTokenCount":3,"cachedContentTokenCount":9}"#, (0, 3, 0)),
             (r#"{"promptTokenCount":null}"#, (0, 0, 0)),
         ] {
-            let usage = serde_json::from_str::<Counts>(json).unwrap().usage();
+            let usage = serde_json::from_str::<GeminiUsage>(json).unwrap().usage();
             assert_eq!((usage.input, usage.cache_read, usage.output), want, "{json}");
             assert_eq!(usage.cache_write, 0);
         }

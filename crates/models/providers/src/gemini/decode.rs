@@ -6,17 +6,17 @@ use std::sync::Arc;
 use vocab::{Finish, ModelEvent, Usage};
 
 use super::INVENTED_ID;
-use super::chunk::{self, Chunk, Function, Part};
+use super::chunk::{self, GeminiChunk, GeminiFunctionCall, GeminiPart};
 use super::reasons::{silenced, stopped};
-use crate::calls::{Calls, Fragment};
 use crate::faults;
-use crate::format::{Decoder, Flow, Trouble};
-use crate::json::Words;
+use crate::format::{DecodeTrouble, Decoder, Flow};
+use crate::json::LenientText;
+use crate::tool_calls::{Fragment, ToolCalls};
 
-pub(super) struct Answer {
-    calls: Calls,
+pub(super) struct GeminiDecoder {
+    calls: ToolCalls,
     count: u64,
-    last: Last,
+    last: LastPart,
     /// Something was said or called.
     spoke: bool,
     usage: Option<Usage>,
@@ -27,18 +27,26 @@ pub(super) struct Answer {
 
 /// What came last, as far as a signature would be taken for its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum LastPart {
     Thinking,
     Call,
     Other,
 }
 
-impl Answer {
+impl GeminiDecoder {
     pub(super) fn new(server: Arc<str>) -> Self {
-        Self { calls: Calls::default(), count: 0, last: Last::Other, spoke: false, usage: None, finish: None, server }
+        Self {
+            calls: ToolCalls::default(),
+            count: 0,
+            last: LastPart::Other,
+            spoke: false,
+            usage: None,
+            finish: None,
+            server,
+        }
     }
 
-    fn take(&mut self, mut chunk: Chunk<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn take(&mut self, mut chunk: GeminiChunk<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble> {
         if let Some(counts) = &chunk.usage_metadata {
             self.usage = Some(counts.usage());
         }
@@ -73,31 +81,31 @@ impl Answer {
         self.finish = Some(Finish::Refusal);
     }
 
-    fn part(&mut self, part: Part<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn part(&mut self, part: GeminiPart<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble> {
         let thought = part.thought == Some(true);
         let text = some(part.text);
         // Whether a signature of this part belongs to what came last.
-        let mut joins = thought && self.last == Last::Thinking;
+        let mut joins = thought && self.last == LastPart::Thinking;
         if let Some(function) = part.function_call {
             self.call(&function, out)?;
-            self.last = Last::Call;
+            self.last = LastPart::Call;
             joins = true;
         } else if let Some(text) = text {
-            self.last = if thought { Last::Thinking } else { Last::Other };
+            self.last = if thought { LastPart::Thinking } else { LastPart::Other };
             self.spoke |= !thought;
             joins = true;
             out.push_back(if thought { ModelEvent::Thinking(text) } else { ModelEvent::Text(text) });
         }
         if let Some(seal) = some(part.thought_signature) {
             // In a part of its own behind a call or a thought it is not theirs, and must not be taken for it.
-            let alone = !joins && self.last != Last::Other;
+            let alone = !joins && self.last != LastPart::Other;
             out.push_back(if alone { ModelEvent::Redacted(seal) } else { ModelEvent::Seal(seal) });
-            self.last = Last::Other;
+            self.last = LastPart::Other;
         }
         Ok(())
     }
 
-    fn call(&mut self, function: &Function<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn call(&mut self, function: &GeminiFunctionCall<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble> {
         let invented = format!("{INVENTED_ID}{}", self.count);
         let id = function.id.as_ref().map(|id| &*id.0).filter(|id| !id.is_empty());
         let fragment = Fragment {
@@ -113,16 +121,16 @@ impl Answer {
     }
 }
 
-fn some(words: Option<Words<'_>>) -> Option<String> {
+fn some(words: Option<LenientText<'_>>) -> Option<String> {
     words.map(|words| words.0.into_owned()).filter(|text| !text.is_empty())
 }
 
-impl Decoder for Answer {
-    fn read(&mut self, data: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<Flow, Trouble> {
-        Chunk::read(data, |chunk| self.take(chunk, out))??;
+impl Decoder for GeminiDecoder {
+    fn read(&mut self, data: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<Flow, DecodeTrouble> {
+        GeminiChunk::read(data, |chunk| self.take(chunk, out))??;
         Ok(Flow::On)
     }
-    fn whole(&mut self, body: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+    fn whole(&mut self, body: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), DecodeTrouble> {
         for chunk in chunk::each(body)? {
             self.read(chunk.get().as_bytes(), out)?;
         }

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use vocab::{AssistantMessage, Block, Call, CallResult, Image, Message, Part};
 
 use super::INVENTED_ID;
-use super::parts::{Response, call_part, image_part, sealed_part, text_part};
-use crate::pairs::{NO_IMAGES, NO_OUTPUT, NO_RESULT, Pairs, is_whole, orphan};
-use crate::ribbon::Ribbon;
+use super::parts::{FunctionResponse, call_part, image_part, sealed_part, text_part};
+use crate::call_pairing::{CallPairing, NO_IMAGES, NO_OUTPUT, NO_RESULT, is_whole, orphan};
+use crate::encoded_messages::EncodedMessages;
 
 /// The documented word for a call that this model did not make: no signature exists, and none is asked for.
 const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -22,7 +22,7 @@ const SEE_IMAGES: &str = "[see the images of this result]";
 
 /// How messages are written.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Manner {
+pub(super) struct GeminiManner {
     pub(super) images: bool,
     /// The slug of the model that reads: its own signatures go back.
     pub(super) model: String,
@@ -33,31 +33,31 @@ pub(super) struct Manner {
 }
 
 /// The history.
-pub(super) struct Transcript {
-    manner: Manner,
-    ribbon: Ribbon,
-    pairs: Pairs,
+pub(super) struct GeminiTranscript {
+    manner: GeminiManner,
+    encoded: EncodedMessages,
+    pairing: CallPairing,
     /// Images of results: they may only follow when the whole batch of results is there.
     pictures: Vec<Image>,
     /// A content with results is open.
     batch: bool,
     /// Who spoke last.
-    last: Option<Role>,
+    last: Option<GeminiRole>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum GeminiRole {
     User,
     Model,
 }
 
-impl Transcript {
-    pub(super) fn new(manner: Manner) -> Self {
-        let (ribbon, pairs) = (Ribbon::default(), Pairs::default());
-        Self { manner, ribbon, pairs, pictures: Vec::new(), batch: false, last: None }
+impl GeminiTranscript {
+    pub(super) fn new(manner: GeminiManner) -> Self {
+        let (encoded, pairing) = (EncodedMessages::default(), CallPairing::default());
+        Self { manner, encoded, pairing, pictures: Vec::new(), batch: false, last: None }
     }
 
-    pub(super) fn manner(&self) -> &Manner {
+    pub(super) fn manner(&self) -> &GeminiManner {
         &self.manner
     }
 
@@ -66,7 +66,7 @@ impl Transcript {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.ribbon.bytes()
+        self.encoded.bytes()
     }
 
     pub(super) fn push(&mut self, message: &Message) {
@@ -86,14 +86,14 @@ impl Transcript {
     /// Everything so far, as shared pieces.
     pub(super) fn list(&mut self) -> Vec<Bytes> {
         self.settle();
-        self.ribbon.list()
+        self.encoded.list()
     }
 
     /// What stands behind the list of a request. Gemini answers what is said to it: half an answer may not come last. This is
     /// no part of the history, for nobody knows yet what will be said there.
     pub(super) fn tail(&self) -> Bytes {
         let mut tail = BytesMut::new();
-        if self.last == Some(Role::Model) {
+        if self.last == Some(GeminiRole::Model) {
             tail.put_slice(br#",{"role":"user","parts":["#);
             text_part(&mut tail, GO_ON);
             tail.put_slice(b"]}");
@@ -104,8 +104,9 @@ impl Transcript {
 
     /// Ends a batch of results.
     fn settle(&mut self) {
-        for (call, name) in self.pairs.give_up() {
-            let missing = Response { name: &name, id: call.as_str(), key: "error", text: NO_RESULT, images: &[] };
+        for (call, name) in self.pairing.give_up() {
+            let missing =
+                FunctionResponse { name: &name, id: call.as_str(), key: "error", text: NO_RESULT, images: &[] };
             self.response(missing);
         }
         if std::mem::take(&mut self.batch) {
@@ -117,24 +118,24 @@ impl Transcript {
         }
     }
 
-    fn open(&mut self, role: Role) {
+    fn open(&mut self, role: GeminiRole) {
         let name = match role {
-            Role::User => "user",
-            Role::Model => "model",
+            GeminiRole::User => "user",
+            GeminiRole::Model => "model",
         };
-        self.ribbon.open.put_slice(format!(r#",{{"role":"{name}","parts":["#).as_bytes());
+        self.encoded.open.put_slice(format!(r#",{{"role":"{name}","parts":["#).as_bytes());
         self.last = Some(role);
     }
     /// The place of the next part of the open content.
     fn part(&mut self) -> &mut BytesMut {
-        let out = &mut self.ribbon.open;
+        let out = &mut self.encoded.open;
         if out.last() != Some(&b'[') {
             out.put_u8(b',');
         }
         out
     }
     fn close(&mut self) {
-        self.ribbon.open.put_slice(b"]}");
+        self.encoded.open.put_slice(b"]}");
     }
 
     fn user(&mut self, parts: &[Part]) {
@@ -144,7 +145,7 @@ impl Transcript {
         if parts.is_empty() {
             return;
         }
-        self.open(Role::User);
+        self.open(GeminiRole::User);
         for part in parts {
             match part {
                 Part::Text(text) => text_part(self.part(), text),
@@ -161,10 +162,10 @@ impl Transcript {
         if calls.is_empty() && message.text().is_empty() {
             return;
         }
-        if self.last != Some(Role::User) {
+        if self.last != Some(GeminiRole::User) {
             self.user(&[Part::text(GO_ON)]);
         }
-        self.open(Role::Model);
+        self.open(GeminiRole::Model);
         let own = whole && *message.model == *self.manner.model;
         let mut signed = !self.manner.strict;
         for block in &message.blocks {
@@ -182,7 +183,7 @@ impl Transcript {
             }
         }
         self.close();
-        self.pairs.announce(calls);
+        self.pairing.announce(calls);
     }
 
     fn result(&mut self, result: &CallResult) {
@@ -192,7 +193,7 @@ impl Transcript {
             let gap = if text.is_empty() { "" } else { "\n" };
             text = format!("{text}{gap}{note}");
         };
-        let Some(name) = self.pairs.answer(result) else {
+        let Some(name) = self.pairing.answer(result) else {
             if result.parts.is_empty() {
                 add(NO_OUTPUT);
             }
@@ -215,15 +216,15 @@ impl Transcript {
             text.push_str(if inside.is_empty() { NO_OUTPUT } else { SEE_IMAGES });
         }
         let key = if result.is_error { "error" } else { "output" };
-        self.response(Response { name: &name, id: result.call.as_str(), key, text: &text, images: inside });
-        if self.pairs.is_settled() {
+        self.response(FunctionResponse { name: &name, id: result.call.as_str(), key, text: &text, images: inside });
+        if self.pairing.is_settled() {
             self.settle();
         }
     }
 
-    fn response(&mut self, response: Response<'_>) {
+    fn response(&mut self, response: FunctionResponse<'_>) {
         if !std::mem::replace(&mut self.batch, true) {
-            self.open(Role::User);
+            self.open(GeminiRole::User);
         }
         let id = self.known(response.id);
         response.put(id, self.part());

@@ -7,16 +7,16 @@ use bytes::{BufMut, Bytes, BytesMut};
 use vocab::ToolSpec;
 
 use super::cloud_code::Wrap;
-use super::model::{Effort, Wish};
-use super::quirks::Quirks;
+use super::model::{Effort, GeminiThinking};
+use super::quirks::GeminiQuirks;
 use super::schema;
-use crate::format::{Draft, Written};
+use crate::call_pairing::function_name;
+use crate::format::{Draft, WrittenBody};
 use crate::json::string;
-use crate::pairs::function_name;
 
 /// The encoded system prompt and tools, good as long as the next call shares the same ones.
 #[derive(Clone)]
-pub(super) struct Fixed {
+pub(super) struct GeminiPrefix {
     pub(super) system: Arc<str>,
     pub(super) tools: Arc<[ToolSpec]>,
     /// Schemas in the old words.
@@ -24,9 +24,9 @@ pub(super) struct Fixed {
     pub(super) bytes: Bytes,
 }
 
-impl Fixed {
+impl GeminiPrefix {
     pub(super) fn new(system: &Arc<str>, tools: &Arc<[ToolSpec]>, old: bool) -> Self {
-        Self { system: system.clone(), tools: tools.clone(), old, bytes: fixed_head(system, tools, old) }
+        Self { system: system.clone(), tools: tools.clone(), old, bytes: prefix_head(system, tools, old) }
     }
     pub(super) fn is_for(&self, system: &Arc<str>, tools: &Arc<[ToolSpec]>, old: bool) -> bool {
         Arc::ptr_eq(&self.system, system) && Arc::ptr_eq(&self.tools, tools) && self.old == old
@@ -34,26 +34,26 @@ impl Fixed {
 }
 
 /// One request, ready to be written as often as it must be sent.
-pub(super) struct Frame {
+pub(super) struct GeminiDraft {
     pub(super) model: Arc<str>,
     pub(super) max_tokens: u64,
-    pub(super) wish: Option<Wish>,
-    pub(super) fixed: Fixed,
+    pub(super) wish: Option<GeminiThinking>,
+    pub(super) prefix: GeminiPrefix,
     pub(super) messages: Vec<Bytes>,
     /// Behind the messages, up to the end of their list.
     pub(super) tail: Bytes,
     pub(super) wrap: Option<Wrap>,
-    pub(super) quirks: Arc<Quirks>,
+    pub(super) quirks: Arc<GeminiQuirks>,
 }
 
-impl Frame {
-    fn wish(&self) -> Option<Wish> {
-        let wish = self.wish.filter(|_| !self.quirks.has(Quirks::NO_THINKING))?;
-        Some(if self.quirks.has(Quirks::COARSE_THINKING) { wish.coarse() } else { wish })
+impl GeminiDraft {
+    fn wish(&self) -> Option<GeminiThinking> {
+        let wish = self.wish.filter(|_| !self.quirks.has(GeminiQuirks::NO_THINKING))?;
+        Some(if self.quirks.has(GeminiQuirks::COARSE_THINKING) { wish.coarse() } else { wish })
     }
 }
 
-impl Draft for Frame {
+impl Draft for GeminiDraft {
     fn path(&self) -> String {
         match &self.wrap {
             Some(_) => "/v1internal:streamGenerateContent?alt=sse".to_owned(),
@@ -61,23 +61,23 @@ impl Draft for Frame {
         }
     }
 
-    fn write(&self) -> Written {
+    fn write(&self) -> WrittenBody {
         let mut head = BytesMut::with_capacity(256);
         if let Some(wrap) = &self.wrap {
             wrap.open(&mut head, &self.model);
         }
         head.put_u8(b'{');
-        let max_tokens = if self.quirks.has(Quirks::NO_LIMIT) { 0 } else { self.max_tokens };
+        let max_tokens = if self.quirks.has(GeminiQuirks::NO_LIMIT) { 0 } else { self.max_tokens };
         generation_config(&mut head, max_tokens, self.wish());
-        let old = self.quirks.has(Quirks::OLD_SCHEMA);
+        let old = self.quirks.has(GeminiQuirks::OLD_SCHEMA);
         // Learned since this was drafted.
-        let fixed = if self.fixed.old == old {
-            self.fixed.bytes.clone()
+        let prefix = if self.prefix.old == old {
+            self.prefix.bytes.clone()
         } else {
-            fixed_head(&self.fixed.system, &self.fixed.tools, old)
+            prefix_head(&self.prefix.system, &self.prefix.tools, old)
         };
         let tail = [&self.tail[..], if self.wrap.is_some() { b"}}" } else { b"}" }].concat();
-        Written { head: vec![head.freeze(), fixed], messages: self.messages.clone(), tail: tail.into() }
+        WrittenBody { head: vec![head.freeze(), prefix], messages: self.messages.clone(), tail: tail.into() }
     }
 
     fn learn(&self, status: u16, body: &[u8]) -> bool {
@@ -98,9 +98,9 @@ fn segment(model: &str) -> String {
     out
 }
 
-fn generation_config(out: &mut BytesMut, max_tokens: u64, wish: Option<Wish>) {
+fn generation_config(out: &mut BytesMut, max_tokens: u64, wish: Option<GeminiThinking>) {
     let limit = (max_tokens > 0).then(|| format!(r#""maxOutputTokens":{max_tokens}"#));
-    let thinking = wish.map(|Wish { show, effort }| {
+    let thinking = wish.map(|GeminiThinking { show, effort }| {
         let show = if show { r#""includeThoughts":true,"# } else { "" };
         let effort = match effort {
             Effort::Budget(tokens) => format!(r#""thinkingBudget":{tokens}"#),
@@ -115,7 +115,7 @@ fn generation_config(out: &mut BytesMut, max_tokens: u64, wish: Option<Wish>) {
 }
 
 /// System prompt and tools: what stands before the messages and rarely changes. Ends inside the list of messages.
-fn fixed_head(system: &str, tools: &[ToolSpec], old: bool) -> Bytes {
+fn prefix_head(system: &str, tools: &[ToolSpec], old: bool) -> Bytes {
     let mut out = BytesMut::new();
     if !system.is_empty() {
         out.put_slice(br#""systemInstruction":{"parts":[{"text":"#);
@@ -152,24 +152,24 @@ mod tests {
     use super::super::model;
     use super::*;
 
-    fn frame(id: &str, level: &str) -> Frame {
+    fn frame(id: &str, level: &str) -> GeminiDraft {
         let tool = ToolSpec {
             name: "file.read".into(),
             description: "Reads \"it\".".into(),
             schema: Json::trusted(r#"{"type":"object","additionalProperties":false}"#),
         };
-        Frame {
+        GeminiDraft {
             model: id.into(),
             max_tokens: 1000,
             wish: model::wish(id, level, 1000),
-            fixed: Fixed::new(&"be\nkind".into(), &vec![tool].into(), false),
+            prefix: GeminiPrefix::new(&"be\nkind".into(), &vec![tool].into(), false),
             messages: Vec::new(),
             tail: Bytes::from_static(b"]"),
             wrap: None,
-            quirks: Arc::new(Quirks::new(false)),
+            quirks: Arc::new(GeminiQuirks::new(false)),
         }
     }
-    fn text(frame: &Frame) -> String {
+    fn text(frame: &GeminiDraft) -> String {
         let written = frame.write();
         let body = [written.head.concat(), written.messages.concat(), written.tail.to_vec()].concat();
         serde_json::from_slice::<serde_json::Value>(&body).expect("it is JSON");
@@ -179,15 +179,19 @@ mod tests {
     #[test]
     fn a_request_holds_limits_system_and_tools() {
         expect![[r#"{"generationConfig":{"maxOutputTokens":1000,"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}},"systemInstruction":{"parts":[{"text":"be\nkind"}]},"tools":[{"functionDeclarations":[{"name":"file_read","description":"Reads \"it\".","parametersJsonSchema":{"type":"object","additionalProperties":false}}]}],"contents":[]}"#]].assert_eq(&text(&frame("gemini-3-flash", "low")));
-        let bare =
-            Frame { max_tokens: 0, wish: None, fixed: Fixed::new(&"".into(), &Arc::from([]), false), ..frame("m", "") };
+        let bare = GeminiDraft {
+            max_tokens: 0,
+            wish: None,
+            prefix: GeminiPrefix::new(&"".into(), &Arc::from([]), false),
+            ..frame("m", "")
+        };
         expect![[r#"{"contents":[]}"#]].assert_eq(&text(&bare));
     }
 
     #[test]
     fn cloud_code_wraps_the_same_request() {
         let wrap = Some(Wrap { project: "p \"1\"".into(), request_id: "r".into() });
-        let wrapped = Frame { wrap, ..frame("../gemini-3-flash", "low") };
+        let wrapped = GeminiDraft { wrap, ..frame("../gemini-3-flash", "low") };
         assert_eq!(wrapped.path(), "/v1internal:streamGenerateContent?alt=sse");
         let inner = text(&frame("../gemini-3-flash", "low"));
         let want = format!(
@@ -208,7 +212,7 @@ mod tests {
         ] {
             let path = frame(id, "").path();
             assert_eq!(path, format!("/models/{want}:streamGenerateContent?alt=sse"));
-            assert!(format!("http://x/v1beta{path}").parse::<hyper::Uri>().is_ok(), "{id}");
+            assert!(format!("http://x/v1beta{path}").parse::<net::Uri>().is_ok(), "{id}");
         }
     }
 

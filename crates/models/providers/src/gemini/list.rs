@@ -11,14 +11,14 @@ use crate::catalogue::MODELS_MAX;
 const METHOD: &str = "generateContent";
 
 #[derive(Deserialize)]
-struct List<'a> {
+struct GeminiList<'a> {
     #[serde(borrow, default)]
     models: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct GeminiListEntry {
     /// With its collection: `models/x`.
     name: String,
     #[serde(default)]
@@ -36,13 +36,14 @@ struct Entry {
 
 /// Reads `GET /models`. An entry that cannot be read costs itself only.
 pub(crate) fn parse(body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, serde_json::Error> {
-    let list: List<'_> = serde_json::from_slice(body)?;
+    let list: GeminiList<'_> = serde_json::from_slice(body)?;
     let entries = list.models.unwrap_or_default();
-    let entries = entries.iter().take(MODELS_MAX).filter_map(|raw| serde_json::from_str::<Entry>(raw.get()).ok());
+    let entries =
+        entries.iter().take(MODELS_MAX).filter_map(|raw| serde_json::from_str::<GeminiListEntry>(raw.get()).ok());
     Ok(entries.filter_map(|entry| entry.model(default_window)).collect())
 }
 
-impl Entry {
+impl GeminiListEntry {
     fn model(self, default_window: u64) -> Option<ModelInfo> {
         let talks = |methods: &Vec<String>| methods.iter().any(|method| method == METHOD);
         let id = self.name.strip_prefix("models/").unwrap_or(&self.name).trim();

@@ -10,7 +10,7 @@ const LEVELS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
 
 /// What is asked for: whether thoughts are shown, and how many of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Wish {
+pub(super) struct GeminiThinking {
     pub(super) show: bool,
     pub(super) effort: Effort,
 }
@@ -86,7 +86,7 @@ fn is(word: &str, level: &str) -> bool {
 
 /// What to ask for at this level; `None` for a word that is no level. `tokens_max` is the room of the whole answer, thoughts
 /// included; 0 = not limited.
-pub(super) fn wish(id: &str, level: &str, tokens_max: u64) -> Option<Wish> {
+pub(super) fn wish(id: &str, level: &str, tokens_max: u64) -> Option<GeminiThinking> {
     let rank = LEVELS.iter().position(|known| *known == level)?;
     let effort = match dial(id) {
         Dial::Budget { off: true, .. } if rank == 0 => Effort::Budget(0),
@@ -102,10 +102,10 @@ pub(super) fn wish(id: &str, level: &str, tokens_max: u64) -> Option<Wish> {
         }
         Dial::Switch => Effort::Budget(if rank == 0 { 0 } else { -1 }),
     };
-    Some(Wish { show: rank > 0, effort })
+    Some(GeminiThinking { show: rank > 0, effort })
 }
 
-impl Wish {
+impl GeminiThinking {
     /// The same in words that more models take.
     pub(super) fn coarse(self) -> Self {
         let effort = match self.effort {
@@ -123,8 +123,12 @@ mod tests {
 
     fn row(id: &str) -> String {
         let all = LEVELS.map(|level| match wish(id, level, 65_536).unwrap() {
-            Wish { show, effort: Effort::Budget(tokens) } => format!("{tokens}{}", if show { "" } else { " hidden" }),
-            Wish { show, effort: Effort::Level(word) } => format!("{word}{}", if show { "" } else { " hidden" }),
+            GeminiThinking { show, effort: Effort::Budget(tokens) } => {
+                format!("{tokens}{}", if show { "" } else { " hidden" })
+            }
+            GeminiThinking { show, effort: Effort::Level(word) } => {
+                format!("{word}{}", if show { "" } else { " hidden" })
+            }
         });
         let levels = levels(id).map(|levels| levels.join(" ")).unwrap_or_else(|| "unknown".into());
         format!("{id} ({levels}): {}\n", all.join(", "))

@@ -3,11 +3,11 @@
 use bytes::{BufMut, BytesMut};
 use vocab::{Call, Image};
 
+use crate::call_pairing::function_name;
 use crate::json::string;
-use crate::pairs::function_name;
 
 /// The result of one call.
-pub(super) struct Response<'a> {
+pub(super) struct FunctionResponse<'a> {
     pub(super) name: &'a str,
     pub(super) id: &'a str,
     pub(super) key: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct Response<'a> {
     pub(super) images: &'a [&'a Image],
 }
 
-impl Response<'_> {
+impl FunctionResponse<'_> {
     pub(super) fn put(&self, id: Option<&str>, out: &mut BytesMut) {
         out.put_slice(br#"{"functionResponse":{"#);
         identity(out, self.name, id);

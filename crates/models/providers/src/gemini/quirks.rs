@@ -5,20 +5,20 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::faults;
 
 /// Parts of a request that some models or servers refuse. What was learned holds for the rest of the conversation.
-pub(super) struct Quirks(AtomicU8);
+pub(super) struct GeminiQuirks(AtomicU8);
 
 /// The word in the server's refusal, and what it teaches. Thinking is given up in two steps: first the exact amount, then
 /// the whole wish.
 const LESSONS: [(&str, u8); 6] = [
-    ("thinking", Quirks::COARSE_THINKING),
-    ("thinking", Quirks::NO_THINKING),
-    ("parametersjsonschema", Quirks::OLD_SCHEMA),
-    ("parameters_json_schema", Quirks::OLD_SCHEMA),
-    ("maxoutputtokens", Quirks::NO_LIMIT),
-    ("max_output_tokens", Quirks::NO_LIMIT),
+    ("thinking", GeminiQuirks::COARSE_THINKING),
+    ("thinking", GeminiQuirks::NO_THINKING),
+    ("parametersjsonschema", GeminiQuirks::OLD_SCHEMA),
+    ("parameters_json_schema", GeminiQuirks::OLD_SCHEMA),
+    ("maxoutputtokens", GeminiQuirks::NO_LIMIT),
+    ("max_output_tokens", GeminiQuirks::NO_LIMIT),
 ];
 
-impl Quirks {
+impl GeminiQuirks {
     pub(super) const COARSE_THINKING: u8 = 1;
     pub(super) const NO_THINKING: u8 = 2;
     pub(super) const OLD_SCHEMA: u8 = 4;

@@ -7,25 +7,25 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::{Finish, ModelEvent, Usage};
 
-use super::event::{Event, Response};
+use super::event::{ResponseObject, ResponsesEvent};
 use super::failure;
-use super::item::{self, Function, Kind, Reasoning, Said};
+use super::item::{self, FunctionItem, ItemKind, MessageItem, Reasoning};
 use super::open::Items;
-use crate::calls::{Calls, Fragment};
 use crate::faults;
-use crate::format::{Decoder, Flow, Trouble};
+use crate::format::{DecodeTrouble, Decoder, Flow};
 use crate::json;
+use crate::tool_calls::{Fragment, ToolCalls};
 
 /// Between parts of a summary, each of which is a paragraph or more.
 const PART_BREAK: &str = "\n\n";
 
-type Out = VecDeque<ModelEvent>;
+type EventQueue = VecDeque<ModelEvent>;
 
-pub(super) struct Answer {
-    calls: Calls,
+pub(super) struct ResponsesDecoder {
+    calls: ToolCalls,
     items: Items,
     /// Where the thinking that came last stands, as long as more of it would follow directly.
-    thought: Option<Place>,
+    thought: Option<ThinkingParagraph>,
     refused: bool,
     usage: Option<Usage>,
     finish: Option<Finish>,
@@ -35,16 +35,16 @@ pub(super) struct Answer {
 
 /// A paragraph of thinking.
 #[derive(PartialEq)]
-struct Place {
+struct ThinkingParagraph {
     item: Option<u64>,
     part: Option<u64>,
     is_summary: bool,
 }
 
-impl Answer {
+impl ResponsesDecoder {
     pub(super) fn new(server: Arc<str>) -> Self {
         Self {
-            calls: Calls::default(),
+            calls: ToolCalls::default(),
             items: Items::default(),
             thought: None,
             refused: false,
@@ -54,7 +54,7 @@ impl Answer {
         }
     }
 
-    fn take(&mut self, event: Event<'_>, data: &[u8], out: &mut Out) -> Result<Flow, Trouble> {
+    fn take(&mut self, event: ResponsesEvent<'_>, data: &[u8], out: &mut EventQueue) -> Result<Flow, DecodeTrouble> {
         let item = event.output_index;
         match &*event.kind.0 {
             "response.output_text.delta" => self.said(item, event.delta.0.into_owned(), out)?,
@@ -63,11 +63,11 @@ impl Answer {
                 self.said(item, event.delta.0.into_owned(), out)?;
             }
             "response.reasoning_summary_text.delta" => {
-                let place = Place { item, part: event.summary_index, is_summary: true };
+                let place = ThinkingParagraph { item, part: event.summary_index, is_summary: true };
                 self.thought(place, event.delta.0.into_owned(), out)?;
             }
             "response.reasoning_text.delta" => {
-                let place = Place { item, part: event.content_index, is_summary: false };
+                let place = ThinkingParagraph { item, part: event.content_index, is_summary: false };
                 self.thought(place, event.delta.0.into_owned(), out)?;
             }
             "response.function_call_arguments.delta" => {
@@ -94,7 +94,7 @@ impl Answer {
         Ok(Flow::On)
     }
 
-    fn said(&mut self, item: Option<u64>, text: String, out: &mut Out) -> Result<(), Trouble> {
+    fn said(&mut self, item: Option<u64>, text: String, out: &mut EventQueue) -> Result<(), DecodeTrouble> {
         if !text.is_empty() {
             self.items.at(item)?.told = true;
             self.thought = None;
@@ -103,7 +103,7 @@ impl Answer {
         Ok(())
     }
 
-    fn thought(&mut self, place: Place, text: String, out: &mut Out) -> Result<(), Trouble> {
+    fn thought(&mut self, place: ThinkingParagraph, text: String, out: &mut EventQueue) -> Result<(), DecodeTrouble> {
         if text.is_empty() {
             return Ok(());
         }
@@ -116,7 +116,7 @@ impl Answer {
         Ok(())
     }
 
-    fn seal(&mut self, seal: String, out: &mut Out) {
+    fn seal(&mut self, seal: String, out: &mut EventQueue) {
         self.thought = None;
         out.push_back(ModelEvent::Seal(seal));
     }
@@ -128,8 +128,8 @@ impl Answer {
         id: Option<&str>,
         name: Option<&str>,
         whole: &str,
-        out: &mut Out,
-    ) -> Result<(), Trouble> {
+        out: &mut EventQueue,
+    ) -> Result<(), DecodeTrouble> {
         let open = self.items.at(item)?;
         let input = whole.strip_prefix(&*open.input).unwrap_or_default();
         open.input.push_str(input);
@@ -139,30 +139,30 @@ impl Answer {
         self.fragment(Fragment { index: item, id, name, input }, out)
     }
 
-    fn fragment(&mut self, fragment: Fragment<'_>, out: &mut Out) -> Result<(), Trouble> {
+    fn fragment(&mut self, fragment: Fragment<'_>, out: &mut EventQueue) -> Result<(), DecodeTrouble> {
         self.thought = None;
         out.extend(self.calls.take(fragment).map_err(faults::provider)?);
         Ok(())
     }
 
-    fn begin(&mut self, index: Option<u64>, raw: Option<&RawValue>, out: &mut Out) -> Result<(), Trouble> {
+    fn begin(&mut self, index: Option<u64>, raw: Option<&RawValue>, out: &mut EventQueue) -> Result<(), DecodeTrouble> {
         self.items.forget(index);
         self.items.at(index)?;
         let Some(raw) = raw.filter(|raw| kind(raw) == "function_call") else { return Ok(()) };
         let mut repaired = Vec::new();
-        let call: Function<'_> = nested(raw, &mut repaired)?;
+        let call: FunctionItem<'_> = nested(raw, &mut repaired)?;
         // Its arguments are left for later: some servers repeat them in deltas.
         self.arguments(index, call.id(), call.name(), "", out)
     }
 
-    fn end(&mut self, index: Option<u64>, raw: Option<&RawValue>, out: &mut Out) -> Result<(), Trouble> {
+    fn end(&mut self, index: Option<u64>, raw: Option<&RawValue>, out: &mut EventQueue) -> Result<(), DecodeTrouble> {
         let Some(raw) = raw else { return Ok(()) };
         let mut repaired = Vec::new();
         match &*kind(raw) {
             "reasoning" => self.reasoning(index, nested(raw, &mut repaired)?, raw, out)?,
             "message" => self.message(index, nested(raw, &mut repaired)?, out)?,
             "function_call" => {
-                let call: Function<'_> = nested(raw, &mut repaired)?;
+                let call: FunctionItem<'_> = nested(raw, &mut repaired)?;
                 let whole = item::arguments(call.arguments)?;
                 self.arguments(index, call.id(), call.name(), &whole, out)?;
             }
@@ -177,11 +177,11 @@ impl Answer {
         index: Option<u64>,
         item: Reasoning<'_>,
         raw: &RawValue,
-        out: &mut Out,
-    ) -> Result<(), Trouble> {
+        out: &mut EventQueue,
+    ) -> Result<(), DecodeTrouble> {
         if !self.items.at(index)?.told {
             for (part, words) in (0..).zip(item.words()) {
-                let place = Place { item: index, part: Some(part), is_summary: true };
+                let place = ThinkingParagraph { item: index, part: Some(part), is_summary: true };
                 self.thought(place, words.to_owned(), out)?;
             }
         }
@@ -191,7 +191,12 @@ impl Answer {
         Ok(())
     }
 
-    fn message(&mut self, index: Option<u64>, item: Said<'_>, out: &mut Out) -> Result<(), Trouble> {
+    fn message(
+        &mut self,
+        index: Option<u64>,
+        item: MessageItem<'_>,
+        out: &mut EventQueue,
+    ) -> Result<(), DecodeTrouble> {
         let told = self.items.at(index)?.told;
         for piece in item.content.iter().flatten() {
             self.refused |= !piece.refusal.0.is_empty();
@@ -209,7 +214,12 @@ impl Answer {
     }
 
     /// The last event of a stream. `status`: what the event itself says.
-    fn last(&mut self, raw: Option<&RawValue>, status: Option<&str>, out: &mut Out) -> Result<Flow, Trouble> {
+    fn last(
+        &mut self,
+        raw: Option<&RawValue>,
+        status: Option<&str>,
+        out: &mut EventQueue,
+    ) -> Result<Flow, DecodeTrouble> {
         let mut repaired = Vec::new();
         match raw {
             Some(raw) => self.close(nested(raw, &mut repaired)?, status, out)?,
@@ -218,7 +228,12 @@ impl Answer {
         Ok(Flow::Done)
     }
 
-    fn close(&mut self, response: Response<'_>, status: Option<&str>, out: &mut Out) -> Result<(), Trouble> {
+    fn close(
+        &mut self,
+        response: ResponseObject<'_>,
+        status: Option<&str>,
+        out: &mut EventQueue,
+    ) -> Result<(), DecodeTrouble> {
         if let Some(counts) = &response.usage {
             self.usage = Some(counts.usage());
         }
@@ -235,7 +250,7 @@ impl Answer {
         self.stop(status.unwrap_or(&response.status.0), reason.filter(|reason| !reason.is_empty()))
     }
 
-    fn stop(&mut self, status: &str, reason: Option<&str>) -> Result<(), Trouble> {
+    fn stop(&mut self, status: &str, reason: Option<&str>) -> Result<(), DecodeTrouble> {
         self.finish = match (status, reason) {
             ("failed" | "cancelled", _) => {
                 let why = reason.map_or("gave no reason".to_owned(), |reason| format!("said only: {reason}"));
@@ -251,20 +266,20 @@ impl Answer {
     }
 }
 
-impl Decoder for Answer {
-    fn read(&mut self, data: &[u8], out: &mut Out) -> Result<Flow, Trouble> {
+impl Decoder for ResponsesDecoder {
+    fn read(&mut self, data: &[u8], out: &mut EventQueue) -> Result<Flow, DecodeTrouble> {
         if data.trim_ascii() == b"[DONE]" {
             return Ok(Flow::Done);
         }
         json::read(data, &mut Vec::new()).map(|event| self.take(event, data, out))?
     }
-    fn whole(&mut self, body: &[u8], out: &mut Out) -> Result<(), Trouble> {
+    fn whole(&mut self, body: &[u8], out: &mut EventQueue) -> Result<(), DecodeTrouble> {
         json::read(body, &mut Vec::new()).map(|response| self.close(response, None, out))?
     }
     fn is_finished(&self) -> bool {
         self.finish.is_some()
     }
-    fn finish(&mut self, out: &mut Out) -> Option<Finish> {
+    fn finish(&mut self, out: &mut EventQueue) -> Option<Finish> {
         out.extend(self.calls.finish());
         Some(match self.finish? {
             Finish::Stop if !self.calls.is_empty() => Finish::ToolUse,
@@ -278,13 +293,13 @@ impl Decoder for Answer {
 }
 
 /// Reads a part of an event as patiently as the event.
-fn nested<'a, T: Deserialize<'a>>(raw: &'a RawValue, repaired: &'a mut Vec<u8>) -> Result<T, Trouble> {
+fn nested<'a, T: Deserialize<'a>>(raw: &'a RawValue, repaired: &'a mut Vec<u8>) -> Result<T, DecodeTrouble> {
     Ok(json::read(raw.get().as_bytes(), repaired)?)
 }
 
 /// Empty for what is no item.
 fn kind(raw: &RawValue) -> String {
-    serde_json::from_str(raw.get()).map_or_else(|_| String::new(), |Kind { kind }| kind.0.into_owned())
+    serde_json::from_str(raw.get()).map_or_else(|_| String::new(), |ItemKind { kind }| kind.0.into_owned())
 }
 
 fn is_something(raw: Option<&RawValue>) -> bool {

@@ -12,27 +12,27 @@ use vocab::{AssistantMessage, Block, Call, CallId, CallResult, Image, Message, P
 
 use super::ids::call_id;
 use super::seal::{self, Label, Sealed};
+use crate::call_pairing::{CallPairing, NO_IMAGES, NO_OUTPUT, NO_RESULT, function_name, is_whole, orphan};
+use crate::encoded_messages::EncodedMessages;
 use crate::json::string;
-use crate::pairs::{NO_IMAGES, NO_OUTPUT, NO_RESULT, Pairs, function_name, is_whole, orphan};
-use crate::ribbon::Ribbon;
 
 /// The history.
-pub(super) struct Transcript {
+pub(super) struct ResponsesTranscript {
     /// The slug of the model that it is for.
     model: Arc<str>,
     images: bool,
-    ribbon: Ribbon,
-    pairs: Pairs,
+    encoded: EncodedMessages,
+    pairing: CallPairing,
     /// Texts of the model so far; their ids must differ.
     texts: u64,
     /// How often a call of this id has come. Some servers begin anew with every answer, and here no id comes twice.
     calls: HashMap<CallId, u32>,
 }
 
-impl Transcript {
+impl ResponsesTranscript {
     pub(super) fn new(model: Arc<str>, images: bool) -> Self {
-        let (ribbon, pairs) = (Ribbon::default(), Pairs::default());
-        Self { model, images, ribbon, pairs, texts: 0, calls: HashMap::new() }
+        let (encoded, pairing) = (EncodedMessages::default(), CallPairing::default());
+        Self { model, images, encoded, pairing, texts: 0, calls: HashMap::new() }
     }
 
     pub(super) fn clear(&mut self) {
@@ -40,7 +40,7 @@ impl Transcript {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.ribbon.bytes()
+        self.encoded.bytes()
     }
 
     pub(super) fn push(&mut self, message: &Message) {
@@ -60,12 +60,12 @@ impl Transcript {
     /// Everything so far, as shared pieces.
     pub(super) fn list(&mut self) -> Vec<Bytes> {
         self.settle();
-        self.ribbon.list()
+        self.encoded.list()
     }
 
     /// Ends a batch of results.
     fn settle(&mut self) {
-        for (call, _) in self.pairs.give_up() {
+        for (call, _) in self.pairing.give_up() {
             self.output(&call, &[Part::text(NO_RESULT)]);
         }
     }
@@ -74,7 +74,7 @@ impl Transcript {
         if parts.is_empty() {
             return;
         }
-        let out = &mut self.ribbon.open;
+        let out = &mut self.encoded.open;
         out.put_slice(br#",{"type":"message","role":"user","content":"#);
         content(out, parts, self.images);
         out.put_u8(b'}');
@@ -106,13 +106,13 @@ impl Transcript {
             };
             waiting.extend(seal.filter(|seal| ours && matches!(seal::open(seal), Some(Sealed::Reasoning))));
         }
-        self.pairs.announce(message.calls());
+        self.pairing.announce(message.calls());
     }
 
     fn reasoning(&mut self, waiting: &mut Vec<&str>) {
         for item in waiting.drain(..) {
-            self.ribbon.open.put_u8(b',');
-            self.ribbon.open.put_slice(item.as_bytes());
+            self.encoded.open.put_u8(b',');
+            self.encoded.open.put_slice(item.as_bytes());
         }
     }
 
@@ -121,7 +121,7 @@ impl Transcript {
             return;
         }
         self.texts += 1;
-        let out = &mut self.ribbon.open;
+        let out = &mut self.encoded.open;
         out.put_slice(format!(r#",{{"type":"message","id":"msg_{}","role":"assistant""#, self.texts).as_bytes());
         out.put_slice(br#","status":"completed","content":[{"type":"output_text","text":"#);
         string(out, text);
@@ -136,7 +136,7 @@ impl Transcript {
     fn call(&mut self, call: &Call) {
         let times = self.calls.entry(call.id.clone()).or_default();
         *times += 1;
-        let out = &mut self.ribbon.open;
+        let out = &mut self.encoded.open;
         out.put_slice(br#",{"type":"function_call","call_id":"#);
         string(out, &call_id(call.id.as_str(), Some(*times)));
         out.put_slice(br#","name":"#);
@@ -147,7 +147,7 @@ impl Transcript {
     }
 
     fn result(&mut self, result: &CallResult) {
-        match self.pairs.answer(result) {
+        match self.pairing.answer(result) {
             Some(_) => self.output(&result.call, &result.parts),
             None => {
                 self.settle();
@@ -160,7 +160,7 @@ impl Transcript {
 
     fn output(&mut self, call: &CallId, parts: &[Part]) {
         let id = call_id(call.as_str(), self.calls.get(call).copied());
-        let out = &mut self.ribbon.open;
+        let out = &mut self.encoded.open;
         out.put_slice(br#",{"type":"function_call_output","call_id":"#);
         string(out, &id);
         out.put_slice(br#","output":"#);

@@ -4,16 +4,16 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::Usage;
 
-use crate::json::{Words, count};
+use crate::json::{LenientText, count};
 
 /// Any event: they share their fields, and of most only a few are there. One flat struct, because telling them apart by
 /// type would read each event twice.
 #[derive(Deserialize)]
-pub(super) struct Event<'a> {
+pub(super) struct ResponsesEvent<'a> {
     #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Words<'a>,
+    pub(super) kind: LenientText<'a>,
     #[serde(borrow, default)]
-    pub(super) delta: Words<'a>,
+    pub(super) delta: LenientText<'a>,
     #[serde(default)]
     pub(super) output_index: Option<u64>,
     #[serde(default)]
@@ -32,27 +32,27 @@ pub(super) struct Event<'a> {
 
 /// A whole answer; the last event of a stream has one, too.
 #[derive(Deserialize)]
-pub(super) struct Response<'a> {
+pub(super) struct ResponseObject<'a> {
     #[serde(borrow, default)]
-    pub(super) status: Words<'a>,
+    pub(super) status: LenientText<'a>,
     #[serde(borrow, default)]
     pub(super) error: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) incomplete_details: Option<Details<'a>>,
+    pub(super) incomplete_details: Option<IncompleteDetails<'a>>,
     #[serde(default)]
-    pub(super) usage: Option<Counts>,
+    pub(super) usage: Option<ResponsesUsage>,
     #[serde(borrow, default)]
     pub(super) output: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Details<'a> {
+pub(super) struct IncompleteDetails<'a> {
     #[serde(borrow, default)]
-    pub(super) reason: Words<'a>,
+    pub(super) reason: LenientText<'a>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Counts {
+pub(super) struct ResponsesUsage {
     #[serde(default)]
     input_tokens: Option<f64>,
     #[serde(default)]
@@ -69,7 +69,7 @@ struct InputDetails {
     cache_write_tokens: Option<f64>,
 }
 
-impl Counts {
+impl ResponsesUsage {
     /// On this wire the input includes what was read from the cache or written to it, and the output includes reasoning.
     pub(super) fn usage(&self) -> Usage {
         let details = self.input_tokens_details.as_ref();
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn a_delta_is_borrowed_from_the_input() {
         let data = br#"{"type":"response.output_text.delta","delta":"plain","logprobs":[],"obfuscation":"x"}"#;
-        let event: Event<'_> = serde_json::from_slice(data).unwrap();
+        let event: ResponsesEvent<'_> = serde_json::from_slice(data).unwrap();
         assert!(matches!(event.delta.0, Cow::Borrowed("plain")));
         assert!(matches!(event.kind.0, Cow::Borrowed(_)));
     }
@@ -104,7 +104,7 @@ mod tests {
             (r#"{"input_tokens":3.0,"input_tokens_details":{"cached_tokens":9},"output_tokens":2.0}"#, (0, 3, 0, 2)),
             (r#"{"input_tokens":null,"input_tokens_details":null}"#, (0, 0, 0, 0)),
         ] {
-            let usage = serde_json::from_str::<Counts>(json).unwrap().usage();
+            let usage = serde_json::from_str::<ResponsesUsage>(json).unwrap().usage();
             assert_eq!((usage.input, usage.cache_read, usage.cache_write, usage.output), want, "{json}");
         }
     }

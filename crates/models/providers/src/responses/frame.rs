@@ -6,10 +6,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use vocab::ToolSpec;
 
 use super::levels::Reasoning;
-use super::quirks::Quirks;
-use crate::format::{Draft, Written};
+use super::quirks::ResponsesQuirks;
+use crate::call_pairing::function_name;
+use crate::format::{Draft, WrittenBody};
 use crate::json::string;
-use crate::pairs::function_name;
 
 /// OpenAI refuses a lower limit.
 const MAX_TOKENS_LEAST: u64 = 16;
@@ -18,41 +18,41 @@ const MAX_TOKENS_LEAST: u64 = 16;
 const NO_INSTRUCTIONS: &str = "Answer the user.";
 
 /// One request, ready to be written as often as it must be sent.
-pub(super) struct Frame {
+pub(super) struct ResponsesDraft {
     pub(super) model: Arc<str>,
     pub(super) max_tokens: u64,
     pub(super) reasoning: Reasoning,
     /// Instructions and tools.
-    pub(super) fixed: Bytes,
+    pub(super) prefix: Bytes,
     pub(super) messages: Vec<Bytes>,
-    pub(super) quirks: Arc<Quirks>,
+    pub(super) quirks: Arc<ResponsesQuirks>,
 }
 
-impl Draft for Frame {
+impl Draft for ResponsesDraft {
     fn path(&self) -> String {
         "/responses".to_owned()
     }
 
-    fn write(&self) -> Written {
+    fn write(&self) -> WrittenBody {
         let mut head = BytesMut::with_capacity(256);
         head.put_slice(br#"{"model":"#);
         string(&mut head, &self.model);
         head.put_slice(br#","stream":true,"#);
-        if !self.quirks.has(Quirks::NO_STORE) {
+        if !self.quirks.has(ResponsesQuirks::NO_STORE) {
             // The conversation is ours to keep, and the server need not.
             head.put_slice(br#""store":false,"#);
         }
-        if self.reasoning.thinks && !self.quirks.has(Quirks::NO_INCLUDE) {
+        if self.reasoning.thinks && !self.quirks.has(ResponsesQuirks::NO_INCLUDE) {
             // What is not stored there must come here, or thinking could not go back.
             head.put_slice(br#""include":["reasoning.encrypted_content"],"#);
         }
-        if self.max_tokens > 0 && !self.quirks.has(Quirks::NO_LIMIT) {
+        if self.max_tokens > 0 && !self.quirks.has(ResponsesQuirks::NO_LIMIT) {
             let limit = self.max_tokens.max(MAX_TOKENS_LEAST);
             head.put_slice(format!("\"max_output_tokens\":{limit},").as_bytes());
         }
         self.reasoning(&mut head);
-        Written {
-            head: vec![head.freeze(), self.fixed.clone()],
+        WrittenBody {
+            head: vec![head.freeze(), self.prefix.clone()],
             messages: self.messages.clone(),
             tail: Bytes::from_static(b"]}"),
         }
@@ -63,10 +63,10 @@ impl Draft for Frame {
     }
 }
 
-impl Frame {
+impl ResponsesDraft {
     fn reasoning(&self, head: &mut BytesMut) {
-        let effort = self.reasoning.effort.as_ref().filter(|_| !self.quirks.has(Quirks::NO_EFFORT));
-        let summary = self.reasoning.summary && !self.quirks.has(Quirks::NO_SUMMARY);
+        let effort = self.reasoning.effort.as_ref().filter(|_| !self.quirks.has(ResponsesQuirks::NO_EFFORT));
+        let summary = self.reasoning.summary && !self.quirks.has(ResponsesQuirks::NO_SUMMARY);
         if effort.is_none() && !summary {
             return;
         }
@@ -85,7 +85,7 @@ impl Frame {
 
 /// Instructions and tools: what stands before the messages and rarely changes. Ends inside the list of messages.
 /// `instructed`: there must be some.
-pub(super) fn fixed_head(instructed: bool, system: &str, tools: &[ToolSpec]) -> Bytes {
+pub(super) fn prefix_head(instructed: bool, system: &str, tools: &[ToolSpec]) -> Bytes {
     let mut out = BytesMut::new();
     let system = if instructed && system.is_empty() { NO_INSTRUCTIONS } else { system };
     if !system.is_empty() {

@@ -6,25 +6,25 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::seal::Label;
-use crate::json::{self, Words};
+use crate::json::{self, LenientText};
 
 #[derive(Deserialize)]
-pub(super) struct Kind<'a> {
+pub(super) struct ItemKind<'a> {
     #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Words<'a>,
+    pub(super) kind: LenientText<'a>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Reasoning<'a> {
     #[serde(borrow, default)]
-    status: Words<'a>,
+    status: LenientText<'a>,
     #[serde(borrow, default)]
-    encrypted_content: Words<'a>,
+    encrypted_content: LenientText<'a>,
     #[serde(borrow, default)]
-    summary: Option<Vec<Piece<'a>>>,
+    summary: Option<Vec<MessagePiece<'a>>>,
     /// What open models show of their thinking.
     #[serde(borrow, default)]
-    content: Option<Vec<Piece<'a>>>,
+    content: Option<Vec<MessagePiece<'a>>>,
 }
 
 impl Reasoning<'_> {
@@ -42,16 +42,16 @@ impl Reasoning<'_> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Said<'a> {
+pub(super) struct MessageItem<'a> {
     #[serde(borrow, default)]
-    id: Words<'a>,
+    id: LenientText<'a>,
     #[serde(borrow, default)]
-    phase: Words<'a>,
+    phase: LenientText<'a>,
     #[serde(borrow, default)]
-    pub(super) content: Option<Vec<Piece<'a>>>,
+    pub(super) content: Option<Vec<MessagePiece<'a>>>,
 }
 
-impl Said<'_> {
+impl MessageItem<'_> {
     pub(super) fn label(&self) -> Option<Label<'_>> {
         (!self.phase.0.is_empty()).then(|| Label::new(&self.id.0, &self.phase.0))
     }
@@ -59,26 +59,26 @@ impl Said<'_> {
 
 /// A part of any content.
 #[derive(Deserialize)]
-pub(super) struct Piece<'a> {
+pub(super) struct MessagePiece<'a> {
     #[serde(borrow, default)]
-    pub(super) text: Words<'a>,
+    pub(super) text: LenientText<'a>,
     #[serde(borrow, default)]
-    pub(super) refusal: Words<'a>,
+    pub(super) refusal: LenientText<'a>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Function<'a> {
+pub(super) struct FunctionItem<'a> {
     #[serde(borrow, default)]
-    id: Words<'a>,
+    id: LenientText<'a>,
     #[serde(borrow, default)]
-    call_id: Words<'a>,
+    call_id: LenientText<'a>,
     #[serde(borrow, default)]
-    name: Words<'a>,
+    name: LenientText<'a>,
     #[serde(borrow, default)]
     pub(super) arguments: Option<&'a RawValue>,
 }
 
-impl Function<'_> {
+impl FunctionItem<'_> {
     pub(super) fn id(&self) -> Option<&str> {
         [&*self.call_id.0, &*self.id.0].into_iter().find(|id| !id.is_empty())
     }
@@ -92,7 +92,7 @@ pub(super) fn arguments(raw: Option<&RawValue>) -> Result<Cow<'_, str>, serde_js
     match raw.map(RawValue::get) {
         None => Ok(Cow::Borrowed("")),
         Some(raw) if raw.starts_with('"') => {
-            json::read(raw.as_bytes(), &mut Vec::new()).map(|words: Words<'_>| Cow::Owned(words.0.into_owned()))
+            json::read(raw.as_bytes(), &mut Vec::new()).map(|words: LenientText<'_>| Cow::Owned(words.0.into_owned()))
         }
         Some(raw) => Ok(Cow::Borrowed(raw)),
     }

@@ -9,13 +9,13 @@ const ITEMS_OPEN_MAX: usize = 256;
 
 #[derive(Default)]
 pub(super) struct Items {
-    open: Vec<Open>,
+    open: Vec<OpenItem>,
     heard: bool,
 }
 
 /// An item that has begun.
 #[derive(Default)]
-pub(super) struct Open {
+pub(super) struct OpenItem {
     index: Option<u64>,
     /// Its words were told as they came, and are not told again when it ends.
     pub(super) told: bool,
@@ -27,7 +27,7 @@ pub(super) struct Open {
 
 impl Items {
     /// The item at this place of the answer; it begins here when nobody said so.
-    pub(super) fn at(&mut self, index: Option<u64>) -> Result<&mut Open, ModelFault> {
+    pub(super) fn at(&mut self, index: Option<u64>) -> Result<&mut OpenItem, ModelFault> {
         self.heard = true;
         let at = match self.open.iter().rposition(|open| open.index == index) {
             Some(at) => at,
@@ -35,7 +35,7 @@ impl Items {
                 return Err(faults::provider(format!("more than {ITEMS_OPEN_MAX} items of an answer never ended")));
             }
             None => {
-                self.open.push(Open { index, ..Open::default() });
+                self.open.push(OpenItem { index, ..OpenItem::default() });
                 self.open.len() - 1
             }
         };

@@ -6,21 +6,21 @@ use serde::Deserialize;
 
 use crate::completions::Compat;
 use crate::faults;
-use crate::json::Words;
+use crate::json::LenientText;
 
 /// Parts of a request that are left out. What was learned holds for the rest of the conversation.
-pub(super) struct Quirks(AtomicU8);
+pub(super) struct ResponsesQuirks(AtomicU8);
 
 /// The name of a parameter, a phrase of refusals that do not name it, and what both teach.
 const LESSONS: [(&str, &str, u8); 7] = [
     // Only for organisations that OpenAI has verified.
-    ("reasoning.summary", "reasoning summaries", Quirks::NO_SUMMARY),
-    ("reasoning.effort", "reasoning_effort", Quirks::NO_EFFORT),
-    ("reasoning", "reasoning is not supported", Quirks::NO_EFFORT | Quirks::NO_SUMMARY),
-    ("include", "encrypted content", Quirks::NO_INCLUDE),
-    ("reasoning.encrypted_content", "encrypted_content", Quirks::NO_INCLUDE),
-    ("max_output_tokens", "max_output_tokens", Quirks::NO_LIMIT),
-    ("store", "parameter: store", Quirks::NO_STORE),
+    ("reasoning.summary", "reasoning summaries", ResponsesQuirks::NO_SUMMARY),
+    ("reasoning.effort", "reasoning_effort", ResponsesQuirks::NO_EFFORT),
+    ("reasoning", "reasoning is not supported", ResponsesQuirks::NO_EFFORT | ResponsesQuirks::NO_SUMMARY),
+    ("include", "encrypted content", ResponsesQuirks::NO_INCLUDE),
+    ("reasoning.encrypted_content", "encrypted_content", ResponsesQuirks::NO_INCLUDE),
+    ("max_output_tokens", "max_output_tokens", ResponsesQuirks::NO_LIMIT),
+    ("store", "parameter: store", ResponsesQuirks::NO_STORE),
 ];
 
 /// The API says so of an item that it looked for in vain. It names `store`, and does not mind it.
@@ -29,15 +29,15 @@ const NOT_STORED: &str = "items are not persisted";
 #[derive(Deserialize)]
 struct Refusal<'a> {
     #[serde(borrow)]
-    error: Named<'a>,
+    error: NamedParameter<'a>,
 }
 #[derive(Deserialize)]
-struct Named<'a> {
+struct NamedParameter<'a> {
     #[serde(borrow, default)]
-    param: Words<'a>,
+    param: LenientText<'a>,
 }
 
-impl Quirks {
+impl ResponsesQuirks {
     pub(super) const NO_SUMMARY: u8 = 1;
     pub(super) const NO_EFFORT: u8 = 2;
     pub(super) const NO_INCLUDE: u8 = 4;
@@ -93,23 +93,29 @@ mod tests {
         for (body, quirk) in [
             (
                 error("Your organization must be verified to generate reasoning summaries.", r#""reasoning.summary""#),
-                Quirks::NO_SUMMARY,
+                ResponsesQuirks::NO_SUMMARY,
             ),
-            (error("Your organization must be verified to generate reasoning summaries.", "null"), Quirks::NO_SUMMARY),
-            (error("Unsupported value: 'none' is not supported", r#""reasoning.effort""#), Quirks::NO_EFFORT),
-            (error("Unsupported parameter: 'reasoning.effort'", "null"), Quirks::NO_EFFORT),
-            (error("Unknown parameter: 'reasoning'", r#""reasoning""#), Quirks::NO_EFFORT | Quirks::NO_SUMMARY),
-            (error("Encrypted content is not supported with this model.", r#""include""#), Quirks::NO_INCLUDE),
-            (error("Encrypted content is not supported with this model.", "null"), Quirks::NO_INCLUDE),
-            (error("max_output_tokens is too large: 9.", r#""max_output_tokens""#), Quirks::NO_LIMIT),
-            (r#"{"detail":"Unsupported parameter: max_output_tokens"}"#.into(), Quirks::NO_LIMIT),
+            (
+                error("Your organization must be verified to generate reasoning summaries.", "null"),
+                ResponsesQuirks::NO_SUMMARY,
+            ),
+            (error("Unsupported value: 'none' is not supported", r#""reasoning.effort""#), ResponsesQuirks::NO_EFFORT),
+            (error("Unsupported parameter: 'reasoning.effort'", "null"), ResponsesQuirks::NO_EFFORT),
+            (
+                error("Unknown parameter: 'reasoning'", r#""reasoning""#),
+                ResponsesQuirks::NO_EFFORT | ResponsesQuirks::NO_SUMMARY,
+            ),
+            (error("Encrypted content is not supported with this model.", r#""include""#), ResponsesQuirks::NO_INCLUDE),
+            (error("Encrypted content is not supported with this model.", "null"), ResponsesQuirks::NO_INCLUDE),
+            (error("max_output_tokens is too large: 9.", r#""max_output_tokens""#), ResponsesQuirks::NO_LIMIT),
+            (r#"{"detail":"Unsupported parameter: max_output_tokens"}"#.into(), ResponsesQuirks::NO_LIMIT),
             (
                 r#"{"detail":[{"loc":["body","store"],"msg":"Extra inputs are not permitted"}]}"#.into(),
-                Quirks::NO_STORE,
+                ResponsesQuirks::NO_STORE,
             ),
-            (error("Unknown parameter: 'store'.", r#""store""#), Quirks::NO_STORE),
+            (error("Unknown parameter: 'store'.", r#""store""#), ResponsesQuirks::NO_STORE),
         ] {
-            let quirks = Quirks::new(&Compat::default());
+            let quirks = ResponsesQuirks::new(&Compat::default());
             assert!(!quirks.learn(500, body.as_bytes()));
             assert!(quirks.learn(400, body.as_bytes()), "{body}");
             assert_eq!(quirks.0.load(Ordering::Relaxed), quirk, "{body}");
@@ -121,12 +127,12 @@ mod tests {
     fn what_somebody_said_needs_no_refusal() {
         let no = Some(false);
         for (compat, quirk) in [
-            (Compat { reasoning_effort: no, ..Compat::default() }, Quirks::NO_EFFORT),
-            (Compat { output_limit: no, ..Compat::default() }, Quirks::NO_LIMIT),
-            (Compat { store: no, ..Compat::default() }, Quirks::NO_STORE),
+            (Compat { reasoning_effort: no, ..Compat::default() }, ResponsesQuirks::NO_EFFORT),
+            (Compat { output_limit: no, ..Compat::default() }, ResponsesQuirks::NO_LIMIT),
+            (Compat { store: no, ..Compat::default() }, ResponsesQuirks::NO_STORE),
             (Compat::default(), 0),
         ] {
-            assert_eq!(Quirks::new(&compat).0.load(Ordering::Relaxed), quirk, "{compat:?}");
+            assert_eq!(ResponsesQuirks::new(&compat).0.load(Ordering::Relaxed), quirk, "{compat:?}");
         }
     }
 
@@ -138,7 +144,7 @@ mod tests {
             error("the include directive of your tool is bad", r#""tools[0].parameters""#),
             "not JSON, and the store is closed".into(),
         ] {
-            assert!(!Quirks::new(&Compat::default()).learn(400, body.as_bytes()), "{body}");
+            assert!(!ResponsesQuirks::new(&Compat::default()).learn(400, body.as_bytes()), "{body}");
         }
     }
 }

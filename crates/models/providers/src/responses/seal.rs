@@ -25,7 +25,7 @@ pub(super) struct Label<'a> {
 }
 
 #[derive(Deserialize)]
-struct Kind<'a> {
+struct SealedKind<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
 }
@@ -48,7 +48,7 @@ pub(super) fn open(seal: &str) -> Option<Sealed<'_>> {
         // serde would take a list for the fields in order.
         return None;
     }
-    if let Ok(Kind { kind }) = serde_json::from_str(object.get()) {
+    if let Ok(SealedKind { kind }) = serde_json::from_str(object.get()) {
         return (kind == "reasoning").then_some(Sealed::Reasoning);
     }
     let label: Label<'_> = serde_json::from_str(object.get()).ok()?;

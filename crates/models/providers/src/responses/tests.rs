@@ -12,15 +12,15 @@ use vocab::{
     ModelEvent, ModelFault, ModelInfo, Part, ToolSpec, Usage,
 };
 
-use super::Conversation;
+use super::ResponsesEncoder;
 use crate::completions::Compat;
 use crate::format::Encoder;
-use crate::reader::Reader;
+use crate::reader::AnswerReader;
 
 const MODEL: &str = "gpt-5.1";
 
-fn conversation() -> Conversation {
-    Conversation::new(&ModelInfo::named(MODEL, 1000), Compat::default())
+fn conversation() -> ResponsesEncoder {
+    ResponsesEncoder::new(&ModelInfo::named(MODEL, 1000), Compat::default())
 }
 
 fn spec() -> CallSpec {
@@ -33,7 +33,7 @@ fn spec() -> CallSpec {
 }
 
 /// The whole body of the next request.
-fn body(conversation: &mut Conversation, spec: &CallSpec) -> String {
+fn body(conversation: &mut ResponsesEncoder, spec: &CallSpec) -> String {
     let written = conversation.draft(spec).write();
     let pieces = [written.head, written.messages, vec![written.tail]].concat().concat();
     let text = String::from_utf8(pieces).unwrap();
@@ -73,8 +73,8 @@ fn result(id: &str, parts: Vec<Part>) -> Message {
     })
 }
 
-fn reader() -> Reader {
-    Reader::new(super::decoder("http://x/v1".into()))
+fn reader() -> AnswerReader {
+    AnswerReader::new(super::decoder("http://x/v1".into()))
 }
 
 /// All events of a stream that comes in these pieces.

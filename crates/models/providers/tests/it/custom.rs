@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use net::{Credentials, KnownCredentials, Late};
+use providers::Secret;
 use providers::{Api, Client, Compat, Config, ThinkingFormat, TokensField};
-use providers::{Credentials, Known, Late, Secret};
 use testkit::mock_model::{MockModel, Reply};
 use vocab::{CallSpec, Fault, FaultKind, Later, ModelInfo, Provider};
 
@@ -34,11 +35,11 @@ struct Vault {
 }
 
 impl Credentials for Vault {
-    fn fetch(&self) -> Later<'_, Result<Known, Fault>> {
+    fn fetch(&self) -> Later<'_, Result<KnownCredentials, Fault>> {
         let times = self.asked.fetch_add(1, Ordering::Relaxed);
         Box::pin(std::future::ready(match times < self.fails {
             true => Err(Fault::new(FaultKind::Auth, "the vault is locked")),
-            false => Ok(Known { key: Secret::new(KEY), headers: Vec::new() }),
+            false => Ok(KnownCredentials { key: Secret::new(KEY), headers: Vec::new() }),
         }))
     }
 }

@@ -191,7 +191,7 @@ async fn limits_end_the_answer_with_an_error() {
         assert_eq!(failure_kind(&events), FaultKind::Provider, "{api:?}");
         assert!(failure(&events).fault.message.contains("arguments"), "{api:?} {:?}", failure(&events));
 
-        let line = vec![b'x'; providers::sse::EVENT_BYTES_MAX + 1];
+        let line = vec![b'x'; net::sse::EVENT_BYTES_MAX + 1];
         let events = answer_in(api, Reply::stream([Step::text("a"), Step::Raw(line)])).await;
         assert_eq!((text(&events), failure_kind(&events)), ("a".into(), FaultKind::Provider), "{api:?}");
     }

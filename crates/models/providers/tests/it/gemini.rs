@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use providers::{Api, Client, CloudCode, KeyHeader, Replay};
+use net::KeyHeader;
+use providers::{Api, Client, CloudCode, Replay};
 use testkit::mock_model::{Format, MockModel, Reply, Step};
 use vocab::{
     AssistantMessage, Block, Call, CallEnd, CallInput, CallResult, CallSpec, Chat, FaultKind, Finish, Json, Message,

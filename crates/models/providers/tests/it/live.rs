@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use net::{Credentials, KnownCredentials, Late};
+use providers::Secret;
 use providers::{Client, Config, Routing};
-use providers::{Credentials, Known, Late, Secret};
 use testkit::mock_model::{MockModel, Reply};
 use vocab::{Fault, FaultKind, Later, Provider};
 
@@ -21,12 +22,12 @@ struct Account {
     renewed: AtomicU32,
 }
 
-fn known(token: &str) -> Known {
-    Known { key: Secret::new(token), headers: Vec::new() }
+fn known(token: &str) -> KnownCredentials {
+    KnownCredentials { key: Secret::new(token), headers: Vec::new() }
 }
 
 impl Credentials for Account {
-    fn fetch(&self) -> Later<'_, Result<Known, Fault>> {
+    fn fetch(&self) -> Later<'_, Result<KnownCredentials, Fault>> {
         self.fetched.fetch_add(1, Ordering::Relaxed);
         let token = self.token.lock().unwrap().clone();
         Box::pin(std::future::ready(match token.as_str() {
@@ -37,7 +38,7 @@ impl Credentials for Account {
     fn is_live(&self) -> bool {
         true
     }
-    fn renewed(&self, used: &Known) -> Later<'_, Result<Option<Known>, Fault>> {
+    fn renewed(&self, used: &KnownCredentials) -> Later<'_, Result<Option<KnownCredentials>, Fault>> {
         self.renewed.fetch_add(1, Ordering::Relaxed);
         assert_eq!(*used, known(&self.token.lock().unwrap()));
         let next = self.next.lock().unwrap().pop_front().unwrap_or(Ok(None));

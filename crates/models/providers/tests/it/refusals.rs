@@ -89,7 +89,7 @@ async fn refusals_come_with_a_hint_and_short() {
     assert_eq!(failure(&events).fault.message, "401 who are you");
     assert_eq!(failure(&events).fault.hints, ["check MOCK_API_KEY"]);
     let events = answer(Reply::plain(500, "text/plain", "\u{e9}".repeat(200_000))).await;
-    assert_eq!(failure(&events).fault.message.chars().count(), providers::MESSAGE_CHARS_MAX + 1);
+    assert_eq!(failure(&events).fault.message.chars().count(), net::MESSAGE_CHARS_MAX + 1);
 }
 
 #[tokio::test]

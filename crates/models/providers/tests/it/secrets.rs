@@ -2,8 +2,9 @@
 
 use std::io::{Read, Write};
 
+use net::Proxy;
+use providers::Secret;
 use providers::{Client, Config};
-use providers::{Proxy, Secret};
 use testkit::mock_model::{MockModel, Reply, Step};
 use vocab::{FaultKind, Provider};
 

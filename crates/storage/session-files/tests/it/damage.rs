@@ -1,6 +1,6 @@
 //! Forty ways to tear the end of a file: cut back to the last whole line, kept beside it, and never appended to.
 
-use session_files::{Tail, side_file};
+use session_files::{FileTail, side_file};
 use vocab::Archive;
 
 use crate::kit::*;
@@ -32,9 +32,9 @@ async fn forty_torn_tails_are_cut_kept_and_gone_on_from() {
     let tails = torn();
     assert!(tails.len() >= 40, "{}", tails.len());
     for (number, tail) in tails.iter().enumerate() {
-        let world = World::new();
+        let world = MirrorWorld::new();
         let process = world.process();
-        let mut talk = Talk::begin(&process, ID);
+        let mut talk = RunningSession::begin(&process, ID);
         talk.log(vec![opened(), user("a"), says("1")]).await;
         let path = talk.file();
         talk.end().await;
@@ -43,7 +43,7 @@ async fn forty_torn_tails_are_cut_kept_and_gone_on_from() {
 
         let later = world.process();
         assert_eq!(later.import(&path).await.unwrap().as_str(), ID, "tail {number} opens");
-        let mut talk = Talk::resume(&later, ID).await;
+        let mut talk = RunningSession::resume(&later, ID).await;
         talk.log(vec![user("b")]).await;
         talk.log(vec![says("2")]).await;
         talk.end().await;
@@ -55,7 +55,7 @@ async fn forty_torn_tails_are_cut_kept_and_gone_on_from() {
 
         let last = world.process();
         assert_eq!(last.import(&path).await.unwrap().as_str(), ID);
-        let mut talk = Talk::resume(&last, ID).await;
+        let mut talk = RunningSession::resume(&last, ID).await;
         talk.log(vec![user("c"), says("3")]).await;
         assert_eq!(lines(&path).len(), 8, "tail {number}, once more");
         assert_eq!(texts(&world.context(ID).await), ["a", "1", "b", "2", "c", "3"], "tail {number}");
@@ -65,9 +65,9 @@ async fn forty_torn_tails_are_cut_kept_and_gone_on_from() {
 
 #[tokio::test]
 async fn a_line_damaged_in_the_middle_is_told_left_alone_and_not_missed() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1"), user("b"), says("2")]).await;
     let path = talk.file();
     talk.end().await;
@@ -76,30 +76,30 @@ async fn a_line_damaged_in_the_middle_is_told_left_alone_and_not_missed() {
     let later = world.process();
     later.import(&path).await.unwrap();
     assert!(world.notes()[0].starts_with("1 line(s) of "), "{:?}", world.notes());
-    let mut talk = Talk::resume(&later, ID).await;
+    let mut talk = RunningSession::resume(&later, ID).await;
     talk.log(vec![user("c")]).await;
     let now = std::fs::read_to_string(&path).unwrap();
     assert!(now.starts_with(&damaged), "nothing is rewritten");
     assert_eq!(now.matches(r#""text":"1""#).count(), 1, "the lost line is there again");
     assert_eq!(texts(&world.context(ID).await), ["a", "1", "b", "2", "c"]);
     // Somebody without our store reads everything from the file alone.
-    let stranger = World::new();
+    let stranger = MirrorWorld::new();
     stranger.process().import(&path).await.unwrap();
     assert_eq!(texts(&stranger.context(ID).await), ["a", "1", "b", "2", "c"]);
 }
 
 #[tokio::test]
 async fn a_whole_line_without_its_end_is_a_line() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let path = talk.file();
     talk.end().await;
     let good = std::fs::read(&path).unwrap();
     std::fs::write(&path, &good[..good.len() - 1]).unwrap();
     let later = world.process();
-    let mut talk = Talk::resume(&later, ID).await;
+    let mut talk = RunningSession::resume(&later, ID).await;
     talk.log(vec![user("b")]).await;
     assert_eq!(lines(&path).len(), 5);
     assert!(!side_file(&path).exists());
@@ -107,9 +107,9 @@ async fn a_whole_line_without_its_end_is_a_line() {
 
 #[tokio::test]
 async fn a_file_without_a_readable_head_is_written_anew_and_its_bytes_are_kept() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let path = talk.file();
     talk.end().await;
@@ -117,7 +117,7 @@ async fn a_file_without_a_readable_head_is_written_anew_and_its_bytes_are_kept()
     bytes[..20].fill(0);
     std::fs::write(&path, &bytes).unwrap();
     let later = world.process();
-    let mut talk = Talk::resume(&later, ID).await;
+    let mut talk = RunningSession::resume(&later, ID).await;
     talk.log(vec![user("b")]).await;
     assert_eq!(lines(&path).len(), 5);
     assert_eq!(std::fs::read(side_file(&path)).unwrap(), bytes);
@@ -126,7 +126,7 @@ async fn a_file_without_a_readable_head_is_written_anew_and_its_bytes_are_kept()
 #[test]
 fn the_end_of_the_last_whole_line_is_found() {
     let at = |text: &str| {
-        let tail = Tail::of(text.as_bytes());
+        let tail = FileTail::of(text.as_bytes());
         (tail.whole, tail.open)
     };
     assert_eq!(at(""), (0, false));
@@ -143,9 +143,9 @@ fn the_end_of_the_last_whole_line_is_found() {
 #[tokio::test]
 async fn what_is_cut_off_is_kept_in_no_file_that_a_link_leads_to() {
     for hard in [false, true] {
-        let world = World::new();
+        let world = MirrorWorld::new();
         let process = world.process();
-        let mut talk = Talk::begin(&process, ID);
+        let mut talk = RunningSession::begin(&process, ID);
         talk.log(vec![opened(), user("a"), says("1")]).await;
         let path = talk.file();
         talk.end().await;
@@ -160,7 +160,7 @@ async fn what_is_cut_off_is_kept_in_no_file_that_a_link_leads_to() {
 
         let later = world.process();
         assert_eq!(later.import(&path).await.unwrap().as_str(), ID);
-        let mut talk = Talk::resume(&later, ID).await;
+        let mut talk = RunningSession::resume(&later, ID).await;
         talk.log(vec![user("b"), says("2")]).await;
         talk.end().await;
         assert_eq!(std::fs::read_to_string(&mine).unwrap(), "# mine\n");

@@ -31,9 +31,9 @@ async fn writes_until_the_disk_is_full_and_then_on() {
     if std::env::var_os(LIMITED).is_none() {
         return;
     }
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     // Long enough to fill any limit set above, and never a whole number of blocks.
     for at in 0..60 {
@@ -63,7 +63,7 @@ const KILLED: &str = "SESSIONFILE_TEST_KILLED";
 #[tokio::test]
 async fn a_killed_writer_leaves_what_the_next_one_goes_on_from() {
     let home = tempfile::tempdir().unwrap();
-    let world = World::at(home.path());
+    let world = MirrorWorld::at(home.path());
     let written = || newest(&world.files()).map_or(0, |file| std::fs::metadata(file).map_or(0, |it| it.len()));
     for round in 0..20 {
         let before = written();
@@ -84,7 +84,7 @@ async fn a_killed_writer_leaves_what_the_next_one_goes_on_from() {
         child.wait().unwrap();
     }
     let process = world.process();
-    let mut talk = Talk::resume(&process, ID).await;
+    let mut talk = RunningSession::resume(&process, ID).await;
     talk.log(vec![says("the last word")]).await;
     let transcript = world.transcript(ID).await;
     let mut expected: Vec<String> = transcript.lines().iter().map(|line| transcript.entry_json(line)).collect();
@@ -100,10 +100,11 @@ async fn a_killed_writer_leaves_what_the_next_one_goes_on_from() {
 #[tokio::test]
 async fn writes_until_it_is_killed() {
     let Some(home) = std::env::var_os(KILLED) else { return };
-    let world = World::at(std::path::Path::new(&home));
+    let world = MirrorWorld::at(std::path::Path::new(&home));
     let process = world.process();
     let is_new = world.store.summary(&ID.into()).await.unwrap().is_none();
-    let mut talk = if is_new { Talk::begin(&process, ID) } else { Talk::resume(&process, ID).await };
+    let mut talk =
+        if is_new { RunningSession::begin(&process, ID) } else { RunningSession::resume(&process, ID).await };
     if is_new {
         talk.log(vec![opened()]).await;
     }

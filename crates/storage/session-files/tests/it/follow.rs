@@ -10,9 +10,9 @@ use crate::kit::*;
 
 #[tokio::test]
 async fn nothing_is_written_before_somebody_says_something_and_then_everything_is() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     let path = talk.file();
     assert_eq!(path, world.files().join(format!("2026-11-15T22-31-52-000Z_{ID}.jsonl")));
     talk.log(vec![opened()]).await;
@@ -34,9 +34,9 @@ async fn nothing_is_written_before_somebody_says_something_and_then_everything_i
 
 #[tokio::test]
 async fn every_line_of_the_file_is_a_line_of_the_log_in_its_order() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     for body in everything() {
         talk.log(vec![body]).await;
     }
@@ -50,14 +50,14 @@ async fn every_line_of_the_file_is_a_line_of_the_log_in_its_order() {
 
 #[tokio::test]
 async fn another_process_goes_on_in_the_same_file() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("hi"), says("hello")]).await;
     let path = talk.file();
     talk.end().await;
     let later = world.process();
-    let mut talk = Talk::resume(&later, ID).await;
+    let mut talk = RunningSession::resume(&later, ID).await;
     assert_eq!(talk.file(), path);
     talk.log(vec![user("again"), says("yes")]).await;
     let names: Vec<_> = lines(&path).iter().skip(1).map(|line| line["id"].clone()).collect();
@@ -68,9 +68,9 @@ async fn another_process_goes_on_in_the_same_file() {
 
 #[tokio::test]
 async fn a_file_that_is_gone_or_behind_is_brought_up_to_date() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1"), user("b"), says("2")]).await;
     let path = talk.file();
     let whole = std::fs::read_to_string(&path).unwrap();
@@ -86,9 +86,9 @@ async fn a_file_that_is_gone_or_behind_is_brought_up_to_date() {
 
 #[tokio::test]
 async fn a_line_lost_from_the_middle_comes_back_but_not_as_the_last() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1"), user("b"), says("2")]).await;
     let path = talk.file();
     talk.end().await;
@@ -97,7 +97,7 @@ async fn a_line_lost_from_the_middle_comes_back_but_not_as_the_last() {
     let lost = kept.remove(3).to_owned();
     std::fs::write(&path, kept.join("\n") + "\n").unwrap();
     let later = world.process();
-    let mut talk = Talk::resume(&later, ID).await;
+    let mut talk = RunningSession::resume(&later, ID).await;
     talk.log(vec![Body::Turn(TurnEntry::Started { turn: "t2".into() })]).await;
     assert_eq!(lines(&path).len(), 5, "a turn's start has no line");
     talk.log(vec![user("c")]).await;
@@ -109,11 +109,11 @@ async fn a_line_lost_from_the_middle_comes_back_but_not_as_the_last() {
 
 #[tokio::test]
 async fn a_file_that_cannot_be_written_costs_a_note_and_is_caught_up_later() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
     // A file where the directory should be.
     std::fs::write(world.files(), b"in the way").unwrap();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     talk.log(vec![user("b")]).await;
     assert_eq!(world.notes().len(), 1, "said once: {:?}", world.notes());
@@ -125,9 +125,9 @@ async fn a_file_that_cannot_be_written_costs_a_note_and_is_caught_up_later() {
 
 #[tokio::test]
 async fn a_path_that_is_no_file_is_left_alone_and_tried_again() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let path = talk.file();
     talk.end().await;
@@ -137,7 +137,7 @@ async fn a_path_that_is_no_file_is_left_alone_and_tried_again() {
     std::fs::rename(&path, &aside).unwrap();
     std::os::unix::fs::symlink("/dev/full", &link).unwrap();
     let later = world.process();
-    let mut talk = Talk::resume(&later, ID).await;
+    let mut talk = RunningSession::resume(&later, ID).await;
     talk.log(vec![user("b")]).await;
     assert_eq!(world.notes().len(), 1, "{:?}", world.notes());
     std::fs::remove_file(&link).unwrap();
@@ -150,9 +150,9 @@ async fn a_path_that_is_no_file_is_left_alone_and_tried_again() {
 
 #[tokio::test]
 async fn what_was_never_polled_is_written_with_what_follows() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let entry = talk.entry(user("b"));
     drop(process.append(&talk.lease, vec![entry], true));
@@ -162,9 +162,9 @@ async fn what_was_never_polled_is_written_with_what_follows() {
 
 #[tokio::test]
 async fn a_refused_append_leaves_no_line() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let mut gap = (*talk.entry(user("b"))).clone();
     gap.seq += 7;
@@ -174,12 +174,12 @@ async fn a_refused_append_leaves_no_line() {
 
 #[tokio::test]
 async fn a_fork_names_the_file_it_came_from_and_keeps_the_names() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1"), user("b"), says("2")]).await;
     let old = talk.file();
-    let mut fork = Talk::begin(&process, "fork");
+    let mut fork = RunningSession::begin(&process, "fork");
     let Body::Opened { workspace, model, mode, .. } = opened() else { unreachable!() };
     let forked_from = Some((ID.into(), 4));
     let mut copied = vec![fork.entry(Body::Opened { workspace, model, mode, forked_from, child_of: None })];
@@ -197,14 +197,14 @@ async fn a_fork_names_the_file_it_came_from_and_keeps_the_names() {
 
 #[tokio::test]
 async fn a_session_that_works_for_a_call_has_no_file() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let dir = talk.file().parent().unwrap().to_owned();
     let files = || std::fs::read_dir(&dir).unwrap().count();
     assert_eq!(files(), 1);
-    let mut child = Talk::begin(&process, "child");
+    let mut child = RunningSession::begin(&process, "child");
     let Body::Opened { workspace, model, mode, .. } = opened() else { unreachable!() };
     let child_of = Some((ID.into(), "c1".into()));
     child.log(vec![Body::Opened { workspace, model, mode, forked_from: None, child_of }, user("b"), says("2")]).await;
@@ -218,19 +218,19 @@ async fn a_session_that_works_for_a_call_has_no_file() {
 
 #[tokio::test]
 async fn who_begins_a_session_may_name_its_parent() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin_from(&process, ID, Some("as/given.jsonl"));
+    let mut talk = RunningSession::begin_from(&process, ID, Some("as/given.jsonl"));
     talk.log(vec![opened(), user("a"), says("1")]).await;
     assert_eq!(lines(&talk.file())[0]["parentSession"], "as/given.jsonl");
 }
 
 #[tokio::test]
 async fn a_file_of_another_session_is_not_written_to() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, "a/b");
-    let mut other = Talk::begin(&process, "a_b");
+    let mut talk = RunningSession::begin(&process, "a/b");
+    let mut other = RunningSession::begin(&process, "a_b");
     assert_eq!(talk.file(), other.file(), "two ids that look alike in a file name");
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let before = std::fs::read(talk.file()).unwrap();
@@ -241,9 +241,9 @@ async fn a_file_of_another_session_is_not_written_to() {
 
 #[tokio::test]
 async fn a_deleted_session_takes_its_file_along() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let path = talk.file();
     talk.end().await;
@@ -256,9 +256,9 @@ async fn a_deleted_session_takes_its_file_along() {
 /// The writer is killed at any moment: what it leaves is a whole file, a torn tail that is mended, or none.
 #[tokio::test]
 async fn a_writer_that_stops_at_any_byte_is_gone_on_from() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1"), user("b"), calls("c1"), result("c1", false)]).await;
     let path = talk.file();
     talk.end().await;
@@ -268,7 +268,7 @@ async fn a_writer_that_stops_at_any_byte_is_gone_on_from() {
     for cut in (head..whole.len()).step_by(97) {
         std::fs::write(&path, &whole[..cut]).unwrap();
         let later = world.process();
-        let mut talk = Talk::resume(&later, ID).await;
+        let mut talk = RunningSession::resume(&later, ID).await;
         talk.log(vec![user(&format!("after {cut}"))]).await;
         talk.end().await;
         last += 1;

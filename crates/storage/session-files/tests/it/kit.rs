@@ -4,21 +4,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use dialect_rpc::messages::{Face, Faces};
-use dialect_rpc::transcript::Transcript;
-use session_files::{Mirrored, Models, Setup};
-use store::{FileArchive, MemoryStore, SqliteStore};
+use export::FileArchive;
+use pi_format::messages::{Face, Faces};
+use pi_format::transcript::Transcript;
+use session_files::{MirrorSetup, Mirrored, ModelNames};
+use store::MemoryStore;
+use store_sqlite::SqliteStore;
 use tempfile::TempDir;
 use testkit::fakes::OpenBorder;
 use vocab::*;
 
-pub(crate) struct Known;
-impl Faces for Known {
+pub(crate) struct PricedFaces;
+impl Faces for PricedFaces {
     fn face(&self, slug: &str) -> Face {
         Face::guess(slug)
     }
 }
-impl Models for Known {}
+impl ModelNames for PricedFaces {}
 
 struct Counted(AtomicU64);
 impl Ids for Counted {
@@ -27,22 +29,22 @@ impl Ids for Counted {
     }
 }
 
-pub(crate) struct World {
-    pub(crate) dir: Place,
+pub(crate) struct MirrorWorld {
+    pub(crate) dir: SessionDir,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) notes: Arc<Mutex<Vec<String>>>,
 }
 
-pub(crate) enum Place {
+pub(crate) enum SessionDir {
     Passing(TempDir),
     Lasting(PathBuf),
 }
 
-impl Place {
+impl SessionDir {
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Place::Passing(dir) => dir.path(),
-            Place::Lasting(path) => path,
+            SessionDir::Passing(dir) => dir.path(),
+            SessionDir::Lasting(path) => path,
         }
     }
 }
@@ -50,22 +52,22 @@ impl Place {
 pub(crate) const NOON: i64 = 1_794_781_912_000;
 pub(crate) const ID: &str = "0198f00d-0000-7000-8000-000000000001";
 
-impl World {
+impl MirrorWorld {
     pub(crate) fn new() -> Self {
-        let dir = Place::Passing(tempfile::tempdir().unwrap());
+        let dir = SessionDir::Passing(tempfile::tempdir().unwrap());
         Self { dir, store: Arc::new(MemoryStore::new()), notes: Arc::default() }
     }
 
     pub(crate) fn on_disk() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::new(dir.path().join("data")));
-        Self { dir: Place::Passing(dir), store, notes: Arc::default() }
+        Self { dir: SessionDir::Passing(dir), store, notes: Arc::default() }
     }
 
     /// One that others find again.
     pub(crate) fn at(home: &Path) -> Self {
         let store = Arc::new(SqliteStore::new(home.join("data")));
-        Self { dir: Place::Lasting(home.to_owned()), store, notes: Arc::default() }
+        Self { dir: SessionDir::Lasting(home.to_owned()), store, notes: Arc::default() }
     }
 
     pub(crate) fn files(&self) -> PathBuf {
@@ -80,10 +82,10 @@ impl World {
     /// The same, with a border of its own.
     pub(crate) fn process_behind(&self, border: Arc<dyn Border>) -> Mirrored {
         let notes = self.notes.clone();
-        Mirrored::new(Setup {
+        Mirrored::new(MirrorSetup {
             store: self.store.clone(),
             archive: Arc::new(FileArchive::new(self.store.clone(), self.dir.path().to_owned())),
-            models: Arc::new(Known),
+            models: Arc::new(PricedFaces),
             ids: Arc::new(Counted(AtomicU64::new(1))),
             dir: self.files(),
             dir_is_fixed: false,
@@ -102,7 +104,7 @@ impl World {
     }
 
     pub(crate) async fn transcript(&self, id: &str) -> Transcript {
-        Transcript::new(&self.entries(id).await, &Known)
+        Transcript::new(&self.entries(id).await, &PricedFaces)
     }
 
     /// The live messages, one per line.
@@ -112,14 +114,14 @@ impl World {
 }
 
 /// Somebody who talks in a session.
-pub(crate) struct Talk {
+pub(crate) struct RunningSession {
     pub(crate) mirrored: Mirrored,
     pub(crate) lease: Lease,
     seq: u64,
     leaf: u64,
 }
 
-impl Talk {
+impl RunningSession {
     pub(crate) fn begin(mirrored: &Mirrored, id: &str) -> Self {
         Self::begin_from(mirrored, id, None)
     }

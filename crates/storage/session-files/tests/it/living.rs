@@ -33,7 +33,7 @@ impl Toolbox for NoTools {
     }
 }
 
-fn engine(process: &Mirrored, world: &World) -> Engine {
+fn engine(process: &Mirrored, world: &MirrorWorld) -> Engine {
     let ports = Ports {
         provider: Arc::new(tour::Tour::default()),
         toolbox: Arc::new(NoTools),
@@ -94,7 +94,7 @@ impl Actor {
     }
 }
 
-fn foreign(world: &World) -> PathBuf {
+fn foreign(world: &MirrorWorld) -> PathBuf {
     std::fs::create_dir(world.files()).unwrap();
     let path = world.files().join("theirs.jsonl");
     let text = [
@@ -110,7 +110,7 @@ fn foreign(world: &World) -> PathBuf {
 
 #[tokio::test]
 async fn a_session_of_pis_goes_on_with_its_open_call_closed() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let path = foreign(&world);
     let before = std::fs::read_to_string(&path).unwrap();
     let process = world.process();
@@ -135,7 +135,7 @@ async fn a_session_of_pis_goes_on_with_its_open_call_closed() {
 
 #[tokio::test]
 async fn a_fork_of_a_foreign_session_keeps_the_foreign_names_in_a_file_of_its_own() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let path = foreign(&world);
     let process = world.process();
     let engine = engine(&process, &world);

@@ -7,26 +7,26 @@ use crate::kit::*;
 
 #[tokio::test]
 async fn a_session_survives_the_way_through_a_file() {
-    let ours = World::new();
+    let ours = MirrorWorld::new();
     let process = ours.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(everything()).await;
     let path = talk.file();
     let before = std::fs::read(&path).unwrap();
 
-    let theirs = World::new();
+    let theirs = MirrorWorld::new();
     let process = theirs.process();
     assert_eq!(process.import(&path).await.unwrap().as_str(), ID);
     assert_eq!(process.file(&ID.into()).unwrap(), path);
     assert_eq!(theirs.context(ID).await, ours.context(ID).await);
-    let names = |transcript: &dialect_rpc::transcript::Transcript| -> Vec<_> {
-        let line = |line: &dialect_rpc::transcript::Line| (line.name.clone(), line.parent.clone());
+    let names = |transcript: &pi_format::transcript::Transcript| -> Vec<_> {
+        let line = |line: &pi_format::transcript::TranscriptLine| (line.name.clone(), line.parent.clone());
         transcript.lines().iter().map(line).collect()
     };
     assert_eq!(names(&theirs.transcript(ID).await), names(&ours.transcript(ID).await));
     assert_eq!(std::fs::read(&path).unwrap(), before, "reading changes nothing");
 
-    let mut talk = Talk::resume(&process, ID).await;
+    let mut talk = RunningSession::resume(&process, ID).await;
     talk.log(vec![user("and on"), says("5")]).await;
     let now = std::fs::read(&path).unwrap();
     assert!(now.starts_with(&before));
@@ -36,9 +36,9 @@ async fn a_session_survives_the_way_through_a_file() {
 
 #[tokio::test]
 async fn what_another_program_appended_is_in_the_log_when_the_file_is_opened() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1"), user("b"), says("2")]).await;
     let path = talk.file();
     talk.end().await;
@@ -59,7 +59,7 @@ async fn what_another_program_appended_is_in_the_log_when_the_file_is_opened() {
     later.import(&path).await.unwrap();
     assert_eq!(texts(&world.context(ID).await), ["a", "1", "c", "3"]);
     assert!(world.context(ID).await[3].contains(r#""timestamp":1794783600500"#));
-    let mut talk = Talk::resume(&later, ID).await;
+    let mut talk = RunningSession::resume(&later, ID).await;
     talk.log(vec![user("d"), says("4")]).await;
     let now = std::fs::read_to_string(&path).unwrap();
     assert!(now.starts_with(&grown), "nobody's lines are rewritten");
@@ -74,9 +74,9 @@ async fn what_another_program_appended_is_in_the_log_when_the_file_is_opened() {
 
 #[tokio::test]
 async fn somebody_who_writes_beside_us_is_noticed_and_not_overwritten() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let path = talk.file();
     let line = r#"{"type":"custom","customType":"x","id":"0000000c","parentId":null,"timestamp":"x"}"#;
@@ -89,29 +89,29 @@ async fn somebody_who_writes_beside_us_is_noticed_and_not_overwritten() {
 
 #[tokio::test]
 async fn a_path_where_nothing_is_belongs_to_a_session_that_is_still_to_begin() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
     let path = world.dir.path().join("deep/er/mine.jsonl");
     let id = process.import(&path).await.unwrap();
     assert_eq!(process.import(&path).await.unwrap(), id, "the same one when asked again");
     assert_eq!(process.file(&id).unwrap(), path);
     assert!(world.store.summary(&id).await.unwrap().is_none());
-    let mut talk = Talk::begin(&process, id.as_str());
+    let mut talk = RunningSession::begin(&process, id.as_str());
     talk.log(vec![opened(), user("a"), says("1")]).await;
     assert_eq!(lines(&path)[0]["id"], id.as_str());
     assert_eq!(process.dir(), path.parent().unwrap(), "new sessions go beside it");
     let empty = world.dir.path().join("empty.jsonl");
     std::fs::write(&empty, b"").unwrap();
     let other = process.import(&empty).await.unwrap();
-    let mut talk = Talk::begin(&process, other.as_str());
+    let mut talk = RunningSession::begin(&process, other.as_str());
     talk.log(vec![opened(), user("a"), says("1")]).await;
     assert_eq!(lines(&empty).len(), 4);
 }
 
 #[tokio::test]
 async fn a_path_that_was_named_finds_its_session_whether_or_not_the_file_is_there() {
-    let world = World::new();
-    let mut talk = Talk::begin(&world.process(), ID);
+    let world = MirrorWorld::new();
+    let mut talk = RunningSession::begin(&world.process(), ID);
     let path = talk.file();
     talk.log(vec![opened()]).await;
     talk.end().await;
@@ -119,7 +119,7 @@ async fn a_path_that_was_named_finds_its_session_whether_or_not_the_file_is_ther
     let process = world.process();
     assert_eq!(process.import(&path).await.unwrap().as_str(), ID);
     assert_eq!(process.file(&ID.into()).unwrap(), path);
-    let mut talk = Talk::resume(&process, ID).await;
+    let mut talk = RunningSession::resume(&process, ID).await;
     talk.log(vec![user("a"), says("1")]).await;
     assert_eq!(lines(&path)[0]["id"], ID);
     talk.end().await;
@@ -135,11 +135,11 @@ async fn a_path_that_was_named_finds_its_session_whether_or_not_the_file_is_ther
 
 #[tokio::test]
 async fn a_path_of_ones_own_finds_its_session_as_soon_as_something_was_said() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let path = world.dir.path().join("mine.jsonl");
     let process = world.process();
     let id = process.import(&path).await.unwrap();
-    let mut talk = Talk::begin(&process, id.as_str());
+    let mut talk = RunningSession::begin(&process, id.as_str());
     talk.log(vec![opened(), user("a")]).await;
     // The process is gone, and so is what it had in memory.
     assert_eq!(world.process().import(&path).await.unwrap(), id);
@@ -147,7 +147,7 @@ async fn a_path_of_ones_own_finds_its_session_as_soon_as_something_was_said() {
 
 #[tokio::test]
 async fn a_file_that_is_something_else_is_refused_and_left_alone() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
     let path = world.dir.path().join("notes.jsonl");
     std::fs::write(&path, "my notes\n").unwrap();
@@ -158,13 +158,13 @@ async fn a_file_that_is_something_else_is_refused_and_left_alone() {
 
 #[tokio::test]
 async fn our_own_export_goes_to_the_inner_archive() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let file = world.dir.path().join("out.jsonl");
     process.export(&ID.into(), Some(&file)).await.unwrap();
-    let other = World::new();
+    let other = MirrorWorld::new();
     assert_eq!(other.process().import(&file).await.unwrap().as_str(), ID);
     assert_eq!(other.context(ID).await.len(), 2);
     let place = process.path_of(&ID.into());
@@ -173,7 +173,7 @@ async fn our_own_export_goes_to_the_inner_archive() {
 
 #[tokio::test]
 async fn a_file_of_version_1_is_migrated_when_it_is_first_written_to_and_the_old_one_is_kept() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
     std::fs::create_dir(world.files()).unwrap();
     let path = world.files().join("old.jsonl");
@@ -188,7 +188,7 @@ async fn a_file_of_version_1_is_migrated_when_it_is_first_written_to_and_the_old
     std::fs::write(&path, &old).unwrap();
     let id = process.import(&path).await.unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), old, "reading leaves it as it is");
-    let mut talk = Talk::resume(&process, id.as_str()).await;
+    let mut talk = RunningSession::resume(&process, id.as_str()).await;
     talk.log(vec![user("two"), says("2")]).await;
     let now = lines(&path);
     assert_eq!(now.len(), 6);
@@ -206,11 +206,11 @@ async fn a_file_of_version_1_is_migrated_when_it_is_first_written_to_and_the_old
 
 #[tokio::test]
 async fn files_are_found_by_age_and_by_id() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
     assert_eq!(newest(&world.files()), None);
     for id in ["aa-1", "aa-2", "aa-22", "bb-1"] {
-        let mut talk = Talk::begin(&process, id);
+        let mut talk = RunningSession::begin(&process, id);
         talk.log(vec![opened(), user("a"), says("1")]).await;
         let age = std::time::SystemTime::now() - std::time::Duration::from_secs(if id == "aa-2" { 1 } else { 60 });
         std::fs::File::options().append(true).open(talk.file()).unwrap().set_modified(age).unwrap();
@@ -249,9 +249,9 @@ fn the_newest_file_is_the_one_in_which_something_was_said_last() {
 
 #[tokio::test]
 async fn a_copy_of_a_file_goes_its_own_way() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let original = talk.file();
     talk.end().await;
@@ -261,7 +261,7 @@ async fn a_copy_of_a_file_goes_its_own_way() {
     let later = world.process();
     let other = later.import(&copy).await.unwrap();
     assert_ne!(other.as_str(), ID);
-    let mut talk = Talk::resume(&later, other.as_str()).await;
+    let mut talk = RunningSession::resume(&later, other.as_str()).await;
     talk.log(vec![user("b"), says("2")]).await;
     talk.end().await;
     assert_eq!(texts(&world.context(other.as_str()).await), ["a", "1", "b", "2"]);
@@ -298,7 +298,7 @@ impl Border for Narrow {
 
 #[tokio::test]
 async fn a_file_names_models_and_a_directory_and_only_some_are_taken() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let border = std::sync::Arc::new(Narrow { here: world.dir.path().to_owned(), notes: Default::default() });
     let process = world.process_behind(border.clone());
     std::fs::create_dir(world.files()).unwrap();
@@ -340,9 +340,9 @@ async fn a_file_names_models_and_a_directory_and_only_some_are_taken() {
 
 #[tokio::test]
 async fn what_began_here_goes_on_where_it_began_whatever_its_file_says() {
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let file = talk.file();
     talk.end().await;

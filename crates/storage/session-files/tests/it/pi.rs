@@ -35,9 +35,9 @@ async fn pi_reads_our_file_and_we_read_what_it_appends() {
     let Some(module) = package() else {
         return println!("SKIP pi is not installed (PI_PACKAGE names its directory), or there is no node");
     };
-    let world = World::new();
+    let world = MirrorWorld::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
+    let mut talk = RunningSession::begin(&process, ID);
     talk.log(everything()).await;
     let path = talk.file();
     talk.end().await;
@@ -67,7 +67,7 @@ async fn pi_reads_our_file_and_we_read_what_it_appends() {
     assert!(std::fs::read_to_string(&path).unwrap().starts_with(&before), "pi had nothing to migrate");
     let context = world.context(ID).await;
     assert_eq!(texts(&context)[context.len() - 2..], ["from pi", "indeed"]);
-    let mut talk = Talk::resume(&later, ID).await;
+    let mut talk = RunningSession::resume(&later, ID).await;
     talk.log(vec![user("and us"), says("again")]).await;
     let read = node(&format!("{OPEN} console.log(JSON.stringify(manager.buildSessionContext()));"), &[&module, &path]);
     let messages = read["messages"].as_array().unwrap();
@@ -80,7 +80,7 @@ async fn we_open_a_session_that_pi_began() {
     let Some(module) = package() else {
         return println!("SKIP pi is not installed (PI_PACKAGE names its directory), or there is no node");
     };
-    let world = World::new();
+    let world = MirrorWorld::new();
     let script = r#"
         const [module, dir] = process.argv.slice(1);
         const { SessionManager } = await import(module);
@@ -106,7 +106,7 @@ async fn we_open_a_session_that_pi_began() {
     assert_eq!(texts(&world.context(id.as_str()).await), ["a", "other"]);
     let summary = world.store.summary(&id).await.unwrap().unwrap();
     assert_eq!((summary.title.as_deref(), &*summary.model), (Some("Named"), "mock/mock-1"));
-    let mut talk = Talk::resume(&process, id.as_str()).await;
+    let mut talk = RunningSession::resume(&process, id.as_str()).await;
     talk.log(vec![user("ours"), says("yes")]).await;
     let script = format!("{OPEN} console.log(JSON.stringify(manager.buildSessionContext()));");
     let read = node(&script, &[&module, &path]);

@@ -1,16 +1,16 @@
 //! Files of others, as entries.
 
-use session_files::{Refused, Scan, import, scan};
+use session_files::{ScanError, ScannedFile, import, scan};
 use testkit::fakes::OpenBorder;
 use vocab::*;
 
 use crate::kit::*;
 
-fn whole(bytes: &[u8], found: &Scan) -> Vec<std::sync::Arc<Entry>> {
+fn whole(bytes: &[u8], found: &ScannedFile) -> Vec<std::sync::Arc<Entry>> {
     let border = OpenBorder { own: "d/m".into(), here: "/here".into() };
     let workspace = found.head.cwd.clone().unwrap_or_else(|| "/here".into());
-    let defaults = import::Defaults { mode: Mode::Plan, workspace, file: None };
-    let reader = import::Reader { models: &Known, border: &border, file: "theirs.jsonl".as_ref() };
+    let defaults = import::ImportDefaults { mode: Mode::Plan, workspace, file: None };
+    let reader = import::ImportContext { models: &PricedFaces, border: &border, file: "theirs.jsonl".as_ref() };
     import::whole(bytes, found, reader, &defaults)
 }
 
@@ -25,12 +25,12 @@ fn read(text: &str) -> Vec<std::sync::Arc<Entry>> {
 }
 
 fn context(text: &str) -> Vec<String> {
-    let transcript = dialect_rpc::transcript::Transcript::new(&read(text), &Known);
+    let transcript = pi_format::transcript::Transcript::new(&read(text), &PricedFaces);
     transcript.context().iter().map(|said| said.json.to_string()).collect()
 }
 
 fn names(text: &str) -> Vec<String> {
-    let transcript = dialect_rpc::transcript::Transcript::new(&read(text), &Known);
+    let transcript = pi_format::transcript::Transcript::new(&read(text), &PricedFaces);
     transcript.lines().iter().map(|line| line.name.to_string()).collect()
 }
 
@@ -143,10 +143,10 @@ fn damage_costs_the_damaged_lines_only() {
 
 #[test]
 fn what_is_no_session_file_is_refused() {
-    assert_eq!(scan(b""), Err(Refused::Empty));
-    assert_eq!(scan(b"\n \n"), Err(Refused::Empty));
+    assert_eq!(scan(b""), Err(ScanError::Empty));
+    assert_eq!(scan(b"\n \n"), Err(ScanError::Empty));
     for text in ["hello", "{}", r#"{"type":"session","id":7}"#, r#"{"type":"message"}"#, "\0\0\0"] {
-        assert_eq!(scan(text.as_bytes()), Err(Refused::NoHead), "{text}");
+        assert_eq!(scan(text.as_bytes()), Err(ScanError::NoHead), "{text}");
     }
 }
 
@@ -219,7 +219,7 @@ proptest::proptest! {
                 assert_eq!(entry.seq, at as u64 + 1);
                 assert!(entry.parent < entry.seq);
             }
-            let transcript = dialect_rpc::transcript::Transcript::new(&entries, &Known);
+            let transcript = pi_format::transcript::Transcript::new(&entries, &PricedFaces);
             let names: std::collections::HashSet<_> = transcript.lines().iter().map(|line| &line.name).collect();
             assert_eq!(names.len(), transcript.lines().len());
             transcript.context();

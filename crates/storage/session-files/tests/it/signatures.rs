@@ -134,7 +134,7 @@ impl Case {
 
     /// A file with this in it reads as what was said, and the next request is the same.
     async fn check(&self, file: &Path) {
-        let world = World::new();
+        let world = MirrorWorld::new();
         let id = world.process().import(file).await.unwrap();
         let entries = world.entries(id.as_str()).await;
         let said = entries.iter().find_map(|entry| match &entry.body {
@@ -154,8 +154,8 @@ impl Case {
 #[tokio::test]
 async fn seals_come_through_our_files() {
     for case in cases() {
-        let world = World::new();
-        let mut talk = Talk::begin(&world.process(), ID);
+        let world = MirrorWorld::new();
+        let mut talk = RunningSession::begin(&world.process(), ID);
         talk.log(case.log()).await;
         let file = talk.file();
         talk.end().await;
@@ -180,8 +180,8 @@ async fn seals_come_through_pi_and_the_files_that_it_writes() {
         console.log(JSON.stringify({ messages, file: copy.getSessionFile() }));
     "#;
     for case in cases() {
-        let world = World::new();
-        let mut talk = Talk::begin(&world.process(), ID);
+        let world = MirrorWorld::new();
+        let mut talk = RunningSession::begin(&world.process(), ID);
         talk.log(case.log()).await;
         let file = talk.file();
         talk.end().await;

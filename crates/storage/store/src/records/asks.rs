@@ -3,23 +3,49 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vocab::Json;
+use vocab::{AskEntry, AskId, Body, Json};
 
-use super::content::{Part, into_all, json_text};
+use super::content::{PartRecord, into_all, json_text};
 use super::words::{Mode, Required, Scope};
+use super::{Decoded, get, id, put};
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Ask {
+struct AskRecord {
     id: Arc<str>,
     turn: Option<Arc<str>>,
-    kind: AskKind,
+    kind: AskKindRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout_ms: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
+struct AskClosedRecord {
+    ask: Arc<str>,
+    end: AskEndRecord,
+}
+
+pub(super) fn put_ask(entry: &AskEntry, out: &mut Vec<u8>) -> &'static str {
+    match entry {
+        AskEntry::Opened(ask) => put("ask_opened", &AskRecord::from(ask), out),
+        AskEntry::Closed { ask, end } => {
+            put("ask_closed", &AskClosedRecord { ask: id(ask.as_str()), end: end.into() }, out)
+        }
+    }
+}
+
+pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
+    Some(match kind {
+        "ask_opened" => get(payload, |it: AskRecord| Body::Ask(AskEntry::Opened(it.into()))),
+        "ask_closed" => get(payload, |it: AskClosedRecord| {
+            Body::Ask(AskEntry::Closed { ask: AskId::new(it.ask), end: it.end.into() })
+        }),
+        _ => return None,
+    })
+}
+
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum AskKind {
+enum AskKindRecord {
     Permission {
         call: Arc<str>,
         tool: Arc<str>,
@@ -28,7 +54,7 @@ enum AskKind {
         required: Required,
         reason: Option<Arc<str>>,
         summary: Arc<str>,
-        preview: Option<Preview>,
+        preview: Option<PreviewRecord>,
     },
     HostCall {
         call: Arc<str>,
@@ -55,17 +81,17 @@ enum AskKind {
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Preview {
-    Facts(Vec<Fact>),
+enum PreviewRecord {
+    Facts(Vec<FactRecord>),
     /// As logs had it before there were facts.
     Text(Arc<str>),
 }
 
 #[derive(Serialize, Deserialize)]
-struct Fact {
+struct FactRecord {
     label: Arc<str>,
     text: Arc<str>,
-    form: FactForm,
+    form: FactFormRecord,
     #[serde(default, skip_serializing_if = "is_zero")]
     missing_lines: usize,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -78,61 +104,61 @@ fn is_zero(number: &usize) -> bool {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum FactForm {
+enum FactFormRecord {
     Line,
     Text,
     Diff,
 }
 
-impl From<Preview> for Arc<[vocab::Fact]> {
-    fn from(preview: Preview) -> Self {
+impl From<PreviewRecord> for Arc<[vocab::Fact]> {
+    fn from(preview: PreviewRecord) -> Self {
         match preview {
-            Preview::Facts(facts) => facts.into_iter().map(Into::into).collect(),
-            Preview::Text(text) => [vocab::Fact::text("preview", &text)].into(),
+            PreviewRecord::Facts(facts) => facts.into_iter().map(Into::into).collect(),
+            PreviewRecord::Text(text) => [vocab::Fact::text("preview", &text)].into(),
         }
     }
 }
 
-impl From<&vocab::Fact> for Fact {
+impl From<&vocab::Fact> for FactRecord {
     fn from(fact: &vocab::Fact) -> Self {
         let form = match fact.form {
-            vocab::FactForm::Line => FactForm::Line,
-            vocab::FactForm::Text => FactForm::Text,
-            vocab::FactForm::Diff => FactForm::Diff,
+            vocab::FactForm::Line => FactFormRecord::Line,
+            vocab::FactForm::Text => FactFormRecord::Text,
+            vocab::FactForm::Diff => FactFormRecord::Diff,
         };
         let vocab::Missing { lines, bytes } = fact.missing;
         Self { label: fact.label.clone(), text: fact.text.clone(), form, missing_lines: lines, missing_bytes: bytes }
     }
 }
-impl From<Fact> for vocab::Fact {
-    fn from(fact: Fact) -> Self {
+impl From<FactRecord> for vocab::Fact {
+    fn from(fact: FactRecord) -> Self {
         let form = match fact.form {
-            FactForm::Line => vocab::FactForm::Line,
-            FactForm::Text => vocab::FactForm::Text,
-            FactForm::Diff => vocab::FactForm::Diff,
+            FactFormRecord::Line => vocab::FactForm::Line,
+            FactFormRecord::Text => vocab::FactForm::Text,
+            FactFormRecord::Diff => vocab::FactForm::Diff,
         };
         let missing = vocab::Missing { lines: fact.missing_lines, bytes: fact.missing_bytes };
         Self { label: fact.label, text: fact.text, form, missing }
     }
 }
 
-impl From<&vocab::Ask> for Ask {
+impl From<&vocab::Ask> for AskRecord {
     fn from(ask: &vocab::Ask) -> Self {
         let turn = ask.turn.as_ref().map(|turn| turn.as_str().into());
         Self { id: ask.id.as_str().into(), turn, kind: (&ask.kind).into(), timeout_ms: ask.timeout_ms }
     }
 }
-impl From<Ask> for vocab::Ask {
-    fn from(ask: Ask) -> Self {
+impl From<AskRecord> for vocab::Ask {
+    fn from(ask: AskRecord) -> Self {
         let (turn, timeout_ms) = (ask.turn.map(vocab::TurnId::new), ask.timeout_ms);
-        Self { id: vocab::AskId::new(ask.id), turn, kind: ask.kind.into(), timeout_ms }
+        Self { id: AskId::new(ask.id), turn, kind: ask.kind.into(), timeout_ms }
     }
 }
 
-impl From<&vocab::AskKind> for AskKind {
+impl From<&vocab::AskKind> for AskKindRecord {
     fn from(kind: &vocab::AskKind) -> Self {
         match kind.clone() {
-            vocab::AskKind::Permission(ask) => AskKind::Permission {
+            vocab::AskKind::Permission(ask) => AskKindRecord::Permission {
                 call: ask.call.as_str().into(),
                 tool: ask.tool,
                 input: json_text(&ask.input),
@@ -140,22 +166,22 @@ impl From<&vocab::AskKind> for AskKind {
                 required: ask.required.into(),
                 reason: ask.reason,
                 summary: ask.summary,
-                preview: ask.preview.map(|facts| Preview::Facts(facts.iter().map(Into::into).collect())),
+                preview: ask.preview.map(|facts| PreviewRecord::Facts(facts.iter().map(Into::into).collect())),
             },
             vocab::AskKind::HostCall { call, tool, input } => {
-                AskKind::HostCall { call: call.as_str().into(), tool, input: json_text(&input) }
+                AskKindRecord::HostCall { call: call.as_str().into(), tool, input: json_text(&input) }
             }
-            vocab::AskKind::Select { title, options } => AskKind::Select { title, options },
-            vocab::AskKind::Confirm { title, message } => AskKind::Confirm { title, message },
-            vocab::AskKind::Input { title, placeholder } => AskKind::Input { title, placeholder },
-            vocab::AskKind::Editor { title, prefill } => AskKind::Editor { title, prefill },
+            vocab::AskKind::Select { title, options } => AskKindRecord::Select { title, options },
+            vocab::AskKind::Confirm { title, message } => AskKindRecord::Confirm { title, message },
+            vocab::AskKind::Input { title, placeholder } => AskKindRecord::Input { title, placeholder },
+            vocab::AskKind::Editor { title, prefill } => AskKindRecord::Editor { title, prefill },
         }
     }
 }
-impl From<AskKind> for vocab::AskKind {
-    fn from(kind: AskKind) -> Self {
+impl From<AskKindRecord> for vocab::AskKind {
+    fn from(kind: AskKindRecord) -> Self {
         match kind {
-            AskKind::Permission { call, tool, input, active, required, reason, summary, preview } => {
+            AskKindRecord::Permission { call, tool, input, active, required, reason, summary, preview } => {
                 Self::Permission(vocab::PermissionAsk {
                     call: vocab::CallId::new(call),
                     tool,
@@ -167,96 +193,100 @@ impl From<AskKind> for vocab::AskKind {
                     preview: preview.map(Into::into),
                 })
             }
-            AskKind::HostCall { call, tool, input } => {
+            AskKindRecord::HostCall { call, tool, input } => {
                 Self::HostCall { call: vocab::CallId::new(call), tool, input: Json::trusted(input) }
             }
-            AskKind::Select { title, options } => Self::Select { title, options },
-            AskKind::Confirm { title, message } => Self::Confirm { title, message },
-            AskKind::Input { title, placeholder } => Self::Input { title, placeholder },
-            AskKind::Editor { title, prefill } => Self::Editor { title, prefill },
+            AskKindRecord::Select { title, options } => Self::Select { title, options },
+            AskKindRecord::Confirm { title, message } => Self::Confirm { title, message },
+            AskKindRecord::Input { title, placeholder } => Self::Input { title, placeholder },
+            AskKindRecord::Editor { title, prefill } => Self::Editor { title, prefill },
         }
     }
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum AskEnd {
-    Answered { answer: Answer, by: Option<By> },
+enum AskEndRecord {
+    Answered { answer: AnswerRecord, by: Option<AnsweredByRecord> },
     Withdrawn,
 }
 
-/// Logs of the first version have the number of a connection, which names nobody.
+/// Logs of the first version have the number of a connection, which names no client.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum By {
+enum AnsweredByRecord {
     Controller(Arc<str>),
     Number(u64),
 }
 
-impl By {
+impl AnsweredByRecord {
     fn name(self) -> Option<Arc<str>> {
         match self {
-            By::Controller(name) => Some(name),
-            By::Number(_) => None,
+            AnsweredByRecord::Controller(name) => Some(name),
+            AnsweredByRecord::Number(_) => None,
         }
     }
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
+enum AnswerRecord {
     Allow(Scope),
     Deny(Option<Arc<str>>),
     Text(Arc<str>),
     Confirmed(bool),
-    Result { parts: Vec<Part>, is_error: bool, details: Option<Arc<str>> },
+    Result { parts: Vec<PartRecord>, is_error: bool, details: Option<Arc<str>> },
     Dismissed,
 }
 
-impl From<&vocab::AskEnd> for AskEnd {
+impl From<&vocab::AskEnd> for AskEndRecord {
     fn from(end: &vocab::AskEnd) -> Self {
         match end {
             vocab::AskEnd::Answered { answer, by } => {
-                AskEnd::Answered { answer: answer.into(), by: by.clone().map(By::Controller) }
+                AskEndRecord::Answered { answer: answer.into(), by: by.clone().map(AnsweredByRecord::Controller) }
             }
-            vocab::AskEnd::Withdrawn => AskEnd::Withdrawn,
+            vocab::AskEnd::Withdrawn => AskEndRecord::Withdrawn,
         }
     }
 }
-impl From<AskEnd> for vocab::AskEnd {
-    fn from(end: AskEnd) -> Self {
+impl From<AskEndRecord> for vocab::AskEnd {
+    fn from(end: AskEndRecord) -> Self {
         match end {
-            AskEnd::Answered { answer, by } => Self::Answered { answer: answer.into(), by: by.and_then(By::name) },
-            AskEnd::Withdrawn => Self::Withdrawn,
+            AskEndRecord::Answered { answer, by } => {
+                Self::Answered { answer: answer.into(), by: by.and_then(AnsweredByRecord::name) }
+            }
+            AskEndRecord::Withdrawn => Self::Withdrawn,
         }
     }
 }
 
-impl From<&vocab::Answer> for Answer {
+impl From<&vocab::Answer> for AnswerRecord {
     fn from(answer: &vocab::Answer) -> Self {
         match answer {
-            vocab::Answer::Allow(scope) => Answer::Allow((*scope).into()),
-            vocab::Answer::Deny(reason) => Answer::Deny(reason.clone()),
-            vocab::Answer::Text(text) => Answer::Text(text.clone()),
-            vocab::Answer::Confirmed(yes) => Answer::Confirmed(*yes),
-            vocab::Answer::Result { parts, is_error, details } => {
-                Answer::Result { parts: into_all(parts), is_error: *is_error, details: details.as_ref().map(json_text) }
-            }
-            vocab::Answer::Dismissed => Answer::Dismissed,
+            vocab::Answer::Allow(scope) => AnswerRecord::Allow((*scope).into()),
+            vocab::Answer::Deny(reason) => AnswerRecord::Deny(reason.clone()),
+            vocab::Answer::Text(text) => AnswerRecord::Text(text.clone()),
+            vocab::Answer::Confirmed(yes) => AnswerRecord::Confirmed(*yes),
+            vocab::Answer::Result { parts, is_error, details } => AnswerRecord::Result {
+                parts: into_all(parts),
+                is_error: *is_error,
+                details: details.as_ref().map(json_text),
+            },
+            vocab::Answer::Dismissed => AnswerRecord::Dismissed,
         }
     }
 }
-impl From<Answer> for vocab::Answer {
-    fn from(answer: Answer) -> Self {
+impl From<AnswerRecord> for vocab::Answer {
+    fn from(answer: AnswerRecord) -> Self {
         match answer {
-            Answer::Allow(scope) => Self::Allow(scope.into()),
-            Answer::Deny(reason) => Self::Deny(reason),
-            Answer::Text(text) => Self::Text(text),
-            Answer::Confirmed(yes) => Self::Confirmed(yes),
-            Answer::Result { parts, is_error, details } => {
+            AnswerRecord::Allow(scope) => Self::Allow(scope.into()),
+            AnswerRecord::Deny(reason) => Self::Deny(reason),
+            AnswerRecord::Text(text) => Self::Text(text),
+            AnswerRecord::Confirmed(yes) => Self::Confirmed(yes),
+            AnswerRecord::Result { parts, is_error, details } => {
                 Self::Result { parts: into_all(parts), is_error, details: details.map(Json::trusted) }
             }
-            Answer::Dismissed => Self::Dismissed,
+            AnswerRecord::Dismissed => Self::Dismissed,
         }
     }
 }

@@ -45,149 +45,151 @@ impl From<PathText> for PathBuf {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Part {
+pub(super) enum PartRecord {
     Text(Arc<str>),
     Image { mime: Arc<str>, base64: Arc<str> },
 }
-impl From<&vocab::Part> for Part {
+impl From<&vocab::Part> for PartRecord {
     fn from(part: &vocab::Part) -> Self {
         match part {
-            vocab::Part::Text(text) => Part::Text(text.clone()),
-            vocab::Part::Image(image) => Part::Image { mime: image.mime.clone(), base64: image.base64.clone() },
+            vocab::Part::Text(text) => PartRecord::Text(text.clone()),
+            vocab::Part::Image(image) => PartRecord::Image { mime: image.mime.clone(), base64: image.base64.clone() },
         }
     }
 }
-impl From<Part> for vocab::Part {
-    fn from(part: Part) -> Self {
+impl From<PartRecord> for vocab::Part {
+    fn from(part: PartRecord) -> Self {
         match part {
-            Part::Text(text) => Self::Text(text),
-            Part::Image { mime, base64 } => Self::Image(vocab::Image { mime, base64 }),
+            PartRecord::Text(text) => Self::Text(text),
+            PartRecord::Image { mime, base64 } => Self::Image(vocab::Image { mime, base64 }),
         }
     }
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Block {
+pub(super) enum BlockRecord {
     Text(Arc<str>),
     Thinking { text: Arc<str>, opaque: Option<Arc<str>> },
     Redacted(Arc<str>),
-    Call(Call),
+    Call(CallRecord),
 }
-impl From<&vocab::Block> for Block {
+impl From<&vocab::Block> for BlockRecord {
     fn from(block: &vocab::Block) -> Self {
         match block {
-            vocab::Block::Text(text) => Block::Text(text.clone()),
-            vocab::Block::Thinking { text, opaque } => Block::Thinking { text: text.clone(), opaque: opaque.clone() },
-            vocab::Block::Redacted(sealed) => Block::Redacted(sealed.clone()),
-            vocab::Block::Call(call) => Block::Call(call.into()),
+            vocab::Block::Text(text) => BlockRecord::Text(text.clone()),
+            vocab::Block::Thinking { text, opaque } => {
+                BlockRecord::Thinking { text: text.clone(), opaque: opaque.clone() }
+            }
+            vocab::Block::Redacted(sealed) => BlockRecord::Redacted(sealed.clone()),
+            vocab::Block::Call(call) => BlockRecord::Call(call.into()),
         }
     }
 }
-impl From<Block> for vocab::Block {
-    fn from(block: Block) -> Self {
+impl From<BlockRecord> for vocab::Block {
+    fn from(block: BlockRecord) -> Self {
         match block {
-            Block::Text(text) => Self::Text(text),
-            Block::Thinking { text, opaque } => Self::Thinking { text, opaque },
-            Block::Redacted(sealed) => Self::Redacted(sealed),
-            Block::Call(call) => Self::Call(call.into()),
+            BlockRecord::Text(text) => Self::Text(text),
+            BlockRecord::Thinking { text, opaque } => Self::Thinking { text, opaque },
+            BlockRecord::Redacted(sealed) => Self::Redacted(sealed),
+            BlockRecord::Call(call) => Self::Call(call.into()),
         }
     }
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Call {
+pub(super) struct CallRecord {
     id: Arc<str>,
     name: Arc<str>,
-    input: CallInput,
+    input: CallInputRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seal: Option<Arc<str>>,
 }
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum CallInput {
+enum CallInputRecord {
     Object(Arc<str>),
     Broken { text: Arc<str>, detail: Arc<str> },
 }
-impl From<&vocab::Call> for Call {
+impl From<&vocab::Call> for CallRecord {
     fn from(call: &vocab::Call) -> Self {
         let input = match &call.input {
-            vocab::CallInput::Object(json) => CallInput::Object(json_text(json)),
+            vocab::CallInput::Object(json) => CallInputRecord::Object(json_text(json)),
             vocab::CallInput::Broken { text, detail } => {
-                CallInput::Broken { text: text.clone(), detail: detail.clone() }
+                CallInputRecord::Broken { text: text.clone(), detail: detail.clone() }
             }
         };
         Self { id: call.id.as_str().into(), name: call.name.clone(), input, seal: call.seal.clone() }
     }
 }
-impl From<Call> for vocab::Call {
-    fn from(call: Call) -> Self {
+impl From<CallRecord> for vocab::Call {
+    fn from(call: CallRecord) -> Self {
         let input = match call.input {
-            CallInput::Object(text) => vocab::CallInput::Object(Json::trusted(text)),
-            CallInput::Broken { text, detail } => vocab::CallInput::Broken { text, detail },
+            CallInputRecord::Object(text) => vocab::CallInput::Object(Json::trusted(text)),
+            CallInputRecord::Broken { text, detail } => vocab::CallInput::Broken { text, detail },
         };
         Self { id: vocab::CallId::new(call.id), name: call.name, input, seal: call.seal }
     }
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Usage {
+pub(super) struct UsageRecord {
     input: u64,
     cache_read: u64,
     cache_write: u64,
     output: u64,
     estimated: bool,
 }
-impl From<&vocab::Usage> for Usage {
+impl From<&vocab::Usage> for UsageRecord {
     fn from(usage: &vocab::Usage) -> Self {
         let vocab::Usage { input, cache_read, cache_write, output, estimated } = *usage;
         Self { input, cache_read, cache_write, output, estimated }
     }
 }
-impl From<Usage> for vocab::Usage {
-    fn from(usage: Usage) -> Self {
-        let Usage { input, cache_read, cache_write, output, estimated } = usage;
+impl From<UsageRecord> for vocab::Usage {
+    fn from(usage: UsageRecord) -> Self {
+        let UsageRecord { input, cache_read, cache_write, output, estimated } = usage;
         Self { input, cache_read, cache_write, output, estimated }
     }
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Fault {
+pub(super) struct FaultRecord {
     kind: FaultKind,
     message: String,
     hints: Vec<String>,
 }
-impl From<&vocab::Fault> for Fault {
+impl From<&vocab::Fault> for FaultRecord {
     fn from(fault: &vocab::Fault) -> Self {
         Self { kind: fault.kind.into(), message: fault.message.clone(), hints: fault.hints.clone() }
     }
 }
-impl From<Fault> for vocab::Fault {
-    fn from(fault: Fault) -> Self {
+impl From<FaultRecord> for vocab::Fault {
+    fn from(fault: FaultRecord) -> Self {
         Self { kind: fault.kind.into(), message: fault.message, hints: fault.hints }
     }
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Message {
-    blocks: Vec<Block>,
+pub(super) struct MessageRecord {
+    blocks: Vec<BlockRecord>,
     model: Arc<str>,
-    end: MessageEnd,
-    usage: Usage,
+    end: MessageEndRecord,
+    usage: UsageRecord,
 }
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum MessageEnd {
+enum MessageEndRecord {
     Finished(Finish),
     Interrupted,
-    Failed { fault: Fault, retryable: bool, retry_after_ms: Option<u64>, status: Option<u16> },
+    Failed { fault: FaultRecord, retryable: bool, retry_after_ms: Option<u64>, status: Option<u16> },
 }
-impl From<&vocab::AssistantMessage> for Message {
+impl From<&vocab::AssistantMessage> for MessageRecord {
     fn from(message: &vocab::AssistantMessage) -> Self {
         let end = match &message.end {
-            vocab::MessageEnd::Finished(finish) => MessageEnd::Finished((*finish).into()),
-            vocab::MessageEnd::Interrupted => MessageEnd::Interrupted,
-            vocab::MessageEnd::Failed(failed) => MessageEnd::Failed {
+            vocab::MessageEnd::Finished(finish) => MessageEndRecord::Finished((*finish).into()),
+            vocab::MessageEnd::Interrupted => MessageEndRecord::Interrupted,
+            vocab::MessageEnd::Failed(failed) => MessageEndRecord::Failed {
                 fault: (&failed.fault).into(),
                 retryable: failed.retryable,
                 retry_after_ms: failed.retry_after_ms,
@@ -198,12 +200,12 @@ impl From<&vocab::AssistantMessage> for Message {
         Self { blocks, model: message.model.clone(), end, usage: (&message.usage).into() }
     }
 }
-impl From<Message> for vocab::AssistantMessage {
-    fn from(message: Message) -> Self {
+impl From<MessageRecord> for vocab::AssistantMessage {
+    fn from(message: MessageRecord) -> Self {
         let end = match message.end {
-            MessageEnd::Finished(finish) => vocab::MessageEnd::Finished(finish.into()),
-            MessageEnd::Interrupted => vocab::MessageEnd::Interrupted,
-            MessageEnd::Failed { fault, retryable, retry_after_ms, status } => {
+            MessageEndRecord::Finished(finish) => vocab::MessageEnd::Finished(finish.into()),
+            MessageEndRecord::Interrupted => vocab::MessageEnd::Interrupted,
+            MessageEndRecord::Failed { fault, retryable, retry_after_ms, status } => {
                 vocab::MessageEnd::Failed(vocab::ModelFault { fault: fault.into(), retryable, retry_after_ms, status })
             }
         };
@@ -212,18 +214,18 @@ impl From<Message> for vocab::AssistantMessage {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct CallResult {
+pub(super) struct CallResultRecord {
     call: Arc<str>,
     tool: Arc<str>,
     end: CallEnd,
-    parts: Vec<Part>,
+    parts: Vec<PartRecord>,
     is_error: bool,
     duration_ms: u64,
     mutation: Option<Arc<str>>,
-    edits: Vec<FileEdit>,
+    edits: Vec<FileEditRecord>,
     details: Option<Arc<str>>,
 }
-impl From<&vocab::CallResult> for CallResult {
+impl From<&vocab::CallResult> for CallResultRecord {
     fn from(result: &vocab::CallResult) -> Self {
         Self {
             call: result.call.as_str().into(),
@@ -238,8 +240,8 @@ impl From<&vocab::CallResult> for CallResult {
         }
     }
 }
-impl From<CallResult> for vocab::CallResult {
-    fn from(result: CallResult) -> Self {
+impl From<CallResultRecord> for vocab::CallResult {
+    fn from(result: CallResultRecord) -> Self {
         Self {
             call: vocab::CallId::new(result.call),
             tool: result.tool,
@@ -255,43 +257,43 @@ impl From<CallResult> for vocab::CallResult {
 }
 
 #[derive(Serialize, Deserialize)]
-struct FileEdit {
+struct FileEditRecord {
     path: Arc<str>,
-    before: Snapshot,
-    after: Snapshot,
+    before: SnapshotRecord,
+    after: SnapshotRecord,
 }
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Snapshot {
+enum SnapshotRecord {
     Absent,
     Text(Arc<str>),
     NotKept,
 }
-impl From<&vocab::FileEdit> for FileEdit {
+impl From<&vocab::FileEdit> for FileEditRecord {
     fn from(edit: &vocab::FileEdit) -> Self {
         Self { path: edit.path.clone(), before: (&edit.before).into(), after: (&edit.after).into() }
     }
 }
-impl From<FileEdit> for vocab::FileEdit {
-    fn from(edit: FileEdit) -> Self {
+impl From<FileEditRecord> for vocab::FileEdit {
+    fn from(edit: FileEditRecord) -> Self {
         Self { path: edit.path, before: edit.before.into(), after: edit.after.into() }
     }
 }
-impl From<&vocab::Snapshot> for Snapshot {
+impl From<&vocab::Snapshot> for SnapshotRecord {
     fn from(snapshot: &vocab::Snapshot) -> Self {
         match snapshot {
-            vocab::Snapshot::Absent => Snapshot::Absent,
-            vocab::Snapshot::Text(text) => Snapshot::Text(text.clone()),
-            vocab::Snapshot::NotKept => Snapshot::NotKept,
+            vocab::Snapshot::Absent => SnapshotRecord::Absent,
+            vocab::Snapshot::Text(text) => SnapshotRecord::Text(text.clone()),
+            vocab::Snapshot::NotKept => SnapshotRecord::NotKept,
         }
     }
 }
-impl From<Snapshot> for vocab::Snapshot {
-    fn from(snapshot: Snapshot) -> Self {
+impl From<SnapshotRecord> for vocab::Snapshot {
+    fn from(snapshot: SnapshotRecord) -> Self {
         match snapshot {
-            Snapshot::Absent => Self::Absent,
-            Snapshot::Text(text) => Self::Text(text),
-            Snapshot::NotKept => Self::NotKept,
+            SnapshotRecord::Absent => Self::Absent,
+            SnapshotRecord::Text(text) => Self::Text(text),
+            SnapshotRecord::NotKept => Self::NotKept,
         }
     }
 }

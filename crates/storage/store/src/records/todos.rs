@@ -8,14 +8,14 @@ use super::content::into_all;
 use super::words::TodoStatus;
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct TodoPhase {
+pub(super) struct TodoPhaseRecord {
     id: Arc<str>,
     name: Arc<str>,
-    tasks: Vec<TodoTask>,
+    tasks: Vec<TodoTaskRecord>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct TodoTask {
+struct TodoTaskRecord {
     id: Arc<str>,
     content: Arc<str>,
     status: TodoStatus,
@@ -23,23 +23,23 @@ struct TodoTask {
     notes: Option<Arc<str>>,
 }
 
-impl From<&vocab::TodoPhase> for TodoPhase {
+impl From<&vocab::TodoPhase> for TodoPhaseRecord {
     fn from(it: &vocab::TodoPhase) -> Self {
         Self { id: it.id.clone(), name: it.name.clone(), tasks: into_all(&it.tasks) }
     }
 }
-impl From<TodoPhase> for vocab::TodoPhase {
-    fn from(it: TodoPhase) -> Self {
+impl From<TodoPhaseRecord> for vocab::TodoPhase {
+    fn from(it: TodoPhaseRecord) -> Self {
         Self { id: it.id, name: it.name, tasks: into_all(it.tasks) }
     }
 }
-impl From<&vocab::TodoTask> for TodoTask {
+impl From<&vocab::TodoTask> for TodoTaskRecord {
     fn from(it: &vocab::TodoTask) -> Self {
         Self { id: it.id.clone(), content: it.content.clone(), status: it.status.into(), notes: it.notes.clone() }
     }
 }
-impl From<TodoTask> for vocab::TodoTask {
-    fn from(it: TodoTask) -> Self {
+impl From<TodoTaskRecord> for vocab::TodoTask {
+    fn from(it: TodoTaskRecord) -> Self {
         Self { id: it.id, content: it.content, status: it.status.into(), notes: it.notes }
     }
 }

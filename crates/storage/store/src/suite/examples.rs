@@ -8,12 +8,20 @@ use vocab::*;
 
 /// Every variant of [`Body`], and of everything inside it, at least once.
 pub fn bodies() -> Vec<Body> {
-    let mut all = lifecycle();
-    all.extend(messages());
-    all.extend(calls());
-    all.extend(asks());
-    all.extend(items());
-    all
+    let subjects = [
+        openings(),
+        turns(),
+        model_calls(),
+        branches(),
+        settings(),
+        shells(),
+        notes(),
+        messages(),
+        calls(),
+        asks(),
+        items(),
+    ];
+    subjects.into_iter().flatten().collect()
 }
 
 /// What a store gives back for a body: the sender of an item is forgotten.
@@ -49,8 +57,11 @@ fn sent() -> Sent {
     }
 }
 
-fn lifecycle() -> Vec<Body> {
-    let turn = TurnId::from("t1");
+fn turn() -> TurnId {
+    TurnId::from("t1")
+}
+
+fn openings() -> Vec<Body> {
     let opened = |workspace, mode, forked_from| Body::Opened {
         workspace,
         model: "m".into(),
@@ -59,107 +70,53 @@ fn lifecycle() -> Vec<Body> {
         child_of: (mode == Mode::Plan).then(|| ("s0".into(), ODD.into())),
     };
     let not_text = OsString::from_vec(vec![b'/', 0xff, 0xfe, b'x']);
-    let mut all = vec![
-        opened(not_text.into(), Mode::Plan, None),
-        Body::Turn(TurnEntry::Started { turn: turn.clone() }),
-        Body::Model(ModelEntry::Retrying {
-            turn: turn.clone(),
-            attempt: 1,
-            attempts_max: 3,
-            wait_ms: u64::MAX,
-            fault: fault(),
-        }),
-        Body::Model(ModelEntry::Requested(requested(None, None))),
-        Body::Model(ModelEntry::Requested(requested(Some("t1"), Some(Arc::new(sent()))))),
-        Body::Model(ModelEntry::Requested(Requested {
-            summary: Some(SummaryOf { upto: 9, from: 2, first_kept: u64::MAX, request: ODD.into() }),
-            ..requested(None, None)
-        })),
-        Body::Model(ModelEntry::FellBack(FellBack {
-            turn: turn.clone(),
-            from: "a".into(),
-            to: ODD.into(),
-            fault: fault(),
-            skipped: vec![("b".into(), ODD.into())],
-        })),
-        Body::Model(ModelEntry::Spent { turn: None, call: None, model: ODD.into(), usage: usage() }),
-        Body::Model(ModelEntry::Spent {
-            turn: Some(turn.clone()),
-            call: Some(ODD.into()),
-            model: "m".into(),
-            usage: Usage::default(),
-        }),
-        Body::Branch(BranchEntry::Moved { to: 0 }),
-        Body::Branch(BranchEntry::Restored { files: vec![] }),
-        Body::Branch(BranchEntry::Restored { files: vec!["a".into(), ODD.into()] }),
-        Body::Shell(ShellEntry::Started { command: ODD.into(), aside: true }),
-        Body::Setting(SettingEntry::Model { model: ODD.into() }),
-        Body::Setting(SettingEntry::Thinking { level: None }),
-        Body::Setting(SettingEntry::Thinking { level: Some("high".into()) }),
-        Body::Setting(SettingEntry::Gadgets { off: vec![] }),
-        Body::Setting(SettingEntry::Gadgets { off: vec!["a".into(), ODD.into()] }),
-        Body::Setting(SettingEntry::Title { title: ODD.into() }),
-        Body::Shell(ShellEntry::Ended(Shell {
-            command: ODD.into(),
-            output: ODD.into(),
-            exit_code: Some(-1),
-            cancelled: true,
-            truncated: true,
-            total_lines: 3,
-            total_bytes: u64::from(u32::MAX) + 1,
-            spilled: Some(ODD.into()),
-            aside: true,
-        })),
-        Body::Setting(SettingEntry::Todos {
-            phases: vec![TodoPhase {
-                id: "p1".into(),
-                name: ODD.into(),
-                tasks: TodoStatus::ALL
-                    .into_iter()
-                    .map(|status| TodoTask {
-                        id: "t1".into(),
-                        content: ODD.into(),
-                        status,
-                        notes: (status == TodoStatus::Pending).then(|| ODD.into()),
-                    })
-                    .collect(),
-            }],
-        }),
-        Body::Note(NoteEntry::Imported {
-            file: Some("/a/b.jsonl".into()),
-            names: vec![(1, ODD.into()), (2, "a1b2c3d4".into())],
-            raws: vec![(2, Json::trusted(r#"{"role":"custom","x":[1,2]}"#))],
-        }),
-        Body::Note(NoteEntry::Label { target: 2, label: Some(ODD.into()) }),
-        Body::Note(NoteEntry::Label { target: 2, label: None }),
-        Body::Branch(BranchEntry::Summary { from: Some(1), summary: ODD.into() }),
-        Body::Branch(BranchEntry::Summary { from: None, summary: "x".into() }),
-        Body::Note(NoteEntry::Recovered { text: ODD.into() }),
-    ];
-    all.extend(Mode::ALL.map(|mode| Body::Setting(SettingEntry::Mode { mode })));
+    let mut all = vec![opened(not_text.into(), Mode::Plan, None)];
     all.extend(Mode::ALL.map(|mode| opened("/w".into(), mode, Some((SessionId::from(ODD), u64::MAX)))));
+    all
+}
+
+fn turns() -> Vec<Body> {
+    let mut all = vec![Body::Turn(TurnEntry::Started { turn: turn() })];
     use Stop::*;
     for stop in [EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error] {
         let mutations = vec![("write_file".into(), ODD.into()), ("bash".into(), "rm".into())];
         let fault = (stop == Error).then(fault);
-        let end = TurnEnd { turn: turn.clone(), stop, iterations: 7, usage: usage(), mutations, fault };
+        let end = TurnEnd { turn: turn(), stop, iterations: 7, usage: usage(), mutations, fault };
         all.push(Body::Turn(TurnEntry::Ended(end)));
     }
-    for reason in [CompactReason::Manual, CompactReason::Threshold, CompactReason::Overflow, CompactReason::Switch] {
-        all.push(Body::Branch(BranchEntry::Compacted(Compaction {
-            reason,
-            summary: ODD.into(),
-            first_kept: 9,
-            tokens_before: 8,
-            tokens_after: 7,
-            messages_before: 6,
-            messages_after: 5,
-            usage: usage(),
-            model: if reason == CompactReason::Manual { "".into() } else { ODD.into() },
-        })));
-    }
+    all
+}
+
+fn model_calls() -> Vec<Body> {
+    let summary = Some(SummaryOf { upto: 9, from: 2, first_kept: u64::MAX, request: ODD.into() });
+    let mut all = vec![
+        ModelEntry::Retrying { turn: turn(), attempt: 1, attempts_max: 3, wait_ms: u64::MAX, fault: fault() },
+        ModelEntry::Requested(requested(None, None)),
+        ModelEntry::Requested(requested(Some("t1"), Some(Arc::new(sent())))),
+        ModelEntry::Requested(Requested { summary, ..requested(None, None) }),
+        ModelEntry::FellBack(FellBack {
+            turn: turn(),
+            from: "a".into(),
+            to: ODD.into(),
+            fault: fault(),
+            skipped: vec![("b".into(), ODD.into())],
+        }),
+        ModelEntry::Spent { turn: None, call: None, model: ODD.into(), usage: usage() },
+        ModelEntry::Spent { turn: Some(turn()), call: Some(ODD.into()), model: "m".into(), usage: Usage::default() },
+    ];
+    all.extend(FAULTS.map(|kind| ModelEntry::Retrying {
+        turn: turn(),
+        attempt: 0,
+        attempts_max: 0,
+        wait_ms: 0,
+        fault: Fault::new(kind, "why"),
+    }));
+    all.into_iter().map(Body::Model).collect()
+}
+
+const FAULTS: [FaultKind; 23] = {
     use FaultKind::*;
-    for kind in [
+    [
         Invalid,
         EmptyPrompt,
         TurnInProgress,
@@ -183,17 +140,82 @@ fn lifecycle() -> Vec<Body> {
         Provider,
         StreamCut,
         Network,
-    ] {
-        let fault = Fault::new(kind, "why");
-        all.push(Body::Model(ModelEntry::Retrying {
-            turn: turn.clone(),
-            attempt: 0,
-            attempts_max: 0,
-            wait_ms: 0,
-            fault,
-        }));
-    }
-    all
+    ]
+};
+
+fn branches() -> Vec<Body> {
+    let mut all = vec![
+        BranchEntry::Moved { to: 0 },
+        BranchEntry::Restored { files: vec![] },
+        BranchEntry::Restored { files: vec!["a".into(), ODD.into()] },
+        BranchEntry::Summary { from: Some(1), summary: ODD.into() },
+        BranchEntry::Summary { from: None, summary: "x".into() },
+    ];
+    use CompactReason::*;
+    all.extend([Manual, Threshold, Overflow, Switch].map(|reason| {
+        BranchEntry::Compacted(Compaction {
+            reason,
+            summary: ODD.into(),
+            first_kept: 9,
+            tokens_before: 8,
+            tokens_after: 7,
+            messages_before: 6,
+            messages_after: 5,
+            usage: usage(),
+            model: if reason == Manual { "".into() } else { ODD.into() },
+        })
+    }));
+    all.into_iter().map(Body::Branch).collect()
+}
+
+fn settings() -> Vec<Body> {
+    let task = |status| TodoTask {
+        id: "t1".into(),
+        content: ODD.into(),
+        status,
+        notes: (status == TodoStatus::Pending).then(|| ODD.into()),
+    };
+    let tasks = TodoStatus::ALL.into_iter().map(task).collect();
+    let mut all = vec![
+        SettingEntry::Model { model: ODD.into() },
+        SettingEntry::Thinking { level: None },
+        SettingEntry::Thinking { level: Some("high".into()) },
+        SettingEntry::Gadgets { off: vec![] },
+        SettingEntry::Gadgets { off: vec!["a".into(), ODD.into()] },
+        SettingEntry::Title { title: ODD.into() },
+        SettingEntry::Todos { phases: vec![TodoPhase { id: "p1".into(), name: ODD.into(), tasks }] },
+    ];
+    all.extend(Mode::ALL.map(|mode| SettingEntry::Mode { mode }));
+    all.into_iter().map(Body::Setting).collect()
+}
+
+fn shells() -> Vec<Body> {
+    let ended = Shell {
+        command: ODD.into(),
+        output: ODD.into(),
+        exit_code: Some(-1),
+        cancelled: true,
+        truncated: true,
+        total_lines: 3,
+        total_bytes: u64::from(u32::MAX) + 1,
+        spilled: Some(ODD.into()),
+        aside: true,
+    };
+    vec![Body::Shell(ShellEntry::Started { command: ODD.into(), aside: true }), Body::Shell(ShellEntry::Ended(ended))]
+}
+
+fn notes() -> Vec<Body> {
+    let all = [
+        NoteEntry::Imported {
+            file: Some("/a/b.jsonl".into()),
+            names: vec![(1, ODD.into()), (2, "a1b2c3d4".into())],
+            raws: vec![(2, Json::trusted(r#"{"role":"custom","x":[1,2]}"#))],
+        },
+        NoteEntry::Label { target: 2, label: Some(ODD.into()) },
+        NoteEntry::Label { target: 2, label: None },
+        NoteEntry::Recovered { text: ODD.into() },
+    ];
+    all.into_iter().map(Body::Note).collect()
 }
 
 fn parts() -> Vec<Part> {
@@ -203,7 +225,8 @@ fn parts() -> Vec<Part> {
 
 fn messages() -> Vec<Body> {
     let mut all = Vec::new();
-    for from in [UserFrom::Prompt, UserFrom::Steer, UserFrom::FollowUp] {
+    use UserFrom::*;
+    for from in [Prompt, Steer, FollowUp, Reminder, Extension] {
         all.push(Body::User { turn: None, parts: parts(), from });
         all.push(Body::User { turn: Some(TurnId::from(ODD)), parts: vec![], from });
     }
@@ -226,7 +249,7 @@ fn messages() -> Vec<Body> {
 }
 
 fn call() -> Call {
-    // Spaces, key order and escapes belong to whoever wrote it.
+    // Spaces, key order and escapes belong to the model that wrote it.
     let input = CallInput::Object(Json::trusted(" {\"b\" : 1e3,\"a\":\"\\u00e9\", \"n\":12345678901234567890} "));
     Call { id: CallId::from("c1"), name: "read".into(), input, seal: Some(ODD.into()) }
 }

@@ -1,18 +1,3 @@
-//! The stores against the suite, and the one on disk against disks, neighbours and accidents.
+//! The store in memory against the suite.
 
-// Helpers outside `#[test]` functions are test code too.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
-
-mod border;
-mod damage;
-mod deleting;
-mod disk;
-mod failed_commits;
-mod files;
-mod html;
-mod kit;
-mod numbers;
-mod processes;
 mod suites;
-mod syscalls;
-mod torn;

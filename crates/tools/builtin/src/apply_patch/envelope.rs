@@ -1,6 +1,6 @@
 //! The `*** Begin Patch` form. Pure.
 
-use super::patch::{Change, Hunk, Line, Lines, Section, Sign};
+use super::patch::{Hunk, PatchChange, PatchLine, PatchLines, Section, Sign};
 use super::unified;
 
 pub(super) const BEGIN: &str = "*** Begin Patch";
@@ -11,7 +11,7 @@ const UPDATE: &str = "*** Update File: ";
 const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
-pub(super) fn parse(lines: &mut Lines<'_>) -> Result<Vec<Section>, String> {
+pub(super) fn parse(lines: &mut PatchLines<'_>) -> Result<Vec<Section>, String> {
     lines.take(); // BEGIN
     let mut sections = Vec::new();
     loop {
@@ -23,9 +23,9 @@ pub(super) fn parse(lines: &mut Lines<'_>) -> Result<Vec<Section>, String> {
         if line == END {
             return Ok(sections);
         } else if let Some(path) = line.strip_prefix(ADD) {
-            sections.push(Section { path: path.trim().to_owned(), change: Change::Add(added(lines)?) });
+            sections.push(Section { path: path.trim().to_owned(), change: PatchChange::Add(added(lines)?) });
         } else if let Some(path) = line.strip_prefix(DELETE) {
-            sections.push(Section { path: path.trim().to_owned(), change: Change::Delete });
+            sections.push(Section { path: path.trim().to_owned(), change: PatchChange::Delete });
         } else if let Some(path) = line.strip_prefix(UPDATE) {
             sections.push(Section { path: path.trim().to_owned(), change: updated(lines, path.trim())? });
         } else if !line.is_empty() {
@@ -40,7 +40,7 @@ pub(super) fn parse(lines: &mut Lines<'_>) -> Result<Vec<Section>, String> {
 }
 
 /// The lines of a new file, all of them with `+`.
-fn added(lines: &mut Lines<'_>) -> Result<String, String> {
+fn added(lines: &mut PatchLines<'_>) -> Result<String, String> {
     let mut text = String::new();
     while let Some(line) = lines.peek() {
         match line.strip_prefix('+') {
@@ -61,7 +61,7 @@ fn added(lines: &mut Lines<'_>) -> Result<String, String> {
     Ok(text)
 }
 
-fn updated(lines: &mut Lines<'_>, path: &str) -> Result<Change, String> {
+fn updated(lines: &mut PatchLines<'_>, path: &str) -> Result<PatchChange, String> {
     let move_to = lines.peek().and_then(|line| line.strip_prefix(MOVE)).map(|path| path.trim().to_owned());
     if move_to.is_some() {
         lines.take();
@@ -81,10 +81,10 @@ fn updated(lines: &mut Lines<'_>, path: &str) -> Result<Change, String> {
     if hunks.is_empty() && move_to.is_none() {
         return Err(format!("{path}: an update without hunks changes nothing"));
     }
-    Ok(Change::Update { move_to, hunks })
+    Ok(PatchChange::Update { move_to, hunks })
 }
 
-fn hunk(lines: &mut Lines<'_>) -> Result<Hunk, String> {
+fn hunk(lines: &mut PatchLines<'_>) -> Result<Hunk, String> {
     let mut hunk = Hunk::default();
     while let Some(head) = lines.peek().and_then(|line| line.strip_prefix("@@")) {
         // Some models write the line numbers of a unified diff here.
@@ -124,8 +124,8 @@ fn hunk(lines: &mut Lines<'_>) -> Result<Hunk, String> {
                 ));
             }
         };
-        hunk.lines.extend((0..std::mem::take(&mut empty)).map(|_| Line::new(Sign::Keep, "")));
-        hunk.lines.push(Line::new(sign, &line[1..]));
+        hunk.lines.extend((0..std::mem::take(&mut empty)).map(|_| PatchLine::new(Sign::Keep, "")));
+        hunk.lines.push(PatchLine::new(sign, &line[1..]));
         lines.take();
     }
     Ok(hunk)

@@ -1,7 +1,7 @@
 //! Finding the place of each hunk and changing a text there. Exact, except for whitespace at the end of lines; what
 //! a hunk keeps, it keeps as the file has it. Pure.
 
-use super::patch::{Hunk, Line, Sign};
+use super::patch::{Hunk, PatchLine, Sign};
 use crate::edit_file::closest;
 
 /// Lines of a hunk shown in an error.
@@ -19,7 +19,7 @@ pub(super) fn apply(text: &str, crlf: bool, hunks: &[Hunk]) -> Result<String, St
         let at = find(&lines, cursor, hunk).map_err(|error| format!("hunk {}: {error}", index + 1))?;
         out.extend(lines[cursor..at].iter().map(|line| (*line).to_owned()));
         cursor = at;
-        for Line { sign, text, bare } in &hunk.lines {
+        for PatchLine { sign, text, bare } in &hunk.lines {
             match sign {
                 Sign::Keep => out.push(lines[cursor].to_owned()),
                 Sign::Remove => {}

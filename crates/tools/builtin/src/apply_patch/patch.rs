@@ -6,11 +6,11 @@ use super::{envelope, unified};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Section {
     pub(super) path: String,
-    pub(super) change: Change,
+    pub(super) change: PatchChange,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum PatchChange {
     Add(String),
     Delete,
     Update { move_to: Option<String>, hunks: Vec<Hunk> },
@@ -22,7 +22,7 @@ pub(super) struct Hunk {
     pub(super) anchors: Vec<String>,
     /// Where the hunk starts in the old file, from 1, when the patch says so; 0 for an empty file.
     pub(super) start: Option<usize>,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<PatchLine>,
     /// The hunk is at the end of the file.
     pub(super) at_end: bool,
 }
@@ -35,26 +35,26 @@ pub(super) enum Sign {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct PatchLine {
     pub(super) sign: Sign,
     pub(super) text: String,
     /// The file ends with this line and without a line end.
     pub(super) bare: bool,
 }
 
-impl Line {
+impl PatchLine {
     pub(super) fn new(sign: Sign, text: &str) -> Self {
         Self { sign, text: text.to_owned(), bare: false }
     }
 }
 
 /// The lines of a patch with a place to stand.
-pub(super) struct Lines<'a> {
+pub(super) struct PatchLines<'a> {
     lines: Vec<&'a str>,
     at: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> PatchLines<'a> {
     fn new(input: &'a str) -> Self {
         let mut lines: Vec<&str> = input.split('\n').collect();
         if lines.last() == Some(&"") {
@@ -86,7 +86,7 @@ impl<'a> Lines<'a> {
 
 /// Reads either form.
 pub(super) fn parse(input: &str) -> Result<Vec<Section>, String> {
-    let mut lines = Lines::new(input);
+    let mut lines = PatchLines::new(input);
     while let Some(line) = lines.peek() {
         let sections = match line.trim_end() {
             envelope::BEGIN => envelope::parse(&mut lines)?,

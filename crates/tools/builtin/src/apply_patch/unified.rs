@@ -1,10 +1,10 @@
 //! Unified diffs, as `diff -u` and `git diff` write them and as models imitate them. Pure.
 
-use super::patch::{Change, Hunk, Line, Lines, Section, Sign};
+use super::patch::{Hunk, PatchChange, PatchLine, PatchLines, Section, Sign};
 
 const NOWHERE: &str = "/dev/null";
 
-pub(super) fn parse(lines: &mut Lines<'_>) -> Result<Vec<Section>, String> {
+pub(super) fn parse(lines: &mut PatchLines<'_>) -> Result<Vec<Section>, String> {
     let mut sections = Vec::new();
     let mut renamed_from: Option<String> = None;
     while let Some(line) = lines.peek() {
@@ -25,7 +25,7 @@ pub(super) fn parse(lines: &mut Lines<'_>) -> Result<Vec<Section>, String> {
             if lines.peek().is_none_or(|line| !line.starts_with("index ") && !line.starts_with("--- "))
                 && let Some(path) = renamed_from.take()
             {
-                let change = Change::Update { move_to: Some(to.trim_end().to_owned()), hunks: Vec::new() };
+                let change = PatchChange::Update { move_to: Some(to.trim_end().to_owned()), hunks: Vec::new() };
                 sections.push(Section { path, change });
             }
         } else if line.starts_with("@@ ") {
@@ -39,7 +39,7 @@ pub(super) fn parse(lines: &mut Lines<'_>) -> Result<Vec<Section>, String> {
     Ok(sections)
 }
 
-fn section(lines: &mut Lines<'_>, old: &str, new: &str) -> Result<Section, String> {
+fn section(lines: &mut PatchLines<'_>, old: &str, new: &str) -> Result<Section, String> {
     let (old, new) = names(old, new)?;
     let mut hunks = Vec::new();
     while lines.peek().is_some_and(|line| line.starts_with("@@")) {
@@ -52,13 +52,13 @@ fn section(lines: &mut Lines<'_>, old: &str, new: &str) -> Result<Section, Strin
     if old == NOWHERE {
         let lines = hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.sign == Sign::Add);
         let text = lines.map(|line| format!("{}{}", line.text, if line.bare { "" } else { "\n" })).collect();
-        return Ok(Section { path: new, change: Change::Add(text) });
+        return Ok(Section { path: new, change: PatchChange::Add(text) });
     }
     if new == NOWHERE {
-        return Ok(Section { path: old, change: Change::Delete });
+        return Ok(Section { path: old, change: PatchChange::Delete });
     }
     let move_to = (old != new).then_some(new);
-    Ok(Section { path: old, change: Change::Update { move_to, hunks } })
+    Ok(Section { path: old, change: PatchChange::Update { move_to, hunks } })
 }
 
 /// File names without time stamps and without git's `a/` and `b/`.
@@ -103,7 +103,7 @@ pub(super) fn range(head: &str) -> Option<Range> {
     Some(Range { old_start, old_count, new_count })
 }
 
-fn hunk(lines: &mut Lines<'_>) -> Result<Hunk, String> {
+fn hunk(lines: &mut PatchLines<'_>) -> Result<Hunk, String> {
     let number = lines.number();
     let head = lines.take().unwrap_or_default();
     let range = range(head.trim_start_matches("@@"));
@@ -133,7 +133,7 @@ fn hunk(lines: &mut Lines<'_>) -> Result<Hunk, String> {
         };
         old = if sign == Sign::Add { old } else { old.saturating_sub(1) };
         new = if sign == Sign::Remove { new } else { new.saturating_sub(1) };
-        hunk.lines.push(Line::new(sign, line.get(1..).unwrap_or_default()));
+        hunk.lines.push(PatchLine::new(sign, line.get(1..).unwrap_or_default()));
         lines.take();
     }
     match hunk.lines.is_empty() {
@@ -143,7 +143,7 @@ fn hunk(lines: &mut Lines<'_>) -> Result<Hunk, String> {
 }
 
 /// The next line begins another file, or the signature of a mailed patch.
-fn ends(lines: &Lines<'_>) -> bool {
+fn ends(lines: &PatchLines<'_>) -> bool {
     let next = lines.peek().unwrap_or_default();
     next.trim_end() == "--"
         || (next.starts_with("--- ") && lines.peek_at(1).is_some_and(|line| line.starts_with("+++ ")))

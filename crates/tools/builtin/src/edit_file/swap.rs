@@ -8,7 +8,7 @@ pub(crate) struct Swap {
 
 /// Why nothing was replaced; numbers are indexes of swaps.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
+pub(crate) enum SwapProblem {
     Empty(usize),
     Same(usize),
     Missing(usize),
@@ -17,19 +17,19 @@ pub(crate) enum Problem {
 }
 
 /// The new text and how many places changed. With `all` every occurrence counts, otherwise there must be one.
-pub(crate) fn apply(text: &str, swaps: &[Swap], all: bool) -> Result<(String, usize), Problem> {
+pub(crate) fn apply(text: &str, swaps: &[Swap], all: bool) -> Result<(String, usize), SwapProblem> {
     let mut places: Vec<(usize, usize)> = Vec::new(); // (where, which swap)
     for (index, swap) in swaps.iter().enumerate() {
         if swap.old.is_empty() {
-            return Err(Problem::Empty(index));
+            return Err(SwapProblem::Empty(index));
         }
         if swap.old == swap.new {
-            return Err(Problem::Same(index));
+            return Err(SwapProblem::Same(index));
         }
         let found: Vec<usize> = text.match_indices(&swap.old).map(|(at, _)| at).collect();
         match found.len() {
-            0 => return Err(Problem::Missing(index)),
-            2.. if !all => return Err(Problem::Many { index, lines: line_numbers(text, &found) }),
+            0 => return Err(SwapProblem::Missing(index)),
+            2.. if !all => return Err(SwapProblem::Many { index, lines: line_numbers(text, &found) }),
             _ => places.extend(found.into_iter().map(|at| (at, index))),
         }
     }
@@ -39,7 +39,7 @@ pub(crate) fn apply(text: &str, swaps: &[Swap], all: bool) -> Result<(String, us
     let mut last = 0;
     for (at, index) in &places {
         if *at < done {
-            return Err(Problem::Overlap(last.min(*index), last.max(*index)));
+            return Err(SwapProblem::Overlap(last.min(*index), last.max(*index)));
         }
         result.push_str(&text[done..*at]);
         result.push_str(&swaps[*index].new);
@@ -80,13 +80,13 @@ mod tests {
     #[test]
     fn swaps_that_touch_the_same_text_are_refused() {
         let swaps = [swap("bc", "x"), swap("ab", "y")];
-        assert_eq!(apply("abc", &swaps, false), Err(Problem::Overlap(0, 1)));
+        assert_eq!(apply("abc", &swaps, false), Err(SwapProblem::Overlap(0, 1)));
     }
 
     #[test]
     fn every_occurrence_is_named_by_its_line() {
         let problem = apply("x\n\nx x\n", &[swap("x", "y")], false);
-        assert_eq!(problem, Err(Problem::Many { index: 0, lines: vec![1, 3, 3] }));
+        assert_eq!(problem, Err(SwapProblem::Many { index: 0, lines: vec![1, 3, 3] }));
     }
 
     proptest! {
@@ -99,9 +99,9 @@ mod tests {
             let count = text.matches(&old).count();
             let one = apply(&text, &[swap(&old, &new)], false);
             match count {
-                0 => prop_assert_eq!(one, Err(Problem::Missing(0))),
+                0 => prop_assert_eq!(one, Err(SwapProblem::Missing(0))),
                 1 => prop_assert_eq!(one, Ok((text.replacen(&old, &new, 1), 1))),
-                _ => prop_assert!(matches!(one, Err(Problem::Many { .. })), "{:?}", one),
+                _ => prop_assert!(matches!(one, Err(SwapProblem::Many { .. })), "{:?}", one),
             }
             if count > 0 {
                 prop_assert_eq!(apply(&text, &[swap(&old, &new)], true), Ok((text.replace(&old, &new), count)));

@@ -18,7 +18,7 @@ const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 pub const BYTES_MAX: usize = 64 * 1024;
 
 /// Where to look, and what may be read.
-pub struct Search<'a> {
+pub struct InstructionSearch<'a> {
     /// Where the session works, or the directory within it that matters.
     pub workspace: &'a Path,
     /// See [`Guard`]: what no tool reads is not read here.
@@ -53,7 +53,7 @@ pub struct Instructions {
 }
 
 /// Looks at the disk, now. Blocks.
-pub fn search(search: &Search<'_>) -> Instructions {
+pub fn search(search: &InstructionSearch<'_>) -> Instructions {
     let workspace = real(search.workspace);
     let home = search.home.map(real);
     let root = root(&workspace, home.as_deref()).unwrap_or_else(|| workspace.clone());
@@ -89,7 +89,7 @@ fn levels(root: &Path, workspace: &Path) -> Vec<PathBuf> {
 }
 
 /// Who trusts the top of a repository trusts what came with it.
-fn is_trusted(search: &Search<'_>, root: &Path, dir: &Path) -> bool {
+fn is_trusted(search: &InstructionSearch<'_>, root: &Path, dir: &Path) -> bool {
     let named =
         |dir: &Path| search.trusted.iter().any(|path| std::fs::canonicalize(path).is_ok_and(|path| path == dir));
     named(dir) || named(root)

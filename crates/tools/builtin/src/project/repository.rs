@@ -1,18 +1,19 @@
 //! How a repository stands: its top, the branch, and how many files differ from the last commit. The branch is read from
 //! git's own file. What differs only git knows, so git is asked, but only where it does nothing else by being asked: see
-//! [`crate::shell::repository`].
+//! [`crate::shell::git_safety`].
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use process::{EnvironmentRules, Vars};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use vocab::{Keyring, Required};
 
 use super::root;
-use crate::shell::{self, repository as safety};
+use crate::shell::git_safety as safety;
 use crate::workspace::Workspace;
 
 /// How long git may take; then nothing is said of what differs.
@@ -42,16 +43,15 @@ pub async fn repository(workspace: Arc<Workspace>, home: Option<PathBuf>, secret
     };
     let (mut found, inert) = tokio::task::spawn_blocking(look).await.ok()??;
     if inert {
-        let options = shell::Options { secrets: secrets.clone(), ..shell::Options::new("", workspace.path(), "") };
-        let asking =
-            ask(workspace.path(), shell::environment::clean(std::env::vars_os(), &options, Required::ReadOnly));
+        let rules = EnvironmentRules { keep: &[], secrets, workspace: workspace.path() };
+        let asking = ask(workspace.path(), rules.clean(std::env::vars_os(), Required::ReadOnly));
         found.state = tokio::time::timeout(TIME_MAX, asking).await.ok().flatten();
     }
     Some(found)
 }
 
 /// Dropping it ends git.
-async fn ask(dir: &Path, env: shell::environment::Vars) -> Option<String> {
+async fn ask(dir: &Path, env: Vars) -> Option<String> {
     let mut git = Command::new("git");
     git.args(STATUS).current_dir(dir).env_clear().envs(env).kill_on_drop(true);
     git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -91,8 +91,9 @@ mod tests {
         std::fs::write(dir.join("a"), "1").unwrap();
         git(dir, &["add", "."]);
         git(dir, &["commit", "-q", "-m", "one"]);
-        let options = shell::Options::new("", dir, "");
-        let state = || ask(dir, shell::environment::clean(std::env::vars_os(), &options, Required::ReadOnly));
+        let secrets = Keyring::default();
+        let rules = EnvironmentRules { keep: &[], secrets: &secrets, workspace: dir };
+        let state = || ask(dir, rules.clean(std::env::vars_os(), Required::ReadOnly));
         assert_eq!(state().await.as_deref(), Some("clean"));
         std::fs::write(dir.join("a"), "22").unwrap();
         assert_eq!(state().await.as_deref(), Some("1 changed file"));

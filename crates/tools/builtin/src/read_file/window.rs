@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 const PIECE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct LineWindow {
     pub(super) bytes: Vec<u8>,
     /// Lines in `bytes`, the last one perhaps without its end.
     pub(super) lines: u64,
@@ -28,9 +28,10 @@ pub(super) fn read_window(
     bytes_max: usize,
     count_total: bool,
     cancelled: &dyn Fn() -> bool,
-) -> io::Result<Window> {
-    let mut reader = Lines { reader: BufReader::with_capacity(PIECE_BYTES, source), cancelled };
-    let mut window = Window { bytes: Vec::new(), lines: 0, lines_before: 0, line_cut: false, more: false, total: None };
+) -> io::Result<LineWindow> {
+    let mut reader = LineReader { reader: BufReader::with_capacity(PIECE_BYTES, source), cancelled };
+    let mut window =
+        LineWindow { bytes: Vec::new(), lines: 0, lines_before: 0, line_cut: false, more: false, total: None };
     while window.lines_before + 1 < first {
         if !reader.line(None)?.found {
             return Ok(window);
@@ -71,23 +72,23 @@ pub(super) fn read_window(
     Ok(window)
 }
 
-struct Lines<'a, R> {
+struct LineReader<'a, R> {
     reader: BufReader<R>,
     cancelled: &'a dyn Fn() -> bool,
 }
 
 #[derive(Default)]
-struct Line {
+struct WindowLine {
     /// False at the end of the file.
     found: bool,
     /// The buffer is full; the rest of the line was skipped.
     cut: bool,
 }
 
-impl<R: Read> Lines<'_, R> {
+impl<R: Read> LineReader<'_, R> {
     /// Reads one line, into a buffer that may grow to a size, or nowhere.
-    fn line(&mut self, mut into: Option<(&mut Vec<u8>, usize)>) -> io::Result<Line> {
-        let mut line = Line::default();
+    fn line(&mut self, mut into: Option<(&mut Vec<u8>, usize)>) -> io::Result<WindowLine> {
+        let mut line = WindowLine::default();
         loop {
             if self.reader.buffer().is_empty() && (self.cancelled)() {
                 return Err(io::Error::other(crate::blocking::CANCELLED));
@@ -132,7 +133,7 @@ fn back_to_character(bytes: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn window(text: &str, first: u64, limit: u64, max: usize) -> Window {
+    fn window(text: &str, first: u64, limit: u64, max: usize) -> LineWindow {
         read_window(text.as_bytes(), first, limit, max, true, &|| false).unwrap()
     }
 

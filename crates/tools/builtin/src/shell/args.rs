@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use vocab::Json;
 
-use crate::leash::{COMMAND_BYTES_MAX, Size};
+use process::leash::{COMMAND_BYTES_MAX, TerminalSize};
 
-use super::state::{READ_BYTES_MAX, READ_BYTES_MIN};
+use super::background_state::{READ_BYTES_MAX, READ_BYTES_MIN};
 
 /// How long a foreground command may run unless the call says otherwise.
 pub(super) const TIMEOUT_DEFAULT: Duration = Duration::from_secs(120);
@@ -20,7 +20,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 const COLS_MAX: u16 = 500;
 const ROWS_MAX: u16 = 300;
 /// What a terminal has unless the call says otherwise.
-const SIZE_DEFAULT: Size = Size { cols: 80, rows: 24 };
+const SIZE_DEFAULT: TerminalSize = TerminalSize { cols: 80, rows: 24 };
 /// Keys in one call; more are refused.
 const KEYS_MAX: usize = 256;
 
@@ -65,7 +65,7 @@ pub(super) struct WriteArgs {
     #[serde(default)]
     append_newline: bool,
     #[serde(alias = "key")]
-    keys: Option<Keys>,
+    keys: Option<KeyNames>,
     /// How often the keys are pressed.
     repeat: Option<f64>,
     /// Close standard input afterwards.
@@ -76,7 +76,7 @@ pub(super) struct WriteArgs {
 /// One key or several, as models write them.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Keys {
+enum KeyNames {
     One(String),
     Many(Vec<String>),
 }
@@ -92,8 +92,8 @@ impl WriteArgs {
     pub(super) fn keys(&self) -> Result<Vec<&str>, String> {
         let names = match &self.keys {
             None => &[],
-            Some(Keys::One(name)) => std::slice::from_ref(name),
-            Some(Keys::Many(names)) => names.as_slice(),
+            Some(KeyNames::One(name)) => std::slice::from_ref(name),
+            Some(KeyNames::Many(names)) => names.as_slice(),
         };
         let times = self.repeat.unwrap_or(1.0);
         if times.fract() != 0.0 || times < 1.0 {
@@ -133,17 +133,17 @@ impl ReadArgs {
 }
 
 impl ResizeArgs {
-    pub(super) fn size(&self) -> Result<Size, String> {
+    pub(super) fn size(&self) -> Result<TerminalSize, String> {
         size("bash_resize", self.cols, self.rows)
     }
 }
 
-fn size(tool: &str, cols: f64, rows: f64) -> Result<Size, String> {
+fn size(tool: &str, cols: f64, rows: f64) -> Result<TerminalSize, String> {
     let within = |value: f64, max: u16| value.fract() == 0.0 && value >= 1.0 && value <= f64::from(max);
     if !within(cols, COLS_MAX) || !within(rows, ROWS_MAX) {
         return Err(format!("{tool}: `cols` must be a whole number from 1 to {COLS_MAX}, `rows` from 1 to {ROWS_MAX}"));
     }
-    Ok(Size { cols: cols as u16, rows: rows as u16 })
+    Ok(TerminalSize { cols: cols as u16, rows: rows as u16 })
 }
 
 /// The arguments, or a sentence for the model that wrote them.
@@ -180,7 +180,7 @@ impl BashArgs {
     }
 
     /// The size of the terminal it wants, if it wants one.
-    pub(super) fn terminal(&self) -> Result<Option<Size>, String> {
+    pub(super) fn terminal(&self) -> Result<Option<TerminalSize>, String> {
         if self.pty != Some(true) {
             return Ok(None);
         }
@@ -241,7 +241,10 @@ mod tests {
         let size = |more: &str| parse(more).and_then(|args| args.terminal());
         assert_eq!(size(r#""run_in_background":true,"cols":9"#), Ok(None));
         assert_eq!(size(r#""run_in_background":true,"pty":true"#), Ok(Some(SIZE_DEFAULT)));
-        assert_eq!(size(r#""background":true,"pty":true,"cols":500,"rows":1"#), Ok(Some(Size { cols: 500, rows: 1 })));
+        assert_eq!(
+            size(r#""background":true,"pty":true,"cols":500,"rows":1"#),
+            Ok(Some(TerminalSize { cols: 500, rows: 1 }))
+        );
         for bad in ["0", "-1", "501", "1.5", "1e300"] {
             let error = size(&format!(r#""background":true,"full_terminal":true,"cols":{bad}"#)).unwrap_err();
             assert!(error.contains("from 1 to 500"), "{bad}: {error}");

@@ -11,9 +11,9 @@ use tokio::task::AbortHandle;
 
 use vocab::Required;
 
-use crate::leash::{Control, Report, Size, Terminal, read_now};
+use process::leash::{Control, PseudoTerminal, Report, TerminalSize, read_now};
 
-use super::state::State;
+use super::background_state::BackgroundState;
 
 /// Background processes that may run at once in a session; another start is refused and told why.
 pub(super) const RUNNING_MAX: usize = 16;
@@ -25,26 +25,26 @@ const DRAIN_BYTES_MAX: usize = 1024 * 1024;
 
 /// Every background process of a session. Dropping it ends them.
 #[derive(Default)]
-pub(super) struct Registry {
-    entries: Vec<Arc<Process>>,
+pub(super) struct BackgroundRegistry {
+    entries: Vec<Arc<BackgroundProcess>>,
     started: u64,
 }
 
-impl Registry {
+impl BackgroundRegistry {
     pub(super) fn has_room(&self) -> bool {
         self.entries.iter().filter(|process| !process.state().gone).count() < RUNNING_MAX
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<Arc<Process>> {
+    pub(super) fn get(&self, id: &str) -> Option<Arc<BackgroundProcess>> {
         self.entries.iter().find(|process| process.id == id).cloned()
     }
 
-    pub(super) fn all(&self) -> &[Arc<Process>] {
+    pub(super) fn all(&self) -> &[Arc<BackgroundProcess>] {
         &self.entries
     }
 
     /// Takes over a process and drains it from now on. `None`, and the process ends, when there is no room.
-    pub(super) fn add(&mut self, start: Start) -> Option<Arc<Process>> {
+    pub(super) fn add(&mut self, start: Start) -> Option<Arc<BackgroundProcess>> {
         if !self.has_room() {
             return None;
         }
@@ -54,12 +54,12 @@ impl Registry {
             self.entries.remove(oldest);
         }
         self.started += 1;
-        let process = Arc::new(Process {
+        let process = Arc::new(BackgroundProcess {
             id: format!("bash_{}", self.started),
             command: start.command,
             required: start.required,
             started_ms: now_ms(),
-            state: Mutex::new(State::new(start.ended)),
+            state: Mutex::new(BackgroundState::new(start.ended)),
             changed: Notify::new(),
             stop: Notify::new(),
             input: tokio::sync::Mutex::new(start.input),
@@ -73,7 +73,7 @@ impl Registry {
     }
 }
 
-impl Drop for Registry {
+impl Drop for BackgroundRegistry {
     fn drop(&mut self) {
         for process in &self.entries {
             // The task owns the leash; without the task nobody holds it, and it ends everything.
@@ -90,7 +90,7 @@ pub(super) struct Start {
     pub(super) control: Control,
     pub(super) output: pipe::Receiver,
     pub(super) input: Option<pipe::Sender>,
-    pub(super) terminal: Option<Terminal>,
+    pub(super) terminal: Option<PseudoTerminal>,
     /// What starting it needed; so does everything that acts on it.
     pub(super) required: Required,
     /// How the direct child ended, when it already did.
@@ -98,19 +98,19 @@ pub(super) struct Start {
     pub(super) timeout: Option<Duration>,
 }
 
-pub(super) struct Process {
+pub(super) struct BackgroundProcess {
     pub(super) id: String,
     pub(super) command: String,
     pub(super) required: Required,
     /// Milliseconds since 1970.
     pub(super) started_ms: i64,
-    state: Mutex<State>,
+    state: Mutex<BackgroundState>,
     /// Something in `state` changed.
     changed: Notify,
     stop: Notify,
     pub(super) input: tokio::sync::Mutex<Option<pipe::Sender>>,
     /// There while it runs on one.
-    terminal: Mutex<Option<Terminal>>,
+    terminal: Mutex<Option<PseudoTerminal>>,
     task: Mutex<Option<AbortHandle>>,
 }
 
@@ -119,8 +119,8 @@ fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-impl Process {
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+impl BackgroundProcess {
+    pub(super) fn state(&self) -> MutexGuard<'_, BackgroundState> {
         self.state.lock().expect("no code panics while it holds the state")
     }
 
@@ -130,21 +130,21 @@ impl Process {
     }
 
     /// The size of its terminal, while it runs on one.
-    pub(super) fn size(&self) -> Option<Size> {
+    pub(super) fn size(&self) -> Option<TerminalSize> {
         self.terminal().as_ref()?.size()
     }
 
     /// Gives its terminal a size; `None` when it has none.
-    pub(super) fn resize(&self, size: Size) -> Option<std::io::Result<()>> {
+    pub(super) fn resize(&self, size: TerminalSize) -> Option<std::io::Result<()>> {
         self.terminal().as_ref().map(|terminal| terminal.resize(size))
     }
 
-    fn terminal(&self) -> MutexGuard<'_, Option<Terminal>> {
+    fn terminal(&self) -> MutexGuard<'_, Option<PseudoTerminal>> {
         self.terminal.lock().expect("no code panics while it holds the terminal")
     }
 
     /// Waits until `ready` or for `time` at most.
-    pub(super) async fn wait(&self, time: Duration, ready: impl Fn(&State) -> bool) {
+    pub(super) async fn wait(&self, time: Duration, ready: impl Fn(&BackgroundState) -> bool) {
         let waiting = async {
             loop {
                 let changed = self.changed.notified();
@@ -160,7 +160,7 @@ impl Process {
         let _ = tokio::time::timeout(time, waiting).await;
     }
 
-    pub(super) fn has_output(state: &State) -> bool {
+    pub(super) fn has_output(state: &BackgroundState) -> bool {
         state.unread() > 0 || state.gone
     }
 

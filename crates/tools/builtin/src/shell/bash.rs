@@ -8,15 +8,15 @@ use std::time::Duration;
 use vocab::visible::headline;
 use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use crate::leash::{Held, Report, Request};
-use crate::workspace::{Access, Place, Workspace, explain};
+use crate::workspace::{Access, ResolvedPath, Workspace, explain};
+use process::leash::{LeashRequest, OnLeash, Report};
 
 use super::args::BashArgs;
 use super::background::{RUNNING_MAX, Start};
-use super::capture::{Capture, Shown};
+use super::capture::{Capture, CapturedOutput};
 use super::classify::reading;
-use super::follow::{End, follow};
-use super::{Shell, environment, ground, terminal};
+use super::foreground::{End, follow};
+use super::{SessionShell, disk_check, editor_terminal};
 
 /// After a timeout the leash needs two seconds and a little to end everything; then we stop waiting for its report.
 const STOP_TIME_MAX: Duration = Duration::from_secs(4);
@@ -40,12 +40,12 @@ const SCHEMA: &str = r#"{"type":"object","properties":{
 "required":["command"]}"#;
 
 pub(super) struct Bash {
-    shell: Arc<Shell>,
+    shell: Arc<SessionShell>,
     spec: ToolSpec,
 }
 
 impl Bash {
-    pub(super) fn new(shell: Arc<Shell>) -> Self {
+    pub(super) fn new(shell: Arc<SessionShell>) -> Self {
         let spec = ToolSpec { name: "bash".into(), description: DESCRIPTION.into(), schema: Json::trusted(SCHEMA) };
         Self { shell, spec }
     }
@@ -83,8 +83,8 @@ impl Tool for Bash {
                 Err(message) => return Outcome::error(message),
             };
             let in_background = checked.args.in_background();
-            if let Some(terminal) = terminal::of(&context).filter(|_| !in_background) {
-                return terminal::run(&shell, &checked.args, terminal, &context).await;
+            if let Some(terminal) = editor_terminal::of(&context).filter(|_| !in_background) {
+                return editor_terminal::run(&shell, &checked.args, terminal, &context).await;
             }
             match start(&shell, &checked, &context).await {
                 Ok(held) if in_background => background(&shell, &checked, held),
@@ -138,9 +138,9 @@ fn only_reads(args: &BashArgs, workspace: &Workspace) -> bool {
         return false;
     }
     // A directory that cannot be resolved cannot be run in either; what it needs does not matter then.
-    let Ok(Place::Inside(dir)) = workspace.place(place_of(args)) else { return false };
+    let Ok(ResolvedPath::Inside(dir)) = workspace.place(place_of(args)) else { return false };
     let reading = reading(&args.command, workspace.path());
-    reading.is_some_and(|reading| ground::holds(&reading, workspace, &dir))
+    reading.is_some_and(|reading| disk_check::holds(&reading, workspace, &dir))
 }
 
 fn place_of(args: &BashArgs) -> &str {
@@ -156,7 +156,7 @@ struct Checked {
 }
 
 /// Checks the call against what was granted.
-fn check(shell: &Shell, input: &Json, context: &CallContext) -> Result<Checked, String> {
+fn check(shell: &SessionShell, input: &Json, context: &CallContext) -> Result<Checked, String> {
     let args = BashArgs::parse(input)?;
     let needed = needs(&args, &shell.workspace);
     if needed > context.granted {
@@ -171,11 +171,11 @@ fn check(shell: &Shell, input: &Json, context: &CallContext) -> Result<Checked, 
 }
 
 /// Where the command runs, by name: for a controller, which has its own processes.
-pub(super) fn cwd(shell: &Shell, args: &BashArgs) -> PathBuf {
+pub(super) fn cwd(shell: &SessionShell, args: &BashArgs) -> PathBuf {
     shell.options.workspace.join(place_of(args))
 }
 
-fn directory(shell: &Shell, args: &BashArgs, granted: Required) -> Result<OwnedFd, String> {
+fn directory(shell: &SessionShell, args: &BashArgs, granted: Required) -> Result<OwnedFd, String> {
     let path = place_of(args);
     let spot = shell.workspace.spot(path, Access::Read, granted)?;
     spot.open_dir().map_err(|error| match error.kind() {
@@ -185,7 +185,7 @@ fn directory(shell: &Shell, args: &BashArgs, granted: Required) -> Result<OwnedF
 }
 
 /// Starts a command that was checked.
-async fn start(shell: &Shell, checked: &Checked, context: &CallContext) -> Result<Held, String> {
+async fn start(shell: &SessionShell, checked: &Checked, context: &CallContext) -> Result<OnLeash, String> {
     let (args, cwd) = (&checked.args, Arc::clone(&checked.cwd));
     let options = &shell.options;
     if args.in_background() && !shell.background().has_room() {
@@ -194,16 +194,16 @@ async fn start(shell: &Shell, checked: &Checked, context: &CallContext) -> Resul
              (bash_list shows them)"
         ));
     }
-    let mut env = environment::clean(std::env::vars_os(), options, context.granted);
+    let mut env = options.environment_rules().clean(std::env::vars_os(), context.granted);
     let terminal = args.terminal()?;
     if terminal.is_some() {
-        environment::on_terminal(&mut env);
+        process::on_terminal(&mut env);
     }
-    let request = Request { command: args.command.clone(), cwd, env, pids_max: options.pids_max, terminal };
+    let request = LeashRequest { command: args.command.clone(), cwd, env, pids_max: options.pids_max, terminal };
     shell.hold(&request, args.in_background()).await.map_err(|error| format!("bash: {error}"))
 }
 
-fn background(shell: &Shell, checked: &Checked, held: Held) -> Outcome {
+fn background(shell: &SessionShell, checked: &Checked, held: OnLeash) -> Outcome {
     let args = &checked.args;
     let start = Start {
         command: headline(&args.command),
@@ -227,9 +227,9 @@ fn background(shell: &Shell, checked: &Checked, held: Held) -> Outcome {
     }
 }
 
-async fn foreground(shell: &Shell, checked: &Checked, held: Held, context: &CallContext) -> Outcome {
+async fn foreground(shell: &SessionShell, checked: &Checked, held: OnLeash, context: &CallContext) -> Outcome {
     let args = &checked.args;
-    let Held { mut control, mut output, .. } = held;
+    let OnLeash { mut control, mut output, .. } = held;
     let mut capture = Capture::new(shell.options.spill_dir.clone());
     let timeout = tokio::time::sleep(args.timeout());
     let end = follow(&mut control, &mut output, &mut capture, &context.progress, timeout, STOP_TIME_MAX).await;
@@ -248,7 +248,7 @@ async fn foreground(shell: &Shell, checked: &Checked, held: Held, context: &Call
 }
 
 /// What the model reads: the output, and what is to be said of it.
-pub(super) fn with_notes(shown: &Shown, notes: &[String]) -> String {
+pub(super) fn with_notes(shown: &CapturedOutput, notes: &[String]) -> String {
     let mut text = if shown.total == 0 { "(no output)".to_owned() } else { shown.text.clone() };
     for note in notes {
         if !text.ends_with('\n') {
@@ -259,7 +259,7 @@ pub(super) fn with_notes(shown: &Shown, notes: &[String]) -> String {
     text
 }
 
-fn outcome(end: &End, shown: Shown, left_as: Option<Option<String>>, timeout: Duration) -> Outcome {
+fn outcome(end: &End, shown: CapturedOutput, left_as: Option<Option<String>>, timeout: Duration) -> Outcome {
     let mut notes = Vec::new();
     match &left_as {
         Some(Some(id)) => notes.push(format!("[processes it started still run, as {id}; see bash_read and bash_stop]")),

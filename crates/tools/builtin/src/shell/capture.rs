@@ -40,7 +40,7 @@ enum Spill {
 }
 
 /// What a finished capture shows.
-pub(super) struct Shown {
+pub(super) struct CapturedOutput {
     pub(super) text: String,
     pub(super) truncated: bool,
     pub(super) total: u64,
@@ -128,7 +128,7 @@ impl Capture {
     }
 
     /// As [`Capture::finish`], and no more than the first and the last of `lines_max` lines.
-    pub(super) async fn finish_within(mut self, lines_max: usize) -> Shown {
+    pub(super) async fn finish_within(mut self, lines_max: usize) -> CapturedOutput {
         let too_many = self.line_feeds >= lines_max as u64;
         if too_many && matches!(self.spill, Spill::NotNeeded) {
             self.open_spill();
@@ -141,7 +141,7 @@ impl Capture {
     }
 
     /// Ends the capture: what the model gets to read.
-    pub(super) async fn finish(mut self) -> Shown {
+    pub(super) async fn finish(mut self) -> CapturedOutput {
         self.flush_if_open().await;
         let lines = self.line_feeds + 1;
         let tail: Vec<u8> = self.tail.iter().copied().collect();
@@ -152,7 +152,7 @@ impl Capture {
                 Spill::Open { path, .. } => Some(path),
                 Spill::NotNeeded | Spill::Failed(_) => None,
             };
-            return Shown { text: readable(&bytes), truncated: false, total: self.total, lines, spill };
+            return CapturedOutput { text: readable(&bytes), truncated: false, total: self.total, lines, spill };
         }
         let (head, tail) = (cut_partial(&self.head), skip_partial(&tail));
         let omitted = self.total - (head.len() + tail.len()) as u64;
@@ -168,7 +168,7 @@ impl Capture {
             Spill::NotNeeded => unreachable!("a capture longer than head and tail has tried to spill"),
         };
         let text = format!("{}\n[... {omitted} bytes omitted; {place}]\n{}", readable(head), readable(tail));
-        Shown { text, truncated: true, total: self.total, lines, spill }
+        CapturedOutput { text, truncated: true, total: self.total, lines, spill }
     }
 
     async fn flush_if_open(&mut self) {
@@ -179,7 +179,7 @@ impl Capture {
 }
 
 /// Takes lines out of the middle, and says where they are.
-fn cut_lines(shown: &mut Shown, lines_max: usize) {
+fn cut_lines(shown: &mut CapturedOutput, lines_max: usize) {
     let lines: Vec<&str> = shown.text.split_inclusive('\n').collect();
     let (head, rest) = lines.split_at((lines_max / 2).min(lines.len()));
     let (cut, tail) = rest.split_at(rest.len().saturating_sub(lines_max / 2));
@@ -237,7 +237,7 @@ fn skip_partial(bytes: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    async fn shown(chunks: &[&[u8]], dir: &Path) -> Shown {
+    async fn shown(chunks: &[&[u8]], dir: &Path) -> CapturedOutput {
         let mut capture = Capture::new(dir.into());
         for chunk in chunks {
             capture.push(chunk).await;

@@ -4,7 +4,7 @@
 //! a check of every word for paths that leave the workspace, and a [table](commands) of commands with the options that
 //! are known to be harmless. An unknown word is never harmless.
 //!
-//! The text is half of it: where links lead and what a repository tells git to run is [`super::ground`]'s question.
+//! The text is half of it: where links lead and what a repository tells git to run is [`super::disk_check`]'s question.
 //! `cargo --version` and its like are not here: toolchain proxies obey files of the workspace before they answer.
 
 mod commands;
@@ -20,13 +20,13 @@ const CLASSIFIED_BYTES_MAX: usize = 4096;
 const SIMPLE_COMMANDS_MAX: usize = 16;
 
 /// A command line that only reads, as far as its text can tell.
-pub(super) struct Reading {
+pub(super) struct ReadOnlyLine {
     /// The words of each simple command.
     pub(super) commands: Vec<Vec<Word>>,
 }
 
 /// Reads the text of a command line; `None` for everything that is not known to only read.
-pub(super) fn reading(command: &str, workspace: &Path) -> Option<Reading> {
+pub(super) fn reading(command: &str, workspace: &Path) -> Option<ReadOnlyLine> {
     if command.len() > CLASSIFIED_BYTES_MAX {
         return None;
     }
@@ -34,7 +34,7 @@ pub(super) fn reading(command: &str, workspace: &Path) -> Option<Reading> {
     let few = !commands.is_empty() && commands.len() <= SIMPLE_COMMANDS_MAX;
     let inside = |words: &Vec<Word>| words.iter().all(|word| stays_inside(word, workspace));
     let reads = few && commands.iter().all(|words| inside(words) && commands::only_reads(words));
-    reads.then_some(Reading { commands })
+    reads.then_some(ReadOnlyLine { commands })
 }
 
 /// Whether no reading of this word, as a path or as an option with a path in it, leads out of the workspace.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use vocab::{Json, TodoPhase, TodoStatus, TodoTask};
 
-use crate::args::{Args, Names};
+use crate::args::{Names, ToolArgs};
 
 /// Tasks in a list; a longer one is refused.
 const TASKS_MAX: usize = 200;
@@ -23,9 +23,9 @@ const NOTES: Names = &["notes"];
 
 /// `None`: no list was given.
 pub(super) fn phases(input: &Json) -> Result<Option<Vec<TodoPhase>>, String> {
-    let mut args = Args::parse(input)?;
+    let mut args = ToolArgs::parse(input)?;
     let (flat, groups) = (args.list_maybe(&["todos"])?, args.list_maybe(&["phases"])?);
-    let mut ids = Ids::default();
+    let mut ids = TodoIds::default();
     let phases = match (flat, groups) {
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => return Err("give either \"todos\" or \"phases\", not both".to_owned()),
@@ -51,9 +51,9 @@ pub(super) fn phases(input: &Json) -> Result<Option<Vec<TodoPhase>>, String> {
     Ok(Some(phases))
 }
 
-fn phase(index: usize, value: Value, ids: &mut Ids) -> Result<TodoPhase, String> {
+fn phase(index: usize, value: Value, ids: &mut TodoIds) -> Result<TodoPhase, String> {
     let mut args =
-        Args::of(value).ok_or_else(|| format!("phases[{index}] must be an object with \"name\" and \"tasks\""))?;
+        ToolArgs::of(value).ok_or_else(|| format!("phases[{index}] must be an object with \"name\" and \"tasks\""))?;
     let at = |error: String| format!("phases[{index}]: {error}");
     let name = short(args.text(NAME).map_err(at)?, "name").map_err(at)?;
     let id = ids.phase(args.text_maybe(&["id"]).unwrap_or_default());
@@ -61,13 +61,13 @@ fn phase(index: usize, value: Value, ids: &mut Ids) -> Result<TodoPhase, String>
     Ok(TodoPhase { id, name: name.into(), tasks: tasks(list, &format!("phases[{index}].tasks"), ids)? })
 }
 
-fn tasks(list: Vec<Value>, place: &str, ids: &mut Ids) -> Result<Vec<TodoTask>, String> {
+fn tasks(list: Vec<Value>, place: &str, ids: &mut TodoIds) -> Result<Vec<TodoTask>, String> {
     list.into_iter().enumerate().map(|(index, value)| task(value, &format!("{place}[{index}]"), ids)).collect()
 }
 
-fn task(value: Value, place: &str, ids: &mut Ids) -> Result<TodoTask, String> {
+fn task(value: Value, place: &str, ids: &mut TodoIds) -> Result<TodoTask, String> {
     let mut args =
-        Args::of(value).ok_or_else(|| format!("{place} must be an object with \"content\" and \"status\""))?;
+        ToolArgs::of(value).ok_or_else(|| format!("{place} must be an object with \"content\" and \"status\""))?;
     let at = |error: String| format!("{place}: {error}");
     let content = short(args.text(CONTENT).map_err(at)?, "content").map_err(at)?;
     let status = args.text(&["status"]).map_err(at)?;
@@ -100,13 +100,13 @@ fn limited(text: String, name: &str) -> Result<String, String> {
 
 /// Gives out ids: the wanted one where it is free, else the next `phase-1`, `task-1`.
 #[derive(Default)]
-struct Ids {
+struct TodoIds {
     taken: HashSet<Arc<str>>,
     phases: usize,
     tasks: usize,
 }
 
-impl Ids {
+impl TodoIds {
     fn phase(&mut self, wanted: Option<String>) -> Arc<str> {
         pick(&mut self.taken, wanted, "phase", &mut self.phases)
     }

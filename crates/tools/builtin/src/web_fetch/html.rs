@@ -1,7 +1,7 @@
 //! Reduces HTML to text: headings, paragraphs, lists, links, code. One pass, no tree, no recursion; broken markup
 //! gives odd text, never an error.
 
-use crate::http::url::Url;
+use net::Url;
 
 /// Elements whose content nobody reads.
 const SKIPPED: [&str; 7] = ["script", "style", "noscript", "template", "svg", "iframe", "canvas"];

@@ -16,13 +16,13 @@ const LIST_BYTES_MAX: usize = 48 * 1024;
 const REFUSAL_CHARS: usize = 300;
 
 #[derive(Deserialize)]
-struct Answer {
-    results: Vec<Page>,
+struct ExaAnswer {
+    results: Vec<ExaPage>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
+struct ExaPage {
     url: String,
     title: Option<String>,
     published_date: Option<String>,
@@ -30,7 +30,7 @@ struct Page {
 }
 
 /// The list for the model.
-pub(super) struct Shown {
+pub(super) struct ResultList {
     pub(super) text: String,
     pub(super) results: usize,
     /// Not all results are in it.
@@ -44,13 +44,13 @@ pub(super) fn request(query: &str, results: u64) -> String {
 }
 
 /// Reads an answer, of which no more than `results` are shown.
-pub(super) fn show(body: &str, results: u64) -> Result<Shown, String> {
-    let answer: Answer = serde_json::from_str(body)
+pub(super) fn show(body: &str, results: u64) -> Result<ResultList, String> {
+    let answer: ExaAnswer = serde_json::from_str(body)
         .map_err(|error| format!("the search service's answer cannot be read: {error}; try again"))?;
     let pages = answer.results.iter().take(usize::try_from(results).unwrap_or(usize::MAX));
     let entries: Vec<String> = pages.enumerate().map(|(at, page)| entry(at + 1, page)).collect();
     if entries.is_empty() {
-        return Ok(Shown { text: "No results.".to_owned(), results: 0, truncated: false });
+        return Ok(ResultList { text: "No results.".to_owned(), results: 0, truncated: false });
     }
     let mut text = String::new();
     let mut shown = 0;
@@ -65,10 +65,10 @@ pub(super) fn show(body: &str, results: u64) -> Result<Shown, String> {
     if left > 0 {
         text.push_str(&format!("[{left} more left out: the list would be too long; ask for fewer results]"));
     }
-    Ok(Shown { text: text.trim_end().to_owned(), results: shown, truncated: left > 0 })
+    Ok(ResultList { text: text.trim_end().to_owned(), results: shown, truncated: left > 0 })
 }
 
-fn entry(number: usize, page: &Page) -> String {
+fn entry(number: usize, page: &ExaPage) -> String {
     let title = page.title.as_deref().map(one_line).filter(|title| !title.is_empty());
     let title = title.unwrap_or_else(|| "(no title)".to_owned());
     let mut text = format!("{number}. {}\n{}\n", short(&title, TITLE_CHARS), short(&one_line(&page.url), URL_CHARS));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustix::fs::{OFlags, RawMode};
 use rustix::io::Errno;
 
-use crate::sys::{self, Entry, Kind};
+use crate::sys::{self, DirEntry, FileKind};
 
 /// A path that was checked and may be used: a directory handle and a path below it without `..` or symlinks.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Spot {
 /// What stands at a spot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     pub(crate) bytes: u64,
     pub(crate) mode: RawMode,
     pub(crate) uid: u32,
@@ -89,16 +89,16 @@ impl Spot {
     /// Opens a regular file. Anything else is looked at but not opened: a pipe would block, a device might act.
     pub(crate) fn open_file(&self) -> io::Result<(File, Facts)> {
         let seen = self.facts()?;
-        if seen.kind == Kind::Dir {
+        if seen.kind == FileKind::Dir {
             return Err(Errno::ISDIR.into());
         }
-        if seen.kind != Kind::File {
+        if seen.kind != FileKind::File {
             return Err(io::Error::other("not a regular file (a device, pipe or socket)"));
         }
         // Not blocking, in case it became a pipe since then.
         let fd = self.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
         let facts = facts_of(&fd)?;
-        if facts.kind != Kind::File {
+        if facts.kind != FileKind::File {
             return Err(io::Error::other("not a regular file any more"));
         }
         Ok((File::from(fd), facts))
@@ -120,7 +120,7 @@ impl Spot {
     }
 
     /// Entries of a directory, unsorted; `true` when there are more than `max`.
-    pub(crate) fn entries(&self, max: usize) -> io::Result<(Vec<Entry>, bool)> {
+    pub(crate) fn entries(&self, max: usize) -> io::Result<(Vec<DirEntry>, bool)> {
         let dir = self.open(OFlags::RDONLY | OFlags::DIRECTORY)?;
         sys::entries(&dir, max)
     }
@@ -135,7 +135,7 @@ impl Spot {
 pub(super) fn facts_of(fd: &OwnedFd) -> io::Result<Facts> {
     let stat = rustix::fs::fstat(fd)?;
     Ok(Facts {
-        kind: Kind::of_mode(stat.st_mode),
+        kind: FileKind::of_mode(stat.st_mode),
         bytes: u64::try_from(stat.st_size).unwrap_or(0),
         mode: stat.st_mode,
         uid: stat.st_uid,

@@ -5,17 +5,18 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::protect::{Why, fold};
+use super::protect::{ProtectReason, fold};
 use super::real;
 
 /// Of a file of git's no more is read; what is named behind it is not seen.
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 
 const HEAD: &str = "head";
-const BECOMES: Why = "git takes a directory with this file for a repository, and obeys the configuration in it";
-const REPOSITORY: Why = "it belongs to a git repository's own files, which name programs that git runs";
-const HOOK: Why = "git runs it as a hook (core.hooksPath)";
-const INCLUDED: Why = "git's configuration includes it, and git runs programs that are named there";
+const BECOMES: ProtectReason =
+    "git takes a directory with this file for a repository, and obeys the configuration in it";
+const REPOSITORY: ProtectReason = "it belongs to a git repository's own files, which name programs that git runs";
+const HOOK: ProtectReason = "git runs it as a hook (core.hooksPath)";
+const INCLUDED: ProtectReason = "git's configuration includes it, and git runs programs that are named there";
 
 /// What git reads beside a `HEAD`, folded.
 const PARTS: [&str; 12] = [
@@ -34,7 +35,7 @@ const PARTS: [&str; 12] = [
 ];
 
 /// Why git makes more of this file than its text. `target` is absolute and free of links.
-pub(super) fn steered_by(target: &Path, home: Option<&Path>) -> Option<Why> {
+pub(super) fn steered_by(target: &Path, home: Option<&Path>) -> Option<ProtectReason> {
     if target.file_name().is_some_and(|name| fold(name.as_ref()) == Path::new(HEAD)) {
         return Some(BECOMES);
     }
@@ -42,14 +43,14 @@ pub(super) fn steered_by(target: &Path, home: Option<&Path>) -> Option<Why> {
 }
 
 /// `dir` has a `HEAD`, and this is one of the files that make a repository of it.
-fn beside_head(dir: &Path, target: &Path) -> Option<Why> {
+fn beside_head(dir: &Path, target: &Path) -> Option<ProtectReason> {
     let part = target.strip_prefix(dir).ok()?.components().next()?;
     let is_part = PARTS.iter().any(|name| fold(part.as_os_str().as_ref()) == Path::new(name));
     (is_part && dir.join("HEAD").symlink_metadata().is_ok_and(|it| !it.is_dir())).then_some(REPOSITORY)
 }
 
 /// `dir` is the top of a working tree, and its repository names this file.
-fn named_by(dir: &Path, target: &Path, home: Option<&Path>) -> Option<Why> {
+fn named_by(dir: &Path, target: &Path, home: Option<&Path>) -> Option<ProtectReason> {
     let own = dir.join(".git").symlink_metadata().is_ok().then(|| git_dir(dir))?;
     let common = read(&own.join("commondir")).map(|text| real(&own.join(text.trim_end())));
     let repositories: Vec<PathBuf> = [own].into_iter().chain(common).collect();
@@ -62,8 +63,8 @@ fn named_by(dir: &Path, target: &Path, home: Option<&Path>) -> Option<Why> {
         let leads = |path: &str, from: &Path| target.starts_with(real(&from.join(expanded(path, home))));
         let beside = file.parent().unwrap_or(dir);
         settings(&read(&file)?).find_map(|(key, value)| match key {
-            Key::HooksPath => leads(&value, dir).then_some(HOOK),
-            Key::Include => leads(&value, beside).then_some(INCLUDED),
+            ConfigKey::HooksPath => leads(&value, dir).then_some(HOOK),
+            ConfigKey::Include => leads(&value, beside).then_some(INCLUDED),
         })
     })
 }
@@ -91,14 +92,14 @@ fn read(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-enum Key {
+enum ConfigKey {
     HooksPath,
     Include,
 }
 
 /// The settings of a git configuration that name files. Escapes in quoted values are not understood; such a value
 /// names another file here than for git, and protects that.
-fn settings(text: &str) -> impl Iterator<Item = (Key, String)> {
+fn settings(text: &str) -> impl Iterator<Item = (ConfigKey, String)> {
     let mut section = String::new();
     text.lines().filter_map(move |line| {
         let mut rest = line.trim();
@@ -110,8 +111,8 @@ fn settings(text: &str) -> impl Iterator<Item = (Key, String)> {
         let (key, value) = rest.split_once('=')?;
         let value = value.split([';', '#']).next().unwrap_or_default().trim().trim_matches('"').to_owned();
         match (section.as_str(), key.trim().to_ascii_lowercase().as_str()) {
-            ("core", "hookspath") => Some((Key::HooksPath, value)),
-            ("include" | "includeif", "path") => Some((Key::Include, value)),
+            ("core", "hookspath") => Some((ConfigKey::HooksPath, value)),
+            ("include" | "includeif", "path") => Some((ConfigKey::Include, value)),
             _ => None,
         }
     })

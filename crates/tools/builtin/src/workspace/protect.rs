@@ -4,24 +4,24 @@
 use std::path::{Path, PathBuf};
 
 /// Completes "asked because".
-pub(crate) type Why = &'static str;
+pub(crate) type ProtectReason = &'static str;
 
-const GIT: Why = "git runs programs that are named there";
-const OURS: Why = "it steers tillerman itself";
-const AGENTS: Why = "it steers coding agents: what they run, and what they are told";
-const EDITOR: Why = "an editor runs what stands there";
-const SHELL: Why = "a shell runs it when it starts";
-const LOGIN: Why = "it is run or obeyed at every login";
-const PROGRAMS: Why = "programs are started from there";
-const PACKAGES: Why = "a package manager runs or loads what it names";
-const ACCESS: Why = "it decides who has access, or holds the keys for it";
-const TOOLS: Why = "a tool runs commands that stand there when it starts";
+const GIT: ProtectReason = "git runs programs that are named there";
+const OURS: ProtectReason = "it steers tillerman itself";
+const AGENTS: ProtectReason = "it steers coding agents: what they run, and what they are told";
+const EDITOR: ProtectReason = "an editor runs what stands there";
+const SHELL: ProtectReason = "a shell runs it when it starts";
+const LOGIN: ProtectReason = "it is run or obeyed at every login";
+const PROGRAMS: ProtectReason = "programs are started from there";
+const PACKAGES: ProtectReason = "a package manager runs or loads what it names";
+const ACCESS: ProtectReason = "it decides who has access, or holds the keys for it";
+const TOOLS: ProtectReason = "a tool runs commands that stand there when it starts";
 /// Of a path that the configuration names.
-const NAMED: Why = "tillerman's own configuration runs or obeys it";
+const NAMED: ProtectReason = "tillerman's own configuration runs or obeys it";
 
 /// Wherever they stand in a path. What only a build or a test obeys (a Makefile, `package.json`, a list of pre-commit
 /// checks, `.gitattributes`) is ordinary work and not here.
-const ANYWHERE: [(&str, Why); 36] = [
+const ANYWHERE: [(&str, ProtectReason); 36] = [
     (".git", GIT),
     (".gitconfig", GIT),
     (".gitmodules", "git fetches from the addresses in it"),
@@ -61,11 +61,11 @@ const ANYWHERE: [(&str, Why); 36] = [
 ];
 
 /// At the top of the workspace the targets of links under these names are protected as well, and these with them.
-const BEHIND: [(&str, Why); 4] =
+const BEHIND: [(&str, ProtectReason); 4] =
     [(".git/hooks", GIT), (".git/config", GIT), (".agents/skills", AGENTS), (".cargo/config.toml", PACKAGES)];
 
 /// Below the home directory.
-const HOME: [(&str, Why); 72] = [
+const HOME: [(&str, ProtectReason); 72] = [
     (".aws", ACCESS),
     (".azure", ACCESS),
     (".bash_aliases", SHELL),
@@ -141,7 +141,7 @@ const HOME: [(&str, Why); 72] = [
 ];
 
 /// Names at the top of a workspace whose links are followed.
-pub(super) fn behind() -> impl Iterator<Item = (&'static str, Why)> {
+pub(super) fn behind() -> impl Iterator<Item = (&'static str, ProtectReason)> {
     ANYWHERE.into_iter().chain(BEHIND)
 }
 
@@ -149,7 +149,7 @@ pub(super) fn behind() -> impl Iterator<Item = (&'static str, Why)> {
 #[derive(Debug)]
 pub(super) struct Protected {
     /// Folded, relative to the workspace.
-    below: Vec<(PathBuf, Why)>,
+    below: Vec<(PathBuf, ProtectReason)>,
 }
 
 impl Protected {
@@ -177,7 +177,7 @@ impl Protected {
         Self { below }
     }
 
-    pub(super) fn covers(&self, rel: &Path) -> Option<Why> {
+    pub(super) fn covers(&self, rel: &Path) -> Option<ProtectReason> {
         let folded = fold(rel);
         let named = |part: std::path::Component<'_>| {
             ANYWHERE.iter().find(|(name, _)| part.as_os_str() == *name).map(|(_, why)| *why)

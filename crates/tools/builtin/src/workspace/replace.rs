@@ -15,7 +15,7 @@ use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, RawMode, Uid};
 use rustix::io::Errno;
 
 use super::access::{Facts, Spot, facts_of};
-use crate::sys::{self, Kind};
+use crate::sys::{self, FileKind};
 
 /// Names tried for a temporary file; more collisions than this mean somebody plays with us.
 const TEMP_TRIES_MAX: usize = 16;
@@ -111,9 +111,9 @@ fn check_replaceable(dir: &OwnedFd, name: &OsStr) -> io::Result<bool> {
         Err(error) => return Err(error),
     };
     match facts.kind {
-        Kind::Dir => return Err(Errno::ISDIR.into()),
-        Kind::File => {}
-        Kind::Link | Kind::Other => return Err(io::Error::other("not a regular file; it is left alone")),
+        FileKind::Dir => return Err(Errno::ISDIR.into()),
+        FileKind::File => {}
+        FileKind::Link | FileKind::Other => return Err(io::Error::other("not a regular file; it is left alone")),
     }
     match rustix::fs::accessat(dir, name, Access::WRITE_OK, AtFlags::EACCESS) {
         Err(Errno::ACCESS) => Err(io::Error::other("the file is read-only; change its mode first if that is wanted")),

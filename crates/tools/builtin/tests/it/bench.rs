@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use builtin_tools::{Builtin, Options};
+use builtin_tools::{Builtin, BuiltinOptions};
 use serde_json::Value;
 use tempfile::TempDir;
 use vocab::{CallContext, Json, Outcome, Plan, Required, SessionId, Tool, Toolbox, parts_text};
@@ -23,14 +23,14 @@ impl Bench {
         Self::with(|options, _| options)
     }
 
-    pub(crate) fn with(change: impl FnOnce(Options, &Path) -> Options) -> Self {
+    pub(crate) fn with(change: impl FnOnce(BuiltinOptions, &Path) -> BuiltinOptions) -> Self {
         let temp = tempfile::tempdir().unwrap();
         let real = std::fs::canonicalize(temp.path()).unwrap();
         let (root, outside) = (real.join("ws"), real.join("outside"));
         std::fs::create_dir(&root).unwrap();
         std::fs::create_dir(&outside).unwrap();
         std::fs::write(outside.join("canary.txt"), CANARY).unwrap();
-        let options = Options { home: None, ..Options::new(real.join("spill")) };
+        let options = BuiltinOptions { home: None, ..BuiltinOptions::new(real.join("spill")) };
         let tools = Builtin::new(change(options, &root)).open(&SessionId::new("s1"), &root).unwrap();
         Self { _temp: temp, root, outside, tools }
     }

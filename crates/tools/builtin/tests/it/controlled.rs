@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use vocab::*;
 
 use crate::bench::{Bench, CANARY, context, runtime};
-use crate::editor::{Editor, TEXTS, Way, text};
+use crate::editor::{Editor, EditorWay, TEXTS, text};
 
 fn call(bench: &Bench, editor: &Arc<Editor>, name: &str, input: Value) -> Outcome {
     call_granted(bench, editor, name, input, Required::WorkspaceWrite)
 }
 
 fn call_granted(bench: &Bench, editor: &Arc<Editor>, name: &str, input: Value, granted: Required) -> Outcome {
-    let context = CallContext { editor_requests: Some(Arc::new(Way(editor.clone()))), ..context(granted) };
+    let context = CallContext { editor_requests: Some(Arc::new(EditorWay(editor.clone()))), ..context(granted) };
     runtime().block_on(bench.tool(name).run(Json::trusted(input.to_string()), context))
 }
 

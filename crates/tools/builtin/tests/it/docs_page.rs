@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use builtin_tools::web_search::{self, SearchKey};
+use builtin_tools::web_search::{SearchKey, SearchOptions};
 use vocab::{Later, Secret, Toolbox};
 
 /// One that is lost between the offer and the call.
@@ -23,10 +23,10 @@ fn the_page_about_tools_is_complete() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/tools.md");
     let page = std::fs::read_to_string(page).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let search = Some(web_search::Options::new(Arc::new(NoKey)));
-    let toolbox = builtin_tools::Builtin::new(builtin_tools::Options {
+    let search = Some(SearchOptions::new(Arc::new(NoKey)));
+    let toolbox = builtin_tools::Builtin::new(builtin_tools::BuiltinOptions {
         search,
-        ..builtin_tools::Options::new(dir.path().join("spill"))
+        ..builtin_tools::BuiltinOptions::new(dir.path().join("spill"))
     });
     for tool in toolbox.open(&"s".into(), dir.path()).unwrap() {
         let name = &*tool.spec().name;

@@ -73,9 +73,9 @@ impl Editor {
 }
 
 /// The way to an editor.
-pub(crate) struct Way(pub(crate) Arc<Editor>);
+pub(crate) struct EditorWay(pub(crate) Arc<Editor>);
 
-impl vocab::Editor for Way {
+impl vocab::Editor for EditorWay {
     fn offered(&self) -> EditorOffer {
         self.0.offers
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use builtin_tools::{Builtin, Options};
+use builtin_tools::{Builtin, BuiltinOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use vocab::names::{CANONICAL, ToolNames, canonical};
@@ -26,7 +26,7 @@ impl Loaf {
         std::fs::write(workspace.join("src/a.rs"), "fn alpha() {}\nfn beta() {}\n").unwrap();
         std::fs::write(workspace.join("src/b.txt"), "alpha as well\n").unwrap();
         let exe = std::env::current_exe().unwrap();
-        let toolbox = Builtin::new(Options { exe, ..Options::new(dir.path().join("spill")) });
+        let toolbox = Builtin::new(BuiltinOptions { exe, ..BuiltinOptions::new(dir.path().join("spill")) });
         let tools = toolbox.open(&"s1".into(), &workspace).unwrap();
         Self { dir, tools }
     }

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests are tests")]
 
 mod bench;
-mod changes;
 mod controlled;
 mod docs_page;
 mod edit;
@@ -16,6 +15,7 @@ mod race;
 mod read;
 mod search;
 mod secret;
+mod session_edits;
 mod shell_background;
 mod shell_controlled;
 mod shell_ending;
@@ -28,5 +28,6 @@ mod shell_support;
 mod shell_terminal;
 mod small;
 mod web;
+mod web_route;
 mod web_search;
 mod write;

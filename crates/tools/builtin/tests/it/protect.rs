@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use builtin_tools::Options;
+use builtin_tools::BuiltinOptions;
 use serde_json::{Value, json};
 use vocab::{Required, parts_text};
 
@@ -25,7 +25,7 @@ fn writes(path: &str) -> [(&'static str, Value); 6] {
 
 #[test]
 fn what_steers_git_the_shell_or_us_needs_full_access_even_before_it_exists() {
-    let bench = Bench::with(|options, root| Options {
+    let bench = Bench::with(|options, root| BuiltinOptions {
         home: Some(root.to_owned()),
         protected: vec![root.join("data"), "tools/key.sh".into()],
         ..options
@@ -108,7 +108,7 @@ fn what_steers_git_the_shell_or_us_needs_full_access_even_before_it_exists() {
 
 #[test]
 fn ordinary_dot_files_are_ordinary() {
-    let bench = Bench::with(|options, root| Options { home: Some(root.to_owned()), ..options });
+    let bench = Bench::with(|options, root| BuiltinOptions { home: Some(root.to_owned()), ..options });
     for path in [
         ".gitignore",
         ".gitattributes",
@@ -127,7 +127,7 @@ fn ordinary_dot_files_are_ordinary() {
 /// Git finds its files by more than their name.
 #[test]
 fn git_directories_under_other_names_hooks_and_includes_need_full_access() {
-    let bench = Bench::with(|options, root| Options { home: Some(root.join("home")), ..options });
+    let bench = Bench::with(|options, root| BuiltinOptions { home: Some(root.join("home")), ..options });
     bench.put(".git", "gitdir: ./.bare\n");
     bench.put(".bare/HEAD", "ref: refs/heads/main\n");
     bench.put(".bare/config", "[core]\n\thooksPath = checks/hooks\n[include]\n\tpath = ../shared.config\n");
@@ -174,7 +174,7 @@ fn what_a_start_up_file_of_the_home_leads_to_needs_full_access() {
         let home = root.parent().unwrap().join("home");
         std::fs::create_dir(&home).unwrap();
         symlink(root.join("dotfiles/bashrc"), home.join(".bashrc")).unwrap();
-        Options { home: Some(home), ..options }
+        BuiltinOptions { home: Some(home), ..options }
     });
     let needs = |path: &str| bench.plan("write_file", &json!({"path": path, "content": "x"})).unwrap().required;
     assert_eq!(needs("dotfiles/bashrc"), Required::DangerFullAccess);

@@ -19,7 +19,7 @@ fn swap(root: &Path, one: &str, two: &str) {
     renameat_with(CWD, root.join(one), CWD, root.join(two), RenameFlags::EXCHANGE).unwrap();
 }
 
-struct SetOnDrop<'a>(&'a AtomicBool);
+pub(crate) struct SetOnDrop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use builtin_tools::Options;
+use builtin_tools::BuiltinOptions;
 use serde_json::json;
 use vocab::{Required, parts_text};
 
@@ -12,7 +12,7 @@ const KEY: &str = "sk-canary-0123456789";
 
 /// A home as workspace: our own files lie in it.
 fn home() -> Bench {
-    let bench = Bench::with(|options, root| Options {
+    let bench = Bench::with(|options, root| BuiltinOptions {
         home: Some(root.to_owned()),
         secret_paths: vec![root.join("conf/auth"), root.join("data/sessions.db"), root.join("keys/openai")],
         ..options
@@ -91,7 +91,7 @@ fn no_command_counts_as_reading_where_they_lie_in_the_workspace() {
 
 #[test]
 fn what_this_session_spilled_stays_readable() {
-    let bench = Bench::with(|options, _| Options { secret_paths: vec![options.spill_dir.clone()], ..options });
+    let bench = Bench::with(|options, _| BuiltinOptions { secret_paths: vec![options.spill_dir.clone()], ..options });
     let spill = bench.root.parent().unwrap().join("spill");
     std::fs::create_dir_all(spill.join("s1")).unwrap();
     std::fs::create_dir_all(spill.join("s2")).unwrap();

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use vocab::parts_text;
 
-use crate::shell_support::{Session, alive, eventually, mark, read, start};
+use crate::shell_support::{ShellSession, alive, eventually, mark, read, start};
 
 #[tokio::test]
 async fn a_conversation_with_a_background_process() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let started = Instant::now();
     let id = start(&session, "while read line; do echo got $line; done; echo bye; exit 4").await;
     assert!(started.elapsed() < Duration::from_secs(2));
@@ -31,7 +31,7 @@ async fn a_conversation_with_a_background_process() {
 
 #[tokio::test]
 async fn stop_ends_the_process_and_what_it_started() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let mark = mark();
     let id = start(&session, &format!("setsid sleep {mark} & echo up; sleep {mark}")).await;
     assert!(read(&session, &id, 3000).await.starts_with("up\n"));
@@ -43,7 +43,7 @@ async fn stop_ends_the_process_and_what_it_started() {
 
 #[tokio::test]
 async fn reading_without_an_id_lists_and_unknown_ids_are_named() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let list = |outcome: vocab::Outcome| parts_text(&outcome.parts);
     assert_eq!(list(session.call("bash_read", json!({})).await), "No background processes.");
     let id = start(&session, "sleep 60").await;
@@ -57,7 +57,7 @@ async fn reading_without_an_id_lists_and_unknown_ids_are_named() {
 
 #[tokio::test]
 async fn the_number_of_processes_is_bounded_and_ended_ones_make_room() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let mut ids = Vec::new();
     for _ in 0..16 {
         ids.push(start(&session, "sleep 60").await);
@@ -73,7 +73,7 @@ async fn the_number_of_processes_is_bounded_and_ended_ones_make_room() {
 
 #[tokio::test]
 async fn dropping_the_tools_ends_the_processes() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let mark = mark();
     let id = start(&session, &format!("trap '' TERM; setsid sleep {mark} & echo up; sleep {mark}; sleep {mark}")).await;
     assert!(read(&session, &id, 3000).await.starts_with("up\n"));
@@ -89,7 +89,7 @@ async fn dropping_the_tools_ends_the_processes() {
 
 #[tokio::test]
 async fn a_chatty_process_keeps_only_its_newest_output() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let id = start(&session, "seq 1 200000; echo done").await;
     let waiting = Instant::now();
     while !parts_text(&session.call("bash_read", json!({})).await.parts).contains("exit code 0") {
@@ -110,7 +110,7 @@ async fn a_chatty_process_keeps_only_its_newest_output() {
 
 #[tokio::test]
 async fn a_process_that_does_not_read_cannot_block_us() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let id = start(&session, "sleep 60").await;
     let outcome = session.call("bash_write", json!({ "id": id, "input": "x".repeat(200_000) })).await;
     assert!(outcome.is_error && parts_text(&outcome.parts).contains("took only 65536 bytes"));

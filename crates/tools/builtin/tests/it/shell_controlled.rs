@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use vocab::*;
 
 use crate::bench::context;
-use crate::editor::{Editor, Way, text};
-use crate::shell_support::Session;
+use crate::editor::{Editor, EditorWay, text};
+use crate::shell_support::ShellSession;
 
 const TERMINAL: EditorOffer = EditorOffer { read_text: false, write_text: false, terminal: true };
 
@@ -16,8 +16,8 @@ fn ran(output: &str, truncated: bool, exit_code: Option<i32>, signal: Option<&st
     EditorReply::Ran { output: output.into(), truncated, exit_code, signal: signal.map(Into::into) }
 }
 
-async fn bash(session: &Session, editor: &Arc<Editor>, input: Value, granted: Required) -> Outcome {
-    let context = CallContext { editor_requests: Some(Arc::new(Way(editor.clone()))), ..context(granted) };
+async fn bash(session: &ShellSession, editor: &Arc<Editor>, input: Value, granted: Required) -> Outcome {
+    let context = CallContext { editor_requests: Some(Arc::new(EditorWay(editor.clone()))), ..context(granted) };
     session.tool("bash").run(Json::trusted(input.to_string()), context).await
 }
 
@@ -27,7 +27,7 @@ fn details(outcome: &Outcome) -> Value {
 
 #[tokio::test]
 async fn a_command_runs_in_the_terminal_of_the_controller() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let editor =
         Arc::new(Editor { runs: Mutex::new(Some(ran("built\n", false, Some(0), None))), ..Editor::new(TERMINAL) });
     let outcome = bash(&session, &editor, json!({"command": "make all"}), Required::DangerFullAccess).await;
@@ -56,7 +56,7 @@ async fn a_command_runs_in_the_terminal_of_the_controller() {
 
 #[tokio::test]
 async fn long_output_is_cut_and_spilled_as_ever() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let long = "0123456789\n".repeat(9_000);
     let editor = Arc::new(Editor { runs: Mutex::new(Some(ran(&long, false, Some(0), None))), ..Editor::new(TERMINAL) });
     let outcome = bash(&session, &editor, json!({"command": "make"}), Required::DangerFullAccess).await;
@@ -70,7 +70,7 @@ async fn long_output_is_cut_and_spilled_as_ever() {
 
 #[tokio::test]
 async fn a_command_that_may_only_read_takes_its_fences_along() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let editor = Arc::new(Editor { runs: Mutex::new(Some(ran("", false, Some(0), None))), ..Editor::new(TERMINAL) });
     bash(&session, &editor, json!({"command": "git status"}), Required::ReadOnly).await;
     let asked = editor.asked();
@@ -79,7 +79,7 @@ async fn a_command_that_may_only_read_takes_its_fences_along() {
 
 #[tokio::test]
 async fn it_is_the_same_shell_as_without_a_controller() {
-    let (session, editor) = (Session::new(), Arc::new(Editor::new(TERMINAL)));
+    let (session, editor) = (ShellSession::new(), Arc::new(Editor::new(TERMINAL)));
     let bashism = json!({"command": "[[ 1 == 1 ]] && echo {1..3}"});
     let here = session.tool("bash").run(Json::trusted(bashism.to_string()), context(Required::DangerFullAccess)).await;
     let is_bash = text(&here) == "1 2 3\n";
@@ -100,7 +100,7 @@ async fn it_is_the_same_shell_as_without_a_controller() {
 
 #[tokio::test]
 async fn what_was_not_granted_or_is_for_the_background_is_not_run_there() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let editor = Arc::new(Editor::new(TERMINAL));
     let told = text(&bash(&session, &editor, json!({"command": "rm -rf x"}), Required::ReadOnly).await);
     assert!(told.contains("only read-only was granted"), "{told}");
@@ -117,7 +117,7 @@ async fn what_was_not_granted_or_is_for_the_background_is_not_run_there() {
 
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_given_up() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let editor = Arc::new(Editor::new(TERMINAL));
     let outcome = bash(&session, &editor, json!({"command": "make", "timeout": 50}), Required::DangerFullAccess).await;
     assert_eq!(text(&outcome), "ERROR (no output)\n[timed out after 0.05 s; its output stayed with the controller]");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use vocab::parts_text;
 
-use crate::shell_support::{Session, alive, eventually, mark, wait_for};
+use crate::shell_support::{ShellSession, alive, eventually, mark, wait_for};
 
 /// Ways to get away, each ending in a process with `MARK` among its arguments. The command itself stays in the
 /// foreground, except where leaving is the point.
@@ -37,7 +37,7 @@ os.execvp(\"sleep\", [\"sleep\", sys.argv[1]])' MARK",
 #[tokio::test]
 async fn escape_helper() {
     let Ok(marks) = std::env::var("ESCAPE_HELPER") else { return };
-    let session = Session::new();
+    let session = ShellSession::new();
     let on_terminal = std::env::var_os("ESCAPE_TERMINAL").is_some();
     for (line, mark) in ESCAPES.iter().zip(marks.split(',')) {
         let mut input = json!({ "command": line.replace("MARK", mark) });
@@ -99,7 +99,7 @@ fn nothing_survives(prepare: impl FnOnce(&mut std::process::Command)) {
 
 #[tokio::test]
 async fn dropping_the_call_ends_sleepers_term_ignorers_and_setsid_grandchildren() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let lines = [
         "sleep MARK",
         "trap '' TERM; sleep MARK; sleep MARK",
@@ -125,7 +125,7 @@ async fn dropping_the_call_ends_sleepers_term_ignorers_and_setsid_grandchildren(
 
 #[tokio::test]
 async fn a_child_that_keeps_the_pipe_does_not_keep_the_result() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let mark = mark();
     let lines = [
         "echo hi; sleep MARK &",
@@ -150,7 +150,7 @@ async fn a_child_that_keeps_the_pipe_does_not_keep_the_result() {
 
 #[tokio::test]
 async fn a_server_left_running_keeps_its_output_pipe() {
-    let session = Session::new();
+    let session = ShellSession::new();
     // It would die of SIGPIPE at its first line if nobody drained it.
     let (text, _) = session.bash("{ sleep 0.3; echo late; echo alive > proof; } &").await;
     let id = text.split("as ").nth(1).unwrap().split(';').next().unwrap().to_owned();
@@ -162,7 +162,7 @@ async fn a_server_left_running_keeps_its_output_pipe() {
 
 #[tokio::test]
 async fn a_timeout_ends_those_who_ignore_term_stop_themselves_or_hide() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let lines = [
         "trap '' TERM; while :; do sleep MARK; done",
         "kill -STOP $$; sleep MARK",
@@ -190,7 +190,7 @@ async fn a_timeout_ends_those_who_ignore_term_stop_themselves_or_hide() {
 
 #[tokio::test]
 async fn a_fork_loop_hits_its_bound_and_is_ended() {
-    let session = Session::with(|options| options.pids_max = 60);
+    let session = ShellSession::with(|options| options.pids_max = 60);
     let mark = mark();
     let start = Instant::now();
     let (text, is_error) = session.bash(&format!("while :; do sleep {mark} & done; wait")).await;
@@ -201,7 +201,7 @@ async fn a_fork_loop_hits_its_bound_and_is_ended() {
 
 #[tokio::test]
 async fn a_command_that_kills_its_leash_gains_nothing() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let mark = mark();
     let (text, is_error) = session.bash(&format!("sleep {mark} & kill -9 $PPID; sleep {mark}")).await;
     assert!(is_error && text.contains("supervisor"), "{text}");

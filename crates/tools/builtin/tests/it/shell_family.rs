@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use vocab::{Json, Required, parts_text};
 
-use crate::shell_support::{Session, alive, details, listed, mark, read, read_until, start, start_with, wait_for};
+use crate::shell_support::{ShellSession, alive, details, listed, mark, read, read_until, start, start_with, wait_for};
 
 #[tokio::test]
 async fn the_list_says_what_runs_how_it_ended_and_what_is_unread() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let empty = session.call("bash_list", json!({})).await;
     assert_eq!(parts_text(&empty.parts), "No background processes.");
     assert_eq!(details(&empty), json!({ "processes": [] }));
@@ -41,7 +41,7 @@ async fn the_list_says_what_runs_how_it_ended_and_what_is_unread() {
 
 #[tokio::test]
 async fn output_is_paged_and_nothing_is_read_twice() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let id = start(&session, "seq 1 400; echo end").await;
     wait_gone(&session, &id).await;
     let mut all = String::new();
@@ -60,7 +60,7 @@ async fn output_is_paged_and_nothing_is_read_twice() {
     assert_eq!((all.replace('\n', ""), pages), ((expected + "end").replace('\n', ""), 3));
 }
 
-async fn wait_gone(session: &Session, id: &str) {
+async fn wait_gone(session: &ShellSession, id: &str) {
     let begun = Instant::now();
     while listed(session, id).await["state"] == "running" {
         assert!(begun.elapsed() < Duration::from_secs(120));
@@ -70,7 +70,7 @@ async fn wait_gone(session: &Session, id: &str) {
 
 #[tokio::test]
 async fn what_ended_by_itself_makes_room_and_the_oldest_of_it_is_forgotten() {
-    let session = Session::new();
+    let session = ShellSession::new();
     for n in 1..=40 {
         let id = start(&session, "true").await;
         assert_eq!(id, format!("bash_{n}"));
@@ -83,7 +83,7 @@ async fn what_ended_by_itself_makes_room_and_the_oldest_of_it_is_forgotten() {
 
 #[tokio::test]
 async fn a_read_that_waits_ends_when_the_process_does() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let id = start(&session, "read line; exit 7").await;
     let waiting = session.tool("bash_read").run(Json::trusted(json!({ "id": id, "wait_ms": 60_000 }).to_string()), {
         vocab::CallContext {
@@ -107,7 +107,7 @@ async fn a_read_that_waits_ends_when_the_process_does() {
 
 #[tokio::test]
 async fn the_dead_take_no_input_no_size_and_a_second_stop() {
-    let session = Session::new();
+    let session = ShellSession::new();
     for more in [json!({}), json!({ "pty": true })] {
         let id = start_with(&session, "exit 0", more).await;
         wait_gone(&session, &id).await;
@@ -125,7 +125,7 @@ async fn the_dead_take_no_input_no_size_and_a_second_stop() {
 
 #[tokio::test]
 async fn those_who_ignore_term_are_killed() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let mark = mark();
     let line = format!("trap '' TERM HUP INT; echo up; while :; do sleep {mark}; done");
     let ids = [start(&session, &line).await, start_with(&session, &line, json!({ "pty": true })).await];
@@ -145,7 +145,7 @@ async fn those_who_ignore_term_are_killed() {
 
 #[tokio::test]
 async fn a_gibibyte_fits_into_the_ring() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let before = resident_bytes();
     let begun = Instant::now();
     let id = start(&session, "head -c 1073741824 /dev/zero | tr '\\0' x; echo; echo end").await;
@@ -173,7 +173,7 @@ fn resident_bytes() -> u64 {
 
 #[tokio::test]
 async fn looking_needs_nothing_and_acting_needs_what_the_start_needed() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let harmless = start(&session, "cat").await;
     let mighty = start(&session, "python3 -c 'import sys; sys.stdin.read()'").await;
     let plan = |tool: &str, id: &str| {
@@ -199,7 +199,7 @@ async fn looking_needs_nothing_and_acting_needs_what_the_start_needed() {
 
 #[tokio::test]
 async fn a_terminal_needs_full_access_whatever_runs_on_it() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let plan =
         |input: serde_json::Value| session.tool("bash").plan(&Json::trusted(input.to_string())).unwrap().required;
     let mut input = json!({ "command": "cat", "run_in_background": true });
@@ -212,7 +212,7 @@ async fn a_terminal_needs_full_access_whatever_runs_on_it() {
 
 #[tokio::test]
 async fn sixteen_terminals_are_enough_and_all_end_with_the_session() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let mark = mark();
     let terminal = json!({ "pty": true });
     for _ in 0..16 {
@@ -228,7 +228,7 @@ async fn sixteen_terminals_are_enough_and_all_end_with_the_session() {
 
 #[tokio::test]
 async fn a_stop_right_after_the_start_is_heard() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let mark = mark();
     for round in 0..20 {
         // The leash may not even have read what to run.

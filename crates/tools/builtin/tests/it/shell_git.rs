@@ -303,7 +303,7 @@ fn a_linked_worktree_is_read_and_a_foreign_repository_is_not() {
     repository(&main);
     std::fs::remove_dir(&bench.root).unwrap();
     git(&main, &["worktree", "add", "-q", bench.root.to_str().unwrap()]);
-    let tools = builtin_tools::Builtin::new(builtin_tools::Options::new(bench.outside.join("spill")));
+    let tools = builtin_tools::Builtin::new(builtin_tools::BuiltinOptions::new(bench.outside.join("spill")));
     let tools = vocab::Toolbox::open(&tools, &vocab::SessionId::new("s2"), &bench.root).unwrap();
     let bash = tools.iter().find(|tool| &*tool.spec().name == "bash").unwrap();
     let needs = |command: &str| bash.plan(&vocab::Json::trusted(json!({ "command": command }).to_string())).unwrap();

@@ -10,6 +10,7 @@ use serde_json::json;
 use vocab::{Required, parts_text};
 
 use crate::bench::{Bench, CANARY, context, runtime};
+use crate::race::SetOnDrop;
 
 /// A workspace as a stranger may hand it over.
 fn bench() -> Bench {
@@ -156,14 +157,6 @@ fn a_pattern_that_could_mean_too_much_is_no_reading() {
     }
     assert_eq!(required(&bench, "cat many/*", "."), Required::DangerFullAccess);
     assert_eq!(required(&bench, "ls many", "."), Required::ReadOnly);
-}
-
-struct SetOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for SetOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Commands that must have run among the swaps; those that met the link when they were judged are refused and do not count.

@@ -4,30 +4,30 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use builtin_tools::{Builtin, Options};
+use builtin_tools::{Builtin, BuiltinOptions};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use vocab::{Later, SessionId, Shell, Tool, Toolbox};
 
 use crate::shell_support::{alive, mark};
 
-struct Desk {
+struct OwnShell {
     dir: TempDir,
     builtin: Builtin,
     tools: Vec<Arc<dyn Tool>>,
     told: Arc<Mutex<Vec<(Instant, String)>>>,
 }
 
-impl Desk {
+impl OwnShell {
     fn new() -> Self {
         Self::with(|_| {})
     }
 
-    fn with(change: impl FnOnce(&mut Options)) -> Self {
+    fn with(change: impl FnOnce(&mut BuiltinOptions)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("ws")).unwrap();
         let exe = std::env::current_exe().unwrap();
-        let mut options = Options { home: None, exe, ..Options::new(dir.path().join("spill")) };
+        let mut options = BuiltinOptions { home: None, exe, ..BuiltinOptions::new(dir.path().join("spill")) };
         change(&mut options);
         let builtin = Builtin::new(options);
         let tools = builtin.open(&SessionId::new("s1"), &dir.path().join("ws")).unwrap();
@@ -70,7 +70,7 @@ fn stopper() -> (oneshot::Sender<()>, Later<'static, ()>) {
 
 #[tokio::test]
 async fn both_outputs_come_in_order_and_a_failure_is_an_ordinary_end() {
-    let desk = Desk::new();
+    let desk = OwnShell::new();
     let done = desk.run("echo hi; echo err >&2; exit 3").await;
     assert_eq!((&*done.output, done.exit_code, done.cancelled, done.truncated), ("hi\nerr\n", Some(3), false, false));
     assert_eq!((done.total_lines, done.total_bytes), (3, 7), "the text behind the last line feed is a line too");
@@ -83,20 +83,20 @@ async fn both_outputs_come_in_order_and_a_failure_is_an_ordinary_end() {
 #[tokio::test]
 async fn it_runs_in_the_workspace_without_our_secrets() {
     let home = std::env::var("HOME").expect("tests have a home");
-    let desk = Desk::with(|options| options.secrets = [home].into_iter().collect());
+    let desk = OwnShell::with(|options| options.secrets = [home].into_iter().collect());
     let done = desk.run("pwd; echo \"${HOME-none} $TERM\"").await;
     assert_eq!(&*done.output, format!("{}\nnone dumb\n", desk.workspace().display()));
 }
 
 #[tokio::test]
 async fn a_command_that_dies_of_a_signal_exits_as_shells_say() {
-    let done = Desk::new().run("kill -SEGV $$").await;
+    let done = OwnShell::new().run("kill -SEGV $$").await;
     assert_eq!((done.exit_code, done.cancelled), (Some(128 + 11), false));
 }
 
 #[tokio::test]
 async fn long_output_is_shown_from_both_ends_and_counted_whole() {
-    let desk = Desk::new();
+    let desk = OwnShell::new();
     let done = desk.run("seq 1 100000").await;
     assert!(done.truncated && done.output.len() < 40_000, "{}", done.output.len());
     assert!(done.output.starts_with("1\n2\n") && done.output.ends_with("99999\n100000\n"));
@@ -107,7 +107,7 @@ async fn long_output_is_shown_from_both_ends_and_counted_whole() {
 
 #[tokio::test]
 async fn many_short_lines_are_cut_too() {
-    let desk = Desk::new();
+    let desk = OwnShell::new();
     let done = desk.run("seq 1 5000").await;
     assert_eq!((done.truncated, done.total_lines, done.total_bytes), (true, 5001, 23_893));
     assert!(done.output.starts_with("1\n") && done.output.ends_with("\n5000\n"));
@@ -117,7 +117,7 @@ async fn many_short_lines_are_cut_too() {
 
 #[tokio::test]
 async fn what_it_leaves_running_holds_neither_the_result_nor_is_it_lost() {
-    let desk = Desk::new();
+    let desk = OwnShell::new();
     let mark = mark();
     let start = Instant::now();
     let done = desk.run(&format!("sleep {mark} & echo started")).await;
@@ -125,7 +125,7 @@ async fn what_it_leaves_running_holds_neither_the_result_nor_is_it_lost() {
     assert_eq!((&*done.output, done.exit_code), ("started\n", Some(0)));
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!alive(&mark).is_empty(), "a server that the user started goes on");
-    let Desk { tools, dir, .. } = desk;
+    let OwnShell { tools, dir, .. } = desk;
     drop(tools);
     within(Duration::from_secs(3), "it ended with the session", || alive(&mark).is_empty()).await;
     drop(dir);
@@ -133,7 +133,7 @@ async fn what_it_leaves_running_holds_neither_the_result_nor_is_it_lost() {
 
 #[tokio::test]
 async fn a_stop_ends_it_with_the_output_so_far() {
-    let desk = Desk::new();
+    let desk = OwnShell::new();
     let mark = mark();
     let (stop, stopped) = stopper();
     let running = tokio::spawn(desk.start(&format!("echo one; sleep {mark}; echo two"), stopped));
@@ -149,7 +149,7 @@ async fn a_stop_ends_it_with_the_output_so_far() {
 
 #[tokio::test]
 async fn what_ignores_the_stop_is_answered_in_time_and_killed() {
-    let desk = Desk::new();
+    let desk = OwnShell::new();
     let mark = mark();
     let (stop, stopped) = stopper();
     let running = tokio::spawn(desk.start(&format!("trap '' TERM INT HUP; echo up; sleep {mark}"), stopped));
@@ -164,7 +164,7 @@ async fn what_ignores_the_stop_is_answered_in_time_and_killed() {
 
 #[tokio::test]
 async fn letting_go_of_it_ends_it() {
-    let desk = Desk::new();
+    let desk = OwnShell::new();
     let mark = mark();
     let running = tokio::spawn(desk.start(&format!("sleep {mark}"), Box::pin(std::future::pending())));
     within(Duration::from_secs(5), "it runs", || !alive(&mark).is_empty()).await;
@@ -175,7 +175,7 @@ async fn letting_go_of_it_ends_it() {
 
 #[tokio::test]
 async fn the_output_so_far_is_told_now_and_then() {
-    let desk = Desk::new();
+    let desk = OwnShell::new();
     let done = desk.run("for i in 1 2 3 4 5 6; do echo $i; sleep 0.06; done").await;
     assert_eq!(done.exit_code, Some(0));
     let told = desk.told.lock().unwrap();
@@ -186,7 +186,7 @@ async fn the_output_so_far_is_told_now_and_then() {
 
 #[tokio::test]
 async fn a_workspace_that_is_gone_is_said_and_not_a_panic() {
-    let desk = Desk::new();
+    let desk = OwnShell::new();
     let gone = desk.dir.path().join("gone");
     let done = desk.start_in(&gone, "echo hi", Box::pin(std::future::pending())).await;
     assert_eq!(done.exit_code, Some(126));
@@ -195,7 +195,7 @@ async fn a_workspace_that_is_gone_is_said_and_not_a_panic() {
 
 #[tokio::test]
 async fn many_run_at_once() {
-    let desk = Desk::new();
+    let desk = OwnShell::new();
     let start = Instant::now();
     let all =
         (0..6).map(|n| tokio::spawn(desk.start(&format!("sleep 0.5; echo {n}"), Box::pin(std::future::pending()))));

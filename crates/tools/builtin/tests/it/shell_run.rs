@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use vocab::{Json, Required, parts_text};
 
-use crate::shell_support::{Session, details};
+use crate::shell_support::{ShellSession, details};
 
 #[tokio::test]
 async fn output_and_exit_code_come_back() {
-    let session = Session::new();
+    let session = ShellSession::new();
     assert_eq!(session.bash("echo out; echo err >&2; echo end").await, ("out\nerr\nend\n".into(), false));
     assert_eq!(session.bash("true").await, ("(no output)".into(), false));
     assert_eq!(session.bash("printf x; exit 3").await, ("x\n[exit code 3]".into(), true));
@@ -20,7 +20,7 @@ async fn output_and_exit_code_come_back() {
 
 #[tokio::test]
 async fn it_runs_in_the_workspace_or_in_cwd() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let workspace = session.dir.path().join("ws").canonicalize().unwrap();
     std::fs::create_dir(workspace.join("sub")).unwrap();
     assert_eq!(session.bash("pwd").await.0.trim(), workspace.to_str().unwrap());
@@ -32,7 +32,7 @@ async fn it_runs_in_the_workspace_or_in_cwd() {
 
 #[tokio::test]
 async fn a_timeout_ends_everything_and_keeps_what_was_said() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let start = Instant::now();
     let outcome = session.call("bash", json!({ "command": "echo before; sleep 60", "timeout": 300 })).await;
     assert_eq!(parts_text(&outcome.parts), "before\n[timed out after 0.3 s]");
@@ -41,7 +41,7 @@ async fn a_timeout_ends_everything_and_keeps_what_was_said() {
 
 #[tokio::test]
 async fn the_command_sees_only_its_own_three_descriptors_and_no_input() {
-    let session = Session::new();
+    let session = ShellSession::new();
     // An inheritable descriptor of ours, as an editor may have left it: duplicated without close-on-exec.
     let file = std::fs::File::open("/dev/zero").unwrap();
     let leaked = rustix::io::dup(&file).unwrap();
@@ -52,7 +52,7 @@ async fn the_command_sees_only_its_own_three_descriptors_and_no_input() {
 
 #[tokio::test]
 async fn progress_tells_the_newest_output_but_not_too_often() {
-    let session = Session::new();
+    let session = ShellSession::new();
     session.bash("for i in $(seq 1 40); do echo $i; sleep 0.02; done").await;
     let told = session.progress.lock().unwrap();
     assert!(told.len() >= 4, "{}", told.len());
@@ -98,7 +98,7 @@ async fn secrets_stay_out_of_the_environment() {
 #[tokio::test]
 async fn canary_helper() {
     if std::env::var_os("CANARY_HELPER").is_some() {
-        let session = Session::with(|options| options.secrets = ["canary-value"].into_iter().collect());
+        let session = ShellSession::with(|options| options.secrets = ["canary-value"].into_iter().collect());
         // Its own environment, and that of the supervisor above it.
         let (text, _) = session.bash("env; cat /proc/$PPID/environ").await;
         println!("{text}");
@@ -112,7 +112,7 @@ fn rss_kib() -> u64 {
 }
 
 async fn floods(command: &str, bytes: u64) {
-    let session = Session::new();
+    let session = ShellSession::new();
     let before = rss_kib();
     let call = session.call("bash", json!({ "command": command, "timeout_s": 60 }));
     tokio::pin!(call);
@@ -149,7 +149,7 @@ async fn binary_and_one_endless_line_are_drained_as_well() {
 
 #[tokio::test]
 async fn long_output_can_be_read_in_full_from_the_spill_file() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let outcome = session.call("bash", json!({ "command": "seq 1 50000" })).await;
     let path = details(&outcome)["spill"].as_str().unwrap().to_owned();
     let all: String = (1..=50_000).map(|n| format!("{n}\n")).collect();
@@ -159,7 +159,7 @@ async fn long_output_can_be_read_in_full_from_the_spill_file() {
 
 #[tokio::test]
 async fn less_than_full_access_runs_only_what_is_read_only() {
-    let session = Session::new();
+    let session = ShellSession::new();
     std::fs::write(session.dir.path().join("ws/a.txt"), "hello\n").unwrap();
     let outcome = session.call_as("bash", json!({ "command": "cat a.txt | wc -l" }), Required::ReadOnly).await;
     assert_eq!((parts_text(&outcome.parts).trim(), outcome.is_error), ("1", false));
@@ -170,7 +170,7 @@ async fn less_than_full_access_runs_only_what_is_read_only() {
 
 #[tokio::test]
 async fn a_plan_says_everything_that_would_run() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let workspace = session.dir.path().join("ws");
     std::os::unix::fs::symlink("/etc", workspace.join("e")).unwrap();
     std::fs::create_dir(workspace.join("sub")).unwrap();
@@ -192,7 +192,7 @@ async fn a_plan_says_everything_that_would_run() {
 
 #[tokio::test]
 async fn a_plan_names_the_need_the_mutation_and_a_summary() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let plan = |input: serde_json::Value| session.tool("bash").plan(&Json::trusted(input.to_string()));
     let read = plan(json!({ "command": "ls -la" })).unwrap();
     assert_eq!((read.required, read.mutation, &*read.summary), (Required::ReadOnly, None, "ls -la"));
@@ -206,7 +206,7 @@ async fn a_plan_names_the_need_the_mutation_and_a_summary() {
 
 #[tokio::test]
 async fn a_missing_supervisor_is_an_answer_not_a_hang() {
-    let session = Session::with(|options| options.exe = "/nowhere/leash".into());
+    let session = ShellSession::with(|options| options.exe = "/nowhere/leash".into());
     let (text, is_error) = session.bash("echo x").await;
     assert!(is_error && text.contains("supervisor"), "{text}");
 }

@@ -4,26 +4,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use builtin_tools::shell::{Options, tools};
+use builtin_tools::shell::{ShellOptions, tools};
 use tempfile::TempDir;
 use vocab::{CallContext, Json, Outcome, Required, Tool, parts_text};
 
-pub(crate) struct Session {
+pub(crate) struct ShellSession {
     pub(crate) dir: TempDir,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) progress: Arc<Mutex<Vec<(Instant, String)>>>,
 }
 
-impl Session {
+impl ShellSession {
     pub(crate) fn new() -> Self {
         Self::with(|_| {})
     }
 
-    pub(crate) fn with(change: impl FnOnce(&mut Options)) -> Self {
+    pub(crate) fn with(change: impl FnOnce(&mut ShellOptions)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let workspace = dir.path().join("ws");
         std::fs::create_dir(&workspace).unwrap();
-        let mut options = Options::new(std::env::current_exe().unwrap(), workspace, dir.path().join("spill"));
+        let mut options = ShellOptions::new(std::env::current_exe().unwrap(), workspace, dir.path().join("spill"));
         change(&mut options);
         Self { dir, tools: tools(options).unwrap(), progress: Arc::default() }
     }
@@ -58,7 +58,7 @@ impl Session {
 }
 
 /// Starts a background process with these arguments beside its command; its id.
-pub(crate) async fn start_with(session: &Session, command: &str, more: serde_json::Value) -> String {
+pub(crate) async fn start_with(session: &ShellSession, command: &str, more: serde_json::Value) -> String {
     let mut input = serde_json::json!({ "command": command, "run_in_background": true });
     input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let outcome = session.call("bash", input).await;
@@ -66,16 +66,16 @@ pub(crate) async fn start_with(session: &Session, command: &str, more: serde_jso
     details(&outcome)["id"].as_str().unwrap().to_owned()
 }
 
-pub(crate) async fn start(session: &Session, command: &str) -> String {
+pub(crate) async fn start(session: &ShellSession, command: &str) -> String {
     start_with(session, command, serde_json::json!({})).await
 }
 
-pub(crate) async fn read(session: &Session, id: &str, wait_ms: u64) -> String {
+pub(crate) async fn read(session: &ShellSession, id: &str, wait_ms: u64) -> String {
     parts_text(&session.call("bash_read", serde_json::json!({ "id": id, "wait_ms": wait_ms })).await.parts)
 }
 
 /// Reads until the text has come; all output so far, and what the last read said of the state.
-pub(crate) async fn read_until(session: &Session, id: &str, wanted: &str) -> String {
+pub(crate) async fn read_until(session: &ShellSession, id: &str, wanted: &str) -> String {
     let begun = Instant::now();
     let mut all = String::new();
     loop {
@@ -94,13 +94,13 @@ pub(crate) async fn read_until(session: &Session, id: &str, wanted: &str) -> Str
 }
 
 /// Writes, and expects that it can be written.
-pub(crate) async fn write(session: &Session, input: serde_json::Value) {
+pub(crate) async fn write(session: &ShellSession, input: serde_json::Value) {
     let outcome = session.call("bash_write", input).await;
     assert!(!outcome.is_error, "{}", parts_text(&outcome.parts));
 }
 
 /// What the list says of this process.
-pub(crate) async fn listed(session: &Session, id: &str) -> serde_json::Value {
+pub(crate) async fn listed(session: &ShellSession, id: &str) -> serde_json::Value {
     let list = details(&session.call("bash_list", serde_json::json!({})).await);
     list["processes"].as_array().unwrap().iter().find(|process| process["id"] == id).unwrap().clone()
 }

@@ -1,23 +1,19 @@
 //! Background processes on a pseudo-terminal: interactive programs, keys, sizes, and the leash around them.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use builtin_tools::leash::{Report, Request, Size, Spare};
 use serde_json::json;
-use tokio::io::AsyncReadExt;
 use vocab::parts_text;
 
-use crate::shell_support::{Session, alive, listed, mark, read_until, start_with, wait_for, write};
+use crate::shell_support::{ShellSession, alive, listed, mark, read_until, start_with, wait_for, write};
 
-async fn on_terminal(session: &Session, command: &str) -> String {
+async fn on_terminal(session: &ShellSession, command: &str) -> String {
     start_with(session, command, json!({ "pty": true })).await
 }
 
 #[tokio::test]
 async fn a_command_leads_a_session_with_the_terminal_as_its_own() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let id = on_terminal(
         &session,
         "tty; ps -o pid=,sid=,tpgid= -p $$; exec < /dev/tty; test -t 0 -a -t 1 -a -t 2 && echo yes",
@@ -31,7 +27,7 @@ async fn a_command_leads_a_session_with_the_terminal_as_its_own() {
 
 #[tokio::test]
 async fn python_asks_echoes_and_answers() {
-    let session = Session::new();
+    let session = ShellSession::new();
     // Python takes interrupts as its parent did, and whoever runs this test in the background ignores them.
     let hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)";
     let id = on_terminal(&session, &format!("PYTHON_BASIC_REPL=1 python3 -i -q -c '{hears}'")).await;
@@ -55,7 +51,7 @@ async fn python_asks_echoes_and_answers() {
 
 #[tokio::test]
 async fn a_new_size_reaches_the_program_with_a_signal() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let line =
         "trap 'echo changed $(stty size)' WINCH; stty -echo; stty size; while :; do read line && stty size; done";
     let id = start_with(&session, line, json!({ "pty": true, "cols": 91, "rows": 17 })).await;
@@ -76,7 +72,7 @@ async fn a_new_size_reaches_the_program_with_a_signal() {
 
 #[tokio::test]
 async fn a_process_without_a_terminal_has_no_size_and_no_keys() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let id = start_with(&session, "cat", json!({})).await;
     for (tool, input) in [
         ("bash_resize", json!({ "id": id, "cols": 10, "rows": 10 })),
@@ -118,7 +114,7 @@ while True:
     draw()
 termios.tcsetattr(fd, termios.TCSADRAIN, old)
 "#;
-    let session = Session::new();
+    let session = ShellSession::new();
     std::fs::write(session.dir.path().join("ws/pager.py"), PAGER).unwrap();
     let id = on_terminal(&session, "echo $TERM; COLUMNS= LINES= python3 pager.py").await;
     let text = read_until(&session, &id, "at 0 of 80x24;").await;
@@ -135,7 +131,7 @@ termios.tcsetattr(fd, termios.TCSADRAIN, old)
 
 #[tokio::test]
 async fn every_byte_of_a_terminal_arrives_before_its_end() {
-    let session = Session::new();
+    let session = ShellSession::new();
     for _ in 0..20 {
         let id = on_terminal(&session, "stty -opost; seq 1 20000; printf end").await;
         let all = read_until(&session, &id, "exit code 0").await;
@@ -147,7 +143,7 @@ async fn every_byte_of_a_terminal_arrives_before_its_end() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_says_so_on_its_terminal() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let id = on_terminal(&session, "no_such_program_here").await;
     let text = read_until(&session, &id, "exit code 127").await;
     assert!(text.contains("not found"), "{text}");
@@ -155,50 +151,11 @@ async fn a_program_that_is_not_there_says_so_on_its_terminal() {
 
 #[tokio::test]
 async fn killing_the_leash_frees_nobody_on_the_terminal() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let mark = mark();
     let id =
         on_terminal(&session, &format!("trap '' HUP; set -m; sleep {mark} & sleep 0.1; kill -9 $PPID; sleep {mark}"))
             .await;
     read_until(&session, &id, "supervisor was killed").await;
     wait_for(Duration::from_secs(2), || alive(&mark).is_empty()).await;
-}
-
-#[tokio::test]
-async fn a_shell_that_takes_no_terminal_by_itself_has_one_all_the_same() {
-    // bash makes the terminal its own when nobody did; the plain shell, which is used where there is no bash, does not.
-    let request = Request {
-        command: "exec < /dev/tty && echo yes".into(),
-        cwd: builtin_tools::leash::directory(Path::new("/")).unwrap(),
-        env: vec![("PATH".into(), "/none".into())],
-        pids_max: 100,
-        terminal: Some(Size { cols: 80, rows: 24 }),
-    };
-    let leash = Spare::start(&std::env::current_exe().unwrap()).unwrap();
-    let mut held = leash.hold(&request, false).await.unwrap();
-    let mut text = Vec::new();
-    // The end of a terminal is an error, after everything was read.
-    let _ = held.output.read_to_end(&mut text).await;
-    assert_eq!(String::from_utf8(text).unwrap(), "yes\r\n");
-}
-
-#[tokio::test]
-async fn what_cannot_be_started_says_so_on_its_terminal() {
-    let request = Request {
-        command: "true".into(),
-        cwd: Arc::new(std::fs::File::open("/dev/null").unwrap().into()),
-        env: Vec::new(),
-        pids_max: 100,
-        terminal: Some(Size { cols: 80, rows: 24 }),
-    };
-    let leash = Spare::start(&std::env::current_exe().unwrap()).unwrap();
-    let mut held = leash.hold(&request, false).await.unwrap();
-    let mut text = Vec::new();
-    let _ = held.output.read_to_end(&mut text).await;
-    assert_eq!(String::from_utf8(text).unwrap(), "cannot be started: Not a directory (os error 20)\r\n");
-    let reports = [held.control.report().await, held.control.report().await];
-    assert!(
-        matches!(reports, [Some(Report::Started(_)), Some(Report::Exited { code: 126, left: false })]),
-        "{reports:?}"
-    );
 }

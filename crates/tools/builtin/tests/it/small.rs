@@ -155,7 +155,7 @@ fn every_tool_has_a_canonical_name_and_a_schema() {
 #[test]
 fn a_workspace_that_is_not_there_is_a_fault() {
     let temp = tempfile::tempdir().unwrap();
-    let toolbox = builtin_tools::Builtin::new(builtin_tools::Options::new(temp.path().join("spill")));
+    let toolbox = builtin_tools::Builtin::new(builtin_tools::BuiltinOptions::new(temp.path().join("spill")));
     let Err(fault) = toolbox.open(&SessionId::new("s"), &temp.path().join("nowhere")) else { panic!("opened") };
     assert_eq!(fault.kind, vocab::FaultKind::Invalid);
     std::fs::write(temp.path().join("file"), "").unwrap();

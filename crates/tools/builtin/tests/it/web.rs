@@ -5,18 +5,18 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use builtin_tools::web_fetch::{Options, tool};
+use builtin_tools::web_fetch::{FetchOptions, tool};
 use serde_json::json;
 use vocab::{CallContext, Json, Outcome, Required, parts_text};
 
 /// Answers by path, records what it was sent.
-struct Server {
-    address: SocketAddr,
-    requests: Arc<Mutex<Vec<String>>>,
+pub(crate) struct PageServer {
+    pub(crate) address: SocketAddr,
+    pub(crate) requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Server {
-    fn start() -> Self {
+impl PageServer {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let requests: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -90,10 +90,10 @@ fn answer(mut stream: TcpStream, seen: &Mutex<Vec<String>>) {
 }
 
 async fn fetch(input: serde_json::Value) -> Outcome {
-    fetch_as(input, Required::DangerFullAccess, Options::default()).await
+    fetch_as(input, Required::DangerFullAccess, FetchOptions::default()).await
 }
 
-async fn fetch_as(input: serde_json::Value, granted: Required, options: Options) -> Outcome {
+pub(crate) async fn fetch_as(input: serde_json::Value, granted: Required, options: FetchOptions) -> Outcome {
     let context = CallContext {
         session: "s".into(),
         call: "c".into(),
@@ -106,13 +106,13 @@ async fn fetch_as(input: serde_json::Value, granted: Required, options: Options)
     tool(options).run(Json::trusted(input.to_string()), context).await
 }
 
-fn shown(outcome: &Outcome) -> (String, bool) {
+pub(crate) fn shown(outcome: &Outcome) -> (String, bool) {
     (parts_text(&outcome.parts), outcome.is_error)
 }
 
 #[tokio::test]
 async fn pages_become_text_and_data_stays_as_it_is() {
-    let server = Server::start();
+    let server = PageServer::start();
     let link = server.url("/json");
     assert_eq!(server.fetch("/page").await, (format!("# Hi & lo\n\nSee this ({link})."), false));
     assert_eq!(server.fetch("/json").await, ("{\"a\":[1,2]}".into(), false));
@@ -124,7 +124,7 @@ async fn pages_become_text_and_data_stays_as_it_is() {
 
 #[tokio::test]
 async fn what_is_not_text_is_named_and_not_read() {
-    let server = Server::start();
+    let server = PageServer::start();
     let (text, is_error) = server.fetch("/zip").await;
     assert!(is_error && text.contains("application/zip of 4 bytes"), "{text}");
     let (text, is_error) = server.fetch("/binary").await;
@@ -133,7 +133,7 @@ async fn what_is_not_text_is_named_and_not_read() {
 
 #[tokio::test]
 async fn failures_are_explained() {
-    let server = Server::start();
+    let server = PageServer::start();
     let (text, is_error) = server.fetch("/gone").await;
     assert!(is_error && text.contains("status 404") && text.contains("no such page"), "{text}");
     let (text, is_error) = server.fetch("/cut").await;
@@ -145,7 +145,7 @@ async fn failures_are_explained() {
 
 #[tokio::test]
 async fn redirects_are_followed_within_bounds_and_only_to_the_web() {
-    let server = Server::start();
+    let server = PageServer::start();
     let (text, is_error) = server.fetch("/to-page").await;
     assert!(!is_error && text.starts_with(&format!("[redirected to {}]\n# Hi", server.url("/page"))), "{text}");
     assert!(!server.fetch("/hop5").await.1);
@@ -161,7 +161,7 @@ async fn redirects_are_followed_within_bounds_and_only_to_the_web() {
 
 #[tokio::test]
 async fn a_redirect_to_another_origin_is_told_and_not_followed() {
-    let (server, other) = (Server::start(), Server::start());
+    let (server, other) = (PageServer::start(), PageServer::start());
     let (text, is_error) = server.fetch(&format!("/away?{}", other.address.port())).await;
     assert!(is_error && text.contains(&format!("redirects to {}", other.url("/json"))), "{text}");
     assert!(text.contains("fetch that URL"), "{text}");
@@ -170,7 +170,7 @@ async fn a_redirect_to_another_origin_is_told_and_not_followed() {
 
 #[tokio::test]
 async fn this_machine_is_fetched_from_when_it_is_named() {
-    let server = Server::start();
+    let server = PageServer::start();
     let port = server.address.port();
     for host in ["localhost", "127.1", "0x7f000001", "2130706433", "[::ffff:127.0.0.1]"] {
         let url = format!("http://{host}:{port}/json");
@@ -181,7 +181,7 @@ async fn this_machine_is_fetched_from_when_it_is_named() {
 
 #[tokio::test]
 async fn long_texts_and_bodies_are_cut_and_say_so() {
-    let server = Server::start();
+    let server = PageServer::start();
     let (text, _) = shown(&fetch(json!({ "url": server.url("/long"), "max_bytes": 1001 })).await);
     assert!(text.starts_with(&"ü".repeat(500)) && text.contains("[... 199000 bytes omitted"), "{}", text.len());
     let outcome = fetch(json!({ "url": server.url("/huge"), "max_bytes": 10_000_000 })).await;
@@ -191,9 +191,9 @@ async fn long_texts_and_bodies_are_cut_and_say_so() {
 
 #[tokio::test]
 async fn a_silent_server_does_not_hold_the_call() {
-    let server = Server::start();
+    let server = PageServer::start();
     let start = Instant::now();
-    let options = Options { timeout: Duration::from_millis(200), ..Options::default() };
+    let options = FetchOptions { timeout: Duration::from_millis(200), ..FetchOptions::default() };
     let (text, is_error) =
         shown(&fetch_as(json!({ "url": server.url("/hang") }), Required::DangerFullAccess, options).await);
     assert!(is_error && text.contains("within 0.2 s"), "{text}");
@@ -202,7 +202,7 @@ async fn a_silent_server_does_not_hold_the_call() {
 
 #[tokio::test]
 async fn nothing_of_ours_is_sent_and_nothing_without_permission() {
-    let server = Server::start();
+    let server = PageServer::start();
     server.fetch("/json?q=1").await;
     let request = server.requests.lock().unwrap()[0].to_lowercase();
     assert!(request.starts_with("get /json?q=1 http/1.1\r\n"), "{request}");
@@ -210,13 +210,13 @@ async fn nothing_of_ours_is_sent_and_nothing_without_permission() {
         assert!(!request.contains(absent), "{request}");
     }
     let input = json!({ "url": server.url("/json") });
-    assert!(fetch_as(input, Required::WorkspaceWrite, Options::default()).await.is_error);
+    assert!(fetch_as(input, Required::WorkspaceWrite, FetchOptions::default()).await.is_error);
     assert_eq!(server.requests.lock().unwrap().len(), 1);
 }
 
 #[test]
 fn a_plan_shows_the_url_or_says_what_is_wrong_with_it() {
-    let plan = |url: &str| tool(Options::default()).plan(&Json::trusted(json!({ "url": url }).to_string()));
+    let plan = |url: &str| tool(FetchOptions::default()).plan(&Json::trusted(json!({ "url": url }).to_string()));
     let good = plan("https://example.org/a#b").unwrap();
     assert_eq!((good.required, &*good.summary), (Required::DangerFullAccess, "GET https://example.org/a"));
     for (url, shown) in [

@@ -5,21 +5,21 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use builtin_tools::web_search::{Options, SearchKey, tool};
+use builtin_tools::web_search::{SearchKey, SearchOptions, tool};
 use serde_json::{Value, json};
 use vocab::{CallContext, Json, Later, Outcome, Required, Secret, Toolbox, parts_text};
 
 /// Looks like a key; must never be in anything that a model reads.
-const CANARY: &str = "exa-canary-5b1f0c";
+pub(crate) const CANARY: &str = "exa-canary-5b1f0c";
 
 /// Answers everything with one reply, records what it was sent.
-struct Server {
-    base: String,
-    requests: Arc<Mutex<Vec<String>>>,
+pub(crate) struct SearchServer {
+    pub(crate) base: String,
+    pub(crate) requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Server {
-    fn start(status: &str, body: impl Into<String>) -> Self {
+impl SearchServer {
+    pub(crate) fn start(status: &str, body: impl Into<String>) -> Self {
         let body = body.into();
         let reply = format!(
             "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -49,8 +49,8 @@ impl Server {
         Self { base, requests }
     }
 
-    fn options(&self) -> Options {
-        Options { base_url: self.base.clone(), ..Options::new(Arc::new(Stored(Some(CANARY)))) }
+    pub(crate) fn options(&self) -> SearchOptions {
+        SearchOptions { base_url: self.base.clone(), ..SearchOptions::new(Arc::new(Stored(Some(CANARY)))) }
     }
 
     fn asked(&self) -> usize {
@@ -92,7 +92,7 @@ impl SearchKey for Stored {
     }
 }
 
-async fn search_as(options: Options, input: Value, granted: Required) -> Outcome {
+async fn search_as(options: SearchOptions, input: Value, granted: Required) -> Outcome {
     let context = CallContext {
         session: "s".into(),
         call: "c".into(),
@@ -108,12 +108,12 @@ async fn search_as(options: Options, input: Value, granted: Required) -> Outcome
     outcome
 }
 
-async fn search(options: Options, input: Value) -> (String, bool) {
+pub(crate) async fn search(options: SearchOptions, input: Value) -> (String, bool) {
     let outcome = search_as(options, input, Required::DangerFullAccess).await;
     (parts_text(&outcome.parts), outcome.is_error)
 }
 
-async fn failure(server: &Server) -> String {
+async fn failure(server: &SearchServer) -> String {
     let (text, is_error) = search(server.options(), json!({ "query": "q" })).await;
     assert!(is_error, "{text}");
     text
@@ -131,7 +131,7 @@ async fn pages_come_as_a_numbered_list() {
         { "title": null, "url": "https://two.example/", "publishedDate": null },
         { "url": "https://three.example/", "text": "" },
     ]});
-    let server = Server::start("200 OK", answer.to_string());
+    let server = SearchServer::start("200 OK", answer.to_string());
     let (text, is_error) = search(server.options(), json!({ "query": " what is new? " })).await;
     assert!(!is_error);
     assert_eq!(
@@ -153,37 +153,37 @@ async fn pages_come_as_a_numbered_list() {
 #[tokio::test]
 async fn as_many_results_as_asked_for_and_no_more_than_ten() {
     let pages: Vec<Value> = (1..=20).map(|n| page(n, "x")).collect();
-    let server = Server::start("200 OK", json!({ "results": pages }).to_string());
+    let server = SearchServer::start("200 OK", json!({ "results": pages }).to_string());
     for (asked, wanted) in [(json!(1), 1), (json!(0), 1), (json!("3"), 3), (json!(10), 10), (json!(99), 10)] {
         let (text, _) = search(server.options(), json!({ "query": "q", "max_results": asked })).await;
         assert_eq!(text.matches("https://p").count(), wanted, "{asked}: {text}");
         let request = server.requests.lock().unwrap().last().unwrap().clone();
         assert!(request.contains(&format!("\"numResults\":{wanted}")), "{request}");
     }
-    let none = Server::start("200 OK", r#"{"results":[]}"#);
+    let none = SearchServer::start("200 OK", r#"{"results":[]}"#);
     assert_eq!(search(none.options(), json!({ "query": "q" })).await, ("No results.".into(), false));
 }
 
 #[tokio::test]
 async fn long_pages_and_long_lists_are_cut_and_say_so() {
-    let server = Server::start("200 OK", json!({ "results": [page(1, &"ü".repeat(5000))] }).to_string());
+    let server = SearchServer::start("200 OK", json!({ "results": [page(1, &"ü".repeat(5000))] }).to_string());
     let (text, _) = search(server.options(), json!({ "query": "q" })).await;
     assert!(text.ends_with(&format!("/\n{}…", "ü".repeat(3000))), "{}", text.len());
     let pages: Vec<Value> = (1..=10).map(|n| page(n, &"漢".repeat(5000))).collect();
-    let server = Server::start("200 OK", json!({ "results": pages }).to_string());
+    let server = SearchServer::start("200 OK", json!({ "results": pages }).to_string());
     let (text, is_error) = search(server.options(), json!({ "query": "q", "max_results": 10 })).await;
     assert!(!is_error && text.len() < 49 * 1024 && text.contains("[5 more left out"), "{}", text.len());
 }
 
 #[tokio::test]
 async fn without_a_key_nothing_is_asked_and_the_model_reads_how_one_is_set() {
-    let server = Server::start("200 OK", "{}");
+    let server = SearchServer::start("200 OK", "{}");
     for key in [None, Some("  ")] {
-        let options = Options { base_url: server.base.clone(), ..Options::new(Arc::new(Stored(key))) };
+        let options = SearchOptions { base_url: server.base.clone(), ..SearchOptions::new(Arc::new(Stored(key))) };
         let (text, is_error) = search(options, json!({ "query": "q" })).await;
         assert!(is_error && text.contains("no key") && text.contains("auth.set.exa_key"), "{text}");
     }
-    let broken = Options { base_url: server.base.clone(), ..Options::new(Arc::new(Stored(Some("a\nb")))) };
+    let broken = SearchOptions { base_url: server.base.clone(), ..SearchOptions::new(Arc::new(Stored(Some("a\nb")))) };
     let (text, is_error) = search(broken, json!({ "query": "q" })).await;
     assert!(is_error && text.contains("characters that no key has") && text.contains("auth.set.exa_key"), "{text}");
     assert_eq!(server.asked(), 0);
@@ -201,20 +201,20 @@ async fn failures_are_explained_without_the_key() {
         ("400 What", "status 400 and said: {\"error\":\"bad key ***\"}"),
         ("302 Elsewhere", "status 302"),
     ] {
-        let text = failure(&Server::start(status, echo.clone())).await;
+        let text = failure(&SearchServer::start(status, echo.clone())).await;
         assert!(text.starts_with("web_search: ") && text.contains(wanted), "{status}: {text}");
     }
     for bad in ["", "no JSON", "[]", r#"{"results":7}"#, r#"{"results":[{"title":"x"}]}"#] {
-        let text = failure(&Server::start("200 OK", bad)).await;
+        let text = failure(&SearchServer::start("200 OK", bad)).await;
         assert!(text.contains("cannot be read"), "{bad}: {text}");
     }
-    let text = failure(&Server::start("200 OK", " ".repeat(3 << 20))).await;
+    let text = failure(&SearchServer::start("200 OK", " ".repeat(3 << 20))).await;
     assert!(text.contains("longer than 2097152 bytes"), "{text}");
     let short = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{";
-    let text = failure(&Server::raw(Some(short.into()))).await;
+    let text = failure(&SearchServer::raw(Some(short.into()))).await;
     assert!(text.contains("broke off"), "{text}");
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = Server { base: format!("http://{free}"), requests: Arc::default() };
+    let nobody = SearchServer { base: format!("http://{free}"), requests: Arc::default() };
     assert!(failure(&nobody).await.contains("cannot be reached"));
 }
 
@@ -222,30 +222,30 @@ async fn failures_are_explained_without_the_key() {
 async fn a_key_that_comes_back_is_hidden_even_where_a_text_is_cut() {
     // The text is cut in the middle of the key.
     let text = format!("{}{CANARY}", "x".repeat(2990));
-    let server = Server::start("200 OK", json!({ "results": [page(1, &text)] }).to_string());
+    let server = SearchServer::start("200 OK", json!({ "results": [page(1, &text)] }).to_string());
     let (text, _) = search(server.options(), json!({ "query": "q" })).await;
     assert!(text.ends_with("x***"), "{text}");
-    let refused = Server::start("400 What", format!("{}{CANARY}", "x".repeat(290)));
+    let refused = SearchServer::start("400 What", format!("{}{CANARY}", "x".repeat(290)));
     assert!(failure(&refused).await.ends_with("x***"));
 }
 
 #[tokio::test]
 async fn the_key_goes_to_no_redirect_and_not_in_the_clear() {
-    let other = Server::start("200 OK", r#"{"results":[]}"#);
+    let other = SearchServer::start("200 OK", r#"{"results":[]}"#);
     let away = format!("HTTP/1.1 307 There\r\nlocation: {}/search\r\ncontent-length: 0\r\n\r\n", other.base);
-    let server = Server::raw(Some(away));
+    let server = SearchServer::raw(Some(away));
     assert!(failure(&server).await.contains("status 307"));
     assert_eq!((server.asked(), other.asked()), (1, 0));
-    let options = Options { base_url: "http://search.example".into(), ..server.options() };
+    let options = SearchOptions { base_url: "http://search.example".into(), ..server.options() };
     let (text, is_error) = search(options, json!({ "query": "q" })).await;
     assert!(is_error && text.contains("not sent there in the clear"), "{text}");
 }
 
 #[tokio::test]
 async fn a_silent_server_does_not_hold_the_call() {
-    let server = Server::raw(None);
+    let server = SearchServer::raw(None);
     let start = Instant::now();
-    let options = Options { timeout: Duration::from_millis(200), ..server.options() };
+    let options = SearchOptions { timeout: Duration::from_millis(200), ..server.options() };
     let (text, is_error) = search(options, json!({ "query": "q" })).await;
     assert!(is_error && text.contains("within 0.2 s"), "{text}");
     assert!(start.elapsed() < Duration::from_secs(2));
@@ -253,7 +253,7 @@ async fn a_silent_server_does_not_hold_the_call() {
 
 #[tokio::test]
 async fn a_question_needs_what_a_fetch_needs_and_is_shown_to_people() {
-    let server = Server::start("200 OK", r#"{"results":[]}"#);
+    let server = SearchServer::start("200 OK", r#"{"results":[]}"#);
     let outcome = search_as(server.options(), json!({ "query": "q" }), Required::WorkspaceWrite).await;
     assert!(outcome.is_error && parts_text(&outcome.parts).contains("danger-full-access"));
     assert_eq!(server.asked(), 0);
@@ -277,17 +277,17 @@ async fn a_question_needs_what_a_fetch_needs_and_is_shown_to_people() {
 #[test]
 fn it_is_offered_only_where_searching_is_possible() {
     let dir = tempfile::tempdir().unwrap();
-    let mut options = builtin_tools::Options::new(dir.path().join("spill"));
-    let names = |options: &builtin_tools::Options| -> Vec<String> {
+    let mut options = builtin_tools::BuiltinOptions::new(dir.path().join("spill"));
+    let names = |options: &builtin_tools::BuiltinOptions| -> Vec<String> {
         let toolbox = builtin_tools::Builtin::new(options.clone());
         let tools = toolbox.open(&"s".into(), dir.path()).unwrap();
         assert_eq!(toolbox.gadgets().len(), 1);
         tools.iter().map(|tool| tool.spec().name.to_string()).collect()
     };
     assert!(!names(&options).contains(&"web_search".to_owned()));
-    options.search = Some(Options::new(Arc::new(Stored(None))));
+    options.search = Some(SearchOptions::new(Arc::new(Stored(None))));
     assert!(!names(&options).contains(&"web_search".to_owned()), "there is no key yet");
-    options.search = Some(Options::new(Arc::new(Stored(Some(CANARY)))));
+    options.search = Some(SearchOptions::new(Arc::new(Stored(Some(CANARY)))));
     assert!(names(&options).contains(&"web_search".to_owned()));
     assert!(!format!("{options:?}").contains(CANARY));
     assert_eq!(dialect_loaf::TOOL_NAMES.show("web_search"), "search_web");

@@ -14,7 +14,7 @@ async fn still_works(actor: &mut testkit::stage::Actor) {
 
 #[tokio::test]
 async fn one_that_crashes_at_the_start_is_told_with_its_last_words() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.write("crash.py", "import sys\nprint('on stderr', file=sys.stderr)\nraise ValueError('boom')\n");
     let gone = scene.dir.path().join("gone.py");
     scene.start(&[&path, &gone]).await;
@@ -29,7 +29,7 @@ async fn one_that_crashes_at_the_start_is_told_with_its_last_words() {
 
 #[tokio::test]
 async fn one_that_never_answers_initialize_is_stopped_and_holds_nobody_up() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let pid = scene.dir.path().join("pid");
     let text = format!("import os,time\nopen({:?}, 'w').write(str(os.getpid()))\ntime.sleep(1000)\n", pid.display());
     let path = scene.write("hang.py", &text);
@@ -45,7 +45,7 @@ async fn one_that_never_answers_initialize_is_stopped_and_holds_nobody_up() {
 
 #[tokio::test]
 async fn a_registration_that_makes_no_sense_is_refused_with_the_reason() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let programs = [
         (
             "a.py",
@@ -74,7 +74,7 @@ async fn a_registration_that_makes_no_sense_is_refused_with_the_reason() {
 
 #[tokio::test]
 async fn one_that_hangs_in_a_hook_denies_the_call_and_the_turn_goes_on() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python("hang.py", "register(name='sloth', hooks=['before_call'])\ntime.sleep(1000)\n");
     scene.stage.write("a.txt", "x");
     scene.start(&[&path]).await;
@@ -91,7 +91,7 @@ async fn one_that_hangs_in_a_hook_denies_the_call_and_the_turn_goes_on() {
 
 #[tokio::test]
 async fn bad_frames_are_told_and_too_many_of_them_end_it() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python(
         "babble.py",
         r#"
@@ -121,7 +121,7 @@ time.sleep(1000)
 
 #[tokio::test]
 async fn a_line_without_end_takes_no_memory() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python(
         "flood.py",
         r#"
@@ -157,7 +157,7 @@ fn memory_kib() -> u64 {
 
 #[tokio::test]
 async fn one_that_exits_in_mid_call_leaves_an_error_for_the_model() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python(
         "exit.py",
         "register(tools=[{'name': 'leave'}])\nnext(frames())\nprint('bye', file=sys.stderr)\nsys.exit(3)\n",
@@ -175,7 +175,8 @@ async fn one_that_exits_in_mid_call_leaves_an_error_for_the_model() {
 #[tokio::test]
 async fn one_that_does_not_read_is_let_go_and_slows_nobody() {
     // More than the pipe, our buffer and the engine's box hold together.
-    let mut scene = Scene::with(|options| options.provider = std::sync::Arc::new(Flood { words: 30_000, bytes: 400 }));
+    let mut scene =
+        ExtensionScene::with(|options| options.provider = std::sync::Arc::new(Flood { words: 30_000, bytes: 400 }));
     let path = scene.python("deaf.py", "register(events=['text_delta'])\ntime.sleep(1000)\n");
     scene.start(&[&path]).await;
     let mut actor = scene.stage.open().await;
@@ -188,7 +189,7 @@ async fn one_that_does_not_read_is_let_go_and_slows_nobody() {
 
 #[tokio::test]
 async fn a_flood_of_notices_is_carried_and_the_turn_ends() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python(
         "noisy.py",
         r#"
@@ -210,7 +211,7 @@ for frame in frames():
 
 #[tokio::test]
 async fn who_ignores_the_shutdown_and_the_term_signal_is_killed_with_all_its_children() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let pids = scene.dir.path().join("pids");
     let text = format!(
         r#"
@@ -238,7 +239,7 @@ while True: time.sleep(1)
 
 #[tokio::test]
 async fn its_environment_is_what_it_was_given() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let text = r#"names=$(tr '\0' '\n' < /proc/$$/environ | cut -d= -f1 | sort | paste -sd,)
 read -r line
 echo '{"jsonrpc":"2.0","id":1,"result":{"name":"'"$names"'"}}'

@@ -12,7 +12,7 @@ fn example(name: &str) -> PathBuf {
 
 #[tokio::test]
 async fn the_guard_asks_before_a_deletion_and_can_be_switched_off() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     scene.stage.write("build/x", "x");
     scene.start(&[&example("guard.py")]).await;
     let mut actor = scene.stage.open().await;
@@ -42,7 +42,7 @@ async fn the_guard_asks_before_a_deletion_and_can_be_switched_off() {
 
 #[tokio::test]
 async fn notes_are_kept_by_both_and_told_to_the_model() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     scene.start(&[&example("notes.mjs")]).await;
     let mut actor = scene.stage.open().await;
     notice(&mut actor, "notes are kept").await;

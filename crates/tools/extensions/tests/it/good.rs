@@ -6,7 +6,7 @@ use crate::support::*;
 
 #[tokio::test]
 async fn it_learns_who_we_are_and_what_there_is() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path =
         scene.python("a.py", "json.dump(register(), open(sys.argv[0] + '.out', 'w'))\nfor _ in frames(): pass\n");
     scene.start(&[&path]).await;
@@ -22,7 +22,7 @@ async fn it_learns_who_we_are_and_what_there_is() {
 
 #[tokio::test]
 async fn a_tool_is_called_with_progress_and_a_result() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python(
         "sum.py",
         r#"
@@ -44,7 +44,7 @@ for frame in frames():
 
 #[tokio::test]
 async fn a_tool_needs_what_it_says_and_full_access_where_it_says_nothing() {
-    let mut scene = Scene::with(|options| options.mode = Mode::Plan);
+    let mut scene = ExtensionScene::with(|options| options.mode = Mode::Plan);
     let path = scene.python(
         "ops.py",
         r#"
@@ -68,7 +68,7 @@ for frame in frames():
 
 #[tokio::test]
 async fn several_calls_wait_for_it_at_once_and_each_gets_its_own_answer() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     // It answers the first session's call only when the second session's has come, in reverse order.
     let path = scene.python(
         "swap.py",
@@ -96,7 +96,7 @@ for frame in frames():
 
 #[tokio::test]
 async fn a_cancelled_call_is_told_and_a_late_answer_is_nobodys_mistake() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python(
         "slow.py",
         r#"
@@ -128,7 +128,7 @@ for frame in frames():
 
 #[tokio::test]
 async fn hooks_change_what_runs_and_what_is_read() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python(
         "hooks.py",
         r#"
@@ -156,7 +156,7 @@ for frame in frames():
 
 #[tokio::test]
 async fn dialogs_come_back_with_what_people_said() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python(
         "ask.py",
         r#"
@@ -207,7 +207,7 @@ for frame in frames():
 
 #[tokio::test]
 async fn it_hears_the_events_it_asked_for_and_no_others() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python(
         "ear.py",
         r#"
@@ -237,7 +237,7 @@ for frame in frames():
 
 #[tokio::test]
 async fn it_can_speak_to_the_model_and_change_what_it_brings() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python(
         "grow.py",
         r#"
@@ -268,7 +268,7 @@ for frame in frames():
 
 #[tokio::test]
 async fn it_can_ask_for_the_end() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let path = scene.python(
         "leave.py",
         r#"
@@ -288,7 +288,7 @@ for frame in frames():
 
 #[tokio::test]
 async fn they_are_asked_in_the_order_of_the_list_whoever_was_ready_first() {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let program = |wait: &str, mark: &str| {
         format!(
             r#"
@@ -313,7 +313,7 @@ for frame in frames():
 #[tokio::test]
 async fn a_shell_script_and_a_program_that_runs_by_itself_are_extensions_too() {
     use std::os::unix::fs::PermissionsExt;
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let text = r#"#!/bin/sh
 read -r line
 echo '{"jsonrpc":"2.0","id":1,"result":{"commands":[{"name":"NAME"}]}}'

@@ -35,7 +35,7 @@ for line in sys.stdin:
 "#;
 
 async fn play(example: &str) {
-    let mut scene = Scene::new();
+    let mut scene = ExtensionScene::new();
     let program = scene.write("example.py", REPLAY);
     scene.write("example.py.talk", example);
     scene.start(&[&program]).await;

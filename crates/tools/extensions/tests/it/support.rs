@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use extensions::{Extensions, Grouped, Options};
+use extensions::{ExtensionOptions, Extensions};
+use process::GroupLauncher;
 use testkit::stage::Actor;
 use testkit::{Stage, StageOptions};
 use vocab::*;
@@ -28,13 +29,13 @@ def register(**what):
     return frame["params"]
 "#;
 
-pub(crate) struct Scene {
+pub(crate) struct ExtensionScene {
     pub(crate) stage: Stage,
     pub(crate) extensions: Option<Extensions>,
     pub(crate) dir: tempfile::TempDir,
 }
 
-impl Scene {
+impl ExtensionScene {
     pub(crate) fn new() -> Self {
         Self::with(|_| {})
     }
@@ -57,12 +58,13 @@ impl Scene {
     /// Starts them and waits until they are ready.
     pub(crate) async fn start(&mut self, programs: &[&Path]) {
         let env = std::env::vars_os().filter(|(name, _)| ["PATH", "HOME"].iter().any(|keep| name == keep)).collect();
-        let options = Options {
+        let options = ExtensionOptions {
             programs: programs.iter().map(|path| path.to_path_buf()).collect(),
             workspace: self.stage.workspace().to_owned(),
             env,
+            secrets: Keyring::default(),
             version: "0.1.0".into(),
-            launcher: Arc::new(Grouped),
+            launcher: Arc::new(GroupLauncher),
         };
         let mut extensions = extensions::start(&self.stage.engine, options);
         extensions.ready().await;

@@ -18,6 +18,6 @@ fn the_page_tells_the_real_limits() {
     row("text of one result", format!("{} bytes", mcp::TEXT_BYTES_MAX));
     row("pictures of one result", format!("{} bytes", mcp::IMAGE_BYTES_MAX));
     row("structured content of one result", format!("{} bytes", mcp::STRUCTURED_BYTES_MAX));
-    row("kept of stderr", format!("{} lines", mcp::TAIL_LINES));
+    row("kept of stderr", format!("{} lines", process::TAIL_LINES));
     row("versions", format!("asks for {}; understands {}", mcp::PROTOCOL, mcp::UNDERSTOOD.join(", ")));
 }

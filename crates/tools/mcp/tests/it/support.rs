@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Grouped, Options, Servers};
+use mcp::{McpOptions, Servers};
+use process::GroupLauncher;
 use vocab::*;
 
 pub(crate) struct Scene {
@@ -15,7 +16,7 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn new() -> Self {
         let env = vec![("PATH".into(), std::env::var_os("PATH").unwrap()), ("SERVER_KEY".into(), "overridden".into())];
-        let options = Options { env, version: "0.1.0".into(), launcher: Arc::new(Grouped), own: Vec::new() };
+        let options = McpOptions { env, version: "0.1.0".into(), launcher: Arc::new(GroupLauncher), own: Vec::new() };
         Self { dir: tempfile::tempdir().unwrap(), servers: Servers::new(options) }
     }
 

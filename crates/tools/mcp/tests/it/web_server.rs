@@ -11,7 +11,7 @@ use vocab::{McpServer, McpTransport, Secret};
 pub(crate) const KEY: &str = "Bearer canary-9b1c77";
 
 #[derive(Clone)]
-pub(crate) struct Heard {
+pub(crate) struct WebRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     /// In lower case.
@@ -19,7 +19,7 @@ pub(crate) struct Heard {
     pub(crate) body: Value,
 }
 
-impl Heard {
+impl WebRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
@@ -34,7 +34,7 @@ impl Heard {
 
 #[derive(Clone, Default)]
 pub(crate) struct WebServer {
-    heard: Arc<Mutex<Vec<Heard>>>,
+    heard: Arc<Mutex<Vec<WebRequest>>>,
     /// Sessions that were made; the last one counts.
     sessions: Arc<AtomicUsize>,
     pub(crate) url: String,
@@ -67,12 +67,12 @@ impl WebServer {
         McpServer { name: "web".into(), way, trust_hints: false }
     }
 
-    pub(crate) fn heard(&self) -> Vec<Heard> {
+    pub(crate) fn heard(&self) -> Vec<WebRequest> {
         self.heard.lock().unwrap().clone()
     }
     /// All but the stream that is asked for beside everything else: its place among the others is a matter of luck.
     pub(crate) fn said(&self) -> Vec<String> {
-        self.heard().iter().map(Heard::what).filter(|what| what != "GET").collect()
+        self.heard().iter().map(WebRequest::what).filter(|what| what != "GET").collect()
     }
     /// From now on the client's session is unknown.
     pub(crate) fn forget(&self) {
@@ -109,7 +109,7 @@ impl WebServer {
                 events(&mut stream, &[": wait\n\n", &format!("data: {ask}\n\n")]).await;
                 // Open until the other side closes it.
                 let _ = stream.read_buf(&mut Vec::new()).await;
-                self.heard.lock().unwrap().push(Heard { method: "closed".into(), ..heard });
+                self.heard.lock().unwrap().push(WebRequest { method: "closed".into(), ..heard });
             }
             "GET" => answer(&mut stream, "405 Method Not Allowed", "", "").await,
             "DELETE" => answer(&mut stream, "204 No Content", "", "").await,
@@ -146,7 +146,7 @@ impl WebServer {
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Heard> {
+async fn read(stream: &mut TcpStream) -> Option<WebRequest> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -164,7 +164,7 @@ async fn read(stream: &mut TcpStream) -> Option<Heard> {
         })
         .collect();
     let mut words = first.split(' ').map(str::to_owned);
-    let mut heard = Heard { method: words.next()?, path: words.next()?, head, body: Value::Null };
+    let mut heard = WebRequest { method: words.next()?, path: words.next()?, head, body: Value::Null };
     let length = heard.header("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
     while bytes.len() < end + length {
         stream.read_buf(&mut bytes).await.ok().filter(|count| *count > 0)?;

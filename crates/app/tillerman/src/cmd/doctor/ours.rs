@@ -39,7 +39,7 @@ fn data_directory(home: &Home) -> Vec<Finding> {
     if !own {
         findings.push(finding(Verdict::Warn, "data", format!("{shown} belongs to somebody else")));
     }
-    let store = store::SqliteStore::new(data.clone());
+    let store = store_sqlite::SqliteStore::new(data.clone());
     match store.probe() {
         Ok(()) if findings.is_empty() => findings.push(finding(Verdict::Ok, "data", shown.to_string())),
         Ok(()) => {}
@@ -87,7 +87,7 @@ fn room(bytes: u64) -> Finding {
 }
 
 /// Opens the database and reads all of it, beside us: a large one may take longer than anybody waits.
-fn sessions(store: store::SqliteStore) -> Finding {
+fn sessions(store: store_sqlite::SqliteStore) -> Finding {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || tell.send(store.check()));
     match told.recv_timeout(CHECK_TIME_MAX) {

@@ -83,7 +83,7 @@ fn text(shown: &Shown) -> String {
     ];
     let mut text = format!("{}\n", model.slug);
     for (what, value) in rows {
-        text.push_str(&format!("  {what:<10} {}\n", crate::terminal::clean(&value)));
+        text.push_str(&format!("  {what:<10} {}\n", dialect_terminal::clean(&value)));
     }
     text
 }

@@ -125,7 +125,7 @@ impl Trial {
             lines.push(format!("failed after {} ms: {}", self.took.as_millis(), fault.message));
             lines.extend(fault.hints.iter().map(|hint| format!("hint: {hint}")));
         }
-        let lines: Vec<_> = lines.iter().map(|line| crate::terminal::clean(line)).collect();
+        let lines: Vec<_> = lines.iter().map(|line| dialect_terminal::clean(line)).collect();
         format!("{}\n", lines.join("\n  "))
     }
 

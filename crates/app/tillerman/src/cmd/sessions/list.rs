@@ -143,7 +143,7 @@ async fn cost(store: &dyn Store, summary: &Summary, known: &Known) -> anyhow::Re
         return Ok(None);
     }
     let entries = store.read(&summary.id, 0, usize::MAX).await?.entries;
-    Ok(engine::cost_of(&entries, |slug| known.prices(slug)))
+    Ok(vocab::Totals::of(&entries).cost(|slug| known.prices(slug)))
 }
 
 fn dollars(cost: f64) -> String {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use vocab::{Block, Body, BranchEntry, CallEnd, CallEntry, Entry, NoteEntry, Summary, TurnEntry, UserFrom, parts_text};
 
-use crate::terminal::clean;
+use dialect_terminal::clean;
 
 /// Lines of a tool's result shown; the rest is counted.
 const RESULT_LINES_MAX: usize = 8;
 
 pub(super) fn render(summary: &Summary, entries: &[Arc<Entry>], json: bool) -> String {
-    let branch = branch(entries);
+    let branch = vocab::active_path(entries);
     if json {
         return branch.iter().filter_map(|entry| as_json(entry)).map(|value| format!("{value}\n")).collect();
     }
@@ -30,20 +30,6 @@ pub(super) fn render(summary: &Summary, entries: &[Arc<Entry>], json: bool) -> S
     text
 }
 
-/// The entries from the first to the newest along their parents: what was taken back is not shown.
-fn branch(entries: &[Arc<Entry>]) -> Vec<&Arc<Entry>> {
-    let mut at = entries.last().map_or(0, |entry| entry.seq);
-    let mut path = Vec::new();
-    for entry in entries.iter().rev() {
-        if entry.seq == at {
-            at = entry.parent;
-            path.push(entry);
-        }
-    }
-    path.reverse();
-    path
-}
-
 /// Characters of a user message that tell which it is.
 const PROMPT_CHARS_MAX: usize = 30;
 
@@ -57,7 +43,7 @@ pub(super) fn prompts(entries: &[Arc<Entry>]) -> Vec<(u64, String)> {
         }
         _ => None,
     };
-    branch(entries).iter().filter_map(prompt).collect()
+    vocab::active_path(entries).iter().filter_map(prompt).collect()
 }
 
 fn as_text(entry: &Entry) -> Option<String> {
@@ -98,7 +84,7 @@ fn as_text(entry: &Entry) -> Option<String> {
         Body::Branch(BranchEntry::Compacted(it)) => {
             format!("summary of what was before\n{}", clean(it.summary.trim_end()))
         }
-        Body::Turn(TurnEntry::Ended(end)) => format!("turn ended: {}", crate::terminal::stop_name(end.stop)),
+        Body::Turn(TurnEntry::Ended(end)) => format!("turn ended: {}", dialect_terminal::stop_name(end.stop)),
         Body::Note(NoteEntry::Recovered { text }) => format!("note\n{}", clean(text)),
         _ => return None,
     })

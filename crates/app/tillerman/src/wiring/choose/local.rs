@@ -118,7 +118,7 @@ impl Ready {
         let mut config = self.0;
         config.base_url = server.base_url.clone();
         config.api_key = server.api_key.clone();
-        config.proxy = providers::Proxy::from_env(&server.base_url, |name| std::env::var(name).ok());
+        config.proxy = net::Proxy::from_env(&server.base_url, |name| std::env::var(name).ok());
         Client::new(config)
     }
 }

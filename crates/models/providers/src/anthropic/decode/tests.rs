@@ -3,15 +3,15 @@
 use expect_test::{Expect, expect};
 use vocab::FaultKind::*;
 
-use super::super::streams;
 use super::*;
-use crate::reader::Reader;
+use crate::anthropic::tests::streams;
+use crate::reader::AnswerReader;
 
-fn reader() -> Reader {
-    Reader::new(Box::new(Answer::new("http://x/v1".into())))
+fn reader() -> AnswerReader {
+    AnswerReader::new(Box::new(AnthropicDecoder::new("http://x/v1".into())))
 }
 
-fn drain(reader: &mut Reader, into: &mut Vec<ModelEvent>) {
+fn drain(reader: &mut AnswerReader, into: &mut Vec<ModelEvent>) {
     while let Some(event) = reader.next() {
         into.push(event);
     }
@@ -295,14 +295,14 @@ fn too_many_calls_and_endless_arguments_are_errors() {
             r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"tool_use","id":"t{index}","name":"f","input":{{}}}}}}"#
         )
     };
-    let many: Vec<String> = (0..=crate::calls::CALLS_MAX).map(start).collect();
+    let many: Vec<String> = (0..=crate::tool_calls::CALLS_MAX).map(start).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let got = events(&many);
     assert!(matches!(got.last(), Some(ModelEvent::Failed(fault)) if fault.fault.message.starts_with("too many")));
 
     let piece = format!(
         r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"input_json_delta","partial_json":"{}"}}}}"#,
-        "x".repeat(crate::calls::ARGUMENT_BYTES_MAX / 4)
+        "x".repeat(crate::tool_calls::ARGUMENT_BYTES_MAX / 4)
     );
     let mut long = vec![piece.as_str(); 5];
     let first = start(0);

@@ -7,7 +7,7 @@ use super::super::splice::{BREAKPOINT, splice};
 use super::*;
 
 /// Readable: one message a line, `^` for a breakpoint.
-fn shown(transcript: &mut Transcript) -> String {
+fn shown(transcript: &mut AnthropicTranscript) -> String {
     let (pieces, seams) = transcript.list();
     let tail = transcript.close();
     let body = |mark: &Bytes| {
@@ -27,7 +27,7 @@ fn shown(transcript: &mut Transcript) -> String {
 }
 
 fn check(messages: &[Message], want: Expect) {
-    let mut transcript = Transcript::new("m".into(), true);
+    let mut transcript = AnthropicTranscript::new("m".into(), true);
     messages.iter().for_each(|message| transcript.push(message));
     want.assert_eq(&shown(&mut transcript));
 }
@@ -114,7 +114,7 @@ fn images_stand_inside_results_except_in_those_that_failed() {
             {"role":"user","content":[{"tool_result","tool_use_id":"c2","content":[{"text","text":"no"},{"text","text":"[an image of this result follows behind the results]"}],"is_error":true},{"tool_result","tool_use_id":"c1","content":[{"text","text":"a"},{"image","source":{"base64","media_type":"image/webp","data":"AAAA"}}]},{"tool_result","tool_use_id":"c3","content":[{"image","source":{"base64","media_type":"image/gif","data":"AAAA"}}]},{"image","source":{"base64","media_type":"image/jpeg","data":"AAAA"}^}]}
         "#]],
     );
-    let mut blind = Transcript::new("m".into(), false);
+    let mut blind = AnthropicTranscript::new("m".into(), false);
     blind.push(&Message::User(vec![picture("image/png")]));
     expect![[r#"
         {"role":"user","content":[{"text","text":"[an image was left out: this model takes none]"^}]}
@@ -234,7 +234,7 @@ fn a_loop_counts_as_thought_while_one_of_its_answers_is_signed() {
         ("still with", result("c", vec![]), false),
         ("foreign", assistant_of("other", vec![thought("t", Some("s")), said("x")], STOP), false),
     ];
-    let mut transcript = Transcript::new("m".into(), true);
+    let mut transcript = AnthropicTranscript::new("m".into(), true);
     for (what, message, want) in rounds {
         transcript.push(&message);
         assert_eq!(transcript.is_unthought_loop(), want, "{what}");
@@ -253,7 +253,7 @@ fn a_loop_counts_as_thought_while_one_of_its_answers_is_signed() {
 
 #[test]
 fn what_was_said_stays_what_it_was_and_lies_in_few_pieces() {
-    let mut transcript = Transcript::new("m".into(), true);
+    let mut transcript = AnthropicTranscript::new("m".into(), true);
     let mut before: Vec<u8> = Vec::new();
     for round in 0..200 {
         match round % 5 {
@@ -287,7 +287,7 @@ fn what_was_said_stays_what_it_was_and_lies_in_few_pieces() {
 
 #[test]
 fn each_call_finds_what_the_call_before_has_cached() {
-    let mut transcript = Transcript::new("m".into(), true);
+    let mut transcript = AnthropicTranscript::new("m".into(), true);
     let mut written = None;
     for round in 0..20 {
         let id = format!("c{round}");
@@ -314,7 +314,7 @@ fn the_head_holds_tools_and_system_with_a_breakpoint_each() {
         schema: Json::trusted(r#"{"type":"object"}"#),
     };
     let shown = |system: &str, tools: &[ToolSpec]| {
-        let (bytes, seams) = fixed_head(system, tools);
+        let (bytes, seams) = prefix_head(system, tools);
         String::from_utf8(splice(&[bytes], &seams, &Bytes::from("^")).concat()).unwrap()
     };
     expect![[r#""tools":[{"name":"file_read","description":"Reads \"it\".","input_schema":{"type":"object"}},{"name":"b","input_schema":{"type":"object"}^}],"system":[{"type":"text","text":"be\nkind"^}],"messages":["#]].assert_eq(&shown("be\nkind", &[tool("file.read", "Reads \"it\"."), tool("b", "")]));

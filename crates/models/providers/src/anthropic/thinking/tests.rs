@@ -3,8 +3,8 @@
 use super::*;
 use crate::completions::Compat;
 
-fn wish(model: &str, level: &str) -> Wish {
-    Wish {
+fn wish(model: &str, level: &str) -> ThinkingWish {
+    ThinkingWish {
         generation: Generation::of(model),
         level: Some(level.into()).filter(|_| level != "-"),
         effort: None,
@@ -14,7 +14,7 @@ fn wish(model: &str, level: &str) -> Wish {
     }
 }
 
-fn shown(plan: &Plan) -> String {
+fn shown(plan: &ThinkingPlan) -> String {
     let effort = plan.effort.as_deref().unwrap_or("-");
     match plan.thought {
         Thought::Unsaid => format!("- {effort} {}", plan.max_tokens),
@@ -58,7 +58,11 @@ fn each_generation_is_asked_in_its_own_way() {
         ("glm-4.6", "high", "budget 16384 - 20384"),
         ("kimi-k2", "off", "- - 4000"),
     ] {
-        assert_eq!(shown(&wish(model, level).plan(&Quirks::new(&Compat::default()), false)), want, "{model} {level}");
+        assert_eq!(
+            shown(&wish(model, level).plan(&AnthropicQuirks::new(&Compat::default()), false)),
+            want,
+            "{model} {level}"
+        );
     }
 }
 
@@ -74,8 +78,8 @@ fn a_budget_fits_between_its_least_and_the_models_limit() {
         (0, None, "budget 16384 - 24576"),
         (0, Some(4096), "budget 3072 - 4096"),
     ] {
-        let wish = Wish { max_tokens, max_output, ..wish("claude-sonnet-4-5", "high") };
-        let plan = wish.plan(&Quirks::new(&Compat::default()), false);
+        let wish = ThinkingWish { max_tokens, max_output, ..wish("claude-sonnet-4-5", "high") };
+        let plan = wish.plan(&AnthropicQuirks::new(&Compat::default()), false);
         assert_eq!(shown(&plan), want, "{max_tokens} {max_output:?}");
         if let Thought::Budget(budget) = plan.thought {
             assert!(budget >= BUDGET_MIN && budget < plan.max_tokens);
@@ -86,8 +90,8 @@ fn a_budget_fits_between_its_least_and_the_models_limit() {
 #[test]
 fn a_loop_without_thoughts_goes_on_without_where_the_api_insists() {
     let plan = |model: &str, refused| {
-        let wish = Wish { unthought: true, ..wish(model, "high") };
-        shown(&wish.plan(&Quirks::new(&Compat::default()), refused))
+        let wish = ThinkingWish { unthought: true, ..wish(model, "high") };
+        shown(&wish.plan(&AnthropicQuirks::new(&Compat::default()), refused))
     };
     assert_eq!(plan("claude-sonnet-4-5", false), "- - 4000");
     // These decide for each answer whether they think, so that one without thoughts is nothing special.
@@ -99,16 +103,16 @@ fn a_loop_without_thoughts_goes_on_without_where_the_api_insists() {
 #[test]
 fn what_was_learned_changes_the_way() {
     for (model, level, learned, want) in [
-        ("claude-sonnet-4-5", "high", Quirks::ADAPTIVE, "adaptive high 20384"),
-        ("claude-opus-4-7", "high", Quirks::BUDGET, "budget 16384 - 20384"),
-        ("claude-opus-4-7", "high", Quirks::NO_DISPLAY, "adaptive high 20384"),
-        ("claude-opus-4-7", "high", Quirks::NO_EFFORT, "adaptive+words - 20384"),
-        ("claude-opus-4-7", "high", Quirks::NO_THINKING, "- - 4000"),
-        ("claude-opus-5-5", "off", Quirks::NO_DISABLED, "- low 4000"),
-        ("claude-sonnet-5-5", "off", Quirks::BETWEEN_TOOLS, "between - 4000"),
-        ("claude-opus-5-5", "off", Quirks::NO_DISABLED | Quirks::NO_EFFORT, "- - 4000"),
+        ("claude-sonnet-4-5", "high", AnthropicQuirks::ADAPTIVE, "adaptive high 20384"),
+        ("claude-opus-4-7", "high", AnthropicQuirks::BUDGET, "budget 16384 - 20384"),
+        ("claude-opus-4-7", "high", AnthropicQuirks::NO_DISPLAY, "adaptive high 20384"),
+        ("claude-opus-4-7", "high", AnthropicQuirks::NO_EFFORT, "adaptive+words - 20384"),
+        ("claude-opus-4-7", "high", AnthropicQuirks::NO_THINKING, "- - 4000"),
+        ("claude-opus-5-5", "off", AnthropicQuirks::NO_DISABLED, "- low 4000"),
+        ("claude-sonnet-5-5", "off", AnthropicQuirks::BETWEEN_TOOLS, "between - 4000"),
+        ("claude-opus-5-5", "off", AnthropicQuirks::NO_DISABLED | AnthropicQuirks::NO_EFFORT, "- - 4000"),
     ] {
-        let quirks = Quirks::new(&Compat::default());
+        let quirks = AnthropicQuirks::new(&Compat::default());
         quirks.set(learned, true);
         assert_eq!(shown(&wish(model, level).plan(&quirks, false)), want, "{model} {learned}");
     }
@@ -116,9 +120,10 @@ fn what_was_learned_changes_the_way() {
 
 #[test]
 fn a_configured_effort_comes_before_ours() {
-    let quirks = Quirks::new(&Compat::default());
-    let plan =
-        |effort: &str| Wish { effort: Some(effort.into()), ..wish("claude-opus-4-7", "high") }.plan(&quirks, false);
+    let quirks = AnthropicQuirks::new(&Compat::default());
+    let plan = |effort: &str| {
+        ThinkingWish { effort: Some(effort.into()), ..wish("claude-opus-4-7", "high") }.plan(&quirks, false)
+    };
     assert_eq!(shown(&plan("max")), "adaptive+words max 20384");
     assert_eq!(shown(&plan("")), "adaptive+words - 20384");
 }

@@ -12,11 +12,11 @@ fn check(messages: &[Message], want: Expect) {
     check_with(&Compat::default(), messages, want);
 }
 fn check_with(compat: &Compat, messages: &[Message], want: Expect) {
-    let manner = Manner::new(true, &"m".into(), compat);
+    let manner = CompletionsManner::new(true, &"m".into(), compat);
     // What is written again from the log is written by a manner that was read.
     let text = serde_json::to_string(&manner).unwrap();
-    assert_eq!(serde_json::from_str::<Manner>(&text).unwrap(), manner);
-    let mut transcript = Transcript::new(manner);
+    assert_eq!(serde_json::from_str::<CompletionsManner>(&text).unwrap(), manner);
+    let mut transcript = CompletionsTranscript::new(manner);
     messages.iter().for_each(|message| transcript.push(message));
     let all = transcript.list().concat();
     let text = String::from_utf8(all).unwrap();
@@ -128,7 +128,7 @@ fn half_an_answer_goes_back_as_text_and_pairs_stay_whole() {
 
 #[test]
 fn what_was_said_stays_what_it_was_and_lies_in_few_pieces() {
-    let mut transcript = Transcript::new(Manner::new(true, &"m".into(), &Compat::default()));
+    let mut transcript = CompletionsTranscript::new(CompletionsManner::new(true, &"m".into(), &Compat::default()));
     let mut before = Vec::new();
     for round in 0..200 {
         transcript.push(&user(&"x".repeat(round * 7)));

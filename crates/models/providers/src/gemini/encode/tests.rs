@@ -9,10 +9,10 @@ const MODEL: &str = "google/gemini";
 const TOOLS: MessageEnd = MessageEnd::Finished(Finish::ToolUse);
 const STOP: MessageEnd = MessageEnd::Finished(Finish::Stop);
 
-fn transcript(strict: bool) -> Transcript {
-    Transcript::new(Manner { images: true, model: MODEL.into(), strict, ids: false })
+fn transcript(strict: bool) -> GeminiTranscript {
+    GeminiTranscript::new(GeminiManner { images: true, model: MODEL.into(), strict, ids: false })
 }
-fn check_by(mut transcript: Transcript, messages: &[Message], want: Expect) {
+fn check_by(mut transcript: GeminiTranscript, messages: &[Message], want: Expect) {
     messages.iter().for_each(|message| transcript.push(message));
     let text = String::from_utf8(transcript.list().concat()).unwrap();
     serde_json::from_str::<serde_json::Value>(&format!("[{text}]")).expect("it is JSON");
@@ -117,7 +117,7 @@ fn images_of_results_follow_the_whole_batch() {
         {"role":"user","parts":[{"text":"next"}]}
     "#]],
     );
-    let blind = Transcript::new(Manner { images: false, model: MODEL.into(), strict: true, ids: false });
+    let blind = GeminiTranscript::new(GeminiManner { images: false, model: MODEL.into(), strict: true, ids: false });
     check_by(
         blind,
         &messages[..3],
@@ -226,10 +226,10 @@ fn another_models_signatures_stay_away_and_its_calls_are_excused() {
 #[test]
 fn a_model_of_another_line_gets_an_id_with_every_call() {
     let invented = format!("{INVENTED_ID}0");
-    let manner = Manner { images: true, model: MODEL.into(), strict: false, ids: true };
+    let manner = GeminiManner { images: true, model: MODEL.into(), strict: false, ids: true };
     let messages = [user("1"), assistant(vec![call(&invented, None)], TOOLS), result(&invented, vec![])];
     check_by(
-        Transcript::new(manner),
+        GeminiTranscript::new(manner),
         &messages,
         expect![[r#"
         {"role":"user","parts":[{"text":"1"}]}

@@ -15,7 +15,7 @@ fn check(messages: &[Message], want: Expect) {
 }
 
 fn check_for(model: &ModelInfo, messages: &[Message], want: Expect) {
-    let mut conversation = Conversation::new(model, Compat::default());
+    let mut conversation = ResponsesEncoder::new(model, Compat::default());
     messages.iter().for_each(|message| conversation.push(message));
     let text = String::from_utf8(conversation.messages().concat()).unwrap();
     serde_json::from_str::<serde_json::Value>(&format!("[{text}]")).expect("it is JSON");
@@ -230,7 +230,7 @@ fn the_frame_around_the_messages() {
     // Nothing is said about what is not known or not wanted.
     let plain = ModelInfo { thinking: false, max_output: Some(7), id: "m".into(), ..ModelInfo::named("p/m", 1000) };
     let bare = CallSpec { system: "".into(), tools: Arc::from([]), max_tokens: 100, thinking: Some("high".into()) };
-    let mut conversation = Conversation::new(&plain, Compat::default());
+    let mut conversation = ResponsesEncoder::new(&plain, Compat::default());
     expect![[r#"{"model":"m","stream":true,"store":false,"max_output_tokens":16,"input":[]}"#]]
         .assert_eq(&body(&mut conversation, &bare));
     let unlimited = CallSpec { max_tokens: 0, thinking: None, ..bare };
@@ -242,7 +242,7 @@ fn the_frame_around_the_messages() {
 #[test]
 fn the_backend_of_chatgpt_is_spoken_to_by_two_switches() {
     let compat = Compat { output_limit: Some(false), instructions: Some(true), ..Compat::default() };
-    let mut conversation = Conversation::new(&ModelInfo::named(MODEL, 1000), compat);
+    let mut conversation = ResponsesEncoder::new(&ModelInfo::named(MODEL, 1000), compat);
     let said = body(&mut conversation, &spec());
     assert!(!said.contains("max_output_tokens") && said.contains(r#""instructions":"be\nkind""#), "{said}");
     let bare = CallSpec { system: "".into(), tools: Arc::from([]), ..spec() };
@@ -298,8 +298,8 @@ fn what_was_said_stays_what_it_was_and_lies_in_few_pieces() {
 fn messages_are_written_again_from_the_manner_alone() {
     for images in [true, false] {
         let model = ModelInfo { images, id: "m".into(), ..ModelInfo::named("p/m", 1000) };
-        let mut conversation = Conversation::new(&model, Compat::default());
-        let mut again = Conversation::again(&conversation.manner()).unwrap();
+        let mut conversation = ResponsesEncoder::new(&model, Compat::default());
+        let mut again = ResponsesEncoder::again(&conversation.manner()).unwrap();
         let Message::Assistant(mut ours) = assistant(vec![thinking(REASONING), Block::Text("a".into())], STOP) else {
             unreachable!()
         };
@@ -312,5 +312,5 @@ fn messages_are_written_again_from_the_manner_alone() {
         assert!(String::from_utf8_lossy(&messages).contains("rs_1"));
         assert_eq!(again.messages().concat(), messages);
     }
-    assert!(Conversation::again("{}").is_none());
+    assert!(ResponsesEncoder::again("{}").is_none());
 }

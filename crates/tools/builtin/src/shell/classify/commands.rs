@@ -6,7 +6,7 @@
 use super::lexer::Word;
 
 /// Options of one command.
-struct Options {
+struct KnownOptions {
     /// Letters without a value; they may be joined (`-la`).
     flags: &'static str,
     /// Letters with a value, joined or in the next word.
@@ -20,19 +20,19 @@ struct Options {
     harmful_options_exist: bool,
 }
 
-const fn safe(flags: &'static str, values: &'static str, long: &'static [&'static str]) -> Options {
-    Options { flags, values, long, digits: false, harmful_options_exist: false }
+const fn safe(flags: &'static str, values: &'static str, long: &'static [&'static str]) -> KnownOptions {
+    KnownOptions { flags, values, long, digits: false, harmful_options_exist: false }
 }
 
-const fn guarded(flags: &'static str, values: &'static str, long: &'static [&'static str]) -> Options {
-    Options { harmful_options_exist: true, ..safe(flags, values, long) }
+const fn guarded(flags: &'static str, values: &'static str, long: &'static [&'static str]) -> KnownOptions {
+    KnownOptions { harmful_options_exist: true, ..safe(flags, values, long) }
 }
 
-const fn counted(options: Options) -> Options {
-    Options { digits: true, ..options }
+const fn counted(options: KnownOptions) -> KnownOptions {
+    KnownOptions { digits: true, ..options }
 }
 
-impl Options {
+impl KnownOptions {
     fn allow(&self, words: &[Word]) -> bool {
         words.iter().all(|word| {
             let hidden = word.glob_first && self.harmful_options_exist;
@@ -96,8 +96,8 @@ fn no_subscripts(words: &[Word]) -> bool {
     words.iter().all(|word| !word.glob && !word.text.contains('['))
 }
 
-const UNIQ: Options = guarded("cdDiuz", "fsw", &["count", "repeated", "unique", "ignore-case", "zero-terminated"]);
-const JQ: Options = guarded(
+const UNIQ: KnownOptions = guarded("cdDiuz", "fsw", &["count", "repeated", "unique", "ignore-case", "zero-terminated"]);
+const JQ: KnownOptions = guarded(
     "cnrsSejaCMR",
     "",
     &[
@@ -114,7 +114,7 @@ const JQ: Options = guarded(
     ],
 );
 
-fn table(name: &str) -> Option<Options> {
+fn table(name: &str) -> Option<KnownOptions> {
     Some(match name {
         "ls" => safe("1AabBcCdfFgGhiklmnNopqQrRsStuUvxXZ", "ITw", LS),
         "cat" => safe("AbeEnstTuv", "", &["number", "number-nonblank", "show-all", "show-ends", "show-tabs"]),

@@ -1,0 +1,181 @@
+//! What a peer can ask without being on a session. Each answer may take its time; nothing else waits for it.
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio::time::{Duration, timeout};
+use vocab::{
+    Event, Fault, FaultKind, Query, Recalled, Reply, Saved, SavedPage, SessionId, Summary, Tag, Told, ToolSpec, Verb,
+    Which,
+};
+
+use crate::Shared;
+use crate::outbox::Outbox;
+use crate::router::Router;
+use crate::session::Mail;
+use crate::session::model_view;
+
+impl Router {
+    /// Gives the verb back when it is none of these.
+    pub(crate) fn around(&self, tag: Tag, verb: Verb) -> Option<Verb> {
+        let shared = self.shared.clone();
+        match verb {
+            Verb::Models => self.later(tag, async move { shared.ports.provider.models().await.map(Reply::Models) }),
+            Verb::ModelsWithin { limit_ms } => self.later(tag, async move {
+                let listed = timeout(Duration::from_millis(limit_ms), shared.ports.provider.models()).await;
+                let late = || Fault::new(FaultKind::Network, format!("no list of models within {limit_ms} ms"));
+                listed.unwrap_or_else(|_| Err(late())).map(Reply::Models)
+            }),
+            Verb::Tools => self.later(tag, async move { shared.tools().map(Reply::Tools) }),
+            Verb::Sessions(query) => {
+                self.later(tag, async move { shared.saved(query).await.map(Reply::Sessions) });
+            }
+            Verb::Delete(session) => self.later(tag, async move {
+                shared.let_go(&session).await?;
+                match shared.ports.store.delete(&session).await? {
+                    true => Ok(Reply::Done),
+                    false => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{session}`"))),
+                }
+            }),
+            Verb::Recall(which) => self.later(tag, async move {
+                shared.recall(which).await.map(|recalled| Reply::Recalled(Box::new(recalled)))
+            }),
+            Verb::Accounts => self.later(tag, async move {
+                shared.ports.around.accounts().await.map(|accounts| Reply::Accounts(Box::new(accounts)))
+            }),
+            Verb::SignIn { account, mode, originator } => {
+                let outbox = self.outbox.clone();
+                let told = Arc::new(move |step| {
+                    let event = Event::SignIn { tag, account, step };
+                    outbox.push(Told { session: nobody(), event });
+                });
+                let flow = shared.ports.around.sign_in(account, mode, originator, told);
+                self.later(tag, async move { flow.await.map(|signed_in| Reply::SignedIn(Box::new(signed_in))) });
+            }
+            Verb::CancelSignIns => {
+                shared.ports.around.cancel_sign_ins("the process is shutting down");
+                self.reply(None, tag, Ok(Reply::Done));
+            }
+            Verb::SetKey { key, value } => {
+                self.later(tag, async move { shared.ports.around.set_key(key, value).await.map(Reply::KeySet) })
+            }
+            Verb::Limits => self.later(tag, async move {
+                shared.ports.around.limits().await.map(|limits| Reply::Limits(Box::new(limits)))
+            }),
+            Verb::Routes { model } => {
+                self.later(tag, async move { shared.ports.around.routes(&model).await.map(Reply::Routes) })
+            }
+            Verb::Route { to } => {
+                shared.ports.around.route(to);
+                self.reply(None, tag, Ok(Reply::Done));
+            }
+            Verb::Forget => {
+                self.later(tag, async move { shared.ports.around.forget().await.map(|()| Reply::Done) });
+            }
+            Verb::Skills => self.later(tag, async move {
+                Ok(Reply::Skills(Box::new(shared.ports.around.skills(&shared.defaults.workspace).await)))
+            }),
+            Verb::Picture { name } => self.later(tag, async move {
+                let picture = shared.ports.around.picture(&shared.defaults.workspace, &name).await;
+                picture.map(|picture| Reply::Picture(Box::new(picture)))
+            }),
+            Verb::Prefer { key, value } => {
+                let saved = shared.ports.preferences.save(key, &value);
+                self.reply(None, tag, saved.map(|_| Reply::Done));
+            }
+            other => return Some(other),
+        }
+        None
+    }
+
+    fn later(&self, tag: Tag, answer: impl Future<Output = Result<Reply, Fault>> + Send + 'static) {
+        let session = self.current.clone().unwrap_or_else(nobody);
+        let owed = Owed { outbox: self.outbox.clone(), session, tag, result: None };
+        tokio::spawn(async move {
+            let mut owed = owed;
+            owed.result = Some(answer.await);
+        });
+    }
+}
+
+/// An answer that is given whatever becomes of whoever works on it.
+struct Owed {
+    outbox: Arc<Outbox>,
+    session: SessionId,
+    tag: Tag,
+    result: Option<Result<Reply, Fault>>,
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        let broken = || Err(Fault::new(FaultKind::Internal, "the answer could not be made"));
+        let event = Event::Reply { tag: self.tag, result: self.result.take().unwrap_or_else(broken) };
+        self.outbox.push(Told { session: self.session.clone(), event });
+    }
+}
+
+fn nobody() -> SessionId {
+    SessionId::from("")
+}
+
+impl Shared {
+    /// Opened for a look and closed again.
+    fn tools(&self) -> Result<Vec<ToolSpec>, Fault> {
+        let tools = self.ports.toolbox.open(&SessionId::from("no-session"), &self.defaults.workspace)?;
+        let specs = tools.iter().map(|tool| tool.spec());
+        Ok(specs.filter(|spec| self.defaults.offers(&spec.name)).cloned().collect())
+    }
+
+    fn show(&self, summary: Summary) -> Saved {
+        let place = self.ports.archive.path_of(&summary.id);
+        Saved { summary, place }
+    }
+
+    async fn saved(&self, query: Query) -> Result<SavedPage, Fault> {
+        let total = self.ports.store.count(query.clone()).await?;
+        let list = self.ports.store.list(query).await?;
+        Ok(SavedPage { list: list.into_iter().map(|summary| self.show(summary)).collect(), total })
+    }
+
+    async fn recall(&self, which: Which) -> Result<Recalled, Fault> {
+        let id = match which {
+            Which::Id(text) => self.find_by_part(&text).await?,
+            Which::Path(path) => self.find_by_place(&path)?,
+            Which::Latest => {
+                let query = Query { non_empty: true, limit: Some(1), ..Query::default() };
+                let newest = self.ports.store.list(query).await?.pop();
+                newest.ok_or_else(|| Fault::new(FaultKind::NotFound, "no saved session yet"))?.id
+            }
+            Which::New | Which::Named(_) => {
+                return Err(Fault::new(FaultKind::Invalid, "only a saved session can be read"));
+            }
+        };
+        let unknown = || Fault::new(FaultKind::NotFound, format!("no session matches `{id}`"));
+        let summary = self.ports.store.summary(&id).await?.ok_or_else(unknown)?;
+        let entries = self.ports.store.read(&id, 0, usize::MAX).await?.entries;
+        Ok(Recalled { saved: self.show(summary), entries: model_view::active_path(&entries) })
+    }
+
+    /// Waits for the end of a session that nobody is on any more; refuses while somebody is.
+    async fn let_go(&self, id: &SessionId) -> Result<(), Fault> {
+        let Some(handle) = self.registry.find(id).await else { return Ok(()) };
+        let (reply, answer) = oneshot::channel();
+        // One that ended before it heard us is let go already.
+        if handle.mail.send(Mail::Deserted(reply)).await.is_ok() && matches!(answer.await, Ok(false)) {
+            return Err(Fault::new(FaultKind::SessionBusy, format!("session {id} is open"))
+                .hint("close it everywhere first, and interrupt what runs in it"));
+        }
+        handle.gone().await;
+        Ok(())
+    }
+
+    /// A place is where [`vocab::Archive::path_of`] says, and nothing else: reading a session must not read any file.
+    fn find_by_place(&self, path: &Path) -> Result<SessionId, Fault> {
+        let text = path.to_string_lossy();
+        let id = text.rsplit_once('#').map(|(_, id)| SessionId::from(id));
+        id.filter(|id| self.ports.archive.path_of(id) == path)
+            .ok_or_else(|| Fault::new(FaultKind::NotFound, format!("no saved session at {}", path.display())))
+    }
+}

@@ -1,0 +1,323 @@
+//! The router in front of the sessions: one per peer, handling that peer's commands in order. It knows which session the
+//! peer is on. What changes that takes its time ([`moves`]); meanwhile whatever is for another session is passed on, so
+//! that no interrupt waits for something that is none of its business.
+
+mod moves;
+
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use vocab::{Command, Event, Fault, FaultKind, Later, Reply, SessionId, Tag, Target, Told, Verb};
+
+use crate::Shared;
+use crate::commands::{self, Scope};
+use crate::inbox::Inbox;
+use crate::outbox::Outbox;
+use crate::registry::Handle;
+use crate::session::Mail;
+use moves::{Moved, Visit};
+
+/// Commands that wait for a change; then no more are taken until it is over.
+const WAITING_MAX: usize = 64;
+
+pub(crate) struct Router {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) outbox: Arc<Outbox>,
+    /// Every session this peer is on.
+    on: HashMap<SessionId, Handle>,
+    pub(crate) current: Option<SessionId>,
+    /// What the log calls the peer; as it said last.
+    controller: Option<Arc<str>>,
+    /// Whether the peer can answer questions; what it said last holds for every session it is moved to.
+    answers: bool,
+    /// What is under way, and what has to wait for it.
+    change: Option<Change>,
+    waiting: VecDeque<Command>,
+}
+
+/// Something that is not done at once.
+struct Change {
+    /// Later commands for this session come after it.
+    about: Option<SessionId>,
+    /// Afterwards the peer may be on another session.
+    moves: bool,
+    done: Later<'static, Done>,
+}
+
+/// How a change came out.
+enum Done {
+    Opened(Handle),
+    Moved(Box<Moved>),
+    /// Nothing is different; the answer waits behind everything the session was asked before.
+    Answer {
+        target: Target,
+        tag: Tag,
+        result: Result<Reply, Fault>,
+    },
+    /// Nothing is different, and it was told.
+    Told,
+    /// The session had no room for this, or is gone.
+    Passed {
+        session: SessionId,
+        tag: Tag,
+        is_gone: bool,
+    },
+}
+
+enum Step {
+    Command(Command),
+    Done(Done),
+    Over,
+}
+
+impl Router {
+    pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>) -> Self {
+        let (on, waiting) = (HashMap::new(), VecDeque::new());
+        Self { shared, outbox, on, current: None, controller: None, answers: true, change: None, waiting }
+    }
+
+    /// Runs until the peer lets go of its end.
+    pub(crate) async fn run(mut self, commands: mpsc::Receiver<Command>) {
+        let mut inbox = Inbox::new(commands, self.outbox.clone());
+        loop {
+            match self.step(&mut inbox).await {
+                Step::Command(command) if self.must_wait(&command) => self.waiting.push_back(command),
+                Step::Command(command) => self.handle(command).await,
+                Step::Done(done) => {
+                    self.changed(done).await;
+                    while self.change.is_none()
+                        && let Some(command) = self.waiting.pop_front()
+                    {
+                        self.handle(command).await;
+                    }
+                }
+                Step::Over => break,
+            }
+        }
+        self.outbox.close();
+        for handle in self.on.values() {
+            let _ = handle.mail.send(Mail::Leave { peer: self.outbox.peer }).await;
+        }
+    }
+
+    /// What comes next. It is over when nothing is left to do and no command will come.
+    async fn step(&mut self, inbox: &mut Inbox) -> Step {
+        poll_fn(|context| {
+            if let Some(change) = &mut self.change
+                && let Poll::Ready(done) = change.done.as_mut().poll(context)
+            {
+                self.change = None;
+                return Poll::Ready(Step::Done(done));
+            }
+            if self.waiting.len() >= WAITING_MAX {
+                return Poll::Pending;
+            }
+            match inbox.poll_next(context) {
+                Poll::Ready(Some(command)) => Poll::Ready(Step::Command(command)),
+                Poll::Ready(None) if self.change.is_none() => Poll::Ready(Step::Over),
+                _ => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Whether it may mean something else once the change is over. What is for a session that the change does not touch
+    /// does not wait, and neither does what ends or answers something that runs.
+    fn must_wait(&self, command: &Command) -> bool {
+        let Some(change) = &self.change else { return false };
+        let id = match &command.target {
+            _ if !self.is_for_session(&command.verb) => return true,
+            Target::Session(id) => id,
+            Target::Current if change.moves || !self.waiting.is_empty() => return true,
+            Target::Current => match &self.current {
+                Some(id) => id,
+                None => return true,
+            },
+        };
+        let is_before = |waiting: &Command| match &waiting.target {
+            Target::Session(other) => other == id,
+            Target::Current => self.current.as_ref() == Some(id),
+        };
+        !self.on.contains_key(id)
+            || self.waiting.iter().any(is_before)
+            || (change.about.as_ref() == Some(id) && !command.verb.is_urgent())
+    }
+
+    fn is_for_session(&self, verb: &Verb) -> bool {
+        match verb {
+            Verb::Prompt { .. }
+            | Verb::Answer { .. }
+            | Verb::Progress { .. }
+            | Verb::Interrupt { .. }
+            | Verb::AbortRetry
+            | Verb::AbortShell
+            | Verb::Queue(_)
+            | Verb::Set(_)
+            | Verb::Compact { .. }
+            | Verb::OfferTools { .. }
+            | Verb::OfferEditor(_)
+            | Verb::EditorReplied { .. }
+            | Verb::Shell { .. }
+            | Verb::Read { .. }
+            | Verb::Inspect
+            | Verb::Export { .. }
+            | Verb::Command { .. } => true,
+            Verb::Slash { name, .. } => !self.is_ours(name),
+            _ => false,
+        }
+    }
+
+    async fn handle(&mut self, command: Command) {
+        let Command { tag, target, verb } = command;
+        match verb {
+            Verb::Open(open) => {
+                self.controller = open.controller.clone();
+                self.answers = open.answers;
+                self.begin(None, true, self.visit().open(tag, open));
+            }
+            Verb::Slash { name, args } if self.is_ours(&name) => {
+                let from = self.resolve(&target).map(|id| self.on[&id].clone());
+                let about = from.as_ref().ok().map(|handle| handle.id.clone());
+                self.begin(about, true, self.visit().slash(target, tag, from, name, args));
+            }
+            Verb::Leave => {
+                let result = match self.resolve(&target) {
+                    Ok(session) => {
+                        self.leave(&session).await;
+                        Ok(Reply::Done)
+                    }
+                    Err(fault) => Err(fault),
+                };
+                self.reply(None, tag, result);
+            }
+            Verb::Fork { at } => {
+                let on = self.resolve(&target).map(|id| self.on[&id].clone());
+                let from = match &target {
+                    Target::Session(id) => Some(id.clone()),
+                    Target::Current => on.as_ref().ok().map(|handle| handle.id.clone()),
+                };
+                self.begin(from.clone(), false, self.visit().fork(target, tag, from, on, at));
+            }
+            verb => {
+                if let Some(verb) = self.around(tag, verb) {
+                    self.pass_on(target, tag, verb);
+                }
+            }
+        }
+    }
+
+    fn visit(&self) -> Visit {
+        let (shared, outbox, controller) = (self.shared.clone(), self.outbox.clone(), self.controller.clone());
+        Visit { shared, outbox, controller, answers: self.answers }
+    }
+
+    fn begin(&mut self, about: Option<SessionId>, moves: bool, done: impl Future<Output = Done> + Send + 'static) {
+        self.change = Some(Change { about, moves, done: Box::pin(done) });
+    }
+
+    async fn changed(&mut self, done: Done) {
+        match done {
+            Done::Opened(handle) => {
+                self.current = Some(handle.id.clone());
+                self.on.insert(handle.id.clone(), handle);
+            }
+            Done::Moved(moved) => self.move_in(*moved).await,
+            Done::Answer { target, tag, result } => self.answer_in_turn(&target, tag, result).await,
+            Done::Passed { session, tag, is_gone: true } => self.session_gone(session, tag),
+            Done::Passed { .. } | Done::Told => {}
+        }
+    }
+
+    fn pass_on(&mut self, target: Target, tag: Tag, verb: Verb) {
+        let session = match self.resolve(&target) {
+            Ok(session) => session,
+            Err(fault) => return self.reply(None, tag, Err(fault)),
+        };
+        let mailbox = self.on[&session].mail.clone();
+        let mail = Mail::Verb { outbox: self.outbox.clone(), tag, verb };
+        match mailbox.try_send(mail) {
+            Ok(()) => {}
+            Err(TrySendError::Closed(_)) => self.session_gone(session, tag),
+            Err(TrySendError::Full(Mail::Verb { verb, .. })) if self.change.is_some() => {
+                self.waiting.push_back(Command { tag, target: Target::Session(session), verb });
+            }
+            // The session waits for something; nobody else waits for it.
+            Err(TrySendError::Full(mail)) => {
+                let about = session.clone();
+                let sent = async move {
+                    let is_gone = mailbox.send(mail).await.is_err();
+                    Done::Passed { session, tag, is_gone }
+                };
+                self.begin(Some(about), false, sent);
+            }
+        }
+    }
+
+    fn session_gone(&mut self, session: SessionId, tag: Tag) {
+        let fault = Fault::new(FaultKind::Internal, "the session ended unexpectedly").hint("open it again");
+        self.on.remove(&session);
+        self.reply(Some(session), tag, Err(fault));
+    }
+
+    /// Answers behind everything the session was asked before: a quick command must not overtake a slow one.
+    async fn answer_in_turn(&mut self, target: &Target, tag: Tag, result: Result<Reply, Fault>) {
+        let session = self.resolve(target).ok();
+        if let Some(handle) = session.as_ref().and_then(|session| self.on.get(session)) {
+            let event = Event::Reply { tag, result: result.clone() };
+            if handle.mail.send(Mail::Say { outbox: self.outbox.clone(), event }).await.is_ok() {
+                return;
+            }
+        }
+        self.reply(session, tag, result);
+    }
+
+    fn resolve(&self, target: &Target) -> Result<SessionId, Fault> {
+        let session = match target {
+            Target::Current => self.current.as_ref(),
+            Target::Session(id) => Some(id),
+        };
+        match session {
+            Some(id) if self.on.contains_key(id) => Ok(id.clone()),
+            Some(id) => Err(Fault::new(FaultKind::UnknownSession, format!("unknown session: {id}"))),
+            None => Err(Fault::new(FaultKind::UnknownSession, "no session is open")),
+        }
+    }
+
+    pub(crate) fn reply(&self, session: Option<SessionId>, tag: Tag, result: Result<Reply, Fault>) {
+        let session = session.unwrap_or_else(|| SessionId::from(""));
+        self.outbox.push(Told { session, event: Event::Reply { tag, result } });
+    }
+
+    async fn leave(&mut self, session: &SessionId) {
+        if let Some(handle) = self.on.remove(session) {
+            let _ = handle.mail.send(Mail::Leave { peer: self.outbox.peer }).await;
+        }
+        // It may end before it has answered.
+        self.outbox.expect_nothing();
+        if self.current.as_ref() == Some(session) {
+            self.current = None;
+        }
+    }
+
+    /// The peer leaves one session for another. First it is told where it is, then what the new session has to say, from
+    /// the beginning on.
+    async fn move_in(&mut self, moved: Moved) {
+        let Moved { target, tag, from, to, aside, state, reply, shown } = moved;
+        let id = to.id.clone();
+        self.on.insert(id.clone(), to.clone());
+        self.leave(&from).await;
+        self.current = Some(id.clone());
+        self.outbox.push(Told { session: id, event: Event::State(Arc::new(state)) });
+        self.reply(self.resolve(&target).ok(), tag, Ok(Reply::Slash(Box::new(reply))));
+        shown.into_iter().for_each(|told| self.outbox.push(told));
+        let _ = to.mail.send(Mail::Rebind { outbox: self.outbox.clone(), aside }).await;
+    }
+
+    fn is_ours(&self, name: &str) -> bool {
+        commands::find(name).is_none_or(|command| command.scope == Scope::Router)
+    }
+}

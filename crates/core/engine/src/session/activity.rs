@@ -1,0 +1,341 @@
+//! What a session is doing. One enum, so that what excludes each other cannot be written down together: a turn and what it waits
+//! for, a compaction that somebody asked for, an undo, or nothing. Beside it what comes afterwards: the compaction that waits for
+//! the running turn, and the session's own end. And the watchdog over all of it.
+//!
+//! It knows no log, no peer and no port: the session does what is to be done and says here what it waits for.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use tokio::sync::oneshot;
+use tokio::time::{Duration, Instant, Sleep};
+use vocab::{Briefing, CallId, CompactReason, Fault, Later, ModelStream, Outcome, Tag, TurnId};
+
+use super::calls::AfterWrite;
+use super::compaction::{Compacted, NextCompaction, Trace};
+use super::hooks::RunningHook;
+use super::model_view::BranchMessage;
+use super::turn::{Effect, Turn};
+use super::undo::Undo;
+use crate::outbox::Outbox;
+
+/// Without tool output or result for this long, a turn that nothing else would ever end is given up, so that the queue
+/// goes on. Longer than the longest time that a call can be given, so that what has a clock is ended by that.
+pub(super) const STALL: Duration = Duration::from_secs(660);
+/// However late the watchdog is, it sleeps at least this long.
+const STALL_LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+pub(super) struct Activity {
+    doing: Doing,
+    /// What the turn wants done and is not done yet, in order.
+    effects: Vec<Effect>,
+    /// A compaction that comes after what runs now and before the next turn.
+    pub(super) next: Option<NextCompaction>,
+    /// Who waits for the session's end. Once somebody does, nothing new begins.
+    ending: Vec<oneshot::Sender<()>>,
+    /// A turn was started, and that everything settled was not said since.
+    pub(super) unsettled: bool,
+    moved_at: Instant,
+    stall_timer: Pin<Box<Sleep>>,
+}
+
+enum Doing {
+    Idle,
+    Turn(Box<Turn>, Waiting),
+    Compacting(Box<Summarising>, Asker),
+    Undoing(Box<Undo>),
+}
+
+/// What the running turn waits for.
+pub(super) enum Waiting {
+    /// What it wants is being done.
+    Nothing,
+    Model(ModelStream),
+    /// Goes on when the log is written up to here.
+    Written {
+        upto: u64,
+        then: AfterWrite,
+    },
+    /// Goes on when the log is read for the model.
+    View {
+        then: Effect,
+    },
+    Tool {
+        future: Later<'static, Outcome>,
+        call: CallId,
+        since: Instant,
+        /// A cell of its own: what the call before it said last, or says too late, is not this one's output.
+        progress: Arc<ProgressCell>,
+    },
+    /// The call was dropped; the subagents that worked for it are still ending.
+    Subagents(Later<'static, ()>),
+    /// A controller or an extension runs the tool; its answer comes by mail.
+    Host {
+        since: Instant,
+    },
+    /// An extension is asked; its verdict comes by mail.
+    Hook(Box<RunningHook>),
+    Retry(Pin<Box<Sleep>>),
+    /// MCP servers are starting; so long the first model call waits for them.
+    Servers(Pin<Box<Sleep>>),
+    /// A look around the workspace comes before the first model call.
+    Briefing(Later<'static, Briefing>),
+    Compaction(Box<Summarising>, BeforeCall),
+}
+
+/// A summary that is being made.
+pub(super) struct Summarising {
+    pub(super) job: Later<'static, Result<Compacted, Fault>>,
+    pub(super) reason: CompactReason,
+    pub(super) model: Arc<str>,
+    pub(super) trace: Arc<Trace>,
+    /// What was said beside it; the summary does not know of it.
+    pub(super) meanwhile: Vec<BranchMessage>,
+}
+
+/// What a turn does when room was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum BeforeCall {
+    /// The provider had said that the context is full; the turn tries again.
+    ResumeTurn,
+    /// The threshold was reached before a call; the call goes out now.
+    CallModel,
+}
+
+/// Who asked for a compaction.
+pub(super) struct Asker {
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) tag: Tag,
+    pub(super) slash: bool,
+}
+
+/// What a compaction leads to.
+pub(super) enum AfterCompaction {
+    Turn(BeforeCall),
+    Answer(Asker),
+}
+
+impl Default for Activity {
+    fn default() -> Self {
+        Self {
+            doing: Doing::Idle,
+            effects: Vec::new(),
+            next: None,
+            ending: Vec::new(),
+            unsettled: false,
+            moved_at: Instant::now(),
+            stall_timer: Box::pin(tokio::time::sleep(STALL)),
+        }
+    }
+}
+
+impl Activity {
+    /// Neither a turn nor a compaction nor an undo is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.doing, Doing::Idle)
+    }
+
+    // ---- the turn -----------------------------------------------------------------------------------------------
+
+    pub(super) fn turn(&self) -> Option<&Turn> {
+        match &self.doing {
+            Doing::Turn(turn, _) => Some(turn),
+            _ => None,
+        }
+    }
+    pub(super) fn turn_id(&self) -> Option<TurnId> {
+        self.turn().map(|turn| turn.id().clone())
+    }
+    /// Tells the running turn something; what it wants done is kept for [`Activity::take_effects`].
+    pub(super) fn with_turn<T>(&mut self, step: impl FnOnce(&mut Turn, &mut Vec<Effect>) -> T) -> Option<T> {
+        match &mut self.doing {
+            Doing::Turn(turn, _) => Some(step(turn, &mut self.effects)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn begin_turn(&mut self, mut turn: Turn) {
+        turn.begin(&mut self.effects);
+        self.doing = Doing::Turn(Box::new(turn), Waiting::Nothing);
+        self.unsettled = true;
+        self.moved();
+    }
+
+    /// The turn is over. Whether there was one.
+    pub(super) fn end_turn(&mut self) -> bool {
+        let was_running = self.turn().is_some();
+        if was_running {
+            self.doing = Doing::Idle;
+        }
+        was_running
+    }
+
+    pub(super) fn push_effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+    pub(super) fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+    pub(super) fn has_effects(&self) -> bool {
+        !self.effects.is_empty()
+    }
+
+    /// What the turn waits for; nothing where no turn runs.
+    pub(super) fn waiting(&self) -> &Waiting {
+        match &self.doing {
+            Doing::Turn(_, waiting) => waiting,
+            _ => &Waiting::Nothing,
+        }
+    }
+    pub(super) fn waiting_mut(&mut self) -> Option<&mut Waiting> {
+        match &mut self.doing {
+            Doing::Turn(_, waiting) => Some(waiting),
+            _ => None,
+        }
+    }
+    /// The turn waits for this from now on. Without a turn nothing waits.
+    pub(super) fn wait(&mut self, next: Waiting) {
+        if let Some(waiting) = self.waiting_mut() {
+            *waiting = next;
+        }
+    }
+    /// The turn waits no more; what it waited for is dropped with what is given back.
+    pub(super) fn stop_waiting(&mut self) -> Waiting {
+        self.waiting_mut().map_or(Waiting::Nothing, |waiting| std::mem::replace(waiting, Waiting::Nothing))
+    }
+    /// As [`Activity::stop_waiting`], where it is what is meant.
+    pub(super) fn stop_waiting_if(&mut self, is_meant: impl FnOnce(&Waiting) -> bool) -> Option<Waiting> {
+        is_meant(self.waiting()).then(|| self.stop_waiting())
+    }
+
+    // ---- compactions --------------------------------------------------------------------------------------------
+
+    pub(super) fn compact(&mut self, summarising: Summarising, then: AfterCompaction) {
+        let summarising = Box::new(summarising);
+        match then {
+            AfterCompaction::Turn(then) => self.wait(Waiting::Compaction(summarising, then)),
+            AfterCompaction::Answer(asker) => self.doing = Doing::Compacting(summarising, asker),
+        }
+        self.moved();
+    }
+    /// The summary that is being made, for the turn or for somebody who asked.
+    pub(super) fn summarising(&mut self) -> Option<&mut Summarising> {
+        match &mut self.doing {
+            Doing::Turn(_, Waiting::Compaction(summarising, _)) | Doing::Compacting(summarising, _) => {
+                Some(summarising)
+            }
+            _ => None,
+        }
+    }
+    pub(super) fn is_compacting(&self) -> bool {
+        matches!(self.doing, Doing::Turn(_, Waiting::Compaction(..)) | Doing::Compacting(..))
+    }
+    /// The summary is there, or is not wanted any more.
+    pub(super) fn end_compaction(&mut self) -> Option<(Summarising, AfterCompaction)> {
+        match std::mem::replace(&mut self.doing, Doing::Idle) {
+            Doing::Compacting(summarising, asker) => Some((*summarising, AfterCompaction::Answer(asker))),
+            Doing::Turn(turn, Waiting::Compaction(summarising, then)) => {
+                self.doing = Doing::Turn(turn, Waiting::Nothing);
+                Some((*summarising, AfterCompaction::Turn(then)))
+            }
+            other => {
+                self.doing = other;
+                None
+            }
+        }
+    }
+    /// Whether nothing stands before the compaction that waits.
+    pub(super) fn is_compaction_next(&self) -> bool {
+        self.next.is_some() && self.is_idle()
+    }
+
+    // ---- an undo ------------------------------------------------------------------------------------------------
+
+    pub(super) fn undo(&mut self, undo: Undo) {
+        self.doing = Doing::Undoing(Box::new(undo));
+    }
+    pub(super) fn undoing(&mut self) -> Option<&mut Undo> {
+        match &mut self.doing {
+            Doing::Undoing(undo) => Some(undo),
+            _ => None,
+        }
+    }
+    pub(super) fn is_undoing(&self) -> bool {
+        matches!(self.doing, Doing::Undoing(_))
+    }
+    pub(super) fn take_undo(&mut self) -> Option<Undo> {
+        match std::mem::replace(&mut self.doing, Doing::Idle) {
+            Doing::Undoing(undo) => Some(*undo),
+            other => {
+                self.doing = other;
+                None
+            }
+        }
+    }
+
+    // ---- the end ------------------------------------------------------------------------------------------------
+
+    /// The session is to end; whoever waits for that is told.
+    pub(super) fn end(&mut self, stopped: oneshot::Sender<()>) {
+        self.ending.push(stopped);
+    }
+    pub(super) fn is_ending(&self) -> bool {
+        !self.ending.is_empty()
+    }
+    pub(super) fn tell_ended(&mut self) {
+        for stopped in self.ending.drain(..) {
+            let _ = stopped.send(());
+        }
+    }
+
+    // ---- the watchdog -------------------------------------------------------------------------------------------
+
+    /// Something happened: the time without anything starts over.
+    pub(super) fn moved(&mut self) {
+        self.moved_at = Instant::now();
+    }
+
+    /// Ready when a turn or a compaction stands still. `is_awaited`: what it waits for has a clock of its own, or is a person.
+    pub(super) fn poll_stall(&mut self, context: &mut Context<'_>, is_awaited: bool) -> Poll<()> {
+        let runs = self.turn().is_some() || self.is_compacting();
+        if !runs || self.stall_timer.as_mut().poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        if is_awaited {
+            self.moved();
+        }
+        let deadline = self.moved_at + STALL;
+        self.stall_timer.as_mut().reset(deadline.max(Instant::now() + STALL_LOOK_AGAIN));
+        if deadline <= Instant::now() {
+            return Poll::Ready(());
+        }
+        // Register the new deadline.
+        let _ = self.stall_timer.as_mut().poll(context);
+        Poll::Pending
+    }
+}
+
+/// The newest progress of something that runs, between it and the session. Older ones are overwritten.
+#[derive(Default)]
+pub(crate) struct ProgressCell(std::sync::Mutex<(Option<String>, Option<Waker>)>);
+
+impl ProgressCell {
+    pub(super) fn put(&self, text: &str) {
+        let mut cell = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        cell.0 = Some(text.to_owned());
+        if let Some(waker) = cell.1.take() {
+            waker.wake();
+        }
+    }
+    pub(super) fn poll_take(&self, context: &mut Context<'_>) -> Poll<String> {
+        let mut cell = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match cell.0.take() {
+            Some(text) => Poll::Ready(text),
+            None => {
+                cell.1 = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}

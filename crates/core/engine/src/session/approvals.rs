@@ -1,0 +1,153 @@
+//! Open questions of a session.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use vocab::{
+    Answer, Ask, AskEnd, AskEntry, AskId, AskKind, Body, Call, Entry, Fault, FaultKind, IdKind, Outcome, PeerId,
+    PermissionAsk, Scope,
+};
+
+use super::extensions::dialogs::Dialog;
+use super::{Session, Waiting};
+
+/// What the model is told when a call was allowed that is not the one the question was about.
+const CHANGED: &str = "not run: what it would do has changed since it was asked about; look again, then try again";
+
+pub(super) struct OpenAsk {
+    pub(super) kind: AskKind,
+    pub(super) entry: Arc<Entry>,
+    /// The one peer that can answer, for calls of its own tools.
+    pub(super) owner: Option<PeerId>,
+    /// An extension's question: it does not belong to a turn.
+    pub(super) dialog: Option<Dialog>,
+}
+
+impl Session {
+    pub(super) fn open_permission(&mut self, permission: PermissionAsk) {
+        self.open_ask(AskKind::Permission(permission), None, None);
+    }
+
+    /// Whoever brought the tool runs the call.
+    pub(super) fn delegate(&mut self, call: Call, tool: Arc<str>) {
+        let owner = self.tools.owner_of(&self.settings, &tool);
+        let kind = AskKind::HostCall { call: call.id, tool, input: call.input.json() };
+        self.activity.wait(Waiting::Host { since: Instant::now() });
+        // Whoever runs it learns of it when this is written.
+        self.open_ask(kind, owner, None);
+        self.log.sync_batch();
+    }
+
+    pub(super) fn open_ask(&mut self, kind: AskKind, owner: Option<PeerId>, dialog: Option<Dialog>) {
+        let id = AskId::from(self.shared.ports.ids.mint(IdKind::Ask));
+        let turn = if dialog.is_some() { None } else { self.current_turn() };
+        let timeout_ms = dialog.as_ref().and_then(|dialog| dialog.timeout_ms);
+        let ask = Ask { id: id.clone(), turn, kind: kind.clone(), timeout_ms };
+        let entry = self.log(Body::Ask(AskEntry::Opened(ask)));
+        self.asks.insert(id, OpenAsk { kind, entry, owner, dialog });
+    }
+
+    /// Only the first valid answer counts; everything else is an error and changes nothing.
+    pub(super) fn answer(&mut self, id: &AskId, answer: Answer, by: Option<PeerId>) -> Result<(), Fault> {
+        let Some(open) = self.asks.get(id) else {
+            return Err(Fault::new(FaultKind::UnknownAsk, format!("no open question `{id}`"))
+                .hint("it was answered, withdrawn, or never asked"));
+        };
+        if open.owner.is_some() && by.is_some() && open.owner != by {
+            return Err(Fault::new(
+                FaultKind::Invalid,
+                format!("question `{id}` is for the controller whose tool it is"),
+            ));
+        }
+        if !fits(&open.kind, &answer) {
+            return Err(Fault::new(FaultKind::Invalid, format!("that is no answer to question `{id}`")));
+        }
+        let open = self.asks.remove(id).expect("it was just found");
+        let answer = match &open.kind {
+            AskKind::Permission(permission) if !self.is_as_asked(permission) => Answer::Deny(Some(CHANGED.into())),
+            _ => answer,
+        };
+        self.activity.moved();
+        let by = by.and_then(|peer| self.controllers.get(&peer)).cloned();
+        let end = AskEnd::Answered { answer: answer.clone(), by };
+        let closed = self.log(Body::Ask(AskEntry::Closed { ask: id.clone(), end }));
+        match open.kind {
+            AskKind::Permission(permission) => {
+                if answer == Answer::Allow(Scope::Session) {
+                    let input: Arc<str> = permission.input.as_str().into();
+                    self.remembered.allow(closed.seq, &permission.tool, permission.required, &input);
+                }
+                self.with_turn(|turn, fx| turn.answered(&answer, fx));
+            }
+            AskKind::HostCall { tool, .. } => {
+                let is_hosted = |waiting: &Waiting| matches!(waiting, Waiting::Host { .. });
+                let Some(Waiting::Host { since }) = self.activity.stop_waiting_if(is_hosted) else { return Ok(()) };
+                let outcome = host_outcome(&tool, answer);
+                self.call_ran(outcome, since.elapsed().as_millis() as u64);
+            }
+            AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {
+                if let Some(dialog) = open.dialog {
+                    self.dialog_answered(dialog, answer);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the call would still do what the question showed. A file, a directory or a link may have been put in its place
+    /// while somebody thought about it. A call that cannot be planned any more says why when it runs.
+    fn is_as_asked(&self, asked: &PermissionAsk) -> bool {
+        let Ok((_, plan)) = self.planned(&asked.tool, &asked.input) else { return true };
+        let facts = plan.preview.map(|facts| self.shared.ports.keyring.scrub_facts(&facts));
+        plan.summary == asked.summary && facts == asked.preview
+    }
+
+    /// The turn that asked is over. Extensions' questions stay: they are not the turn's.
+    pub(super) fn withdraw_asks(&mut self) {
+        let open: Vec<AskId> = self.asks.extract_if(|_, open| open.dialog.is_none()).map(|(id, _)| id).collect();
+        for ask in open {
+            self.log(Body::Ask(AskEntry::Closed { ask, end: AskEnd::Withdrawn }));
+        }
+    }
+
+    /// Whether a controller, and not an extension, runs the call.
+    pub(super) fn is_with_controller(&self) -> bool {
+        let mut owners = self.asks.values().filter(|ask| matches!(ask.kind, AskKind::HostCall { .. }));
+        owners.any(|ask| ask.owner.is_some_and(|owner| self.extension(owner).is_none()))
+    }
+
+    pub(super) fn host_progress(&mut self, id: &AskId, parts: Vec<vocab::Part>) -> Result<(), Fault> {
+        match (self.asks.get(id).map(|open| &open.kind), self.current_turn()) {
+            (Some(AskKind::HostCall { call, .. }), Some(turn)) => {
+                let call = call.clone();
+                self.activity.moved();
+                let keyring = &self.shared.ports.keyring;
+                let parts = parts.into_iter().map(|part| keyring.scrub_part(part)).collect();
+                self.log.emit(vocab::Event::Delta(vocab::Delta::CallProgress { turn, call, parts }));
+                Ok(())
+            }
+            _ => Err(Fault::new(FaultKind::UnknownAsk, format!("no open call `{id}`"))),
+        }
+    }
+}
+
+/// A question can always be declined; otherwise the answer must be of its kind.
+fn fits(kind: &AskKind, answer: &Answer) -> bool {
+    let accepts = match kind {
+        AskKind::Permission(_) => matches!(answer, Answer::Allow(_) | Answer::Confirmed(_)),
+        AskKind::HostCall { .. } => matches!(answer, Answer::Result { .. }),
+        AskKind::Confirm { .. } => matches!(answer, Answer::Confirmed(_)),
+        AskKind::Select { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => matches!(answer, Answer::Text(_)),
+    };
+    accepts || matches!(answer, Answer::Deny(_) | Answer::Dismissed)
+}
+
+fn host_outcome(tool: &str, answer: Answer) -> Outcome {
+    match answer {
+        Answer::Result { parts, is_error, details } => {
+            Outcome { parts, is_error, edits: Vec::new(), details, todos: None }
+        }
+        Answer::Deny(Some(reason)) => Outcome::error(reason),
+        _ => Outcome::error(format!("Host tool \"{tool}\" was aborted")),
+    }
+}

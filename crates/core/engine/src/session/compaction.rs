@@ -1,0 +1,283 @@
+//! Compactions: those a call needs first, those somebody asks for, and the one that waits for the running turn.
+
+mod summary;
+
+use std::sync::Arc;
+
+use vocab::{
+    Body, BranchEntry, CompactReason, Compaction, CompactionEvent, Event, Fault, FaultKind, ModelEntry, ModelInfo,
+    Reply, Requested, Tag,
+};
+
+use super::Session;
+use super::activity::{AfterCompaction, Asker, BeforeCall, Summarising};
+use super::calls::AfterWrite;
+use crate::outbox::Outbox;
+use crate::session::model_view::History;
+use crate::session::queue::TurnOver;
+use crate::session::turn::Effect;
+use summary::SummaryJob;
+pub(crate) use summary::push_summary_of;
+pub(super) use summary::{Compacted, Trace};
+
+/// A compaction that comes after the running turn and before the next one.
+pub(super) struct NextCompaction {
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) tag: Tag,
+    pub(super) instructions: Option<Arc<str>>,
+}
+
+impl Session {
+    /// Starts a compaction that somebody asked for; the reply comes when it is done.
+    pub(super) fn compact(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        instructions: Option<Arc<str>>,
+        slash: bool,
+    ) -> Result<(), Fault> {
+        if self.queue.is_busy() {
+            let what = if self.activity.is_compacting() { "compaction" } else { "turn" };
+            return Err(Fault::new(FaultKind::TurnInProgress, format!("a {what} is already running")));
+        }
+        self.view_ready()?;
+        self.jobs.failure()?;
+        let then = AfterCompaction::Answer(Asker { outbox: outbox.clone(), tag, slash });
+        self.start_compaction(CompactReason::Manual, instructions, then)?;
+        self.queue.occupy().expect("it was idle a moment ago");
+        Ok(())
+    }
+
+    /// As [`Session::compact`], after whatever runs now. One waits at a time.
+    pub(super) fn compact_in_turn(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        instructions: Option<Arc<str>>,
+    ) -> Result<(), Fault> {
+        if !self.queue.is_busy() {
+            return self.compact(outbox, tag, instructions, false);
+        }
+        if self.activity.next.is_some() {
+            return Err(Fault::new(FaultKind::TurnInProgress, "a compaction is already waiting for the running turn"));
+        }
+        self.activity.next = Some(NextCompaction { outbox: outbox.clone(), tag, instructions });
+        Ok(())
+    }
+
+    /// Starts the compaction that waited, once nothing runs any more. The lane was left busy for it.
+    pub(super) fn compact_next(&mut self) {
+        // What it summarises is written, and in memory; the loop comes back here when that is so.
+        if !self.activity.is_compaction_next() || !self.log.is_settled() || !self.view.is_loaded() {
+            return;
+        }
+        let Some(NextCompaction { outbox, tag, instructions }) = self.activity.next.take() else { return };
+        self.log.answering = Some((outbox.clone(), tag));
+        let then = AfterCompaction::Answer(Asker { outbox: outbox.clone(), tag, slash: false });
+        let started = self.start_compaction(CompactReason::Manual, instructions, then);
+        self.log.answering = None;
+        if let Err(fault) = started {
+            self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
+            self.lane_goes_on(TurnOver::Completed);
+        }
+    }
+
+    /// The compaction that waits, and that nothing stands before, will not come: the queue was left busy for it.
+    pub(super) fn give_up_next_compaction(&mut self, fault: Fault) {
+        if self.activity.is_compaction_next() {
+            self.refuse_next_compaction(fault);
+            self.lane_goes_on(TurnOver::Completed);
+        }
+    }
+
+    /// The compaction that waits will not come.
+    pub(super) fn refuse_next_compaction(&mut self, fault: Fault) {
+        if let Some(NextCompaction { outbox, tag, .. }) = self.activity.next.take() {
+            self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
+        }
+    }
+
+    /// Whether a compaction was started that the next model call has to wait for. With the history loaded.
+    pub(super) fn make_room(&mut self) -> bool {
+        let tokens = self.view.history().map_or(0, History::context_tokens);
+        let is_due = summary::is_due(&self.settings.compaction, tokens, self.settings.asked().context_window);
+        let has_switched = self.has_switched();
+        if (is_due || has_switched) && !self.log.is_settled() {
+            // A summary is made of what is written; an interrupt does not wait for that.
+            self.when_written(AfterWrite::Then(Effect::CallModel));
+            return true;
+        }
+        if has_switched
+            && self.activity.with_turn(|turn, _| turn.tries_switch()) == Some(true)
+            && self.start_compaction(CompactReason::Switch, None, AfterCompaction::Turn(BeforeCall::CallModel)).is_ok()
+        {
+            return true;
+        }
+        is_due
+            && self
+                .start_compaction(CompactReason::Threshold, None, AfterCompaction::Turn(BeforeCall::CallModel))
+                .is_ok()
+    }
+
+    /// Whether the last reply came from another provider's model that somebody had chosen.
+    fn has_switched(&self) -> bool {
+        let Some(replier) = self.view.history().and_then(History::replier) else { return false };
+        let stood_in = self.settings.fallback.is_some() || self.settings.asked().fallbacks.contains(replier);
+        if !self.settings.compaction.on_switch || stood_in || *replier == self.settings.asked().slug {
+            return false;
+        }
+        let resolved = self.shared.ports.provider.resolve(replier);
+        resolved.map_or(true, |model| model.provider != self.settings.asked().provider)
+    }
+
+    /// With the history loaded and everything written: a summary is made of what the store has.
+    pub(super) fn start_compaction(
+        &mut self,
+        reason: CompactReason,
+        instructions: Option<Arc<str>>,
+        then: AfterCompaction,
+    ) -> Result<(), Fault> {
+        let history = self.view.history().expect("loaded before anything can be compacted");
+        let marks = history.marks();
+        if reason == CompactReason::Manual && history.is_compacted() {
+            return Err(Fault::new(FaultKind::NothingToDo, "Already compacted"));
+        }
+        let at = match reason {
+            // The other provider's replies are not put before this one word for word, however few they are.
+            CompactReason::Switch => summary::cut_close(marks),
+            // Whoever asks for it gets it, however much room there is.
+            CompactReason::Manual => {
+                summary::cut(marks, &self.settings.compaction, self.settings.asked().context_window)
+                    .or_else(|| summary::cut_whole(marks))
+            }
+            CompactReason::Threshold | CompactReason::Overflow => {
+                summary::cut(marks, &self.settings.compaction, self.settings.asked().context_window)
+            }
+        };
+        let Some(at) = at else {
+            return Err(match reason {
+                CompactReason::Manual => Fault::new(FaultKind::NothingToDo, "Nothing to compact (session too small)"),
+                _ => Fault::new(FaultKind::ContextOverflow, "the context is full and there is nothing left to compact")
+                    .hint("start a new session, or use a model with a larger context window"),
+            });
+        };
+        let trace: Arc<Trace> = Arc::default();
+        let model = self.settings.asked().slug.clone();
+        let job = SummaryJob {
+            session: self.id.clone(),
+            store: self.shared.ports.store.clone(),
+            provider: self.shared.ports.provider.clone(),
+            model: ModelInfo::clone(self.settings.asked()),
+            reason,
+            instructions,
+            // Behind everything there is where nothing is kept.
+            first_kept: marks.get(at).map_or(self.log.last_seq() + 1, |mark| mark.seq),
+            upto: self.log.last_seq(),
+            tokens_before: history.context_tokens(),
+            messages_before: history.messages(),
+            clock: self.shared.ports.clock.clone(),
+            trace: trace.clone(),
+        };
+        self.log.emit(Event::Compaction(CompactionEvent::Started { reason }));
+        let summarising = Summarising { job: job.run(), reason, model, trace, meanwhile: Vec::new() };
+        self.activity.compact(summarising, then);
+        Ok(())
+    }
+
+    pub(super) fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
+        let Some((summarising, then)) = self.activity.end_compaction() else { return };
+        let Summarising { reason, model, trace, meanwhile, .. } = summarising;
+        if let AfterCompaction::Answer(Asker { outbox, tag, .. }) = &then {
+            self.log.answering = Some((outbox.clone(), *tag));
+        }
+        self.log_trace(&model, &trace);
+        let result = result.map(|mut compacted| {
+            compacted.compaction.messages_after += meanwhile.len() as u64;
+            compacted.kept.extend(meanwhile);
+            self.apply_compaction(compacted)
+        });
+        if let Err(fault) = &result {
+            self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
+        }
+        match then {
+            AfterCompaction::Turn(BeforeCall::ResumeTurn) => {
+                self.with_turn(|turn, fx| turn.compacted(result.map(|_| ()), fx));
+            }
+            // There is still room, or the history fits as it is; a summary that failed must not fail the turn.
+            AfterCompaction::Turn(BeforeCall::CallModel) if self.view.is_loaded() => self.send_request(),
+            // The model was switched meanwhile.
+            AfterCompaction::Turn(BeforeCall::CallModel) => self.load_then(Effect::CallModel),
+            AfterCompaction::Answer(asker) => self.compaction_answered(asker, result),
+        }
+        self.log.answering = None;
+    }
+
+    fn compaction_answered(&mut self, asker: Asker, result: Result<Compaction, Fault>) {
+        let Asker { outbox, tag, slash } = asker;
+        self.tell_state();
+        let result = match (slash, result) {
+            (true, result) => {
+                let result = super::slash::compacted(result, &self.state());
+                Ok(Reply::Slash(Box::new(crate::commands::reply("compact", result))))
+            }
+            (false, result) => result.map(|compaction| Reply::Compacted(Box::new(compaction))),
+        };
+        self.log.reply(outbox, Event::Reply { tag, result });
+        self.lane_goes_on(TurnOver::Completed);
+    }
+
+    /// Stops a running compaction, if there is one, and says so to whoever heard it start.
+    pub(super) fn cancel_compaction(&mut self, fault: Fault) {
+        let Some((summarising, then)) = self.activity.end_compaction() else { return };
+        let Summarising { reason, model, trace, .. } = summarising;
+        self.log_trace(&model, &trace);
+        // Whoever stops us does not want us to go on by ourselves.
+        self.may_remind = false;
+        self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
+        if let AfterCompaction::Answer(asker) = then {
+            self.compaction_answered(asker, Err(fault));
+        }
+    }
+
+    /// What the summary's call has sent, and what it cost where no summary came of it.
+    fn log_trace(&mut self, model: &Arc<str>, trace: &Trace) {
+        let left = trace.take();
+        let turn = self.current_turn();
+        for request in left.requests {
+            let body = Body::Model(ModelEntry::Requested(Requested {
+                turn: turn.clone(),
+                model: model.clone(),
+                summary: Some(request.of),
+                sent: Some(request.sent),
+                bytes: request.bytes,
+            }));
+            self.log_at(Some(request.at_ms), body);
+        }
+        let Some(usage) = left.usage else { return };
+        self.with_turn(|turn, _| turn.spend(usage));
+        self.log(Body::Model(ModelEntry::Spent { turn, call: None, model: model.clone(), usage }));
+    }
+
+    fn apply_compaction(&mut self, compacted: Compacted) -> Compaction {
+        let Compacted { mut compaction, kept } = compacted;
+        match self.view.history_mut() {
+            Some(history) => {
+                // What every call sends besides its messages was counted before, and is there afterwards.
+                let fixed = compaction.tokens_before.saturating_sub(vocab::estimate_tokens(history.bytes()));
+                history.replace(Some(&compaction), kept.iter());
+                compaction.tokens_after = fixed + vocab::estimate_tokens(history.bytes());
+                history.set_reported(compaction.tokens_after);
+            }
+            // The model was switched meanwhile: the next load reads the summary from the log.
+            None => {
+                let bytes: usize = kept.iter().map(|said| summary::size(&said.message)).sum();
+                compaction.tokens_after = vocab::estimate_tokens(compaction.summary.len() + bytes);
+            }
+        }
+        let seq = self.log(Body::Branch(BranchEntry::Compacted(compaction.clone()))).seq;
+        if let Some(history) = self.view.history_mut() {
+            history.compacted(seq);
+        }
+        compaction
+    }
+}

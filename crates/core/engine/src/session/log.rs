@@ -1,0 +1,387 @@
+//! The log of one session and the gate behind it: an entry is told only after the store has it, and everything said
+//! after an entry waits behind it. So the model can be called while a commit is in flight, and still nobody is told
+//! what could be lost.
+
+pub(crate) mod held_deltas;
+pub(crate) mod logged;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use vocab::{
+    AskEntry, Body, BranchEntry, CallEntry, Clock, CompactReason, CompactionEvent, Delta, EditorEvent, Entry, Event,
+    ExtensionEvent, Fault, ItemId, Later, Lease, PeerId, QueueEntry, QueueEvent, SessionId, Store, SyncLevel, Tag,
+    Told, TurnEntry, TurnId,
+};
+
+use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
+use held_deltas::HeldDeltas;
+use logged::Logged;
+
+/// Appends of one session that are under way. What is logged meanwhile waits and goes out together, so a slow disk gets
+/// fewer and larger appends.
+const COMMITS_MAX: usize = 16;
+
+/// Something to tell, in order.
+pub(crate) enum Outgoing {
+    All(Event),
+    One(Arc<Outbox>, Event),
+}
+
+struct Held {
+    /// Committed seq at which this may go out; 0 = as soon as it is first in line.
+    need: u64,
+    what: Outgoing,
+}
+
+struct Commit {
+    upto: u64,
+    leaf: u64,
+    done: Later<'static, Result<(), Fault>>,
+}
+
+/// What is left to say after a commit failed.
+pub(crate) struct RolledBack {
+    /// The turn that peers still believe to be running.
+    pub(crate) told_turn: Option<TurnId>,
+    /// The compaction that peers believe to be running.
+    pub(crate) told_compaction: Option<CompactReason>,
+    /// Peers heard a turn start and have not heard that everything settled.
+    pub(crate) unsettled: bool,
+    /// Who sent the items whose end is not in the log after all.
+    pub(crate) senders: Vec<(ItemId, (PeerId, Tag))>,
+    /// There are such items.
+    pub(crate) reopened: bool,
+}
+
+pub(crate) struct SessionLog {
+    pub(crate) session: SessionId,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    lease: Lease,
+    sync: SyncLevel,
+    last_seq: u64,
+    leaf: u64,
+    committed: u64,
+    committed_leaf: u64,
+    batch: Vec<Arc<Entry>>,
+    batch_synced: bool,
+    commits: VecDeque<Commit>,
+    held: VecDeque<Held>,
+    /// Bytes of deltas among what is held.
+    held_flow_bytes: usize,
+    peers: Vec<Arc<Outbox>>,
+    /// They hear what peers hear, and nobody waits for them or counts them. The flag: whether they want deltas.
+    beside: Vec<(Arc<Outbox>, bool)>,
+    /// What the log says once everything on its way is written, and what it said as far as it was told.
+    logged: Logged,
+    told: Logged,
+    /// The turn whose start was told and whose end was not.
+    told_turn: Option<TurnId>,
+    told_compaction: Option<CompactReason>,
+    unsettled: bool,
+    /// The command that is being looked at and has no answer yet, should the session break on it.
+    pub(crate) answering: Option<(Arc<Outbox>, Tag)>,
+}
+
+impl SessionLog {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        lease: Lease,
+        sync: SyncLevel,
+        last_seq: u64,
+    ) -> Self {
+        Self {
+            session: lease.session.clone(),
+            store,
+            clock,
+            lease,
+            sync,
+            last_seq,
+            leaf: last_seq,
+            committed: last_seq,
+            committed_leaf: last_seq,
+            batch: Vec::new(),
+            batch_synced: false,
+            commits: VecDeque::new(),
+            held: VecDeque::new(),
+            held_flow_bytes: 0,
+            peers: Vec::new(),
+            beside: Vec::new(),
+            logged: Logged::default(),
+            told: Logged::default(),
+            told_turn: None,
+            told_compaction: None,
+            unsettled: false,
+            answering: None,
+        }
+    }
+
+    /// What the log says about the session, with everything that is on its way to the store.
+    pub(crate) fn logged(&self) -> &Logged {
+        &self.logged
+    }
+    /// As [`SessionLog::logged`], as far as it is written.
+    pub(crate) fn logged_told(&self) -> &Logged {
+        &self.told
+    }
+    /// What was found in a log that was read back.
+    pub(crate) fn found(&mut self, logged: Logged) {
+        self.told = logged.clone();
+        self.logged = logged;
+    }
+    /// The turn that peers believe to be running.
+    pub(crate) fn told_turn(&self) -> Option<&TurnId> {
+        self.told_turn.as_ref()
+    }
+
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+    pub(crate) fn committed(&self) -> u64 {
+        self.committed
+    }
+    /// Deltas that were emitted but wait behind a commit.
+    pub(crate) fn held_flow(&self) -> HeldDeltas {
+        let mut flow = HeldDeltas::default();
+        for held in &self.held {
+            if let Outgoing::All(event) = &held.what {
+                flow.add(event);
+            }
+        }
+        flow
+    }
+    /// So much waits behind a commit that no more is pulled from the model; a slow disk must not fill the memory.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.held_flow_bytes >= OUTBOX_BYTES_MAX
+    }
+    pub(crate) fn is_settled(&self) -> bool {
+        self.batch.is_empty() && self.commits.is_empty()
+    }
+    /// Entries of this seq and below were told to everybody.
+    pub(crate) fn told(&self, seq: u64) -> bool {
+        seq <= self.committed
+    }
+    pub(crate) fn peers(&self) -> &[Arc<Outbox>] {
+        &self.peers
+    }
+    pub(crate) fn join(&mut self, peer: Arc<Outbox>) {
+        self.peers.retain(|other| other.peer != peer.peer);
+        self.peers.push(peer);
+    }
+    pub(crate) fn leave(&mut self, peer: PeerId) {
+        self.peers.retain(|other| other.peer != peer);
+    }
+
+    pub(crate) fn beside(&self) -> impl Iterator<Item = &Arc<Outbox>> {
+        self.beside.iter().map(|(outbox, _)| outbox)
+    }
+    /// Who stands beside the session from now on.
+    pub(crate) fn stand_beside(&mut self, extensions: Vec<(Arc<Outbox>, bool)>) {
+        self.beside = extensions;
+    }
+
+    /// Appends an entry; it is written with the next [`SessionLog::flush`] and told once it is safe. The session alone calls
+    /// this, so that the model's view stays in step. `at_ms`: `None` is now.
+    pub(crate) fn append(&mut self, at_ms: Option<i64>, body: Body) -> Arc<Entry> {
+        let parent = match body {
+            Body::Branch(BranchEntry::Moved { to }) => to,
+            _ => self.leaf,
+        };
+        self.last_seq += 1;
+        self.leaf = self.last_seq;
+        self.batch_synced |= self.wants_sync(&body);
+        self.logged.take(&body);
+        let at_ms = at_ms.unwrap_or_else(|| self.clock.now_ms());
+        let entry = Arc::new(Entry { seq: self.last_seq, parent, at_ms, body });
+        self.batch.push(entry.clone());
+        self.held.push_back(Held { need: entry.seq, what: Outgoing::All(Event::Logged(entry.clone())) });
+        entry
+    }
+
+    /// What is logged since the last flush is on the disk before anything goes by it.
+    pub(crate) fn sync_batch(&mut self) {
+        self.batch_synced |= !self.batch.is_empty() && self.sync != SyncLevel::Off;
+    }
+
+    /// The points a controller relies on: prompt accepted, question answered, tool result, turn end, what a user did to
+    /// the history or to what waits, and every setting whose change is acknowledged: a mode that was made tighter must
+    /// not be the old one after a power cut.
+    fn wants_sync(&self, body: &Body) -> bool {
+        match self.sync {
+            SyncLevel::Off => false,
+            SyncLevel::Record => true,
+            SyncLevel::Turn => matches!(
+                body,
+                Body::User { .. }
+                    | Body::Ask(AskEntry::Closed { .. })
+                    | Body::Call(CallEntry::Ended { .. })
+                    | Body::Turn(TurnEntry::Ended(_))
+                    | Body::Queue(_)
+                    | Body::Branch(BranchEntry::Compacted(_))
+                    | Body::Branch(BranchEntry::Moved { .. })
+                    | Body::Setting(_)
+                    | Body::Shell(_)
+            ),
+        }
+    }
+
+    /// Hands what was logged since the last flush to the store. The order of flushes is the order on disk.
+    pub(crate) fn flush(&mut self) {
+        if self.batch.is_empty() || self.commits.len() >= COMMITS_MAX {
+            return;
+        }
+        let batch = std::mem::take(&mut self.batch);
+        let synced = std::mem::take(&mut self.batch_synced);
+        let done = self.store.append(&self.lease, batch, synced);
+        self.commits.push_back(Commit { upto: self.last_seq, leaf: self.leaf, done });
+    }
+
+    /// Tells everybody, in order with what is held.
+    pub(crate) fn emit(&mut self, event: Event) {
+        self.say(Outgoing::All(event));
+    }
+    pub(crate) fn reply(&mut self, to: Arc<Outbox>, event: Event) {
+        if let Event::Reply { tag: answered, .. } = event {
+            self.answering.take_if(|(outbox, tag)| outbox.peer == to.peer && *tag == answered);
+        }
+        self.say(Outgoing::One(to, event));
+    }
+
+    fn say(&mut self, what: Outgoing) {
+        if self.held.is_empty() {
+            self.deliver(what);
+        } else {
+            self.held_flow_bytes += flow_bytes(&what);
+            self.held.push_back(Held { need: 0, what });
+        }
+    }
+
+    /// Ready when a commit ended.
+    pub(crate) fn poll_commit(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let Some(commit) = self.commits.front_mut() else { return Poll::Pending };
+        let Poll::Ready(result) = commit.done.as_mut().poll(context) else { return Poll::Pending };
+        let commit = self.commits.pop_front().expect("the front was just polled");
+        if result.is_ok() {
+            self.lease.new = None;
+            self.committed = commit.upto;
+            self.committed_leaf = commit.leaf;
+            self.release();
+        }
+        Poll::Ready(result)
+    }
+
+    fn release(&mut self) {
+        while self.held.front().is_some_and(|held| held.need <= self.committed) {
+            let held = self.held.pop_front().expect("the front was just seen");
+            self.held_flow_bytes -= flow_bytes(&held.what);
+            self.deliver(held.what);
+        }
+    }
+
+    fn deliver(&mut self, what: Outgoing) {
+        match what {
+            Outgoing::One(to, event) => to.push(Told { session: self.session.clone(), event }),
+            Outgoing::All(event) => {
+                self.remember(&event);
+                for (extension, _) in self.beside.iter().filter(|(_, deltas)| concerns_extensions(&event, *deltas)) {
+                    extension.push(Told { session: self.session.clone(), event: event.clone() });
+                }
+                if let Some((last, rest)) = self.peers.split_last() {
+                    for peer in rest {
+                        peer.push(Told { session: self.session.clone(), event: event.clone() });
+                    }
+                    last.push(Told { session: self.session.clone(), event });
+                }
+            }
+        }
+    }
+
+    /// What would be left open for whoever hears it, should the next commit fail.
+    fn remember(&mut self, event: &Event) {
+        match event {
+            Event::Compaction(CompactionEvent::Started { reason }) => self.told_compaction = Some(*reason),
+            Event::Compaction(CompactionEvent::Failed { .. }) => self.told_compaction = None,
+            Event::Settled => self.unsettled = false,
+            Event::Logged(entry) => {
+                self.told.take(&entry.body);
+                match &entry.body {
+                    Body::Turn(TurnEntry::Started { turn }) => {
+                        self.told_turn = Some(turn.clone());
+                        self.unsettled = true;
+                    }
+                    Body::Turn(TurnEntry::Ended(_)) => self.told_turn = None,
+                    Body::Branch(BranchEntry::Compacted(_)) => self.told_compaction = None,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A commit failed: nothing after it was told, and nothing of it is there. Replies that waited become failures.
+    pub(crate) fn roll_back(&mut self, fault: &Fault) -> RolledBack {
+        self.batch.clear();
+        self.batch_synced = false;
+        self.commits.clear();
+        self.last_seq = self.committed;
+        self.leaf = self.committed_leaf;
+        self.logged = self.told.clone();
+        self.held_flow_bytes = 0;
+        let (mut senders, mut reopened) = (Vec::new(), false);
+        for held in std::mem::take(&mut self.held) {
+            match held.what {
+                Outgoing::One(to, Event::Reply { tag, .. }) => {
+                    let event = Event::Reply { tag, result: Err(fault.clone()) };
+                    to.push(Told { session: self.session.clone(), event });
+                }
+                Outgoing::One(to, Event::Queue(QueueEvent::Ended { tag, item, .. })) => {
+                    senders.push((item, (to.peer, tag)))
+                }
+                // Whoever was told of the editor_request would work on for nobody.
+                Outgoing::One(to, event @ Event::Editor(EditorEvent::Dropped { .. })) => {
+                    to.push(Told { session: self.session.clone(), event });
+                }
+                Outgoing::All(Event::Logged(entry)) => {
+                    reopened |= matches!(entry.body, Body::Queue(QueueEntry::Settled { .. }))
+                }
+                Outgoing::One(..) | Outgoing::All(_) => {}
+            }
+        }
+        RolledBack {
+            reopened,
+            told_turn: self.told_turn.take(),
+            told_compaction: self.told_compaction.take(),
+            unsettled: self.unsettled,
+            senders,
+        }
+    }
+}
+
+/// What is shown to people does not concern extensions, and the flow only those who asked for it.
+fn concerns_extensions(event: &Event, deltas: bool) -> bool {
+    match event {
+        Event::Delta(Delta::Text { .. })
+        | Event::Delta(Delta::Thinking { .. })
+        | Event::Delta(Delta::Sealed { .. })
+        | Event::Delta(Delta::CallInput { .. })
+        | Event::Delta(Delta::CallProgress { .. }) => deltas,
+        Event::Extension(ExtensionEvent::Notice(_))
+        | Event::Extension(ExtensionEvent::Trouble { .. })
+        | Event::Queue(QueueEvent::Waiting(_)) => false,
+        _ => true,
+    }
+}
+
+fn flow_bytes(what: &Outgoing) -> usize {
+    match what {
+        Outgoing::All(
+            Event::Delta(Delta::Text { delta, .. })
+            | Event::Delta(Delta::Thinking { delta, .. })
+            | Event::Delta(Delta::CallInput { delta, .. }),
+        ) => delta.len(),
+        _ => 0,
+    }
+}

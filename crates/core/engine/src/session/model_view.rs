@@ -1,0 +1,150 @@
+//! What the model sees of a session's log: in memory ([`History`]), on its way there, or only counted. Resuming a session costs
+//! nothing until somebody speaks.
+
+mod branch;
+mod history;
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use vocab::{Body, CallEntry, Chat, Entry, Fault, Later, Message, ModelEntry, Page, Part, Sent, ShellEntry};
+
+pub(crate) use branch::{Branch, BranchMessage, active_path, edits_after, lost_result, lost_shell};
+pub(crate) use history::{History, Mark, MarkKind, summary_message};
+
+use history::shell_message;
+
+/// The part of a session that keeps the model's view in step with the log.
+#[derive(Default)]
+pub(super) struct ModelView {
+    history: Option<History>,
+    /// What is told while it is not in memory.
+    counted: Counted,
+    /// See [`vocab::Chat::keeps_time`].
+    keeps_time: bool,
+    /// What the newest request in the log was sent with; the next one is logged by what differs.
+    last_sent: Option<Arc<Sent>>,
+    reading: Option<Reading>,
+}
+
+/// The numbers that are told about a history.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Counted {
+    pub(super) messages: u64,
+    pub(super) results: u64,
+    pub(super) context_tokens: u64,
+}
+
+/// The log on its way into memory.
+struct Reading {
+    /// Its newest entry when the reading began.
+    upto: u64,
+    page: Later<'static, Result<Page, Fault>>,
+}
+
+impl ModelView {
+    /// Of a session that has so many messages behind it.
+    pub(super) fn unread(messages: u64) -> Self {
+        Self { counted: Counted { messages, ..Counted::default() }, ..Self::default() }
+    }
+
+    pub(super) fn is_loaded(&self) -> bool {
+        self.history.is_some()
+    }
+    pub(super) fn history(&self) -> Option<&History> {
+        self.history.as_ref()
+    }
+    pub(super) fn history_mut(&mut self) -> Option<&mut History> {
+        self.history.as_mut()
+    }
+    /// Whether the model's client ends by itself what takes too long.
+    pub(super) fn keeps_time(&self) -> bool {
+        self.keeps_time
+    }
+    pub(super) fn counted(&self) -> Counted {
+        self.history.as_ref().map_or(self.counted, |history| Counted {
+            messages: history.messages(),
+            results: history.results(),
+            context_tokens: history.reported_tokens(),
+        })
+    }
+    pub(super) fn bytes(&self) -> usize {
+        self.history.as_ref().map_or(0, History::bytes)
+    }
+
+    pub(super) fn load(&mut self, history: History) {
+        self.keeps_time = history.chat.keeps_time();
+        self.history = Some(history);
+    }
+    /// Lets go of the encoded history; the numbers that are told about it stay.
+    pub(super) fn unload(&mut self) {
+        self.counted = self.counted();
+        self.history = None;
+    }
+    pub(super) fn chat(&mut self) -> Option<&mut Box<dyn Chat>> {
+        self.history.as_mut().map(|history| &mut history.chat)
+    }
+
+    // ---- reading ------------------------------------------------------------------------------------------------
+
+    pub(super) fn is_reading(&self) -> bool {
+        self.reading.is_some()
+    }
+    pub(super) fn read(&mut self, upto: u64, page: Later<'static, Result<Page, Fault>>) {
+        self.reading = Some(Reading { upto, page });
+    }
+    /// Nothing waits for it any more.
+    pub(super) fn stop_reading(&mut self) {
+        self.reading = None;
+    }
+    pub(super) fn poll_reading(&mut self, context: &mut Context<'_>) -> Poll<Result<Page, Fault>> {
+        match &mut self.reading {
+            Some(reading) => reading.page.as_mut().poll(context),
+            None => Poll::Pending,
+        }
+    }
+    /// The reading is over: the newest entry it can know of.
+    pub(super) fn end_reading(&mut self) -> Option<u64> {
+        self.reading.take().map(|reading| reading.upto)
+    }
+
+    // ---- following the log --------------------------------------------------------------------------------------
+
+    /// A request is logged with what it was sent with only where that differs from the one before.
+    pub(super) fn shorten(&mut self, body: &mut Body) {
+        if let Body::Model(ModelEntry::Requested(requested)) = body {
+            if requested.sent == self.last_sent {
+                requested.sent = None;
+            } else {
+                self.last_sent = requested.sent.clone();
+            }
+        }
+    }
+    /// The log ends earlier: what the newest request stands for may be gone.
+    pub(super) fn forget_sent(&mut self) {
+        self.last_sent = None;
+    }
+
+    /// Takes in what was just logged. What the user did beside the conversation is given back, too: a compaction that runs has
+    /// to be told of it.
+    pub(super) fn follow(&mut self, entry: &Entry) -> Option<BranchMessage> {
+        let message = match &entry.body {
+            Body::User { parts, .. } => Message::User(parts.clone()),
+            Body::Assistant { message, .. } => Message::Assistant(message.clone()),
+            Body::Call(CallEntry::Ended { result, .. }) => Message::Result(result.clone()),
+            // The model reads it at the next place where that is possible.
+            Body::Shell(ShellEntry::Ended(shell)) if !shell.aside => {
+                let text = shell_message(shell);
+                if let Some(history) = &mut self.history {
+                    history.push_beside(entry.seq, Message::User(vec![Part::text(text.as_str())]));
+                }
+                return Some(BranchMessage::beside(entry.seq, text));
+            }
+            _ => return None,
+        };
+        if let Some(history) = &mut self.history {
+            history.push(entry.seq, &message);
+        }
+        None
+    }
+}

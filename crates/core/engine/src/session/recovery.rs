@@ -1,0 +1,273 @@
+//! Reading the log back, and going on after something broke: a process that died, a write that failed.
+
+use tokio::time::Duration;
+use vocab::{
+    AskEntry, Body, CallEntry, CompactionEvent, Event, Fault, FaultKind, NoteEntry, Page, Shell, ShellEntry, Stop,
+    TurnEnd, TurnEntry, Usage,
+};
+
+use super::fallback::Fallback;
+use super::{Session, Waiting};
+use crate::session::log::logged::Logged;
+use crate::session::model_view::{Branch, History, lost_result};
+use crate::session::queue::TurnOver;
+use crate::session::turn::Effect;
+
+/// After a write that failed, messages that wait are taken up again after this long, twice as long after the next
+/// failure, and so on up to the other.
+const MEND_WAIT: Duration = Duration::from_secs(1);
+const MEND_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// What a write that failed leaves behind.
+pub(super) struct RollBackOutcome {
+    was_running: bool,
+    /// Messages wait in the log that would have gone on by themselves.
+    waits: bool,
+}
+
+impl Session {
+    /// Whether the model's view is in memory, or need not be: while something runs the log is in order, and what runs reads
+    /// it when it needs it. `false`: whoever needs it has to wait ([`Need::View`]).
+    pub(super) fn view_at_rest(&mut self) -> Result<bool, Fault> {
+        if self.queue.is_busy() { Ok(true) } else { self.view_ready() }
+    }
+
+    /// Whether the model's view is in memory. An empty log is read at once.
+    pub(super) fn view_ready(&mut self) -> Result<bool, Fault> {
+        if self.view.is_loaded() {
+            return Ok(true);
+        }
+        self.jobs.failure()?;
+        if self.log.last_seq() == 0 {
+            self.take_log(None)?;
+        }
+        Ok(self.view.is_loaded())
+    }
+
+    /// The turn goes on with this once the log is read.
+    pub(super) fn load_then(&mut self, then: Effect) {
+        self.activity.wait(Waiting::View { then });
+    }
+
+    /// Begins to read the log when something waits for it and everything is written, and stops when nothing does.
+    pub(super) fn read_if_wanted(&mut self) {
+        let wanted = matches!(self.activity.waiting(), Waiting::View { .. })
+            || self.activity.is_compaction_next()
+            || self.jobs.want_view()
+            || self.activity.undoing().is_some_and(|undo| undo.wants_view())
+            || self.mends;
+        if !wanted || self.view.is_loaded() {
+            self.view.stop_reading();
+        } else if !self.view.is_reading() && self.log.is_settled() {
+            let page = self.shared.ports.store.read(&self.id, 0, usize::MAX);
+            self.view.read(self.log.last_seq(), page);
+        }
+    }
+
+    /// Reads the branch back, and closes what a dead process or a failed write left open: each open call gets a recorded
+    /// result before the next model request can be made.
+    pub(super) fn log_read(&mut self, page: Result<Page, Fault>) {
+        let Some(upto) = self.view.end_reading() else { return };
+        let taken = match page {
+            Ok(page) if self.log.last_seq() == upto => self.take_log(Some(page)),
+            // What came in meanwhile is not in what was read: it is read again.
+            Ok(_) => return,
+            Err(fault) => Err(fault),
+        };
+        let is_reading = |waiting: &Waiting| matches!(waiting, Waiting::View { .. });
+        if let Some(Waiting::View { then }) = self.activity.stop_waiting_if(is_reading) {
+            match &taken {
+                Ok(()) => self.activity.push_effect(then),
+                Err(fault) => self.reading_failed(then, fault.clone()),
+            }
+        }
+        self.jobs.view_read(&taken);
+        if let Err(fault) = &taken {
+            self.give_up_next_compaction(fault.clone());
+            self.fail_undo(fault);
+        }
+        if std::mem::take(&mut self.mends) {
+            match taken {
+                Ok(()) => self.mend(),
+                Err(_) => self.mend_later(),
+            }
+        }
+    }
+
+    fn reading_failed(&mut self, then: Effect, fault: Fault) {
+        self.with_turn(|turn, fx| match then {
+            Effect::Compact(_) => turn.compacted(Err(fault), fx),
+            _ => {
+                turn.abort(fault, fx);
+            }
+        });
+    }
+
+    fn take_log(&mut self, page: Option<Page>) -> Result<(), Fault> {
+        let (mut news, mut lost) = (false, Vec::new());
+        let mut history = History::new(self.shared.ports.provider.chat(self.settings.asked())?);
+        if let Some(mut page) = page {
+            // A commit that was said to have failed may be there all the same; the next append takes it away.
+            page.entries.retain(|entry| entry.seq <= self.log.last_seq());
+            let branch = Branch::read(&page.entries);
+            history.rebuild(&branch, self.current_turn().as_ref());
+            news = self.settings.found(branch.gadgets_off.as_ref(), branch.thinking.as_ref());
+            news |= *self.log.logged().todos != *branch.todos;
+            self.log.found(Logged {
+                thinking: branch.thinking.clone().flatten(),
+                todos: branch.todos.as_slice().into(),
+                ..self.log.logged().clone()
+            });
+            if let Some(text) = page.recovered {
+                self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
+            }
+            if self.activity.turn().is_none() {
+                lost = self.repair(branch);
+            }
+        }
+        self.view.load(history);
+        for shell in lost {
+            self.log(Body::Shell(ShellEntry::Ended(shell)));
+        }
+        if news {
+            self.tell_state();
+        }
+        Ok(())
+    }
+
+    /// What was repaired before anybody came is the first thing said, to whoever comes first.
+    pub(super) fn log_repair(&mut self) {
+        if let Some(text) = self.recovered.take() {
+            self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
+        }
+    }
+
+    /// Closes what is open, and returns what is to be said of commands that did not end.
+    fn repair(&mut self, branch: Branch) -> Vec<Shell> {
+        for ask in branch.open_asks {
+            if !self.asks.contains_key(&ask.id) {
+                self.log(Body::Ask(AskEntry::Closed { ask: ask.id, end: vocab::AskEnd::Withdrawn }));
+            }
+        }
+        let lost = branch.open_calls.len();
+        for (turn, call) in branch.open_calls {
+            self.log(Body::Call(CallEntry::Ended { turn, result: lost_result(&call) }));
+        }
+        if let Some(turn) = branch.open_turn {
+            let fault =
+                Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end");
+            self.log(Body::Turn(TurnEntry::Ended(TurnEnd {
+                turn,
+                stop: Stop::Error,
+                iterations: 0,
+                usage: branch.open_usage,
+                mutations: Vec::new(),
+                fault: Some(fault),
+            })));
+        }
+        if lost > 0 {
+            let text = format!("{lost} tool call(s) had no result and were closed with an error");
+            self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
+        }
+        if !branch.unrestored.is_empty() {
+            let files = branch.unrestored.join(", ");
+            let text = format!("an undo was cut short; these files may still be as they were before it: {files}");
+            self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
+        }
+        if self.queue.list().len() == 0 {
+            let mut waiting = branch.waiting;
+            for item in &mut waiting {
+                item.sender = self.senders.remove(&item.id);
+            }
+            self.senders.clear();
+            self.queued_in_log.extend(waiting.iter().map(|item| item.id.clone()));
+            for item in self.queue.restore(waiting) {
+                self.settle_item(&item, vocab::ItemEnd::Dropped);
+            }
+        }
+        self.lost_shells(branch.open_shells)
+    }
+
+    /// The log could not be written: the turn ends, nothing after the failure is told, and what goes on goes on from what
+    /// the store really has.
+    pub(super) fn store_failed(&mut self, fault: Fault) {
+        let RollBackOutcome { was_running, waits } = self.roll_back(&fault);
+        if fault.kind == FaultKind::SessionBusy {
+            // Somebody else owns the session now.
+            return self.cast_off(fault);
+        }
+        if waits || std::mem::take(&mut self.mends) {
+            self.mend_later();
+        }
+        if was_running || self.queue.is_busy() {
+            self.lane_goes_on(TurnOver::Failed);
+        }
+    }
+
+    /// Back to what the store has.
+    pub(super) fn roll_back(&mut self, fault: &Fault) -> RollBackOutcome {
+        let waited = !self.queued_in_log.is_empty();
+        let rested = self.queue.rests();
+        // What waits is what the log says: an item whose record is lost was refused, one whose end is lost waits on.
+        self.senders.extend(self.queue.clear().into_iter().filter_map(|item| Some((item.id, item.sender?))));
+        self.queued_in_log.clear();
+        self.may_remind = false;
+        self.refuse_next_compaction(fault.clone());
+        self.cancel_compaction(fault.clone());
+        self.activity.stop_waiting();
+        self.activity.take_effects();
+        let rolled_back = self.log.roll_back(fault);
+        self.view.forget_sent();
+        self.drop_asks();
+        self.forget_context();
+        self.senders.extend(rolled_back.senders);
+        self.activity.unsettled = rolled_back.unsettled;
+        let was_running = self.activity.end_turn();
+        if let Some(home) = self.settings.fallback.take().map(Fallback::into_home) {
+            self.speak_to(home);
+        }
+        self.take_back_changes();
+        self.fail_jobs(fault);
+        self.fail_undo(fault);
+        self.fail_shells(fault);
+        self.view.unload();
+        if let Some(reason) = rolled_back.told_compaction {
+            self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
+        }
+        if let Some(turn) = rolled_back.told_turn {
+            self.log.emit(Event::TurnLost(TurnEnd {
+                turn,
+                stop: Stop::Error,
+                iterations: 0,
+                usage: Usage::default(),
+                mutations: Vec::new(),
+                fault: Some(fault.clone()),
+            }));
+        }
+        RollBackOutcome { was_running, waits: (waited || rolled_back.reopened) && !rested }
+    }
+
+    /// Messages wait in the log, and nobody may ever speak again: they are taken up by ourselves, after a while that
+    /// grows with every failure.
+    fn mend_later(&mut self) {
+        let wait = self.mend_wait.map_or(MEND_WAIT, |last| (last * 2).min(MEND_WAIT_MAX));
+        self.mend_wait = Some(wait);
+        self.mending = Some(Box::pin(tokio::time::sleep(wait)));
+    }
+
+    pub(super) fn mend(&mut self) {
+        self.mending = None;
+        if self.queue.is_busy() || self.activity.is_ending() {
+            return;
+        }
+        match self.view_ready() {
+            Ok(true) => {
+                let acts = self.queue.release(self.now_ms());
+                self.act(acts);
+                self.tell_queue();
+            }
+            Ok(false) => self.mends = true,
+            Err(_) => self.mend_later(),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The settings in force, and what they were before a change that is not written yet: what is refused is not in force.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use vocab::{
+    Body, Change, CompactionPolicy, Fault, FaultKind, LanePolicy, Mode, ModelInfo, RetryPolicy, SettingEntry, Settings,
+};
+
+use super::Session;
+use super::fallback::Fallback;
+
+/// The settings as they are now. They are read as they are; what changes them is named here, so that whatever is made of them
+/// is made anew.
+pub(super) struct InForce {
+    now: Settings,
+    /// The model that is asked. Another than the chosen one while a fallback stands in for it.
+    asked: Arc<ModelInfo>,
+    pub(super) fallback: Option<Fallback>,
+    /// The client that opened the session named a thinking level: the log's does not count.
+    thinking_asked: bool,
+    changes: Changes,
+    revision: u64,
+}
+
+impl Deref for InForce {
+    type Target = Settings;
+    fn deref(&self) -> &Settings {
+        &self.now
+    }
+}
+
+impl InForce {
+    pub(super) fn new(settings: Settings, model: ModelInfo, thinking_asked: bool) -> Self {
+        let (asked, changes) = (Arc::new(model), Changes::default());
+        Self { now: settings, asked, fallback: None, thinking_asked, changes, revision: 0 }
+    }
+
+    /// Grows with every change of what is sent with a model call.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+    /// The model that is asked now.
+    pub(super) fn asked(&self) -> &Arc<ModelInfo> {
+        &self.asked
+    }
+    /// The model that was chosen.
+    pub(super) fn chosen(&self) -> &Arc<ModelInfo> {
+        self.fallback.as_ref().map_or(&self.asked, |fallback| fallback.home())
+    }
+    pub(super) fn stance(&self) -> Stance {
+        Stance { settings: self.now.clone(), model: self.chosen().clone() }
+    }
+
+    pub(super) fn set_mode(&mut self, mode: Mode) {
+        self.now.mode = mode;
+        self.revision += 1;
+    }
+    pub(super) fn set_thinking(&mut self, level: Option<Arc<str>>) {
+        self.now.thinking = level;
+        self.revision += 1;
+    }
+    pub(super) fn set_locale(&mut self, locale: Option<Arc<str>>) {
+        self.now.locale = locale;
+        self.revision += 1;
+    }
+    pub(super) fn set_gadgets_off(&mut self, off: Vec<Arc<str>>) {
+        self.now.gadgets_off = off;
+        self.revision += 1;
+    }
+    pub(super) fn set_lane(&mut self, policy: LanePolicy) {
+        self.now.lane = policy;
+    }
+    pub(super) fn set_retry(&mut self, policy: RetryPolicy) {
+        self.now.retry = policy;
+    }
+    pub(super) fn set_compaction(&mut self, policy: CompactionPolicy) {
+        self.now.compaction = policy;
+    }
+    /// Chooses a model. Which one is asked is [`InForce::ask`]'s business.
+    pub(super) fn choose(&mut self, slug: Arc<str>) {
+        self.now.model = slug;
+        self.fallback = None;
+    }
+    /// The next call goes to this model. Whether that is another one.
+    pub(super) fn ask(&mut self, model: Arc<ModelInfo>) -> bool {
+        let is_another = model.slug != self.asked.slug;
+        self.revision += u64::from(is_another);
+        self.asked = model;
+        is_another
+    }
+
+    /// What an old log says holds where nobody has said anything else. Whether something is different now.
+    pub(super) fn found(&mut self, gadgets_off: Option<&Vec<Arc<str>>>, thinking: Option<&Option<Arc<str>>>) -> bool {
+        let before = self.revision;
+        if let Some(off) = gadgets_off.filter(|off| self.now.gadgets_off != **off) {
+            self.set_gadgets_off(off.clone());
+        }
+        if let Some(level) = thinking.filter(|level| !self.thinking_asked && self.now.thinking != **level) {
+            self.set_thinking(level.clone());
+        }
+        self.revision != before
+    }
+
+    /// Something was changed, and whatever of it belongs into the log is logged.
+    fn changed(&mut self, committed: u64, last_seq: u64, before: Stance) {
+        self.changes.keep(committed, last_seq, before);
+    }
+    /// What peers may know: without changes that are not written yet.
+    pub(super) fn settled(&self, committed: u64) -> Stance {
+        self.changes.before(committed).cloned().unwrap_or_else(|| self.stance())
+    }
+    /// A write failed: what it was to record is not in force. The model that was chosen before, where something is taken back.
+    fn take_back(&mut self, committed: u64) -> Option<Arc<ModelInfo>> {
+        let Stance { settings, model } = self.changes.take_back(committed)?;
+        self.now = settings;
+        self.fallback = None;
+        self.revision += 1;
+        Some(model)
+    }
+}
+
+/// How a session behaves at one moment.
+#[derive(Clone)]
+pub(super) struct Stance {
+    pub(super) settings: Settings,
+    /// The chosen model.
+    pub(super) model: Arc<ModelInfo>,
+}
+
+/// Changes that a failed write would take back, oldest first: the entry whose commit makes each of them final, and how
+/// it was before. As many as there are changes on their way to the disk.
+#[derive(Default)]
+struct Changes(VecDeque<(u64, Stance)>);
+
+impl Changes {
+    fn keep(&mut self, committed: u64, seq: u64, before: Stance) {
+        self.drop_final(committed);
+        if seq > committed {
+            self.0.push_back((seq, before));
+        }
+    }
+    fn drop_final(&mut self, committed: u64) {
+        while self.0.front().is_some_and(|(seq, _)| *seq <= committed) {
+            self.0.pop_front();
+        }
+    }
+    /// How it was before the oldest change that is not written; `None`: all of them are.
+    fn before(&self, committed: u64) -> Option<&Stance> {
+        self.0.iter().find(|(seq, _)| *seq > committed).map(|(_, before)| before)
+    }
+    fn take_back(&mut self, committed: u64) -> Option<Stance> {
+        self.drop_final(committed);
+        std::mem::take(&mut self.0).pop_front().map(|(_, before)| before)
+    }
+}
+
+impl Session {
+    pub(super) fn set(&mut self, change: Change) -> Result<(), Fault> {
+        let before = self.settings.stance();
+        self.apply(change)?;
+        if self.log.last_seq() > 0 {
+            self.log_settings();
+        }
+        self.settings.changed(self.log.committed(), self.log.last_seq(), before);
+        self.tell_state();
+        Ok(())
+    }
+
+    fn apply(&mut self, change: Change) -> Result<(), Fault> {
+        match change {
+            Change::Model(slug) => self.set_model(&slug)?,
+            Change::Mode(mode) => self.settings.set_mode(mode),
+            Change::Thinking(level) => {
+                self.settings.set_thinking(level.clone());
+                self.log_if_begun(Body::Setting(SettingEntry::Thinking { level }));
+            }
+            Change::Title(title) => {
+                // It is shown in lists and in the frames of windows, as it is.
+                let title = vocab::visible::name(&title).into();
+                self.log(Body::Setting(SettingEntry::Title { title }));
+            }
+            Change::Locale(locale) => self.settings.set_locale(locale),
+            Change::Todos(phases) => self.set_todos(phases)?,
+            Change::Lane(policy) => {
+                // Whatever waits was read back or came in: what a dead process left behind is in order by now.
+                self.settings.set_lane(policy);
+                self.set_queue_policy();
+            }
+            Change::Retry(policy) => self.settings.set_retry(policy),
+            Change::Compaction(policy) => self.settings.set_compaction(policy),
+            Change::Gadget { name, on } => self.set_gadget(&name, on)?,
+        }
+        Ok(())
+    }
+
+    fn set_queue_policy(&mut self) {
+        let acts = self.queue.set_policy(self.settings.lane, self.now_ms());
+        self.act(acts);
+    }
+
+    fn log_if_begun(&mut self, body: Body) {
+        if self.log.last_seq() > 0 {
+            self.log(body);
+        }
+    }
+
+    /// A running model call goes on; the next one uses the new model, with the history encoded anew.
+    fn set_model(&mut self, slug: &str) -> Result<(), Fault> {
+        let model = self.shared.ports.provider.resolve(slug)?;
+        self.settings.choose(model.slug.clone());
+        self.speak_to(Arc::new(model));
+        Ok(())
+    }
+
+    /// The next call goes to this model, with the history encoded anew.
+    pub(super) fn speak_to(&mut self, model: Arc<ModelInfo>) {
+        if self.settings.ask(model) {
+            self.view.unload();
+        }
+    }
+
+    fn set_gadget(&mut self, name: &str, on: bool) -> Result<(), Fault> {
+        let Some(gadget) = self.tools.gadgets().iter().find(|gadget| &*gadget.name == name) else {
+            return Err(Fault::new(FaultKind::NotFound, format!("unknown gadget: {name}")));
+        };
+        let name = gadget.name.clone();
+        let mut off = self.settings.gadgets_off.clone();
+        off.retain(|off| *off != name);
+        if !on {
+            off.push(name);
+        }
+        self.settings.set_gadgets_off(off.clone());
+        self.log_if_begun(Body::Setting(SettingEntry::Gadgets { off }));
+        Ok(())
+    }
+
+    /// A write failed: what it was to record is not in force.
+    pub(super) fn take_back_changes(&mut self) {
+        let committed = self.log.committed();
+        self.remembered.take_back(committed);
+        let Some(model) = self.settings.take_back(committed) else { return };
+        self.speak_to(model);
+        // Nothing waits here now: the rules change and nothing else.
+        self.set_queue_policy();
+    }
+
+    pub(super) fn log_opened(&mut self) {
+        self.log(Body::Opened {
+            workspace: self.settings.workspace.clone(),
+            model: self.settings.model.clone(),
+            mode: self.settings.mode,
+            forked_from: None,
+            child_of: self.child_of.clone(),
+        });
+        if !self.settings.gadgets_off.is_empty() {
+            self.log(Body::Setting(SettingEntry::Gadgets { off: self.settings.gadgets_off.clone() }));
+        }
+        self.log_thinking();
+    }
+
+    fn log_thinking(&mut self) {
+        if self.log.logged().thinking != self.settings.thinking {
+            self.log(Body::Setting(SettingEntry::Thinking { level: self.settings.thinking.clone() }));
+        }
+    }
+
+    /// Settings that were given from outside are part of the log before the next turn is.
+    pub(super) fn log_settings(&mut self) {
+        if self.log.last_seq() == 0 {
+            return self.log_opened();
+        }
+        if self.log.logged().model != self.settings.model {
+            self.log(Body::Setting(SettingEntry::Model { model: self.settings.model.clone() }));
+        }
+        if self.log.logged().mode != self.settings.mode {
+            self.log(Body::Setting(SettingEntry::Mode { mode: self.settings.mode }));
+        }
+        self.log_thinking();
+    }
+}

@@ -1,0 +1,691 @@
+//! One turn as a pure state machine: inputs in, effects out. It knows no clock, no task, no tool and no store; the
+//! session performs what it asks for and tells it what came of it.
+//!
+//! Promises kept here: every started turn ends exactly once; every call of a reply gets exactly one result; a reply
+//! is never retried after something of it was visible.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use vocab::{
+    Answer, AssistantMessage, Body, Call, CallEnd, CallEntry, CallId, CallResult, CompactReason, Fault, FaultKind,
+    FellBack, FileEdit, Finish, MessageEnd, ModelEntry, ModelEvent, ModelFault, Outcome, Part, PermissionAsk,
+    Requested, RetryPolicy, Sealed, SettingEntry, Stop, TurnEnd, TurnId, Usage,
+};
+
+use super::effects::{Effect, ResultWording, SafePoint, Verdict};
+use super::reply_builder::{ReadObject, ReplyBuilder};
+use super::retry;
+use crate::session::log::held_deltas::HeldDeltas;
+
+/// Text given to the model for a call that somebody refused without a word why.
+pub(crate) const DENIED: &str = "denied by the user";
+pub(crate) const INTERRUPTED: &str = "interrupted";
+pub(crate) const SKIPPED: &str = "Skipped due to queued user message.";
+
+#[derive(Debug)]
+enum Phase {
+    /// Waiting for [`Turn::joined`].
+    At(SafePoint),
+    Model {
+        attempt: u32,
+        visible: bool,
+    },
+    RetryWait {
+        attempt: u32,
+        fault: ModelFault,
+    },
+    /// Waiting for [`Turn::fell_back`].
+    FallingBack,
+    Compacting {
+        attempt: u32,
+    },
+    Judging(Call),
+    Asking {
+        call: Call,
+        ask: PermissionAsk,
+        mutation: Option<Arc<str>>,
+    },
+    Running {
+        call: Call,
+        tool: Arc<str>,
+        mutation: Option<Arc<str>>,
+    },
+    Over,
+}
+
+/// What a turn goes by.
+pub(crate) struct Rules {
+    pub(crate) max_iterations: u32,
+    pub(crate) retry: RetryPolicy,
+    /// Make room once when the provider says that the context is full.
+    pub(crate) compact_on_overflow: bool,
+    pub(crate) read: ReadObject,
+}
+
+pub(crate) struct Turn {
+    id: TurnId,
+    model: Arc<str>,
+    rules: Rules,
+    phase: Phase,
+    reply: ReplyBuilder,
+    pending: VecDeque<Call>,
+    call_ids: HashSet<CallId>,
+    iterations: u32,
+    usage: Usage,
+    mutations: Vec<(Arc<str>, Arc<str>)>,
+    ran_ms: u64,
+    /// What the running call had changed when it was stopped.
+    left: Vec<FileEdit>,
+    /// The finish of the reply whose calls are being worked on.
+    finish: Finish,
+    /// Tries of the current model call that failed.
+    retried: u32,
+    tried_switch: bool,
+    /// Seals of the running reply that are told with its next delta: before one, a failed call may be tried again as if
+    /// nothing had come.
+    untold: Vec<Effect>,
+}
+
+impl Turn {
+    pub(crate) fn new(id: TurnId, model: Arc<str>, rules: Rules) -> Self {
+        Self {
+            id,
+            model,
+            rules,
+            phase: Phase::At(SafePoint::Start),
+            reply: ReplyBuilder::default(),
+            pending: VecDeque::new(),
+            call_ids: HashSet::new(),
+            iterations: 0,
+            usage: Usage::default(),
+            mutations: Vec::new(),
+            ran_ms: 0,
+            left: Vec::new(),
+            finish: Finish::Stop,
+            retried: 0,
+            tried_switch: false,
+            untold: Vec::new(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> &TurnId {
+        &self.id
+    }
+    /// What was told of the running reply, given what is held back of it.
+    pub(crate) fn told(&self, held: &HeldDeltas) -> Vec<vocab::Event> {
+        held.told(&self.id, self.reply.so_far(), self.untold.len())
+    }
+    pub(crate) fn is_asking(&self) -> bool {
+        matches!(self.phase, Phase::Asking { .. })
+    }
+    /// The call that runs, with the canonical name of its tool.
+    pub(crate) fn running(&self) -> Option<(&CallId, &Arc<str>)> {
+        match &self.phase {
+            Phase::Running { call, tool, .. } => Some((&call.id, tool)),
+            _ => None,
+        }
+    }
+    /// The model that was called last.
+    pub(crate) fn model(&self) -> &Arc<str> {
+        &self.model
+    }
+    /// The model that is called now; one that is chosen while it answers has not given that reply.
+    pub(crate) fn answers(&mut self, model: Arc<str>) {
+        self.model = model;
+    }
+    /// Whether the model is called again wherever the turn stands now, also when nobody joins it.
+    pub(crate) fn goes_on(&self) -> bool {
+        match self.phase {
+            Phase::At(SafePoint::Start) => true,
+            Phase::At(SafePoint::BetweenCalls) => self.iterations + 1 < self.rules.max_iterations,
+            Phase::At(SafePoint::AfterCalls) => self.iterations < self.rules.max_iterations,
+            _ => false,
+        }
+    }
+    /// `true` once: a turn makes one attempt to leave another provider's words behind.
+    pub(crate) fn tries_switch(&mut self) -> bool {
+        !std::mem::replace(&mut self.tried_switch, true)
+    }
+
+    /// The user message is logged; messages that wait for this turn join next.
+    pub(crate) fn begin(&mut self, fx: &mut Vec<Effect>) {
+        fx.push(Effect::SafePoint(SafePoint::Start));
+    }
+
+    /// The answer to a safe point: whether messages joined there. Between calls it says whether some are waiting that
+    /// cut the batch; they join when every call has its result, or the model would see them between call and result.
+    pub(crate) fn joined(&mut self, joined: bool, fx: &mut Vec<Effect>) {
+        let Phase::At(point) = self.phase else { return };
+        match point {
+            SafePoint::Start => self.call_model(fx),
+            SafePoint::BetweenCalls if joined => {
+                while let Some(call) = self.pending.pop_front() {
+                    let tool = self.log_start(&call, fx);
+                    self.log_end(call.id, tool, CallEnd::Skipped, SKIPPED, fx);
+                }
+                self.iterations += 1;
+                self.stand_at(SafePoint::AfterCalls, fx);
+            }
+            SafePoint::BetweenCalls => self.start_next_call(fx),
+            SafePoint::AfterCalls => self.next_round(fx),
+            SafePoint::EndOfReply if joined => self.call_model(fx),
+            SafePoint::EndOfReply => self.end(Stop::EndTurn, None, fx),
+        }
+    }
+
+    pub(crate) fn model_event(&mut self, event: ModelEvent, fx: &mut Vec<Effect>) {
+        let Phase::Model { attempt, visible } = &mut self.phase else { return };
+        match event {
+            ModelEvent::Text(delta) => {
+                if delta.is_empty() {
+                    return;
+                }
+                *visible = true;
+                self.reply.text(&delta);
+                fx.append(&mut self.untold);
+                fx.push(Effect::Text(delta));
+            }
+            ModelEvent::Thinking(delta) => {
+                if delta.is_empty() {
+                    return;
+                }
+                *visible = true;
+                self.reply.thinking(&delta);
+                fx.append(&mut self.untold);
+                fx.push(Effect::Thinking(delta));
+            }
+            ModelEvent::Sent { sent, bytes } => fx.push(Effect::Log(Body::Model(ModelEntry::Requested(Requested {
+                turn: Some(self.id.clone()),
+                model: self.model.clone(),
+                summary: None,
+                sent: Some(sent),
+                bytes,
+            })))),
+            ModelEvent::Seal(seal) => {
+                let what = self.reply.seal(seal);
+                self.untold.extend(what.map(Effect::Sealed));
+            }
+            ModelEvent::Redacted(sealed) => {
+                self.reply.redacted(sealed);
+                self.untold.push(Effect::Sealed(Sealed::Redacted));
+            }
+            ModelEvent::Call { index, id, name, input } => {
+                *visible = true;
+                if let Err(fault) = self.reply.call(index, id.as_deref(), name.as_deref(), &input) {
+                    let attempt = *attempt;
+                    return self.model_failed(attempt, true, fault, fx);
+                }
+                fx.append(&mut self.untold);
+                fx.push(Effect::CallInput { index, id: id.map(CallId::from), name: name.map(Arc::from), delta: input });
+            }
+            ModelEvent::Usage(usage) => self.reply.usage(usage),
+            ModelEvent::Finished(finish) => self.reply_finished(finish, fx),
+            ModelEvent::Failed(fault) => {
+                let (attempt, visible) = (*attempt, *visible);
+                self.model_failed(attempt, visible, fault, fx);
+            }
+        }
+    }
+
+    /// What the provider did not count; told before the reply is closed.
+    pub(crate) fn estimate_prompt(&mut self, prompt_tokens: u64) {
+        if !self.reply.has_usage() {
+            self.reply.estimate(prompt_tokens);
+        }
+    }
+
+    fn reply_finished(&mut self, finish: Finish, fx: &mut Vec<Effect>) {
+        self.end_retries(true, fx);
+        let message = self.close_reply(MessageEnd::Finished(finish));
+        let calls: Vec<Call> = message.calls().cloned().collect();
+        fx.push(Effect::Log(Body::Assistant { turn: Some(self.id.clone()), message }));
+        self.finish = finish;
+        if calls.is_empty() {
+            return match finish {
+                Finish::Length => self.end(Stop::MaxTokens, None, fx),
+                Finish::Refusal => self.end(Stop::Refusal, None, fx),
+                Finish::Stop | Finish::ToolUse => self.stand_at(SafePoint::EndOfReply, fx),
+            };
+        }
+        if matches!(finish, Finish::Length | Finish::Refusal) {
+            // The arguments may be cut in the middle: run nothing, but leave no call without a result.
+            for call in calls {
+                let tool = self.log_start(&call, fx);
+                self.log_end(
+                    call.id,
+                    tool,
+                    CallEnd::Invalid,
+                    "not run: the reply was cut off before the call was complete",
+                    fx,
+                );
+            }
+            self.iterations += 1;
+            let stop = if finish == Finish::Length { Stop::MaxTokens } else { Stop::Refusal };
+            return self.end(stop, None, fx);
+        }
+        self.pending = calls.into();
+        self.start_next_call(fx);
+    }
+
+    fn close_reply(&mut self, end: MessageEnd) -> AssistantMessage {
+        self.untold.clear();
+        let reply = std::mem::take(&mut self.reply);
+        let message = reply.finish(self.model.clone(), end, &mut self.call_ids, self.rules.read);
+        self.usage.add(&message.usage);
+        message
+    }
+
+    /// What a model call cost that the turn did not make itself.
+    pub(crate) fn spend(&mut self, usage: Usage) {
+        self.usage.add(&usage);
+    }
+
+    /// Forgets a reply of which nothing was visible. What it cost was paid all the same.
+    fn drop_reply(&mut self, fx: &mut Vec<Effect>) {
+        self.untold.clear();
+        if let Some(usage) = std::mem::take(&mut self.reply).reported() {
+            self.usage.add(&usage);
+            fx.push(Effect::Log(Body::Model(ModelEntry::Spent {
+                turn: Some(self.id.clone()),
+                call: None,
+                model: self.model.clone(),
+                usage,
+            })));
+        }
+    }
+
+    fn model_failed(&mut self, attempt: u32, visible: bool, fault: ModelFault, fx: &mut Vec<Effect>) {
+        if !visible {
+            if fault.fault.kind == FaultKind::ContextOverflow && std::mem::take(&mut self.rules.compact_on_overflow) {
+                self.drop_reply(fx);
+                self.phase = Phase::Compacting { attempt };
+                return fx.push(Effect::Compact(CompactReason::Overflow));
+            }
+            match retry::plan(&self.rules.retry, &fault, attempt, self.id.as_str()) {
+                retry::Plan::Wait(wait_ms) => {
+                    self.drop_reply(fx);
+                    self.retried = attempt + 1;
+                    fx.push(Effect::Log(Body::Model(ModelEntry::Retrying {
+                        turn: self.id.clone(),
+                        attempt: attempt + 1,
+                        attempts_max: self.rules.retry.retries_max,
+                        wait_ms,
+                        fault: fault.fault.clone(),
+                    })));
+                    fx.push(Effect::WaitRetry { ms: wait_ms });
+                    self.phase = Phase::RetryWait { attempt: attempt + 1, fault };
+                    return;
+                }
+                retry::Plan::GiveUp(explained) if retry::another_may_help(&explained) => {
+                    self.phase = Phase::FallingBack;
+                    return fx.push(Effect::FallBack(explained));
+                }
+                retry::Plan::GiveUp(explained) => return self.fail(explained, fx),
+            }
+        }
+        self.fail(fault, fx);
+    }
+
+    /// Another model answers from here on, or none can.
+    pub(crate) fn fell_back(&mut self, result: Result<FellBack, ModelFault>, fx: &mut Vec<Effect>) {
+        let Phase::FallingBack = self.phase else { return };
+        match result {
+            Ok(fell) => {
+                self.drop_reply(fx);
+                self.end_retries(false, fx);
+                fx.push(Effect::Log(Body::Model(ModelEntry::FellBack(fell))));
+                self.call_model(fx);
+            }
+            Err(fault) => self.fail(fault, fx),
+        }
+    }
+
+    /// Whoever was told of a retry is told how it came out, on every way out.
+    fn end_retries(&mut self, ok: bool, fx: &mut Vec<Effect>) {
+        let attempt = std::mem::take(&mut self.retried);
+        if attempt > 0 {
+            fx.push(Effect::RetryEnded { attempt, ok });
+        }
+    }
+
+    /// The model call is lost; what arrived of it is kept and marked.
+    fn fail(&mut self, fault: ModelFault, fx: &mut Vec<Effect>) {
+        if self.reply.is_empty() {
+            self.drop_reply(fx);
+        } else {
+            let message = self.close_reply(MessageEnd::Failed(fault.clone()));
+            self.log_cut_reply(message, fx);
+        }
+        self.end(Stop::Error, Some(fault.fault), fx);
+    }
+
+    /// Logs a reply that was cut short, and a result for each call it had already written.
+    fn log_cut_reply(&mut self, message: AssistantMessage, fx: &mut Vec<Effect>) {
+        let calls: Vec<(CallId, Arc<str>)> = message.calls().map(|call| (call.id.clone(), call.name.clone())).collect();
+        fx.push(Effect::Log(Body::Assistant { turn: Some(self.id.clone()), message }));
+        for (id, name) in calls {
+            self.log_end(id, name, CallEnd::Interrupted, INTERRUPTED, fx);
+        }
+    }
+
+    pub(crate) fn retry_due(&mut self, fx: &mut Vec<Effect>) {
+        if let Phase::RetryWait { attempt, .. } = self.phase {
+            self.phase = Phase::Model { attempt, visible: false };
+            fx.push(Effect::RetryStarted { attempt });
+            fx.push(Effect::CallModel);
+        }
+    }
+
+    /// Ends a retry wait at once; the turn fails with what it was waiting on. `false` when none runs.
+    pub(crate) fn abort_retry(&mut self, fx: &mut Vec<Effect>) -> bool {
+        let Phase::RetryWait { fault, .. } = &self.phase else { return false };
+        let fault = fault.clone();
+        self.fail(fault, fx);
+        true
+    }
+
+    /// Room was made, or could not be made.
+    pub(crate) fn compacted(&mut self, result: Result<(), Fault>, fx: &mut Vec<Effect>) {
+        let Phase::Compacting { attempt } = self.phase else { return };
+        match result {
+            Ok(()) => {
+                self.phase = Phase::Model { attempt, visible: false };
+                fx.push(Effect::CallModel);
+            }
+            Err(fault) => self.end(Stop::Error, Some(fault), fx),
+        }
+    }
+
+    fn call_model(&mut self, fx: &mut Vec<Effect>) {
+        self.phase = Phase::Model { attempt: 0, visible: false };
+        self.retried = 0;
+        fx.push(Effect::CallModel);
+    }
+
+    fn next_round(&mut self, fx: &mut Vec<Effect>) {
+        if self.iterations >= self.rules.max_iterations {
+            self.end(Stop::MaxIterations, None, fx);
+        } else {
+            self.call_model(fx);
+        }
+    }
+
+    fn stand_at(&mut self, point: SafePoint, fx: &mut Vec<Effect>) {
+        self.phase = Phase::At(point);
+        fx.push(Effect::SafePoint(point));
+    }
+
+    fn start_next_call(&mut self, fx: &mut Vec<Effect>) {
+        let Some(call) = self.pending.pop_front() else {
+            self.iterations += 1;
+            return self.stand_at(SafePoint::AfterCalls, fx);
+        };
+        if let vocab::CallInput::Broken { detail, .. } = &call.input {
+            let text = format!("invalid tool arguments: {detail}");
+            let tool = self.log_start(&call, fx);
+            self.log_end(call.id, tool, CallEnd::Invalid, &text, fx);
+            return self.after_call(fx);
+        }
+        self.phase = Phase::Judging(call.clone());
+        fx.push(Effect::Judge(call));
+    }
+
+    fn after_call(&mut self, fx: &mut Vec<Effect>) {
+        if self.pending.is_empty() {
+            self.start_next_call(fx);
+        } else {
+            self.stand_at(SafePoint::BetweenCalls, fx);
+        }
+    }
+
+    /// Other arguments for the call that is being judged; the model's own words stay in its reply.
+    pub(crate) fn amend(&mut self, input: vocab::Json) {
+        if let Phase::Judging(call) = &mut self.phase {
+            call.input = vocab::CallInput::Object(input);
+        }
+    }
+
+    pub(crate) fn judged(&mut self, verdict: Verdict, fx: &mut Vec<Effect>) {
+        let call = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Judging(call) => call,
+            other => {
+                self.phase = other;
+                return;
+            }
+        };
+        let id = call.id.clone();
+        match verdict {
+            Verdict::Unknown => {
+                let text = format!("unknown tool: {}", call.name);
+                let tool = self.log_start(&call, fx);
+                self.log_end(id, tool, CallEnd::Unknown, &text, fx);
+                self.after_call(fx);
+            }
+            Verdict::Invalid(detail) => {
+                let text = format!("invalid tool arguments: {detail}");
+                let tool = self.log_start(&call, fx);
+                self.log_end(id, tool, CallEnd::Invalid, &text, fx);
+                self.after_call(fx);
+            }
+            Verdict::Deny { tool, reason } => {
+                self.log_start_as(&call, tool.clone(), fx);
+                self.log_end(id, tool, CallEnd::Denied, &reason, fx);
+                self.after_call(fx);
+            }
+            Verdict::Allow { tool, granted, mutation } => {
+                self.log_start_as(&call, tool.clone(), fx);
+                self.phase = Phase::Running { call: call.clone(), tool: tool.clone(), mutation };
+                fx.push(Effect::Run { call, tool, granted });
+            }
+            Verdict::Delegate { tool } => {
+                self.log_start_as(&call, tool.clone(), fx);
+                self.phase = Phase::Running { call: call.clone(), tool: tool.clone(), mutation: None };
+                fx.push(Effect::Delegate { call, tool });
+            }
+            Verdict::Ask { ask, mutation } => {
+                self.log_start_as(&call, ask.tool.clone(), fx);
+                self.phase = Phase::Asking { call, ask: ask.clone(), mutation };
+                fx.push(Effect::Ask(ask));
+            }
+        }
+    }
+
+    /// The permission question was answered. Anything that is not an allow is a denial.
+    pub(crate) fn answered(&mut self, answer: &Answer, fx: &mut Vec<Effect>) {
+        let (call, ask, mutation) = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Asking { call, ask, mutation } => (call, ask, mutation),
+            other => {
+                self.phase = other;
+                return;
+            }
+        };
+        if let Answer::Allow(_) | Answer::Confirmed(true) = answer {
+            self.phase = Phase::Running { call: call.clone(), tool: ask.tool.clone(), mutation };
+            return fx.push(Effect::Run { call, tool: ask.tool, granted: ask.required });
+        }
+        let reason = match answer {
+            Answer::Deny(Some(reason)) if !reason.trim().is_empty() => reason.to_string(),
+            _ => DENIED.to_owned(),
+        };
+        self.log_end(call.id, ask.tool, CallEnd::Denied, &reason, fx);
+        self.after_call(fx);
+    }
+
+    /// The running tool is done.
+    pub(crate) fn ran(&mut self, outcome: Outcome, duration_ms: u64, fx: &mut Vec<Effect>) {
+        self.ran_as(outcome, None, duration_ms, fx);
+    }
+
+    /// As [`Turn::ran`], with other words for the model. What the call changed is what it changed, whatever is said of it.
+    pub(crate) fn ran_as(
+        &mut self,
+        outcome: Outcome,
+        said: Option<ResultWording>,
+        duration_ms: u64,
+        fx: &mut Vec<Effect>,
+    ) {
+        if self.log_ran(outcome, said, duration_ms, fx) {
+            self.after_call(fx);
+        }
+    }
+
+    /// The running tool is done and the turn is about to be stopped: its result is kept, nothing follows it.
+    pub(crate) fn ran_last(
+        &mut self,
+        outcome: Outcome,
+        said: Option<ResultWording>,
+        duration_ms: u64,
+        fx: &mut Vec<Effect>,
+    ) {
+        if self.log_ran(outcome, said, duration_ms, fx) {
+            self.phase = Phase::At(SafePoint::AfterCalls);
+        }
+    }
+
+    fn log_ran(
+        &mut self,
+        outcome: Outcome,
+        said: Option<ResultWording>,
+        duration_ms: u64,
+        fx: &mut Vec<Effect>,
+    ) -> bool {
+        let (call, tool, mutation) = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Running { call, tool, mutation } => (call, tool, mutation),
+            other => {
+                self.phase = other;
+                return false;
+            }
+        };
+        self.left.clear();
+        let mutation = mutation.filter(|_| !outcome.is_error);
+        if let Some(target) = &mutation {
+            self.mutations.push((tool.clone(), target.clone()));
+        }
+        let said = said.unwrap_or(ResultWording { parts: outcome.parts, is_error: outcome.is_error });
+        let todos = outcome.todos.filter(|_| !outcome.is_error);
+        fx.push(Effect::Log(Body::Call(CallEntry::Ended {
+            turn: self.id.clone(),
+            result: CallResult {
+                call: call.id,
+                tool,
+                end: CallEnd::Ran,
+                parts: said.parts,
+                is_error: said.is_error,
+                duration_ms,
+                mutation,
+                edits: outcome.edits,
+                details: outcome.details,
+            },
+        })));
+        if let Some(phases) = todos {
+            fx.push(Effect::Log(Body::Setting(SettingEntry::Todos { phases })));
+        }
+        true
+    }
+
+    /// How long the running tool has been at it; told before it is stopped.
+    pub(crate) fn ran_for(&mut self, ms: u64) {
+        self.ran_ms = ms;
+    }
+
+    /// What sessions that worked for the running call have cost.
+    pub(crate) fn spent(&mut self, model: Arc<str>, usage: Usage, fx: &mut Vec<Effect>) {
+        if let Phase::Running { call, .. } = &self.phase {
+            self.usage.add(&usage);
+            let call = Some(call.id.clone());
+            fx.push(Effect::Log(Body::Model(ModelEntry::Spent { turn: Some(self.id.clone()), call, model, usage })));
+        }
+    }
+
+    /// What they have changed; counts where the call is stopped before it can say so itself.
+    pub(crate) fn left(&mut self, edits: Vec<FileEdit>) {
+        self.left = edits;
+    }
+
+    /// Stops wherever the turn stands. `false` when it is over already.
+    pub(crate) fn interrupt(&mut self, fx: &mut Vec<Effect>) -> bool {
+        self.stop(Stop::Interrupted, None, fx)
+    }
+
+    /// As [`Turn::interrupt`], for a reason of our own (a stall, a broken store).
+    pub(crate) fn abort(&mut self, fault: Fault, fx: &mut Vec<Effect>) -> bool {
+        self.stop(Stop::Error, Some(fault), fx)
+    }
+
+    fn stop(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) -> bool {
+        match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Over => return false,
+            Phase::Asking { call, ask, .. } => self.log_end(call.id, ask.tool, CallEnd::Interrupted, INTERRUPTED, fx),
+            Phase::Running { call, tool, mutation } => {
+                let mut result = synthetic(call.id, tool.clone(), CallEnd::Interrupted, INTERRUPTED);
+                result.duration_ms = self.ran_ms;
+                result.edits = std::mem::take(&mut self.left);
+                result.mutation = mutation.filter(|_| !result.edits.is_empty());
+                self.mutations.extend(result.mutation.clone().map(|target| (tool, target)));
+                fx.push(Effect::Log(Body::Call(CallEntry::Ended { turn: self.id.clone(), result })));
+            }
+            Phase::Judging(call) => self.log_end(call.id, call.name, CallEnd::Interrupted, INTERRUPTED, fx),
+            Phase::Model { .. } | Phase::FallingBack if !self.reply.is_empty() => {
+                let message = self.close_reply(MessageEnd::Interrupted);
+                self.log_cut_reply(message, fx);
+            }
+            Phase::Model { .. }
+            | Phase::RetryWait { .. }
+            | Phase::FallingBack
+            | Phase::At(_)
+            | Phase::Compacting { .. } => self.drop_reply(fx),
+        }
+        // Calls that were never started still need results, or no provider would take the history again.
+        for call in std::mem::take(&mut self.pending) {
+            self.log_end(call.id, call.name, CallEnd::Interrupted, INTERRUPTED, fx);
+        }
+        self.end(stop, fault, fx);
+        true
+    }
+
+    fn end(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) {
+        self.phase = Phase::Over;
+        self.end_retries(false, fx);
+        fx.push(Effect::End(TurnEnd {
+            turn: self.id.clone(),
+            stop,
+            iterations: self.iterations,
+            usage: self.usage,
+            mutations: std::mem::take(&mut self.mutations),
+            fault,
+        }));
+    }
+
+    fn log_start(&mut self, call: &Call, fx: &mut Vec<Effect>) -> Arc<str> {
+        let tool: Arc<str> = vocab::names::canonical(&call.name).map_or_else(|| call.name.clone(), Arc::from);
+        self.log_start_as(call, tool.clone(), fx);
+        tool
+    }
+
+    fn log_start_as(&mut self, call: &Call, tool: Arc<str>, fx: &mut Vec<Effect>) {
+        fx.push(Effect::Log(Body::Call(CallEntry::Started { turn: self.id.clone(), call: call.clone(), tool })));
+    }
+
+    fn log_end(&mut self, call: CallId, tool: Arc<str>, end: CallEnd, text: &str, fx: &mut Vec<Effect>) {
+        fx.push(Effect::Log(Body::Call(CallEntry::Ended {
+            turn: self.id.clone(),
+            result: synthetic(call, tool, end, text),
+        })));
+    }
+}
+
+/// A result for a call that did not run to its end.
+pub fn synthetic(call: CallId, tool: Arc<str>, end: CallEnd, text: &str) -> CallResult {
+    CallResult {
+        call,
+        tool,
+        end,
+        parts: vec![Part::text(text)],
+        is_error: true,
+        duration_ms: 0,
+        mutation: None,
+        edits: Vec::new(),
+        details: None,
+    }
+}

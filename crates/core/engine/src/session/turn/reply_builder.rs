@@ -1,0 +1,244 @@
+//! Gathers the deltas of one model call into one assistant message.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use vocab::{
+    AssistantMessage, Block, Call, CallId, CallInput, FaultKind, Json, MessageEnd, ModelFault, Sealed, Usage,
+    estimate_tokens,
+};
+
+use crate::session::turn::Effect;
+
+/// Parallel calls taken from one reply; more is a broken model, and the turn fails with that reason.
+pub const CALLS_MAX: usize = 128;
+/// Argument bytes taken for one call; more fails the turn.
+pub const CALL_INPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Text and thinking kept of one reply. No context window is that large; what a runaway model says beyond it reaches
+/// the peers, but not the log, and the message ends with how much that was.
+pub const REPLY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+#[derive(Default)]
+pub(crate) struct ReplyBuilder {
+    blocks: Vec<Growing>,
+    usage: Option<Usage>,
+    prompt_estimate: u64,
+    kept_bytes: usize,
+    dropped_bytes: usize,
+}
+
+enum Growing {
+    Text(String),
+    Thinking { text: String, seal: Option<String> },
+    Redacted(String),
+    Call { index: u32, id: String, name: String, input: String, seal: Option<String> },
+}
+
+impl ReplyBuilder {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+    pub(crate) fn has_usage(&self) -> bool {
+        self.usage.is_some()
+    }
+    /// What the provider counted, of a reply that is not kept.
+    pub(crate) fn reported(self) -> Option<Usage> {
+        self.usage
+    }
+    pub(crate) fn usage(&mut self, usage: Usage) {
+        self.usage = Some(usage);
+    }
+    pub(crate) fn estimate(&mut self, prompt_tokens: u64) {
+        self.prompt_estimate = prompt_tokens;
+    }
+
+    /// What was said so far, in order; the deltas of a block are one.
+    pub(crate) fn so_far(&self) -> Vec<Effect> {
+        let mut said = Vec::new();
+        for block in &self.blocks {
+            match block {
+                Growing::Text(text) => said.push(Effect::Text(text.clone())),
+                Growing::Thinking { text, seal } => {
+                    if !text.is_empty() {
+                        said.push(Effect::Thinking(text.clone()));
+                    }
+                    let what = if text.is_empty() { Sealed::Alone } else { Sealed::Thinking };
+                    said.extend(seal.is_some().then_some(Effect::Sealed(what)));
+                }
+                Growing::Redacted(_) => said.push(Effect::Sealed(Sealed::Redacted)),
+                Growing::Call { index, id, name, input, .. } => said.push(Effect::CallInput {
+                    index: *index,
+                    id: (!id.is_empty()).then(|| CallId::from(id.as_str())),
+                    name: (!name.is_empty()).then(|| name.as_str().into()),
+                    delta: input.clone(),
+                }),
+            }
+        }
+        said
+    }
+
+    /// Whether there is room for this; once there was none, nothing more is kept, so that no hole is in the middle.
+    fn keeps(&mut self, delta: &str) -> bool {
+        if self.dropped_bytes > 0 || self.kept_bytes + delta.len() > REPLY_BYTES_MAX {
+            self.dropped_bytes += delta.len();
+            return false;
+        }
+        self.kept_bytes += delta.len();
+        true
+    }
+
+    pub(crate) fn text(&mut self, delta: &str) {
+        if !self.keeps(delta) {
+            return;
+        }
+        match self.blocks.last_mut() {
+            Some(Growing::Text(text)) => text.push_str(delta),
+            _ => self.blocks.push(Growing::Text(delta.to_owned())),
+        }
+    }
+
+    pub(crate) fn thinking(&mut self, delta: &str) {
+        if !self.keeps(delta) {
+            return;
+        }
+        match self.blocks.last_mut() {
+            Some(Growing::Thinking { text, seal: None }) => text.push_str(delta),
+            _ => self.blocks.push(Growing::Thinking { text: delta.to_owned(), seal: None }),
+        }
+    }
+
+    /// `Some` where it ends a block.
+    pub(crate) fn seal(&mut self, opaque: String) -> Option<Sealed> {
+        match self.blocks.last_mut() {
+            Some(Growing::Thinking { seal: seal @ None, .. }) => {
+                *seal = Some(opaque);
+                Some(Sealed::Thinking)
+            }
+            Some(Growing::Call { seal: seal @ None, .. }) => {
+                *seal = Some(opaque);
+                None
+            }
+            _ => {
+                self.blocks.push(Growing::Thinking { text: String::new(), seal: Some(opaque) });
+                Some(Sealed::Alone)
+            }
+        }
+    }
+
+    pub(crate) fn redacted(&mut self, sealed: String) {
+        self.blocks.push(Growing::Redacted(sealed));
+    }
+
+    pub(crate) fn call(
+        &mut self,
+        index: u32,
+        id: Option<&str>,
+        name: Option<&str>,
+        fragment: &str,
+    ) -> Result<(), ModelFault> {
+        let known = self.blocks.iter_mut().rev().find_map(|block| match block {
+            Growing::Call { index: at, id, name, input, .. } if *at == index => Some((id, name, input)),
+            _ => None,
+        });
+        let Some((call_id, call_name, input)) = known else {
+            if self.blocks.iter().filter(|block| matches!(block, Growing::Call { .. })).count() >= CALLS_MAX {
+                return Err(too_much(format!("the model made more than {CALLS_MAX} tool calls in one reply")));
+            }
+            self.blocks.push(Growing::Call {
+                index,
+                id: id.unwrap_or_default().to_owned(),
+                name: name.unwrap_or_default().to_owned(),
+                input: fragment.to_owned(),
+                seal: None,
+            });
+            return Ok(());
+        };
+        if input.len() + fragment.len() > CALL_INPUT_BYTES_MAX {
+            return Err(too_much(format!("the arguments of a tool call are larger than {CALL_INPUT_BYTES_MAX} bytes")));
+        }
+        if let Some(id) = id.filter(|_| call_id.is_empty()) {
+            call_id.push_str(id);
+        }
+        if let Some(name) = name.filter(|_| call_name.is_empty()) {
+            call_name.push_str(name);
+        }
+        input.push_str(fragment);
+        Ok(())
+    }
+
+    /// Closes the message. Call ids become unique within the turn: controllers pair starts and results by them.
+    pub(crate) fn finish(
+        self,
+        model: Arc<str>,
+        end: MessageEnd,
+        taken: &mut HashSet<CallId>,
+        read: ReadObject,
+    ) -> AssistantMessage {
+        let mut said_bytes = self.dropped_bytes;
+        let mut blocks: Vec<Block> = self
+            .blocks
+            .into_iter()
+            .map(|block| match block {
+                Growing::Text(text) => {
+                    said_bytes += text.len();
+                    Block::Text(text.into())
+                }
+                Growing::Thinking { text, seal } => {
+                    said_bytes += text.len();
+                    Block::Thinking { text: text.into(), opaque: seal.map(Arc::from) }
+                }
+                Growing::Redacted(sealed) => Block::Redacted(sealed.into()),
+                Growing::Call { id, name, input, seal, .. } => {
+                    said_bytes += name.len() + input.len();
+                    Block::Call(Call {
+                        id: unique(id, taken),
+                        name: name.into(),
+                        input: read_input(input, read),
+                        seal: seal.map(Arc::from),
+                    })
+                }
+            })
+            .collect();
+        if self.dropped_bytes > 0 {
+            blocks.push(Block::Text(format!("\n[{} more bytes were said and not kept]", self.dropped_bytes).into()));
+        }
+        let usage = self.usage.unwrap_or(Usage {
+            input: self.prompt_estimate,
+            output: estimate_tokens(said_bytes),
+            estimated: true,
+            ..Usage::default()
+        });
+        AssistantMessage { blocks, model, end, usage }
+    }
+}
+
+fn too_much(message: String) -> ModelFault {
+    ModelFault { retryable: false, ..ModelFault::new(FaultKind::Provider, message) }
+}
+
+fn unique(id: String, taken: &mut HashSet<CallId>) -> CallId {
+    let base = if id.is_empty() { "call".to_owned() } else { id };
+    let mut candidate = CallId::from(base.as_str());
+    let mut n = 2;
+    while !taken.insert(candidate.clone()) {
+        candidate = CallId::from(format!("{base}_{n}"));
+        n += 1;
+    }
+    candidate
+}
+
+/// Says whether a text is one JSON object, and gives it back in the form that every log and wire can carry. A port:
+/// the engine itself reads no JSON.
+pub type ReadObject = fn(&str) -> Result<Json, String>;
+
+fn read_input(text: String, read: ReadObject) -> CallInput {
+    let trimmed = text.trim();
+    // Some servers send nothing at all for a call without arguments.
+    if trimmed.is_empty() {
+        return CallInput::Object(Json::empty_object());
+    }
+    match read(trimmed) {
+        Ok(json) => CallInput::Object(json),
+        Err(detail) => CallInput::Broken { text: text.into(), detail: detail.into() },
+    }
+}

@@ -1,0 +1,10 @@
+//! A session's log: what an entry can say, which entries are on the active branch, and what the whole log adds up to.
+//! Facts of a log are folded here and nowhere else, so that no two views of a session differ.
+
+mod active_path;
+mod entry;
+mod totals;
+
+pub use active_path::active_path;
+pub use entry::*;
+pub use totals::{Totals, settled_usage};

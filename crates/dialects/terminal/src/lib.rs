@@ -1,0 +1,234 @@
+//! A dialect for people: a line typed is a prompt, a command or an answer; events become text. It carries the
+//! conversation of `run` (one prompt, one turn, an exit code) and of `repl` (line after line). How things look is a
+//! [`Renderer`]'s affair. No I/O here: bytes go through the host like those of any other dialect.
+
+mod answer;
+mod cost;
+pub mod excerpt;
+pub mod exit_code;
+mod fact_rows;
+mod faults;
+mod inbound;
+mod json;
+mod last_exchange;
+mod live_output;
+mod options;
+mod outbound;
+mod pager;
+mod paint;
+mod questions;
+mod renderer;
+mod replies;
+mod screen_control;
+mod session_view;
+mod slash;
+mod streamed_text;
+mod text;
+mod waiting_for;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use vocab::{Ask, Command, Delivery, Event, Part, Tag, Target, Told, Verb};
+use wire::{Close, CloseCode, Dialect, Frame, Out, Parting};
+
+use session_view::SessionView;
+
+pub use cost::PriceOf;
+pub use fact_rows::ScreenSize;
+pub use json::{JsonRenderer, stop_name};
+pub use last_exchange::LastExchange;
+pub use options::{AnswerPolicy, BuiltinCommands, TerminalOptions, UnaskedDenial};
+pub use pager::{NOT_TAKEN, QuestionPager};
+pub use paint::{Paint, clean};
+pub use renderer::{Renderer, StartedWork, WantedLine};
+pub use screen_control::{OutputPiece, ScreenControl, first_piece};
+pub use streamed_text::{LastWritten, StreamedText, TextSink};
+pub use text::{CHOICES, SideChannel, SizeProbe, TextRenderer};
+
+/// A line that stands for Ctrl-C where signals do not reach the pump themselves.
+pub const INTERRUPT_LINE: &[u8] = b"\x03";
+
+/// In front of a line that was typed as a prompt: whatever is asked by now, it is no answer to that.
+pub const PROMPT_MARK: &str = "\x05";
+
+/// Stands for a line break inside one typed line, because LF ends a frame.
+pub const LINE_JOIN: char = '\x1e';
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum TerminalPhase {
+    Opening,
+    Idle,
+    /// A turn or a command is under way.
+    Busy,
+    Closed,
+}
+
+/// One person at one terminal.
+pub struct TerminalDialect<R> {
+    options: TerminalOptions,
+    renderer: R,
+    phase: TerminalPhase,
+    view: SessionView,
+    /// Open questions, the first of them shown.
+    asks: VecDeque<Ask>,
+    /// Ctrl-C was pressed in this turn.
+    interrupting: bool,
+    eof: bool,
+    /// A call was denied because no person could be asked.
+    denied_unasked: bool,
+    tag: u64,
+    /// The command whose reply ends the wait.
+    pending: Option<Tag>,
+    one_shot: bool,
+    /// Lines typed so far for a text of several lines.
+    draft: Vec<String>,
+    /// A command that may be an extension's: name and arguments as typed.
+    trying: Option<(String, String)>,
+    /// Asks what was said last in a session that is taken up again.
+    recalling: Option<Tag>,
+}
+
+impl<R: Renderer> TerminalDialect<R> {
+    pub fn new(options: TerminalOptions, renderer: R) -> Self {
+        let one_shot = options.once.is_some();
+        Self {
+            options,
+            renderer,
+            phase: TerminalPhase::Opening,
+            view: SessionView::default(),
+            asks: VecDeque::new(),
+            interrupting: false,
+            eof: false,
+            denied_unasked: false,
+            tag: 0,
+            pending: None,
+            one_shot,
+            draft: Vec::new(),
+            trying: None,
+            recalling: None,
+        }
+    }
+
+    fn command(&mut self, verb: Verb, out: &mut Out) -> Tag {
+        self.tag += 1;
+        let tag = Tag(self.tag);
+        out.commands.push(Command { tag, target: Target::Current, verb });
+        tag
+    }
+
+    /// A command whose reply ends the wait.
+    fn busy_with(&mut self, verb: Verb, out: &mut Out) {
+        let sent = match &verb {
+            Verb::Slash { name, .. } => StartedWork::Command(name),
+            Verb::Command { name, .. } => StartedWork::Command(name),
+            _ => StartedWork::Prompt,
+        };
+        self.renderer.sent(sent, &mut out.frames);
+        self.phase = TerminalPhase::Busy;
+        self.interrupting = false;
+        self.view.turn = None;
+        self.pending = Some(self.command(verb, out));
+    }
+
+    fn prompt(&mut self, parts: Vec<Part>, out: &mut Out) {
+        self.view.spoken = true;
+        self.busy_with(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }, out);
+    }
+
+    fn close(&mut self, code: u8, out: &mut Out) {
+        self.phase = TerminalPhase::Closed;
+        self.renderer.closing(&mut out.frames);
+        if let Some(session) =
+            self.view.session.as_ref().filter(|_| self.view.spoken && self.options.kept && !self.one_shot)
+        {
+            self.renderer.left(session, &mut out.frames);
+        }
+        out.close_with(Close::new(CloseCode::Private(code), ""));
+    }
+
+    /// Ready for the next line, or done.
+    fn idle(&mut self, code: u8, out: &mut Out) {
+        self.pending = None;
+        self.interrupting = false;
+        if self.one_shot {
+            return self.close(code, out);
+        }
+        if self.eof {
+            return self.close(exit_code::OK, out);
+        }
+        self.phase = TerminalPhase::Idle;
+        match self.asks.is_empty() {
+            true => self.renderer.want(WantedLine::Prompt, &mut out.frames),
+            // A question that is not the turn's is still there; the next line is its answer.
+            false => self.show_next_ask(out),
+        }
+    }
+}
+
+impl<R: Renderer> Dialect for TerminalDialect<R> {
+    type Own = wire::NoOwn;
+
+    fn greet(&mut self, out: &mut Out) {
+        let open = self.options.open.clone();
+        self.command(Verb::Open(open), out);
+    }
+
+    fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
+        match frame {
+            Frame::Whole(INTERRUPT_LINE) => self.interrupt(out),
+            Frame::Whole(bytes) => self.line(&String::from_utf8_lossy(bytes), out),
+            Frame::TooLong { limit } => {
+                self.renderer
+                    .notice(&format!("that line is longer than {limit} bytes; it was dropped"), &mut out.frames);
+                self.line("", out);
+            }
+        }
+    }
+
+    fn tell(&mut self, told: &Told, out: &mut Out) {
+        if self.phase == TerminalPhase::Closed {
+            return;
+        }
+        for lost in self.view.calls.lost_by(&told.event) {
+            self.tell(&Told { session: told.session.clone(), event: lost }, out);
+        }
+        match &told.event {
+            Event::Reply { tag, result } => self.replied(*tag, result, out),
+            Event::Logged(entry) => self.logged(entry, out),
+            Event::TurnLost(end) => {
+                self.view.lost = Some(end.turn.clone());
+                self.renderer.notice("the end of this turn could not be saved", &mut out.frames);
+                self.turn_ended(end, out);
+            }
+            Event::Gone { fault } => {
+                self.renderer.fault(fault, &mut out.frames);
+                self.close(exit_code::FAILED, out);
+            }
+            Event::State(state) => {
+                if self.view.session.as_ref() == Some(&state.session) {
+                    self.view.mode = Some(state.mode);
+                    self.renderer.event(&told.event, &mut out.frames);
+                }
+            }
+            event => self.renderer.event(event, &mut out.frames),
+        }
+    }
+
+    fn part(&mut self, why: Parting, out: &mut Out) {
+        match why {
+            Parting::Eof => {
+                self.eof = true;
+                self.deny_open_asks(out);
+                if self.phase == TerminalPhase::Idle {
+                    self.close(exit_code::OK, out);
+                }
+            }
+            Parting::Asked { .. } => self.interrupt(out),
+            Parting::Deaf if self.phase == TerminalPhase::Busy && !self.interrupting => self.interrupt(out),
+            Parting::Deaf | Parting::GraceOver => self.close(exit_code::INTERRUPTED, out),
+        }
+    }
+}

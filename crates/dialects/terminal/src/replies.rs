@@ -1,0 +1,97 @@
+//! Replies to what the dialect asked of the session: its opening, a prompt, a command, its last entries.
+
+use vocab::{Change, Fault, FaultKind, Reply, SessionId, SlashCode, Tag, Verb};
+use wire::Out;
+
+use crate::last_exchange::{self, last_exchange};
+use crate::{Renderer, TerminalDialect, TerminalPhase, exit_code, slash};
+
+impl<R: Renderer> TerminalDialect<R> {
+    pub(crate) fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
+        if self.recalling.take_if(|it| *it == tag).is_some() {
+            if let Ok(Reply::Entries(entries)) = result {
+                self.renderer.recalled(&last_exchange(entries), &mut out.frames);
+            }
+            return self.idle(exit_code::OK, out);
+        }
+        if self.phase == TerminalPhase::Opening {
+            return self.opened(result, out);
+        }
+        if self.pending != Some(tag) {
+            return;
+        }
+        match result {
+            Ok(Reply::Slash(reply)) => {
+                self.renderer.slash(reply, &mut out.frames);
+                if reply.is_exit() {
+                    return self.close(exit_code::OK, out);
+                }
+                if reply.failed_with(SlashCode::UnknownCommand) {
+                    self.renderer.notice(&slash::instead_of(&reply.command, self.options.builtins), &mut out.frames);
+                }
+                if let Some(session) = reply.moved_to() {
+                    self.moved(session, out);
+                }
+                self.idle(exit_code::OK, out);
+            }
+            // An extension has the command; it works beside the conversation.
+            Ok(Reply::Done) => {
+                self.trying = None;
+                self.idle(exit_code::OK, out);
+            }
+            // The turn's end is what ends the wait.
+            Ok(Reply::Started { turn }) => {
+                self.pending = None;
+                self.view.turn = Some(turn.clone());
+            }
+            Ok(_) => self.pending = None,
+            Err(fault) if fault.kind == FaultKind::UnknownCommand && self.trying.is_some() => {
+                if let Some((name, args)) = self.trying.take() {
+                    self.busy_with(Verb::Slash { name: slash::our_name(name), args }, out);
+                }
+            }
+            Err(fault) => {
+                self.renderer.fault(fault, &mut out.frames);
+                self.idle(exit_code::NOT_STARTED, out);
+            }
+        }
+    }
+
+    /// A session that a controller drove may remember full access, with every call put to that controller. Here the mode
+    /// itself decides, so a session that is taken up again gets the mode of the person who takes it up.
+    pub(crate) fn moved(&mut self, session: &SessionId, out: &mut Out) {
+        self.view.session = Some(session.clone());
+        if let Some(mode) = self.view.mode {
+            self.command(Verb::Set(Change::Mode(mode)), out);
+        }
+    }
+
+    pub(crate) fn opened(&mut self, result: &Result<Reply, Fault>, out: &mut Out) {
+        match result {
+            Ok(Reply::Opened(opened)) => {
+                self.renderer.opened(opened, &mut out.frames);
+                self.view.session = Some(opened.session.clone());
+                self.view.mode = Some(opened.state.mode);
+                self.view.running = opened.state.turn.clone();
+                match self.options.once.take() {
+                    Some(parts) => self.prompt(parts, out),
+                    None if opened.resumed => self.recall(opened.state.last_seq, out),
+                    None => self.idle(exit_code::OK, out),
+                }
+            }
+            Ok(_) => {}
+            Err(fault) => {
+                self.renderer.fault(fault, &mut out.frames);
+                self.close(exit_code::NOT_STARTED, out);
+            }
+        }
+    }
+
+    /// What was said last is shown before anything else is asked.
+    pub(crate) fn recall(&mut self, last_seq: u64, out: &mut Out) {
+        self.phase = TerminalPhase::Busy;
+        self.view.spoken = true;
+        let after = last_seq.saturating_sub(last_exchange::ENTRIES_MAX);
+        self.recalling = Some(self.command(Verb::Read { after }, out));
+    }
+}

@@ -1,0 +1,4 @@
+//! Both halves together, server by server and switch by switch.
+
+mod leniency;
+mod switches;

@@ -1,0 +1,3 @@
+//! Both halves together, on answers as the server streams them.
+
+mod recorded;

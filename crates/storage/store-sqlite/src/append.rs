@@ -1,0 +1,265 @@
+//! The statements path: many appends, one transaction.
+
+use std::collections::hash_map::Entry as Slot;
+use std::sync::Arc;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Statement, params, params_from_iter};
+use vocab::{Entry, Fault, Lease, SessionId, Summary};
+
+use super::leases::KnownLog;
+use super::rows::{self, SUMMARY_COLUMNS, TOTALS, places, to_int};
+use super::writer::{Trust, Writer};
+use super::{Attempt, Failure, ReplySender};
+use store::{records, summary};
+
+use crate::faults;
+
+/// An encoding buffer larger than this is given back after the batch.
+const BUFFER_BYTES_KEPT: usize = 64 * 1024;
+
+pub(super) struct Append {
+    pub(super) lease: Lease,
+    pub(super) entries: Vec<Arc<Entry>>,
+    pub(super) synced: bool,
+    pub(super) reply: ReplySender<()>,
+}
+
+/// The statements that every append needs, prepared once per connection.
+pub(super) struct AppendStatements<'c> {
+    connection: &'c Connection,
+    begin: Statement<'c>,
+    commit: Statement<'c>,
+    insert_entry: Statement<'c>,
+    insert_session: Statement<'c>,
+    update_session: Statement<'c>,
+    use_session: Statement<'c>,
+    /// Whether commits are forced to the disk at present.
+    synced: bool,
+    payload: Vec<u8>,
+}
+
+impl<'c> AppendStatements<'c> {
+    pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            connection,
+            begin: connection.prepare("BEGIN IMMEDIATE")?,
+            commit: connection.prepare("COMMIT")?,
+            insert_entry: connection.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?,
+            insert_session: connection.prepare(&format!(
+                "INSERT INTO sessions (epoch, owner, id, {TOTALS}) VALUES (?1, ?2, {})",
+                places(3, SUMMARY_COLUMNS)
+            ))?,
+            // The epoch makes a stale lease miss its row; so does a log that is not where its writer left it.
+            update_session: connection.prepare(&format!(
+                "UPDATE sessions SET ({TOTALS}) = ({}) WHERE key = ?1 AND epoch = ?2 AND last_seq = ?3 AND id = ?4",
+                places(5, SUMMARY_COLUMNS - 1)
+            ))?,
+            use_session: connection.prepare(
+                "UPDATE sessions SET used = 1 + (SELECT max(used) FROM sessions)
+                 WHERE key = ?1 AND (used = 0 OR used < (SELECT max(used) FROM sessions))",
+            )?,
+            synced: false,
+            payload: Vec::new(),
+        })
+    }
+
+    /// Must be called outside a transaction.
+    fn set_synced(&mut self, synced: bool) -> rusqlite::Result<()> {
+        if self.synced != synced {
+            self.connection.execute_batch(if synced {
+                "PRAGMA synchronous = FULL"
+            } else {
+                "PRAGMA synchronous = NORMAL"
+            })?;
+            self.synced = synced;
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, key: i64, entry: &Entry) -> rusqlite::Result<()> {
+        self.payload.clear();
+        let kind = records::to_record(&entry.body, &mut self.payload);
+        let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload);
+        let (seq, parent) = (to_int(entry.seq), to_int(entry.parent));
+        self.insert_entry.execute(params![key, seq, parent, entry.at_ms, kind, self.payload.as_slice(), crc])?;
+        Ok(())
+    }
+
+    /// Writes the new totals; false when the row is not as `lease` and `last_seq` say.
+    fn update(&mut self, key: i64, epoch: u64, last_seq: u64, totals: &Summary) -> rusqlite::Result<bool> {
+        let condition = [key, to_int(epoch), to_int(last_seq)].map(Value::Integer);
+        let values = condition.into_iter().chain(rows::columns(totals));
+        Ok(self.update_session.execute(params_from_iter(values))? == 1)
+    }
+}
+
+impl Writer {
+    /// Writes a batch in one transaction and answers it.
+    pub(super) fn write(&mut self, statements: &mut AppendStatements<'_>, batch: Vec<Append>) -> Trust {
+        let result = self.transact(statements, &batch);
+        statements.payload.shrink_to(BUFFER_BYTES_KEPT);
+        let error = match result {
+            Ok(answers) => {
+                for (append, answer) in batch.into_iter().zip(answers) {
+                    let _ = append.reply.send(answer);
+                }
+                return Trust::Keep;
+            }
+            Err(error) => error,
+        };
+        let reopen = faults::needs_reopen(&error);
+        // One that cannot be written (too large for what is left of the disk) must not take its neighbours with it.
+        if batch.len() > 1 && !reopen {
+            let mut trust = Trust::Keep;
+            for append in batch {
+                if trust == Trust::Keep {
+                    trust = self.write(statements, vec![append]);
+                } else {
+                    let _ = append.reply.send(Err(faults::from_sqlite(&self.place(), "write to", &error)));
+                }
+            }
+            return trust;
+        }
+        let fault = faults::from_sqlite(&self.place(), "write to", &error);
+        for append in batch {
+            let _ = append.reply.send(Err(fault.clone()));
+        }
+        if reopen { Trust::Reopen } else { Trust::Keep }
+    }
+
+    /// One transaction. A refused append leaves the others alone; an error undoes them all.
+    fn transact(
+        &mut self,
+        statements: &mut AppendStatements<'_>,
+        batch: &[Append],
+    ) -> rusqlite::Result<Vec<Result<(), Fault>>> {
+        statements.set_synced(batch.iter().any(|append| append.synced))?;
+        statements.begin.execute([])?;
+        let result = self.append_all(statements, batch).and_then(|answers| {
+            statements.commit.execute([])?;
+            Ok(answers)
+        });
+        let committed = result.is_ok();
+        for append in batch {
+            if let Some(held) = self.held.get_mut(&append.lease.session)
+                && let Some(pending) = held.pending.take()
+            {
+                if committed {
+                    held.done = Some(pending);
+                    held.uncertain = false;
+                } else {
+                    held.uncertain = true;
+                }
+            }
+        }
+        if !committed && !statements.connection.is_autocommit() {
+            // When even this fails, the error at hand closes the connection, which rolls back too.
+            let _ = statements.connection.execute_batch("ROLLBACK");
+        }
+        result
+    }
+
+    fn append_all(
+        &mut self,
+        statements: &mut AppendStatements<'_>,
+        batch: &[Append],
+    ) -> rusqlite::Result<Vec<Result<(), Fault>>> {
+        let mut answers = Vec::with_capacity(batch.len());
+        for append in batch {
+            match self.append_one(statements, append) {
+                Ok(()) => answers.push(Ok(())),
+                Err(Failure::Fault(fault)) => answers.push(Err(fault)),
+                Err(Failure::Sql(error)) => return Err(error),
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Everything that can be refused is refused before the first write.
+    fn append_one(&mut self, statements: &mut AppendStatements<'_>, append: &Append) -> Attempt<()> {
+        let Append { lease, entries, .. } = append;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        if !self.held.contains_key(&lease.session) {
+            self.begin(statements.connection, lease)?;
+        }
+        let Slot::Occupied(mut slot) = self.held.entry(lease.session.clone()) else {
+            return Err(faults::stale(&lease.session, lease.epoch).into());
+        };
+        let held = slot.get_mut();
+        held.check(lease)?;
+        let (known, mut totals) = match (held.latest(), &held.new) {
+            (Some(log), _) => (Some((log.key, log.summary.last_seq)), log.summary.clone()),
+            (None, Some(new)) => (None, summary::blank(new)),
+            (None, None) => return Err(faults::stale(&lease.session, lease.epoch).into()),
+        };
+        for entry in entries {
+            if entry.seq != totals.last_seq + 1 {
+                return Err(faults::gap(&lease.session, totals.last_seq, entry.seq).into());
+            }
+            summary::fold(&mut totals, entry);
+        }
+        let key = match known {
+            Some((key, last_seq)) => {
+                if !statements.update(key, lease.epoch, last_seq, &totals)? {
+                    mend(statements, &lease.session, key, lease.epoch, last_seq, &totals)?;
+                }
+                key
+            }
+            None => {
+                // Only after a failed commit can there be a row: a new id was free when its lock was taken.
+                let returned = if held.uncertain { rows::find(statements.connection, &lease.session)? } else { None };
+                match returned {
+                    Some(found) => {
+                        mend(statements, &lease.session, found.key, lease.epoch, 0, &totals)?;
+                        found.key
+                    }
+                    None => {
+                        let values = [Value::Integer(to_int(lease.epoch)), Value::Text(self.owner.clone())];
+                        let values = values.into_iter().chain(rows::columns(&totals));
+                        statements.insert_session.insert(params_from_iter(values))?
+                    }
+                }
+            }
+        };
+        for entry in entries {
+            statements.insert(key, entry)?;
+        }
+        if known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body)) {
+            statements.use_session.execute([key])?;
+        }
+        held.pending = Some(KnownLog { key, summary: totals });
+        Ok(())
+    }
+}
+
+/// The row is not where its writer left it. Either the lease is stale, or a commit that was reported as failed (its
+/// sync did) has come back when the database was opened again: what no caller was promised goes away.
+fn mend(
+    statements: &mut AppendStatements<'_>,
+    id: &SessionId,
+    key: i64,
+    epoch: u64,
+    last_seq: u64,
+    totals: &Summary,
+) -> Attempt<()> {
+    let Some(found) = rows::find(statements.connection, id)? else { return Err(faults::unknown_session(id).into()) };
+    if found.epoch != epoch || found.key != key {
+        return Err(faults::busy(id, &found.owner).into());
+    }
+    if found.summary.last_seq < last_seq {
+        return Err(faults::gap(id, found.summary.last_seq, last_seq + 1)
+            .hint("entries that had been written are gone from the disk; open the session again")
+            .into());
+    }
+    statements
+        .connection
+        .execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![key, to_int(last_seq)])?;
+    if statements.update(key, epoch, found.summary.last_seq, totals)? {
+        Ok(())
+    } else {
+        Err(faults::stale(id, epoch).into())
+    }
+}

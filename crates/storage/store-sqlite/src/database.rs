@@ -1,0 +1,231 @@
+//! The database file: made for its owner only, opened with small caches, brought to the newest schema.
+//!
+//! Knows nothing of sessions beyond the text of their tables.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use vocab::{Fault, FaultKind};
+
+use super::{Attempt, Failure};
+use safefile::private_dir;
+
+use crate::faults;
+
+pub(crate) const FILE_NAME: &str = "sessions.db";
+
+/// "till"; tells our file from another program's.
+const APPLICATION_ID: i32 = 0x7469_6c6c;
+
+/// How long a commit waits for other processes that write to the same database; then it fails and says so.
+pub(super) const BUSY_WAIT: Duration = Duration::from_secs(10);
+
+/// Opening competes with other processes that open or create the same file; at the bound it fails as locked.
+const OPEN_TRIES_MAX: u32 = 100;
+const OPEN_RETRY_WAIT: Duration = Duration::from_millis(20);
+
+/// Pages kept in memory. A log is written once and read once, so more would not be used again.
+const CACHE_KIB: u32 = 512;
+/// The write-ahead log is folded into the database when it has this many pages (2 MiB).
+const WAL_PAGES_MAX: u32 = 512;
+/// A larger write-ahead log, left by one large batch, is cut back to this when it is next reset.
+const WAL_BYTES_KEPT: u32 = 4 * 1024 * 1024;
+
+/// Steps from an empty file to today's schema; `user_version` counts the steps taken. Append only.
+const MIGRATIONS: &[&str] = &[
+    // 1: sessions with their totals, logs, and what was cut off.
+    "CREATE TABLE sessions (
+        key INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        workspace NOT NULL,
+        model TEXT NOT NULL,
+        mode TEXT NOT NULL,
+        title TEXT,
+        preview TEXT,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        messages INTEGER NOT NULL,
+        turns INTEGER NOT NULL,
+        last_seq INTEGER NOT NULL,
+        tokens_input INTEGER NOT NULL,
+        tokens_cache_read INTEGER NOT NULL,
+        tokens_cache_write INTEGER NOT NULL,
+        tokens_output INTEGER NOT NULL,
+        tokens_estimated INTEGER NOT NULL,
+        epoch INTEGER NOT NULL,
+        owner TEXT NOT NULL
+    );
+    CREATE TABLE entries (
+        session INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        parent INTEGER NOT NULL,
+        at_ms INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        payload BLOB NOT NULL,
+        crc INTEGER NOT NULL,
+        PRIMARY KEY (session, seq)
+    ) WITHOUT ROWID;
+    CREATE TABLE damaged (
+        number INTEGER PRIMARY KEY,
+        session_id TEXT NOT NULL,
+        found_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
+        seq, parent, at_ms, kind, payload, crc
+    );",
+    // 2: lists say how hard a session thinks.
+    "ALTER TABLE sessions ADD COLUMN thinking TEXT;",
+    // 3: sessions that work for a call of another one.
+    "ALTER TABLE sessions ADD COLUMN child_of TEXT;",
+    // 4: the order in which sessions were used, which no clock can turn around. It changes only where another session
+    // was used in between, so an append seldom writes the index.
+    "ALTER TABLE sessions ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET used = ranked.place
+        FROM (SELECT key, row_number() OVER (ORDER BY updated_ms, key) AS place FROM sessions) AS ranked
+        WHERE ranked.key = sessions.key;
+    CREATE INDEX sessions_by_use ON sessions (used);",
+];
+
+/// Opens the database, creating it and its directory when needed.
+pub(crate) fn open(home: &Path) -> Result<Connection, Fault> {
+    let path = home.join(FILE_NAME);
+    create(home, &path).map_err(|error| faults::from_io("create", &path, &error))?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match open_once(&path) {
+            Ok(connection) => return Ok(connection),
+            Err(Failure::Fault(fault)) => return Err(fault),
+            Err(Failure::Sql(error)) => {
+                let busy = error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);
+                if !busy || tries >= OPEN_TRIES_MAX {
+                    return Err(faults::from_sqlite(&path, "open", &error));
+                }
+                std::thread::sleep(OPEN_RETRY_WAIT);
+            }
+        }
+    }
+}
+
+/// The number of sessions of a database that is whole.
+pub(crate) fn check(path: &Path) -> Result<u64, Fault> {
+    let look = || {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.busy_timeout(BUSY_WAIT)?;
+        let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        let sessions: i64 = connection.query_row("SELECT count(*) FROM sessions", [], |row| row.get(0))?;
+        Ok((verdict, sessions))
+    };
+    let (verdict, sessions) = look().map_err(|error| faults::from_sqlite(path, "read", &error))?;
+    match verdict.as_str() {
+        "ok" => Ok(u64::try_from(sessions).unwrap_or_default()),
+        what => Err(faults::damaged(path, what)),
+    }
+}
+
+/// SQLite would create the file as the umask says, so it is made here; its side files take over its mode.
+fn create(home: &Path, path: &Path) -> io::Result<()> {
+    // Closing any handle of a file drops all of this process's POSIX locks on it, SQLite's among them. So an existing
+    // file is never opened here, and a new one is closed before another store of this process can have opened it.
+    static CREATING: Mutex<()> = Mutex::new(());
+    let _alone = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
+    private_dir(home)?;
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => {
+            // A database that is synced but has no name after a power cut would be no use.
+            File::open(home)?.sync_all()?;
+            match home.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+                _ => Ok(()),
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn open_once(path: &Path) -> Attempt<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_WAIT)?;
+    // One look: another process may be making the database between two of its questions.
+    let look = connection.unchecked_transaction()?;
+    check_is_ours(&look, path)?;
+    drop(look);
+    // NORMAL never means "without any sync": it syncs before the write-ahead log is folded in.
+    connection.execute_batch(&format!(
+        "PRAGMA cache_size = -{CACHE_KIB};
+         PRAGMA mmap_size = 0;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA synchronous = NORMAL;
+         PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX};
+         PRAGMA journal_size_limit = {WAL_BYTES_KEPT};"
+    ))?;
+    switch_on_wal(&connection, path)?;
+    migrate(&connection)?;
+    Ok(connection)
+}
+
+/// The switch is committed only after its answer, so its statement is run to the end: a write that fails there would
+/// leave another mode behind, in which a commit is not what the rest of this crate takes it for.
+fn switch_on_wal(connection: &Connection, path: &Path) -> Attempt<()> {
+    let mut statement = connection.prepare("PRAGMA journal_mode = WAL")?;
+    let mut rows = statement.query([])?;
+    let mut mode = String::new();
+    while let Some(row) = rows.next()? {
+        mode = row.get(0)?;
+    }
+    if mode == "wal" {
+        return Ok(());
+    }
+    let message = format!("{}: the write-ahead log cannot be switched on (it stays `{mode}`)", path.display());
+    Err(Fault::new(FaultKind::Store, message).hint("check the disk; the next write is tried again").into())
+}
+
+/// Looks, without changing anything, whether we can read what is there.
+fn check_is_ours(connection: &Connection, path: &Path) -> Attempt<()> {
+    let application: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let version = version(connection)?;
+    let known = MIGRATIONS.len();
+    if application == APPLICATION_ID && version > known {
+        let message = format!(
+            "{} was written by a newer version (schema {version}; this one knows up to {known})",
+            path.display()
+        );
+        return Err(Fault::new(FaultKind::Store, message).hint("update tillerman, or set TILLERMAN_HOME").into());
+    }
+    if application != APPLICATION_ID {
+        let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+        if tables > 0 || application != 0 || version != 0 {
+            let message = format!("{} belongs to another program", path.display());
+            return Err(Fault::new(FaultKind::Store, message).hint("move it away, or set TILLERMAN_HOME").into());
+        }
+    }
+    Ok(())
+}
+
+fn version(connection: &Connection) -> Attempt<usize> {
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    // Negative numbers are nothing we ever wrote: as new as can be.
+    Ok(usize::try_from(version).unwrap_or(usize::MAX))
+}
+
+fn migrate(connection: &Connection) -> Attempt<()> {
+    if version(connection)? == MIGRATIONS.len() {
+        return Ok(());
+    }
+    super::immediate(connection, || {
+        // Asked again inside the transaction: another process may have been quicker.
+        for (step, sql) in MIGRATIONS.iter().enumerate().skip(version(connection)?) {
+            connection.execute_batch(sql)?;
+            connection.execute_batch(&format!(
+                "PRAGMA user_version = {}; PRAGMA application_id = {APPLICATION_ID};",
+                step + 1
+            ))?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,171 @@
+//! Who may write: a lock that ends with the process, and an epoch in the session's row that ends with the lease.
+//!
+//! The lock says that the owner lives; the epoch stops one that lives on after its session was taken over (a lock on
+//! a network file system may be lost without a word).
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, params};
+use vocab::{Acquired, Fault, Lease, NewSession, SessionId, Summary};
+
+use super::rows::{self, to_int};
+use super::writer::Writer;
+use super::{Attempt, immediate, log};
+use store::data_dir;
+
+use crate::faults;
+use crate::lock_file::Lock;
+
+/// A lease of this store.
+pub(super) struct HeldLease {
+    /// Unlocks when the lease ends.
+    _lock: Lock,
+    pub(super) epoch: u64,
+    /// For a session that this lease creates; tells two leases on the same new id apart.
+    pub(super) new: Option<Arc<NewSession>>,
+    /// What is committed.
+    pub(super) done: Option<KnownLog>,
+    /// What the open transaction will have made of it.
+    pub(super) pending: Option<KnownLog>,
+    /// A commit has failed, so what is on disk may be more than `done`.
+    pub(super) uncertain: bool,
+}
+
+/// A session's row number and totals, as this lease's holder knows them.
+#[derive(Clone)]
+pub(super) struct KnownLog {
+    pub(super) key: i64,
+    pub(super) summary: Summary,
+}
+
+impl HeldLease {
+    fn new(lock: Lock, epoch: u64) -> Self {
+        Self { _lock: lock, epoch, new: None, done: None, pending: None, uncertain: false }
+    }
+
+    pub(super) fn latest(&self) -> Option<&KnownLog> {
+        self.pending.as_ref().or(self.done.as_ref())
+    }
+
+    pub(super) fn check(&self, lease: &Lease) -> Result<(), Fault> {
+        match (&lease.new, &self.new) {
+            (Some(theirs), Some(ours)) if !Arc::ptr_eq(theirs, ours) => Err(faults::exists(&lease.session)),
+            (Some(_), None) => Err(faults::stale(&lease.session, lease.epoch)),
+            _ if lease.epoch != self.epoch => Err(faults::stale(&lease.session, lease.epoch)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Writer {
+    /// The first append of a new session: no other store may be making the same one.
+    pub(super) fn begin(&mut self, connection: &Connection, lease: &Lease) -> Attempt<()> {
+        let Some(new) = &lease.new else { return Err(faults::stale(&lease.session, lease.epoch).into()) };
+        let lock = self.lock(&lease.session)?.ok_or_else(|| faults::busy(&lease.session, "another process"))?;
+        if rows::find(connection, &lease.session)?.is_some() {
+            return Err(faults::exists(&lease.session).into());
+        }
+        let mut held = HeldLease::new(lock, lease.epoch);
+        held.new = Some(new.clone());
+        self.held.insert(lease.session.clone(), held);
+        Ok(())
+    }
+
+    pub(super) fn acquire(&mut self, connection: &Connection, id: &SessionId) -> Attempt<Acquired> {
+        if self.held.contains_key(id) {
+            return Err(faults::busy(id, &format!("this process ({})", self.owner)).into());
+        }
+        let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
+        let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
+        let mut held = HeldLease::new(lock, 0);
+        // Nothing is appended behind a damaged record.
+        let recovered = match log::damaged_end(connection, found.key, found.summary.last_seq)? {
+            Some(_) => log::cut(connection, id)?,
+            None => None,
+        };
+        let owner = &self.owner;
+        let done = immediate(connection, || {
+            // Read again under the lock: the row may have moved on, or be gone.
+            let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
+            held.epoch = found.epoch + 1;
+            connection.execute(
+                "UPDATE sessions SET epoch = ?1, owner = ?2 WHERE key = ?3",
+                params![to_int(held.epoch), owner, found.key],
+            )?;
+            Ok(KnownLog { key: found.key, summary: found.summary })
+        })?;
+        let lease = Lease { session: id.clone(), epoch: held.epoch, new: None };
+        let summary = done.summary.clone();
+        held.done = Some(done);
+        self.held.insert(id.clone(), held);
+        Ok(Acquired { lease, summary, recovered })
+    }
+
+    /// A lease that is not ours, or not the newest, is nothing to give back.
+    pub(super) fn release(&mut self, lease: &Lease) {
+        if self.held.get(&lease.session).is_some_and(|held| held.check(lease).is_ok()) {
+            self.held.remove(&lease.session);
+        }
+    }
+
+    pub(super) fn delete(&mut self, connection: &Connection, id: &SessionId) -> Attempt<bool> {
+        let mut family = vec![id.clone()];
+        family.extend(rows::children(connection, id)?);
+        // Each is locked until all are gone.
+        let mut locked = Vec::new();
+        for id in &family {
+            if self.held.contains_key(id) {
+                return Err(faults::busy(id, &format!("this process ({})", self.owner)).into());
+            }
+            let Some(found) = rows::find(connection, id)? else { continue };
+            let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
+            locked.push((id, found.key, lock));
+        }
+        self.mark_unwiped(&family)?;
+        let is_gone = immediate(connection, || {
+            let mut is_gone = false;
+            for (it, key, _) in &locked {
+                connection.execute("DELETE FROM entries WHERE session = ?1", [key])?;
+                connection.execute("DELETE FROM damaged WHERE session_id = ?1", [it.as_str()])?;
+                is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && *it == id;
+            }
+            Ok(is_gone)
+        })?;
+        for (it, ..) in &locked {
+            data_dir::remove_files(&self.home, it)
+                .map_err(|error| faults::from_io("delete files of a session in", &self.home, &error))?;
+        }
+        if is_gone {
+            self.wipe(connection, id)?;
+        }
+        Ok(is_gone)
+    }
+
+    pub(super) fn lock(&self, id: &SessionId) -> Result<Option<Lock>, Fault> {
+        Lock::take(&self.home, id).map_err(|error| faults::from_io("lock a session in", &self.home, &error))
+    }
+
+    fn name_of(&self, owner: &str) -> String {
+        if *owner == self.owner { format!("another part of this process ({owner})") } else { owner.to_owned() }
+    }
+}
+
+/// This process, in words that also tell it from a later one with the same number.
+pub(super) fn owner() -> String {
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy();
+    let since = started_ms().map(|at_ms| vocab::iso8601(at_ms).chars().take(19).collect::<String>().replace('T', " "));
+    let since = since.map_or_else(|| "an unknown time".to_owned(), |since| format!("{since} UTC"));
+    format!("process {} on {host}, running since {since}", std::process::id())
+}
+
+/// When this process began: in clock ticks since boot it is the 22nd field, counted behind the name, which may itself hold
+/// spaces and brackets; when the machine was started is a line of its own.
+fn started_ms() -> Option<i64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let ticks: i64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+    let machine = std::fs::read_to_string("/proc/stat").ok()?;
+    let boot_s: i64 = machine.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    let per_second = i64::try_from(rustix::param::clock_ticks_per_second()).ok()?;
+    Some(boot_s * 1000 + ticks * 1000 / per_second.max(1))
+}

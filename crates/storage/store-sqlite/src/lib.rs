@@ -1,0 +1,234 @@
+//! [`vocab::Store`] on SQLite. This file is the caller's side: a queue in front of one thread that owns the database.
+//!
+//! * Every call is queued when it is made, not when its future is polled; the thread takes jobs in that order. So the
+//!   order of `append` calls is the order on disk, and a read sees everything that was asked for before it. A slow disk
+//!   makes callers wait and fails none of them: as many jobs wait as there are callers who wait for theirs, and a session
+//!   has a bounded number of appends under way (the engine's ledger).
+//! * The thread writes all appends that are waiting in one transaction (group commit) and then answers them all.
+//! * Nothing touches the disk before the first job; [`SqliteStore::probe`] only looks and makes the directory.
+
+mod append;
+mod database;
+mod faults;
+mod leases;
+mod lock_file;
+mod log;
+mod rows;
+mod upkeep;
+mod writer;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use tokio::sync::oneshot;
+use vocab::{Acquired, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+
+use append::Append;
+use writer::{StoreRequest, Writer, WriterJob};
+
+/// The thread calls SQLite and serde only; neither recurses deeply on what we store.
+const STACK_BYTES: usize = 512 * 1024;
+
+/// Sessions in one SQLite file in `home`.
+pub struct SqliteStore {
+    home: PathBuf,
+    note: Note,
+    writer: Mutex<Option<WriterThread>>,
+}
+
+/// The thread that owns the database, once it runs, and the queue in front of it.
+struct WriterThread {
+    jobs: Sender<WriterJob>,
+    thread: JoinHandle<()>,
+}
+
+impl SqliteStore {
+    /// Does nothing on disk yet.
+    pub fn new(home: PathBuf) -> Self {
+        // The directory is used later and from another thread; it must not move with the working directory.
+        let home = std::path::absolute(&home).unwrap_or(home);
+        Self { home, note: Arc::new(|_| {}), writer: Mutex::new(None) }
+    }
+
+    /// Tells `note` what no caller asked about (a log that has grown too large), in words for people.
+    pub fn telling(mut self, note: Note) -> Self {
+        self.note = note;
+        self
+    }
+
+    /// Queues a job now; the future is only for its answer.
+    fn submit<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(ReplySender<T>) -> WriterJob,
+    ) -> Later<'static, Result<T, Fault>> {
+        let (reply, answer) = oneshot::channel();
+        if let Err(fault) = self.queue(job(reply)) {
+            return Box::pin(std::future::ready(Err(fault)));
+        }
+        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(thread_died())) })
+    }
+
+    fn queue(&self, job: WriterJob) -> Result<(), Fault> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = match writer.as_ref() {
+            None => job,
+            Some(running) => match running.jobs.send(job) {
+                Ok(()) => return Ok(()),
+                // It panicked. The leases it held are gone, the database is not.
+                Err(returned) => returned.0,
+            },
+        };
+        let started = self.start()?;
+        let sent = started.jobs.send(job);
+        *writer = Some(started);
+        sent.map_err(|_| thread_died())
+    }
+
+    fn start(&self) -> Result<WriterThread, Fault> {
+        let (jobs, inbox) = channel();
+        let writer = Writer::new(self.home.clone(), inbox, self.note.clone());
+        let thread = std::thread::Builder::new()
+            .name("store".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(move || writer.run())
+            .map_err(|error| {
+                Fault::new(FaultKind::Store, format!("cannot start the thread that writes sessions: {error}"))
+            })?;
+        Ok(WriterThread { jobs, thread })
+    }
+}
+
+impl Drop for SqliteStore {
+    /// Waits until everything that was queued is written: a dropped future does not take its entry back.
+    fn drop(&mut self) {
+        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(WriterThread { jobs, thread }) = writer {
+            drop(jobs);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn thread_died() -> Fault {
+    Fault::new(FaultKind::Internal, "the thread that writes sessions died; whether this was written is unknown")
+}
+
+impl SqliteStore {
+    /// Reads the whole database and changes nothing: the number of its sessions, or what is wrong with it. `None`: there is
+    /// none yet. A large one takes its time.
+    pub fn check(&self) -> Result<Option<u64>, Fault> {
+        let path = self.home.join(database::FILE_NAME);
+        if !path.exists() {
+            return Ok(None);
+        }
+        database::check(&path).map(Some)
+    }
+}
+
+impl Store for SqliteStore {
+    fn probe(&self) -> Result<(), Fault> {
+        safefile::private_dir(&self.home).map_err(|error| faults::from_io("create", &self.home, &error))?;
+        may(&self.home, Access::WRITE_OK | Access::EXEC_OK)
+            .map_err(|error| faults::from_io("write to", &self.home, &error))?;
+        let path = self.home.join(database::FILE_NAME);
+        let usable = match std::fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+            Ok(file) if !file.is_file() => Err(io::Error::other("it is not a file")),
+            Ok(_) => may(&path, Access::READ_OK | Access::WRITE_OK),
+        };
+        usable.map_err(|error| faults::from_io("use", &path, &error))
+    }
+
+    fn create(&self, new: NewSession) -> Lease {
+        Lease { session: new.id.clone(), epoch: 1, new: Some(Arc::new(new)) }
+    }
+
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
+        let session = session.clone();
+        self.submit(|reply| WriterJob::Request(StoreRequest::Acquire { session, reply }))
+    }
+
+    fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
+        self.submit(|reply| WriterJob::Request(StoreRequest::Release { lease, reply }))
+    }
+
+    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
+        let lease = lease.clone();
+        self.submit(|reply| WriterJob::Append(Append { lease, entries, synced, reply }))
+    }
+
+    fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
+        let session = session.clone();
+        self.submit(|reply| WriterJob::Request(StoreRequest::Read { session, after, limit, reply }))
+    }
+
+    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
+        let session = session.clone();
+        self.submit(|reply| WriterJob::Request(StoreRequest::Summary { session, reply }))
+    }
+
+    fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        self.submit(|reply| WriterJob::Request(StoreRequest::List { query, reply }))
+    }
+
+    fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
+        self.submit(|reply| WriterJob::Request(StoreRequest::Count { query, reply }))
+    }
+
+    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
+        let session = session.clone();
+        self.submit(|reply| WriterJob::Request(StoreRequest::Delete { session, reply }))
+    }
+
+    fn place(&self) -> PathBuf {
+        self.home.join(database::FILE_NAME)
+    }
+}
+
+/// Asks the kernel instead of opening: closing a second handle of the database would drop SQLite's locks on it.
+fn may(path: &Path, access: Access) -> io::Result<()> {
+    Ok(accessat(CWD, path, access, AtFlags::EACCESS)?)
+}
+
+/// Says something to the user of this process.
+pub type Note = Arc<dyn Fn(&str) + Send + Sync>;
+
+type ReplySender<T> = oneshot::Sender<Result<T, Fault>>;
+
+/// Why something did not work: a plain no, or trouble with the database.
+enum Failure {
+    Fault(Fault),
+    Sql(rusqlite::Error),
+}
+type Attempt<T> = Result<T, Failure>;
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Failure::Fault(fault)
+    }
+}
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Failure::Sql(error)
+    }
+}
+
+/// All or nothing. Takes the write lock at once, so that what is read inside stays true until the commit.
+fn immediate<T>(connection: &Connection, work: impl FnOnce() -> Attempt<T>) -> Attempt<T> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let result = work().and_then(|value| {
+        connection.execute_batch("COMMIT")?;
+        Ok(value)
+    });
+    if result.is_err() && !connection.is_autocommit() {
+        // When even this fails the connection is closed by the writer, which rolls back too.
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+    result
+}

@@ -1,0 +1,292 @@
+//! Reading a log, and what to do with records that are not what was written.
+//!
+//! Every record carries a checksum over all its columns. What fails it is damage:
+//!
+//! * At the end of the log the damaged records are left out by a read, and cut off when the session is taken
+//!   over: their bytes move to the table `damaged`, the totals are counted anew, and the next append follows the last
+//!   whole record. Said once, in [`vocab::Acquired::recovered`].
+//! * In the middle nothing is moved or deleted. The session opens: a [`Body::Note(NoteEntry::Recovered)`] entry that names the record
+//!   and the reason stands in for it, what comes before and after is given as it is, and each page that has such a
+//!   stand-in says so in [`vocab::Page::recovered`].
+//!
+//! A record whose checksum is right but whose kind or words are unknown was written by a later version. It is no
+//! damage, is never cut, and reading it is a fault that names the kind.
+
+use std::sync::Arc;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use vocab::{Body, Entry, Fault, FaultKind, NoteEntry, SessionId, Summary};
+
+use super::rows::{self, from_int, to_int};
+use super::{Attempt, immediate};
+use store::records::{self, Unreadable};
+use store::summary;
+
+const COLUMNS: &str = "seq, parent, at_ms, kind, payload, crc";
+
+/// Rows read in one go. A statement that is not over keeps the write-ahead log from being used anew, so a long log is
+/// read in many short ones.
+const ROWS_AT_ONCE: usize = 512;
+
+/// What a row turned out to be.
+enum Judged {
+    Whole(Entry),
+    /// Written by a later version.
+    Foreign(u64, Unreadable),
+    Damaged(Damaged),
+}
+
+/// One record, or several neighbours that are missing.
+struct Damaged {
+    first: u64,
+    seq: u64,
+    parent: u64,
+    at_ms: i64,
+    why: &'static str,
+}
+
+/// Entries in order, and where the damaged end of the log begins if this page reached it.
+pub(crate) struct LogScan {
+    pub(crate) entries: Vec<Arc<Entry>>,
+    pub(crate) damaged_from: Option<u64>,
+    /// The records that an entry in this page stands in for, in words.
+    pub(crate) stand_ins: Vec<String>,
+}
+
+/// At most `limit` entries behind `after`. The memory this takes is the caller's choice of `limit`.
+pub(crate) fn scan(
+    connection: &Connection,
+    id: &SessionId,
+    key: i64,
+    last_seq: u64,
+    after: u64,
+    limit: usize,
+) -> Attempt<LogScan> {
+    let (judged, is_end) = judge_rows(connection, key, after, limit)?;
+    let whole = judged.iter().rposition(|it| !matches!(it, Judged::Damaged(_))).map_or(0, |at| at + 1);
+    let reached = judged.last().map_or(after, Judged::seq);
+    let mut scan = LogScan { entries: Vec::with_capacity(judged.len()), damaged_from: None, stand_ins: Vec::new() };
+    if whole < judged.len() && (is_end || first_whole(connection, key, reached)?.is_none()) {
+        scan.damaged_from = judged.get(whole).map(Judged::first);
+    } else if is_end && reached < last_seq {
+        scan.damaged_from = Some(reached + 1);
+    }
+    for it in judged {
+        if scan.damaged_from == Some(it.first()) {
+            break;
+        }
+        match it {
+            Judged::Whole(entry) => scan.entries.push(Arc::new(entry)),
+            Judged::Foreign(seq, why) => return Err(foreign(id, seq, &why).into()),
+            Judged::Damaged(damaged) => {
+                scan.stand_ins.push(damaged.numbers());
+                scan.entries.push(Arc::new(damaged.stand_in()));
+            }
+        }
+    }
+    Ok(scan)
+}
+
+impl Judged {
+    fn seq(&self) -> u64 {
+        match self {
+            Judged::Whole(entry) => entry.seq,
+            Judged::Foreign(seq, _) => *seq,
+            Judged::Damaged(damaged) => damaged.seq,
+        }
+    }
+
+    fn first(&self) -> u64 {
+        match self {
+            Judged::Damaged(damaged) => damaged.first,
+            Judged::Whole(_) | Judged::Foreign(..) => self.seq(),
+        }
+    }
+}
+
+impl Damaged {
+    fn missing(first: u64, last: u64) -> Self {
+        Self { first, seq: last, parent: first - 1, at_ms: 0, why: "it is missing" }
+    }
+
+    fn numbers(&self) -> String {
+        if self.first == self.seq { self.seq.to_string() } else { format!("{} to {}", self.first, self.seq) }
+    }
+
+    /// Keeps its place in the tree, so that what hangs on it still has a way to the root.
+    fn stand_in(self) -> Entry {
+        let parent = if self.parent < self.first { self.parent } else { self.first - 1 };
+        let text = if self.first == self.seq {
+            format!("record {} of this session is damaged ({}); nothing of it was changed", self.seq, self.why)
+        } else {
+            format!("records {} of this session are missing", self.numbers())
+        };
+        Entry { seq: self.seq, parent, at_ms: self.at_ms, body: Body::Note(NoteEntry::Recovered { text: text.into() }) }
+    }
+}
+
+/// At most `limit` records behind `after`, and whether they reach the end. How far a log goes is what its rows say: they
+/// have checksums, the session's own row has none. What is missing between two of them is one record, however much it is.
+fn judge_rows(connection: &Connection, key: i64, after: u64, limit: usize) -> Attempt<(Vec<Judged>, bool)> {
+    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
+    let mut statement = connection.prepare(&sql)?;
+    let mut judged: Vec<Judged> = Vec::new();
+    while judged.len() < limit {
+        let from = judged.last().map_or(after, Judged::seq);
+        let wanted = ROWS_AT_ONCE.min(limit - judged.len());
+        let mut rows = statement.query(params![key, to_int(from), to_int(wanted as u64)])?;
+        let mut found = 0;
+        while let Some(row) = rows.next()? {
+            found += 1;
+            let it = judge(row)?;
+            let next = judged.last().map_or(after, Judged::seq) + 1;
+            if it.seq() > next {
+                judged.push(Judged::Damaged(Damaged::missing(next, it.seq() - 1)));
+            }
+            if judged.len() == limit {
+                return Ok((judged, false));
+            }
+            judged.push(it);
+        }
+        if found < wanted {
+            return Ok((judged, true));
+        }
+    }
+    Ok((judged, false))
+}
+
+fn judge(row: &Row<'_>) -> Attempt<Judged> {
+    let seq = from_int(row.get(0)?);
+    // A damaged column may hold a value of any type; only the right types can have the right checksum.
+    let number = |at| -> rusqlite::Result<Option<i64>> {
+        Ok(match row.get_ref(at)? {
+            ValueRef::Integer(number) => Some(number),
+            _ => None,
+        })
+    };
+    let bytes = |at| -> rusqlite::Result<Option<&[u8]>> {
+        Ok(match row.get_ref(at)? {
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
+            _ => None,
+        })
+    };
+    let parent = number(1)?.map_or(seq.saturating_sub(1), from_int);
+    let at_ms = number(2)?.unwrap_or(0);
+    let damaged = |why| Ok(Judged::Damaged(Damaged { first: seq, seq, parent, at_ms, why }));
+    let (Some(kind), Some(payload), Some(crc)) = (bytes(3)?, bytes(4)?, number(5)?) else {
+        return damaged("a column has the wrong type");
+    };
+    if i64::from(records::checksum(seq, parent, at_ms, kind, payload)) != crc {
+        return damaged("its checksum is wrong");
+    }
+    let Ok(kind) = std::str::from_utf8(kind) else {
+        return damaged("its kind is no text");
+    };
+    Ok(match records::from_record(kind, payload) {
+        Ok(body) => Judged::Whole(Entry { seq, parent, at_ms, body }),
+        Err(why) => Judged::Foreign(seq, why),
+    })
+}
+
+fn foreign(id: &SessionId, seq: u64, why: &Unreadable) -> Fault {
+    Fault::new(FaultKind::Unsupported, format!("entry {seq} of session {id} {why}"))
+        .hint("it was written by a newer version: update tillerman")
+}
+
+/// The first record behind `after` that is not damaged.
+fn first_whole(connection: &Connection, key: i64, after: u64) -> Attempt<Option<u64>> {
+    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq > ?2 ORDER BY seq");
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query(params![key, to_int(after)])?;
+    while let Some(row) = rows.next()? {
+        match judge(row)? {
+            Judged::Damaged(_) => {}
+            whole => return Ok(Some(whole.seq())),
+        }
+    }
+    Ok(None)
+}
+
+/// The last record that is not damaged; 0 when there is none.
+fn last_whole(connection: &Connection, key: i64) -> Attempt<u64> {
+    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 ORDER BY seq DESC");
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query(params![key])?;
+    while let Some(row) = rows.next()? {
+        match judge(row)? {
+            Judged::Damaged(_) => {}
+            whole => return Ok(whole.seq()),
+        }
+    }
+    Ok(0)
+}
+
+/// Where the damaged end of a log begins, if it has one, or if the session's row does not know where it is. Costs one row
+/// when all is well.
+pub(crate) fn damaged_end(connection: &Connection, key: i64, last_seq: u64) -> Attempt<Option<u64>> {
+    let newest: Option<i64> = connection
+        .prepare("SELECT seq FROM entries WHERE session = ?1 ORDER BY seq DESC LIMIT 1")?
+        .query_row([key], |row| row.get(0))
+        .optional()?;
+    let whole = last_whole(connection, key)?;
+    let clean = whole == last_seq && newest.map_or(0, from_int) == last_seq;
+    Ok((!clean).then_some(whole + 1))
+}
+
+/// Moves the damaged end of a log to the side and counts the session anew. Gives the notice.
+pub(crate) fn cut(connection: &Connection, id: &SessionId) -> Attempt<Option<String>> {
+    immediate(connection, || {
+        let Some(found) = rows::find(connection, id)? else { return Ok(None) };
+        // Looked at again inside the transaction: another process may have cut it meanwhile.
+        let Some(from) = damaged_end(connection, found.key, found.summary.last_seq)? else { return Ok(None) };
+        let moved = connection.execute(
+            "INSERT INTO damaged (session_id, seq, parent, at_ms, kind, payload, crc)
+             SELECT ?1, seq, parent, at_ms, kind, payload, crc FROM entries WHERE session = ?2 AND seq >= ?3",
+            params![id.as_str(), found.key, to_int(from)],
+        )?;
+        connection.execute("DELETE FROM entries WHERE session = ?1 AND seq >= ?2", params![found.key, to_int(from)])?;
+        let (whole, was) = (from - 1, found.summary.last_seq);
+        let totals = recount(connection, found.key, found.summary, whole)?;
+        store_totals(connection, found.key, &totals)?;
+        Ok(Some(if moved == 0 && was < whole {
+            format!("the totals of session {id} were wrong and were counted anew: its log ends at entry {whole}")
+        } else {
+            format!(
+                "the end of session {id} was damaged: the log was cut back to entry {whole}; {moved} damaged records \
+                 are kept in the table `damaged`"
+            )
+        }))
+    })
+}
+
+/// Folds what is left of a log. Damaged records in the middle count for nothing, but keep their number.
+fn recount(connection: &Connection, key: i64, old: Summary, last_seq: u64) -> Attempt<Summary> {
+    let mut totals = Summary {
+        title: None,
+        preview: None,
+        updated_ms: old.created_ms,
+        messages: 0,
+        turns: 0,
+        usage: Default::default(),
+        ..old
+    };
+    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq <= ?2 ORDER BY seq");
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query(params![key, to_int(last_seq)])?;
+    while let Some(row) = rows.next()? {
+        if let Judged::Whole(entry) = judge(row)? {
+            summary::fold(&mut totals, &entry);
+        }
+    }
+    totals.last_seq = last_seq;
+    Ok(totals)
+}
+
+fn store_totals(connection: &Connection, key: i64, totals: &Summary) -> Attempt<()> {
+    let places = rows::places(3, rows::SUMMARY_COLUMNS - 1);
+    let sql = format!("UPDATE sessions SET ({}) = ({places}) WHERE key = ?1 AND id = ?2", rows::TOTALS);
+    let values = std::iter::once(rusqlite::types::Value::Integer(key)).chain(rows::columns(totals));
+    connection.execute(&sql, rusqlite::params_from_iter(values))?;
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Rows of the sessions table: finding, listing, and the way between columns and [`Summary`].
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
+use vocab::{Mode, Query, SessionId, Summary, Usage};
+
+use super::Attempt;
+
+/// The columns that entries change; behind `id` they are all that a summary has.
+pub(crate) const TOTALS: &str = "workspace, model, mode, title, preview, created_ms, updated_ms, messages, turns, \
+     last_seq, tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated, \
+     thinking, child_of";
+
+/// How many columns a summary has: `id` and [`TOTALS`], in the order in which [`summary`] reads and [`columns`] gives.
+pub(crate) const SUMMARY_COLUMNS: usize = 18;
+
+/// A list is cut here; the rest is reached with an offset.
+const LIST_ROWS_MAX: usize = 100_000;
+
+/// A session's row.
+pub(crate) struct SessionRow {
+    pub(crate) key: i64,
+    pub(crate) epoch: u64,
+    pub(crate) owner: String,
+    pub(crate) summary: Summary,
+}
+
+pub(crate) fn find(connection: &Connection, id: &SessionId) -> Attempt<Option<SessionRow>> {
+    let sql = format!("SELECT id, {TOTALS}, key, epoch, owner FROM sessions WHERE id = ?1");
+    let found = connection
+        .prepare(&sql)?
+        .query_row([id.as_str()], |row| {
+            Ok(SessionRow {
+                summary: summary(row)?,
+                key: row.get(18)?,
+                epoch: from_int(number(row, 19)?),
+                owner: text(row, 20)?.unwrap_or_default(),
+            })
+        })
+        .optional()?;
+    Ok(found)
+}
+
+/// The sessions that worked for calls of this one.
+pub(crate) fn children(connection: &Connection, of: &SessionId) -> Attempt<Vec<SessionId>> {
+    let mut statement = connection.prepare("SELECT id FROM sessions WHERE child_of = ?1")?;
+    let rows = statement.query_map([of.as_str()], |row| Ok(SessionId::from(text(row, 0)?.unwrap_or_default())))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The condition of a query and its values.
+fn filter(query: &Query) -> (String, Vec<Value>) {
+    let mut wanted = Vec::new();
+    let mut values = Vec::new();
+    if let Some(workspace) = &query.workspace {
+        wanted.push("workspace = ?");
+        values.push(path_value(workspace));
+    }
+    if let Some(part) = query.id_part.as_ref().filter(|part| !part.is_empty()) {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let end = Value::Integer(-to_int(part.chars().count() as u64));
+        match after_prefix(part) {
+            Some(after) => {
+                wanted.push("((id >= ? AND id < ?) OR substr(id, ?) = ?)");
+                values.extend([text(part), text(&after), end, text(part)]);
+            }
+            None => {
+                wanted.push("(id >= ? OR substr(id, ?) = ?)");
+                values.extend([text(part), end, text(part)]);
+            }
+        }
+    }
+    if query.non_empty {
+        wanted.push("messages > 0");
+    }
+    if !query.children {
+        wanted.push("child_of IS NULL");
+    }
+    let filter = if wanted.is_empty() { String::new() } else { format!("WHERE {}", wanted.join(" AND ")) };
+    (filter, values)
+}
+
+pub(crate) fn count(connection: &Connection, query: &Query) -> Attempt<u64> {
+    let (filter, values) = filter(query);
+    let sql = format!("SELECT count(*) FROM sessions {filter}");
+    Ok(from_int(connection.query_row(&sql, params_from_iter(values), |row| row.get(0))?))
+}
+
+pub(crate) fn list(connection: &Connection, query: &Query) -> Attempt<Vec<Summary>> {
+    let (filter, mut values) = filter(query);
+    let limit = query.limit.unwrap_or(LIST_ROWS_MAX).min(LIST_ROWS_MAX);
+    values.push(Value::Integer(to_int(limit as u64)));
+    values.push(Value::Integer(to_int(query.offset as u64)));
+    let sql = format!("SELECT id, {TOTALS} FROM sessions {filter} ORDER BY used DESC, key DESC LIMIT ? OFFSET ?");
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map(params_from_iter(values), summary)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The least text behind all texts that start with `prefix`, in byte order; `None` when there is none.
+fn after_prefix(prefix: &str) -> Option<String> {
+    let mut end = prefix.to_owned();
+    while let Some(last) = end.pop() {
+        // Stepping over the surrogates, which are no characters.
+        let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
+        if let Some(next) = next {
+            end.push(next);
+            return Some(end);
+        }
+    }
+    None
+}
+
+/// SQLite keeps what it is given in a column of any type; what is no number counts as none.
+fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<i64> {
+    Ok(match row.get_ref(at)? {
+        ValueRef::Integer(number) => number,
+        ValueRef::Real(number) => number as i64,
+        ValueRef::Text(_) | ValueRef::Blob(_) | ValueRef::Null => 0,
+    })
+}
+
+/// A list must not fail because one row is odd: text is taken as far as it is text, and a number where there is one.
+fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
+    let arc = |at| -> rusqlite::Result<Option<Arc<str>>> { Ok(text(row, at)?.map(Into::into)) };
+    let count = |at| -> rusqlite::Result<u64> { Ok(from_int(number(row, at)?)) };
+    Ok(Summary {
+        id: text(row, 0)?.unwrap_or_default().into(),
+        workspace: path(row, 1)?,
+        model: arc(2)?.unwrap_or_default(),
+        // A mode of a later version: the mode that asks is a safe reading of it.
+        mode: text(row, 3)?.and_then(|word| Mode::parse(&word)).unwrap_or(Mode::Prompt),
+        title: arc(4)?,
+        thinking: arc(16)?,
+        preview: arc(5)?,
+        created_ms: number(row, 6)?,
+        updated_ms: number(row, 7)?,
+        messages: count(8)?,
+        turns: count(9)?,
+        last_seq: count(10)?,
+        usage: Usage {
+            input: count(11)?,
+            cache_read: count(12)?,
+            cache_write: count(13)?,
+            output: count(14)?,
+            estimated: number(row, 15)? != 0,
+        },
+        child_of: arc(17)?.map(SessionId::new),
+    })
+}
+
+/// `?4, ?5, ...`
+pub(crate) fn places(from: usize, count: usize) -> String {
+    (from..from + count).map(|number| format!("?{number}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The values of `id` and [`TOTALS`].
+pub(crate) fn columns(summary: &Summary) -> [Value; SUMMARY_COLUMNS] {
+    let text = |text: &Option<Arc<str>>| text.as_ref().map_or(Value::Null, |text| Value::Text(text.to_string()));
+    let count = |number| Value::Integer(to_int(number));
+    [
+        Value::Text(summary.id.to_string()),
+        path_value(&summary.workspace),
+        Value::Text(summary.model.to_string()),
+        Value::Text(summary.mode.as_str().to_owned()),
+        text(&summary.title),
+        text(&summary.preview),
+        Value::Integer(summary.created_ms),
+        Value::Integer(summary.updated_ms),
+        count(summary.messages),
+        count(summary.turns),
+        count(summary.last_seq),
+        count(summary.usage.input),
+        count(summary.usage.cache_read),
+        count(summary.usage.cache_write),
+        count(summary.usage.output),
+        Value::Integer(summary.usage.estimated.into()),
+        text(&summary.thinking),
+        summary.child_of.as_ref().map_or(Value::Null, |id| Value::Text(id.to_string())),
+    ]
+}
+
+fn text(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(at)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    })
+}
+
+/// A path that is not UTF-8 is kept as a blob; it equals no text, as it should.
+fn path_value(path: &Path) -> Value {
+    match path.to_str() {
+        Some(text) => Value::Text(text.to_owned()),
+        None => Value::Blob(path.as_os_str().as_bytes().to_vec()),
+    }
+}
+
+fn path(row: &Row<'_>, at: usize) -> rusqlite::Result<PathBuf> {
+    Ok(match row.get_ref(at)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => OsString::from_vec(bytes.to_vec()).into(),
+        _ => PathBuf::new(),
+    })
+}
+
+/// SQLite's integers are signed; counters stop at their top.
+pub(crate) fn to_int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+pub(crate) fn from_int(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_prefix_is_the_next_text_that_does_not_have_it() {
+        assert_eq!(after_prefix("ab").as_deref(), Some("ac"));
+        assert_eq!(after_prefix("a\u{d7ff}").as_deref(), Some("a\u{e000}"));
+        assert_eq!(after_prefix("a\u{10ffff}").as_deref(), Some("b"));
+        assert_eq!(after_prefix("\u{10ffff}"), None);
+        assert_eq!(after_prefix(""), None);
+    }
+}

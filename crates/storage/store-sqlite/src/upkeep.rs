@@ -1,0 +1,203 @@
+//! What keeps the files in order besides writing: nothing is left of what was deleted, the write-ahead log stays small,
+//! and after a failed sync nothing is promised before the disk was made to hold what it is said to hold.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use vocab::{Fault, FaultKind, SessionId};
+
+use super::writer::Writer;
+use super::{Attempt, database, log, rows};
+use store::{data_dir, private_write};
+
+use crate::faults;
+
+/// The write-ahead log cannot be used anew while some program has an old state of the database open for reading. From
+/// this size on that is said aloud, and again whenever it has doubled.
+pub(super) const WAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Transactions between two looks at its size.
+const COMMITS_PER_LOOK: u32 = 64;
+/// How long a delete waits for programs that still read what is deleted.
+const WIPE_WAIT: Duration = Duration::from_secs(2);
+/// Pages that are rebuilt in memory (64 MiB); more of them in a nameless temporary file.
+const PAGES_IN_MEMORY_MAX: i64 = 16 * 1024;
+
+/// Names what is being deleted until nothing of it is left: whoever comes after a crash, or after the program that was in
+/// the way, finishes it.
+const UNWIPED_FILE: &str = "sessions.deleting";
+
+/// What is still to be done for something that was deleted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unwiped {
+    /// The database has pages that hold pieces of it: those that were split or freed.
+    Database,
+    /// The write-ahead log has it.
+    Wal,
+}
+
+/// Looks at the write-ahead log now and then.
+#[derive(Default)]
+pub(super) struct WalWatch {
+    commits: u32,
+    /// The size that was complained of last.
+    told: u64,
+}
+
+impl Writer {
+    /// Behind a delete. Rebuilding is the only way to a file without pieces of what was once on its pages, and it makes
+    /// the file as small as can be.
+    pub(super) fn wipe(&mut self, connection: &Connection, id: &SessionId) -> Attempt<()> {
+        self.unwiped = Some(Unwiped::Database);
+        connection.busy_timeout(WIPE_WAIT)?;
+        let wiped = self.wipe_on(connection);
+        connection.busy_timeout(database::BUSY_WAIT)?;
+        wiped?;
+        if self.unwiped.is_some() {
+            let message = format!(
+                "session {id} was deleted, but what it said stays in {} while another program uses the database",
+                self.wal().display()
+            );
+            return Err(Fault::new(FaultKind::Store, message).hint("close the other program").into());
+        }
+        Ok(())
+    }
+
+    fn wipe_on(&mut self, connection: &Connection) -> Attempt<()> {
+        if self.unwiped == Some(Unwiped::Database) && rebuild(connection)? {
+            self.unwiped = Some(Unwiped::Wal);
+        }
+        if self.unwiped == Some(Unwiped::Wal) && empty_wal(connection)? {
+            self.unwiped = None;
+            // Left behind, it costs the next process a look.
+            let _ = fs::remove_file(self.home.join(UNWIPED_FILE));
+        }
+        Ok(())
+    }
+
+    /// Before a delete.
+    pub(super) fn mark_unwiped(&self, ids: &[SessionId]) -> Result<(), Fault> {
+        let mut all = self.marked();
+        all.extend(ids.iter().cloned());
+        let text: String = all.iter().map(|id| format!("{id}\n")).collect();
+        private_write(&self.home.join(UNWIPED_FILE), text.as_bytes())
+    }
+
+    fn marked(&self) -> Vec<SessionId> {
+        let text = fs::read_to_string(self.home.join(UNWIPED_FILE)).unwrap_or_default();
+        text.lines().filter(|line| !line.is_empty()).map(SessionId::from).collect()
+    }
+
+    /// Finishes what another process had begun to delete. What cannot be done now is left for the next one.
+    pub(super) fn finish_deleting(&mut self, connection: &Connection) -> Attempt<()> {
+        let marked = self.marked();
+        if marked.is_empty() {
+            return Ok(());
+        }
+        for id in &marked {
+            match rows::find(connection, id)? {
+                // It died before anything was gone; or another process is at it just now, and sees it through.
+                Some(_) if self.lock(id)?.is_none() => return Ok(()),
+                Some(_) => {}
+                None => data_dir::remove_files(&self.home, id)
+                    .map_err(|error| faults::from_io("delete files of a session in", &self.home, &error))?,
+            }
+        }
+        self.unwiped = Some(Unwiped::Database);
+        self.wipe_again(connection);
+        Ok(())
+    }
+
+    /// Whether nothing is left to wipe; tried again while there is nothing else to do.
+    pub(super) fn wipe_again(&mut self, connection: &Connection) -> bool {
+        if self.unwiped.is_some() && connection.busy_timeout(Duration::ZERO).is_ok() {
+            // Trouble with the disk is told to the next writer.
+            let _ = self.wipe_on(connection);
+            let _ = connection.busy_timeout(database::BUSY_WAIT);
+        }
+        self.unwiped.is_none()
+    }
+
+    fn wal(&self) -> PathBuf {
+        self.home.join(format!("{}-wal", database::FILE_NAME))
+    }
+
+    /// After a transaction.
+    pub(super) fn watch_wal(&mut self, connection: &Connection) {
+        self.watch.commits += 1;
+        if self.watch.commits < COMMITS_PER_LOOK {
+            return;
+        }
+        self.watch.commits = 0;
+        let size = || fs::metadata(self.wal()).map_or(0, |file| file.len());
+        let now = size();
+        if now < WAL_BYTES_MAX {
+            self.watch.told = 0;
+            return;
+        }
+        if now < self.watch.told.saturating_mul(2) || connection.busy_timeout(Duration::ZERO).is_err() {
+            return;
+        }
+        let emptied = empty_wal(connection).unwrap_or(false);
+        let _ = connection.busy_timeout(database::BUSY_WAIT);
+        if !emptied {
+            self.watch.told = now;
+            (self.note)(&format!(
+                "{} has grown to {} MiB, because another program keeps reading an old state of the database; close it",
+                self.wal().display(),
+                now / 1024 / 1024
+            ));
+        }
+    }
+
+    /// Behind an input/output error, on a new connection and before anything else is done with it. What was not synced
+    /// may be lost to the disk and still be seen by every process: it is written once more, into the database itself, and
+    /// synced there. A lease whose log is not as its holder was told is over: its next append says so.
+    pub(super) fn verify(&mut self, connection: &Connection) -> Attempt<()> {
+        if !empty_wal(connection)? {
+            let message = format!("{} cannot be written again after an error of the disk", self.wal().display());
+            return Err(Fault::new(FaultKind::Store, message).hint("the next write is tried again").into());
+        }
+        let mut lost = Vec::new();
+        for (id, held) in &self.held {
+            let Some(done) = &held.done else { continue };
+            let found = rows::find(connection, id)?;
+            let is_there = match found.filter(|found| found.key == done.key && found.epoch == held.epoch) {
+                Some(found) => {
+                    found.summary.last_seq >= done.summary.last_seq
+                        && log::damaged_end(connection, found.key, found.summary.last_seq)?.is_none()
+                }
+                None => false,
+            };
+            if !is_there {
+                lost.push(id.clone());
+            }
+        }
+        for id in lost {
+            self.held.remove(&id);
+        }
+        Ok(())
+    }
+}
+
+/// Folds the write-ahead log in, syncs the database and cuts the log to nothing. False when a reader still needs it.
+fn empty_wal(connection: &Connection) -> Attempt<bool> {
+    let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    Ok(busy == 0)
+}
+
+/// Writes the database anew. False when another process is writing.
+fn rebuild(connection: &Connection) -> Attempt<bool> {
+    let number = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+    let is_large = number("page_count")? - number("freelist_count")? > PAGES_IN_MEMORY_MAX;
+    if is_large {
+        connection.execute_batch("PRAGMA temp_store = FILE")?;
+    }
+    let rebuilt = connection.execute_batch("VACUUM");
+    connection.execute_batch("PRAGMA temp_store = MEMORY")?;
+    match rebuilt {
+        Err(error) if faults::is_busy(&error) => Ok(false),
+        other => Ok(other.map(|()| true)?),
+    }
+}

@@ -1,0 +1,263 @@
+//! The thread that owns the database: takes jobs in order, writes neighbouring appends together, answers.
+//!
+//! The connection lives only as long as it can be trusted. After an input/output error it is closed, and the next job
+//! opens a new one; jobs are never refused because an earlier one failed.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use vocab::{Acquired, Fault, Lease, Page, Query, SessionId, Summary};
+
+use super::append::{Append, AppendStatements};
+use super::leases::{HeldLease, owner};
+use super::upkeep::{Unwiped, WalWatch};
+use super::{Attempt, Failure, Note, ReplySender, database, log, rows};
+use crate::{faults, lock_file};
+
+/// Jobs taken at once, and so the most appends in one transaction; the rest is the next transaction.
+const BATCH_JOBS_MAX: usize = 256;
+
+/// Without work for this long, caches are given back.
+const IDLE: Duration = Duration::from_millis(500);
+
+pub(super) enum WriterJob {
+    Append(Append),
+    Request(StoreRequest),
+}
+
+/// Everything that is not an append; done one by one, in its place between the appends.
+pub(super) enum StoreRequest {
+    Acquire { session: SessionId, reply: ReplySender<Acquired> },
+    Release { lease: Lease, reply: ReplySender<()> },
+    Read { session: SessionId, after: u64, limit: usize, reply: ReplySender<Page> },
+    Summary { session: SessionId, reply: ReplySender<Option<Summary>> },
+    List { query: Query, reply: ReplySender<Vec<Summary>> },
+    Count { query: Query, reply: ReplySender<u64> },
+    Delete { session: SessionId, reply: ReplySender<bool> },
+}
+
+pub(super) struct Writer {
+    pub(super) home: PathBuf,
+    /// Who we are, for a process that finds a session busy.
+    pub(super) owner: String,
+    /// The leases of this store, each with its lock. As many as there are open sessions.
+    pub(super) held: HashMap<SessionId, HeldLease>,
+    inbox: Receiver<WriterJob>,
+    /// Taken from the inbox and not done; at most [`BATCH_JOBS_MAX`].
+    taken: VecDeque<WriterJob>,
+    pub(super) note: Note,
+    pub(super) watch: WalWatch,
+    /// Something was deleted, and pieces of it are still there.
+    pub(super) unwiped: Option<Unwiped>,
+    /// The last connection saw an input/output error.
+    is_suspect: bool,
+    /// Lock files of the dead were looked for.
+    has_swept: bool,
+}
+
+/// What a connection is good for after a job.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    Keep,
+    Reopen,
+}
+
+impl Writer {
+    pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, note: Note) -> Self {
+        let owner = owner();
+        Self {
+            home,
+            owner,
+            held: HashMap::new(),
+            inbox,
+            taken: VecDeque::new(),
+            note,
+            watch: WalWatch::default(),
+            unwiped: None,
+            is_suspect: false,
+            has_swept: false,
+        }
+    }
+
+    /// Ends when the store is dropped and everything queued is done.
+    pub(super) fn run(mut self) {
+        while self.wait(None) {
+            match database::open(&self.home) {
+                Ok(connection) => self.serve(&connection),
+                Err(fault) => self.refuse_taken(&fault),
+            }
+        }
+    }
+
+    fn serve(&mut self, connection: &Connection) {
+        if self.is_suspect {
+            match self.verify(connection) {
+                Ok(()) => self.is_suspect = false,
+                Err(Failure::Fault(fault)) => return self.refuse_taken(&fault),
+                Err(Failure::Sql(error)) => {
+                    return self.refuse_taken(&faults::from_sqlite(&self.place(), "verify", &error));
+                }
+            }
+        }
+        // The caller who waits now is not kept waiting by what another process left.
+        let _ = self.finish_deleting(connection);
+        let mut statements = match AppendStatements::prepare(connection) {
+            Ok(statements) => statements,
+            Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
+        };
+        while self.wait(Some(connection)) {
+            while let Some(job) = self.next() {
+                let trust = match job {
+                    WriterJob::Append(append) => {
+                        let batch = self.batch(append);
+                        let trust = self.write(&mut statements, batch);
+                        self.watch_wal(connection);
+                        trust
+                    }
+                    WriterJob::Request(request) => self.attend(connection, request),
+                };
+                if trust == Trust::Reopen {
+                    self.is_suspect = true;
+                    return;
+                }
+                self.take_waiting();
+            }
+        }
+    }
+
+    /// Waits for at least one job; false when none will come any more. With a connection, frees memory when idle.
+    fn wait(&mut self, connection: Option<&Connection>) -> bool {
+        if self.taken.is_empty() {
+            let first = match connection {
+                None => self.inbox.recv().ok(),
+                Some(connection) => self.wait_idle(connection),
+            };
+            let Some(first) = first else { return false };
+            self.taken.push_back(first);
+        }
+        self.take_waiting();
+        true
+    }
+
+    fn wait_idle(&mut self, connection: &Connection) -> Option<WriterJob> {
+        loop {
+            match self.inbox.recv_timeout(IDLE) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !std::mem::replace(&mut self.has_swept, true) {
+                lock_file::sweep(&self.home);
+            }
+            if self.wipe_again(connection) {
+                let _ = connection.execute_batch("PRAGMA shrink_memory");
+                return self.inbox.recv().ok();
+            }
+        }
+    }
+
+    fn take_waiting(&mut self) {
+        while self.taken.len() < BATCH_JOBS_MAX {
+            let Ok(job) = self.inbox.try_recv() else { return };
+            self.taken.push_back(job);
+        }
+    }
+
+    fn next(&mut self) -> Option<WriterJob> {
+        self.taken.pop_front()
+    }
+
+    /// The append and its neighbours: reads in between keep their place.
+    fn batch(&mut self, first: Append) -> Vec<Append> {
+        let mut batch = vec![first];
+        while matches!(self.taken.front(), Some(WriterJob::Append(_))) {
+            if let Some(WriterJob::Append(append)) = self.next() {
+                batch.push(append);
+            }
+        }
+        batch
+    }
+
+    pub(super) fn place(&self) -> PathBuf {
+        self.home.join(database::FILE_NAME)
+    }
+
+    fn attend(&mut self, connection: &Connection, request: StoreRequest) -> Trust {
+        match request {
+            StoreRequest::Acquire { session, reply } => {
+                let result = self.acquire(connection, &session);
+                self.answer(reply, "write", result)
+            }
+            StoreRequest::Release { lease, reply } => {
+                self.release(&lease);
+                self.answer(reply, "write", Ok(()))
+            }
+            StoreRequest::Read { session, after, limit, reply } => {
+                let result = self.read(connection, &session, after, limit);
+                self.answer(reply, "read", result)
+            }
+            StoreRequest::Summary { session, reply } => {
+                let result = rows::find(connection, &session).map(|found| found.map(|found| found.summary));
+                self.answer(reply, "read", result)
+            }
+            StoreRequest::List { query, reply } => self.answer(reply, "read", rows::list(connection, &query)),
+            StoreRequest::Count { query, reply } => self.answer(reply, "read", rows::count(connection, &query)),
+            StoreRequest::Delete { session, reply } => {
+                let result = self.delete(connection, &session);
+                self.answer(reply, "write", result)
+            }
+        }
+    }
+
+    fn answer<T>(&self, reply: ReplySender<T>, doing: &str, result: Attempt<T>) -> Trust {
+        let (result, trust) = match result {
+            Ok(value) => (Ok(value), Trust::Keep),
+            Err(Failure::Fault(fault)) => (Err(fault), Trust::Keep),
+            Err(Failure::Sql(error)) => {
+                let trust = if faults::needs_reopen(&error) { Trust::Reopen } else { Trust::Keep };
+                (Err(faults::from_sqlite(&self.place(), doing, &error)), trust)
+            }
+        };
+        // The caller may have gone: the work is done all the same.
+        let _ = reply.send(result);
+        trust
+    }
+
+    /// The database cannot be opened. Locks can still be given back.
+    fn refuse_taken(&mut self, fault: &Fault) {
+        while let Some(job) = self.next() {
+            match job {
+                WriterJob::Append(append) => _ = append.reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Release { lease, reply }) => {
+                    self.release(&lease);
+                    let _ = reply.send(Ok(()));
+                }
+                WriterJob::Request(StoreRequest::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Read { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Summary { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::List { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Count { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
+            }
+        }
+    }
+
+    fn read(&self, connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<Page> {
+        let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
+        let scan = log::scan(connection, id, found.key, found.summary.last_seq, after, limit)?;
+        let mut notices = Vec::new();
+        if let Some(from) = scan.damaged_from {
+            notices.push(format!(
+                "session {id} is damaged from entry {from} on; the end is cut off when it is next opened"
+            ));
+        }
+        if !scan.stand_ins.is_empty() {
+            notices.push(format!("session {id}: damaged records in the log: {}", scan.stand_ins.join(", ")));
+        }
+        let recovered = (!notices.is_empty()).then(|| notices.join("; "));
+        Ok(Page { entries: scan.entries, recovered })
+    }
+}

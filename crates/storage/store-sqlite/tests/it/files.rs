@@ -1,0 +1,139 @@
+//! What is on the disk: as little as possible, as late as possible, and for its owner only.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Instant;
+
+use store_sqlite::SqliteStore;
+use vocab::{FaultKind, Query, Store};
+
+use crate::kit::{new_session, raw, said, written};
+
+fn modes(directory: &Path, found: &mut Vec<(String, u32)>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        found.push((entry.file_name().into_string().unwrap(), mode));
+        if entry.path().is_dir() {
+            modes(&entry.path(), found);
+        }
+    }
+}
+
+/// Runs with a umask that forbids nothing, and ends without closing anything.
+#[tokio::test]
+async fn role_careless() {
+    let Some((store, _)) = crate::kit::role("files::role_careless") else { return };
+    store.probe().unwrap();
+    let lease = store.create(new_session("../s"));
+    store.append(&lease, vec![said(1, "x")], true).await.unwrap();
+    std::process::exit(0);
+}
+
+#[tokio::test]
+async fn every_file_is_for_its_owner_only_under_any_umask() {
+    let outside = tempfile::tempdir().unwrap();
+    let home = outside.path().join("deep/home");
+    // The mask belongs to the whole process, so another one tries it.
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "umask 000; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
+    command.args(["files::role_careless", "--exact", "--nocapture", "--test-threads=1"]);
+    crate::kit::as_child(&mut command, "files::role_careless", &home, 0);
+    crate::kit::told(command.spawn().unwrap(), false);
+    let mut found = vec![];
+    modes(outside.path(), &mut found);
+    found.sort();
+    let wanted = [
+        ("%2e%2e%2fs.lock", 0o600),
+        ("deep", 0o700),
+        ("home", 0o700),
+        ("locks", 0o700),
+        ("sessions.db", 0o600),
+        ("sessions.db-shm", 0o600),
+        ("sessions.db-wal", 0o600),
+    ];
+    assert_eq!(found, wanted.map(|(name, mode)| (name.to_owned(), mode)));
+    let store = SqliteStore::new(home.clone());
+    let lease = store.acquire(&"../s".into()).await.unwrap().lease;
+    store.release(lease).await.unwrap();
+    drop(store);
+    let mut found = vec![];
+    modes(&home, &mut found);
+    found.sort();
+    assert_eq!(found, [("locks".to_owned(), 0o700), ("sessions.db".to_owned(), 0o600)], "nothing is left lying about");
+}
+
+#[tokio::test]
+async fn nothing_is_on_disk_before_it_is_needed() {
+    let outside = tempfile::tempdir().unwrap();
+    let home = outside.path().join("home");
+    let store = SqliteStore::new(home.clone());
+    let lease = store.create(new_session("s"));
+    assert!(!home.exists());
+    store.probe().unwrap();
+    assert_eq!(fs::read_dir(&home).unwrap().count(), 0, "a probe makes the directory and nothing in it");
+    store.append(&lease, vec![said(1, "x")], false).await.unwrap();
+    assert!(store.place().starts_with(&home) && store.place().is_file());
+}
+
+#[test]
+fn a_probe_is_quick() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().join("home"));
+    store.probe().unwrap();
+    let start = Instant::now();
+    for _ in 0..100 {
+        store.probe().unwrap();
+    }
+    let each = start.elapsed() / 100;
+    println!("probe: {each:?}");
+    assert!(each.as_micros() < 1_000, "{each:?}");
+}
+
+#[tokio::test]
+async fn an_unusable_place_is_one_clear_line() {
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let taken = outside.path().join("taken");
+    fs::create_dir_all(taken.join("sessions.db")).unwrap();
+    for home in [file.clone(), file.join("below"), taken, "/proc/nope".into()] {
+        let store = SqliteStore::new(home.clone());
+        let fault = store.probe().unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Store);
+        assert!(fault.message.contains(&*home.to_string_lossy()) && !fault.message.contains('\n'), "{fault}");
+        assert!(!fault.hints.is_empty(), "{fault}");
+        let fault = store.list(Query::default()).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Store, "{fault}");
+        assert!(fault.message.contains(&*home.to_string_lossy()), "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn a_newer_database_is_refused_and_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let id = written(home.path(), 2).await;
+    raw(home.path()).execute_batch("PRAGMA user_version = 99; CREATE TABLE future (x)").unwrap();
+    let before = fs::read(home.path().join("sessions.db")).unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let fault = store.read(&id, 0, 10).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Store);
+    assert!(fault.message.contains("newer version") && fault.message.contains("99"), "{fault}");
+    drop(store);
+    assert_eq!(fs::read(home.path().join("sessions.db")).unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_file_of_another_program_is_refused_and_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("sessions.db");
+    fs::write(&path, "this is a diary and no database\n".repeat(100)).unwrap();
+    let fault = SqliteStore::new(home.path().to_owned()).list(Query::default()).await.unwrap_err();
+    assert!(fault.message.contains("not a SQLite database"), "{fault}");
+    assert!(fs::read_to_string(&path).unwrap().starts_with("this is a diary"));
+    fs::remove_file(&path).unwrap();
+    raw(home.path()).execute_batch("CREATE TABLE bookmarks (url)").unwrap();
+    let fault = SqliteStore::new(home.path().to_owned()).list(Query::default()).await.unwrap_err();
+    assert!(fault.message.contains("another program"), "{fault}");
+}

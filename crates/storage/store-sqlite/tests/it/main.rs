@@ -1,0 +1,16 @@
+//! The store on disk against the suite, and against disks, neighbours and accidents.
+
+// Helpers outside `#[test]` functions are test code too.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod damage;
+mod deleting;
+mod disk;
+mod failed_commits;
+mod files;
+mod kit;
+mod numbers;
+mod processes;
+mod suites;
+mod syscalls;
+mod torn;

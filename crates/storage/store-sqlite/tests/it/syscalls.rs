@@ -1,0 +1,244 @@
+//! The store under `strace`: which promises reach the disk, and what happens when any single system call fails.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use store_sqlite::SqliteStore;
+use vocab::Store;
+
+use crate::kit::{self, new_session, rounds, said, tell, texts};
+
+const APPENDS: u64 = 12;
+
+/// Number 0 never syncs, number 1 always does. Offers an entry until it is taken.
+#[tokio::test]
+async fn role_patient_writer() {
+    let Some((store, number)) = kit::role("syscalls::role_patient_writer") else { return };
+    let lease = store.create(new_session("s"));
+    let mut faults = 0;
+    for seq in 1..=APPENDS {
+        while let Err(fault) = store.append(&lease, vec![said(seq, &format!("{seq}"))], number == 1).await {
+            assert_eq!(fault.kind, vocab::FaultKind::Store, "{fault}");
+            faults += 1;
+            assert!(faults < 20, "one failed call must not fail everything after it: {fault}");
+        }
+    }
+    store.release(lease).await.unwrap();
+    tell(&format!("{faults}"));
+}
+
+fn traced(home: &Path, number: usize, trace: &Path, more: &[&str]) -> Command {
+    traced_role("syscalls::role_patient_writer", home, number, trace, more)
+}
+
+fn traced_role(role: &str, home: &Path, number: usize, trace: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-e", "signal=none", "-o"]).arg(trace).args(more);
+    command.arg(std::env::current_exe().unwrap());
+    command.args([role, "--exact", "--nocapture", "--test-threads=1"]);
+    kit::as_child(&mut command, role, home, number);
+    command
+}
+
+fn no_strace() -> bool {
+    let works = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
+    let missing = !works.is_ok_and(|status| status.success());
+    if missing {
+        println!("SKIP: strace cannot be run here");
+    }
+    missing
+}
+
+#[test]
+fn a_synced_append_syncs_and_another_does_not() {
+    if no_strace() {
+        return;
+    }
+    let syncs = [0, 1].map(|number| {
+        let home = tempfile::tempdir().unwrap();
+        let trace = home.path().join("trace");
+        let home = home.path().join("home");
+        let more = ["-e", "trace=fsync,fdatasync"];
+        kit::told(traced(&home, number, &trace, &more).spawn().unwrap(), false);
+        fs::read_to_string(trace).unwrap().matches("sync(").count() as u64
+    });
+    println!("syncs of a life with {APPENDS} appends: {} unsynced, {} synced", syncs[0], syncs[1]);
+    // Making the database and folding the log in at the end sync a few times in any case.
+    assert!(syncs[0] < APPENDS, "unsynced appends sync: {}", syncs[0]);
+    assert!(syncs[1] >= syncs[0] + APPENDS - 1, "a synced append does not sync: {}", syncs[1]);
+}
+
+/// Appends that wait together become one transaction. All but the last are not to be synced, and the last is; or the
+/// first is, when the number is 1.
+#[tokio::test]
+async fn role_mixed_batches() {
+    let Some((store, number)) = kit::role("syscalls::role_mixed_batches") else { return };
+    let leases = ["a", "b", "c"].map(|id| store.create(new_session(id)));
+    for lease in &leases {
+        store.append(lease, vec![said(1, "1")], false).await.unwrap();
+    }
+    for round in 0..BATCHES {
+        // A read of what is there keeps the thread busy while the batch gathers behind it.
+        let busy = store.list(vocab::Query::default());
+        let at = |lease: usize| lease == if number == 1 { 0 } else { leases.len() - 1 };
+        let appends: Vec<_> =
+            (0..leases.len()).map(|it| store.append(&leases[it], vec![said(round + 2, "more")], at(it))).collect();
+        busy.await.unwrap();
+        for append in appends {
+            append.await.unwrap();
+        }
+        // Said between two batches, so that the trace shows which sync belongs to which.
+        tell(&format!("batch {round}"));
+    }
+}
+
+const BATCHES: u64 = 20;
+
+/// Whoever asks for a sync gets one, wherever in a group it stands.
+#[test]
+fn a_group_of_appends_syncs_when_any_of_them_is_to_be_synced() {
+    if no_strace() {
+        return;
+    }
+    for number in [0, 1] {
+        let home = tempfile::tempdir().unwrap();
+        let (trace, home) = (home.path().join("trace"), home.path().join("home"));
+        let more = ["-e", "trace=fsync,fdatasync,write"];
+        let role = "syscalls::role_mixed_batches";
+        kit::told(traced_role(role, &home, number, &trace, &more).spawn().unwrap(), false);
+        let trace = fs::read_to_string(trace).unwrap();
+        let mut synced = false;
+        let mut batches = 0;
+        for line in trace.lines() {
+            synced |= line.contains("sync(");
+            if line.contains("@@batch") {
+                assert!(synced, "batch {batches} (order {number}) was acknowledged without a sync:\n{trace}");
+                (synced, batches) = (false, batches + 1);
+            }
+        }
+        assert_eq!(batches, BATCHES, "{trace}");
+    }
+}
+
+/// Many unsynced appends: the write-ahead log is folded into the database several times.
+#[tokio::test]
+async fn role_folding_writer() {
+    let Some((store, _)) = kit::role("syscalls::role_folding_writer") else { return };
+    let lease = store.create(new_session("s"));
+    // A synced one first: later ones must not depend on what the connection was told before.
+    store.append(&lease, vec![said(1, "first")], true).await.unwrap();
+    for seq in 2..=FOLDING_APPENDS {
+        store.append(&lease, vec![said(seq, &"long ".repeat(4000))], false).await.unwrap();
+    }
+    store.release(lease).await.unwrap();
+}
+
+/// Each writes five pages or more, so that they fill the write-ahead log a few times.
+const FOLDING_APPENDS: u64 = 400;
+
+/// What is folded into the database was synced in the write-ahead log before, and is synced in the database before the
+/// log is written from its start again. Otherwise a power cut leaves neither of the two whole.
+#[test]
+fn the_write_ahead_log_is_synced_before_it_is_folded_in_and_the_database_before_it_is_reused() {
+    if no_strace() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let (trace, home) = (home.path().join("trace"), home.path().join("home"));
+    let more = ["-y", "-e", "trace=pwrite64,fsync,fdatasync"];
+    let role = "syscalls::role_folding_writer";
+    kit::told(traced_role(role, &home, 0, &trace, &more).spawn().unwrap(), false);
+    let trace = fs::read_to_string(trace).unwrap();
+    let (mut log_unsynced, mut database_unsynced) = (false, false);
+    let (mut folds, mut reuses) = (0, 0);
+    for line in trace.lines() {
+        let Some((_, call)) = line.split_once(' ') else { continue };
+        let (call, in_log, in_database) =
+            (call.trim_start(), call.contains("sessions.db-wal>"), call.contains("sessions.db>"));
+        let writes = call.starts_with("pwrite64(");
+        if writes && in_database {
+            assert!(!log_unsynced, "the database is written with what the log may lose: {line}");
+            folds += u64::from(!database_unsynced);
+            database_unsynced = true;
+        } else if writes && in_log {
+            if call.contains(", 32, 0) =") {
+                assert!(!database_unsynced, "the log begins anew before the database is safe: {line}");
+                reuses += 1;
+            }
+            log_unsynced = true;
+        } else if call.contains("sync(") && in_log {
+            log_unsynced = false;
+        } else if call.contains("sync(") && in_database {
+            database_unsynced = false;
+        }
+    }
+    println!("folded in {folds} times, begun anew {reuses} times");
+    assert!(folds > 2 && reuses > 2, "the log was never folded in: {folds}, {reuses}");
+}
+
+#[tokio::test]
+async fn any_single_call_may_fail_and_nothing_is_lost_or_doubled() {
+    if no_strace() {
+        return;
+    }
+    let (mut hits, mut reopened) = (0, 0);
+    for (call, error) in [("pwrite64", "ENOSPC"), ("pwrite64", "EIO"), ("fsync,fdatasync", "EIO")] {
+        for step in 0..rounds(8, 60) {
+            let when = if rounds(0, 1) == 1 { step + 1 } else { 1 + step * 5 };
+            let home = tempfile::tempdir().unwrap();
+            let (trace, home) = (home.path().join("trace"), home.path().join("home"));
+            let (filter, inject) = (format!("trace={call},openat"), format!("inject={call}:error={error}:when={when}"));
+            let command = &mut traced(&home, 1, &trace, &["-e", &filter, "-e", &inject]);
+            let told = kit::told(command.spawn().unwrap(), false);
+            let trace = fs::read_to_string(&trace).unwrap();
+            hits += usize::from(trace.contains("INJECTED"));
+            if error == "EIO" && told.last().is_some_and(|faults| faults != "0") {
+                // A connection that saw an error believes things about the disk that may not be so.
+                let (_, after) = trace.split_once("INJECTED").expect("a fault has a cause");
+                assert!(after.contains("sessions.db\""), "{call} number {when}: not opened again");
+                reopened += 1;
+            }
+            let store = SqliteStore::new(home);
+            let wanted: Vec<String> = (1..=APPENDS).map(|seq| seq.to_string()).collect();
+            let seen = texts(&store, &"s".into()).await;
+            assert_eq!(seen, wanted, "{call} number {when} failed with {error}; faults told: {told:?}");
+        }
+    }
+    println!("{hits} calls were made to fail, {reopened} times the database was opened again");
+    assert!(reopened > 0, "no append saw an input/output error");
+    assert!(hits > 10, "the faults did not reach the store");
+}
+
+/// With nobody else there, opening the database again reads its write-ahead log from the disk. With somebody there it does
+/// not, so what a failed sync left in memory only has to be written once more.
+#[tokio::test]
+async fn after_a_failed_sync_the_database_itself_is_synced_before_the_next_promise() {
+    if no_strace() {
+        return;
+    }
+    let mut refused = 0;
+    for when in 1..=6 {
+        let home = tempfile::tempdir().unwrap();
+        let (trace, home) = (home.path().join("trace"), home.path().join("home"));
+        let other = SqliteStore::new(home.clone());
+        other.list(vocab::Query::default()).await.unwrap();
+        let inject = format!("inject=fsync,fdatasync:error=EIO:when={when}");
+        let command = &mut traced(&home, 1, &trace, &["-y", "-e", "trace=fsync,fdatasync", "-e", &inject]);
+        let told = kit::told(command.spawn().unwrap(), false);
+        if told == ["0"] {
+            // It was a directory's.
+            continue;
+        }
+        refused += 1;
+        let trace = fs::read_to_string(&trace).unwrap();
+        let (_, after) = trace.split_once("INJECTED").expect("a fault has a cause");
+        let synced: Vec<&str> = after.lines().filter(|line| line.contains("sync(")).collect();
+        let database = synced.iter().position(|line| line.contains("sessions.db>")).expect("the database is synced");
+        // One sync of the log is the checkpoint's own.
+        let before = synced[..database].iter().filter(|line| line.contains("sessions.db-wal>")).count();
+        assert!(before <= 1, "sync {when}: something was promised before: {synced:?}");
+        assert_eq!(texts(&other, &"s".into()).await.len() as u64, APPENDS);
+    }
+    assert!(refused >= 4, "the faults did not reach the store");
+}

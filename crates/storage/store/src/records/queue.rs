@@ -1,0 +1,59 @@
+//! Records of what waits in the queue, and of what became of it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use vocab::{Body, Item, ItemId, QueueEntry};
+
+use super::content::{PartRecord, into_all};
+use super::words::{Delivery, ItemEnd};
+use super::{Decoded, get, id, put};
+
+/// Without the sender: a peer does not survive a restart.
+#[derive(Serialize, Deserialize)]
+struct QueuedRecord {
+    id: Arc<str>,
+    parts: Vec<PartRecord>,
+    delivery: Delivery,
+    at_ms: i64,
+}
+#[derive(Serialize, Deserialize)]
+struct SettledRecord {
+    item: Arc<str>,
+    end: ItemEnd,
+}
+
+pub(super) fn put_queue(entry: &QueueEntry, out: &mut Vec<u8>) -> &'static str {
+    match entry {
+        QueueEntry::Queued(item) => {
+            let record = QueuedRecord {
+                id: id(item.id.as_str()),
+                parts: into_all(&item.parts),
+                delivery: item.delivery.into(),
+                at_ms: item.at_ms,
+            };
+            put("queued", &record, out)
+        }
+        QueueEntry::Settled { item, end } => {
+            put("settled", &SettledRecord { item: id(item.as_str()), end: (*end).into() }, out)
+        }
+    }
+}
+
+pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
+    Some(match kind {
+        "queued" => get(payload, |it: QueuedRecord| {
+            Body::Queue(QueueEntry::Queued(Item {
+                id: ItemId::new(it.id),
+                parts: into_all(it.parts),
+                delivery: it.delivery.into(),
+                at_ms: it.at_ms,
+                sender: None,
+            }))
+        }),
+        "settled" => get(payload, |it: SettledRecord| {
+            Body::Queue(QueueEntry::Settled { item: ItemId::new(it.item), end: it.end.into() })
+        }),
+        _ => return None,
+    })
+}

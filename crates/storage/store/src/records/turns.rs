@@ -1,0 +1,89 @@
+//! Records of turns and of the calls within them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use vocab::{Body, CallEntry, TurnEnd, TurnEntry, TurnId};
+
+use super::content::{CallRecord, CallResultRecord, FaultRecord, UsageRecord};
+use super::words::Stop;
+use super::{Decoded, get, id, put};
+
+#[derive(Serialize, Deserialize)]
+struct TurnStartedRecord {
+    turn: Arc<str>,
+}
+#[derive(Serialize, Deserialize)]
+struct TurnEndedRecord {
+    turn: Arc<str>,
+    stop: Stop,
+    iterations: u32,
+    usage: UsageRecord,
+    mutations: Vec<(Arc<str>, Arc<str>)>,
+    fault: Option<FaultRecord>,
+}
+#[derive(Serialize, Deserialize)]
+struct CallStartedRecord {
+    turn: Arc<str>,
+    call: CallRecord,
+    tool: Arc<str>,
+}
+#[derive(Serialize, Deserialize)]
+struct CallEndedRecord {
+    turn: Arc<str>,
+    result: CallResultRecord,
+}
+
+pub(super) fn put_turn(entry: &TurnEntry, out: &mut Vec<u8>) -> &'static str {
+    match entry {
+        TurnEntry::Started { turn } => put("turn_started", &TurnStartedRecord { turn: id(turn.as_str()) }, out),
+        TurnEntry::Ended(end) => {
+            let record = TurnEndedRecord {
+                turn: id(end.turn.as_str()),
+                stop: end.stop.into(),
+                iterations: end.iterations,
+                usage: (&end.usage).into(),
+                mutations: end.mutations.clone(),
+                fault: end.fault.as_ref().map(Into::into),
+            };
+            put("turn_ended", &record, out)
+        }
+    }
+}
+
+pub(super) fn put_call(entry: &CallEntry, out: &mut Vec<u8>) -> &'static str {
+    match entry {
+        CallEntry::Started { turn, call, tool } => {
+            let record = CallStartedRecord { turn: id(turn.as_str()), call: call.into(), tool: tool.clone() };
+            put("call_started", &record, out)
+        }
+        CallEntry::Ended { turn, result } => {
+            put("call_ended", &CallEndedRecord { turn: id(turn.as_str()), result: result.into() }, out)
+        }
+    }
+}
+
+pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
+    Some(match kind {
+        "turn_started" => {
+            get(payload, |it: TurnStartedRecord| Body::Turn(TurnEntry::Started { turn: TurnId::new(it.turn) }))
+        }
+        "turn_ended" => get(payload, |it: TurnEndedRecord| {
+            Body::Turn(TurnEntry::Ended(TurnEnd {
+                turn: TurnId::new(it.turn),
+                stop: it.stop.into(),
+                iterations: it.iterations,
+                usage: it.usage.into(),
+                mutations: it.mutations,
+                fault: it.fault.map(Into::into),
+            }))
+        }),
+        "call_started" => get(payload, |it: CallStartedRecord| {
+            Body::Call(CallEntry::Started { turn: TurnId::new(it.turn), call: it.call.into(), tool: it.tool })
+        }),
+        "call_ended" => get(payload, |it: CallEndedRecord| {
+            Body::Call(CallEntry::Ended { turn: TurnId::new(it.turn), result: it.result.into() })
+        }),
+        _ => return None,
+    })
+}

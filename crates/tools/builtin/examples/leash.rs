@@ -1,5 +1,0 @@
-//! The smallest binary that can be a leash: what `tillerman` does first thing in `main`. Used to measure its cost.
-
-fn main() {
-    std::process::exit(builtin_tools::leash::run());
-}

@@ -1,0 +1,139 @@
+//! The user's skills as an extension of every session: when a turn begins, those that its prompt calls for are given to the model, for
+//! this turn, and people are told which. The disk is looked at anew each time, so that a skill counts as soon as it is
+//! written; where there is no directory for skills at all, a turn costs a few looks at the disk and no thread.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::{Engine, Extension};
+use skills::{Found, Origin, Places};
+use tokio::task::JoinSet;
+use vocab::{
+    Command, Event, ExtensionEvent, HookCall, HookKind, HookVerdict, Hooks, Notice, NoticeLevel, Offers, SessionId,
+    Tag, Target, Told, Verb, parts_text,
+};
+
+/// What people read when something is wrong with it.
+const NAME: &str = "skills";
+const SOURCE: &str = "built-in:skills";
+/// Skills listed where one is not known; of more, only the number is.
+const LISTED_MAX: usize = 32;
+/// No reply to what is said here is waited for.
+const TAG: Tag = Tag(0);
+
+/// Answers the hooks of all sessions until it is dropped or shut down.
+pub struct SkillsExtension(JoinSet<()>);
+
+/// Skills are looked for in the workspace of each session; `places.cwd` stands in where that is not known.
+pub fn start_skills(engine: &Engine, places: Places) -> SkillsExtension {
+    let hooks = Hooks { before_turn: true, ..Hooks::default() };
+    let extension = engine.extension(NAME, SOURCE, Offers { hooks, ..Offers::default() });
+    let mut tasks = JoinSet::new();
+    tasks.spawn(answer_hooks(extension, places));
+    SkillsExtension(tasks)
+}
+
+impl SkillsExtension {
+    pub async fn shutdown(mut self) {
+        self.0.shutdown().await;
+    }
+}
+
+/// Listens to all sessions; each hook call is a task of its own, so that none waits for the disk of another.
+async fn answer_hooks(extension: Extension, places: Places) {
+    let extension = Arc::new(extension);
+    let mut workspaces: HashMap<SessionId, PathBuf> = HashMap::new();
+    let mut advising = JoinSet::new();
+    let mut told = Vec::new();
+    while extension.events(&mut told).await {
+        while advising.try_join_next().is_some() {}
+        for Told { session, event } in told.drain(..) {
+            if let Event::State(state) = &event {
+                workspaces.insert(session, state.workspace.clone());
+            } else if let Event::Gone { .. } = &event {
+                workspaces.remove(&session);
+            } else if let Event::Extension(ExtensionEvent::Hook(HookCall { id, kind: HookKind::Turn { parts } })) =
+                &event
+            {
+                let cwd = workspaces.get(&session).unwrap_or(&places.cwd).clone();
+                let places = Places { cwd, ..places.clone() };
+                let looking = look(parts_text(parts), places);
+                advising.spawn(advise(extension.clone(), session, *id, looking));
+            }
+        }
+    }
+}
+
+/// People are told before the model is.
+async fn advise(extension: Arc<Extension>, session: SessionId, hook: u64, looking: impl Future<Output = Advice>) {
+    let Advice { notices, verdict } = looking.await;
+    let verbs = notices.into_iter().map(Verb::Show).chain([Verb::HookDone { hook, verdict }]);
+    for verb in verbs {
+        extension.submit(Command { tag: TAG, target: Target::Session(session.clone()), verb }).await;
+    }
+}
+
+/// What comes of a prompt.
+#[derive(PartialEq, Debug)]
+struct Advice {
+    notices: Vec<Notice>,
+    verdict: HookVerdict,
+}
+
+async fn look(prompt: String, places: Places) -> Advice {
+    if !skills::is_any(&places) {
+        return advice(&prompt, &Found::default());
+    }
+    let looking = tokio::task::spawn_blocking(move || advice(&prompt, &skills::scan(&places)));
+    let failed = || HookVerdict::Failed("the skills could not be looked at".into());
+    looking.await.unwrap_or_else(|_| Advice { notices: Vec::new(), verdict: failed() })
+}
+
+fn advice(prompt: &str, found: &Found) -> Advice {
+    let mentions = skills::matching(prompt, &found.skills);
+    let mut notices = Vec::new();
+    let mut say = |text: String, level| notices.push(Notice::Say { text: text.into(), level });
+    if !mentions.unknown.is_empty() {
+        say(unknown(&mentions.unknown, found), NoticeLevel::Warning);
+    }
+    for skill in &mentions.held {
+        let name = &skill.name;
+        say(format!("{name} is a skill that came with this workspace; ${name} applies it"), NoticeLevel::Info);
+    }
+    if mentions.applied.is_empty() {
+        return Advice { notices, verdict: HookVerdict::Fine };
+    }
+    let names: Vec<String> = mentions.applied.iter().map(|skill| whose(skill)).collect();
+    say(format!("skills applied: {}", names.join(", ")), NoticeLevel::Info);
+    let system = Some(skills::text_for_model(&mentions.applied).into());
+    Advice { notices, verdict: HookVerdict::Context { system, message: None } }
+}
+
+/// A skill's name, and that it is none of the user's where it is not.
+fn whose(skill: &skills::Skill) -> String {
+    match skill.origin {
+        Origin::Own => skill.name.clone(),
+        Origin::Trusted | Origin::Stranger => format!("{} (from this workspace)", skill.name),
+    }
+}
+
+/// What is missing, what there is instead, and what may be the reason.
+fn unknown(names: &[String], found: &Found) -> String {
+    let mut text = format!("unknown skill: {}; ", names.join(", "));
+    let known: Vec<String> = found.skills.iter().take(LISTED_MAX).map(whose).collect();
+    match found.skills.len() - known.len() {
+        0 if known.is_empty() => text.push_str("there are no skills here"),
+        0 => text.push_str(&format!("there are: {}", known.join(", "))),
+        more => text.push_str(&format!("there are: {} and {more} more", known.join(", "))),
+    }
+    match found.errors.as_slice() {
+        [] => {}
+        [error] => text.push_str(&format!(" (not understood: {error})")),
+        [error, rest @ ..] => text.push_str(&format!(" (not understood: {error}, and {} more)", rest.len())),
+    }
+    text
+}
