@@ -15,40 +15,41 @@ pub(crate) mod rpc;
 mod run;
 pub(crate) mod serve;
 mod sessions;
+mod stdio;
 mod tools;
 
-use crate::args::{Command, Line, SchemaOf};
+use crate::args::{CommandArgs, CommandLine, SchemaOf};
 
 /// It could not start: wrong usage, bad configuration, nothing of that name.
 pub(crate) const USAGE: u8 = dialect_terminal::exit_code::NOT_STARTED;
 
-pub(crate) fn dispatch(line: Line) -> anyhow::Result<u8> {
+pub(crate) fn dispatch(line: CommandLine) -> anyhow::Result<u8> {
     let Some(command) = line.command else { return bare::run(line.bare, line.print) };
     match command {
-        Command::Serve(args) => serve::run(&args),
-        Command::Rpc(args) => rpc::run(args.words),
-        Command::Loaf(args) => loaf::run(&args),
-        Command::Acp(args) => acp::run(&args),
-        Command::Run(args) => run::run(args),
-        Command::Repl(args) => repl::run(args),
-        Command::Drive(args) => drive::run(args),
-        Command::Sessions(args) => sessions::run(args),
-        Command::Models(args) => models::run(&args),
-        Command::Tools(args) => tools::run(&args),
-        Command::Config(args) => config::run(args),
-        Command::Doctor(args) => doctor::run(&args),
-        Command::Login(args) => login::login(&args),
-        Command::Logout(args) => login::logout(&args),
-        Command::Accounts => login::accounts(),
-        Command::Schema(args) => match args.dialect {
+        CommandArgs::Serve(args) => serve::run(&args),
+        CommandArgs::Rpc(args) => rpc::run(args.words),
+        CommandArgs::Loaf(args) => loaf::run(&args),
+        CommandArgs::Acp(args) => acp::run(&args),
+        CommandArgs::Run(args) => run::run(args),
+        CommandArgs::Repl(args) => repl::run(args),
+        CommandArgs::Drive(args) => drive::run(args),
+        CommandArgs::Sessions(args) => sessions::run(args),
+        CommandArgs::Models(args) => models::run(&args),
+        CommandArgs::Tools(args) => tools::run(&args),
+        CommandArgs::Config(args) => config::run(args),
+        CommandArgs::Doctor(args) => doctor::run(&args),
+        CommandArgs::Login(args) => login::login(&args),
+        CommandArgs::Logout(args) => login::logout(&args),
+        CommandArgs::Accounts => login::accounts(),
+        CommandArgs::Schema(args) => match args.dialect {
             SchemaOf::Serve => print(&dialect_serve::schema()),
             SchemaOf::Rpc => print(dialect_rpc::schema()),
             SchemaOf::Loaf => print(dialect_loaf::schema()),
             SchemaOf::Acp => Err(published_elsewhere().into()),
             SchemaOf::Extension => print(extensions::schema()),
         },
-        Command::Completions(args) => completions::run(&args),
-        Command::Version => print(concat!("tillerman ", env!("CARGO_PKG_VERSION"))),
+        CommandArgs::Completions(args) => completions::run(&args),
+        CommandArgs::Version => print(concat!("tillerman ", env!("CARGO_PKG_VERSION"))),
     }
 }
 
@@ -57,6 +58,12 @@ fn published_elsewhere() -> vocab::Fault {
     let fault =
         vocab::Fault::new(vocab::FaultKind::Unsupported, "the schema of acp is published by the protocol itself");
     fault.hint("see https://agentclientprotocol.com; docs/dialects/acp.md says which part of it is spoken here")
+}
+
+/// Runs something that waits, on a runtime of its own. One thread is enough: nothing here computes for long.
+fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(work))
 }
 
 fn print(text: &str) -> anyhow::Result<u8> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use extensions::{ExtensionOptions, Extensions, SkillsExtension};
 use process::LeashLauncher;
 
-use crate::config::{self, Config, Home};
-use crate::wiring::Wired;
+use crate::compose::Wired;
+use config::{Configuration, Home};
 
 /// What runs for the sessions of this process.
 pub(crate) struct ExtensionHost {
@@ -25,7 +25,7 @@ pub(crate) async fn start(wired: &Wired, programs: Vec<PathBuf>, skills: Option<
 }
 
 /// Where this user's skills are looked for.
-pub(crate) fn skill_places(wired: &Wired, home: &Home, config: &Config) -> skills::Places {
+pub(crate) fn skill_places(wired: &Wired, home: &Home, config: &Configuration) -> skills::Places {
     let user = config::process_env("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     skills::Places {
         cwd: wired.settings.workspace.clone(),

@@ -3,13 +3,11 @@
 
 mod args;
 mod cmd;
-mod config;
+mod compose;
 mod extension_host;
 mod leash_hook;
-mod nearest;
 mod print;
 mod setup;
-mod wiring;
 
 use std::process::ExitCode;
 

@@ -19,7 +19,7 @@ use wire::{Close, Dialect, NoOwn, OwnCall};
 use self::core::{Allowance, Awaited, Core};
 use crate::frame_log::FrameLog;
 use crate::signals::Signals;
-use crate::transport::{ByteSink, ByteSource, FrameSink, MessageSink, MessageSource, MessageStream, Sink, Source};
+use crate::transport::{ByteSink, ByteSource, FrameSink, FrameSource, MessageSink, MessageSource, MessageStream, Sink};
 use own::RunningCalls;
 use unsent::Framing;
 
@@ -104,12 +104,12 @@ pub async fn pump_messages<D: Dialect>(
 async fn run<D: Dialect>(
     dialect: D,
     engine: &Engine,
-    mut source: impl Source,
+    mut source: impl FrameSource,
     mut sink: impl Sink,
     framing: Framing,
     options: Options<D::Own>,
 ) -> Ended {
-    let clock = Clock(Instant::now());
+    let clock = PumpClock(Instant::now());
     let peer = engine.connect(options.slow);
     let mut events: Vec<Told> = Vec::new();
     let mut calls = RunningCalls::new(options.own);
@@ -150,9 +150,9 @@ async fn run<D: Dialect>(
 }
 
 /// Milliseconds since the conversation began.
-struct Clock(Instant);
+struct PumpClock(Instant);
 
-impl Clock {
+impl PumpClock {
     fn now_ms(&self) -> u64 {
         u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
     }

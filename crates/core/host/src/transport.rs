@@ -40,7 +40,7 @@ pub(crate) enum Arrived<'a> {
 }
 
 /// Where frames come from. Dropping `next` before it is done loses nothing.
-pub(crate) trait Source {
+pub(crate) trait FrameSource {
     async fn next(&mut self) -> Arrived<'_>;
 }
 
@@ -62,7 +62,7 @@ impl<R> ByteSource<R> {
     }
 }
 
-impl<R: AsyncRead + Unpin> Source for ByteSource<R> {
+impl<R: AsyncRead + Unpin> FrameSource for ByteSource<R> {
     async fn next(&mut self) -> Arrived<'_> {
         match self.reader.read(&mut self.buffer).await {
             Ok(count) if count > 0 => Arrived::Bytes(&self.buffer[..count]),
@@ -98,7 +98,7 @@ impl<S> MessageSource<S> {
     }
 }
 
-impl<S: MessageStream> Source for MessageSource<S> {
+impl<S: MessageStream> FrameSource for MessageSource<S> {
     async fn next(&mut self) -> Arrived<'_> {
         match poll_fn(|context| self.stream.poll_receive(context)).await {
             Some(message) => {

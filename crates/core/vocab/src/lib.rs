@@ -30,6 +30,7 @@ mod ids;
 mod keyring;
 mod log;
 pub mod names;
+pub mod nearest;
 mod ports;
 mod secret;
 mod settings;

@@ -1,4 +1,4 @@
-//! The envelope of JSON-RPC 2.0, as far as everybody who speaks it agrees: what kind of frame a line is, told by the keys
+//! The envelope of JSON-RPC 2.0, as far as all who speak it agree: what kind of frame a line is, told by the keys
 //! that are there, and how frames are written. What a dialect does with a batch, a notification or an odd `id` is its own
 //! business; methods and their params are unknown here.
 
@@ -65,7 +65,7 @@ impl RpcError {
 }
 
 #[derive(Deserialize)]
-struct Keys<'a> {
+struct EnvelopeKeys<'a> {
     #[serde(borrow, default)]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -92,7 +92,7 @@ pub fn read(text: &str, version: Version) -> Frame<'_> {
         Some(b'{') => {}
         _ => return Frame::Invalid,
     }
-    let Ok(keys) = serde_json::from_str::<Keys<'_>>(text) else { return Frame::Invalid };
+    let Ok(keys) = serde_json::from_str::<EnvelopeKeys<'_>>(text) else { return Frame::Invalid };
     let is_two = match keys.jsonrpc.map(RawValue::get) {
         None => version == Version::Optional,
         Some(said) => said == "\"2.0\"",
@@ -137,7 +137,7 @@ fn is_id(raw: &RawValue) -> bool {
 // ---- ours -------------------------------------------------------------------------------------------------------
 
 #[derive(Serialize)]
-struct Request<'a, P> {
+struct SentRequest<'a, P> {
     jsonrpc: &'static str,
     id: u64,
     method: &'a str,
@@ -145,14 +145,14 @@ struct Request<'a, P> {
 }
 
 #[derive(Serialize)]
-struct Notification<'a, P> {
+struct SentNotification<'a, P> {
     jsonrpc: &'static str,
     method: &'a str,
     params: P,
 }
 
 #[derive(Serialize)]
-struct Answer<'a, R> {
+struct SentAnswer<'a, R> {
     jsonrpc: &'static str,
     /// Null where no `id` could be read.
     id: Option<&'a RawValue>,
@@ -166,16 +166,16 @@ const JSONRPC: &str = "2.0";
 
 /// Each of these appends one line with its LF.
 pub fn request(out: &mut Vec<u8>, id: u64, method: &str, params: impl Serialize) {
-    line(out, &Request { jsonrpc: JSONRPC, id, method, params });
+    line(out, &SentRequest { jsonrpc: JSONRPC, id, method, params });
 }
 pub fn notification(out: &mut Vec<u8>, method: &str, params: impl Serialize) {
-    line(out, &Notification { jsonrpc: JSONRPC, method, params });
+    line(out, &SentNotification { jsonrpc: JSONRPC, method, params });
 }
 pub fn result(out: &mut Vec<u8>, id: &RawValue, result: impl Serialize) {
-    line(out, &Answer { jsonrpc: JSONRPC, id: Some(id), result: Some(result), error: None });
+    line(out, &SentAnswer { jsonrpc: JSONRPC, id: Some(id), result: Some(result), error: None });
 }
 pub fn error(out: &mut Vec<u8>, id: Option<&RawValue>, error: &RpcError) {
-    line(out, &Answer::<()> { jsonrpc: JSONRPC, id, result: None, error: Some(error) });
+    line(out, &SentAnswer::<()> { jsonrpc: JSONRPC, id, result: None, error: Some(error) });
 }
 
 fn line(out: &mut Vec<u8>, frame: &impl Serialize) {

@@ -6,7 +6,7 @@ use wire::Out;
 
 use crate::Loaf;
 use crate::faults::{self, RpcFault};
-use crate::frames::Call;
+use crate::frames::LoafCall;
 use crate::models;
 use crate::params::Params;
 use crate::pending::LoafPending;
@@ -16,25 +16,25 @@ pub(crate) enum Then {
     /// The conversation begins.
     Start,
     SignedIn {
-        call: Call,
+        call: LoafCall,
         account: Account,
         signed_in: Box<SignedIn>,
     },
     OpenRouterKey {
-        call: Call,
+        call: LoafCall,
         set: KeySet,
     },
     ExaKey {
-        call: Call,
+        call: LoafCall,
         skipped: bool,
     },
     Forgotten {
-        call: Call,
+        call: LoafCall,
     },
 }
 
 impl Then {
-    pub(crate) fn call(&self) -> Option<&Call> {
+    pub(crate) fn call(&self) -> Option<&LoafCall> {
         match self {
             Then::Start => None,
             Then::SignedIn { call, .. }
@@ -57,7 +57,7 @@ impl Loaf {
         })
     }
 
-    pub(crate) fn connect_openai(&mut self, call: &Call, params: &Params, out: &mut Out) -> Result<(), RpcFault> {
+    pub(crate) fn connect_openai(&mut self, call: &LoafCall, params: &Params, out: &mut Out) -> Result<(), RpcFault> {
         let mode = match params.text_maybe("mode")?.as_deref() {
             None | Some("auto") => SignInMode::Auto,
             Some("browser") => SignInMode::Browser,
@@ -71,7 +71,7 @@ impl Loaf {
 
     pub(crate) fn sign_in(
         &mut self,
-        call: &Call,
+        call: &LoafCall,
         account: Account,
         mode: SignInMode,
         originator: Option<std::sync::Arc<str>>,

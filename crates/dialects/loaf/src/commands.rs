@@ -6,8 +6,8 @@ use wire::Out;
 
 use crate::accounts::Then;
 use crate::faults::RpcFault;
-use crate::frames::Call;
-use crate::history::{Page, Selector};
+use crate::frames::LoafCall;
+use crate::history::{HistoryPage, Selector};
 use crate::methods::Method;
 use crate::pending::{Compacting, Listing, LoafPending, Swap};
 use crate::session_view::After;
@@ -31,14 +31,14 @@ const COMMANDS: &[(&str, &str)] = &[
 ];
 
 impl Loaf {
-    pub(crate) fn command(&mut self, call: &Call, at: usize, raw: &str, out: &mut Out) -> Result<(), RpcFault> {
+    pub(crate) fn command(&mut self, call: &LoafCall, at: usize, raw: &str, out: &mut Out) -> Result<(), RpcFault> {
         if !raw.starts_with('/') {
             self.pen(out).result(call, json!({ "handled": false }));
             return Ok(());
         }
-        let call = &Call { command: true, ..call.clone() };
+        let call = &LoafCall { command: true, ..call.clone() };
         let (word, args) = raw.split_once(char::is_whitespace).map_or((raw, ""), |(word, args)| (word, args.trim()));
-        let as_method = |method| Call { method, ..call.clone() };
+        let as_method = |method| LoafCall { method, ..call.clone() };
         match &*word.to_lowercase() {
             "/auth" => {
                 let hint = "use auth.connect.* and auth.set.* methods for explicit RPC auth flows";
@@ -53,7 +53,7 @@ impl Loaf {
             "/model" => self.want(Verb::Models, LoafPending::Models(call.clone(), Listing::Command), out),
             "/limits" => self.want(Verb::Limits, LoafPending::Limits(as_method(Method::LimitsGet)), out),
             "/history" => match args {
-                "" | "list" | "all" => self.list_history(call, Page::new(None, None), out),
+                "" | "list" | "all" => self.list_history(call, HistoryPage::new(None, None), out),
                 selector => self.resume(call, at, selector, out)?,
             },
             "/compress" => self.compress(call, at, out)?,
@@ -75,7 +75,13 @@ impl Loaf {
     }
 
     /// Another, empty chat behind this session; what runs is stopped first.
-    pub(crate) fn clear(&mut self, call: &Call, at: usize, forget_all: bool, out: &mut Out) -> Result<(), RpcFault> {
+    pub(crate) fn clear(
+        &mut self,
+        call: &LoafCall,
+        at: usize,
+        forget_all: bool,
+        out: &mut Out,
+    ) -> Result<(), RpcFault> {
         let view = &mut self.views[at];
         if view.compacting {
             return Err(RpcFault::domain("session_busy", "session is busy; its context is being compressed"));
@@ -113,7 +119,7 @@ impl Loaf {
         self.want(Verb::Open(self.open_new()), LoafPending::Swap { call, view, swap }, out);
     }
 
-    fn resume(&mut self, call: &Call, at: usize, selector: &str, out: &mut Out) -> Result<(), RpcFault> {
+    fn resume(&mut self, call: &LoafCall, at: usize, selector: &str, out: &mut Out) -> Result<(), RpcFault> {
         let view = &mut self.views[at];
         if view.is_busy() {
             let message = "session is busy; interrupt the turn before resuming another chat";
@@ -129,7 +135,7 @@ impl Loaf {
         Ok(())
     }
 
-    fn compress(&mut self, call: &Call, at: usize, out: &mut Out) -> Result<(), RpcFault> {
+    fn compress(&mut self, call: &LoafCall, at: usize, out: &mut Out) -> Result<(), RpcFault> {
         if self.choice.model.is_none() {
             let message = "select a model first before running /compress";
             return Err(RpcFault::domain("no_model", message));
@@ -151,12 +157,12 @@ impl Loaf {
         let view = &mut self.views[at];
         view.compacting = true;
         view.halting = false;
-        let why = LoafPending::Compact { view: view.number, before: view.anchor, how: Box::new(how) };
-        self.tell_view(at, Verb::Compact { instructions: None, wait: true }, why, out);
+        let pending = LoafPending::Compact { view: view.number, before: view.anchor, how: Box::new(how) };
+        self.tell_view(at, Verb::Compact { instructions: None, wait: true }, pending, out);
     }
 
     /// Nothing is known of the user any more.
-    pub(crate) fn forget_all(&mut self, call: Call, at: usize, out: &mut Out) {
+    pub(crate) fn forget_all(&mut self, call: LoafCall, at: usize, out: &mut Out) {
         self.onboarded = false;
         self.choice.route = crate::models::ANY_ROUTE.into();
         for key in [prefer::MODEL, prefer::THINKING, prefer::ROUTE, prefer::ONBOARDED] {
@@ -167,7 +173,7 @@ impl Loaf {
         self.want(Verb::Forget, LoafPending::Forget { call, view }, out);
     }
 
-    pub(crate) fn forgotten(&mut self, call: Call, view: u64, out: &mut Out) {
+    pub(crate) fn forgotten(&mut self, call: LoafCall, view: u64, out: &mut Out) {
         if let Some(at) = self.view_at(view) {
             let mut pen = self.pen(out);
             let (view, scene) = self.scene(at);

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use vocab::{CompactReason, Compaction, Fault, FaultKind};
 
-use crate::frames::Pen;
-use crate::models::Choice;
+use crate::frames::LoafPen;
+use crate::models::ModelChoice;
 use crate::session_view::SessionView;
-use crate::turn::Scene;
+use crate::turn::TurnScene;
 
 /// A context is compacted when it is fuller than this share of the window...
 pub const HIGH_WATERMARK_PCT: u64 = 82;
@@ -56,7 +56,7 @@ impl SessionView {
         payload
     }
 
-    pub(crate) fn compaction_started(&mut self, pen: &mut Pen<'_>, why: CompactReason) {
+    pub(crate) fn compaction_started(&mut self, pen: &mut LoafPen<'_>, why: CompactReason) {
         let turn = self.turn.is_some();
         self.say_status(pen, true, COMPRESSING, turn);
         let started = json!({
@@ -68,7 +68,7 @@ impl SessionView {
         pen.event("compaction.started", self.about(started));
     }
 
-    pub(crate) fn compaction_done(&mut self, pen: &mut Pen<'_>, scene: &mut Scene<'_>, done: &Compaction) {
+    pub(crate) fn compaction_done(&mut self, pen: &mut LoafPen<'_>, scene: &mut TurnScene<'_>, done: &Compaction) {
         let before = std::mem::replace(&mut self.anchor, done.first_kept);
         self.compacted = true;
         let selected = json!({ "anchor_event_index_before": before, "anchor_event_index_after": done.first_kept });
@@ -87,12 +87,12 @@ impl SessionView {
         self.remark(pen, scene.numbers, &text);
     }
 
-    fn switched(&self, choice: &Choice) -> String {
+    fn switched(&self, choice: &ModelChoice) -> String {
         let name = |provider: Option<&'static str>| provider.unwrap_or("none");
         format!("provider switched: {} -> {}.", name(self.provider), name(choice.provider()))
     }
 
-    pub(crate) fn compaction_failed(&mut self, pen: &mut Pen<'_>, why: CompactReason, fault: &Fault) {
+    pub(crate) fn compaction_failed(&mut self, pen: &mut LoafPen<'_>, why: CompactReason, fault: &Fault) {
         // Of one that was stopped nobody needs to hear more than that.
         let message = match fault.kind {
             FaultKind::Cancelled => "cancelled",

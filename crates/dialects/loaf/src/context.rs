@@ -8,12 +8,12 @@ const TOKENS_PER_MESSAGE: u64 = 4;
 
 /// What every request carries besides the conversation.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Fixed {
+pub(crate) struct FixedContext {
     pinned: u64,
     tools: u64,
 }
 
-impl Fixed {
+impl FixedContext {
     pub(crate) fn of(spec: &CallSpec) -> Self {
         let bytes = |tool: &vocab::ToolSpec| tool.name.len() + tool.description.len() + tool.schema.as_str().len();
         Self { pinned: estimate_tokens(spec.system.len()), tools: estimate_tokens(spec.tools.iter().map(bytes).sum()) }
@@ -29,7 +29,7 @@ pub(crate) struct Breakdown {
 }
 
 /// The estimate and its parts, which add up to it.
-pub(crate) fn estimate(state: &State, fixed: Fixed) -> (u64, Breakdown) {
+pub(crate) fn estimate(state: &State, fixed: FixedContext) -> (u64, Breakdown) {
     let overhead = (state.messages + state.results) * TOKENS_PER_MESSAGE;
     let besides = fixed.pinned + fixed.tools + overhead;
     // A count that is less than what every request carries is one of the messages alone.

@@ -5,7 +5,7 @@ use vocab::{QueueVerb, Verb};
 use wire::{Close, Out, Parting};
 
 use crate::Loaf;
-use crate::frames::Call;
+use crate::frames::LoafCall;
 use crate::pending::LoafPending;
 
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(crate) struct End {
 }
 
 impl Loaf {
-    pub(crate) fn shutdown_asked(&mut self, call: &Call, reason: Option<String>, out: &mut Out) {
+    pub(crate) fn shutdown_asked(&mut self, call: &LoafCall, reason: Option<String>, out: &mut Out) {
         self.state_changed(reason.as_deref().unwrap_or("shutdown"), None, out);
         let mut answer = json!({ "accepted": true });
         if let Some(reason) = reason {
@@ -29,7 +29,7 @@ impl Loaf {
         self.wind_down(out);
     }
 
-    pub(crate) fn quit(&mut self, call: &Call, out: &mut Out) {
+    pub(crate) fn quit(&mut self, call: &LoafCall, out: &mut Out) {
         self.state_changed("quit_command", None, out);
         self.pen(out).result(call, json!({ "shutting_down": true }));
         self.wind_down(out);

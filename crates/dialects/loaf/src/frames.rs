@@ -11,7 +11,7 @@ use crate::methods::Method;
 
 /// One request that waits for its response.
 #[derive(Clone)]
-pub(crate) struct Call {
+pub(crate) struct LoafCall {
     /// As it came, to be echoed byte for byte.
     pub(crate) id: Box<RawValue>,
     pub(crate) method: Method,
@@ -20,7 +20,7 @@ pub(crate) struct Call {
 }
 
 /// Writes lines, stamped with one moment.
-pub(crate) struct Pen<'a> {
+pub(crate) struct LoafPen<'a> {
     pub(crate) frames: &'a mut FrameBuf,
     pub(crate) now_ms: i64,
     /// Events are over: the other side has closed its end.
@@ -41,7 +41,7 @@ struct Handled<R> {
     output: R,
 }
 
-impl Pen<'_> {
+impl LoafPen<'_> {
     fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut line = Vec::new();
         write(&mut line);
@@ -55,7 +55,7 @@ impl Pen<'_> {
         }
     }
 
-    pub(crate) fn result(&mut self, call: &Call, result: impl Serialize) {
+    pub(crate) fn result(&mut self, call: &LoafCall, result: impl Serialize) {
         match call.command {
             true => self.write(|out| jsonrpc::result(out, &call.id, Handled { handled: true, output: result })),
             false => self.write(|out| jsonrpc::result(out, &call.id, result)),
@@ -67,11 +67,11 @@ impl Pen<'_> {
         self.write(|out| jsonrpc::error(out, id, &problem.to_wire()));
     }
 
-    pub(crate) fn fail(&mut self, call: &Call, problem: &RpcFault) {
+    pub(crate) fn fail(&mut self, call: &LoafCall, problem: &RpcFault) {
         self.refuse(Some(&call.id), problem);
     }
 
-    pub(crate) fn answer(&mut self, call: &Call, answer: Result<impl Serialize, RpcFault>) {
+    pub(crate) fn answer(&mut self, call: &LoafCall, answer: Result<impl Serialize, RpcFault>) {
         match answer {
             Ok(result) => self.result(call, result),
             Err(problem) => self.fail(call, &problem),
@@ -100,7 +100,7 @@ impl Chunks {
         Self { middle, stamp: (i64::MIN, String::new()), escaped: Vec::new() }
     }
 
-    fn begin(&mut self, pen: &Pen<'_>, delta: &str) {
+    fn begin(&mut self, pen: &LoafPen<'_>, delta: &str) {
         if self.stamp.0 != pen.now_ms {
             self.stamp = (pen.now_ms, iso8601(pen.now_ms));
         }
@@ -108,7 +108,7 @@ impl Chunks {
         escape_plain_into(delta, &mut self.escaped);
     }
 
-    pub(crate) fn answer(&mut self, pen: &mut Pen<'_>, delta: &str) {
+    pub(crate) fn answer(&mut self, pen: &mut LoafPen<'_>, delta: &str) {
         self.begin(pen, delta);
         pen.frames.line(|out| {
             for piece in [HEAD, self.stamp.1.as_bytes(), &self.middle, br#"],"answerText":""#, &self.escaped] {
@@ -121,7 +121,7 @@ impl Chunks {
     }
 
     /// `snapshot` is the reasoning part so far, escaped.
-    pub(crate) fn thought(&mut self, pen: &mut Pen<'_>, delta: &str, snapshot: &[u8]) {
+    pub(crate) fn thought(&mut self, pen: &mut LoafPen<'_>, delta: &str, snapshot: &[u8]) {
         self.begin(pen, delta);
         pen.frames.line(|out| {
             for piece in [HEAD, self.stamp.1.as_bytes(), &self.middle, b"\"", snapshot, b"\""] {

@@ -16,12 +16,12 @@ const LIMIT_MAX: usize = 10_000;
 const TITLE_CHARS_MAX: usize = 80;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Page {
+pub(crate) struct HistoryPage {
     pub(crate) limit: usize,
     pub(crate) cursor: usize,
 }
 
-impl Page {
+impl HistoryPage {
     /// 0 and nothing are the default, less is 1, fractions are cut off.
     pub(crate) fn new(limit: Option<f64>, cursor: Option<f64>) -> Self {
         let limit = match limit.map(f64::floor) {
@@ -134,7 +134,7 @@ mod tests {
             (Some(0.5), None, (100, 0)),
             (Some(1e300), Some(1e300), (LIMIT_MAX, usize::MAX)),
         ] {
-            let page = Page::new(limit, cursor);
+            let page = HistoryPage::new(limit, cursor);
             assert_eq!((page.limit, page.cursor), want, "{limit:?} {cursor:?}");
         }
     }

@@ -21,7 +21,7 @@ pub(crate) struct Input {
 
 /// One picture that a message has.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedImage {
     pub(crate) path: Arc<str>,
     pub(crate) image: Image,
     pub(crate) bytes: u64,
@@ -38,14 +38,14 @@ pub(crate) struct Shown {
     bytes: u64,
 }
 
-impl Loaded {
+impl LoadedImage {
     pub(crate) fn shown(&self) -> Shown {
         let data_url = format!("data:{};base64,{}", self.image.mime, self.image.base64);
         Shown { path: self.path.clone(), mime: self.image.mime.clone(), data_url, bytes: self.bytes }
     }
 }
 
-impl From<&Picture> for Loaded {
+impl From<&Picture> for LoadedImage {
     fn from(picture: &Picture) -> Self {
         let path = picture.path.display().to_string();
         Self { path: path.into(), image: picture.image.clone(), bytes: picture.bytes }
@@ -53,12 +53,12 @@ impl From<&Picture> for Loaded {
 }
 
 /// The pictures of a message in the log; their names are not kept there.
-pub(crate) fn of_parts(parts: &[Part], at_ms: i64) -> Vec<Loaded> {
+pub(crate) fn of_parts(parts: &[Part], at_ms: i64) -> Vec<LoadedImage> {
     let images = parts.iter().filter_map(|part| match part {
         Part::Image(image) => Some(image),
         Part::Text(_) => None,
     });
-    images.map(|image| Loaded { path: unnamed(at_ms), image: image.clone(), bytes: size(&image.base64) }).collect()
+    images.map(|image| LoadedImage { path: unnamed(at_ms), image: image.clone(), bytes: size(&image.base64) }).collect()
 }
 
 fn unnamed(at_ms: i64) -> Arc<str> {
@@ -85,7 +85,7 @@ impl Input {
     }
 
     /// The picture of a data URL. The error is a text of the protocol.
-    pub(crate) fn decode(&self, now_ms: i64) -> Result<Loaded, String> {
+    pub(crate) fn decode(&self, now_ms: i64) -> Result<LoadedImage, String> {
         let invalid = || "invalid image data_url. expected data:<mime>;base64,<payload>".to_owned();
         let url = self.data_url.as_deref().ok_or_else(invalid)?;
         let (mime, payload) =
@@ -109,12 +109,12 @@ impl Input {
             return Err(format!("image too large ({}). max is {}", megabytes(bytes), megabytes(IMAGE_BYTES_MAX)));
         }
         let path = self.path.clone().unwrap_or_else(|| unnamed(now_ms));
-        Ok(Loaded { path, image: Image { mime: mime.into(), base64: base64.into() }, bytes })
+        Ok(LoadedImage { path, image: Image { mime: mime.into(), base64: base64.into() }, bytes })
     }
 
     /// A file's picture; its type is what the controller says it is.
-    pub(crate) fn loaded(&self, picture: &Picture) -> Loaded {
-        let mut loaded = Loaded::from(picture);
+    pub(crate) fn loaded(&self, picture: &Picture) -> LoadedImage {
+        let mut loaded = LoadedImage::from(picture);
         if let Some(mime) = self.mime.as_deref().filter(|mime| MIMES.contains(mime)) {
             loaded.image.mime = mime.into();
         }
@@ -137,8 +137,9 @@ fn megabytes(bytes: u64) -> String {
 }
 
 /// A waiting message's pictures, in the form they can be sent in.
-pub(crate) fn inputs(images: &[Loaded]) -> Vec<Value> {
-    let one = |it: &Loaded| json!({ "path": it.path, "mime_type": it.image.mime, "data_url": it.shown().data_url });
+pub(crate) fn inputs(images: &[LoadedImage]) -> Vec<Value> {
+    let one =
+        |it: &LoadedImage| json!({ "path": it.path, "mime_type": it.image.mime, "data_url": it.shown().data_url });
     images.iter().map(one).collect()
 }
 

@@ -6,8 +6,8 @@ use vocab::{IdKind, Key, Query, QueueVerb, Secret, SignInMode, Verb, Which, iso8
 use wire::Out;
 
 use crate::faults::RpcFault;
-use crate::frames::Call;
-use crate::history::{Page, Selector};
+use crate::frames::LoafCall;
+use crate::history::{HistoryPage, Selector};
 use crate::methods::{METHODS, Method};
 use crate::models::{ANY_ROUTE, PROVIDERS};
 use crate::params::Params;
@@ -16,7 +16,7 @@ use crate::session_view::HELD_MAX;
 use crate::{Loaf, PROTOCOL, SESSIONS_MAX, prefer};
 
 impl Loaf {
-    pub(crate) fn ask(&mut self, call: &Call, params: Params, out: &mut Out) -> Result<(), RpcFault> {
+    pub(crate) fn ask(&mut self, call: &LoafCall, params: Params, out: &mut Out) -> Result<(), RpcFault> {
         match call.method {
             Method::RpcHandshake => self.handshake(call, &params, out)?,
             Method::SystemPing => {
@@ -61,7 +61,7 @@ impl Loaf {
             }
             Method::LimitsGet => self.want(Verb::Limits, LoafPending::Limits(call.clone()), out),
             Method::HistoryList => {
-                let page = Page::new(params.number_maybe("limit")?, params.number_maybe("cursor")?);
+                let page = HistoryPage::new(params.number_maybe("limit")?, params.number_maybe("cursor")?);
                 self.list_history(call, page, out);
             }
             Method::HistoryGet => {
@@ -88,7 +88,7 @@ impl Loaf {
     }
 
     /// A request to one session: now, or after the one that is being decided.
-    fn ask_session(&mut self, call: &Call, params: Params, out: &mut Out) -> Result<(), RpcFault> {
+    fn ask_session(&mut self, call: &LoafCall, params: Params, out: &mut Out) -> Result<(), RpcFault> {
         let at = self.view_named(&params.text("session_id")?)?;
         let view = &mut self.views[at];
         if !view.locked {
@@ -102,7 +102,7 @@ impl Loaf {
         Ok(())
     }
 
-    fn act(&mut self, call: &Call, at: usize, params: Params, out: &mut Out) -> Result<(), RpcFault> {
+    fn act(&mut self, call: &LoafCall, at: usize, params: Params, out: &mut Out) -> Result<(), RpcFault> {
         let view = self.views[at].number;
         match call.method {
             Method::SessionGet => {
@@ -152,7 +152,7 @@ impl Loaf {
         }
     }
 
-    fn handshake(&mut self, call: &Call, params: &Params, out: &mut Out) -> Result<(), RpcFault> {
+    fn handshake(&mut self, call: &LoafCall, params: &Params, out: &mut Out) -> Result<(), RpcFault> {
         // Who it is is not asked: any type of name passes.
         let (version, strict) = (params.text_maybe("protocol_version")?, params.flag_maybe("strict")?);
         if let Some(asked) = version.filter(|asked| strict && asked != PROTOCOL) {
@@ -175,7 +175,7 @@ impl Loaf {
         Ok(())
     }
 
-    fn create(&mut self, call: &Call, title: Option<String>, out: &mut Out) -> Result<(), RpcFault> {
+    fn create(&mut self, call: &LoafCall, title: Option<String>, out: &mut Out) -> Result<(), RpcFault> {
         let coming = self.pending.iter().filter(|pending| matches!(pending, LoafPending::Create { .. })).count();
         if self.views.len() + coming >= SESSIONS_MAX {
             let message =
@@ -188,7 +188,7 @@ impl Loaf {
         Ok(())
     }
 
-    fn set_exa_key(&mut self, call: &Call, key: &str, out: &mut Out) {
+    fn set_exa_key(&mut self, call: &LoafCall, key: &str, out: &mut Out) {
         let value = Secret::new(key).filter(|_| !key.eq_ignore_ascii_case("skip"));
         let skipped = value.is_none();
         let why = LoafPending::ExaKey { call: call.clone(), skipped };
@@ -202,7 +202,7 @@ impl Loaf {
         }
     }
 
-    fn select(&mut self, call: &Call, params: &Params, out: &mut Out) -> Result<(), RpcFault> {
+    fn select(&mut self, call: &LoafCall, params: &Params, out: &mut Out) -> Result<(), RpcFault> {
         let (model, provider) = (params.text("model_id")?, params.text("provider")?);
         let thinking = params.text("thinking_level")?;
         let provider = known_provider(&provider)?;
@@ -223,12 +223,12 @@ impl Loaf {
         Ok(())
     }
 
-    pub(crate) fn list_history(&mut self, call: &Call, page: Page, out: &mut Out) {
+    pub(crate) fn list_history(&mut self, call: &LoafCall, page: HistoryPage, out: &mut Out) {
         let query = Query { non_empty: true, limit: Some(page.limit), offset: page.cursor, ..Query::default() };
         self.want(Verb::Sessions(query), LoafPending::Sessions(call.clone(), page), out);
     }
 
-    pub(crate) fn recall(&mut self, call: &Call, selector: Selector, out: &mut Out) {
+    pub(crate) fn recall(&mut self, call: &LoafCall, selector: Selector, out: &mut Out) {
         let which = selector.which();
         self.want(Verb::Recall(which), LoafPending::Recall { call: call.clone(), selector }, out);
     }

@@ -1,10 +1,9 @@
 //! The `loaf` dialect: JSON-RPC 2.0 over NDJSON, many sessions on one pipe, events as notifications (protocol 1.0.0). A pure
 //! state machine over [`wire::Dialect`]: no I/O and no runtime; time and ids come through ports.
 //!
-//! * `methods`, `params`, `problem`, `frames`: the wire. `ask`: what each method wants from the engine.
-//! * `why`: what was wanted. `replies`, `chats`, `choosing`, `compressing`: what the engine's answers mean. `events`: what it
-//!   tells unasked.
-//! * `view`, `turn`, `calls`, `thought`, `compaction`, `context`: one session as its controller sees it.
+//! * `methods`, `params`, `faults`, `frames`: the wire. `inbound`: what each method wants from the engine.
+//! * `pending`: what was wanted. `replies`: what the engine's answers mean. `outbound`: what it tells unasked.
+//! * `session_view`, `turn`, `calls`, `reasoning`, `compaction`, `context`: one session as its controller sees it.
 //! * `models`, `images`, `messages`, `history`, `commands`, `accounts`: the rest of the vocabulary.
 //!
 //! `docs/dialects/loaf.md` is the page for authors of controllers.
@@ -47,12 +46,12 @@ use wire::{Dialect, Out, Parting, Pending};
 
 use ending::End;
 use faults::RpcFault;
-use frames::{Call, Pen};
-use models::Choice;
+use frames::{LoafCall, LoafPen};
+use models::ModelChoice;
 use params::Params;
 use pending::LoafPending;
 use session_view::SessionView;
-use turn::Scene;
+use turn::TurnScene;
 
 pub use compaction::{HIGH_WATERMARK_PCT, TARGET_PCT};
 pub use models::ANY_ROUTE;
@@ -120,7 +119,7 @@ pub struct Loaf {
     skills: Skills,
     /// The list that was asked for last.
     models: Vec<ModelInfo>,
-    choice: Choice,
+    choice: ModelChoice,
     onboarded: bool,
     debug: bool,
     /// Answers of the engine that are needed before the first request is heard.
@@ -134,7 +133,7 @@ impl Loaf {
         let thinking = options.model.as_deref().map_or(models::Thinking::OFF, |info| models::fitting(info, asked));
         let route = options.route.clone().unwrap_or_else(|| ANY_ROUTE.into());
         Self {
-            choice: Choice { model: options.model.clone(), thinking, route },
+            choice: ModelChoice { model: options.model.clone(), thinking, route },
             onboarded: options.onboarded,
             options,
             views: Vec::new(),
@@ -150,13 +149,13 @@ impl Loaf {
         }
     }
 
-    fn pen<'a>(&self, out: &'a mut Out) -> Pen<'a> {
-        Pen { frames: &mut out.frames, now_ms: self.options.clock.now_ms(), mute: self.end.mute }
+    fn pen<'a>(&self, out: &'a mut Out) -> LoafPen<'a> {
+        LoafPen { frames: &mut out.frames, now_ms: self.options.clock.now_ms(), mute: self.end.mute }
     }
 
     /// A session, and what its events need besides it.
-    fn scene(&mut self, at: usize) -> (&mut SessionView, Scene<'_>) {
-        let scene = Scene { choice: &self.choice, numbers: &mut self.messages, debug: self.debug };
+    fn scene(&mut self, at: usize) -> (&mut SessionView, TurnScene<'_>) {
+        let scene = TurnScene { choice: &self.choice, numbers: &mut self.messages, debug: self.debug };
         (&mut self.views[at], scene)
     }
 
@@ -221,7 +220,7 @@ impl Loaf {
     }
 
     /// One request; whatever is wrong with it is its answer.
-    fn request(&mut self, call: &Call, params: Result<Params, RpcFault>, out: &mut Out) {
+    fn request(&mut self, call: &LoafCall, params: Result<Params, RpcFault>, out: &mut Out) {
         let asked = match self.end.ending {
             true => Err(RpcFault::shutting_down()),
             false => params.and_then(|params| self.ask(call, params, out)),
@@ -254,7 +253,7 @@ impl Dialect for Loaf {
         match jsonrpc::read(&text, Version::Required) {
             Frame::Request { id, method, params } => match methods::find(&method) {
                 Some(entry) => {
-                    let call = Call { id: id.to_owned(), method: entry.method, command: false };
+                    let call = LoafCall { id: id.to_owned(), method: entry.method, command: false };
                     self.request(&call, Params::checked(entry, params), out);
                 }
                 None => self.pen(out).refuse(Some(id), &RpcFault::method(&method)),

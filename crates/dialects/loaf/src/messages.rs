@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use vocab::{Body, BranchEntry, Entry, Part, Stop, TurnEntry, UserFrom, parts_text};
 
-use crate::images::{self, Loaded, Shown};
+use crate::images::{self, LoadedImage, Shown};
 
 /// What stands for an answer without a word.
 pub(crate) const NO_TEXT: &str = "(No response text returned)";
@@ -21,18 +21,18 @@ pub(crate) enum Kind {
 
 /// One message of the log.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct SaidMessage {
     /// The entry that made it: of a prompt its own, of an answer the end of its turn.
     pub(crate) seq: u64,
     pub(crate) kind: Kind,
     pub(crate) text: String,
-    pub(crate) images: Vec<Loaded>,
+    pub(crate) images: Vec<LoadedImage>,
     /// Its turn failed without an answer: it is shown, and not part of the conversation.
     pub(crate) lost: bool,
 }
 
 /// Everything that was said on a branch, oldest first.
-pub(crate) fn said(entries: &[Arc<Entry>]) -> Vec<Said> {
+pub(crate) fn said(entries: &[Arc<Entry>]) -> Vec<SaidMessage> {
     let mut fold = Fold::default();
     entries.iter().for_each(|entry| fold.take(entry));
     fold.finish()
@@ -40,7 +40,7 @@ pub(crate) fn said(entries: &[Arc<Entry>]) -> Vec<Said> {
 
 #[derive(Default)]
 struct Fold {
-    list: Vec<Said>,
+    list: Vec<SaidMessage>,
     /// The answer of the turn that is being read, so far.
     answer: String,
     answered: bool,
@@ -56,7 +56,7 @@ impl Fold {
                 self.close(seq);
                 self.turn_from = self.list.len();
             }
-            Body::User { parts, from, .. } if is_shown(*from) => self.list.push(Said {
+            Body::User { parts, from, .. } if is_shown(*from) => self.list.push(SaidMessage {
                 seq,
                 kind: Kind::User,
                 text: parts_text(parts),
@@ -89,11 +89,11 @@ impl Fold {
     fn close(&mut self, seq: u64) {
         let text = std::mem::take(&mut self.answer).trim().to_owned();
         if std::mem::take(&mut self.answered) && !text.is_empty() {
-            self.list.push(Said { seq, kind: Kind::Assistant, text, images: Vec::new(), lost: false });
+            self.list.push(SaidMessage { seq, kind: Kind::Assistant, text, images: Vec::new(), lost: false });
         }
     }
 
-    fn finish(mut self) -> Vec<Said> {
+    fn finish(mut self) -> Vec<SaidMessage> {
         // Of a turn that still runs the answer is not there yet.
         self.answer.clear();
         self.list
@@ -135,13 +135,13 @@ pub(crate) struct ChatMessage<'a> {
     images: Vec<Shown>,
 }
 
-pub(crate) fn chat(said: &[Said]) -> Vec<ChatMessage<'_>> {
-    said.iter().filter(|said| !said.lost).map(Said::in_chat).collect()
+pub(crate) fn chat(said: &[SaidMessage]) -> Vec<ChatMessage<'_>> {
+    said.iter().filter(|said| !said.lost).map(SaidMessage::in_chat).collect()
 }
 
-impl Said {
+impl SaidMessage {
     fn in_chat(&self) -> ChatMessage<'_> {
-        ChatMessage { role: self.kind, text: &self.text, images: self.images.iter().map(Loaded::shown).collect() }
+        ChatMessage { role: self.kind, text: &self.text, images: self.images.iter().map(LoadedImage::shown).collect() }
     }
 }
 
@@ -163,14 +163,14 @@ pub(crate) fn gist(entries: &[Arc<Entry>]) -> Option<Gist> {
 }
 
 /// The conversation as the model is told it.
-pub(crate) fn told<'a>(said: &'a [Said], gist: Option<&'a Gist>) -> Vec<ChatMessage<'a>> {
+pub(crate) fn told<'a>(said: &'a [SaidMessage], gist: Option<&'a Gist>) -> Vec<ChatMessage<'a>> {
     let Some(Gist { text, first_kept }) = gist else { return chat(said) };
-    let kept = said.iter().filter(|said| !said.lost && said.seq >= *first_kept).map(Said::in_chat);
+    let kept = said.iter().filter(|said| !said.lost && said.seq >= *first_kept).map(SaidMessage::in_chat);
     std::iter::once(ChatMessage { role: Kind::User, text, images: Vec::new() }).chain(kept).collect()
 }
 
 /// A message's text with the pictures behind it.
-pub(crate) fn parts(text: String, images: &[Loaded]) -> Vec<Part> {
+pub(crate) fn parts(text: String, images: &[LoadedImage]) -> Vec<Part> {
     let pictures = images.iter().map(|loaded| Part::Image(loaded.image.clone()));
     std::iter::once(Part::text(text)).chain(pictures).collect()
 }

@@ -40,15 +40,15 @@ pub(crate) enum Method {
 /// One method: its name, whether it can do without params, and the members that it reads, in the order in which they are
 /// looked at. All of them are checked before anything is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct MethodEntry {
     pub(crate) name: &'static str,
     pub(crate) method: Method,
     pub(crate) needs: Needs,
     pub(crate) fields: &'static [Field],
 }
 
-const fn entry(name: &'static str, method: Method, needs: Needs, fields: &'static [Field]) -> Entry {
-    Entry { name, method, needs, fields }
+const fn entry(name: &'static str, method: Method, needs: Needs, fields: &'static [Field]) -> MethodEntry {
+    MethodEntry { name, method, needs, fields }
 }
 const fn must(name: &'static str, kind: Kind) -> Field {
     Field { name, kind, required: true }
@@ -60,7 +60,7 @@ const fn may(name: &'static str, kind: Kind) -> Field {
 const SESSION: Field = must("session_id", Text);
 const KEY: &[Field] = &[must("api_key", Text)];
 
-pub(crate) const METHODS: &[Entry] = &[
+pub(crate) const METHODS: &[MethodEntry] = &[
     entry("auth.connect.antigravity", Method::AuthConnectAntigravity, Needs::Nothing, &[]),
     entry(
         "auth.connect.openai",
@@ -120,7 +120,7 @@ pub(crate) const METHODS: &[Entry] = &[
 ];
 
 /// What is known of a method.
-pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+pub(crate) fn find(name: &str) -> Option<&'static MethodEntry> {
     METHODS.binary_search_by(|entry| entry.name.cmp(name)).ok().map(|at| &METHODS[at])
 }
 

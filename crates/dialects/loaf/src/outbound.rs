@@ -8,8 +8,8 @@ use wire::Out;
 
 use crate::Loaf;
 use crate::faults::{self, RpcFault};
-use crate::frames::Call;
-use crate::images::{self, Loaded};
+use crate::frames::LoafCall;
+use crate::images::{self, LoadedImage};
 use crate::messages::is_shown;
 use crate::pending::LoafPending;
 
@@ -110,7 +110,7 @@ impl Loaf {
                 let (view, mut scene) = self.scene(at);
                 view.coming = None;
                 let of_log = images::of_parts(parts, entry.at_ms);
-                let images: Vec<Loaded> = view.take_images(of_log.len()).unwrap_or(of_log);
+                let images: Vec<LoadedImage> = view.take_images(of_log.len()).unwrap_or(of_log);
                 let steers = *from != vocab::UserFrom::Prompt;
                 view.heard(&mut pen, &mut scene, (entry.seq, steers), parts_text(parts), images);
             }
@@ -145,7 +145,7 @@ impl Loaf {
         let asked = self.pending.withdraw(about_it, || LoafPending::Nothing);
         let asked = asked.iter().filter_map(|pending| pending.call().cloned());
         let held = view.held.into_iter().map(|(call, _)| call);
-        let waiting: Vec<Call> = asked.chain(view.after.map(|after| after.call)).chain(held).collect();
+        let waiting: Vec<LoafCall> = asked.chain(view.after.map(|after| after.call)).chain(held).collect();
         for call in waiting {
             self.pen(out).fail(&call, &RpcFault::unknown_session(&view.id));
         }

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::faults::RpcFault;
-use crate::methods::Entry;
+use crate::methods::MethodEntry;
 
 pub(crate) struct Params {
     method: &'static str,
@@ -42,7 +42,7 @@ pub(crate) struct Field {
 impl Params {
     /// Every member that the method reads has the right shape, or this says which has not. So a request that is wrong in
     /// itself is told so, whatever it is about.
-    pub(crate) fn checked(entry: &Entry, raw: Option<&RawValue>) -> Result<Self, RpcFault> {
+    pub(crate) fn checked(entry: &MethodEntry, raw: Option<&RawValue>) -> Result<Self, RpcFault> {
         let params = Self::read(entry.name, entry.needs, raw)?;
         entry.fields.iter().try_for_each(|field| params.check(*field))?;
         Ok(params)

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use vocab::{Account, Item, SessionId};
 
 use crate::accounts::Then;
-use crate::frames::Call;
-use crate::history::{Page, Selector};
-use crate::messages::Said;
+use crate::frames::LoafCall;
+use crate::history::{HistoryPage, Selector};
+use crate::messages::SaidMessage;
 use crate::send::Sending;
 
 /// What a reply is for.
@@ -16,19 +16,19 @@ pub(crate) enum LoafPending {
     Nothing,
     Accounts(Then),
     /// For `state.get` or `skills.list`; without a request at the beginning.
-    Skills(Option<Call>),
+    Skills(Option<LoafCall>),
     Create {
-        call: Call,
+        call: LoafCall,
         id: Arc<str>,
         title: Option<Arc<str>>,
     },
     Inspect {
-        call: Call,
+        call: LoafCall,
         view: u64,
         created: bool,
     },
     Log {
-        call: Call,
+        call: LoafCall,
         view: u64,
         waiting: Vec<Item>,
         /// It was read before, and was older than what had been told by then.
@@ -37,35 +37,35 @@ pub(crate) enum LoafPending {
     Picture(Box<Sending>),
     Send(Box<Sending>),
     Steer {
-        call: Call,
+        call: LoafCall,
         view: u64,
     },
     QueueList {
-        call: Call,
+        call: LoafCall,
         view: u64,
     },
     QueueClear {
-        call: Call,
+        call: LoafCall,
         view: u64,
     },
-    Sessions(Call, Page),
+    Sessions(LoafCall, HistoryPage),
     Recall {
-        call: Call,
+        call: LoafCall,
         selector: Selector,
     },
     Resume {
-        call: Call,
+        call: LoafCall,
         view: u64,
         selector: Selector,
     },
     Copied {
-        call: Call,
+        call: LoafCall,
         view: u64,
         resume: Resume,
     },
     /// The log of a copy, which has numbers of its own.
     Reread {
-        call: Call,
+        call: LoafCall,
         view: u64,
         resume: Resume,
     },
@@ -74,22 +74,22 @@ pub(crate) enum LoafPending {
         view: u64,
     },
     Swap {
-        call: Call,
+        call: LoafCall,
         view: u64,
         swap: Swap,
     },
-    Models(Call, Listing),
-    Tools(Call),
-    Limits(Call),
-    Routes(Call, String),
-    SignIn(Call, Account),
-    OpenRouterKey(Call),
+    Models(LoafCall, Listing),
+    Tools(LoafCall),
+    Limits(LoafCall),
+    Routes(LoafCall, String),
+    SignIn(LoafCall, Account),
+    OpenRouterKey(LoafCall),
     ExaKey {
-        call: Call,
+        call: LoafCall,
         skipped: bool,
     },
     Forget {
-        call: Call,
+        call: LoafCall,
         view: u64,
     },
     Compact {
@@ -130,21 +130,21 @@ pub(crate) struct Resume {
     pub(crate) chat: SessionId,
     /// What is opened: the same, or a copy of it.
     pub(crate) opens: SessionId,
-    pub(crate) said: Vec<Said>,
+    pub(crate) said: Vec<SaidMessage>,
     /// Its own model is not there any more; the selected one takes over.
     pub(crate) other_model: bool,
 }
 
 pub(crate) enum Compacting {
     /// `/compress`
-    Command(Call),
+    Command(LoafCall),
     /// `model.select`, from one provider to another or not.
-    Select { call: Call, switched: bool },
+    Select { call: LoafCall, switched: bool },
 }
 
 impl LoafPending {
     /// The request that waits for it.
-    pub(crate) fn call(&self) -> Option<&Call> {
+    pub(crate) fn call(&self) -> Option<&LoafCall> {
         match self {
             LoafPending::Nothing | LoafPending::Emptied { .. } => None,
             LoafPending::Accounts(then) => then.call(),

@@ -12,7 +12,7 @@ use wire::Out;
 use crate::Loaf;
 use crate::accounts::{self, Then};
 use crate::faults::RpcFault;
-use crate::frames::Call;
+use crate::frames::LoafCall;
 use crate::history::{self};
 use crate::messages::said;
 use crate::methods::Method;
@@ -245,7 +245,7 @@ impl Loaf {
         }
     }
 
-    pub(crate) fn skills_known(&mut self, call: Option<Call>, out: &mut Out) {
+    pub(crate) fn skills_known(&mut self, call: Option<LoafCall>, out: &mut Out) {
         let Some(call) = call else {
             self.to_learn = self.to_learn.saturating_sub(1);
             return;

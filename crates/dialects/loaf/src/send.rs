@@ -8,8 +8,8 @@ use wire::Out;
 
 use crate::Loaf;
 use crate::faults::{self, RpcFault};
-use crate::frames::Call;
-use crate::images::{self, Input, Loaded};
+use crate::frames::LoafCall;
+use crate::images::{self, Input, LoadedImage};
 use crate::messages;
 use crate::params::Params;
 use crate::pending::LoafPending;
@@ -17,17 +17,23 @@ use crate::session_view::Queued;
 
 /// A prompt on its way: its pictures are loaded one after the other, then it is offered to the session.
 pub(crate) struct Sending {
-    pub(crate) call: Call,
+    pub(crate) call: LoafCall,
     pub(crate) view: u64,
     turn: Arc<str>,
     text: String,
     inputs: Vec<Input>,
-    loaded: Vec<Loaded>,
+    loaded: Vec<LoadedImage>,
     enqueue: bool,
 }
 
 impl Loaf {
-    pub(crate) fn send(&mut self, call: &Call, at: usize, mut params: Params, out: &mut Out) -> Result<(), RpcFault> {
+    pub(crate) fn send(
+        &mut self,
+        call: &LoafCall,
+        at: usize,
+        mut params: Params,
+        out: &mut Out,
+    ) -> Result<(), RpcFault> {
         let text = params.text_maybe("text")?.unwrap_or_default();
         let enqueue = params.flag_maybe("enqueue")?;
         let inputs = images::read(params.take("images"));
@@ -149,7 +155,7 @@ impl Loaf {
         self.release(at, out);
     }
 
-    pub(crate) fn steer(&mut self, call: &Call, at: usize, text: &str, out: &mut Out) {
+    pub(crate) fn steer(&mut self, call: &LoafCall, at: usize, text: &str, out: &mut Out) {
         let view = &self.views[at];
         if view.turn.is_none() {
             return self.steered(call, at, false, out);
@@ -159,7 +165,7 @@ impl Loaf {
         self.tell_view(at, verb, why, out);
     }
 
-    pub(crate) fn steered(&mut self, call: &Call, at: usize, accepted: bool, out: &mut Out) {
+    pub(crate) fn steered(&mut self, call: &LoafCall, at: usize, accepted: bool, out: &mut Out) {
         let session_id = self.views[at].id.clone();
         self.pen(out).result(call, json!({ "session_id": session_id, "accepted": accepted }));
     }

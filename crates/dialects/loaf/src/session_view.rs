@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use vocab::{Item, ItemId, Opened, SessionId, State, TurnId, iso8601, parts_text};
 use wire::OpenCalls;
 
-use crate::context::{self, Fixed};
-use crate::frames::{Call, Pen};
-use crate::images::{self, Loaded};
-use crate::messages::{ChatMessage, Gist, Kind, Said, UiMessage, told};
-use crate::models::Choice;
+use crate::context::{self, FixedContext};
+use crate::frames::{LoafCall, LoafPen};
+use crate::images::{self, LoadedImage};
+use crate::messages::{ChatMessage, Gist, Kind, SaidMessage, UiMessage, told};
+use crate::models::ModelChoice;
 use crate::params::Params;
 use crate::turn::Turn;
 
@@ -33,7 +33,7 @@ pub(crate) struct SessionView {
     created_ms: i64,
     pub(crate) updated_ms: i64,
     pub(crate) state: Arc<State>,
-    pub(crate) fixed: Fixed,
+    pub(crate) fixed: FixedContext,
     pub(crate) label: String,
     pub(crate) pending: bool,
     pub(crate) calls: OpenCalls,
@@ -53,7 +53,7 @@ pub(crate) struct SessionView {
     pub(crate) title: Option<Arc<str>>,
     /// A request is being decided; others wait for it.
     pub(crate) locked: bool,
-    pub(crate) held: VecDeque<(Call, Params)>,
+    pub(crate) held: VecDeque<(LoafCall, Params)>,
     /// What is to be done when the turn has ended and nothing waits any more.
     pub(crate) after: Option<After>,
     /// A compaction runs.
@@ -68,7 +68,7 @@ pub(crate) struct SessionView {
 
 /// What an ending turn makes room for.
 pub(crate) struct After {
-    pub(crate) call: Call,
+    pub(crate) call: LoafCall,
     /// Nothing is left of the user either.
     pub(crate) forget_all: bool,
     /// The queue is empty: no other turn begins behind the one that ends.
@@ -78,7 +78,7 @@ pub(crate) struct After {
 pub(crate) struct Queued {
     pub(crate) item: ItemId,
     pub(crate) turn: Arc<str>,
-    pub(crate) images: Vec<Loaded>,
+    pub(crate) images: Vec<LoadedImage>,
 }
 
 struct Shown {
@@ -135,7 +135,7 @@ impl SessionView {
             created_ms: now_ms,
             updated_ms: now_ms,
             state: Arc::new(opened.state.clone()),
-            fixed: Fixed::default(),
+            fixed: FixedContext::default(),
             label: READY.to_owned(),
             pending: false,
             calls: OpenCalls::default(),
@@ -177,7 +177,7 @@ impl SessionView {
     // ---- saying -------------------------------------------------------------------------------------------------
 
     /// Says it whatever was said before.
-    pub(crate) fn say_status(&mut self, pen: &mut Pen<'_>, pending: bool, label: &str, turn: bool) {
+    pub(crate) fn say_status(&mut self, pen: &mut LoafPen<'_>, pending: bool, label: &str, turn: bool) {
         self.pending = pending;
         label.clone_into(&mut self.label);
         let turn_id = self.turn.as_ref().map(|it| &*it.id).filter(|_| turn);
@@ -185,7 +185,7 @@ impl SessionView {
     }
 
     /// Says it when it is news. Of a turn that is being stopped there is none until it has stopped.
-    pub(crate) fn status(&mut self, pen: &mut Pen<'_>, label: &str) {
+    pub(crate) fn status(&mut self, pen: &mut LoafPen<'_>, label: &str) {
         let stopping = self.turn.as_ref().is_some_and(|turn| turn.interrupting);
         if self.label != label && !stopping {
             self.say_status(pen, true, label, false);
@@ -193,7 +193,7 @@ impl SessionView {
     }
 
     /// A remark of our own; it is shown and is not in the log.
-    pub(crate) fn remark(&mut self, pen: &mut Pen<'_>, numbers: &mut u64, text: &str) {
+    pub(crate) fn remark(&mut self, pen: &mut LoafPen<'_>, numbers: &mut u64, text: &str) {
         *numbers += 1;
         self.shown.push(Shown { id: *numbers, what: What::Remark(text.into()) });
         self.remarks += 1;
@@ -210,19 +210,19 @@ impl SessionView {
     /// A message of the log, made by the entry `seq`.
     pub(crate) fn append(
         &mut self,
-        pen: &mut Pen<'_>,
+        pen: &mut LoafPen<'_>,
         numbers: &mut u64,
         (kind, seq): (Kind, u64),
         text: &str,
-        images: &[Loaded],
+        images: &[LoadedImage],
     ) {
         let id = self.number_message(numbers, seq, images);
-        let images = images.iter().map(Loaded::shown).collect();
+        let images = images.iter().map(LoadedImage::shown).collect();
         let message = UiMessage { id, kind, text, images };
         pen.event("session.message.appended", Appended { session_id: &self.id, message });
     }
 
-    fn number_message(&mut self, numbers: &mut u64, seq: u64, images: &[Loaded]) -> u64 {
+    fn number_message(&mut self, numbers: &mut u64, seq: u64, images: &[LoadedImage]) -> u64 {
         *numbers += 1;
         let images = images.iter().map(|image| image.path.clone()).collect();
         self.shown.push(Shown { id: *numbers, what: What::Entry { seq, images } });
@@ -230,7 +230,7 @@ impl SessionView {
     }
 
     /// The messages of a chat that was said before get numbers of this process.
-    pub(crate) fn adopt(&mut self, numbers: &mut u64, said: &[Said]) {
+    pub(crate) fn adopt(&mut self, numbers: &mut u64, said: &[SaidMessage]) {
         for one in said {
             self.number_message(numbers, one.seq, &one.images);
         }
@@ -247,7 +247,7 @@ impl SessionView {
 
     // ---- showing ------------------------------------------------------------------------------------------------
 
-    pub(crate) fn estimate(&self, choice: &Choice) -> Value {
+    pub(crate) fn estimate(&self, choice: &ModelChoice) -> Value {
         let (total, breakdown) = context::estimate(&self.state, self.fixed);
         json!({
             "session_id": self.id,
@@ -270,10 +270,10 @@ impl SessionView {
     /// Everything; `said` is what the log has, `gist` what stands for the older part of it.
     pub(crate) fn show<'a>(
         &'a self,
-        said: &'a [Said],
+        said: &'a [SaidMessage],
         gist: Option<&'a Gist>,
         waiting: &[Item],
-        choice: &Choice,
+        choice: &ModelChoice,
     ) -> SessionState<'a> {
         let (total, breakdown) = context::estimate(&self.state, self.fixed);
         SessionState {
@@ -295,7 +295,7 @@ impl SessionView {
         }
     }
 
-    fn messages<'a>(&'a self, said: &'a [Said]) -> Vec<UiMessage<'a>> {
+    fn messages<'a>(&'a self, said: &'a [SaidMessage]) -> Vec<UiMessage<'a>> {
         let one = |shown: &'a Shown| match &shown.what {
             What::Remark(text) => Some(UiMessage { id: shown.id, kind: Kind::System, text, images: Vec::new() }),
             What::Entry { seq, images } => {
@@ -304,7 +304,7 @@ impl SessionView {
                 let said = &said[at];
                 let named = said.images.iter().enumerate().map(|(number, image)| {
                     let path = images.get(number).unwrap_or(&image.path).clone();
-                    Loaded { path, ..image.clone() }.shown()
+                    LoadedImage { path, ..image.clone() }.shown()
                 });
                 Some(UiMessage { id: shown.id, kind: said.kind, text: &said.text, images: named.collect() })
             }

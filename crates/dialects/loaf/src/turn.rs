@@ -9,10 +9,10 @@ use vocab::{AssistantMessage, Fault, MessageEnd, Stop, TurnEnd, TurnId};
 
 use crate::calls::Round;
 use crate::faults;
-use crate::frames::{Chunks, Pen};
-use crate::images::Loaded;
+use crate::frames::{Chunks, LoafPen};
+use crate::images::LoadedImage;
 use crate::messages::{Kind, NO_TEXT, completed};
-use crate::models::Choice;
+use crate::models::ModelChoice;
 use crate::reasoning::Thought;
 use crate::session_view::{READY, SessionView};
 
@@ -30,9 +30,9 @@ pub(crate) struct Turn {
     chunks: Chunks,
     /// The first status of the model's work was said; until then the user's message waits.
     opened: bool,
-    opening: Vec<Opening>,
+    opening: Vec<TurnOpening>,
     /// The pictures of the prompt, which have their names only here.
-    images: Vec<Loaded>,
+    images: Vec<LoadedImage>,
     /// Steering has joined and its status was not said yet.
     steered: bool,
     thought: Thought,
@@ -41,15 +41,15 @@ pub(crate) struct Turn {
     pub(crate) interrupting: bool,
 }
 
-struct Opening {
+struct TurnOpening {
     seq: u64,
     text: String,
-    images: Vec<Loaded>,
+    images: Vec<LoadedImage>,
 }
 
 /// What the events of a turn need besides their session.
-pub(crate) struct Scene<'a> {
-    pub(crate) choice: &'a Choice,
+pub(crate) struct TurnScene<'a> {
+    pub(crate) choice: &'a ModelChoice,
     /// Messages of this process so far.
     pub(crate) numbers: &'a mut u64,
     pub(crate) debug: bool,
@@ -82,20 +82,20 @@ impl Turn {
 
 impl SessionView {
     /// The turn has a name; the model's work has not begun.
-    pub(crate) fn prepare(&mut self, pen: &mut Pen<'_>, scene: &Scene<'_>, engine: TurnId, id: Arc<str>) {
+    pub(crate) fn prepare(&mut self, pen: &mut LoafPen<'_>, scene: &TurnScene<'_>, engine: TurnId, id: Arc<str>) {
         self.turn = Some(Turn::new(engine, id, &self.id));
         self.updated_ms = pen.now_ms;
         self.say_status(pen, true, "preparing...", true);
         self.debug(pen, scene, "turn_started", || json!({}));
     }
 
-    pub(crate) fn give_images(&mut self, images: Vec<Loaded>) {
+    pub(crate) fn give_images(&mut self, images: Vec<LoadedImage>) {
         if let Some(turn) = &mut self.turn {
             turn.images = images;
         }
     }
     /// The pictures that were given, if there are so many.
-    pub(crate) fn take_images(&mut self, count: usize) -> Option<Vec<Loaded>> {
+    pub(crate) fn take_images(&mut self, count: usize) -> Option<Vec<LoadedImage>> {
         let turn = self.turn.as_mut()?;
         (count > 0 && turn.images.len() == count).then(|| std::mem::take(&mut turn.images))
     }
@@ -103,22 +103,22 @@ impl SessionView {
     /// The user's message, or steering that joins.
     pub(crate) fn heard(
         &mut self,
-        pen: &mut Pen<'_>,
-        scene: &mut Scene<'_>,
+        pen: &mut LoafPen<'_>,
+        scene: &mut TurnScene<'_>,
         (seq, steers): (u64, bool),
         text: String,
-        images: Vec<Loaded>,
+        images: Vec<LoadedImage>,
     ) {
         let Some(turn) = &mut self.turn else { return };
         if !turn.opened {
-            return turn.opening.push(Opening { seq, text, images });
+            return turn.opening.push(TurnOpening { seq, text, images });
         }
         turn.steered |= steers;
         self.append(pen, scene.numbers, (Kind::User, seq), &text, &images);
     }
 
     /// The model is called.
-    pub(crate) fn called(&mut self, pen: &mut Pen<'_>, scene: &mut Scene<'_>) {
+    pub(crate) fn called(&mut self, pen: &mut LoafPen<'_>, scene: &mut TurnScene<'_>) {
         let Some(turn) = &mut self.turn else { return };
         turn.thought = Thought::default();
         if !turn.opened {
@@ -139,15 +139,15 @@ impl SessionView {
     }
 
     /// The user's messages, at their place.
-    fn open(&mut self, pen: &mut Pen<'_>, scene: &mut Scene<'_>) {
+    fn open(&mut self, pen: &mut LoafPen<'_>, scene: &mut TurnScene<'_>) {
         let Some(turn) = &mut self.turn else { return };
         turn.opened = true;
-        for Opening { seq, text, images } in std::mem::take(&mut turn.opening) {
+        for TurnOpening { seq, text, images } in std::mem::take(&mut turn.opening) {
             self.append(pen, scene.numbers, (Kind::User, seq), &text, &images);
         }
     }
 
-    pub(crate) fn answering(&mut self, pen: &mut Pen<'_>, delta: &str) {
+    pub(crate) fn answering(&mut self, pen: &mut LoafPen<'_>, delta: &str) {
         if pen.mute || self.turn.is_none() {
             return;
         }
@@ -158,7 +158,7 @@ impl SessionView {
         }
     }
 
-    pub(crate) fn thinking(&mut self, pen: &mut Pen<'_>, delta: &str) {
+    pub(crate) fn thinking(&mut self, pen: &mut LoafPen<'_>, delta: &str) {
         let Some(turn) = self.turn.as_mut().filter(|_| !pen.mute) else { return };
         turn.thought.push(delta);
         if let Some(title) = turn.thought.title(delta) {
@@ -180,14 +180,14 @@ impl SessionView {
         turn.round.begin(message.calls().filter(|_| whole).cloned());
     }
 
-    pub(crate) fn call_started(&mut self, pen: &mut Pen<'_>, id: &vocab::CallId) {
+    pub(crate) fn call_started(&mut self, pen: &mut LoafPen<'_>, id: &vocab::CallId) {
         let Some(turn) = &mut self.turn else { return };
         if let Some(data) = turn.round.start(id) {
             pen.event("session.tool.call.started", Data { session_id: &self.id, turn_id: &turn.id, data });
         }
     }
 
-    pub(crate) fn call_ended(&mut self, pen: &mut Pen<'_>, result: &vocab::CallResult) {
+    pub(crate) fn call_ended(&mut self, pen: &mut LoafPen<'_>, result: &vocab::CallResult) {
         // One that never began is told whole all the same.
         self.call_started(pen, &result.call);
         let Some(turn) = &mut self.turn else { return };
@@ -201,7 +201,7 @@ impl SessionView {
     }
 
     /// The end: the answer, one terminal event, and `ready`. `seq` is the entry that ends the turn.
-    pub(crate) fn finish(&mut self, pen: &mut Pen<'_>, scene: &mut Scene<'_>, seq: u64, end: &TurnEnd) {
+    pub(crate) fn finish(&mut self, pen: &mut LoafPen<'_>, scene: &mut TurnScene<'_>, seq: u64, end: &TurnEnd) {
         // Not one that died with another process: the session tells its end just before the new one starts.
         if self.turn.as_ref().is_none_or(|turn| turn.engine != end.turn) {
             return;
@@ -251,7 +251,7 @@ impl SessionView {
     }
 
     /// The turn ends, and what is left of it goes on under another id.
-    pub(crate) fn overflowed(&mut self, pen: &mut Pen<'_>, scene: &mut Scene<'_>, id: Arc<str>) {
+    pub(crate) fn overflowed(&mut self, pen: &mut LoafPen<'_>, scene: &mut TurnScene<'_>, id: Arc<str>) {
         let Some(turn) = &mut self.turn else { return };
         let over = std::mem::replace(&mut turn.id, id.clone());
         turn.chunks = Chunks::new(&self.id, &id);
@@ -263,7 +263,7 @@ impl SessionView {
     }
 
     /// A prompt that cannot even be given to the model: the whole sequence at once.
-    pub(crate) fn stumble(&mut self, pen: &mut Pen<'_>, scene: &mut Scene<'_>, id: &Arc<str>, message: &str) {
+    pub(crate) fn stumble(&mut self, pen: &mut LoafPen<'_>, scene: &mut TurnScene<'_>, id: &Arc<str>, message: &str) {
         let idle = !self.is_busy();
         if idle {
             self.turn = Some(Turn::new(TurnId::from(""), id.clone(), &self.id));
@@ -278,7 +278,7 @@ impl SessionView {
     }
 
     /// The session is gone: what runs has ended with it.
-    pub(crate) fn vanish(&mut self, pen: &mut Pen<'_>, scene: &mut Scene<'_>, message: &str) {
+    pub(crate) fn vanish(&mut self, pen: &mut LoafPen<'_>, scene: &mut TurnScene<'_>, message: &str) {
         let turn = self.turn.take();
         if let Some(turn) = &turn {
             self.remark(pen, scene.numbers, message);
@@ -290,7 +290,7 @@ impl SessionView {
     }
 
     /// A failed model call will be tried again.
-    pub(crate) fn retrying(&mut self, pen: &mut Pen<'_>, attempt: u32, retries_max: u32, fault: &Fault) {
+    pub(crate) fn retrying(&mut self, pen: &mut LoafPen<'_>, attempt: u32, retries_max: u32, fault: &Fault) {
         let what = match fault.kind {
             vocab::FaultKind::RateLimited => "rate limited",
             vocab::FaultKind::Network | vocab::FaultKind::StreamCut => "connection lost",
@@ -302,7 +302,13 @@ impl SessionView {
     }
 
     /// What only `debug.set` makes us tell.
-    pub(crate) fn debug(&self, pen: &mut Pen<'_>, scene: &Scene<'_>, stage: &str, data: impl FnOnce() -> Value) {
+    pub(crate) fn debug(
+        &self,
+        pen: &mut LoafPen<'_>,
+        scene: &TurnScene<'_>,
+        stage: &str,
+        data: impl FnOnce() -> Value,
+    ) {
         if scene.debug {
             let turn_id = self.turn.as_ref().map(|turn| &*turn.id);
             let mut payload = json!({ "session_id": self.id, "stage": stage, "data": data() });

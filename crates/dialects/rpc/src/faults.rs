@@ -5,12 +5,12 @@ use vocab::Fault;
 use wire::Out;
 
 use crate::frames::Writer;
-use crate::inbound::Call;
+use crate::inbound::RpcCall;
 use crate::{Errors, Rpc};
 
 impl Rpc {
     /// A refusal that keeps its id in every lineage.
-    pub(crate) fn refuse(&self, call: &Call, error: &str, out: &mut Out) {
+    pub(crate) fn refuse(&self, call: &RpcCall, error: &str, out: &mut Out) {
         out.frames.line(|bytes| {
             Writer::object(bytes, |w| {
                 if let Some(id) = &call.id {
@@ -22,14 +22,14 @@ impl Rpc {
     }
 
     /// A command that failed on its way, as the option says.
-    pub(crate) fn fail(&self, call: &Call, error: &str, out: &mut Out) {
+    pub(crate) fn fail(&self, call: &RpcCall, error: &str, out: &mut Out) {
         match self.options.errors {
             Errors::Pi => self.refuse(call, error, out),
             Errors::Seed => failed(call.id.as_deref(), error, out),
         }
     }
 
-    pub(crate) fn fault(&self, call: &Call, fault: &Fault, out: &mut Out) {
+    pub(crate) fn fault(&self, call: &RpcCall, fault: &Fault, out: &mut Out) {
         self.fail(call, &said(fault), out);
     }
 }

@@ -2,7 +2,7 @@
 
 use vocab::{Json, Part, Required};
 
-use crate::inbound::{Content, HostTool};
+use crate::inbound::{HostTool, PromptContent};
 
 /// Tools a host may register; more is refused.
 pub(crate) const HOST_TOOLS_MAX: usize = 256;
@@ -48,22 +48,24 @@ pub(crate) fn register(tools: Vec<HostTool>) -> Result<Registered, String> {
 }
 
 /// What a host tool said. Kinds of content that nobody could show are left out.
-pub(crate) fn parts(content: Vec<Content>) -> Vec<Part> {
+pub(crate) fn parts(content: Vec<PromptContent>) -> Vec<Part> {
     let known = content.into_iter().filter_map(|content| match content {
-        Content::Text { text } => Some(Part::text(text)),
-        Content::Image { data, mime } => Some(Part::Image(vocab::Image { mime: mime.into(), base64: data.into() })),
-        Content::Other => None,
+        PromptContent::Text { text } => Some(Part::text(text)),
+        PromptContent::Image { data, mime } => {
+            Some(Part::Image(vocab::Image { mime: mime.into(), base64: data.into() }))
+        }
+        PromptContent::Other => None,
     });
     known.collect()
 }
 
 /// The error of a host tool: its text, or a fixed one.
-pub(crate) fn error_text(content: Vec<Content>) -> String {
+pub(crate) fn error_text(content: Vec<PromptContent>) -> String {
     let texts: Vec<String> = content
         .into_iter()
         .filter_map(|content| match content {
-            Content::Text { text } => Some(text),
-            Content::Image { .. } | Content::Other => None,
+            PromptContent::Text { text } => Some(text),
+            PromptContent::Image { .. } | PromptContent::Other => None,
         })
         .collect();
     match texts.join("\n") {

@@ -10,17 +10,17 @@ use vocab::Json;
 
 /// A command's name and id, for its response.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Call {
+pub(crate) struct RpcCall {
     /// As it came: a number stays a number.
     pub(crate) id: Option<Box<str>>,
     pub(crate) command: &'static str,
 }
 
 #[derive(Debug)]
-pub(crate) enum Heard {
-    Command(Call, Command),
+pub(crate) enum HeardLine {
+    Command(RpcCall, Command),
     /// The host answers something; no response is sent to this.
-    Answer(Answer),
+    Answer(HostAnswer),
 }
 
 /// RpcPending a line has no command.
@@ -31,7 +31,7 @@ pub(crate) enum Refused {
     /// `command` as it may be repeated; `None` when there is nothing to repeat.
     Unknown { id: Option<Box<str>>, command: Option<Box<str>>, shown: String },
     /// A command that we know, with members that make no sense.
-    Wrong { call: Call, what: String },
+    Wrong { call: RpcCall, what: String },
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,7 +53,7 @@ pub(crate) struct Image {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Phase {
+pub(crate) struct PhaseMember {
     #[serde(default)]
     pub(crate) id: Option<String>,
     pub(crate) name: String,
@@ -95,7 +95,7 @@ pub(crate) enum Command {
     NewSession { parent: Option<String> },
     SetLocale { locale: String },
     GetState,
-    SetTodos { phases: Vec<Phase> },
+    SetTodos { phases: Vec<PhaseMember> },
     SetHostTools { tools: Vec<HostTool> },
     GetIntegrations,
     SetModel { provider: String, model: String },
@@ -141,10 +141,10 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum HostAnswer {
     Ui { id: String, answer: UiAnswer },
-    ToolUpdate { id: String, content: Vec<Content> },
-    ToolResult { id: String, content: Vec<Content>, details: Option<Json>, is_error: bool },
+    ToolUpdate { id: String, content: Vec<PromptContent> },
+    ToolResult { id: String, content: Vec<PromptContent>, details: Option<Json>, is_error: bool },
 }
 
 #[derive(Debug, PartialEq)]
@@ -156,7 +156,7 @@ pub(crate) enum UiAnswer {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub(crate) enum Content {
+pub(crate) enum PromptContent {
     Text {
         text: String,
     },
@@ -187,7 +187,7 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
     <&RawValue>::deserialize(from).map(Some)
 }
 
-pub(crate) fn from_wire(line: &[u8]) -> Result<Heard, Refused> {
+pub(crate) fn from_wire(line: &[u8]) -> Result<HeardLine, Refused> {
     let text = wire::check(line).map_err(|error| Refused::Malformed(error.to_string()))?;
     let text = wire::replace_lone_surrogates(text);
     if !text.trim_start().starts_with('{') {
@@ -202,15 +202,17 @@ pub(crate) fn from_wire(line: &[u8]) -> Result<Heard, Refused> {
         let shown = shorten(kind.get()).to_owned();
         return Err(Refused::Unknown { id, command: Some(shown.clone().into()), shown });
     };
-    if let Some(answer) = answer(&name, &text) {
-        return answer.map(Heard::Answer).ok_or_else(|| unknown(id, &name));
+    match answer(&name, &text) {
+        ReadAnswer::Whole(answer) => return Ok(HeardLine::Answer(answer)),
+        ReadAnswer::Incomplete => return Err(unknown(id, &name)),
+        ReadAnswer::OtherType => {}
     }
     let Some(command) = COMMANDS.iter().find(|(known, _)| *known == name).map(|(known, _)| *known) else {
         return Err(unknown(id, &name));
     };
-    let call = Call { id, command };
+    let call = RpcCall { id, command };
     match read(command, &text) {
-        Ok(read) => Ok(Heard::Command(call, read)),
+        Ok(read) => Ok(HeardLine::Command(call, read)),
         Err(what) => Err(Refused::Wrong { call, what }),
     }
 }
@@ -299,7 +301,7 @@ fn get<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 /// The members that commands have, each optional here; what a command needs is asked for by name.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Members {
+struct CommandMembers {
     locale: Option<String>,
     provider: Option<String>,
     model_id: Option<String>,
@@ -328,7 +330,7 @@ fn need<T>(name: &str, value: Option<T>) -> Result<T, String> {
 
 #[derive(Deserialize)]
 struct SetTodos {
-    phases: Vec<Phase>,
+    phases: Vec<PhaseMember>,
 }
 #[derive(Deserialize)]
 struct SetHostTools {
@@ -348,7 +350,7 @@ struct EventFilter {
 }
 
 fn read(name: &str, text: &str) -> Result<Command, String> {
-    let it = || get::<Members>(text);
+    let it = || get::<CommandMembers>(text);
     Ok(match name {
         "prompt" => Command::Prompt(get(text)?),
         "steer" => Command::Steer(get(text)?),
@@ -436,14 +438,21 @@ struct HostResult {
 
 #[derive(Deserialize)]
 struct HostContent {
-    content: Vec<Content>,
+    content: Vec<PromptContent>,
     #[serde(default)]
     details: Option<Box<RawValue>>,
 }
 
-/// `None` when the type is no answer; `Some(None)` when it is one without what makes it one.
-#[allow(clippy::option_option, reason = "three cases, and the caller has a name for each")]
-fn answer(name: &str, text: &str) -> Option<Option<Answer>> {
+/// A frame, read as an answer of the host.
+enum ReadAnswer {
+    Whole(HostAnswer),
+    /// It lacks what would make it one.
+    Incomplete,
+    /// Its type is that of a command, or of nothing.
+    OtherType,
+}
+
+fn answer(name: &str, text: &str) -> ReadAnswer {
     let answer = match name {
         "extension_ui_response" => serde_json::from_str::<UiResponse>(text).ok().and_then(|it| {
             let UiResponse { id, value, confirmed, cancelled } = it;
@@ -453,18 +462,18 @@ fn answer(name: &str, text: &str) -> Option<Option<Answer>> {
                 (_, _, Some(confirmed)) => UiAnswer::Confirmed(confirmed),
                 _ => return None,
             };
-            Some(Answer::Ui { id, answer })
+            Some(HostAnswer::Ui { id, answer })
         }),
         "host_tool_update" => serde_json::from_str::<HostResult>(text)
             .ok()
-            .map(|it| Answer::ToolUpdate { id: it.id, content: it.result.content }),
-        "host_tool_result" => serde_json::from_str::<HostResult>(text).ok().map(|it| Answer::ToolResult {
+            .map(|it| HostAnswer::ToolUpdate { id: it.id, content: it.result.content }),
+        "host_tool_result" => serde_json::from_str::<HostResult>(text).ok().map(|it| HostAnswer::ToolResult {
             id: it.id,
             content: it.result.content,
             details: it.result.details.map(|details| Json::trusted(details.get())),
             is_error: it.is_error.unwrap_or(false),
         }),
-        _ => return None,
+        _ => return ReadAnswer::OtherType,
     };
-    Some(answer)
+    answer.map_or(ReadAnswer::Incomplete, ReadAnswer::Whole)
 }

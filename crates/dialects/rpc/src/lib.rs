@@ -18,33 +18,27 @@ mod pending;
 mod prompts;
 mod replies;
 mod schema;
+mod session_view;
 mod stream;
 mod templates;
 mod ui;
 
 pub use pi_format::TOOL_NAMES;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use vocab::{
-    AskId, CompactionPolicy, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionId, Target, Told, Verb,
-    Which,
-};
+use vocab::{CompactionPolicy, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, Target, Told, Verb, Which};
 use wire::{Close, CloseCode, Dialect, Frame, Out, Parting, Pending};
 
 use faults::{said, unknown, unparsed};
 use filter::Filter;
 use frames::Writer;
 use host_tools::Registered;
-use inbound::{Call, Heard, Refused};
-use models::Known;
-use outbound::run::Run;
-use output::Outputs;
-use pending::{RpcPending, Then};
-use prompts::Prompts;
-use ui::Dialog;
+use inbound::{HeardLine, Refused, RpcCall};
+use pending::{Handoff, RpcPending, Then};
+use session_view::SessionView;
 
 pub use inbound::COMMANDS;
 pub use outbound::run::RUN_BYTES_MAX;
@@ -56,7 +50,7 @@ pub use templates::Template;
 const HELD_MAX: usize = 256;
 
 /// Writes the payload of a response.
-type Data<'a> = &'a dyn Fn(&mut Vec<u8>);
+type ResponseData<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 /// Which form an error takes. That of a known command has its id in both, or a host with two open requests could not tell
 /// which of them failed.
@@ -155,40 +149,24 @@ impl Options {
 /// One host speaking `rpc`.
 pub struct Rpc {
     options: Options,
-    session: Option<SessionId>,
-    known: Known,
-    run: Run,
-    prompts: Prompts,
-    outputs: Outputs,
+    view: SessionView,
     filter: Filter,
-    /// Messages that wait in the session, as it last said.
-    waiting: usize,
-    /// How lines of the log are called that were written before this conversation, once somebody needs it.
-    past_names: HashMap<u64, Arc<str>>,
-    /// The session had a log before this conversation.
-    resumed: bool,
     pending: Pending<RpcPending>,
     /// Retries as they are when they are switched on.
     retries_max: u32,
     /// Somebody waits for the running turn to end: aborts, and what comes after one.
-    aborts: Vec<Call>,
+    aborts: Vec<RpcCall>,
     thens: VecDeque<Then>,
-    /// A turn or a compaction was asked to stop and has not yet.
-    stopping: bool,
     /// On the way to another session; commands wait meanwhile.
     moving: bool,
-    held: VecDeque<(Call, inbound::Command)>,
-    dialogs: Vec<(AskId, Dialog)>,
-    host_calls: Vec<AskId>,
+    held: VecDeque<(RpcCall, inbound::Command)>,
     host_tools: Registered,
     locale: Option<Arc<str>>,
     /// What the next new session is said to come from.
     parent: Option<Arc<str>>,
-    /// The session that is moved to next is a copy to be summarised, with these instructions.
-    handoff: Option<Option<Arc<str>>>,
+    /// The session that is moved to next is this copy.
+    handoff: Option<Handoff>,
     ids_made: u64,
-    /// The model's server refused our key the last time it was asked.
-    auth_failed: bool,
     ready: bool,
     ending: bool,
     /// The engine has stopped what ran, so that the conversation can end.
@@ -199,26 +177,15 @@ pub struct Rpc {
 impl Rpc {
     pub fn new(options: Options) -> Self {
         Self {
-            run: Run::new(options.updates, options.reminders_max),
             retries_max: options.retry.retries_max.max(RetryPolicy::default().retries_max),
-            auth_failed: options.no_key,
+            view: SessionView::new(&options),
             options,
-            session: None,
-            known: Known::default(),
-            prompts: Prompts::default(),
-            outputs: Outputs::default(),
             filter: Filter::default(),
-            waiting: 0,
-            past_names: HashMap::new(),
-            resumed: false,
             pending: Pending::default(),
             aborts: Vec::new(),
             thens: VecDeque::new(),
-            stopping: false,
             moving: false,
             held: VecDeque::new(),
-            dialogs: Vec::new(),
-            host_calls: Vec::new(),
             host_tools: Registered::default(),
             locale: None,
             parent: None,
@@ -262,7 +229,7 @@ impl Rpc {
 
     // ---- responses ----------------------------------------------------------------------------------------------
 
-    fn respond(&self, call: &Call, data: Option<Data<'_>>, out: &mut Out) {
+    fn respond(&self, call: &RpcCall, data: Option<ResponseData<'_>>, out: &mut Out) {
         out.frames.line(|bytes| {
             Writer::object(bytes, |w| {
                 if let Some(id) = &call.id {
@@ -284,12 +251,12 @@ impl Rpc {
         if std::mem::replace(&mut self.ending, true) {
             return;
         }
-        for ask in std::mem::take(&mut self.host_calls) {
+        for ask in std::mem::take(&mut self.view.host_calls) {
             let text = "RPC client disconnected before host tool execution completed";
             let answer = vocab::Answer::Deny(Some(text.into()));
             self.send(Verb::Answer { ask, answer }, RpcPending::Nothing, out);
         }
-        for (ask, dialog) in std::mem::take(&mut self.dialogs) {
+        for (ask, dialog) in std::mem::take(&mut self.view.dialogs) {
             let answer = ui::answer(dialog, inbound::UiAnswer::Cancelled);
             self.send(Verb::Answer { ask, answer }, RpcPending::Nothing, out);
         }
@@ -299,7 +266,7 @@ impl Rpc {
 
     fn settle(&mut self, out: &mut Out) {
         let waits = self.pending.iter().any(|what| !matches!(what, RpcPending::Nothing));
-        if self.ending && self.ended && !self.stopping && !waits && self.held.is_empty() {
+        if self.ending && self.ended && !self.view.stopping && !waits && self.held.is_empty() {
             out.close_with(Close::normal());
         }
         if self.deaf {
@@ -330,8 +297,8 @@ impl Dialect for Rpc {
         match frame {
             Frame::Whole(line) if inbound::is_blank(line) => return,
             Frame::Whole(line) => match inbound::from_wire(line) {
-                Ok(Heard::Command(call, command)) => self.command(call, command, out),
-                Ok(Heard::Answer(answer)) => self.answer(answer, out),
+                Ok(HeardLine::Command(call, command)) => self.command(call, command, out),
+                Ok(HeardLine::Answer(answer)) => self.answer(answer, out),
                 Err(Refused::Malformed(what)) => unparsed(&what, out),
                 Err(Refused::Unknown { id, command, shown }) => {
                     let id = id.filter(|_| self.options.errors == Errors::Pi);
@@ -350,7 +317,7 @@ impl Dialect for Rpc {
         let from = out.frames.len();
         if let Event::Reply { tag, result } = &told.event {
             self.replied(*tag, result, out);
-        } else if self.session.as_ref() == Some(&told.session) {
+        } else if self.view.session.as_ref() == Some(&told.session) {
             self.event(&told.event, out);
         }
         self.filter.apply(from, &mut out.frames);
@@ -359,7 +326,7 @@ impl Dialect for Rpc {
 
     fn pause(&mut self, out: &mut Out) {
         let from = out.frames.len();
-        self.run.pause(&mut out.frames);
+        self.view.run.pause(&mut out.frames);
         self.filter.apply(from, &mut out.frames);
         self.settle(out);
     }

@@ -15,13 +15,13 @@ const LEVELS_USUAL: usize = 5;
 
 /// The engine's last word about the session.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct KnownModels {
     pub(crate) state: Option<Arc<State>>,
     pub(crate) todos: Arc<[TodoPhase]>,
     faces: HashMap<Arc<str>, Face>,
 }
 
-impl Known {
+impl KnownModels {
     pub(crate) fn learn(&mut self, state: &Arc<State>) {
         self.meet(&state.model_info);
         self.todos = state.todos.clone();
@@ -72,7 +72,7 @@ impl Known {
     }
 }
 
-impl Faces for Known {
+impl Faces for KnownModels {
     fn face(&self, slug: &str) -> Face {
         self.faces.get(slug).cloned().unwrap_or_else(|| Face::guess(slug))
     }

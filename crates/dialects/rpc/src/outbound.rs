@@ -18,16 +18,16 @@ impl Rpc {
     pub(crate) fn event(&mut self, event: &Event, out: &mut Out) {
         if let Event::State(state) = event {
             self.changed(state, out);
-            self.known.learn(state);
+            self.view.known.learn(state);
         }
         if let Event::Logged(entry) = event {
             self.ask_logged(&entry.body, out);
         }
         // Their last words stand before `agent_settled`, behind which nothing is left to say.
-        if matches!(event, Event::Settled) && self.run.is_unsettled() {
+        if matches!(event, Event::Settled) && self.view.run.is_unsettled() {
             self.settled(out);
         }
-        match self.run.tell(event, &self.known, &mut out.frames) {
+        match self.view.run.tell(event, &self.view.known, &mut out.frames) {
             Came::ToItsEnd => self.turn_over(event, out),
             Came::On => {}
         }
@@ -43,7 +43,7 @@ impl Rpc {
             Event::Compaction(CompactionEvent::Failed { reason, fault }) => compaction_failed(*reason, fault, out),
             Event::ShellProgress { tag, text } => self.shell_grew(*tag, text, out),
             Event::Queue(QueueEvent::Waiting(items)) => {
-                self.waiting = items.len();
+                self.view.waiting = items.len();
                 let (steering, follow_up) = answers::queued(items);
                 Writer::event(&mut out.frames, "queue_update", |w| {
                     w.list("steering", steering.iter(), |text, out| wire::escape_into(text, out));
@@ -52,8 +52,8 @@ impl Rpc {
             }
             Event::Queue(QueueEvent::Ended { item, end, .. }) => {
                 // The list without it is told next.
-                self.waiting = self.waiting.saturating_sub(1);
-                self.prompts.item_ended(item, *end, self.is_settled(), &mut out.frames);
+                self.view.waiting = self.view.waiting.saturating_sub(1);
+                self.view.prompts.item_ended(item, *end, self.is_settled(), &mut out.frames);
             }
             // After the command that is being carried out: the engine answers in order.
             Event::Extension(ExtensionEvent::Notice(vocab::Notice::Exit)) => {
@@ -88,7 +88,7 @@ impl Rpc {
 
     /// What newer hosts are told of a change; the others ignore it.
     fn changed(&self, state: &vocab::State, out: &mut Out) {
-        let Some(before) = &self.known.state else { return };
+        let Some(before) = &self.view.known.state else { return };
         if before.title != state.title {
             Writer::event(&mut out.frames, "session_info_changed", |w| {
                 w.maybe("name", state.title.as_deref());
@@ -111,12 +111,12 @@ impl Rpc {
             _ => None,
         };
         let fault = end.and_then(|end| end.fault.as_ref()).map(|fault| fault.kind);
-        self.auth_failed = fault == Some(FaultKind::Auth) || (self.auth_failed && fault.is_some());
+        self.view.auth_failed = fault == Some(FaultKind::Auth) || (self.view.auth_failed && fault.is_some());
         // The answer to an abort stands before `agent_end`, where the originals have it.
         for call in std::mem::take(&mut self.aborts) {
             self.respond(&call, None, out);
         }
-        self.run.close(&mut out.frames);
+        self.view.run.close(&mut out.frames);
         self.stopped(out);
     }
 
@@ -126,7 +126,7 @@ impl Rpc {
                 if let vocab::AskKind::HostCall { call, tool, input } = &ask.kind {
                     // Other tools that are no built-in belong to somebody else.
                     if self.host_tools.names.iter().any(|name| **name == **tool) {
-                        self.host_calls.push(ask.id.clone());
+                        self.view.host_calls.push(ask.id.clone());
                         Writer::event(&mut out.frames, "host_tool_call", |w| {
                             w.text("id", ask.id.as_str()).text("toolCallId", call.as_str()).text("toolName", tool);
                             w.key("arguments");
@@ -134,23 +134,23 @@ impl Rpc {
                         });
                     }
                 } else if let Some(dialog) = ui::ask(&mut out.frames, ask.id.as_str(), &ask.kind, ask.timeout_ms) {
-                    self.dialogs.push((ask.id.clone(), dialog));
+                    self.view.dialogs.push((ask.id.clone(), dialog));
                 }
             }
             Body::Ask(AskEntry::Closed { ask, end }) => {
                 let withdrawn = matches!(end, AskEnd::Withdrawn);
-                let calls = self.host_calls.len();
-                self.host_calls.retain(|open| open != ask);
-                if withdrawn && self.host_calls.len() < calls {
+                let calls = self.view.host_calls.len();
+                self.view.host_calls.retain(|open| open != ask);
+                if withdrawn && self.view.host_calls.len() < calls {
                     let id = self.fresh_id();
                     Writer::event(&mut out.frames, "host_tool_cancel", |w| {
                         w.text("id", &id).text("targetId", ask.as_str());
                     });
                 }
-                let dialogs = self.dialogs.len();
-                self.dialogs.retain(|(open, _)| open != ask);
+                let dialogs = self.view.dialogs.len();
+                self.view.dialogs.retain(|(open, _)| open != ask);
                 // Still open here means that somebody else answered, or nobody will.
-                if self.dialogs.len() < dialogs {
+                if self.view.dialogs.len() < dialogs {
                     let id = self.fresh_id();
                     ui::cancel(&mut out.frames, &id, ask.as_str());
                 }
@@ -161,12 +161,12 @@ impl Rpc {
 
     /// Nothing runs, and nothing waits.
     pub(crate) fn is_settled(&self) -> bool {
-        self.waiting == 0 && !self.run.is_unsettled()
+        self.view.waiting == 0 && !self.view.run.is_unsettled()
     }
 
     fn settled(&mut self, out: &mut Out) {
-        let settled = self.waiting == 0;
-        self.prompts.over(&self.run.outcome(), settled, &mut out.frames);
+        let settled = self.view.waiting == 0;
+        self.view.prompts.over(&self.view.run.outcome(), settled, &mut out.frames);
         if settled {
             frames::bare(&mut out.frames, "session_settled");
         }
@@ -174,7 +174,7 @@ impl Rpc {
 
     fn shell_grew(&mut self, tag: Tag, text: &str, out: &mut Out) {
         let Some(RpcPending::Shell(call)) = self.pending.get(tag) else { return };
-        let delta = self.outputs.grown(tag, text);
+        let delta = self.view.outputs.grown(tag, text);
         frames::bash_update(&mut out.frames, call.id.as_deref(), &delta);
     }
 
@@ -190,7 +190,7 @@ impl Rpc {
         });
         // The first line that is kept may be older than this conversation; its name is asked for while the summary is
         // written.
-        if self.resumed && self.past_names.is_empty() {
+        if self.view.resumed && self.view.past_names.is_empty() {
             self.send(Verb::Read { after: 0 }, RpcPending::Names, out);
         }
     }
@@ -198,11 +198,11 @@ impl Rpc {
     fn compaction_logged(&mut self, body: &Body, out: &mut Out) {
         let Body::Branch(BranchEntry::Compacted(compaction)) = body else { return };
         // Whoever asked for it is answered when the log was read, and told the same then.
-        if self.pending.iter().any(|why| matches!(why, RpcPending::Compact(_) | RpcPending::Handoff(_))) {
+        if self.pending.iter().any(|pending| matches!(pending, RpcPending::Compact(_) | RpcPending::Handoff(_))) {
             return;
         }
-        let name = self.run.name_of(compaction.first_kept);
-        let name = name.or_else(|| self.past_names.get(&compaction.first_kept).cloned());
+        let name = self.view.run.name_of(compaction.first_kept);
+        let name = name.or_else(|| self.view.past_names.get(&compaction.first_kept).cloned());
         let mut result = Vec::new();
         answers::compaction(compaction, name.as_deref(), None, &mut result);
         compaction_ended(compaction.reason, &result, out);

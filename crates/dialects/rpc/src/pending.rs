@@ -1,62 +1,69 @@
 //! What the engine's replies are for: each command that was sent left word here.
 
+use std::sync::Arc;
+
 use vocab::{Compaction, Delivery};
 
 use crate::host_tools::Registered;
-use crate::inbound::{Call, Text};
+use crate::inbound::{RpcCall, Text};
 
 /// What a reply is for.
 pub(crate) enum RpcPending {
     /// Nobody waits for it.
     Nothing,
     /// The first session, or the one a command leads to, with the text that a branch gives back.
-    Open(Option<(Call, Option<String>)>),
+    Open(Option<(RpcCall, Option<String>)>),
     /// A session that is to be copied.
     OpenSource,
     Copied,
     Stop,
-    Abort(Call),
-    Plain(Call),
-    Prompt(Call, Text),
-    Slash(Call, Text),
-    QueueSlash(Call, Text, Delivery),
-    State(Call),
-    Commands(Call),
-    Todos(Call),
-    HostTools(Call, Registered),
-    Models(Call),
-    CycleModel(Call),
+    Abort(RpcCall),
+    Plain(RpcCall),
+    Prompt(RpcCall, Text),
+    Slash(RpcCall, Text),
+    QueueSlash(RpcCall, Text, Delivery),
+    State(RpcCall),
+    Commands(RpcCall),
+    Todos(RpcCall),
+    HostTools(RpcCall, Registered),
+    Models(RpcCall),
+    CycleModel(RpcCall),
     /// Whether there is such a model.
-    FindModel(Call, Named),
+    FindModel(RpcCall, NamedModel),
     /// How older lines of the log are called.
     Names,
     SetModel {
-        call: Call,
+        call: RpcCall,
         name: String,
         scoped: Option<bool>,
     },
-    Level(Call, &'static str),
-    Compact(Call),
-    Compacted(Call, Box<Compaction>),
-    Shell(Call),
-    Cleared(Call),
-    Exported(Call),
-    Read(Call, ReadFor),
-    Fork(Call),
+    Level(RpcCall, &'static str),
+    Compact(RpcCall),
+    Compacted(RpcCall, Box<Compaction>),
+    Shell(RpcCall),
+    Cleared(RpcCall),
+    Exported(RpcCall),
+    Read(RpcCall, ReadFor),
+    Fork(RpcCall),
     /// The copy is being summarised.
-    Handoff(Call),
+    Handoff(RpcCall),
 }
 
 /// A model as hosts name it.
-pub(crate) struct Named {
+pub(crate) struct NamedModel {
     pub(crate) provider: String,
     pub(crate) id: String,
 }
 
-impl Named {
+impl NamedModel {
     pub(crate) fn shown(&self) -> String {
         format!("{}/{}", self.provider, self.id)
     }
+}
+
+/// A copy of the session that is to be summarised.
+pub(crate) struct Handoff {
+    pub(crate) instructions: Option<Arc<str>>,
 }
 
 /// What the log is read for.
@@ -73,17 +80,17 @@ pub(crate) enum ReadFor {
 
 /// What follows when nothing runs any more.
 pub(crate) enum Then {
-    Prompt(Call, Text),
-    New(Call, Option<String>),
-    Switch(Call, String),
-    Branch(Call, String),
-    Clone(Call),
-    Compact(Call, Option<String>),
+    Prompt(RpcCall, Text),
+    New(RpcCall, Option<String>),
+    Switch(RpcCall, String),
+    Branch(RpcCall, String),
+    Clone(RpcCall),
+    Compact(RpcCall, Option<String>),
 }
 
 impl RpcPending {
     /// The command that waits for this reply.
-    pub(crate) fn call(&self) -> Option<&Call> {
+    pub(crate) fn call(&self) -> Option<&RpcCall> {
         match self {
             RpcPending::Nothing
             | RpcPending::Names

@@ -5,8 +5,8 @@ use vocab::{ItemEnd, ItemId};
 use wire::FrameBuf;
 
 use crate::frames::Writer;
-use crate::inbound::Call;
-use crate::outbound::run::Outcome;
+use crate::inbound::RpcCall;
+use crate::outbound::run::CallOutcome;
 
 /// `data.disposition` of an acknowledged message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,16 +43,16 @@ struct Taken {
 
 impl Prompts {
     /// Messages that only join somebody else's run have no result of their own.
-    pub(crate) fn taken(&mut self, call: &Call, waits: Option<&ItemId>) {
+    pub(crate) fn taken(&mut self, call: &RpcCall, waits: Option<&ItemId>) {
         if is_prompt(call) {
             self.open.push(Taken { id: call.id.clone(), waits: waits.cloned() });
         }
     }
 
     /// A command took it: nothing of it will ever run.
-    pub(crate) fn handled(call: &Call, settled: bool, frames: &mut FrameBuf) {
+    pub(crate) fn handled(call: &RpcCall, settled: bool, frames: &mut FrameBuf) {
         if is_prompt(call) {
-            result(frames, call.id.as_deref(), false, &Outcome::Completed, settled);
+            result(frames, call.id.as_deref(), false, &CallOutcome::Completed, settled);
         }
     }
 
@@ -62,12 +62,12 @@ impl Prompts {
         if end == ItemEnd::Consumed {
             self.open[at].waits = None;
         } else {
-            result(frames, self.open.remove(at).id.as_deref(), false, &Outcome::Aborted, settled);
+            result(frames, self.open.remove(at).id.as_deref(), false, &CallOutcome::Aborted, settled);
         }
     }
 
     /// Everything that those caused is over that a run took up; the others wait on.
-    pub(crate) fn over(&mut self, outcome: &Outcome, settled: bool, frames: &mut FrameBuf) {
+    pub(crate) fn over(&mut self, outcome: &CallOutcome, settled: bool, frames: &mut FrameBuf) {
         for taken in self.open.extract_if(.., |taken| taken.waits.is_none()) {
             result(frames, taken.id.as_deref(), true, outcome, settled);
         }
@@ -76,22 +76,22 @@ impl Prompts {
     /// The host leaves the session: what runs and waits there has no end that could be told.
     pub(crate) fn left(&mut self, frames: &mut FrameBuf) {
         for taken in self.open.drain(..) {
-            result(frames, taken.id.as_deref(), taken.waits.is_none(), &Outcome::Aborted, true);
+            result(frames, taken.id.as_deref(), taken.waits.is_none(), &CallOutcome::Aborted, true);
         }
     }
 }
 
-fn is_prompt(call: &Call) -> bool {
+fn is_prompt(call: &RpcCall) -> bool {
     matches!(call.command, "prompt" | "abort_and_prompt")
 }
 
-fn result(frames: &mut FrameBuf, id: Option<&str>, invoked: bool, outcome: &Outcome, settled: bool) {
+fn result(frames: &mut FrameBuf, id: Option<&str>, invoked: bool, outcome: &CallOutcome, settled: bool) {
     Writer::event(frames, "prompt_result", |w| {
         if let Some(id) = id {
             w.raw("id", id.as_bytes());
         }
         w.flag("agentInvoked", invoked).text("status", outcome.word()).flag("sessionSettled", settled);
-        if let Outcome::Failed { message, retryable } = outcome {
+        if let CallOutcome::Failed { message, retryable } = outcome {
             w.key("error");
             Writer::object(w.out, |w| {
                 w.text("message", message).flag("retryable", *retryable);

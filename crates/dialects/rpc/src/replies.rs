@@ -6,12 +6,12 @@ mod sessions;
 
 use std::sync::Arc;
 
-use vocab::{Delivery, Entry, Fault, FaultKind, Reply, SessionId, Tag, Verb, Which};
+use vocab::{Compaction, Delivery, Entry, Fault, FaultKind, Reply, SessionId, Tag, Verb, Which};
 use wire::Out;
 
 use crate::faults::said;
 use crate::frames::Writer;
-use crate::inbound::{Call, Text};
+use crate::inbound::{RpcCall, Text};
 use crate::pending::{ReadFor, RpcPending};
 use crate::prompts::{Disposition, Prompts};
 use crate::{Errors, Rpc, answers, frames, outbound};
@@ -24,14 +24,14 @@ const BUSY_PI: &str =
 
 impl Rpc {
     pub(crate) fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
-        let Some(why) = self.pending.answered(tag) else { return };
-        match (why, result) {
+        let Some(pending) = self.pending.answered(tag) else { return };
+        match (pending, result) {
             (RpcPending::Nothing, _) => {}
             (RpcPending::Open(command), Ok(Reply::Opened(opened))) => self.opened(opened, command, out),
             (RpcPending::Open(Some((call, _))), Err(fault)) => self.not_moved(&call, fault, out),
             (RpcPending::Open(None) | RpcPending::OpenSource | RpcPending::Copied, Err(fault)) => self.lost(fault, out),
             (RpcPending::OpenSource, Ok(Reply::Opened(opened))) => {
-                self.session = Some(opened.session.clone());
+                self.view.session = Some(opened.session.clone());
                 self.send(Verb::Fork { at: None }, RpcPending::Copied, out);
             }
             (RpcPending::Copied, Ok(Reply::Forked { session, .. })) => {
@@ -53,8 +53,8 @@ impl Rpc {
             (RpcPending::FindModel(call, named), result) => self.model_found(call, &named, result, out),
             (RpcPending::CycleModel(call), Err(fault)) => self.not_moved(&call, fault, out),
             (RpcPending::Names, Ok(Reply::Entries(entries))) => {
-                let transcript = Transcript::new(entries, &self.known);
-                self.past_names = transcript.lines().iter().map(|line| (line.seq, line.name.clone())).collect();
+                let transcript = Transcript::new(entries, &self.view.known);
+                self.view.past_names = transcript.lines().iter().map(|line| (line.seq, line.name.clone())).collect();
             }
             (RpcPending::Shell(call), result) => self.shell_ended(tag, &call, result, out),
             (RpcPending::QueueSlash(call, text, delivery), result) => {
@@ -70,14 +70,7 @@ impl Rpc {
                 Some(_) if fault.kind == FaultKind::NothingToDo => self.handed_over(&call, false, out),
                 _ => self.not_moved(&call, fault, out),
             },
-            (RpcPending::Handoff(call), Ok(Reply::Compacted(compaction))) => {
-                self.send(Verb::Read { after: 0 }, RpcPending::Compacted(call, compaction.clone()), out);
-            }
-            (RpcPending::Handoff(call), Ok(_)) => self.handed_over(&call, true, out),
-            (RpcPending::Handoff(call), Err(fault)) if fault.kind == FaultKind::NothingToDo => {
-                self.handed_over(&call, false, out);
-            }
-            (RpcPending::Handoff(call), Err(fault)) => self.not_moved(&call, fault, out),
+            (RpcPending::Handoff(call), result) => self.handoff_summarised(call, result, out),
             (RpcPending::Compacted(call, _), Err(fault)) if call.command == "handoff" => {
                 self.not_moved(&call, fault, out)
             }
@@ -91,17 +84,19 @@ impl Rpc {
             (RpcPending::Exported(call), Err(fault)) if fault.kind == FaultKind::NothingToDo => {
                 self.fail(&call, "Nothing to export yet - start a conversation first", out);
             }
-            (why, result) => self.answered(why, result, out),
+            (pending, result) => self.answered(pending, result, out),
         }
     }
 
     /// Replies that end their command.
-    fn answered(&mut self, why: RpcPending, result: &Result<Reply, Fault>, out: &mut Out) {
-        let reply = match (why.call(), result) {
+    fn answered(&mut self, pending: RpcPending, result: &Result<Reply, Fault>, out: &mut Out) {
+        let reply = match (pending.call(), result) {
             (None, _) => return,
             // A list that nobody gives is no reason to hide the model that is used.
-            (Some(call), Err(fault)) if matches!(why, RpcPending::Models(_)) && self.known.model().is_some() => {
-                let known: Vec<_> = self.known.model().map(|model| (**model).clone()).into_iter().collect();
+            (Some(call), Err(fault))
+                if matches!(pending, RpcPending::Models(_)) && self.view.known.model().is_some() =>
+            {
+                let known: Vec<_> = self.view.known.model().map(|model| (**model).clone()).into_iter().collect();
                 out.notes.push(said(fault));
                 return self.respond(call, Some(&|out| answers::models(&known, out)), out);
             }
@@ -111,7 +106,7 @@ impl Rpc {
             }
             (Some(_), Ok(reply)) => reply,
         };
-        match (why, reply) {
+        match (pending, reply) {
             (RpcPending::State(call), Reply::Inspected(it)) => {
                 let mut data = Vec::new();
                 answers::state(it, &mut data);
@@ -127,63 +122,72 @@ impl Rpc {
                 self.host_tools = registered;
             }
             (RpcPending::Models(call), Reply::Models(models)) => {
-                models.iter().for_each(|model| self.known.meet(model));
+                models.iter().for_each(|model| self.view.known.meet(model));
                 self.respond(&call, Some(&|out| answers::models(models, out)), out);
             }
             (RpcPending::CycleModel(call), Reply::Models(models)) => self.cycle_model(call, models, out),
             (RpcPending::Level(call, level), _) => {
-                self.respond(
-                    &call,
-                    Some(&|out| {
-                        Writer::object(out, |w| {
-                            w.text("level", level);
-                        })
-                    }),
-                    out,
-                );
+                self.respond_text(&call, "level", level, out);
             }
             (RpcPending::Compact(call), Reply::Compacted(compaction)) => {
                 self.send(Verb::Read { after: 0 }, RpcPending::Compacted(call, compaction.clone()), out);
             }
             (RpcPending::Compacted(call, compaction), Reply::Entries(entries)) => {
-                let transcript = Transcript::new(entries, &self.known);
-                let name = transcript.first_kept().map(|name| &**name);
-                let files = answers::Files::before(compaction.first_kept, entries);
-                let mut data = Vec::new();
-                answers::compaction(&compaction, name, Some(&files), &mut data);
-                outbound::compaction_ended(compaction.reason, &data, out);
-                match call.command {
-                    "handoff" => self.handed_over(&call, true, out),
-                    _ => self.respond(&call, Some(&|out| out.extend_from_slice(&data)), out),
-                }
+                self.compaction_read(&call, &compaction, entries, out);
             }
             (RpcPending::Cleared(call), Reply::Queue(items)) => {
                 self.respond(&call, Some(&|out| answers::cleared(items, out)), out);
             }
             (RpcPending::Exported(call), Reply::Exported(exported)) => {
-                let path = exported.path.display().to_string();
-                self.respond(
-                    &call,
-                    Some(&|out| {
-                        Writer::object(out, |w| {
-                            w.text("path", &path);
-                        })
-                    }),
-                    out,
-                );
+                self.respond_text(&call, "path", &exported.path.display().to_string(), out);
             }
             (RpcPending::Read(call, what), Reply::Entries(entries)) => self.was_read(&call, &what, entries, out),
-            (why, _) => {
-                if let Some(call) = why.call() {
+            (pending, _) => {
+                if let Some(call) = pending.call() {
                     self.respond(call, None, out);
                 }
             }
         }
     }
 
+    fn handoff_summarised(&mut self, call: RpcCall, result: &Result<Reply, Fault>, out: &mut Out) {
+        match result {
+            Ok(Reply::Compacted(compaction)) => {
+                self.send(Verb::Read { after: 0 }, RpcPending::Compacted(call, compaction.clone()), out);
+            }
+            Ok(_) => self.handed_over(&call, true, out),
+            Err(fault) if fault.kind == FaultKind::NothingToDo => self.handed_over(&call, false, out),
+            Err(fault) => self.not_moved(&call, fault, out),
+        }
+    }
+
+    /// An object with one text.
+    fn respond_text(&self, call: &RpcCall, key: &str, text: &str, out: &mut Out) {
+        let data = |out: &mut Vec<u8>| {
+            Writer::object(out, |w| {
+                w.text(key, text);
+            });
+        };
+        self.respond(call, Some(&data), out);
+    }
+
+    /// The log behind a compaction, which names the first line that was kept.
+    fn compaction_read(&mut self, call: &RpcCall, compaction: &Compaction, entries: &[Arc<Entry>], out: &mut Out) {
+        let transcript = Transcript::new(entries, &self.view.known);
+        let name = transcript.first_kept().map(|name| &**name);
+        let files = answers::Files::before(compaction.first_kept, entries);
+        let mut data = Vec::new();
+        answers::compaction(compaction, name, Some(&files), &mut data);
+        outbound::compaction_ended(compaction.reason, &data, out);
+        match call.command {
+            "handoff" => self.handed_over(call, true, out),
+            _ => self.respond(call, Some(&|out| out.extend_from_slice(&data)), out),
+        }
+    }
+
     // ---- messages -----------------------------------------------------------------------------------------------
 
-    fn prompted(&mut self, call: Call, text: Text, result: &Result<Reply, Fault>, out: &mut Out) {
+    fn prompted(&mut self, call: RpcCall, text: Text, result: &Result<Reply, Fault>, out: &mut Out) {
         let fault = match result {
             Ok(reply) => return self.acknowledge(&call, reply, Disposition::Started, out),
             Err(fault) => fault,
@@ -208,7 +212,7 @@ impl Rpc {
     }
 
     /// The message is taken, and this is what happens to it; `usual` where the engine does not say.
-    fn acknowledge(&mut self, call: &Call, reply: &Reply, usual: Disposition, out: &mut Out) {
+    fn acknowledge(&mut self, call: &RpcCall, reply: &Reply, usual: Disposition, out: &mut Out) {
         let (disposition, waits) = match reply {
             Reply::Started { .. } => (Disposition::Started, None),
             Reply::Waiting { item, .. } => (Disposition::Queued, Some(item)),
@@ -221,22 +225,22 @@ impl Rpc {
         };
         self.respond(call, Some(&data), out);
         match disposition {
-            Disposition::Started | Disposition::Queued => self.prompts.taken(call, waits),
+            Disposition::Started | Disposition::Queued => self.view.prompts.taken(call, waits),
             Disposition::Handled => Prompts::handled(call, self.is_settled(), &mut out.frames),
         }
     }
 
     /// What nobody was told of the output comes before the response.
-    fn shell_ended(&mut self, tag: Tag, call: &Call, result: &Result<Reply, Fault>, out: &mut Out) {
+    fn shell_ended(&mut self, tag: Tag, call: &RpcCall, result: &Result<Reply, Fault>, out: &mut Out) {
         match result {
             Ok(Reply::Shell(shell)) => {
-                let rest = self.outputs.ended(tag, shell);
+                let rest = self.view.outputs.ended(tag, shell);
                 frames::bash_update(&mut out.frames, call.id.as_deref(), &rest);
                 self.respond(call, Some(&|out| answers::shell(shell, out)), out);
             }
             Ok(_) => self.respond(call, None, out),
             Err(fault) => {
-                self.outputs.forget(tag);
+                self.view.outputs.forget(tag);
                 self.fault(call, fault, out);
             }
         }
@@ -244,7 +248,7 @@ impl Rpc {
 
     fn queue_slash(
         &mut self,
-        call: Call,
+        call: RpcCall,
         text: Text,
         delivery: Delivery,
         result: &Result<Reply, Fault>,
@@ -264,15 +268,15 @@ impl Rpc {
 
     // ---- the log ------------------------------------------------------------------------------------------------
 
-    fn was_read(&mut self, call: &Call, what: &ReadFor, entries: &[Arc<Entry>], out: &mut Out) {
-        let transcript = Transcript::new(entries, &self.known);
+    fn was_read(&mut self, call: &RpcCall, what: &ReadFor, entries: &[Arc<Entry>], out: &mut Out) {
+        let transcript = Transcript::new(entries, &self.view.known);
         let mut data = Vec::new();
         match what {
             ReadFor::Messages => answers::messages(&transcript, &mut data),
             ReadFor::Page { cursor, limit } => answers::page(&transcript, cursor.as_deref(), *limit, &mut data),
             ReadFor::Stats => {
-                let session = self.session.as_ref().map_or("", SessionId::as_str);
-                answers::stats(&transcript, session, self.known.state.as_deref(), &mut data);
+                let session = self.view.session.as_ref().map_or("", SessionId::as_str);
+                answers::stats(&transcript, session, self.view.known.state.as_deref(), &mut data);
             }
             ReadFor::Users | ReadFor::Branch { .. } => answers::users(&transcript, &mut data),
             ReadFor::LastText => answers::last_text(&transcript, &mut data),

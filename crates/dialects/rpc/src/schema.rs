@@ -11,7 +11,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::schema;
-    use crate::inbound::{COMMANDS, Heard, Refused, from_wire};
+    use crate::inbound::{COMMANDS, HeardLine, Refused, from_wire};
 
     fn definitions() -> Value {
         let mut schema: Value = serde_json::from_str(schema()).unwrap();
@@ -78,7 +78,7 @@ mod tests {
     fn object(defs: &Value, rule: &Value) -> Value {
         let mut members = Map::new();
         for (name, shape) in rule["properties"].as_object().into_iter().flatten() {
-            // Members that may be anything are tried by leaving them out.
+            // CommandMembers that may be anything are tried by leaving them out.
             if shape != &json!(true) && shape["items"] != json!(true) {
                 members.insert(name.clone(), sample(defs, shape));
             }
@@ -88,7 +88,7 @@ mod tests {
 
     fn is_taken(line: &Value) -> bool {
         match from_wire(line.to_string().as_bytes()) {
-            Ok(Heard::Command(..) | Heard::Answer(_)) => true,
+            Ok(HeardLine::Command(..) | HeardLine::Answer(_)) => true,
             Err(Refused::Unknown { .. } | Refused::Wrong { .. }) => false,
             Err(Refused::Malformed(why)) => panic!("{line}: {why}"),
         }

@@ -21,25 +21,25 @@ pub enum Updates {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum BlockKind {
     Text,
     Thinking,
     Call { index: u32 },
 }
 
-impl Kind {
+impl BlockKind {
     fn word(self) -> &'static str {
         match self {
-            Kind::Text => "text",
-            Kind::Thinking => "thinking",
-            Kind::Call { .. } => "toolcall",
+            BlockKind::Text => "text",
+            BlockKind::Thinking => "thinking",
+            BlockKind::Call { .. } => "toolcall",
         }
     }
 }
 
 /// The block that still grows.
 struct Growing {
-    kind: Kind,
+    kind: BlockKind,
     started: bool,
     /// Escaped, without quotes: everything so far.
     text: Vec<u8>,
@@ -84,17 +84,17 @@ impl Stream {
     }
 
     pub(crate) fn text(&mut self, delta: &str, frames: &mut FrameBuf) {
-        self.grow(Kind::Text, None, None, delta, frames);
+        self.grow(BlockKind::Text, None, None, delta, frames);
     }
 
     pub(crate) fn thinking(&mut self, delta: &str, frames: &mut FrameBuf) {
-        self.grow(Kind::Thinking, None, None, delta, frames);
+        self.grow(BlockKind::Thinking, None, None, delta, frames);
     }
 
     /// See [`vocab::Event::Delta(vocab::Delta::Sealed)`]. A block without words has its place in the count like any other; what a text is
     /// signed with is none, as in [`messages::shown`].
     pub(crate) fn sealed(&mut self, what: Sealed, frames: &mut FrameBuf) {
-        let behind_text = self.growing.as_ref().is_some_and(|growing| growing.kind == Kind::Text);
+        let behind_text = self.growing.as_ref().is_some_and(|growing| growing.kind == BlockKind::Text);
         self.end_block(frames);
         match what {
             Sealed::Thinking => return,
@@ -113,10 +113,10 @@ impl Stream {
         delta: &str,
         frames: &mut FrameBuf,
     ) {
-        self.grow(Kind::Call { index }, id, name, delta, frames);
+        self.grow(BlockKind::Call { index }, id, name, delta, frames);
     }
 
-    fn grow(&mut self, kind: Kind, id: Option<&str>, name: Option<&str>, delta: &str, frames: &mut FrameBuf) {
+    fn grow(&mut self, kind: BlockKind, id: Option<&str>, name: Option<&str>, delta: &str, frames: &mut FrameBuf) {
         if self.growing.as_ref().is_none_or(|growing| growing.kind != kind) {
             self.end_block(frames);
             self.growing = Some(Growing {
@@ -143,7 +143,7 @@ impl Stream {
         growing.has_unsent = true;
         if growing.text.len() < PARTIAL_BYTES_MAX {
             growing.text.extend_from_slice(&growing.unsent[from..]);
-            if matches!(kind, Kind::Call { .. }) {
+            if matches!(kind, BlockKind::Call { .. }) {
                 growing.arguments.push(delta);
             }
         }
@@ -158,7 +158,7 @@ impl Stream {
             let is_alone = self.updates == Updates::Delta;
             // Without the message beside it nothing else says which call begins.
             let named = |growing: &Growing, out: &mut Vec<u8>| {
-                if is_alone && matches!(growing.kind, Kind::Call { .. }) {
+                if is_alone && matches!(growing.kind, BlockKind::Call { .. }) {
                     messages::member(out, "id", &growing.id);
                     messages::member(out, "toolName", &growing.name);
                 }
@@ -185,12 +185,12 @@ impl Stream {
         }
         self.flush(frames);
         let whole = |growing: &Growing, out: &mut Vec<u8>| match growing.kind {
-            Kind::Text | Kind::Thinking => {
+            BlockKind::Text | BlockKind::Thinking => {
                 out.extend_from_slice(b",\"content\":\"");
                 out.extend_from_slice(&growing.text);
                 out.push(b'"');
             }
-            Kind::Call { .. } => {
+            BlockKind::Call { .. } => {
                 out.extend_from_slice(b",\"toolCall\":");
                 growing.write(out, false);
             }
@@ -202,8 +202,8 @@ impl Stream {
     /// The reply was cut. Its words end as any others do; a call that was not said to its end has none.
     pub(crate) fn cut(&mut self, frames: &mut FrameBuf) {
         match self.growing.as_ref().map(|growing| growing.kind) {
-            Some(Kind::Text | Kind::Thinking) => self.end_block(frames),
-            Some(Kind::Call { .. }) => self.flush(frames),
+            Some(BlockKind::Text | BlockKind::Thinking) => self.end_block(frames),
+            Some(BlockKind::Call { .. }) => self.flush(frames),
             None => {}
         }
     }
@@ -279,9 +279,9 @@ impl Growing {
     /// As a content block.
     fn write(&self, out: &mut Vec<u8>, unfinished: bool) {
         match self.kind {
-            Kind::Text => out.extend_from_slice(b"{\"type\":\"text\",\"text\":\""),
-            Kind::Thinking => out.extend_from_slice(b"{\"type\":\"thinking\",\"thinking\":\""),
-            Kind::Call { .. } => {
+            BlockKind::Text => out.extend_from_slice(b"{\"type\":\"text\",\"text\":\""),
+            BlockKind::Thinking => out.extend_from_slice(b"{\"type\":\"thinking\",\"thinking\":\""),
+            BlockKind::Call { .. } => {
                 out.extend_from_slice(b"{\"type\":\"toolCall\",\"id\":");
                 escape_into(&self.id, out);
                 out.extend_from_slice(b",\"name\":");

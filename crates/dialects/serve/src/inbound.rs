@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::faults::{INVALID_MESSAGE, MALFORMED_JSON};
 use crate::frames::{Inbound, OpenRequest, Say};
-use crate::messages::{Belongs, INBOUND, Message, Shape};
+use crate::messages::{Belongs, INBOUND, MessageRow, Shape};
 
 /// A message and, in protocol 2, the label of its session.
 #[derive(PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ pub(crate) fn from_wire(line: &[u8], protocol: u8) -> Result<HeardMessage, Refus
         return Err(refused(INVALID_MESSAGE, "expected an object".into()));
     }
     // What `check` accepts is an object with distinct keys here; only a bug in it could end in this error.
-    let members: Members<'_> =
+    let members: LineMembers<'_> =
         serde_json::from_str(&text).map_err(|error| refused(MALFORMED_JSON, error.to_string()))?;
     let session = members.text("session").filter(|_| protocol == 2);
     match read(&members, protocol) {
@@ -47,7 +47,7 @@ pub(crate) fn from_wire(line: &[u8], protocol: u8) -> Result<HeardMessage, Refus
     }
 }
 
-fn read(members: &Members<'_>, protocol: u8) -> Result<Inbound, String> {
+fn read(members: &LineMembers<'_>, protocol: u8) -> Result<Inbound, String> {
     let Some(kind) = members.get("type") else { return Err("type: field required".into()) };
     let Some(kind) = as_text(kind) else { return Err("type: expected a string".into()) };
     let known = || INBOUND.iter().filter(|message| message.protocols.contains(&protocol));
@@ -77,7 +77,7 @@ fn read(members: &Members<'_>, protocol: u8) -> Result<Inbound, String> {
 }
 
 /// Compares a message with its row of the table: what it has, in its own order, then what it lacks.
-fn conform(members: &Members<'_>, message: &Message, protocol: u8) -> Result<(), String> {
+fn conform(members: &LineMembers<'_>, message: &MessageRow, protocol: u8) -> Result<(), String> {
     let name = message.name;
     for (key, value) in &members.0 {
         let shape = match &**key {
@@ -140,9 +140,9 @@ pub(crate) fn shown(name: &str) -> &str {
 }
 
 /// The members of an object in their own order, values unread.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct LineMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'a> Members<'a> {
+impl<'a> LineMembers<'a> {
     fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| *value)
     }
@@ -151,20 +151,20 @@ impl<'a> Members<'a> {
     }
 }
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for LineMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct CollectMembers;
         impl<'de> Visitor<'de> for CollectMembers {
-            type Value = Members<'de>;
+            type Value = LineMembers<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LineMembers<'de>, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(LineMembers(members))
             }
         }
         from.deserialize_map(CollectMembers)

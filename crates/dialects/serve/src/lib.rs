@@ -30,7 +30,7 @@ use wire::{Close, Dialect, Frame, Out, Parting, Pending};
 
 use frames::{Closed, Hello, Inbound, OpenRequest, Say, SessionMember};
 use inbound::{HeardMessage, shown};
-use outbound::Pen;
+use outbound::ServePen;
 use replies::{PendingReply, ServePending};
 use session_view::{HELD_MAX, SessionView};
 
@@ -106,17 +106,17 @@ impl Serve {
     }
 
     /// Writes what belongs to no session, or to a label that stands for none.
-    fn pen<'a>(&self, label: Option<&'a str>, out: &'a mut Out) -> Pen<'a> {
+    fn pen<'a>(&self, label: Option<&'a str>, out: &'a mut Out) -> ServePen<'a> {
         let session = match (self.options.multi, label) {
             (false, _) => SessionMember::Absent,
             (true, None) => SessionMember::Process,
             (true, Some(label)) => SessionMember::Label(label),
         };
-        Pen { frames: &mut out.frames, session, deaf: self.deaf }
+        ServePen { frames: &mut out.frames, session, deaf: self.deaf }
     }
 
-    fn view_pen<'a>(&'a self, at: usize, out: &'a mut Out) -> Pen<'a> {
-        Pen { frames: &mut out.frames, session: self.views[at].voice(), deaf: self.deaf }
+    fn view_pen<'a>(&'a self, at: usize, out: &'a mut Out) -> ServePen<'a> {
+        ServePen { frames: &mut out.frames, session: self.views[at].voice(), deaf: self.deaf }
     }
 
     fn add_view(&mut self, label: Option<Arc<str>>) -> usize {
@@ -346,7 +346,7 @@ impl Serve {
         let view = &mut self.views[at];
         let label = view.label.clone();
         let session = label.as_deref().map_or(SessionMember::Absent, SessionMember::Label);
-        let mut pen = Pen { frames: &mut out.frames, session, deaf: self.deaf };
+        let mut pen = ServePen { frames: &mut out.frames, session, deaf: self.deaf };
         outbound::event(event, view, &mut pen);
         if let Event::Logged(entry) = event {
             view.observe(entry);
@@ -433,6 +433,6 @@ pub fn cannot_start(code: &'static str, fault: &vocab::Fault) -> String {
         "bootstrap_failed" => code,
         particular => particular,
     };
-    Pen { frames: &mut frames, session: SessionMember::Absent, deaf: false }.refuse(code, &faults::message(fault));
+    ServePen { frames: &mut frames, session: SessionMember::Absent, deaf: false }.refuse(code, &faults::message(fault));
     String::from_utf8_lossy(frames.as_bytes()).into_owned()
 }

@@ -52,7 +52,7 @@ pub(crate) enum Belongs {
 }
 
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct MessageRow {
     pub(crate) name: &'static str,
     pub(crate) members: &'static [Member],
     pub(crate) belongs: Belongs,
@@ -68,17 +68,17 @@ const fn must(name: &'static str, shape: Shape) -> Member {
 const fn may(name: &'static str, shape: Shape) -> Member {
     Member { name, shape, required: false }
 }
-const fn both(name: &'static str, members: &'static [Member]) -> Message {
-    Message { name, members, belongs: Belongs::Session, protocols: &[1, 2], members_min: 0 }
+const fn both(name: &'static str, members: &'static [Member]) -> MessageRow {
+    MessageRow { name, members, belongs: Belongs::Session, protocols: &[1, 2], members_min: 0 }
 }
-const fn only(protocol: &'static [u8], message: Message) -> Message {
-    Message { protocols: protocol, ..message }
+const fn only(protocol: &'static [u8], message: MessageRow) -> MessageRow {
+    MessageRow { protocols: protocol, ..message }
 }
-const fn of(belongs: Belongs, message: Message) -> Message {
-    Message { belongs, ..message }
+const fn of(belongs: Belongs, message: MessageRow) -> MessageRow {
+    MessageRow { belongs, ..message }
 }
 
-pub(crate) const INBOUND: &[Message] = &[
+pub(crate) const INBOUND: &[MessageRow] = &[
     both("prompt", &[must("text", Shape::Text)]),
     both("slash", &[must("command", Shape::Text), may("args", Shape::Text)]),
     both("interrupt", &[]),
@@ -116,7 +116,7 @@ macro_rules! ready {
     };
 }
 
-pub(crate) const OUTBOUND: &[Message] = &[
+pub(crate) const OUTBOUND: &[MessageRow] = &[
     only(&[1], ready!(1)),
     only(&[2], ready!(2)),
     // The first line of protocol 2: the process is up, no session yet.
@@ -176,7 +176,7 @@ pub(crate) const OUTBOUND: &[Message] = &[
             must("exit", Shape::Flag),
         ],
     ),
-    Message {
+    MessageRow {
         members_min: 1,
         ..both(
             "state_changed",

@@ -7,7 +7,7 @@ use crate::tool_names::TOOL_NAMES;
 use serde_json::value::RawValue;
 use vocab::{
     AskEntry, AskKind, Body, BranchEntry, CallEntry, CallResult, Delta, Event, Fault, FaultKind, Json, ModelEntry,
-    NoteEntry, Opened, Origin, Part, SettingEntry, Stop, TurnEnd, TurnEntry, TurnId,
+    NoteEntry, Opened, Origin, Part, Stop, TurnEnd, TurnEntry, TurnId,
 };
 use wire::{FrameBuf, escape_into};
 
@@ -20,14 +20,14 @@ use crate::frames::{
 use crate::session_view::SessionView;
 
 /// Writes whole lines for one session, or for none.
-pub(crate) struct Pen<'a> {
+pub(crate) struct ServePen<'a> {
     pub(crate) frames: &'a mut FrameBuf,
     pub(crate) session: SessionMember<'a>,
     /// Nobody reads any more; what would be written is dropped here.
     pub(crate) deaf: bool,
 }
 
-impl Pen<'_> {
+impl ServePen<'_> {
     pub(crate) fn write<F: Frame>(&mut self, frame: &F) {
         if self.deaf {
             return;
@@ -119,7 +119,7 @@ impl Pen<'_> {
 }
 
 /// Writes the lines an event has in this dialect.
-pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut Pen<'_>) {
+pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut ServePen<'_>) {
     match event {
         Event::Delta(Delta::Text { turn, delta }) => pen.text_delta(turn, delta),
         Event::Logged(entry) if view.missed_start(&entry.body) => {}
@@ -134,9 +134,7 @@ pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut Pen<'_>) {
         // Answers and the end of a session change what may be said next: `replies.rs` writes their lines.
         Event::Reply { .. } | Event::Gone { .. } => {}
         // Protocol 1 has no member for reasoning, half-written arguments or output of a running tool.
-        Event::Delta(Delta::Thinking { .. })
-        | Event::Delta(Delta::CallInput { .. })
-        | Event::Delta(Delta::CallProgress { .. }) => {}
+        Event::Delta(Delta::Thinking { .. } | Delta::CallInput { .. } | Delta::CallProgress { .. }) => {}
         // Compaction shows as `state_changed` or as the result of `/compact`.
         Event::Compaction(_) => {}
         // A retry that works is not worth a line; one that fails is the turn's `error`.
@@ -146,17 +144,15 @@ pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut Pen<'_>) {
         // Commands beside the conversation and extensions have no member here.
         Event::ShellProgress { .. } | Event::Extension(_) => {}
         // Prompts are refused, not queued.
-        Event::Queue(_)
-        | Event::Delta(Delta::Sealed { .. })
-        | Event::Delta(Delta::ModelCalled { .. })
-        | Event::SignIn { .. }
-        | Event::Editor(_) => {}
+        Event::Queue(_) => {}
+        // Steps of a model call, sign-ins and work in an editor have no member here.
+        Event::Delta(Delta::Sealed { .. } | Delta::ModelCalled { .. }) | Event::SignIn { .. } | Event::Editor(_) => {}
         // No replay is asked for.
         Event::Live { .. } => {}
     }
 }
 
-fn body(body: &Body, pen: &mut Pen<'_>) {
+fn body(body: &Body, pen: &mut ServePen<'_>) {
     match body {
         Body::Turn(TurnEntry::Started { turn }) => pen.turn_started(turn),
         Body::Call(CallEntry::Started { turn, call, tool }) => {
@@ -195,29 +191,22 @@ fn body(body: &Body, pen: &mut Pen<'_>) {
         }),
         Body::Turn(TurnEntry::Ended(end)) => pen.turn_ended(end),
         // Told as `ready` or as the result of `/resume`, `/clear` and their like.
-        Body::Opened { .. } | Body::Branch(BranchEntry::Moved { .. }) | Body::Note(NoteEntry::Recovered { .. }) => {}
+        Body::Opened { .. } | Body::Branch(BranchEntry::Moved { .. } | BranchEntry::Restored { .. }) => {}
         // The controller wrote the prompt itself, and has read the answer as deltas.
         Body::User { .. } | Body::Assistant { .. } => {}
         // The `tool_result` that follows says how it ended.
         Body::Ask(AskEntry::Closed { .. }) => {}
         // Prompts are refused, not queued.
         Body::Queue(_) => {}
-        Body::Model(ModelEntry::Retrying { .. }) | Body::Model(ModelEntry::FellBack(_)) => {}
+        // A retry that works is not worth a line; what a call costs is in `turn_complete`.
+        Body::Model(
+            ModelEntry::Retrying { .. } | ModelEntry::FellBack(_) | ModelEntry::Requested(_) | ModelEntry::Spent { .. },
+        ) => {}
         // Told by `Event::State` as far as there is a member for it.
-        Body::Branch(BranchEntry::Compacted(_))
-        | Body::Setting(SettingEntry::Model { .. })
-        | Body::Setting(SettingEntry::Mode { .. })
-        | Body::Setting(SettingEntry::Thinking { .. })
-        | Body::Setting(SettingEntry::Gadgets { .. })
-        | Body::Setting(SettingEntry::Title { .. }) => {}
+        Body::Setting(_) | Body::Branch(BranchEntry::Compacted(_) | BranchEntry::Summary { .. }) => {}
+        // Commands beside the conversation and notes in the log have no member here; `lib.rs` notes a recovery for people.
         Body::Shell(_)
-        | Body::Setting(SettingEntry::Todos { .. })
-        | Body::Note(NoteEntry::Imported { .. })
-        | Body::Model(ModelEntry::Requested(_))
-        | Body::Branch(BranchEntry::Restored { .. })
-        | Body::Model(ModelEntry::Spent { .. })
-        | Body::Note(NoteEntry::Label { .. })
-        | Body::Branch(BranchEntry::Summary { .. }) => {}
+        | Body::Note(NoteEntry::Recovered { .. } | NoteEntry::Imported { .. } | NoteEntry::Label { .. }) => {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::messages::{Belongs, INBOUND, MODES, Message, OUTBOUND, Shape};
+use crate::messages::{Belongs, INBOUND, MODES, MessageRow, OUTBOUND, Shape};
 
 /// JSON Schema of every message: `#/$defs/inbound1`, `outbound1`, `inbound2` and `outbound2` are what a controller
 /// checks a line against; the root accepts any of them.
@@ -27,7 +27,7 @@ pub fn schema() -> String {
     text + "\n}\n}\n"
 }
 
-fn object(message: &Message, protocol: u8) -> String {
+fn object(message: &MessageRow, protocol: u8) -> String {
     let mut members = vec![("type", format!("{{\"const\":\"{}\"}}", message.name), true)];
     if protocol == 2 {
         let session = match message.belongs {

@@ -6,8 +6,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error, FromArgMatches};
 use vocab::visible::shell_word;
 
-use super::{Command, Line, Rpc};
-use crate::nearest::{distance, nearest};
+use super::{CommandArgs, CommandLine, RpcArgs};
+use vocab::nearest::{distance, nearest};
 
 /// Edits that make a single word a command: `rum` is `run`, but `hello` is not `help`.
 const SLIPS_MAX: usize = 1;
@@ -29,7 +29,7 @@ const RARE: [&str; 10] = [
 /// The table, with what means nothing in a place left out of its help.
 pub(crate) fn line() -> clap::Command {
     let hide = |arg: clap::Arg| arg.hide(true);
-    let mut line = Line::command();
+    let mut line = CommandLine::command();
     for rare in RARE {
         line = line.mut_arg(rare, hide);
     }
@@ -41,10 +41,13 @@ pub(crate) fn line() -> clap::Command {
 /// Reads the process's arguments; help, version and wrong usage end it here (usage with code 2). A controller that starts
 /// `serve` reads nothing but stdout, so there wrong usage is said as a line of the dialect; one that starts `loaf` looks for
 /// that dialect's one line on stderr.
-pub(crate) fn parse() -> Line {
+pub(crate) fn parse() -> CommandLine {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let Some(words) = rpc_words(&words) {
-        return Line { command: Some(Command::Rpc(Rpc { words: words.to_vec() })), ..Line::default() };
+        return CommandLine {
+            command: Some(CommandArgs::Rpc(RpcArgs { words: words.to_vec() })),
+            ..CommandLine::default()
+        };
     }
     read(&words).unwrap_or_else(|error| {
         let text = error.render().to_string();
@@ -60,10 +63,10 @@ pub(crate) fn parse() -> Line {
 }
 
 /// Words behind the program's name.
-fn read(words: &[OsString]) -> Result<Line, Error> {
+fn read(words: &[OsString]) -> Result<CommandLine, Error> {
     let mut table = line();
     let all = std::iter::once(OsString::from("tillerman")).chain(words.iter().cloned());
-    let read = table.try_get_matches_from_mut(all).and_then(|mut found| Line::from_arg_matches_mut(&mut found));
+    let read = table.try_get_matches_from_mut(all).and_then(|mut found| CommandLine::from_arg_matches_mut(&mut found));
     let line = read.map_err(|error| suggest_flag(error, &table, words))?;
     match &line.command {
         Some(_) => Ok(line),
@@ -131,7 +134,7 @@ fn rpc_words(words: &[OsString]) -> Option<&[OsString]> {
     if !pair && !flags.iter().any(|word| word == "--mode=rpc") {
         return None;
     }
-    let other = first == "help" || Line::command().get_subcommands().any(|command| first == command.get_name());
+    let other = first == "help" || CommandLine::command().get_subcommands().any(|command| first == command.get_name());
     (!other).then_some(words)
 }
 

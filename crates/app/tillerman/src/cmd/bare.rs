@@ -8,10 +8,10 @@ use vocab::{Fault, FaultKind};
 use super::{repl, run};
 use crate::args;
 
-pub(crate) fn run(args: args::Run, print: bool) -> anyhow::Result<u8> {
+pub(crate) fn run(args: args::RunArgs, print: bool) -> anyhow::Result<u8> {
     let silent = args.prompt.is_empty();
     if silent && !print && !args.json && StandardStreams::look().has_reader() {
-        let args::Run { yes, continues, basics, .. } = args;
+        let args::RunArgs { yes, continues, basics, .. } = args;
         return repl::run(args::Repl { yes, continues, basics });
     }
     match run::run(args) {

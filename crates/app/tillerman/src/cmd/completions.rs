@@ -3,7 +3,7 @@
 use crate::args;
 use crate::print::exactly;
 
-pub(crate) fn run(args: &args::Completions) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &args::CompletionsArgs) -> anyhow::Result<u8> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut args::line(), "tillerman", &mut script);
     exactly(&String::from_utf8_lossy(&script))?;

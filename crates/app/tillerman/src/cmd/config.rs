@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use vocab::{Fault, FaultKind, Mode, Settings};
 
 use crate::args;
-use crate::config::{self, Config, Home, KEYS, Request, Setting, process_env};
 use crate::print::{say, warning};
 use crate::setup;
-use crate::wiring::VENDORS;
+use catalogue::KEYED_VENDORS;
+use config::{Configuration, Home, KEYS, LoadFrom, SettingValue, process_env};
 
-pub(crate) fn run(args: args::Config) -> anyhow::Result<u8> {
+pub(crate) fn run(args: args::ConfigArgs) -> anyhow::Result<u8> {
     match args.verb {
         args::ConfigVerb::Get { key, workspace } => get(key.as_deref(), workspace),
         args::ConfigVerb::Set { key, value } => change(&key, &value, config::set),
@@ -34,9 +34,14 @@ pub(super) fn home() -> anyhow::Result<Home> {
 fn get(key: Option<&str>, directory: Option<PathBuf>) -> anyhow::Result<u8> {
     let workspace = setup::project(directory.as_deref())?;
     let home = home()?;
-    let request =
-        Request { env: &process_env, home: Some(&home), workspace: &workspace, file: None, default_mode: Mode::Prompt };
-    let config = Config::load(&request)?;
+    let request = LoadFrom {
+        env: &process_env,
+        home: Some(&home),
+        workspace: &workspace,
+        file: None,
+        default_mode: Mode::Prompt,
+    };
+    let config = Configuration::load(&request)?;
     config.warnings.iter().for_each(|line| warning(line));
     if let Some(wish) = config.suggestion() {
         let (file, model) = (wish.file.display(), wish.model);
@@ -50,9 +55,9 @@ fn get(key: Option<&str>, directory: Option<PathBuf>) -> anyhow::Result<u8> {
     }
 }
 
-fn one(config: &Config, key: &str, usual: &Settings) -> anyhow::Result<u8> {
+fn one(config: &Configuration, key: &str, usual: &Settings) -> anyhow::Result<u8> {
     let known = config::find(key)?;
-    let shown = config.get(known.name).map(Setting::show).or_else(|| default_of(known.name, usual));
+    let shown = config.get(known.name).map(SettingValue::show).or_else(|| default_of(known.name, usual));
     if let Some(shown) = shown {
         say(&format!("{shown}\n"))?;
         return Ok(0);
@@ -81,7 +86,7 @@ fn default_of(name: &str, usual: &Settings) -> Option<String> {
     })
 }
 
-fn all(config: &Config, usual: &Settings) -> anyhow::Result<u8> {
+fn all(config: &Configuration, usual: &Settings) -> anyhow::Result<u8> {
     let width = KEYS.iter().map(|key| key.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for key in KEYS {
@@ -95,7 +100,7 @@ fn all(config: &Config, usual: &Settings) -> anyhow::Result<u8> {
         text.push_str(&line);
         text.push('\n');
     }
-    let variables = VENDORS.iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name);
+    let variables = KEYED_VENDORS.iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name);
     let set: Vec<&str> = variables.filter(|name| process_env(name).is_some_and(|key| !key.trim().is_empty())).collect();
     let shown = if set.is_empty() { "-".to_owned() } else { format!("***  # {} in the environment", set.join(", ")) };
     text.push_str(&format!("{:width$}  {shown}\n", "(api key)"));

@@ -36,7 +36,7 @@ fn failed(what: &'static str, fault: &vocab::Fault) -> Finding {
     Finding { hints: fault.hints.clone(), ..finding(Verdict::Fail, what, fault.message.clone()) }
 }
 
-pub(crate) fn run(args: &args::Doctor) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &args::DoctorArgs) -> anyhow::Result<u8> {
     let mut sheet = Sheet { paint: Paint { on: console::wants_colours(&std::io::stdout()) }, code: OK };
     sheet.tell(vec![finding(Verdict::Ok, "version", env!("CARGO_PKG_VERSION"))])?;
     sheet.tell(machine::findings())?;

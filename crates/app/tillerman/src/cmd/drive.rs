@@ -21,8 +21,7 @@ use vocab::visible::headline;
 
 use super::USAGE;
 use crate::args;
-use crate::config::{self, Home};
-use crate::wiring::Guarded;
+use config::{Guarded, Home};
 
 pub(crate) fn run(args: args::Drive) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

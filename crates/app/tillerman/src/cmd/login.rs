@@ -8,14 +8,15 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use vocab::{Account, Accounts, Around, Fault, FaultKind, Key, Mode, Secret, SignInMode, SignInStep};
 
 use crate::args::{self, SignInTo};
+use crate::compose::{self, Wired};
 use crate::print::say;
 use crate::setup;
-use crate::wiring::{self, Wired, vendor};
+use catalogue::keyed_vendor;
 
 /// A key is shorter than this; what is longer is something else.
 const KEY_BYTES_MAX: usize = 4096;
 
-pub(crate) fn login(args: &args::Login) -> anyhow::Result<u8> {
+pub(crate) fn login(args: &args::LoginArgs) -> anyhow::Result<u8> {
     let key = match args.account {
         SignInTo::Openai => return flow(Account::OpenAi, args.device),
         SignInTo::Antigravity => return flow(Account::Antigravity, args.device),
@@ -74,7 +75,8 @@ pub(crate) async fn sign_in(
 /// A vendor that knows keys and no sign-ins.
 fn by_key(account: SignInTo) -> Fault {
     let name = name_of(account);
-    let variables: Vec<&str> = vendor(&name).iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name).collect();
+    let variables: Vec<&str> =
+        keyed_vendor(&name).iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name).collect();
     let variable = variables.first().copied().unwrap_or_default();
     let fault = Fault::new(FaultKind::Unsupported, format!("there is no sign-in to {name}: it takes a key"));
     let fault = fault.hint(format!("set {}: `export {variable}=...`", variables.join(" or ")));
@@ -85,7 +87,7 @@ fn name_of(account: SignInTo) -> String {
     clap::ValueEnum::to_possible_value(&account).map(|it| it.get_name().to_owned()).unwrap_or_default()
 }
 
-pub(crate) fn logout(args: &args::Logout) -> anyhow::Result<u8> {
+pub(crate) fn logout(args: &args::LogoutArgs) -> anyhow::Result<u8> {
     let account = args.account;
     if let Some(fault) = account.filter(|it| is_elsewhere(*it)).map(by_key) {
         return Err(fault.into());
@@ -172,11 +174,10 @@ fn shown(accounts: &Accounts) -> String {
 fn with(work: impl AsyncFnOnce(&Wired) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
     let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
     let prepared = setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let wired = wiring::build(prepared.setup).await?;
+    super::block_on(async {
+        let wired = compose::build(prepared.setup).await?;
         work(&wired).await
-    })
+    })?
 }
 
 // ---- keys from stdin ------------------------------------------------------------------------------------------

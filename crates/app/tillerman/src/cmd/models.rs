@@ -8,20 +8,20 @@ use vocab::{Mode, ModelInfo};
 
 use super::listing::table;
 use crate::args::{self, ModelsVerb};
+use crate::compose::{self, Wired};
 use crate::print::{exactly, say, warning};
 use crate::setup;
-use crate::wiring::{self, Lookout, Wired};
+use catalogue::Lookout;
 
-pub(crate) fn run(args: &args::Models) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+pub(crate) fn run(args: &args::ModelsArgs) -> anyhow::Result<u8> {
+    super::block_on(async {
         match &args.verb {
             None => list(&args.list).await,
             Some(ModelsVerb::List(args)) => list(args).await,
             Some(ModelsVerb::Show { model, json }) => show::run(model.as_deref(), *json).await,
             Some(ModelsVerb::Test { model, all }) => test::run(model.as_deref(), *all).await,
         }
-    })
+    })?
 }
 
 /// As a conversation would have it.
@@ -29,8 +29,8 @@ async fn wired(model: Option<&str>) -> anyhow::Result<Wired> {
     let basics = args::Basics { model: model.map(str::to_owned), ..args::Basics::default() };
     let mut prepared = setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?;
     prepared.config.warnings.iter().for_each(|line| warning(line));
-    prepared.setup.lookout = Lookout::Wait;
-    let wired = wiring::build(prepared.setup).await?;
+    prepared.setup.models.lookout = Lookout::Wait;
+    let wired = compose::build(prepared.setup).await?;
     wired.notes.iter().for_each(|line| warning(line));
     Ok(wired)
 }

@@ -8,10 +8,10 @@ use console::{FEED_BYTES, Interaction, KeyboardUse, StandardStreams, feed_lines}
 use dialect_terminal::{AnswerPolicy, TerminalDialect, TerminalOptions};
 
 use crate::args;
+use crate::compose;
 use crate::extension_host;
 use crate::print::warning;
 use crate::setup::Prepared;
-use crate::wiring;
 
 use super::run::{BUILTINS, GRACE, LOOKING, STARTING, frame_log, prepare, price_of};
 use completion::Completion;
@@ -27,11 +27,11 @@ pub(crate) fn run(args: args::Repl) -> anyhow::Result<u8> {
 async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let streams = StandardStreams::look();
     let Prepared { setup, config, mut open, home, extensions } = prepare(&args.basics, args.continues)?;
-    let frame_log = frame_log(&args.basics, &setup.keyring)?;
+    let frame_log = frame_log(&args.basics, &setup.models.keyring)?;
     let history = (!args.basics.no_session).then(|| home.history_file());
     let interaction = Interaction::take(&streams, KeyboardUse::All { history })?;
     interaction.console.waits(Some(LOOKING));
-    let wired = wiring::build(setup).await?;
+    let wired = compose::build(setup).await?;
     interaction.console.waits(None);
     wired.notes.iter().for_each(|line| warning(line));
     interaction.console.waits(Some(STARTING));

@@ -2,6 +2,7 @@
 //! it from starting is one line on stderr.
 
 mod argv;
+mod export;
 mod flags;
 mod list;
 mod session;
@@ -12,27 +13,22 @@ mod templates;
 mod tests;
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dialect_rpc::{Errors, Options, Rpc, Template, Updates};
-use host::FrameLog;
 use vocab::{Fault, FaultKind, Mode, Query, Which};
-use wire::Dialect;
 
+use super::stdio::{self, FAILED, StdioLimits};
 use crate::args::Basics;
-use crate::config;
-use crate::config::agent::{self, AgentSettings};
+use crate::compose::{self, SessionFiles, Wired};
 use crate::extension_host;
 use crate::setup::{self, Prepared};
-use crate::wiring::{self, SessionFiles, Standing, Wanted, Wired};
+use catalogue::{Standing, Wanted};
+use config::agent::{self, AgentSettings};
 use flags::{Flags, Wrong};
-use session::{Around, FILES, SessionPlan};
+use session::{FILES, SessionContext, SessionPlan};
 
-/// It could not start.
-const FAILED: u8 = 1;
 /// stdin ended or a signal came. The dialect stops what runs and ends by itself as soon as everything is said; this is for
 /// when that does not come about.
 const GRACE: Duration = Duration::from_secs(3);
@@ -58,50 +54,34 @@ pub(crate) fn run(words: Vec<OsString>) -> anyhow::Result<u8> {
     if let Some(key) = &flags.api_key {
         argv::hide(key);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(async {
-        match start(&flags).await {
-            Ok(code) => code,
-            Err(fault) => {
-                let hints: String = fault.hints.iter().map(|hint| format!("; {hint}")).collect();
-                refuse(&format!("{}{hints}", fault.message), FAILED)
-            }
-        }
-    }))
+    stdio::run(start(&flags), |fault| refuse(&stdio::in_one_line(fault), FAILED))
 }
 
 /// One line, and the code to end with.
 fn refuse(what: &str, code: u8) -> u8 {
-    let line = crate::print::one_line(what);
-    // Nobody is left to tell when stderr is gone.
-    let _ = writeln!(std::io::stderr().lock(), "Error: {line}");
-    code
+    stdio::refuse("Error", what, code)
 }
 
 async fn start(flags: &Flags) -> Result<u8, Fault> {
-    let Ready { setup, mut session, notes, programs } = ready(flags)?;
+    let RpcSetup { setup, mut session, notes, programs } = ready(flags)?;
     tell(&flags.notes.iter().chain(&notes).collect::<Vec<_>>());
     if let Some(search) = &flags.list_models {
-        let wired = wiring::build(setup).await?;
+        let wired = compose::build(setup).await?;
         return say(&list::text(&*wired.ports.provider, search.as_deref()).await?);
     }
     if let Some(file) = &flags.export {
-        return export(setup, file).await;
+        return export::export(setup, file).await;
     }
-    let frame_log = flags.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();
-    let frame_log =
-        frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
+    let frame_log = stdio::frame_log(flags.log_frames.as_deref(), &setup.models.keyring)?;
     let templates = templates::load(&setup.agent_dir, flags);
-    let wired = wiring::build(setup).await?;
+    let wired = compose::build(setup).await?;
     tell(&wired.warnings(flags.model.is_some()).collect::<Vec<_>>());
     must_exist(&session.which, &wired).await?;
     stay_here(&mut session.which, &wired).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
     let extension_host = extension_host::start(&wired, programs, None).await;
-    let code = converse(dialect, &wired, frame_log).await;
-    extension_host.shutdown().await;
-    wired.engine.shutdown().await;
-    code
+    let limits = StdioLimits { grace: GRACE, ..StdioLimits::default() };
+    stdio::converse(dialect, &wired, extension_host, frame_log, limits).await
 }
 
 /// How the dialect starts.
@@ -132,29 +112,16 @@ fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<T
     }
 }
 
-async fn converse(
-    dialect: impl Dialect<Own = wire::NoOwn>,
-    wired: &Wired,
-    frame_log: Option<FrameLog>,
-) -> Result<u8, Fault> {
-    let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
-    let (input, output) = host::take().map_err(no_pipe)?;
-    let usual = host::Options::default();
-    let options = host::Options { grace: GRACE, frame_log, signals: true, deaf: output.gone(), ..usual };
-    let ended = host::pump(dialect, &wired.engine, input, output, options).await;
-    Ok(ended.exit_code)
-}
-
 /// Everything that is decided before anything is built.
-struct Ready {
-    setup: wiring::Setup,
+struct RpcSetup {
+    setup: compose::Setup,
     session: SessionPlan,
     notes: Vec<String>,
     /// Extensions to start: only the user's own word names one, by flag or settings.
     programs: Vec<PathBuf>,
 }
 
-fn ready(flags: &Flags) -> Result<Ready, Fault> {
+fn ready(flags: &Flags) -> Result<RpcSetup, Fault> {
     let (system_prompt, append_system_prompt) = settle::prompts(flags)?;
     let basics = Basics {
         workspace: flags.workspace.clone(),
@@ -175,9 +142,9 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
         setup.servers.clear();
     }
     setup.compact_at = settle::compact_at(&config, &settings);
-    setup.api_key = flags.api_key.clone().or_else(argv::handed_over);
-    setup.wanted = wanted(flags, &config, &settings);
-    let around = Around {
+    setup.models.api_key = flags.api_key.clone().or_else(argv::handed_over);
+    setup.models.wanted = wanted(flags, &config, &settings);
+    let around = SessionContext {
         env: &config::process_env,
         agent_dir: &setup.agent_dir,
         workspace: &setup.settings.workspace,
@@ -190,15 +157,15 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
     let programs = programs(extensions, flags, &settings, &setup.agent_dir);
     setup.programs = programs.clone();
     let mut notes = config.warnings;
-    notes.extend(setup.described.unspoken.iter().map(agent::Unspoken::note));
+    notes.extend(setup.models.described.unspoken.iter().map(agent::Unspoken::note));
     notes.extend(settings.notes);
     notes.extend(settle::strangers(flags));
     notes.extend(session.note.clone());
-    Ok(Ready { setup, session, notes, programs })
+    Ok(RpcSetup { setup, session, notes, programs })
 }
 
 /// A flag is a demand, and so is our own configuration; `settings.json` is a habit.
-fn wanted(flags: &Flags, config: &config::Config, settings: &AgentSettings) -> Wanted {
+fn wanted(flags: &Flags, config: &config::Configuration, settings: &AgentSettings) -> Wanted {
     let by_flag = flags.model.is_some() || flags.provider.is_some();
     let configured = config.model().filter(|_| !by_flag).map(str::to_owned);
     let scope = if flags.models.is_empty() { settings.enabled_models.clone() } else { flags.models.clone() };
@@ -273,44 +240,6 @@ async fn must_exist(which: &Which, wired: &Wired) -> Result<(), Fault> {
         true => Err(Fault::new(FaultKind::NotFound, format!("No session found matching '{prefix}'"))),
         false => Ok(()),
     }
-}
-
-/// A page beside us from a session file; nothing of it stays in the store. The file itself is only read: opening one for
-/// good may mend it.
-async fn export(mut setup: wiring::Setup, file: &Path) -> Result<u8, Fault> {
-    let base = file.file_name().unwrap_or_default();
-    let page = PathBuf::from(format!("tillerman-session-{}.html", Path::new(base).with_extension("").display()));
-    let desk = desk(file)?;
-    let copy = desk.0.join(base);
-    std::fs::copy(file, &copy).map_err(|error| cannot_export(file, &error))?;
-    setup.settings.ephemeral = true;
-    setup.session_files = Some(SessionFiles { dir: desk.0.clone(), fixed: true, only_shown: true });
-    setup.wanted = Wanted { model: Some("tour".to_owned()), ..Wanted::default() };
-    let wired = wiring::build(setup).await?;
-    let session = wired.ports.archive.import(&copy).await?;
-    let page = std::path::absolute(&page).unwrap_or(page);
-    let exported = wired.ports.archive.export(&session, Some(&page)).await?;
-    say(&format!("Exported to: {}\n", exported.path.display()))
-}
-
-fn cannot_export(file: &Path, error: &std::io::Error) -> Fault {
-    Fault::new(FaultKind::Invalid, format!("cannot export {}: {error}", file.display()))
-}
-
-/// A directory of our own, gone when it is dropped.
-struct Desk(PathBuf);
-
-impl Drop for Desk {
-    fn drop(&mut self) {
-        // What cannot be removed is the system's to sweep.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn desk(file: &Path) -> Result<Desk, Fault> {
-    let dir = std::env::temp_dir().join(format!("tillerman-{}", uuid::Uuid::now_v7().simple()));
-    let made = std::fs::DirBuilder::new().mode(0o700).create(&dir);
-    made.map(|()| Desk(dir)).map_err(|error| cannot_export(file, &error))
 }
 
 fn say(text: &str) -> Result<u8, Fault> {

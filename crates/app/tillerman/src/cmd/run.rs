@@ -13,11 +13,12 @@ use tokio::sync::mpsc;
 use vocab::{Fault, FaultKind, Keyring, Mode, Part, Which};
 
 use crate::args;
+use crate::compose::{self, Wired};
 use crate::extension_host;
-use crate::nearest::nearest;
 use crate::print::warning;
 use crate::setup::{self, Prepared};
-use crate::wiring::{self, Lookout, Wired};
+use catalogue::Lookout;
+use vocab::nearest::nearest;
 
 /// Piped input longer than this is refused: no model takes it.
 const STDIN_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -35,15 +36,14 @@ pub(super) const BUILTINS: BuiltinCommands = BuiltinCommands {
     },
 };
 
-pub(crate) fn run(args: args::Run) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(start(args))
+pub(crate) fn run(args: args::RunArgs) -> anyhow::Result<u8> {
+    super::block_on(start(args))?
 }
 
-async fn start(args: args::Run) -> anyhow::Result<u8> {
+async fn start(args: args::RunArgs) -> anyhow::Result<u8> {
     let streams = StandardStreams::look();
     let prepared = prepare(&args.basics, args.continues)?;
-    let frame_log = frame_log(&args.basics, &prepared.setup.keyring)?;
+    let frame_log = frame_log(&args.basics, &prepared.setup.models.keyring)?;
     if streams.stdin_terminal && !is_stdin_alone(&args.prompt) {
         // It is not read; a read from the background would stop the process.
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
@@ -60,7 +60,7 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     };
     let sign = (!args.quiet).then_some(LOOKING);
     console.waits(sign);
-    let wired = wiring::build(setup).await?;
+    let wired = compose::build(setup).await?;
     console.waits(None);
     wired.notes.iter().for_each(|line| warning(line));
     console.waits(sign.map(|_| STARTING));
@@ -124,7 +124,7 @@ pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<
     let mut prepared = setup::prepare(&setup::in_project(basics)?, Mode::Prompt)?;
     prepared.config.warnings.iter().for_each(|line| warning(line));
     // A person does not notice the fifth of a second that a look around takes.
-    prepared.setup.lookout = Lookout::Wait;
+    prepared.setup.models.lookout = Lookout::Wait;
     prepared.setup.briefing.skills = true;
     prepared.setup.briefing.here = std::env::current_dir().ok().and_then(|here| std::fs::canonicalize(here).ok());
     if continues {

@@ -4,30 +4,24 @@
 use std::time::Duration;
 
 use dialect_serve::{Options, Serve};
-use host::FrameLog;
 use vocab::{Fault, FaultKind, Mode, RetryPolicy};
 
+use super::stdio::{self, StdioLimits};
 use crate::args;
+use crate::compose;
 use crate::extension_host;
 use crate::setup::{self, Prepared};
-use crate::wiring;
 
 /// Tool rounds of one turn, unless somebody says otherwise: controllers of this family count on them.
 const ROUNDS: u32 = 20;
 /// Longest wait that a model server may ask for in this dialect.
 const SERVER_WAIT_MS_MAX: u64 = 30_000;
 
-pub(crate) fn run(args: &args::Serve) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(async {
-        match start(args).await {
-            Ok(code) => code,
-            Err(fault) => refuse(&fault),
-        }
-    }))
+pub(crate) fn run(args: &args::ServeArgs) -> anyhow::Result<u8> {
+    stdio::run(start(args), refuse)
 }
 
-async fn start(args: &args::Serve) -> Result<u8, Fault> {
+async fn start(args: &args::ServeArgs) -> Result<u8, Fault> {
     let Prepared { mut setup, config, open, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
     // Three retries at fixed times: controllers of this family count on them.
     setup.settings.retry = config.retry(RetryPolicy::default());
@@ -36,12 +30,9 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
     for warning in &config.warnings {
         host::note(warning);
     }
-    let frame_log =
-        args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();
-    let frame_log =
-        frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
-    let asked = setup.wanted.model.is_some();
-    let wired = wiring::build(setup).await?;
+    let frame_log = stdio::frame_log(args.basics.log_frames.as_deref(), &setup.models.keyring)?;
+    let asked = setup.models.wanted.model.is_some();
+    let wired = compose::build(setup).await?;
     wired.warnings(asked).for_each(|note| host::note(note));
     let extension_host = extension_host::start(&wired, extensions, None).await;
     let dialect = Serve::new(Options {
@@ -53,16 +44,9 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
         multi: args.multi,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     });
-    let grace = args.shutdown_grace.or(config.shutdown_grace_s()).map(Duration::from_secs);
-    let usual = host::Options::default();
-    let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
-    let (input, output) = host::take().map_err(no_pipe)?;
-    let options =
-        host::Options { grace: grace.unwrap_or(usual.grace), frame_log, signals: true, deaf: output.gone(), ..usual };
-    let ended = host::pump(dialect, &wired.engine, input, output, options).await;
-    wired.engine.shutdown().await;
-    extension_host.shutdown().await;
-    Ok(ended.exit_code)
+    let usual = StdioLimits::default();
+    let grace = args.shutdown_grace.or(config.shutdown_grace_s()).map_or(usual.grace, Duration::from_secs);
+    stdio::converse(dialect, &wired, extension_host, frame_log, StdioLimits { grace, ..usual }).await
 }
 
 /// One `error` line instead of `ready`.

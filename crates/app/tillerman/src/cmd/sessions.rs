@@ -18,15 +18,14 @@ use super::config::home;
 use super::listing::now_ms;
 use crate::args::{self, SessionsVerb};
 use crate::print::{exactly, say};
-use crate::{setup, wiring};
+use crate::{compose, setup};
 use list::title;
 
 /// As a name of a file: write to stdout.
 const STDOUT: &str = "-";
 
-pub(crate) fn run(args: args::Sessions) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(start(args.verb.unwrap_or(SessionsVerb::List(args.list))))
+pub(crate) fn run(args: args::SessionsArgs) -> anyhow::Result<u8> {
+    super::block_on(start(args.verb.unwrap_or(SessionsVerb::List(args.list))))?
 }
 
 async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
@@ -152,7 +151,7 @@ async fn fork(store: &dyn Store, session: &str, at: Option<u64>) -> anyhow::Resu
         None => prompts.last().ok_or_else(nothing)?.0,
     };
     let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
-    let wired = wiring::build(setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?.setup).await?;
+    let wired = compose::build(setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?.setup).await?;
     let peer = wired.engine.connect(engine::Slow::Wait);
     let id = summary.id.as_str().to_owned();
     let open = Open { model: Some("tour".into()), ..Open::new(Which::Id(id)) };

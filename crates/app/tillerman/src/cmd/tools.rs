@@ -8,28 +8,27 @@ use vocab::{Mode, SessionId, Tool, Toolbox};
 use super::config::home;
 use super::listing::table;
 use crate::args;
+use crate::compose;
 use crate::print::{exactly, say, warning};
 use crate::setup;
-use crate::wiring;
 
 /// A tool under the name that a model calls it by.
-struct Named {
+struct NamedTool {
     name: String,
     tool: Arc<dyn Tool>,
 }
 
-pub(crate) fn run(args: &args::Tools) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &args::ToolsArgs) -> anyhow::Result<u8> {
     let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
     let prepared = setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?;
     let toolbox =
         builtin_tools::Builtin::new(builtin_tools::BuiltinOptions::new(store::data_dir::spill_dir(&home()?.data)));
     let own = toolbox.open(&SessionId::from("list"), &prepared.setup.settings.workspace)?;
-    let mut named: Vec<Named> =
-        own.into_iter().map(|tool| Named { name: tool.spec().name.to_string(), tool }).collect();
+    let mut named: Vec<NamedTool> =
+        own.into_iter().map(|tool| NamedTool { name: tool.spec().name.to_string(), tool }).collect();
     let servers: Vec<String> = prepared.config.servers().iter().map(|server| server.name.to_string()).collect();
     if args.servers {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        named.extend(runtime.block_on(served(prepared))?);
+        named.extend(super::block_on(served(prepared))??);
     }
     match args.json {
         true => print_json(&named),
@@ -48,9 +47,9 @@ pub(crate) fn run(args: &args::Tools) -> anyhow::Result<u8> {
 }
 
 /// Tools of the configured servers, which are started for it and end with us.
-async fn served(prepared: setup::Prepared) -> anyhow::Result<Vec<Named>> {
+async fn served(prepared: setup::Prepared) -> anyhow::Result<Vec<NamedTool>> {
     let workspace = prepared.setup.settings.workspace.clone();
-    let wired = wiring::build(prepared.setup).await?;
+    let wired = compose::build(prepared.setup).await?;
     let servers = &wired.ports.servers;
     let mut named = Vec::new();
     for served in servers.start(&SessionId::from("list"), &workspace, servers.own()).await {
@@ -58,7 +57,7 @@ async fn served(prepared: setup::Prepared) -> anyhow::Result<Vec<Named>> {
         match served.tools {
             Ok(tools) => named.extend(tools.into_iter().map(|tool| {
                 let name = format!("mcp__{server}__{}", tool.spec().name);
-                Named { name, tool }
+                NamedTool { name, tool }
             })),
             Err(fault) => warning(&format!("{server}: {}", fault.message)),
         }
@@ -66,7 +65,7 @@ async fn served(prepared: setup::Prepared) -> anyhow::Result<Vec<Named>> {
     Ok(named)
 }
 
-fn row(Named { name, tool }: &Named) -> Vec<String> {
+fn row(NamedTool { name, tool }: &NamedTool) -> Vec<String> {
     // The first sentence is for everybody; the rest is for the model.
     let first = tool.spec().description.split_inclusive(". ").next().unwrap_or_default().trim();
     let (least, most) = (tool.required().as_str(), tool.most().as_str());
@@ -74,8 +73,8 @@ fn row(Named { name, tool }: &Named) -> Vec<String> {
     vec![name.clone(), needs, first.trim_end_matches('.').to_owned()]
 }
 
-fn print_json(tools: &[Named]) -> anyhow::Result<u8> {
-    for Named { name, tool } in tools {
+fn print_json(tools: &[NamedTool]) -> anyhow::Result<u8> {
+    for NamedTool { name, tool } in tools {
         let spec = tool.spec();
         let schema: serde_json::Value = serde_json::from_str(spec.schema.as_str())?;
         let line = json!({

@@ -78,6 +78,8 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "wire" | "engine" | "net" | "process" | "tour" | "images" => &["vocab"],
         "providers" => &["vocab", "net", "safefile"],
         "builtin-tools" => &["vocab", "net", "process"],
+        "config" => &["vocab", "safefile", "providers"],
+        "catalogue" => &["vocab", "net", "providers", "accounts", "tour", "config"],
         "store" => &["vocab", "safefile"],
         "store-sqlite" | "export" => &["vocab", "store", "safefile"],
         "accounts" => &["vocab", "safefile", "net"],

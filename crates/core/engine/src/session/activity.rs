@@ -36,6 +36,8 @@ pub(super) struct Activity {
     ending: Vec<oneshot::Sender<()>>,
     /// A turn was started, and that everything settled was not said since.
     pub(super) unsettled: bool,
+    /// The session cannot go on, and everybody was told.
+    pub(super) is_over: bool,
     moved_at: Instant,
     stall_timer: Pin<Box<Sleep>>,
 }
@@ -124,6 +126,7 @@ impl Default for Activity {
             next: None,
             ending: Vec::new(),
             unsettled: false,
+            is_over: false,
             moved_at: Instant::now(),
             stall_timer: Box::pin(tokio::time::sleep(STALL)),
         }

@@ -1,5 +1,6 @@
 //! Open questions of a session.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -10,6 +11,7 @@ use vocab::{
 
 use super::extensions::dialogs::Dialog;
 use super::{Session, Waiting};
+use crate::permission::Remembered;
 
 /// What the model is told when a call was allowed that is not the one the question was about.
 const CHANGED: &str = "not run: what it would do has changed since it was asked about; look again, then try again";
@@ -21,6 +23,56 @@ pub(super) struct OpenAsk {
     pub(super) owner: Option<PeerId>,
     /// An extension's question: it does not belong to a turn.
     pub(super) dialog: Option<Dialog>,
+}
+
+/// What people were asked and have not answered yet, who could answer, and what was answered for good.
+#[derive(Default)]
+pub(super) struct Approvals {
+    open: HashMap<AskId, OpenAsk>,
+    /// Peers that hear questions and cannot answer them.
+    mute: HashSet<PeerId>,
+    pub(super) remembered: Remembered,
+}
+
+impl Approvals {
+    pub(super) fn get(&self, id: &AskId) -> Option<&OpenAsk> {
+        self.open.get(id)
+    }
+    pub(super) fn open(&self) -> impl Iterator<Item = &OpenAsk> {
+        self.open.values()
+    }
+    fn insert(&mut self, id: AskId, ask: OpenAsk) {
+        self.open.insert(id, ask);
+    }
+    pub(super) fn take(&mut self, id: &AskId) -> Option<OpenAsk> {
+        self.open.remove(id)
+    }
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = OpenAsk> + use<> {
+        std::mem::take(&mut self.open).into_values()
+    }
+    /// Those of the turn; what extensions ask is not the turn's.
+    fn take_of_turn(&mut self) -> Vec<AskId> {
+        self.open.extract_if(|_, open| open.dialog.is_none()).map(|(id, _)| id).collect()
+    }
+    /// Questions by the one peer that can answer them.
+    pub(super) fn owned(&self, is_meant: impl Fn(Option<PeerId>) -> bool) -> Vec<AskId> {
+        self.open.iter().filter(|(_, ask)| is_meant(ask.owner)).map(|(id, _)| id.clone()).collect()
+    }
+    /// Questions of extensions.
+    pub(super) fn dialogs(&self) -> impl Iterator<Item = (&AskId, &Dialog)> {
+        self.open.iter().filter_map(|(id, ask)| Some((id, ask.dialog.as_ref()?)))
+    }
+
+    /// What a peer said about itself when it came.
+    pub(super) fn set_mute(&mut self, peer: PeerId, is_mute: bool) {
+        match is_mute {
+            true => self.mute.insert(peer),
+            false => self.mute.remove(&peer),
+        };
+    }
+    pub(super) fn is_mute(&self, peer: PeerId) -> bool {
+        self.mute.contains(&peer)
+    }
 }
 
 impl Session {
@@ -44,12 +96,12 @@ impl Session {
         let timeout_ms = dialog.as_ref().and_then(|dialog| dialog.timeout_ms);
         let ask = Ask { id: id.clone(), turn, kind: kind.clone(), timeout_ms };
         let entry = self.log(Body::Ask(AskEntry::Opened(ask)));
-        self.asks.insert(id, OpenAsk { kind, entry, owner, dialog });
+        self.approvals.insert(id, OpenAsk { kind, entry, owner, dialog });
     }
 
     /// Only the first valid answer counts; everything else is an error and changes nothing.
     pub(super) fn answer(&mut self, id: &AskId, answer: Answer, by: Option<PeerId>) -> Result<(), Fault> {
-        let Some(open) = self.asks.get(id) else {
+        let Some(open) = self.approvals.get(id) else {
             return Err(Fault::new(FaultKind::UnknownAsk, format!("no open question `{id}`"))
                 .hint("it was answered, withdrawn, or never asked"));
         };
@@ -62,20 +114,20 @@ impl Session {
         if !fits(&open.kind, &answer) {
             return Err(Fault::new(FaultKind::Invalid, format!("that is no answer to question `{id}`")));
         }
-        let open = self.asks.remove(id).expect("it was just found");
+        let open = self.approvals.take(id).expect("it was just found");
         let answer = match &open.kind {
             AskKind::Permission(permission) if !self.is_as_asked(permission) => Answer::Deny(Some(CHANGED.into())),
             _ => answer,
         };
         self.activity.moved();
-        let by = by.and_then(|peer| self.controllers.get(&peer)).cloned();
+        let by = by.and_then(|peer| self.log.peers.name_of(peer));
         let end = AskEnd::Answered { answer: answer.clone(), by };
         let closed = self.log(Body::Ask(AskEntry::Closed { ask: id.clone(), end }));
         match open.kind {
             AskKind::Permission(permission) => {
                 if answer == Answer::Allow(Scope::Session) {
                     let input: Arc<str> = permission.input.as_str().into();
-                    self.remembered.allow(closed.seq, &permission.tool, permission.required, &input);
+                    self.approvals.remembered.allow(closed.seq, &permission.tool, permission.required, &input);
                 }
                 self.with_turn(|turn, fx| turn.answered(&answer, fx));
             }
@@ -104,20 +156,19 @@ impl Session {
 
     /// The turn that asked is over. Extensions' questions stay: they are not the turn's.
     pub(super) fn withdraw_asks(&mut self) {
-        let open: Vec<AskId> = self.asks.extract_if(|_, open| open.dialog.is_none()).map(|(id, _)| id).collect();
-        for ask in open {
+        for ask in self.approvals.take_of_turn() {
             self.log(Body::Ask(AskEntry::Closed { ask, end: AskEnd::Withdrawn }));
         }
     }
 
     /// Whether a controller, and not an extension, runs the call.
     pub(super) fn is_with_controller(&self) -> bool {
-        let mut owners = self.asks.values().filter(|ask| matches!(ask.kind, AskKind::HostCall { .. }));
+        let mut owners = self.approvals.open().filter(|ask| matches!(ask.kind, AskKind::HostCall { .. }));
         owners.any(|ask| ask.owner.is_some_and(|owner| self.extension(owner).is_none()))
     }
 
     pub(super) fn host_progress(&mut self, id: &AskId, parts: Vec<vocab::Part>) -> Result<(), Fault> {
-        match (self.asks.get(id).map(|open| &open.kind), self.current_turn()) {
+        match (self.approvals.get(id).map(|open| &open.kind), self.current_turn()) {
             (Some(AskKind::HostCall { call, .. }), Some(turn)) => {
                 let call = call.clone();
                 self.activity.moved();

@@ -64,7 +64,7 @@ impl Session {
         };
         self.tools.brief(briefing);
         // A child works where its parent does, and people were told there.
-        for text in notes.into_iter().filter(|_| self.child_of.is_none()) {
+        for text in notes.into_iter().filter(|_| self.subagents.child_of.is_none()) {
             self.log.emit(Event::Extension(ExtensionEvent::Notice(Notice::Say {
                 text: text.into(),
                 level: NoticeLevel::Warning,

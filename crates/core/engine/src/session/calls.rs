@@ -1,4 +1,4 @@
-//! Nothing is done that the log does not know. A call that can change something starts when its record is in the store:
+//! A call of the model on its way: judged, and run. Nothing is done that the log does not know. A call that can change something starts when its record is in the store:
 //! should we die while it runs, or find that the session is somebody else's by now, the log says what was begun. Reading
 //! starts at once.
 //!
@@ -9,11 +9,14 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use vocab::{Call, CallContext, Outcome, Required, Tool};
+use vocab::{Call, CallContext, Delta, Event, Gate, Json, Outcome, Part, PermissionAsk, Plan, Required, Tool};
 
 use super::activity::{ProgressCell, Waiting};
+use super::hooks::Point;
+use super::turn::Verdict;
 use super::{Session, guarded};
 use crate::images;
+use crate::permission::{self, Decision};
 use crate::session::turn::Effect;
 
 /// What waits for the log.
@@ -28,11 +31,105 @@ pub(super) enum AfterWrite {
 }
 
 impl Session {
+    /// A call the model wants: extensions see it first, so that what is judged is what would run.
+    pub(super) fn judge(&mut self, call: Call) {
+        self.hear_of_extensions();
+        if self.tools.has_extensions() {
+            let tool = match self.tools.owner_of(&self.settings, &call.name) {
+                Some(_) => Some(call.name.clone()),
+                None => self.tools.find(&self.settings, &call.name).map(|tool| tool.spec().name.clone()),
+            };
+            if let Some(tool) = tool {
+                return self.hook(Point::Call { call, tool });
+            }
+        }
+        self.judge_now(&call, None);
+    }
+
+    /// `amended`: its arguments, where extensions have seen them.
+    pub(super) fn judge_now(&mut self, call: &Call, amended: Option<Json>) {
+        let verdict = self.verdict_on(call);
+        self.with_turn(|turn, fx| turn.judged(verdict, amended, fx));
+    }
+
+    fn verdict_on(&self, call: &Call) -> Verdict {
+        if self.tools.is_hosted(&call.name) {
+            // The controller runs it itself and answers for it: there is nobody else to be asked.
+            return Verdict::Delegate { tool: call.name.clone() };
+        }
+        let input = call.input.json();
+        let (name, plan) = match self.planned(&call.name, &input) {
+            Ok(planned) => planned,
+            Err(verdict) => return verdict,
+        };
+        let active = self.settings.mode;
+        let required = match self.settings.gate {
+            Gate::Proxy => self.settings.tool_names.told(&name, plan.required),
+            Gate::Ladder | Gate::Alone => plan.required,
+        };
+        let nobody = self.nobody_answers();
+        match permission::decide(self.settings.gate, active, plan.required) {
+            Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
+            Decision::Allow => Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation },
+            Decision::Ask if self.approvals.remembered.allows(&name, plan.required, &Arc::from(input.as_str())) => {
+                Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation }
+            }
+            Decision::Ask if nobody => Verdict::Deny { tool: name, reason: self.unasked(plan.required) },
+            Decision::Ask => Verdict::Ask {
+                ask: PermissionAsk {
+                    call: call.id.clone(),
+                    tool: name,
+                    input,
+                    active,
+                    required,
+                    reason: permission::reason(active, required),
+                    summary: plan.summary,
+                    preview: plan.preview.map(|facts| self.shared.ports.keyring.scrub_facts(&facts)),
+                },
+                mutation: plan.mutation,
+            },
+        }
+    }
+
+    /// The tool's own name and what the call needs, as the tool says it; an extension has said it beforehand.
+    pub(super) fn planned(&self, name: &str, input: &Json) -> Result<(Arc<str>, Plan), Verdict> {
+        if let Some((extension, tool)) = self.tools.of_extensions(&self.settings).find(|(_, tool)| &*tool.name == name)
+        {
+            let summary: Arc<str> = format!("{} of the extension {}", tool.name, extension.name).into();
+            let mutation = (tool.required > Required::ReadOnly).then(|| summary.clone());
+            return Ok((tool.name.clone(), Plan { required: tool.required, mutation, summary, preview: None }));
+        }
+        let Some(tool) = self.tools.find(&self.settings, name) else { return Err(Verdict::Unknown) };
+        match guarded(|| tool.plan(input)) {
+            Ok(Ok(plan)) => Ok((tool.spec().name.clone(), plan)),
+            Ok(Err(detail)) => Err(Verdict::Invalid(detail)),
+            Err(text) => Err(Verdict::Invalid(format!("the tool failed: {text}"))),
+        }
+    }
+
+    /// Why a call is denied that nobody can be asked about.
+    fn unasked(&self, required: Required) -> String {
+        if self.log.peers.is_empty() {
+            return "denied: nobody is here who could be asked".to_owned();
+        }
+        let mode = self.settings.mode;
+        let why = permission::reason(mode, required).map_or_else(String::new, |reason| format!(": {reason}"));
+        format!("denied, because nobody can be asked in permission mode {}{why}", mode.as_str())
+    }
+
+    pub(super) fn tell_progress(&mut self, text: &str) {
+        if let (Waiting::Tool { call, .. }, Some(turn)) = (self.activity.waiting(), self.current_turn()) {
+            let text = self.shared.ports.keyring.scrub_growing(text);
+            let event = Event::Delta(Delta::CallProgress { turn, call: call.clone(), parts: vec![Part::text(&*text)] });
+            self.log.emit(event);
+        }
+    }
+
     pub(super) fn run_tool(&mut self, call: Call, name: &str, granted: Required) {
         let Some(tool) = self.tools.find(&self.settings, name) else {
             // The gadget was switched off while the question was open.
             let outcome = Outcome::error(format!("unknown tool: {name}"));
-            return self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
+            return self.with_turn(|turn, fx| turn.ran(outcome, None, 0, fx));
         };
         if self.only_reads(&tool, granted) {
             return self.start_tool(call, &tool, granted);
@@ -70,7 +167,7 @@ impl Session {
             progress: Arc::new(move |text: &str| cell.put(text)),
             todos: self.log.logged().todos.clone(),
             editor_requests: self.editor_requests_for(&call.id),
-            children: self.children_for(&call.id, granted),
+            children: if tool.has_subagents() { self.subagents_for(&call.id, granted) } else { None },
         };
         match guarded(|| tool.run(call.input.json(), context)) {
             Ok(future) => {
@@ -79,8 +176,20 @@ impl Session {
             }
             Err(text) => {
                 let outcome = Outcome::error(format!("the tool failed: {text}"));
-                self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
+                self.with_turn(|turn, fx| turn.ran(outcome, None, 0, fx));
             }
         }
+    }
+
+    /// The running tool is done: extensions may put its result in other words.
+    pub(super) fn call_ran(&mut self, outcome: Outcome, duration_ms: u64) {
+        let outcome = self.shared.ports.keyring.scrub_outcome(outcome);
+        self.hear_of_extensions();
+        if !self.tools.has_extensions() {
+            return self.with_turn(|turn, fx| turn.ran(outcome, None, duration_ms, fx));
+        }
+        let Some((call, tool)) = self.activity.turn().and_then(|turn| turn.running()) else { return };
+        let (call, tool) = (call.clone(), tool.clone());
+        self.hook(Point::Result { call, tool, outcome, said: None, duration_ms });
     }
 }

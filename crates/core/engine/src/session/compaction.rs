@@ -13,7 +13,6 @@ use super::Session;
 use super::activity::{AfterCompaction, Asker, BeforeCall, Summarising};
 use super::calls::AfterWrite;
 use crate::outbox::Outbox;
-use crate::session::model_view::History;
 use crate::session::queue::TurnOver;
 use crate::session::turn::Effect;
 use summary::SummaryJob;
@@ -36,7 +35,7 @@ impl Session {
         instructions: Option<Arc<str>>,
         slash: bool,
     ) -> Result<(), Fault> {
-        if self.queue.is_busy() {
+        if self.prompts.queue.is_busy() {
             let what = if self.activity.is_compacting() { "compaction" } else { "turn" };
             return Err(Fault::new(FaultKind::TurnInProgress, format!("a {what} is already running")));
         }
@@ -44,7 +43,7 @@ impl Session {
         self.jobs.failure()?;
         let then = AfterCompaction::Answer(Asker { outbox: outbox.clone(), tag, slash });
         self.start_compaction(CompactReason::Manual, instructions, then)?;
-        self.queue.occupy().expect("it was idle a moment ago");
+        self.prompts.queue.occupy().expect("it was idle a moment ago");
         Ok(())
     }
 
@@ -55,7 +54,7 @@ impl Session {
         tag: Tag,
         instructions: Option<Arc<str>>,
     ) -> Result<(), Fault> {
-        if !self.queue.is_busy() {
+        if !self.prompts.queue.is_busy() {
             return self.compact(outbox, tag, instructions, false);
         }
         if self.activity.next.is_some() {
@@ -78,7 +77,7 @@ impl Session {
         self.log.answering = None;
         if let Err(fault) = started {
             self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
-            self.lane_goes_on(TurnOver::Completed);
+            self.queue_goes_on(TurnOver::Completed);
         }
     }
 
@@ -86,7 +85,7 @@ impl Session {
     pub(super) fn give_up_next_compaction(&mut self, fault: Fault) {
         if self.activity.is_compaction_next() {
             self.refuse_next_compaction(fault);
-            self.lane_goes_on(TurnOver::Completed);
+            self.queue_goes_on(TurnOver::Completed);
         }
     }
 
@@ -98,36 +97,20 @@ impl Session {
     }
 
     /// Whether a compaction was started that the next model call has to wait for. With the history loaded.
-    pub(super) fn make_room(&mut self) -> bool {
-        let tokens = self.view.history().map_or(0, History::context_tokens);
-        let is_due = summary::is_due(&self.settings.compaction, tokens, self.settings.asked().context_window);
-        let has_switched = self.has_switched();
-        if (is_due || has_switched) && !self.log.is_settled() {
+    pub(super) fn make_room(&mut self, is_due: bool, has_switched: bool) -> bool {
+        if !self.log.is_settled() {
             // A summary is made of what is written; an interrupt does not wait for that.
             self.when_written(AfterWrite::Then(Effect::CallModel));
             return true;
         }
+        let then = || AfterCompaction::Turn(BeforeCall::CallModel);
         if has_switched
             && self.activity.with_turn(|turn, _| turn.tries_switch()) == Some(true)
-            && self.start_compaction(CompactReason::Switch, None, AfterCompaction::Turn(BeforeCall::CallModel)).is_ok()
+            && self.start_compaction(CompactReason::Switch, None, then()).is_ok()
         {
             return true;
         }
-        is_due
-            && self
-                .start_compaction(CompactReason::Threshold, None, AfterCompaction::Turn(BeforeCall::CallModel))
-                .is_ok()
-    }
-
-    /// Whether the last reply came from another provider's model that somebody had chosen.
-    fn has_switched(&self) -> bool {
-        let Some(replier) = self.view.history().and_then(History::replier) else { return false };
-        let stood_in = self.settings.fallback.is_some() || self.settings.asked().fallbacks.contains(replier);
-        if !self.settings.compaction.on_switch || stood_in || *replier == self.settings.asked().slug {
-            return false;
-        }
-        let resolved = self.shared.ports.provider.resolve(replier);
-        resolved.map_or(true, |model| model.provider != self.settings.asked().provider)
+        is_due && self.start_compaction(CompactReason::Threshold, None, then()).is_ok()
     }
 
     /// With the history loaded and everything written: a summary is made of what the store has.
@@ -223,7 +206,7 @@ impl Session {
             (false, result) => result.map(|compaction| Reply::Compacted(Box::new(compaction))),
         };
         self.log.reply(outbox, Event::Reply { tag, result });
-        self.lane_goes_on(TurnOver::Completed);
+        self.queue_goes_on(TurnOver::Completed);
     }
 
     /// Stops a running compaction, if there is one, and says so to whoever heard it start.
@@ -232,7 +215,7 @@ impl Session {
         let Summarising { reason, model, trace, .. } = summarising;
         self.log_trace(&model, &trace);
         // Whoever stops us does not want us to go on by ourselves.
-        self.may_remind = false;
+        self.reminders.is_due = false;
         self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
         if let AfterCompaction::Answer(asker) = then {
             self.compaction_answered(asker, Err(fault));

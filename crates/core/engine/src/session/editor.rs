@@ -28,7 +28,9 @@ pub(super) struct EditorRequests {
     next: u64,
     order: mpsc::Sender<EditorOrder>,
     orders: mpsc::Receiver<EditorOrder>,
-    open: Vec<OpenEditorRequest>,
+    pub(super) open: Vec<OpenEditorRequest>,
+    /// A controller has offered something: calls may ask for it from then on.
+    pub(super) was_offered: bool,
 }
 
 /// Something that a call wants to be done.
@@ -40,7 +42,7 @@ pub(super) struct EditorOrder {
     done: oneshot::Sender<EditorReply>,
 }
 
-struct OpenEditorRequest {
+pub(super) struct OpenEditorRequest {
     id: u64,
     peer: PeerId,
     kind: EditorRequestKind,
@@ -50,7 +52,7 @@ struct OpenEditorRequest {
 impl Default for EditorRequests {
     fn default() -> Self {
         let (order, orders) = mpsc::channel(ORDERS_MAX);
-        Self { offers: Vec::new(), next: 0, order, orders, open: Vec::new() }
+        Self { offers: Vec::new(), next: 0, order, orders, open: Vec::new(), was_offered: false }
     }
 }
 
@@ -103,13 +105,14 @@ impl Session {
     pub(super) fn offer_editor(&mut self, peer: PeerId, services: EditorOffer) {
         self.editor.offers.retain(|(owner, _)| *owner != peer);
         if services != EditorOffer::default() {
+            self.editor.was_offered = true;
             self.editor.offers.push((peer, services));
         }
     }
 
     /// For one call; `None` where nobody serves.
     pub(super) fn editor_requests_for(&self, call: &CallId) -> Option<Arc<dyn Editor>> {
-        let Some(&(peer, offered)) = self.editor.offers.last() else { return self.inherited_editor_requests.clone() };
+        let Some(&(peer, offered)) = self.editor.offers.last() else { return self.subagents.inherited_editor.clone() };
         Some(Arc::new(CallEditor { peer, call: call.clone(), offered, order: self.editor.order.clone() }))
     }
 
@@ -117,7 +120,9 @@ impl Session {
     pub(super) fn tell_editor_request(&mut self, order: EditorOrder) {
         let EditorOrder { peer, call, kind, done } = order;
         let runs = matches!(self.activity.waiting(), Waiting::Tool { call: running, .. } if *running == call);
-        let Some(outbox) = self.outbox_of(peer).cloned().filter(|_| runs && !done.is_closed()) else { return };
+        let Some(outbox) = self.log.peers.outbox_of(peer).cloned().filter(|_| runs && !done.is_closed()) else {
+            return;
+        };
         self.editor.next += 1;
         let id = self.editor.next;
         self.editor.open.push(OpenEditorRequest { id, peer, kind: kind.clone(), done });
@@ -129,7 +134,7 @@ impl Session {
         let dropped: Vec<_> =
             self.editor.open.extract_if(.., |editor_request| editor_request.done.is_closed()).collect();
         for editor_request in dropped {
-            if let Some(outbox) = self.outbox_of(editor_request.peer).cloned() {
+            if let Some(outbox) = self.log.peers.outbox_of(editor_request.peer).cloned() {
                 self.log.reply(outbox, Event::Editor(EditorEvent::Dropped { editor_request: editor_request.id }));
             }
         }
@@ -150,7 +155,7 @@ impl Session {
     }
 
     /// The peer left, and with it what it offered.
-    pub(super) fn server_left(&mut self, peer: PeerId) {
+    pub(super) fn editor_left(&mut self, peer: PeerId) {
         self.editor.offers.retain(|(owner, _)| *owner != peer);
         self.forget_editor_requests(peer);
     }

@@ -6,6 +6,40 @@ use vocab::{Event, Fault, FaultKind, Told};
 use super::{Mail, Session, guarded};
 
 impl Session {
+    /// Nothing runs and nothing is unwritten.
+    pub(super) fn can_end(&self) -> bool {
+        self.activity.is_idle() && self.activity.next.is_none() && self.shells.is_empty() && self.log.is_settled()
+    }
+
+    /// Nobody is here, nothing runs and nothing waits.
+    pub(super) fn is_deserted(&self) -> bool {
+        self.log.peers.was_joined
+            && self.log.peers.is_empty()
+            && self.prompts.queue.due().is_none()
+            && !self.recovery.is_pending()
+            && !self.jobs.is_awaited()
+            && self.activity.next.is_none()
+            && self.activity.is_idle()
+            && self.shells.is_empty()
+    }
+
+    /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.
+    pub(super) fn retire(&mut self) -> bool {
+        self.is_deserted() && self.close_if_unheard()
+    }
+
+    /// Under the registry's lock, so that nobody finds the session between the look and the closing.
+    fn close_if_unheard(&mut self) -> bool {
+        let shared = self.shared.clone();
+        shared.registry.alone(|| {
+            let free = self.mailbox.is_empty();
+            if free {
+                self.mailbox.close();
+            }
+            free
+        })
+    }
+
     /// A panic of our own: what was told and not finished is lost, and the log is as far as it was written.
     pub(super) fn break_off(&mut self, text: &str) {
         let fault = Fault::new(FaultKind::Internal, format!("the session failed: {text}")).hint("open it again");
@@ -21,12 +55,12 @@ impl Session {
 
     /// Nothing more is done here. Whoever is here has to come in again.
     pub(super) fn cast_off(&mut self, fault: Fault) {
-        if std::mem::replace(&mut self.is_over, true) {
+        if std::mem::replace(&mut self.activity.is_over, true) {
             return;
         }
         self.drop_editor_requests();
         self.drop_shells(&fault);
-        for outbox in self.log.peers().iter().chain(self.catchers.iter().map(|catcher| &catcher.outbox)) {
+        for outbox in self.log.peers.all() {
             outbox.push(Told { session: self.id.clone(), event: Event::Gone { fault: fault.clone() } });
         }
     }

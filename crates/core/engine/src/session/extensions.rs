@@ -15,6 +15,7 @@ use vocab::{
 };
 
 use super::toolset::Conflict;
+use super::verbs::Response;
 use super::{Session, Waiting};
 use crate::extensions::{Members, RegisteredExtension};
 use crate::outbox::Outbox;
@@ -29,9 +30,9 @@ const SHOWN_MAX: usize = 64;
 /// What a session keeps about extensions.
 pub(super) struct Extensions {
     /// The registry's version that `members` is from.
-    seen: u64,
+    pub(super) seen: u64,
     /// A controller has come: extensions are beside the session from then on, so that what they say is heard.
-    met: bool,
+    pub(super) met: bool,
     members: Members,
     next: u64,
     commands: Vec<RunningCommand>,
@@ -125,7 +126,7 @@ impl Session {
     /// each is told what it would have been told before.
     pub(super) fn introduce(&mut self, outbox: &Outbox) {
         self.extensions.met = true;
-        self.meet_extensions();
+        self.hear_of_extensions();
         let unheard = self.shared.extensions.take_unheard().into_iter();
         let conflicts = self.extensions.conflicts.values().cloned();
         let shown =
@@ -135,17 +136,14 @@ impl Session {
         }
     }
 
-    /// Looks who stands beside the session now, when that may have changed.
+    /// Looks which extensions stand beside the session now. They have changed: [`Session::hear_of_extensions`].
     pub(super) fn meet_extensions(&mut self) {
-        if !self.extensions.met || self.shared.extensions.version() == self.extensions.seen {
-            return;
-        }
         let (seen, members) = self.shared.extensions.members();
         self.extensions.seen = seen;
         let before = std::mem::replace(&mut self.extensions.members, members.clone());
         self.tools.set_extensions(members.clone());
         let is_in = |list: &Members, peer: PeerId| list.iter().any(|extension| extension.peer == peer);
-        self.log.stand_beside(members.iter().map(|it| (it.outbox.clone(), it.offers.deltas)).collect());
+        self.log.peers.set_extensions(members.iter().map(|it| (it.outbox.clone(), it.offers.deltas)).collect());
         for extension in members.iter().filter(|extension| !is_in(&before, extension.peer)) {
             let state = Event::State(Arc::new(State { last_seq: self.log.committed(), ..self.state() }));
             self.log.reply(extension.outbox.clone(), state);
@@ -161,8 +159,7 @@ impl Session {
         let peer = extension.peer;
         let reason: Arc<str> = format!("the extension {} ended before it answered", extension.name).into();
         self.withdraw_dialogs(Some(peer));
-        let calls: Vec<_> =
-            self.asks.iter().filter(|(_, ask)| ask.owner == Some(peer)).map(|(id, _)| id.clone()).collect();
+        let calls = self.approvals.owned(|owner| owner == Some(peer));
         for ask in calls {
             let _ = self.answer(&ask, Answer::Deny(Some(reason.clone())), None);
         }
@@ -202,7 +199,7 @@ impl Session {
 
     /// Trouble from outside the session. Where nobody is to read it, it waits for somebody.
     pub(super) fn tell_trouble(&mut self, trouble: Event) {
-        if self.log.peers().is_empty() && self.catchers.is_empty() {
+        if self.log.peers.is_empty() {
             return self.shared.extensions.keep_unheard(trouble);
         }
         self.log.emit(trouble);
@@ -228,7 +225,7 @@ impl Session {
 
     /// Hands a command to the extension that brought it; nothing waits for it, whatever the session is doing.
     pub(super) fn run_command(&mut self, name: Arc<str>, args: Arc<str>) -> Result<Reply, Fault> {
-        self.meet_extensions();
+        self.hear_of_extensions();
         let has = |extension: &&Arc<RegisteredExtension>| {
             extension.offers.commands.iter().any(|command| command.name == name)
         };
@@ -275,30 +272,27 @@ impl Session {
 
     /// `None`: the verb is treated like anybody's. An extension works for the user, it is not the user: it neither
     /// answers for one nor changes what a session may do.
-    pub(super) fn extension_verb(
-        &mut self,
-        outbox: &Arc<Outbox>,
-        tag: vocab::Tag,
-        verb: &Verb,
-    ) -> Option<Result<Option<Reply>, Fault>> {
+    pub(super) fn extension_verb(&mut self, outbox: &Arc<Outbox>, tag: vocab::Tag, verb: &Verb) -> Option<Response> {
         let peer = outbox.peer;
         let known = self.extensions.extension(peer).is_some();
         match verb {
             Verb::Ask { .. } | Verb::Show(_) | Verb::HookDone { .. } if !known => {
-                Some(Err(Fault::new(FaultKind::Unsupported, "only an extension does that")))
+                Some(Response::Now(Err(Fault::new(FaultKind::Unsupported, "only an extension does that"))))
             }
             Verb::Ask { kind, timeout_ms } => Some(self.open_dialog(outbox, tag, kind.clone(), *timeout_ms)),
             Verb::Show(notice) => {
                 self.extensions.keep(peer, notice);
                 self.log.emit(Event::Extension(ExtensionEvent::Notice(notice.clone())));
-                Some(Ok(Some(Reply::Done)))
+                Some(Response::Now(Ok(Reply::Done)))
             }
-            Verb::HookDone { hook, verdict } => Some(self.hook_done(peer, *hook, verdict.clone()).map(Some)),
-            Verb::Answer { ask, .. } if known && self.asks.get(ask).is_some_and(|open| open.owner != Some(peer)) => {
-                Some(Err(Fault::new(
+            Verb::HookDone { hook, verdict } => Some(Response::Now(self.hook_done(peer, *hook, verdict.clone()))),
+            Verb::Answer { ask, .. }
+                if known && self.approvals.get(ask).is_some_and(|open| open.owner != Some(peer)) =>
+            {
+                Some(Response::Now(Err(Fault::new(
                     FaultKind::Invalid,
                     format!("question `{ask}` is for people, not for an extension"),
-                )))
+                ))))
             }
             Verb::Prompt { .. }
             | Verb::Answer { .. }
@@ -306,7 +300,7 @@ impl Session {
             | Verb::Interrupt { .. }
             | Verb::Read { .. }
             | Verb::Inspect => None,
-            _ if known => Some(Err(Fault::new(FaultKind::Unsupported, "an extension cannot do that"))),
+            _ if known => Some(Response::Now(Err(Fault::new(FaultKind::Unsupported, "an extension cannot do that")))),
             _ => None,
         }
     }
@@ -314,16 +308,13 @@ impl Session {
     // ---- time ---------------------------------------------------------------------------------------------------
 
     /// Sets the timer for whoever has to answer first.
-    pub(super) fn arm_beside_timer(&mut self) {
-        if self.extensions.members.is_empty() {
-            return;
-        }
+    pub(super) fn arm_extension_timer(&mut self) {
         let hook = match self.activity.waiting() {
             Waiting::Hook(running_hook) => Some(running_hook.until),
             _ => None,
         };
         let commands = self.extensions.commands.iter().map(|command| command.until);
-        let dialogs = self.asks.values().filter_map(|ask| ask.dialog.as_ref()?.until);
+        let dialogs = self.approvals.dialogs().filter_map(|(_, dialog)| dialog.until);
         let due = commands.chain(dialogs).chain(hook).min();
         match (&self.extensions.timer, due) {
             (Some((at, _)), Some(due)) if *at == due => {}
@@ -332,7 +323,7 @@ impl Session {
         }
     }
 
-    pub(super) fn beside_due(&mut self) {
+    pub(super) fn extension_due(&mut self) {
         self.extensions.timer = None;
         let now = Instant::now();
         self.dialogs_due(now);
@@ -348,7 +339,7 @@ impl Session {
 
     /// The session ends; extensions forget it.
     pub(super) fn say_goodbye(&mut self) {
-        for outbox in self.log.beside() {
+        for outbox in self.log.peers.extensions() {
             let fault = Fault::new(FaultKind::ShuttingDown, "the session is closed");
             outbox.push(Told { session: self.id.clone(), event: Event::Gone { fault } });
         }

@@ -70,38 +70,14 @@ impl Point {
 }
 
 impl Session {
-    pub(super) fn wants_to_know_of_turns(&self) -> bool {
-        self.extensions.members().iter().any(|extension| extension.offers.hooks.before_turn)
-    }
-
-    /// A call the model wants: extensions see it first, so that what is judged is what would run.
-    pub(super) fn consider(&mut self, call: Call) {
-        self.meet_extensions();
-        let tool = match self.tools.owner_of(&self.settings, &call.name) {
-            Some(_) => Some(call.name.clone()),
-            None => self.tools.find(&self.settings, &call.name).map(|tool| tool.spec().name.clone()),
-        };
-        match tool {
-            Some(tool) => self.hook(Point::Call { call, tool }),
-            None => self.judge_now(&call),
+    /// How the turn begins is kept only where an extension is asked about it.
+    pub(super) fn keep_opening(&mut self, parts: &[Part]) {
+        if self.extensions.members().iter().any(|extension| extension.offers.hooks.before_turn) {
+            self.extensions.opening = parts.to_vec();
         }
     }
 
-    fn judge_now(&mut self, call: &Call) {
-        let verdict = self.judge(call);
-        self.with_turn(|turn, fx| turn.judged(verdict, fx));
-    }
-
-    /// A tool is done: extensions may put its result in other words.
-    pub(super) fn call_ran(&mut self, outcome: Outcome, duration_ms: u64) {
-        let outcome = self.shared.ports.keyring.scrub_outcome(outcome);
-        let Some((call, tool)) = self.activity.turn().and_then(|turn| turn.running()) else { return };
-        let (call, tool) = (call.clone(), tool.clone());
-        self.hook(Point::Result { call, tool, outcome, said: None, duration_ms });
-    }
-
     pub(super) fn hook(&mut self, point: Point) {
-        self.meet_extensions();
         let hooked = self.extensions.members().iter().filter(|extension| point.is_hooked(extension.offers.hooks));
         let left = hooked.map(|extension| extension.peer).collect();
         self.next_hook(point, left);
@@ -135,14 +111,14 @@ impl Session {
                 self.safe_point(SafePoint::Start);
             }
             Point::Call { call, .. } => {
-                if let CallInput::Object(input) = &call.input {
-                    let input = input.clone();
-                    self.with_turn(|turn, _| turn.amend(input));
-                }
-                self.judge_now(&call);
+                let amended = match &call.input {
+                    CallInput::Object(input) => Some(input.clone()),
+                    CallInput::Broken { .. } => None,
+                };
+                self.judge_now(&call, amended);
             }
             Point::Result { outcome, said, duration_ms, .. } => {
-                self.with_turn(|turn, fx| turn.ran_as(outcome, said, duration_ms, fx));
+                self.with_turn(|turn, fx| turn.ran(outcome, said, duration_ms, fx));
             }
         }
     }
@@ -168,7 +144,7 @@ impl Session {
             (_, HookVerdict::Fine) => None,
             (Point::Call { tool, .. }, HookVerdict::Veto(reason)) => {
                 let verdict = Verdict::Deny { tool: tool.clone(), reason: reason.to_string() };
-                return self.with_turn(|turn, fx| turn.judged(verdict, fx));
+                return self.with_turn(|turn, fx| turn.judged(verdict, None, fx));
             }
             (Point::Call { call, .. }, HookVerdict::Input(input)) => {
                 call.input = CallInput::Object(input);
@@ -192,7 +168,7 @@ impl Session {
                 let reason =
                     format!("not run: the extension {} was to be asked first and failed: {text}", extension.name);
                 let verdict = Verdict::Deny { tool: tool.clone(), reason };
-                self.with_turn(|turn, fx| turn.judged(verdict, fx));
+                self.with_turn(|turn, fx| turn.judged(verdict, None, fx));
             }
             Point::Turn { .. } | Point::Result { .. } => self.next_hook(point, left),
         }
@@ -249,11 +225,5 @@ impl Session {
         if let Point::Result { outcome, said, duration_ms, .. } = running_hook.point {
             self.with_turn(|turn, fx| turn.ran_last(outcome, said, duration_ms, fx));
         }
-    }
-
-    /// What extensions said for one turn goes with it.
-    pub(super) fn forget_context(&mut self) {
-        self.extensions.opening = Vec::new();
-        self.tools.drop_added();
     }
 }

@@ -34,11 +34,11 @@ impl Session {
         if self.log.last_seq() > 0 {
             self.view_at_rest()?;
         }
-        self.meet_extensions();
+        self.hear_of_extensions();
         Ok(Inspection {
             state: self.state(),
             spec: self.tools.spec(&self.settings).clone(),
-            waiting: self.queue.list().cloned().collect(),
+            waiting: self.prompts.queue.list().cloned().collect(),
             compacting: self.activity.is_compacting(),
             lane: self.settings.lane,
             retry: self.settings.retry,

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use tokio::sync::oneshot;
 use vocab::{Briefing, Delivery, Event, Fault, FaultKind, Later, Part, PeerId, Reply, Tag, Verb};
 
 use super::{Mail, Session, guarded};
@@ -118,6 +119,8 @@ pub(super) struct Jobs {
     running: Vec<Job>,
     awaiting: VecDeque<Awaiting>,
     kept: VecDeque<Mail>,
+    /// Who wants to know whether something runs; answered when everything said so far is written.
+    pub(super) asked_busy: Vec<oneshot::Sender<bool>>,
     /// Why the need of what is being done now could not be met.
     failure: Option<Fault>,
 }
@@ -302,7 +305,7 @@ impl Session {
     /// Stops messages that are not yet the lane's, when nothing else runs that an interrupt could mean. Those that wait
     /// for their turn whatever happens are none.
     pub(super) fn interrupt_prompts(&mut self) -> bool {
-        if self.queue.is_busy() {
+        if self.prompts.queue.is_busy() {
             return false;
         }
         let is_meant =

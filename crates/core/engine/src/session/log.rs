@@ -6,16 +6,17 @@ pub(crate) mod held_deltas;
 pub(crate) mod logged;
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
     AskEntry, Body, BranchEntry, CallEntry, Clock, CompactReason, CompactionEvent, Delta, EditorEvent, Entry, Event,
-    ExtensionEvent, Fault, ItemId, Later, Lease, PeerId, QueueEntry, QueueEvent, SessionId, Store, SyncLevel, Tag,
-    Told, TurnEntry, TurnId,
+    Fault, ItemId, Later, Lease, PeerId, QueueEntry, QueueEvent, SessionId, Store, SyncLevel, Tag, TurnEntry, TurnId,
 };
 
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
+use crate::session::peers::Peers;
 use held_deltas::HeldDeltas;
 use logged::Logged;
 
@@ -71,9 +72,10 @@ pub(crate) struct SessionLog {
     held: VecDeque<Held>,
     /// Bytes of deltas among what is held.
     held_flow_bytes: usize,
-    peers: Vec<Arc<Outbox>>,
-    /// They hear what peers hear, and nobody waits for them or counts them. The flag: whether they want deltas.
-    beside: Vec<(Arc<Outbox>, bool)>,
+    /// Those it is told to.
+    pub(crate) peers: Peers,
+    /// The file that follows the log, where there is one.
+    file: Option<PathBuf>,
     /// What the log says once everything on its way is written, and what it said as far as it was told.
     logged: Logged,
     told: Logged,
@@ -93,6 +95,7 @@ impl SessionLog {
         sync: SyncLevel,
         last_seq: u64,
     ) -> Self {
+        let (peers, file) = (Peers::new(lease.session.clone()), store.file(&lease.session));
         Self {
             session: lease.session.clone(),
             store,
@@ -108,8 +111,8 @@ impl SessionLog {
             commits: VecDeque::new(),
             held: VecDeque::new(),
             held_flow_bytes: 0,
-            peers: Vec::new(),
-            beside: Vec::new(),
+            peers,
+            file,
             logged: Logged::default(),
             told: Logged::default(),
             told_turn: None,
@@ -164,23 +167,8 @@ impl SessionLog {
     pub(crate) fn told(&self, seq: u64) -> bool {
         seq <= self.committed
     }
-    pub(crate) fn peers(&self) -> &[Arc<Outbox>] {
-        &self.peers
-    }
-    pub(crate) fn join(&mut self, peer: Arc<Outbox>) {
-        self.peers.retain(|other| other.peer != peer.peer);
-        self.peers.push(peer);
-    }
-    pub(crate) fn leave(&mut self, peer: PeerId) {
-        self.peers.retain(|other| other.peer != peer);
-    }
-
-    pub(crate) fn beside(&self) -> impl Iterator<Item = &Arc<Outbox>> {
-        self.beside.iter().map(|(outbox, _)| outbox)
-    }
-    /// Who stands beside the session from now on.
-    pub(crate) fn stand_beside(&mut self, extensions: Vec<(Arc<Outbox>, bool)>) {
-        self.beside = extensions;
+    pub(crate) fn file(&self) -> Option<&PathBuf> {
+        self.file.as_ref()
     }
 
     /// Appends an entry; it is written with the next [`SessionLog::flush`] and told once it is safe. The session alone calls
@@ -283,18 +271,10 @@ impl SessionLog {
 
     fn deliver(&mut self, what: Outgoing) {
         match what {
-            Outgoing::One(to, event) => to.push(Told { session: self.session.clone(), event }),
+            Outgoing::One(to, event) => self.peers.tell_one(&to, event),
             Outgoing::All(event) => {
                 self.remember(&event);
-                for (extension, _) in self.beside.iter().filter(|(_, deltas)| concerns_extensions(&event, *deltas)) {
-                    extension.push(Told { session: self.session.clone(), event: event.clone() });
-                }
-                if let Some((last, rest)) = self.peers.split_last() {
-                    for peer in rest {
-                        peer.push(Told { session: self.session.clone(), event: event.clone() });
-                    }
-                    last.push(Told { session: self.session.clone(), event });
-                }
+                self.peers.tell_all(event);
             }
         }
     }
@@ -335,14 +315,14 @@ impl SessionLog {
             match held.what {
                 Outgoing::One(to, Event::Reply { tag, .. }) => {
                     let event = Event::Reply { tag, result: Err(fault.clone()) };
-                    to.push(Told { session: self.session.clone(), event });
+                    self.peers.tell_one(&to, event);
                 }
                 Outgoing::One(to, Event::Queue(QueueEvent::Ended { tag, item, .. })) => {
                     senders.push((item, (to.peer, tag)))
                 }
                 // Whoever was told of the editor_request would work on for nobody.
                 Outgoing::One(to, event @ Event::Editor(EditorEvent::Dropped { .. })) => {
-                    to.push(Told { session: self.session.clone(), event });
+                    self.peers.tell_one(&to, event);
                 }
                 Outgoing::All(Event::Logged(entry)) => {
                     reopened |= matches!(entry.body, Body::Queue(QueueEntry::Settled { .. }))
@@ -357,21 +337,6 @@ impl SessionLog {
             unsettled: self.unsettled,
             senders,
         }
-    }
-}
-
-/// What is shown to people does not concern extensions, and the flow only those who asked for it.
-fn concerns_extensions(event: &Event, deltas: bool) -> bool {
-    match event {
-        Event::Delta(Delta::Text { .. })
-        | Event::Delta(Delta::Thinking { .. })
-        | Event::Delta(Delta::Sealed { .. })
-        | Event::Delta(Delta::CallInput { .. })
-        | Event::Delta(Delta::CallProgress { .. }) => deltas,
-        Event::Extension(ExtensionEvent::Notice(_))
-        | Event::Extension(ExtensionEvent::Trouble { .. })
-        | Event::Queue(QueueEvent::Waiting(_)) => false,
-        _ => true,
     }
 }
 

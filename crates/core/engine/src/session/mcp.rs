@@ -17,7 +17,7 @@ use crate::session::turn::Effect;
 
 /// How long a turn's first model call waits for servers that are still starting.
 const START_WAIT: Duration = Duration::from_secs(10);
-/// Servers one controller may bring to a session; those beyond are not started, and that is said.
+/// Mcp one controller may bring to a session; those beyond are not started, and that is said.
 const SERVERS_MAX: usize = 32;
 /// Tools taken from one server; the rest is left out, and that is said.
 const TOOLS_MAX: usize = 256;
@@ -26,23 +26,23 @@ const NAME_CHARS_MAX: usize = 64;
 
 /// The servers of one session.
 #[derive(Default)]
-pub(super) struct Servers {
-    starting: Vec<Starting>,
+pub(super) struct Mcp {
+    pub(super) starting: Vec<Starting>,
     /// The user's own are started, which happens once.
     has_own: bool,
     /// What went wrong and was told to nobody yet.
-    untold: Vec<Event>,
+    pub(super) untold: Vec<Event>,
     /// The running turn has not called its model yet.
-    first_call: bool,
+    pub(super) first_call: bool,
 }
 
-struct Starting {
+pub(super) struct Starting {
     peer: Option<PeerId>,
     name: Arc<str>,
     started: Later<'static, Vec<McpStarted>>,
 }
 
-impl Servers {
+impl Mcp {
     /// Ready when a server has started, or has not.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<(Option<PeerId>, Vec<McpStarted>)> {
         for at in 0..self.starting.len() {
@@ -75,21 +75,21 @@ impl Session {
     /// Starts them. They take the place of what this peer brought before, and of what peers brought that are gone. With the
     /// first peer the user's own are started, too.
     pub(super) fn start_servers(&mut self, peer: PeerId, servers: Vec<McpServer>) {
-        if !std::mem::replace(&mut self.servers.has_own, true) {
+        if !std::mem::replace(&mut self.mcp.has_own, true) {
             let port = self.shared.ports.servers.clone();
             match guarded(|| port.own()) {
                 Ok(own) => self.launch_servers(None, own),
-                Err(text) => self.servers.warn(format!("your own tool servers could not be started: {text}")),
+                Err(text) => self.mcp.warn(format!("your own tool servers could not be started: {text}")),
             }
         }
         if servers.is_empty() {
             return;
         }
-        let owners = self.tools.mcp_owners().chain(self.servers.starting.iter().map(|starting| starting.peer));
-        let stays = |owner: &Option<PeerId>| owner.is_none_or(|owner| owner != peer && self.is_here(owner));
+        let owners = self.tools.mcp_owners().chain(self.mcp.starting.iter().map(|starting| starting.peer));
+        let stays = |owner: &Option<PeerId>| owner.is_none_or(|owner| owner != peer && self.log.peers.is_here(owner));
         let kept: HashSet<Option<PeerId>> = owners.filter(stays).collect();
         self.tools.retain_mcp(|owner| kept.contains(&owner));
-        self.servers.starting.retain(|starting| kept.contains(&starting.peer));
+        self.mcp.starting.retain(|starting| kept.contains(&starting.peer));
         self.launch_servers(Some(peer), servers);
     }
 
@@ -97,14 +97,14 @@ impl Session {
         for (at, server) in servers.into_iter().enumerate() {
             let name = server.name.clone();
             if at >= SERVERS_MAX {
-                self.servers.warn(format!("the tool server {name} is not started: {SERVERS_MAX} are the limit"));
+                self.mcp.warn(format!("the tool server {name} is not started: {SERVERS_MAX} are the limit"));
                 continue;
             }
             // One by one, so that a slow one costs the others nothing.
             let port = self.shared.ports.servers.clone();
             match guarded(|| port.start(&self.id, &self.settings.workspace, vec![server])) {
-                Ok(started) => self.servers.starting.push(Starting { peer, name, started }),
-                Err(text) => self.servers.warn(format!("the tool server {name} could not be started: {text}")),
+                Ok(started) => self.mcp.starting.push(Starting { peer, name, started }),
+                Err(text) => self.mcp.warn(format!("the tool server {name} could not be started: {text}")),
             }
         }
     }
@@ -114,13 +114,13 @@ impl Session {
             let tools = match tools {
                 Ok(tools) => tools,
                 Err(fault) => {
-                    self.servers.warn(format!("the tool server {server} could not be started: {fault}"));
+                    self.mcp.warn(format!("the tool server {server} could not be started: {fault}"));
                     continue;
                 }
             };
             if tools.len() > TOOLS_MAX {
                 let count = tools.len();
-                self.servers.warn(format!("the tool server {server} has {count} tools; {TOOLS_MAX} are offered"));
+                self.mcp.warn(format!("the tool server {server} has {count} tools; {TOOLS_MAX} are offered"));
             }
             for inner in tools.into_iter().take(TOOLS_MAX) {
                 let name = free_name(&server, &inner.spec().name, |name| self.is_tool(name));
@@ -129,7 +129,7 @@ impl Session {
             }
         }
         self.tell_conflicts();
-        if matches!(self.activity.waiting(), Waiting::Servers(_)) && self.servers.starting.is_empty() {
+        if matches!(self.activity.waiting(), Waiting::Servers(_)) && self.mcp.starting.is_empty() {
             self.servers_awaited();
         }
     }
@@ -139,26 +139,15 @@ impl Session {
             || self.tools.owner_of(&self.settings, name).is_some()
     }
 
-    /// As soon as somebody is there to read it.
     pub(super) fn tell_servers(&mut self) {
-        if !self.log.peers().is_empty() {
-            for event in std::mem::take(&mut self.servers.untold) {
-                self.log.emit(event);
-            }
+        for event in std::mem::take(&mut self.mcp.untold) {
+            self.log.emit(event);
         }
     }
 
-    pub(super) fn expect_first_call(&mut self) {
-        self.servers.first_call = true;
-    }
-
-    /// Whether the model call has to wait. It comes again when the waiting is over.
-    pub(super) fn await_servers(&mut self) -> bool {
-        let waits = std::mem::take(&mut self.servers.first_call) && !self.servers.starting.is_empty();
-        if waits {
-            self.activity.wait(Waiting::Servers(Box::pin(tokio::time::sleep(START_WAIT))));
-        }
-        waits
+    /// The first model call of a turn waits for them. It comes again when the waiting is over.
+    pub(super) fn await_servers(&mut self) {
+        self.activity.wait(Waiting::Servers(Box::pin(tokio::time::sleep(START_WAIT))));
     }
 
     pub(super) fn servers_awaited(&mut self) {

@@ -19,7 +19,7 @@ pub(super) enum Lack {
 impl Session {
     /// `None`: it can be carried out, or says itself why not.
     pub(super) fn unmet(&mut self, outbox: &Outbox, verb: &Verb) -> Option<Lack> {
-        if !self.is_here(outbox.peer) || self.jobs.failure().is_err() {
+        if !self.log.peers.is_here(outbox.peer) || self.jobs.failure().is_err() {
             return None;
         }
         let ends = self.activity.is_ending();
@@ -51,7 +51,7 @@ impl Session {
 
     /// What is about to change or to summarise the branch needs to know that it is in the store.
     fn lacks_written_view(&mut self) -> Option<Lack> {
-        if self.queue.is_busy() {
+        if self.prompts.queue.is_busy() {
             return None;
         }
         self.lacks_view().or_else(|| {

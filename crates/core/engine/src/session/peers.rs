@@ -1,195 +1,200 @@
-//! Peers coming and going. A peer that asks for the past reads it from the store page by page, as fast as it takes
-//! it, and joins the live flow exactly where the pages end.
+//! The peers of one session, and what is told to all of them: those that hear everything as it happens, those that still read
+//! the past page by page, and the extensions beside them. How peers come and go is in `joining.rs`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Answer, Event, Fault, FaultKind, Later, Opened, Page, PeerId, Reply, Tag, Told};
+use vocab::{Delta, Event, ExtensionEvent, Fault, FaultKind, Later, Page, PeerId, QueueEvent, SessionId, Told};
 
-use super::Session;
 use crate::outbox::Outbox;
 
 /// Entries read at once for a peer that catches up.
-const PAGE_ENTRIES: usize = 256;
-/// What the model is told when the last controller leaves an open question behind.
-pub(super) const DISCONNECTED: &str = "controller disconnected before responding";
+pub(super) const PAGE_ENTRIES: usize = 256;
+
+pub(crate) struct Peers {
+    session: SessionId,
+    live: Vec<Arc<Outbox>>,
+    /// They hear what peers hear, and the session neither waits for them nor counts them. The flag: whether they want deltas.
+    extensions: Vec<(Arc<Outbox>, bool)>,
+    catching_up: Vec<CatchingUp>,
+    /// What the log calls those who are here.
+    names: HashMap<PeerId, Arc<str>>,
+    /// A peer came. Until then the one that opened the session is on the way.
+    pub(super) was_joined: bool,
+}
 
 /// A peer that is still reading the past.
-pub(super) struct Catcher {
-    pub(super) outbox: Arc<Outbox>,
+struct CatchingUp {
+    outbox: Arc<Outbox>,
     after: u64,
     page: Option<Later<'static, Result<Page, Fault>>>,
 }
 
-impl Session {
-    /// Whether the peer is on this session now.
-    pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<u64>, resumed: bool) -> bool {
-        self.was_joined = true;
-        // What is not committed was told to nobody: it comes live.
-        let last = self.log.committed();
-        if let Some(seq) = after.filter(|seq| *seq > last) {
-            let fault = Fault::new(FaultKind::Invalid, format!("seq {seq} is in the future; the last one is {last}"));
-            self.push(&outbox, Event::Reply { tag, result: Err(fault) });
-            return self.is_here(outbox.peer);
-        }
-        let opened = Opened {
-            session: self.id.clone(),
-            resumed,
-            state: self.told_state(),
-            tools: self.tools.offered(&self.settings).map(|tool| tool.spec().name.clone()).collect(),
-            notices: self.notices(),
-        };
-        self.push(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) });
-        // A peer that comes in again starts over; it must not be told everything twice.
-        self.log.leave(outbox.peer);
-        self.catchers.retain(|catcher| catcher.outbox.peer != outbox.peer);
-        self.forget_editor_requests(outbox.peer);
-        self.introduce(&outbox);
-        match after {
-            Some(after) => self.catchers.push(Catcher { outbox, after, page: None }),
-            None => self.go_live(outbox, true),
-        }
-        self.log_repair();
-        true
+/// What became of a peer that reads the past.
+pub(super) enum CaughtUp {
+    /// It got further.
+    Further,
+    /// It has read everything up to this.
+    Whole(Arc<Outbox>, u64),
+    /// It cannot read on.
+    Lost(Arc<Outbox>, Fault),
+}
+
+impl Peers {
+    pub(crate) fn new(session: SessionId) -> Self {
+        let (live, extensions, catching_up, names) = Default::default();
+        Self { session, live, extensions, catching_up, names, was_joined: false }
     }
 
-    /// What everybody is told is about the model that sessions start with; one that has another says so instead.
-    fn notices(&self) -> Vec<String> {
-        match self.settings.model == self.shared.defaults.model {
-            true => self.shared.notices.clone(),
-            false => vec![format!("model {}: this session's own", self.settings.model)],
-        }
+    /// Those that hear everything as it happens.
+    pub(super) fn live(&self) -> &[Arc<Outbox>] {
+        &self.live
     }
-
+    /// Those, and those that will when they have read the past.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Outbox>> {
+        self.live.iter().chain(self.catching_up.iter().map(|catching| &catching.outbox))
+    }
+    /// No peer is here, neither live nor reading the past.
+    pub(super) fn is_empty(&self) -> bool {
+        self.live.is_empty() && self.catching_up.is_empty()
+    }
     pub(super) fn is_here(&self, peer: PeerId) -> bool {
         self.outbox_of(peer).is_some()
     }
-
-    /// The way to a peer that is on this session, also while it still reads the past.
+    /// The way to a peer or an extension that is on this session, also while it still reads the past.
     pub(super) fn outbox_of(&self, peer: PeerId) -> Option<&Arc<Outbox>> {
-        let catching = self.catchers.iter().map(|catcher| &catcher.outbox);
-        self.log.peers().iter().chain(catching).chain(self.log.beside()).find(|outbox| outbox.peer == peer)
+        self.all().chain(self.extensions()).find(|outbox| outbox.peer == peer)
+    }
+    /// What the log calls a peer.
+    pub(super) fn name_of(&self, peer: PeerId) -> Option<Arc<str>> {
+        self.names.get(&peer).cloned()
+    }
+    pub(super) fn name(&mut self, peer: PeerId, name: Option<Arc<str>>) {
+        self.names.extend(name.map(|name| (peer, name)));
     }
 
-    /// From here on the peer gets everything. It is given what it cannot have seen: the running text so far, and,
-    /// without a replay, the open questions.
-    fn go_live(&mut self, outbox: Arc<Outbox>, show_asks: bool) {
-        if show_asks {
-            // The others wait behind their commit and come live.
-            for ask in self.asks.values().filter(|ask| self.log.told(ask.entry.seq)) {
-                self.push(&outbox, Event::Logged(ask.entry.clone()));
+    /// From here on the peer gets everything.
+    pub(super) fn go_live(&mut self, outbox: Arc<Outbox>) {
+        self.live.retain(|other| other.peer != outbox.peer);
+        self.live.push(outbox);
+    }
+    /// The peer reads what comes after this, and is live then.
+    pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: u64) {
+        self.catching_up.push(CatchingUp { outbox, after, page: None });
+    }
+    /// The peer is told nothing more; it may be about to start over.
+    pub(super) fn mute(&mut self, peer: PeerId) {
+        self.live.retain(|other| other.peer != peer);
+        self.catching_up.retain(|catching| catching.outbox.peer != peer);
+    }
+    pub(super) fn leave(&mut self, peer: PeerId) {
+        self.mute(peer);
+        self.names.remove(&peer);
+    }
+
+    pub(super) fn extensions(&self) -> impl Iterator<Item = &Arc<Outbox>> {
+        self.extensions.iter().map(|(outbox, _)| outbox)
+    }
+    pub(super) fn set_extensions(&mut self, extensions: Vec<(Arc<Outbox>, bool)>) {
+        self.extensions = extensions;
+    }
+
+    pub(super) fn tell_one(&self, to: &Outbox, event: Event) {
+        to.push(Told { session: self.session.clone(), event });
+    }
+    pub(super) fn tell_all(&self, event: Event) {
+        for (extension, _) in self.extensions.iter().filter(|(_, deltas)| concerns_extensions(&event, *deltas)) {
+            self.tell_one(extension, event.clone());
+        }
+        if let Some((last, rest)) = self.live.split_last() {
+            for peer in rest {
+                self.tell_one(peer, event.clone());
             }
-        }
-        for event in self.flow_so_far() {
-            self.push(&outbox, event);
-        }
-        self.log.join(outbox);
-    }
-
-    /// What was told of the reply that the model is giving. Deltas that wait behind a commit will reach a new peer, too.
-    fn flow_so_far(&self) -> Vec<Event> {
-        match self.activity.turn() {
-            Some(turn) if self.log.told_turn() == Some(turn.id()) => turn.told(&self.log.held_flow()),
-            _ => Vec::new(),
+            self.tell_one(last, event);
         }
     }
 
-    /// What a peer said about itself when it came.
-    pub(super) fn can_answer(&mut self, peer: PeerId, answers: bool) {
-        match answers {
-            true => self.mute.remove(&peer),
-            false => self.mute.insert(peer),
-        };
-    }
-
-    /// Whether a question would wait for ever.
-    pub(super) fn nobody_answers(&self) -> bool {
-        let catching = self.catchers.iter().map(|catcher| &catcher.outbox);
-        self.log.peers().iter().chain(catching).all(|outbox| self.mute.contains(&outbox.peer))
-    }
-
-    fn push(&self, outbox: &Outbox, event: Event) {
-        outbox.push(Told { session: self.id.clone(), event });
-    }
-
-    /// Ready when a peer got further.
-    pub(super) fn poll_catchers(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let mut progress = Poll::Pending;
+    /// Ready when some of those who read the past got further. `read` begins a page behind an entry.
+    pub(super) fn poll_catching_up(
+        &mut self,
+        committed: u64,
+        read: impl Fn(u64) -> Later<'static, Result<Page, Fault>>,
+        context: &mut Context<'_>,
+    ) -> Poll<Vec<CaughtUp>> {
+        let mut steps = Vec::new();
         let mut index = 0;
-        while index < self.catchers.len() {
-            if !self.catchers[index].outbox.is_open() {
-                self.catchers.swap_remove(index);
+        while index < self.catching_up.len() {
+            let catching = &mut self.catching_up[index];
+            if !catching.outbox.is_open() {
+                self.catching_up.swap_remove(index);
                 continue;
             }
-            if self.catchers[index].after >= self.log.committed() {
-                let catcher = self.catchers.swap_remove(index);
-                self.push(&catcher.outbox, Event::Live { seq: catcher.after });
-                self.go_live(catcher.outbox, false);
-                progress = Poll::Ready(());
+            if catching.after >= committed {
+                let catching = self.catching_up.swap_remove(index);
+                steps.push(CaughtUp::Whole(catching.outbox, catching.after));
                 continue;
             }
-            if self.poll_page(index, context).is_ready() {
-                progress = Poll::Ready(());
+            match catching.poll_page(&self.session, committed, &read, context) {
+                Poll::Ready(Err(fault)) => {
+                    let catching = self.catching_up.swap_remove(index);
+                    steps.push(CaughtUp::Lost(catching.outbox, fault));
+                    continue;
+                }
+                Poll::Ready(Ok(())) => steps.push(CaughtUp::Further),
+                Poll::Pending => {}
             }
             index += 1;
         }
-        progress
+        if steps.is_empty() { Poll::Pending } else { Poll::Ready(steps) }
     }
+}
 
-    fn poll_page(&mut self, index: usize, context: &mut Context<'_>) -> Poll<()> {
-        let committed = self.log.committed();
-        let (store, session) = (self.shared.ports.store.clone(), self.id.clone());
-        let catcher = &mut self.catchers[index];
-        if catcher.outbox.poll_room(context).is_pending() {
+impl CatchingUp {
+    /// As fast as the peer takes it.
+    fn poll_page(
+        &mut self,
+        session: &SessionId,
+        committed: u64,
+        read: impl Fn(u64) -> Later<'static, Result<Page, Fault>>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Fault>> {
+        if self.outbox.poll_room(context).is_pending() {
             return Poll::Pending;
         }
-        let page = catcher.page.get_or_insert_with(|| store.read(&session, catcher.after, PAGE_ENTRIES));
+        let page = self.page.get_or_insert_with(|| read(self.after));
         let Poll::Ready(result) = page.as_mut().poll(context) else { return Poll::Pending };
-        catcher.page = None;
-        match result {
-            // The next page would be empty, too.
-            Ok(page) if page.entries.is_empty() => {
-                let text = format!("the log ends at entry {}, before entry {committed}", catcher.after);
-                let mut fault = Fault::new(FaultKind::Store, page.recovered.unwrap_or(text));
-                fault = fault.hint("close the session everywhere and open it again");
-                let catcher = self.catchers.swap_remove(index);
-                self.push(&catcher.outbox, Event::Gone { fault });
-                self.leave(catcher.outbox.peer);
-            }
-            Ok(page) => {
-                // What the store has beyond `committed` will come live.
-                for entry in page.entries.into_iter().filter(|entry| entry.seq <= committed) {
-                    catcher.after = entry.seq;
-                    catcher.outbox.push(Told { session: session.clone(), event: Event::Logged(entry) });
-                }
-            }
-            Err(fault) => {
-                let catcher = self.catchers.swap_remove(index);
-                self.push(&catcher.outbox, Event::Gone { fault });
-                self.leave(catcher.outbox.peer);
-            }
+        self.page = None;
+        let page = match result {
+            Ok(page) => page,
+            Err(fault) => return Poll::Ready(Err(fault)),
+        };
+        // The next page would be empty, too.
+        if page.entries.is_empty() {
+            let text = format!("the log ends at entry {}, before entry {committed}", self.after);
+            let fault = Fault::new(FaultKind::Store, page.recovered.unwrap_or(text));
+            return Poll::Ready(Err(fault.hint("close the session everywhere and open it again")));
         }
-        Poll::Ready(())
+        // What the store has beyond `committed` will come live.
+        for entry in page.entries.into_iter().filter(|entry| entry.seq <= committed) {
+            self.after = entry.seq;
+            self.outbox.push(Told { session: session.clone(), event: Event::Logged(entry) });
+        }
+        Poll::Ready(Ok(()))
     }
+}
 
-    pub(super) fn leave(&mut self, peer: PeerId) {
-        self.log.leave(peer);
-        self.controllers.remove(&peer);
-        self.catchers.retain(|catcher| catcher.outbox.peer != peer);
-        // Nobody is left who could end it or read what comes of it.
-        self.stop_shells(|owner| owner == peer);
-        self.leave_jobs(peer);
-        self.mute.remove(&peer);
-        self.server_left(peer);
-        self.tools.drop_host(peer);
-        // A question that nobody can answer any more is a no, never a wait for ever and never a yes. A call is for whoever
-        // brought its tool.
-        let nobody = self.nobody_answers();
-        let is_orphan = |owner: Option<PeerId>| owner.map_or(nobody, |owner| owner == peer);
-        let orphaned: Vec<_> =
-            self.asks.iter().filter(|(_, ask)| is_orphan(ask.owner)).map(|(id, _)| id.clone()).collect();
-        for ask in orphaned {
-            let _ = self.answer(&ask, Answer::Deny(Some(DISCONNECTED.into())), None);
-        }
+/// What is shown to people does not concern extensions, and the flow only those who asked for it.
+fn concerns_extensions(event: &Event, deltas: bool) -> bool {
+    match event {
+        Event::Delta(Delta::Text { .. })
+        | Event::Delta(Delta::Thinking { .. })
+        | Event::Delta(Delta::Sealed { .. })
+        | Event::Delta(Delta::CallInput { .. })
+        | Event::Delta(Delta::CallProgress { .. }) => deltas,
+        Event::Extension(ExtensionEvent::Notice(_))
+        | Event::Extension(ExtensionEvent::Trouble { .. })
+        | Event::Queue(QueueEvent::Waiting(_)) => false,
+        _ => true,
     }
 }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use vocab::{Briefing, Fault, FaultKind, McpStarted, ModelEvent, Outcome, Page, PeerId};
 
-use super::activity::Waiting;
+use super::activity::{STALL, Waiting};
 use super::compaction::Compacted;
 use super::editor::EditorOrder;
 use super::jobs::JobEvent;
@@ -22,7 +22,7 @@ pub(super) enum Happening {
     /// `/undo` got further.
     Undo(UndoStep),
     /// It is time to take up what a failed write left waiting.
-    MendDue,
+    RecoveryDue,
     Model(Option<ModelEvent>),
     Tool(Outcome),
     /// What waited for the log can go on.
@@ -30,12 +30,12 @@ pub(super) enum Happening {
     /// The log was read for the model.
     Read(Result<Page, Fault>),
     /// Nobody works for the dropped call any more.
-    ChildrenClosed,
+    SubagentsClosed,
     RetryDue,
     Compacted(Result<Compacted, Fault>),
-    LaneDue,
+    QueueDue,
     /// Some extension's time is over.
-    BesideDue,
+    ExtensionDue,
     Shell(usize, Result<vocab::Shell, Fault>),
     /// A call wants something of a controller; `None`: some call does not any more.
     EditorRequest(Option<EditorOrder>),
@@ -64,7 +64,7 @@ impl Session {
         if let Poll::Ready(mail) = self.mailbox.poll_recv(context) {
             return Poll::Ready(mail.map_or(Happening::Abandoned, Happening::Mail));
         }
-        if self.poll_catchers(context).is_ready() {
+        if self.poll_catching_up(context).is_ready() {
             return Poll::Ready(Happening::Caught);
         }
         if let Some(undo) = self.activity.undoing()
@@ -72,13 +72,20 @@ impl Session {
         {
             return Poll::Ready(Happening::Undo(step));
         }
-        if is_free && let Poll::Ready((index, result)) = self.poll_shells(context) {
+        if is_free
+            && !self.shells.is_empty()
+            && let Poll::Ready((index, result)) = self.poll_shells(context)
+        {
             return Poll::Ready(Happening::Shell(index, result));
         }
-        if let Poll::Ready(order) = self.editor.poll(context) {
+        if self.editor.was_offered
+            && let Poll::Ready(order) = self.editor.poll(context)
+        {
             return Poll::Ready(Happening::EditorRequest(order));
         }
-        if let Poll::Ready((peer, served)) = self.servers.poll(context) {
+        if !self.mcp.starting.is_empty()
+            && let Poll::Ready((peer, served)) = self.mcp.poll(context)
+        {
             return Poll::Ready(Happening::McpStarted(peer, served));
         }
         if let Poll::Ready(page) = self.view.poll_reading(context) {
@@ -90,17 +97,14 @@ impl Session {
         if !is_free {
             return Poll::Pending;
         }
-        if let Some(timer) = &mut self.lane_timer
-            && timer.as_mut().poll(context).is_ready()
-        {
-            self.lane_timer = None;
-            return Poll::Ready(Happening::LaneDue);
+        if self.prompts.poll_due(context).is_ready() {
+            return Poll::Ready(Happening::QueueDue);
         }
-        if self.mending.as_mut().is_some_and(|timer| timer.as_mut().poll(context).is_ready()) {
-            return Poll::Ready(Happening::MendDue);
+        if self.recovery.poll_due(context).is_ready() {
+            return Poll::Ready(Happening::RecoveryDue);
         }
-        if self.extensions.poll_timer(context).is_ready() {
-            return Poll::Ready(Happening::BesideDue);
+        if self.tools.has_extensions() && self.extensions.poll_timer(context).is_ready() {
+            return Poll::Ready(Happening::ExtensionDue);
         }
         let is_awaited = self.is_awaited();
         self.activity.poll_stall(context, is_awaited).map(|()| Happening::Stalled)
@@ -136,7 +140,7 @@ impl Session {
                 self.activity.moved();
                 return Poll::Pending;
             }
-            for peer in self.log.peers() {
+            for peer in self.log.peers.live() {
                 if peer.poll_room(context).is_pending() {
                     self.activity.moved();
                     return Poll::Pending;
@@ -169,14 +173,14 @@ impl Session {
             Waiting::Tool { future, progress, .. } => match guarded(|| future.as_mut().poll(context)) {
                 Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
                 // A reader that stopped is told nothing more of it; only the newest text is kept.
-                Ok(Poll::Pending) if self.log.peers().iter().any(|peer| peer.poll_room(context).is_pending()) => {
+                Ok(Poll::Pending) if self.log.peers.live().iter().any(|peer| peer.poll_room(context).is_pending()) => {
                     self.activity.moved();
                     Poll::Pending
                 }
                 Ok(Poll::Pending) => progress.poll_take(context).map(Happening::Progress),
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
-            Waiting::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::ChildrenClosed),
+            Waiting::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::SubagentsClosed),
             Waiting::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
             Waiting::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
             // Who fails at looking around has seen nothing.
@@ -185,5 +189,63 @@ impl Session {
                 Err(_) => Poll::Ready(Happening::Briefed(Briefing::default())),
             },
         }
+    }
+
+    /// Does what is to be done about it.
+    pub(super) fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Commit(Ok(())) => {
+                self.recovery.written();
+                return;
+            }
+            Happening::Caught | Happening::Abandoned => return,
+            Happening::Job(event) => return self.job_event(event),
+            Happening::Undo(step) => return self.undo_goes_on(step),
+            Happening::RecoveryDue => return self.mend(),
+            Happening::Commit(Err(fault)) => return self.store_failed(fault),
+            Happening::Mail(mail) => return self.mail(mail),
+            Happening::Shell(index, result) => return self.shell_done(index, result),
+            Happening::EditorRequest(order) => {
+                if let Some(order) = order {
+                    self.tell_editor_request(order);
+                }
+                return;
+            }
+            Happening::McpStarted(peer, served) => return self.served(peer, served),
+            Happening::ServersDue => self.servers_awaited(),
+            Happening::Briefed(briefing) => self.briefed(briefing),
+            Happening::Progress(text) => self.tell_progress(&text),
+            Happening::QueueDue => {
+                let acts = self.prompts.queue.tick(self.prompts.now_ms());
+                self.act(acts);
+            }
+            Happening::Model(event) => self.model_said(event),
+            Happening::Tool(outcome) => {
+                if let Waiting::Tool { since, .. } = self.activity.stop_waiting() {
+                    if self.subagents.is_lent {
+                        self.charge_subagents();
+                    }
+                    self.call_ran(outcome, since.elapsed().as_millis() as u64);
+                }
+            }
+            Happening::Written => self.written(),
+            Happening::Read(page) => self.log_read(page),
+            Happening::SubagentsClosed => self.subagents_closed(),
+            Happening::ExtensionDue => return self.extension_due(),
+            Happening::RetryDue => {
+                self.activity.stop_waiting();
+                self.with_turn(|turn, fx| turn.retry_due(fx));
+            }
+            Happening::Compacted(result) => self.compaction_done(result),
+            Happening::Stalled => {
+                let fault = Fault::new(FaultKind::Network, format!("nothing happened for {} s", STALL.as_secs()));
+                self.cancel_compaction(fault.clone());
+                self.stop_work();
+                self.with_turn(|turn, fx| {
+                    turn.abort(fault, fx);
+                });
+            }
+        }
+        self.activity.moved();
     }
 }

@@ -7,62 +7,26 @@
 //!
 //! `now_ms` is only ever compared with itself: a monotonic clock, not the wall clock.
 
+mod acts;
 mod dropped;
 mod opening;
+mod settling;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
 use vocab::{
-    Coalesce, Delivery, Drain, Fault, FaultKind, Item, ItemEnd, ItemId, LaneMode, LanePolicy, LateSteer, Overflow,
-    PeerId, SteerPoint,
+    Coalesce, Delivery, Drain, Fault, FaultKind, Item, ItemEnd, ItemId, LaneMode, LanePolicy, Overflow, PeerId,
+    SteerPoint,
 };
 
+pub(crate) use acts::{QueueAct, SettleReason, TurnOver};
 use dropped::Dropped;
 pub(crate) use opening::opening;
 
 /// Items a lane holds whatever its policy says; one more is refused with `QueueFull`.
 pub(crate) const WAITING_MAX: usize = 1000;
-
-/// What the session has to do, in this order.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum QueueAct {
-    /// Begin a turn. Several items are one user message; [`opening`] joins them. The lane counts as busy from here
-    /// until [`Queue::turn_ended`].
-    Start { items: Vec<Item>, note: Option<String> },
-    /// The offered item waits; position 1 is the front of the list.
-    Waiting { id: ItemId, position: usize },
-    /// Not taken in. Tell the sender.
-    Refuse { item: Item, fault: Fault },
-    /// An item that waited ended without running. Tell its sender.
-    Settle { item: Item, end: ItemEnd, why: SettleReason },
-    /// Cancel the running turn; then report [`Queue::turn_ended`] as always.
-    InterruptTurn,
-    /// The waiting list is different now: tell whoever watches it.
-    Changed,
-}
-
-/// SettleReason an item ended without running.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SettleReason {
-    /// The lane was full and the oldest had to go; [`Queue::dropped`] counts.
-    Overflow,
-    /// A newer message took its place (undelivered steering, or an interrupting message).
-    Newer,
-    /// Somebody interrupted, and its delivery says that this cancels it.
-    Interrupted,
-    /// Steering whose turn ended before the model was called again, and the policy keeps none for the next turn.
-    TooLate,
-}
-
-/// How a turn was over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TurnOver {
-    Completed,
-    Interrupted,
-    Failed,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum QueuePhase {
@@ -454,63 +418,6 @@ impl Queue {
     /// A clock that ran backwards ends the debounce too: starting early is better than not starting.
     fn debounce_over(&self, now_ms: i64) -> bool {
         now_ms >= self.debounced_until() || now_ms < self.enqueued_ms
-    }
-
-    // Settling.
-
-    /// What the end of a turn means for those who wait. The lane is in `next` afterwards, unless it was idle.
-    fn settle_turn(&mut self, how: TurnOver, next: QueuePhase) -> Vec<QueueAct> {
-        let mut acts = Vec::new();
-        match self.phase {
-            QueuePhase::Idle => return acts,
-            // Nobody came through `interrupt`, yet the turn was interrupted: the promise to `Queue` items holds.
-            QueuePhase::Running if how == TurnOver::Interrupted => acts = self.interrupt_unasked(),
-            QueuePhase::Running | QueuePhase::Occupied | QueuePhase::Stopping => {}
-        }
-        self.phase = next;
-        acts.extend(self.settle_missed_steering());
-        acts
-    }
-
-    fn drops_late_steering(&self) -> bool {
-        self.policy.late_steer == LateSteer::Dropped
-    }
-
-    fn drop_late_steering(&mut self) -> Vec<QueueAct> {
-        match self.drops_late_steering() {
-            true => self.settle_where(ItemEnd::Dropped, SettleReason::TooLate, |w| w.item.delivery == Delivery::Steer),
-            false => Vec::new(),
-        }
-    }
-
-    fn settle_missed_steering(&mut self) -> Vec<QueueAct> {
-        let policy = self.policy;
-        let missed = move |waiting: &QueuedItem| waiting.item.delivery == Delivery::Policy && steers(&policy, waiting);
-        let mut acts = self.drop_late_steering();
-        let newest = self.waiting.iter().rposition(missed);
-        if policy.mode == LaneMode::Steer
-            && let Some(newest) = newest
-        {
-            self.waiting[newest].backlog = true;
-            acts.extend(self.settle_where(ItemEnd::Superseded, SettleReason::Newer, missed));
-        }
-        self.waiting.iter_mut().filter(|waiting| missed(waiting)).for_each(|waiting| waiting.backlog = true);
-        acts
-    }
-
-    fn interrupt_unasked(&mut self) -> Vec<QueueAct> {
-        let mut acts = self.interrupt();
-        acts.retain(|act| *act != QueueAct::InterruptTurn);
-        acts
-    }
-
-    fn settle_where(&mut self, end: ItemEnd, why: SettleReason, which: impl Fn(&QueuedItem) -> bool) -> Vec<QueueAct> {
-        let mut acts: Vec<QueueAct> =
-            self.take(usize::MAX, which).into_iter().map(|item| QueueAct::Settle { item, end, why }).collect();
-        if !acts.is_empty() {
-            acts.push(QueueAct::Changed);
-        }
-        acts
     }
 
     /// Removes the first `most` that match, in order.

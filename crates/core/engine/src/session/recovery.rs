@@ -1,6 +1,9 @@
 //! Reading the log back, and going on after something broke: a process that died, a write that failed.
 
-use tokio::time::Duration;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::time::{Duration, Sleep};
 use vocab::{
     AskEntry, Body, CallEntry, CompactionEvent, Event, Fault, FaultKind, NoteEntry, Page, Shell, ShellEntry, Stop,
     TurnEnd, TurnEntry, Usage,
@@ -18,6 +21,35 @@ use crate::session::turn::Effect;
 const MEND_WAIT: Duration = Duration::from_secs(1);
 const MEND_WAIT_MAX: Duration = Duration::from_secs(60);
 
+/// What a session has to make good: a log that was repaired when it was taken over, messages that a failed write left waiting.
+#[derive(Default)]
+pub(super) struct Recovery {
+    /// What had to be repaired before the session was ours, until it is logged.
+    repaired: Option<String>,
+    /// When to take up what waits in the log, and how long that wait was.
+    timer: Option<Pin<Box<Sleep>>>,
+    waited: Option<Duration>,
+    /// It is taken up when the log is read.
+    waits_for_view: bool,
+}
+
+impl Recovery {
+    pub(super) fn new(repaired: Option<String>) -> Self {
+        Self { repaired, ..Self::default() }
+    }
+    /// A write has succeeded: the next failure is a first one.
+    pub(super) fn written(&mut self) {
+        self.waited = None;
+    }
+    /// Something is to be taken up by and by.
+    pub(super) fn is_pending(&self) -> bool {
+        self.timer.is_some() || self.waits_for_view
+    }
+    pub(super) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.timer.as_mut().map_or(Poll::Pending, |timer| timer.as_mut().poll(context))
+    }
+}
+
 /// What a write that failed leaves behind.
 pub(super) struct RollBackOutcome {
     was_running: bool,
@@ -29,7 +61,7 @@ impl Session {
     /// Whether the model's view is in memory, or need not be: while something runs the log is in order, and what runs reads
     /// it when it needs it. `false`: whoever needs it has to wait ([`Need::View`]).
     pub(super) fn view_at_rest(&mut self) -> Result<bool, Fault> {
-        if self.queue.is_busy() { Ok(true) } else { self.view_ready() }
+        if self.prompts.queue.is_busy() { Ok(true) } else { self.view_ready() }
     }
 
     /// Whether the model's view is in memory. An empty log is read at once.
@@ -55,7 +87,7 @@ impl Session {
             || self.activity.is_compaction_next()
             || self.jobs.want_view()
             || self.activity.undoing().is_some_and(|undo| undo.wants_view())
-            || self.mends;
+            || self.recovery.waits_for_view;
         if !wanted || self.view.is_loaded() {
             self.view.stop_reading();
         } else if !self.view.is_reading() && self.log.is_settled() {
@@ -86,7 +118,7 @@ impl Session {
             self.give_up_next_compaction(fault.clone());
             self.fail_undo(fault);
         }
-        if std::mem::take(&mut self.mends) {
+        if std::mem::take(&mut self.recovery.waits_for_view) {
             match taken {
                 Ok(()) => self.mend(),
                 Err(_) => self.mend_later(),
@@ -137,7 +169,7 @@ impl Session {
 
     /// What was repaired before anybody came is the first thing said, to whoever comes first.
     pub(super) fn log_repair(&mut self) {
-        if let Some(text) = self.recovered.take() {
+        if let Some(text) = self.recovery.repaired.take() {
             self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
         }
     }
@@ -145,7 +177,7 @@ impl Session {
     /// Closes what is open, and returns what is to be said of commands that did not end.
     fn repair(&mut self, branch: Branch) -> Vec<Shell> {
         for ask in branch.open_asks {
-            if !self.asks.contains_key(&ask.id) {
+            if !self.approvals.get(&ask.id).is_some() {
                 self.log(Body::Ask(AskEntry::Closed { ask: ask.id, end: vocab::AskEnd::Withdrawn }));
             }
         }
@@ -174,14 +206,8 @@ impl Session {
             let text = format!("an undo was cut short; these files may still be as they were before it: {files}");
             self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
         }
-        if self.queue.list().len() == 0 {
-            let mut waiting = branch.waiting;
-            for item in &mut waiting {
-                item.sender = self.senders.remove(&item.id);
-            }
-            self.senders.clear();
-            self.queued_in_log.extend(waiting.iter().map(|item| item.id.clone()));
-            for item in self.queue.restore(waiting) {
+        if self.prompts.queue.list().len() == 0 {
+            for item in self.prompts.restore(branch.waiting) {
                 self.settle_item(&item, vocab::ItemEnd::Dropped);
             }
         }
@@ -196,22 +222,19 @@ impl Session {
             // Somebody else owns the session now.
             return self.cast_off(fault);
         }
-        if waits || std::mem::take(&mut self.mends) {
+        if waits || std::mem::take(&mut self.recovery.waits_for_view) {
             self.mend_later();
         }
-        if was_running || self.queue.is_busy() {
-            self.lane_goes_on(TurnOver::Failed);
+        if was_running || self.prompts.queue.is_busy() {
+            self.queue_goes_on(TurnOver::Failed);
         }
     }
 
     /// Back to what the store has.
     pub(super) fn roll_back(&mut self, fault: &Fault) -> RollBackOutcome {
-        let waited = !self.queued_in_log.is_empty();
-        let rested = self.queue.rests();
-        // What waits is what the log says: an item whose record is lost was refused, one whose end is lost waits on.
-        self.senders.extend(self.queue.clear().into_iter().filter_map(|item| Some((item.id, item.sender?))));
-        self.queued_in_log.clear();
-        self.may_remind = false;
+        let rested = self.prompts.queue.rests();
+        let waited = self.prompts.roll_back();
+        self.reminders.is_due = false;
         self.refuse_next_compaction(fault.clone());
         self.cancel_compaction(fault.clone());
         self.activity.stop_waiting();
@@ -219,8 +242,9 @@ impl Session {
         let rolled_back = self.log.roll_back(fault);
         self.view.forget_sent();
         self.drop_asks();
-        self.forget_context();
-        self.senders.extend(rolled_back.senders);
+        self.extensions.opening.clear();
+        self.tools.drop_added();
+        self.prompts.remember_senders(rolled_back.senders);
         self.activity.unsettled = rolled_back.unsettled;
         let was_running = self.activity.end_turn();
         if let Some(home) = self.settings.fallback.take().map(Fallback::into_home) {
@@ -250,23 +274,23 @@ impl Session {
     /// Messages wait in the log, and nobody may ever speak again: they are taken up by ourselves, after a while that
     /// grows with every failure.
     fn mend_later(&mut self) {
-        let wait = self.mend_wait.map_or(MEND_WAIT, |last| (last * 2).min(MEND_WAIT_MAX));
-        self.mend_wait = Some(wait);
-        self.mending = Some(Box::pin(tokio::time::sleep(wait)));
+        let wait = self.recovery.waited.map_or(MEND_WAIT, |last| (last * 2).min(MEND_WAIT_MAX));
+        self.recovery.waited = Some(wait);
+        self.recovery.timer = Some(Box::pin(tokio::time::sleep(wait)));
     }
 
     pub(super) fn mend(&mut self) {
-        self.mending = None;
-        if self.queue.is_busy() || self.activity.is_ending() {
+        self.recovery.timer = None;
+        if self.prompts.queue.is_busy() || self.activity.is_ending() {
             return;
         }
         match self.view_ready() {
             Ok(true) => {
-                let acts = self.queue.release(self.now_ms());
+                let acts = self.prompts.queue.release(self.prompts.now_ms());
                 self.act(acts);
                 self.tell_queue();
             }
-            Ok(false) => self.mends = true,
+            Ok(false) => self.recovery.waits_for_view = true,
             Err(_) => self.mend_later(),
         }
     }

@@ -11,6 +11,15 @@ const NAMED_MAX: usize = 20;
 /// Characters of one of them; what is longer is cut.
 const NAME_CHARS_MAX: usize = 200;
 
+/// How often the session went on by itself, and whether it is about to.
+#[derive(Default)]
+pub(super) struct Reminders {
+    /// Since the last message of somebody.
+    pub(super) given: u32,
+    /// The last turn ended well, and whether to go on is still to be decided.
+    pub(super) is_due: bool,
+}
+
 impl Session {
     /// The list of tasks is part of the log, so that it is there after a restart.
     pub(super) fn set_todos(&mut self, phases: Vec<TodoPhase>) -> Result<(), Fault> {
@@ -25,14 +34,14 @@ impl Session {
     /// A turn ended well and tasks are left: starts another, unless somebody else's message comes first, the session is
     /// ending, or we did so often enough since anybody last spoke.
     pub(super) fn remind(&mut self) {
-        let taken = self.queue.is_busy() || self.queue.wants_turn() || self.activity.is_ending();
+        let taken = self.prompts.queue.is_busy() || self.prompts.queue.wants_turn() || self.activity.is_ending();
         let todos = self.log.logged().todos.clone();
-        if taken || self.reminded >= self.settings.reminders_max || open_tasks(&todos).next().is_none() {
+        if taken || self.reminders.given >= self.settings.reminders_max || open_tasks(&todos).next().is_none() {
             return;
         }
-        self.reminded += 1;
-        let text = reminder(&todos, self.reminded, self.settings.reminders_max);
-        self.queue.run_unasked().expect("it was idle a moment ago");
+        self.reminders.given += 1;
+        let text = reminder(&todos, self.reminders.given, self.settings.reminders_max);
+        self.prompts.queue.run_unasked().expect("it was idle a moment ago");
         let turn = TurnId::from(self.shared.ports.ids.mint(IdKind::Turn));
         self.log_settings();
         self.log(Body::Turn(TurnEntry::Started { turn: turn.clone() }));

@@ -196,7 +196,7 @@ impl Session {
     }
 
     fn set_queue_policy(&mut self) {
-        let acts = self.queue.set_policy(self.settings.lane, self.now_ms());
+        let acts = self.prompts.queue.set_policy(self.settings.lane, self.prompts.now_ms());
         self.act(acts);
     }
 
@@ -239,7 +239,7 @@ impl Session {
     /// A write failed: what it was to record is not in force.
     pub(super) fn take_back_changes(&mut self) {
         let committed = self.log.committed();
-        self.remembered.take_back(committed);
+        self.approvals.remembered.take_back(committed);
         let Some(model) = self.settings.take_back(committed) else { return };
         self.speak_to(model);
         // Nothing waits here now: the rules change and nothing else.
@@ -252,7 +252,7 @@ impl Session {
             model: self.settings.model.clone(),
             mode: self.settings.mode,
             forked_from: None,
-            child_of: self.child_of.clone(),
+            child_of: self.subagents.child_of.clone(),
         });
         if !self.settings.gadgets_off.is_empty() {
             self.log(Body::Setting(SettingEntry::Gadgets { off: self.settings.gadgets_off.clone() }));

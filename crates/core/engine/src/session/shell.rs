@@ -25,7 +25,7 @@ const STOP_TIME_MAX: Duration = Duration::from_secs(4);
 
 type Begin = Box<dyn FnOnce() -> Later<'static, Shell> + Send>;
 
-enum Stage {
+enum ShellStage {
     /// Begins when the log, with the word that it is about to, is written up to here.
     Waits {
         upto: u64,
@@ -35,12 +35,12 @@ enum Stage {
 }
 
 /// One that runs, or is about to.
-pub(super) struct Running {
+pub(super) struct RunningShell {
     outbox: Arc<Outbox>,
     tag: Tag,
     command: Arc<str>,
     aside: bool,
-    stage: Stage,
+    stage: ShellStage,
     progress: Arc<ProgressCell>,
     /// The newest progress, should the command never come out.
     told: String,
@@ -50,7 +50,19 @@ pub(super) struct Running {
     given_up: Option<Pin<Box<Sleep>>>,
 }
 
-impl Running {
+/// The commands of users in one session.
+#[derive(Default)]
+pub(super) struct Shells {
+    running: Vec<RunningShell>,
+}
+
+impl Shells {
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+}
+
+impl RunningShell {
     fn stop(&mut self) {
         if let Some(stop) = self.stop.take() {
             // Whoever does not listen is dropped when the time is over.
@@ -60,21 +72,21 @@ impl Running {
     }
 
     fn poll(&mut self, committed: u64, context: &mut Context<'_>) -> Poll<Result<Shell, Fault>> {
-        if let Stage::Waits { upto, begin } = &mut self.stage {
+        if let ShellStage::Waits { upto, begin } = &mut self.stage {
             if self.stop.is_none() {
                 return Poll::Ready(Ok(self.abandoned()));
             }
             // The commit was polled before and wakes us.
             let Some(begin) = begin.take_if(|_| *upto <= committed) else { return Poll::Pending };
             match guarded(begin) {
-                Ok(future) => self.stage = Stage::Runs(future),
+                Ok(future) => self.stage = ShellStage::Runs(future),
                 Err(text) => {
                     let text = format!("the command could not be started: {text}");
                     return Poll::Ready(Err(Fault::new(FaultKind::Internal, text)));
                 }
             }
         }
-        let Stage::Runs(future) = &mut self.stage else { return Poll::Pending };
+        let ShellStage::Runs(future) = &mut self.stage else { return Poll::Pending };
         match guarded(|| future.as_mut().poll(context)) {
             Ok(Poll::Ready(shell)) => return Poll::Ready(Ok(shell)),
             Ok(Poll::Pending) => {}
@@ -111,7 +123,7 @@ impl Session {
         if command.trim().is_empty() {
             return Err(Fault::new(FaultKind::Invalid, "the command is empty"));
         }
-        if self.shells.len() >= SHELLS_MAX {
+        if self.shells.running.len() >= SHELLS_MAX {
             let text = format!("{SHELLS_MAX} commands are running already");
             return Err(Fault::new(FaultKind::QueueFull, text).hint("wait for one of them, or abort them"));
         }
@@ -140,8 +152,8 @@ impl Session {
         let (id, workspace, words) = (self.id.clone(), self.settings.workspace.clone(), command.clone());
         let begin: Begin = Box::new(move || toolbox.shell(&id, &workspace, &words, told, stopped));
         self.log(Body::Shell(ShellEntry::Started { command: command.clone(), aside }));
-        let stage = Stage::Waits { upto: self.log.last_seq(), begin: Some(begin) };
-        self.shells.push(Running {
+        let stage = ShellStage::Waits { upto: self.log.last_seq(), begin: Some(begin) };
+        self.shells.running.push(RunningShell {
             outbox: outbox.clone(),
             tag,
             command,
@@ -158,15 +170,16 @@ impl Session {
     /// The write that said they were about to begin has failed: they do not.
     pub(super) fn fail_shells(&mut self, fault: &Fault) {
         let committed = self.log.committed();
-        let waits = |running: &mut Running| matches!(&running.stage, Stage::Waits { upto, .. } if *upto > committed);
-        for running in self.shells.extract_if(.., waits).collect::<Vec<_>>() {
+        let waits =
+            |running: &mut RunningShell| matches!(&running.stage, ShellStage::Waits { upto, .. } if *upto > committed);
+        for running in self.shells.running.extract_if(.., waits).collect::<Vec<_>>() {
             self.log.reply(running.outbox, Event::Reply { tag: running.tag, result: Err(fault.clone()) });
         }
     }
 
     /// What is to be said of commands that the log has begun and not ended, and that do not run here.
     pub(super) fn lost_shells(&self, mut open: Vec<(Arc<str>, bool)>) -> Vec<Shell> {
-        for running in &self.shells {
+        for running in &self.shells.running {
             let is_it = |(command, aside): &(Arc<str>, bool)| *command == running.command && *aside == running.aside;
             if let Some(at) = open.iter().position(is_it) {
                 open.remove(at);
@@ -176,12 +189,12 @@ impl Session {
     }
 
     pub(super) fn stop_shells(&mut self, whose: impl Fn(PeerId) -> bool) {
-        self.shells.iter_mut().filter(|running| whose(running.outbox.peer)).for_each(Running::stop);
+        self.shells.running.iter_mut().filter(|running| whose(running.outbox.peer)).for_each(RunningShell::stop);
     }
 
     /// Ends them at once; their owners get no other answer.
     pub(super) fn drop_shells(&mut self, fault: &Fault) {
-        for Running { outbox, tag, .. } in self.shells.drain(..) {
+        for RunningShell { outbox, tag, .. } in self.shells.running.drain(..) {
             let result = Err(fault.clone());
             outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result } });
         }
@@ -190,7 +203,7 @@ impl Session {
     /// Ready when one of them is done.
     pub(super) fn poll_shells(&mut self, context: &mut Context<'_>) -> Poll<(usize, Result<Shell, Fault>)> {
         let committed = self.log.committed();
-        for (index, running) in self.shells.iter_mut().enumerate() {
+        for (index, running) in self.shells.running.iter_mut().enumerate() {
             if let Poll::Ready(result) = running.poll(committed, context) {
                 return Poll::Ready((index, result));
             }
@@ -209,7 +222,7 @@ impl Session {
 
     /// One of them is done: into the log, then to its owner.
     pub(super) fn shell_done(&mut self, index: usize, result: Result<Shell, Fault>) {
-        let running = self.shells.swap_remove(index);
+        let running = self.shells.running.swap_remove(index);
         self.log.answering = Some((running.outbox.clone(), running.tag));
         let result = result.map(|shell| {
             let output = self.shared.ports.keyring.scrub_shared(shell.output);

@@ -12,9 +12,10 @@ use runner::{SubagentRunner, settings_of};
 
 impl Session {
     /// For one call. A child has no children.
-    pub(super) fn children_for(&mut self, call: &CallId, granted: Required) -> Option<Arc<dyn Subagents>> {
+    pub(super) fn subagents_for(&mut self, call: &CallId, granted: Required) -> Option<Arc<dyn Subagents>> {
         self.subagents.start_over();
-        if self.child_of.is_some() {
+        self.subagents.is_lent = true;
+        if self.subagents.child_of.is_some() {
             return None;
         }
         let inherited = Inherited {
@@ -27,19 +28,15 @@ impl Session {
     }
 
     /// What the children of the call that just ran have cost is the turn's.
-    pub(super) fn charge_children(&mut self) {
+    pub(super) fn charge_subagents(&mut self) {
+        self.subagents.is_lent = false;
         let left = self.subagents.take();
-        self.with_turn(|turn, fx| {
-            for (model, usage) in left.spent {
-                turn.spent(model, usage, fx);
-            }
-            turn.left(left.edits);
-        });
+        self.with_turn(|turn, fx| turn.charged(left.spent, left.edits, fx));
     }
 
     /// The running call is dropped, and with it goes whoever works for it. Whether the turn has to wait for them: what
     /// they cost to their end is part of it.
-    pub(super) fn close_children(&mut self) -> bool {
+    pub(super) fn close_subagents(&mut self) -> bool {
         match self.activity.waiting() {
             Waiting::Subagents(_) => return true,
             Waiting::Tool { .. } if !self.subagents.is_empty() => {}
@@ -54,9 +51,9 @@ impl Session {
         true
     }
 
-    pub(super) fn children_closed(&mut self) {
+    pub(super) fn subagents_closed(&mut self) {
         self.activity.stop_waiting();
-        self.charge_children();
+        self.charge_subagents();
         self.interrupt_turn();
     }
 }

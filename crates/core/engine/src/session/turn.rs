@@ -11,3 +11,6 @@ pub(crate) use machine::INTERRUPTED;
 pub use machine::synthetic;
 pub(crate) use machine::{Rules, Turn};
 pub use reply_builder::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
+
+#[cfg(test)]
+mod tests;

@@ -77,7 +77,7 @@ impl Session {
     /// The reply comes when it is done. With the model's view in memory and everything written.
     pub(super) fn undo(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) -> Result<(), SlashFault> {
         let count = count(args).ok_or_else(|| failed(SlashCode::Usage, "usage: /undo [n]"))?;
-        if self.queue.is_busy() {
+        if self.prompts.queue.is_busy() {
             return Err(commands::busy());
         }
         self.view_ready().and_then(|_| self.jobs.failure()).map_err(from_fault)?;

@@ -15,17 +15,17 @@ pub struct MemoryEnd {
     pub sink: MemorySink,
 }
 
-pub struct MemoryStream(Arc<Way>);
-pub struct MemorySink(Arc<Way>);
+pub struct MemoryStream(Arc<Direction>);
+pub struct MemorySink(Arc<Direction>);
 
 /// One direction.
-struct Way {
+struct Direction {
     messages_max: usize,
-    state: Mutex<WayState>,
+    state: Mutex<DirectionState>,
 }
 
 #[derive(Default)]
-struct WayState {
+struct DirectionState {
     queue: VecDeque<Vec<u8>>,
     close: Option<Close>,
     sink_gone: bool,
@@ -36,23 +36,23 @@ struct WayState {
 
 /// Two ends of one pipe; each direction holds `messages_max` messages before its writer waits.
 pub fn message_pair(messages_max: usize) -> (MemoryEnd, MemoryEnd) {
-    let way = || Arc::new(Way { messages_max, state: Mutex::default() });
+    let way = || Arc::new(Direction { messages_max, state: Mutex::default() });
     let (there, back) = (way(), way());
-    let end = |from: &Arc<Way>, into: &Arc<Way>| MemoryEnd {
+    let end = |from: &Arc<Direction>, into: &Arc<Direction>| MemoryEnd {
         stream: MemoryStream(from.clone()),
         sink: MemorySink(into.clone()),
     };
     (end(&back, &there), end(&there, &back))
 }
 
-impl Way {
-    fn lock(&self) -> MutexGuard<'_, WayState> {
+impl Direction {
+    fn lock(&self) -> MutexGuard<'_, DirectionState> {
         // A panic while holding this lock cannot leave the queue half-changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl WayState {
+impl DirectionState {
     fn wake(&mut self) {
         self.reader.take().into_iter().chain(self.writer.take()).for_each(Waker::wake);
     }

@@ -228,7 +228,7 @@ fn a_list_that_was_taken_back_is_answered_once() {
 fn the_end_waits_for_what_runs_and_for_nobody_behind_a_second_signal() {
     let mut talk = AcpTalk::with(json!({}));
     talk.begin("t1").part(Parting::Eof);
-    assert!(!talk.out.close.is_some());
+    assert!(talk.out.close.is_none());
     talk.end("t1", Stop::Interrupted).reply(Ok(Reply::Done)).reply(Ok(Reply::Done));
     talk.check(expect![[r#"
         - Eof

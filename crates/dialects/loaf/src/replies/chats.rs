@@ -7,8 +7,8 @@ use vocab::{Entry, Inspection, Item, Opened, SessionId, Target, Verb, Which};
 use wire::Out;
 
 use crate::Loaf;
-use crate::context::Fixed;
-use crate::frames::Call;
+use crate::context::FixedContext;
+use crate::frames::LoafCall;
 use crate::messages::{gist, said};
 use crate::models::{self, Thinking};
 use crate::pending::{LoafPending, Resume, Swap};
@@ -17,7 +17,7 @@ use crate::session_view::SessionView;
 impl Loaf {
     pub(crate) fn created(
         &mut self,
-        call: &Call,
+        call: &LoafCall,
         id: Arc<str>,
         title: Option<Arc<str>>,
         opened: &Opened,
@@ -39,9 +39,16 @@ impl Loaf {
         );
     }
 
-    pub(crate) fn inspected(&mut self, call: &Call, view: u64, created: bool, inspection: &Inspection, out: &mut Out) {
+    pub(crate) fn inspected(
+        &mut self,
+        call: &LoafCall,
+        view: u64,
+        created: bool,
+        inspection: &Inspection,
+        out: &mut Out,
+    ) {
         let Some(at) = self.view_at(view) else { return };
-        self.views[at].fixed = Fixed::of(&inspection.spec);
+        self.views[at].fixed = FixedContext::of(&inspection.spec);
         self.views[at].state = Arc::new(inspection.state.clone());
         if !created {
             let why = LoafPending::Log { call: call.clone(), view, waiting: inspection.waiting.clone(), again: false };
@@ -58,13 +65,13 @@ impl Loaf {
         self.release(at, out);
     }
 
-    pub(crate) fn read_log_again(&mut self, call: Call, view: u64, waiting: Vec<Item>, out: &mut Out) {
+    pub(crate) fn read_log_again(&mut self, call: LoafCall, view: u64, waiting: Vec<Item>, out: &mut Out) {
         if let Some(at) = self.view_at(view) {
             self.read_log(at, LoafPending::Log { call, view, waiting, again: true }, out);
         }
     }
 
-    pub(crate) fn show(&mut self, call: &Call, view: u64, log: &[Arc<Entry>], waiting: &[Item], out: &mut Out) {
+    pub(crate) fn show(&mut self, call: &LoafCall, view: u64, log: &[Arc<Entry>], waiting: &[Item], out: &mut Out) {
         let Some(at) = self.view_at(view) else { return };
         let mut pen = self.pen(out);
         let (said, gist) = (said(log), gist(log));
@@ -72,7 +79,7 @@ impl Loaf {
     }
 
     /// The chat is there: this session's own, another's, or nobody's.
-    pub(crate) fn resume_found(&mut self, call: Call, view: u64, resume: Resume, out: &mut Out) {
+    pub(crate) fn resume_found(&mut self, call: LoafCall, view: u64, resume: Resume, out: &mut Out) {
         let Some(at) = self.view_at(view) else { return };
         let being_opened = |why: &LoafPending| match why {
             LoafPending::Swap { swap: Swap::Resume(other), .. } => other.opens == resume.chat,
@@ -90,21 +97,21 @@ impl Loaf {
     }
 
     /// Goes on with a saved chat, with its own model or the selected one.
-    pub(crate) fn open_chat(&mut self, call: Call, view: u64, resume: Resume, out: &mut Out) {
+    pub(crate) fn open_chat(&mut self, call: LoafCall, view: u64, resume: Resume, out: &mut Out) {
         let selected = self.choice.model.as_ref().filter(|_| resume.other_model);
         let model = selected.map(|info| info.slug.clone());
         let open = vocab::Open { model, ..self.open(Which::Id(resume.opens.as_str().to_owned())) };
         self.want(Verb::Open(open), LoafPending::Swap { call, view, swap: Swap::Resume(resume) }, out);
     }
 
-    pub(crate) fn resumed(&mut self, call: &Call, at: usize, chat: &SessionId, out: &mut Out) {
+    pub(crate) fn resumed(&mut self, call: &LoafCall, at: usize, chat: &SessionId, out: &mut Out) {
         self.state_changed("session_resumed", None, out);
         self.pen(out).result(call, json!({ "resumed": chat.as_str() }));
         self.release(at, out);
     }
 
     /// Another chat is behind the session now.
-    pub(crate) fn swapped(&mut self, call: Call, view: u64, swap: Swap, opened: &Opened, out: &mut Out) {
+    pub(crate) fn swapped(&mut self, call: LoafCall, view: u64, swap: Swap, opened: &Opened, out: &mut Out) {
         let Some(at) = self.view_at(view) else { return };
         let old = std::mem::replace(&mut self.views[at].session, opened.session.clone());
         self.submit(Target::Session(old), Verb::Leave, LoafPending::Nothing, out);

@@ -6,14 +6,14 @@ use vocab::{ModelInfo, Verb};
 use wire::Out;
 
 use crate::faults::RpcFault;
-use crate::frames::Call;
+use crate::frames::LoafCall;
 use crate::models::{self, ANY_ROUTE};
 use crate::pending::{Compacting, Listing, LoafPending, Select};
 use crate::replies::compressed::compression;
 use crate::{Loaf, prefer};
 
 impl Loaf {
-    pub(crate) fn models_known(&mut self, call: &Call, listing: Listing, out: &mut Out) {
+    pub(crate) fn models_known(&mut self, call: &LoafCall, listing: Listing, out: &mut Out) {
         match listing {
             Listing::List { only } => {
                 let answer = models::list(&self.models, only, &self.accounts, &self.choice);
@@ -28,7 +28,7 @@ impl Loaf {
         }
     }
 
-    pub(crate) fn selected(&mut self, call: &Call, select: Select, out: &mut Out) {
+    pub(crate) fn selected(&mut self, call: &LoafCall, select: Select, out: &mut Out) {
         let Select { model, provider, thinking, route, compress } = select;
         let fits =
             |info: &&ModelInfo| models::provider(info) == provider && (*info.id == *model || *info.slug == *model);

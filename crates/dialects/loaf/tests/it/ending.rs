@@ -134,7 +134,7 @@ fn a_second_signal_and_the_end_of_the_grace_period_wait_for_nothing() {
         let mut talk = Talk::on(1);
         talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).begin("c1", "e1", "x");
         talk.part(Parting::Asked { by: "sigint" });
-        assert!(!talk.out.close.is_some());
+        assert!(talk.out.close.is_none());
         talk.part(second);
         assert!(talk.out.close.is_some(), "{}", talk.log);
         assert_eq!(talk.log.matches("state.changed sigint").count(), 1, "{}", talk.log);

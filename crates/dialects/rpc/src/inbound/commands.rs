@@ -9,9 +9,9 @@ use vocab::{
 use wire::Out;
 
 use crate::frames::Writer;
-use crate::inbound::{Answer, Call, Command, Phase, Text};
+use crate::inbound::{Command, HostAnswer, PhaseMember, RpcCall, Text};
 use crate::models::LEVELS;
-use crate::pending::{Named, ReadFor, RpcPending, Then};
+use crate::pending::{Handoff, NamedModel, ReadFor, RpcPending, Then};
 use crate::{Rpc, frames, host_tools, ui};
 
 /// The one version of the framing that we speak.
@@ -21,7 +21,7 @@ const SUBSCRIPTIONS: [&str; 3] = ["off", "progress", "events"];
 
 impl Rpc {
     /// A command: now, or when the host is on its new session. What stops something never waits.
-    pub(crate) fn command(&mut self, call: Call, command: Command, out: &mut Out) {
+    pub(crate) fn command(&mut self, call: RpcCall, command: Command, out: &mut Out) {
         let urgent = matches!(command, Command::Abort | Command::AbortRetry | Command::AbortBash);
         if self.moving && !urgent {
             return self.held.push_back((call, command));
@@ -37,7 +37,7 @@ impl Rpc {
         }
     }
 
-    fn act(&mut self, call: Call, command: Command, out: &mut Out) {
+    fn act(&mut self, call: RpcCall, command: Command, out: &mut Out) {
         match command {
             Command::Prompt(text) => self.prompt(call, text, out),
             Command::Steer(text) => self.queue(call, text, Delivery::Steer, out),
@@ -50,7 +50,7 @@ impl Rpc {
             Command::Branch { entry } => self.move_then(Then::Branch(call, entry), out),
             Command::Clone => self.move_then(Then::Clone(call), out),
             Command::Handoff { instructions } => {
-                self.handoff = Some(instructions.map(Into::into));
+                self.handoff = Some(Handoff { instructions: instructions.map(Into::into) });
                 self.move_then(Then::Clone(call), out);
             }
             Command::Compact { instructions } => self.stop_then(Then::Compact(call, instructions), out),
@@ -78,13 +78,13 @@ impl Rpc {
                 self.moving = true;
                 self.send(Verb::Models, RpcPending::CycleModel(call), out);
             }
-            Command::SetModel { provider, model } => self.set_model(call, Named { provider, id: model }, out),
+            Command::SetModel { provider, model } => self.set_model(call, NamedModel { provider, id: model }, out),
             other => self.set(call, other, out),
         }
     }
 
     /// Switches and lists: one change, one word back.
-    fn set(&mut self, call: Call, command: Command, out: &mut Out) {
+    fn set(&mut self, call: RpcCall, command: Command, out: &mut Out) {
         match command {
             Command::SetLocale { locale } => {
                 self.set_locale(Some(locale), RpcPending::Plain(call), out);
@@ -100,7 +100,7 @@ impl Rpc {
                 }
                 Err(error) => self.fail(&call, &error, out),
             },
-            Command::SetThinkingLevel { level } => match self.known.clamp(&level) {
+            Command::SetThinkingLevel { level } => match self.view.known.clamp(&level) {
                 Some(level) => self.set_level(level, RpcPending::Plain(call), out),
                 None => self.respond(&call, None, out),
             },
@@ -142,11 +142,11 @@ impl Rpc {
     }
 
     /// What needs no engine.
-    fn answer_ourselves(&mut self, call: &Call, command: Command, out: &mut Out) {
+    fn answer_ourselves(&mut self, call: &RpcCall, command: Command, out: &mut Out) {
         match command {
             Command::GetIntegrations => self.integrations(call, out),
             Command::GetThinkingLevels => {
-                let levels = self.known.levels();
+                let levels = self.view.known.levels();
                 self.respond(
                     call,
                     Some(&|out| {
@@ -200,7 +200,7 @@ impl Rpc {
     }
 
     /// A sub-agent is seen as its call and the call's updates, whatever the level.
-    fn subscribe(&self, call: &Call, level: &str, out: &mut Out) {
+    fn subscribe(&self, call: &RpcCall, level: &str, out: &mut Out) {
         if !SUBSCRIPTIONS.contains(&level) {
             return self.refuse(call, &format!("Invalid subagent subscription level: {level}"), out);
         }
@@ -212,7 +212,7 @@ impl Rpc {
         self.respond(call, Some(&data), out);
     }
 
-    fn filter_events(&mut self, call: &Call, events: Option<&[String]>, out: &mut Out) {
+    fn filter_events(&mut self, call: &RpcCall, events: Option<&[String]>, out: &mut Out) {
         if events.is_some_and(|events| events.iter().any(String::is_empty)) {
             return self.refuse(call, "events must be null or an array of non-empty event type strings", out);
         }
@@ -228,8 +228,8 @@ impl Rpc {
 
     /// A model that was met is taken at its name. Of another one the list decides whether it is there; what comes behind
     /// waits meanwhile, so that the next prompt goes to it.
-    fn set_model(&mut self, call: Call, named: Named, out: &mut Out) {
-        match self.known.slug_of(&named.provider, &named.id) {
+    fn set_model(&mut self, call: RpcCall, named: NamedModel, out: &mut Out) {
+        match self.view.known.slug_of(&named.provider, &named.id) {
             Some(slug) => {
                 let why = RpcPending::SetModel { call, name: named.shown(), scoped: None };
                 self.send(Verb::Set(Change::Model(slug)), why, out);
@@ -241,17 +241,17 @@ impl Rpc {
         }
     }
 
-    fn plain(&mut self, call: Call, verb: Verb, out: &mut Out) {
+    fn plain(&mut self, call: RpcCall, verb: Verb, out: &mut Out) {
         self.send(verb, RpcPending::Plain(call), out);
     }
 
-    fn read(&mut self, call: Call, what: ReadFor, out: &mut Out) {
+    fn read(&mut self, call: RpcCall, what: ReadFor, out: &mut Out) {
         self.send(Verb::Read { after: 0 }, RpcPending::Read(call, what), out);
     }
 
     // ---- messages -----------------------------------------------------------------------------------------------
 
-    pub(crate) fn prompt(&mut self, call: Call, text: Text, out: &mut Out) {
+    pub(crate) fn prompt(&mut self, call: RpcCall, text: Text, out: &mut Out) {
         if text.locale.is_some() {
             self.set_locale(text.locale.clone(), RpcPending::Nothing, out);
         }
@@ -262,14 +262,14 @@ impl Rpc {
         self.deliver(call, text, Delivery::RejectIfBusy, out);
     }
 
-    fn queue(&mut self, call: Call, text: Text, delivery: Delivery, out: &mut Out) {
+    fn queue(&mut self, call: RpcCall, text: Text, delivery: Delivery, out: &mut Out) {
         if slash(&text.message).is_some() {
             return self.send(Verb::Inspect, RpcPending::QueueSlash(call, text, delivery), out);
         }
         self.deliver(call, text, delivery, out);
     }
 
-    pub(crate) fn deliver(&mut self, call: Call, mut text: Text, delivery: Delivery, out: &mut Out) {
+    pub(crate) fn deliver(&mut self, call: RpcCall, mut text: Text, delivery: Delivery, out: &mut Out) {
         if let Some((name, args)) = slash(&text.message)
             && let Some(template) = self.options.templates.iter().find(|template| *template.name == *name)
         {
@@ -289,12 +289,12 @@ impl Rpc {
         self.send(Verb::Set(Change::Thinking(level)), why, out);
     }
 
-    fn cycle_level(&mut self, call: Call, out: &mut Out) {
-        let levels = self.known.levels();
+    fn cycle_level(&mut self, call: RpcCall, out: &mut Out) {
+        let levels = self.view.known.levels();
         if levels.len() < 2 {
             return self.respond(&call, Some(&|out| out.extend(b"null")), out);
         }
-        let at = levels.iter().position(|level| *level == self.known.level());
+        let at = levels.iter().position(|level| *level == self.view.known.level());
         let next = levels[at.map_or(0, |at| (at + 1) % levels.len())];
         self.set_level(next, RpcPending::Level(call, next), out);
     }
@@ -311,8 +311,8 @@ impl Rpc {
     }
 
     /// The newest session of that directory, or a new one there.
-    fn open_session(&mut self, call: Call, dir: &str, out: &mut Out) {
-        if self.known.state.as_ref().is_none_or(|state| state.file.is_none()) {
+    fn open_session(&mut self, call: RpcCall, dir: &str, out: &mut Out) {
+        if self.view.known.state.as_ref().is_none_or(|state| state.file.is_none()) {
             return self.refuse(&call, "open_session requires session persistence (omit --no-session)", out);
         }
         if dir.trim().is_empty() {
@@ -322,10 +322,10 @@ impl Rpc {
         self.move_then(Then::Switch(call, format!("{}/", dir.trim_end_matches('/'))), out);
     }
 
-    pub(crate) fn go_to(&mut self, which: Which, call: Call, text: Option<String>, out: &mut Out) {
+    pub(crate) fn go_to(&mut self, which: Which, call: RpcCall, text: Option<String>, out: &mut Out) {
         // A new conversation keeps what was chosen for the old one; a saved one has its own, unless the command line says.
         let model = match which {
-            Which::New => self.known.model().map(|model| model.slug.clone()),
+            Which::New => self.view.known.model().map(|model| model.slug.clone()),
             _ => self.options.model.clone(),
         };
         self.open(which, model, RpcPending::Open(Some((call, text))), out);
@@ -333,23 +333,23 @@ impl Rpc {
 
     // ---- answers of the host ------------------------------------------------------------------------------------
 
-    pub(crate) fn answer(&mut self, answer: Answer, out: &mut Out) {
+    pub(crate) fn answer(&mut self, answer: HostAnswer, out: &mut Out) {
         match answer {
-            Answer::Ui { id, answer } => {
-                let Some(at) = self.dialogs.iter().position(|(ask, _)| ask.as_str() == id) else { return };
+            HostAnswer::Ui { id, answer } => {
+                let Some(at) = self.view.dialogs.iter().position(|(ask, _)| ask.as_str() == id) else { return };
                 // Gone at once: only the first answer counts.
-                let (ask, dialog) = self.dialogs.remove(at);
+                let (ask, dialog) = self.view.dialogs.remove(at);
                 self.send(Verb::Answer { ask, answer: ui::answer(dialog, answer) }, RpcPending::Nothing, out);
             }
-            Answer::ToolUpdate { id, content } => {
+            HostAnswer::ToolUpdate { id, content } => {
                 if let Some(ask) = self.host_call(&id) {
                     let parts = host_tools::parts(content);
                     self.send(Verb::Progress { ask, parts }, RpcPending::Nothing, out);
                 }
             }
-            Answer::ToolResult { id, content, details, is_error } => {
+            HostAnswer::ToolResult { id, content, details, is_error } => {
                 let Some(ask) = self.host_call(&id) else { return };
-                self.host_calls.retain(|open| *open != ask);
+                self.view.host_calls.retain(|open| *open != ask);
                 let answer = if is_error {
                     let parts = vec![Part::text(host_tools::error_text(content))];
                     vocab::Answer::Result { parts, is_error, details: None }
@@ -362,23 +362,23 @@ impl Rpc {
     }
 
     fn host_call(&self, id: &str) -> Option<AskId> {
-        self.host_calls.iter().find(|ask| ask.as_str() == id).cloned()
+        self.view.host_calls.iter().find(|ask| ask.as_str() == id).cloned()
     }
 
     // ---- what is said about the session -------------------------------------------------------------------------
 
     fn export_name(&self) -> PathBuf {
-        let file = self.known.state.as_ref().and_then(|state| state.file.clone());
+        let file = self.view.known.state.as_ref().and_then(|state| state.file.clone());
         let base = file.as_ref().and_then(|file| file.file_stem()).map(|base| base.to_string_lossy().into_owned());
-        let id = || self.session.as_ref().map(|id| id.as_str().replace(['/', '\\'], "_")).unwrap_or_default();
+        let id = || self.view.session.as_ref().map(|id| id.as_str().replace(['/', '\\'], "_")).unwrap_or_default();
         format!("tillerman-session-{}.html", base.unwrap_or_else(id)).into()
     }
 
-    fn integrations(&self, call: &Call, out: &mut Out) {
-        let provider = self.known.model().map(|model| model.provider.clone());
+    fn integrations(&self, call: &RpcCall, out: &mut Out) {
+        let provider = self.view.known.model().map(|model| model.provider.clone());
         let state = match provider.as_deref() {
             None | Some("tour") => "no_provider",
-            Some(_) if self.auth_failed => "auth_error",
+            Some(_) if self.view.auth_failed => "auth_error",
             Some(_) => "connected",
         };
         self.respond(
@@ -402,8 +402,8 @@ impl Rpc {
         );
     }
 
-    pub(crate) fn todos(&self, call: &Call, out: &mut Out) {
-        let todos = &self.known.todos;
+    pub(crate) fn todos(&self, call: &RpcCall, out: &mut Out) {
+        let todos = &self.view.known.todos;
         self.respond(
             call,
             Some(&|out| {
@@ -440,7 +440,7 @@ fn drain(mode: &str) -> Option<Drain> {
     }
 }
 
-fn phase((at, phase): (usize, Phase)) -> TodoPhase {
+fn phase((at, phase): (usize, PhaseMember)) -> TodoPhase {
     let id = phase.id.unwrap_or_else(|| format!("phase-{}", at + 1));
     let tasks = phase.tasks.into_iter().enumerate().map(|(at, task)| TodoTask {
         id: task.id.unwrap_or_else(|| format!("task-{}", at + 1)).into(),

@@ -12,7 +12,7 @@ use vocab::{
 use wire::{FrameBuf, OpenCalls};
 
 use crate::frames;
-use crate::models::Known;
+use crate::models::KnownModels;
 use crate::stream::{Stream, Updates};
 use pi_format::messages::{self, Faces};
 use pi_format::transcript::{LineKind, MessageRole, Projector, TranscriptLine};
@@ -31,7 +31,7 @@ pub(crate) enum Came {
 
 /// How the last turn came out.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum CallOutcome {
     Completed,
     Aborted,
     Failed {
@@ -41,12 +41,12 @@ pub(crate) enum Outcome {
     },
 }
 
-impl Outcome {
+impl CallOutcome {
     pub(crate) fn word(&self) -> &'static str {
         match self {
-            Outcome::Completed => "completed",
-            Outcome::Aborted => "aborted",
-            Outcome::Failed { .. } => "error",
+            CallOutcome::Completed => "completed",
+            CallOutcome::Aborted => "aborted",
+            CallOutcome::Failed { .. } => "error",
         }
     }
 }
@@ -137,7 +137,7 @@ impl Run {
     }
 
     /// Writes what an event has to say about the run.
-    pub(crate) fn tell(&mut self, event: &Event, known: &Known, frames: &mut FrameBuf) -> Came {
+    pub(crate) fn tell(&mut self, event: &Event, known: &KnownModels, frames: &mut FrameBuf) -> Came {
         for lost in self.open_calls.lost_by(event) {
             self.tell(&lost, known, frames);
         }
@@ -182,7 +182,7 @@ impl Run {
         Came::On
     }
 
-    fn logged(&mut self, entry: &Entry, known: &Known, frames: &mut FrameBuf) -> Came {
+    fn logged(&mut self, entry: &Entry, known: &KnownModels, frames: &mut FrameBuf) -> Came {
         self.open_calls.logged(entry);
         let lines = self.projector.take(entry, known);
         let said = lines.into_iter().find_map(|line| match line {
@@ -244,29 +244,25 @@ impl Run {
                 self.turn_over(end, said, frames);
                 return Came::ToItsEnd;
             }
-            Body::Opened { .. }
-            | Body::Ask(_)
-            | Body::Queue(_)
-            | Body::Branch(_)
-            | Body::Setting(_)
-            | Body::Shell(_)
-            | Body::Note(_)
-            | Body::Model(ModelEntry::Requested(_))
-            | Body::Model(ModelEntry::Spent { .. }) => {}
+            // No part of a run: told by `outbound.rs`, as far as this family has words for them.
+            Body::Opened { .. } | Body::Ask(_) | Body::Queue(_) | Body::Branch(_) | Body::Setting(_) => {}
+            Body::Shell(_) | Body::Note(_) => {}
+            // For bills, which are made of the log.
+            Body::Model(ModelEntry::Requested(_) | ModelEntry::Spent { .. }) => {}
         }
         Came::On
     }
 
-    fn is_running(&self, turn: &TurnId, known: &Known) -> bool {
+    fn is_running(&self, turn: &TurnId, known: &KnownModels) -> bool {
         self.turn.as_ref() == Some(turn) || known.turn() == Some(turn)
     }
 
     /// Whether a turn was told to have started whose end is still to come.
-    pub(crate) fn is_on(&self, known: &Known) -> bool {
+    pub(crate) fn is_on(&self, known: &KnownModels) -> bool {
         self.turn.is_some() || known.turn().is_some()
     }
 
-    fn user(&mut self, from: UserFrom, json: Arc<str>, known: &Known, frames: &mut FrameBuf) {
+    fn user(&mut self, from: UserFrom, json: Arc<str>, known: &KnownModels, frames: &mut FrameBuf) {
         if from == UserFrom::Reminder {
             self.reminders += 1;
             frames::todo_reminder(frames, &known.todos, self.reminders, self.reminders_max);
@@ -282,7 +278,7 @@ impl Run {
     }
 
     /// The message that grows, begun when there is none.
-    fn stream(&mut self, known: &Known, frames: &mut FrameBuf) -> &mut Stream {
+    fn stream(&mut self, known: &KnownModels, frames: &mut FrameBuf) -> &mut Stream {
         if self.stream.is_none() {
             self.start_run(frames);
             self.start_turn(frames);
@@ -429,7 +425,7 @@ impl Run {
     }
 
     /// Once, when the one that stands in has answered.
-    fn tell_fallback(&mut self, message: &AssistantMessage, known: &Known, frames: &mut FrameBuf) {
+    fn tell_fallback(&mut self, message: &AssistantMessage, known: &KnownModels, frames: &mut FrameBuf) {
         let finished = matches!(message.end, MessageEnd::Finished(_));
         if let Some(fallback) = self.fallback.as_mut().filter(|it| finished && it.slug == message.model)
             && !std::mem::replace(&mut fallback.answered, true)
@@ -438,14 +434,14 @@ impl Run {
         }
     }
 
-    pub(crate) fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> CallOutcome {
         match &self.stop {
-            Some((Stop::Interrupted, _)) => Outcome::Aborted,
-            Some((Stop::Error, fault)) => Outcome::Failed {
+            Some((Stop::Interrupted, _)) => CallOutcome::Aborted,
+            Some((Stop::Error, fault)) => CallOutcome::Failed {
                 message: fault.as_ref().map_or("", messages::fault_text).to_owned(),
                 retryable: fault.as_ref().is_some_and(|fault| may_pass(fault.kind)),
             },
-            _ => Outcome::Completed,
+            _ => CallOutcome::Completed,
         }
     }
 
@@ -456,7 +452,7 @@ impl Run {
 
     fn settled(&mut self, frames: &mut FrameBuf) {
         if std::mem::take(&mut self.unsettled) {
-            frames::agent_settled(frames, self.outcome() == Outcome::Aborted);
+            frames::agent_settled(frames, self.outcome() == CallOutcome::Aborted);
         }
     }
 }
@@ -466,7 +462,7 @@ fn may_pass(kind: FaultKind) -> bool {
 }
 
 /// How this family names a model.
-fn selector(slug: &str, known: &Known) -> String {
+fn selector(slug: &str, known: &KnownModels) -> String {
     let face = known.face(slug);
     format!("{}/{}", face.provider, face.id)
 }

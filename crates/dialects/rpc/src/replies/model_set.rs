@@ -5,14 +5,14 @@ use wire::Out;
 
 use crate::faults::said;
 use crate::frames::Writer;
-use crate::inbound::Call;
-use crate::pending::{Named, RpcPending};
+use crate::inbound::RpcCall;
+use crate::pending::{NamedModel, RpcPending};
 use crate::{Rpc, models};
 
 impl Rpc {
     pub(crate) fn model_set(
         &mut self,
-        call: &Call,
+        call: &RpcCall,
         name: &str,
         scoped: Option<bool>,
         result: &Result<Reply, Fault>,
@@ -31,15 +31,22 @@ impl Rpc {
     }
 
     /// Only what is listed is there; where a provider gives no list, those who serve it decide.
-    pub(crate) fn model_found(&mut self, call: Call, named: &Named, result: &Result<Reply, Fault>, out: &mut Out) {
+    pub(crate) fn model_found(
+        &mut self,
+        call: RpcCall,
+        named: &NamedModel,
+        result: &Result<Reply, Fault>,
+        out: &mut Out,
+    ) {
         let listed: &[ModelInfo] = match result {
             Ok(Reply::Models(models)) => models,
             _ => &[],
         };
-        listed.iter().for_each(|model| self.known.meet(model));
+        listed.iter().for_each(|model| self.view.known.meet(model));
         let of_provider = |model: &ModelInfo| *models::provider(model) == *named.provider;
-        let unlisted = !listed.iter().any(of_provider) && self.known.model().is_some_and(|model| of_provider(model));
-        let slug = self.known.slug_of(&named.provider, &named.id);
+        let unlisted =
+            !listed.iter().any(of_provider) && self.view.known.model().is_some_and(|model| of_provider(model));
+        let slug = self.view.known.slug_of(&named.provider, &named.id);
         match slug.or_else(|| unlisted.then(|| named.shown().into())) {
             Some(slug) => {
                 let why = RpcPending::SetModel { call, name: named.shown(), scoped: None };
@@ -51,8 +58,8 @@ impl Rpc {
         self.release(out);
     }
 
-    pub(crate) fn model_now(&mut self, call: &Call, scoped: Option<bool>, out: &mut Out) {
-        let Some(state) = self.known.state.clone() else { return self.respond(call, None, out) };
+    pub(crate) fn model_now(&mut self, call: &RpcCall, scoped: Option<bool>, out: &mut Out) {
+        let Some(state) = self.view.known.state.clone() else { return self.respond(call, None, out) };
         let model = |out: &mut Vec<u8>| models::write(&state.model_info, out);
         match scoped {
             None => self.respond(call, Some(&model), out),
@@ -70,7 +77,7 @@ impl Rpc {
         }
     }
 
-    pub(crate) fn cycle_model(&mut self, call: Call, all: &[ModelInfo], out: &mut Out) {
+    pub(crate) fn cycle_model(&mut self, call: RpcCall, all: &[ModelInfo], out: &mut Out) {
         let scope = &self.options.scope;
         let wanted =
             |model: &&ModelInfo| scope.iter().any(|name| **name == *model.slug || **name == *models::full_name(model));
@@ -82,7 +89,7 @@ impl Rpc {
             self.respond(&call, Some(&|out| out.extend(b"null")), out);
             return self.release(out);
         }
-        let current = self.known.model().map(|model| model.slug.clone());
+        let current = self.view.known.model().map(|model| model.slug.clone());
         let at = choice.iter().position(|model| Some(&model.slug) == current.as_ref());
         let next = choice[at.map_or(0, |at| (at + 1) % choice.len())].slug.clone();
         let why = RpcPending::SetModel { call, name: next.to_string(), scoped: Some(is_scoped) };

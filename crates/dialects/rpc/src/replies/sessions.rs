@@ -7,27 +7,27 @@ use vocab::{Change, Entry, Fault, Opened, Reply, Target, Verb, Which};
 use wire::Out;
 
 use crate::frames::Writer;
-use crate::inbound::Call;
-use crate::pending::{ReadFor, RpcPending, Then};
+use crate::inbound::RpcCall;
+use crate::pending::{Handoff, ReadFor, RpcPending, Then};
 use crate::{Rpc, answers};
 use pi_format::transcript::{LineKind, MessageRole, Transcript};
 
 impl Rpc {
-    pub(crate) fn opened(&mut self, opened: &Opened, command: Option<(Call, Option<String>)>, out: &mut Out) {
-        let before = self.session.replace(opened.session.clone());
-        self.prompts.left(&mut out.frames);
-        self.past_names.clear();
-        self.resumed = opened.resumed;
-        self.waiting = 0;
+    pub(crate) fn opened(&mut self, opened: &Opened, command: Option<(RpcCall, Option<String>)>, out: &mut Out) {
+        let before = self.view.session.replace(opened.session.clone());
+        self.view.prompts.left(&mut out.frames);
+        self.view.past_names.clear();
+        self.view.resumed = opened.resumed;
+        self.view.waiting = 0;
         let state = Arc::new(opened.state.clone());
-        let level = self.known.state.as_ref().and_then(|state| state.thinking.clone());
-        self.run.forget(&state.model);
-        self.known.learn(&state);
+        let level = self.view.known.state.as_ref().and_then(|state| state.thinking.clone());
+        self.view.run.forget(&state.model);
+        self.view.known.learn(&state);
         if let Some(before) = before.filter(|before| *before != opened.session) {
             self.send_to(Target::Session(before), Verb::Leave, RpcPending::Nothing, out);
             self.carry_over(level.filter(|_| !opened.resumed), out);
         }
-        if let (Some((call, _)), Some(instructions)) = (&command, self.handoff.take()) {
+        if let (Some((call, _)), Some(Handoff { instructions })) = (&command, self.handoff.take()) {
             // Still moving: what comes next waits for the summary.
             return self.send(Verb::Compact { instructions, wait: false }, RpcPending::Handoff(call.clone()), out);
         }
@@ -66,21 +66,21 @@ impl Rpc {
         }
     }
 
-    pub(crate) fn not_moved(&mut self, call: &Call, fault: &Fault, out: &mut Out) {
+    pub(crate) fn not_moved(&mut self, call: &RpcCall, fault: &Fault, out: &mut Out) {
         self.fault(call, fault, out);
         self.moving = false;
         self.release(out);
     }
 
     /// The host is on a session that goes on from a summary; `null` when there was nothing to summarise.
-    pub(crate) fn handed_over(&mut self, call: &Call, summarised: bool, out: &mut Out) {
+    pub(crate) fn handed_over(&mut self, call: &RpcCall, summarised: bool, out: &mut Out) {
         self.respond(call, Some(&|out| out.extend_from_slice(if summarised { b"{}" } else { b"null" })), out);
         self.moving = false;
         self.release(out);
     }
 
-    pub(crate) fn branch(&mut self, call: Call, entry: &str, entries: &[Arc<Entry>], out: &mut Out) {
-        let transcript = Transcript::new(entries, &self.known);
+    pub(crate) fn branch(&mut self, call: RpcCall, entry: &str, entries: &[Arc<Entry>], out: &mut Out) {
+        let transcript = Transcript::new(entries, &self.view.known);
         let is_user = |kind: &LineKind| matches!(kind, LineKind::Message(said) if said.role == MessageRole::User);
         let at = transcript.line(entry).filter(|line| is_user(&line.kind)).map(|line| line.seq);
         let Some(at) = at else {
@@ -98,8 +98,8 @@ impl Rpc {
     /// engine says that it was stopped.
     pub(crate) fn stop_heard(&mut self, result: &Result<Reply, Fault>, out: &mut Out) {
         let was_running = matches!(result, Ok(Reply::Interrupted { was_running: true }));
-        if was_running && self.run.is_on(&self.known) {
-            self.stopping = true;
+        if was_running && self.view.run.is_on(&self.view.known) {
+            self.view.stopping = true;
         } else {
             self.stopped(out);
         }
@@ -107,7 +107,7 @@ impl Rpc {
 
     /// Nothing runs: whoever waited for that goes on.
     pub(crate) fn stopped(&mut self, out: &mut Out) {
-        self.stopping = false;
+        self.view.stopping = false;
         for call in std::mem::take(&mut self.aborts) {
             self.respond(&call, None, out);
         }

@@ -90,7 +90,7 @@ fn a_turn_that_is_over_before_its_prompt_is_answered_does_not_hang() {
     let mut talk = Talk::open();
     talk.hear(r#"{"type":"prompt","text":"a"}"#).part(Parting::Eof);
     talk.log_entry(started("t1")).log_entry(ended("t1", Stop::EndTurn));
-    assert!(!talk.out.close.is_some(), "the answer is still on its way");
+    assert!(talk.out.close.is_none(), "the answer is still on its way");
     talk.reply(2, turn_reply("t1"));
     assert!(talk.out.close.is_some());
 }
@@ -212,7 +212,7 @@ fn when_the_grace_is_over_the_turn_is_interrupted() {
 fn a_second_signal_waits_for_nothing() {
     let mut talk = in_turn();
     talk.part(Parting::Asked { by: "sigterm" });
-    assert!(!talk.out.close.is_some());
+    assert!(talk.out.close.is_none());
     talk.part(Parting::Asked { by: "sigterm" });
     assert!(talk.out.close.is_some());
 }
@@ -221,7 +221,7 @@ fn a_second_signal_waits_for_nothing() {
 fn the_grace_period_does_not_wait_for_a_slash_command() {
     let mut talk = Talk::open();
     talk.hear(r#"{"type":"slash","command":"compact"}"#).part(Parting::Eof);
-    assert!(!talk.out.close.is_some());
+    assert!(talk.out.close.is_none());
     talk.part(Parting::GraceOver);
     assert!(talk.out.close.is_some());
 }

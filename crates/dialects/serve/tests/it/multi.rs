@@ -286,7 +286,7 @@ fn exit_closes_its_own_session_only() {
     talk.hear(r#"{"type":"slash","session":"a","command":"exit"}"#);
     let exit = slash("exit", vocab::SlashOutcome::Exit);
     talk.reply(3, slash_reply(exit));
-    assert!(!talk.out.close.is_some());
+    assert!(talk.out.close.is_none());
     talk.check(expect![[r#"
         > {"type":"slash","session":"a","command":"exit"}
         ! 3 Session("s1") Slash { name: "exit", args: "" }

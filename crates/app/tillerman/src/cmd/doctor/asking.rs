@@ -5,19 +5,19 @@ use std::io::{IsTerminal, Write};
 use vocab::{FaultKind, McpStarted, SessionId};
 
 use super::{Finding, Verdict, failed, finding};
+use crate::compose::{self, Wired};
 use crate::setup::Prepared;
-use crate::wiring::{self, Lookout, Reached, Standpoint, VENDORS, Wired};
+use catalogue::{KEYED_VENDORS, Lookout, Reached, SourceReport};
 
 /// The model that would be used, every source of models, and every server of tools: what was found where.
 pub(super) fn findings(mut prepared: Prepared) -> anyhow::Result<Vec<Finding>> {
-    prepared.setup.lookout = Lookout::Wait;
+    prepared.setup.models.lookout = Lookout::Wait;
     // A look leaves no trace: no list of models is kept.
     prepared.setup.settings.ephemeral = true;
     let asked = prepared.config.model().is_some();
     let workspace = prepared.setup.settings.workspace.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let wired = match wiring::build(prepared.setup).await {
+    crate::cmd::block_on(async {
+        let wired = match compose::build(prepared.setup).await {
             Ok(wired) => wired,
             Err(fault) => return Ok(vec![failed("model", &fault)]),
         };
@@ -28,7 +28,7 @@ pub(super) fn findings(mut prepared: Prepared) -> anyhow::Result<Vec<Finding>> {
         let mut findings = models(&wired, asked, &reached);
         findings.extend(served.iter().map(server));
         Ok(findings)
-    })
+    })?
 }
 
 /// On a terminal somebody waits.
@@ -49,15 +49,15 @@ fn models(wired: &Wired, asked: bool, reached: &[Reached]) -> Vec<Finding> {
     findings.extend(wired.sources.iter().map(|source| provider(source, reached)));
     let there = |name: &str| wired.sources.iter().any(|source| &*source.name == name);
     let missing: Vec<&str> =
-        VENDORS.iter().filter(|it| !there(it.name)).filter_map(|it| Some(it.keys.first()?.0)).collect();
+        KEYED_VENDORS.iter().filter(|it| !there(it.name)).filter_map(|it| Some(it.keys.first()?.0)).collect();
     if !missing.is_empty() {
         findings.push(finding(Verdict::Ok, "not set", missing.join(", ")));
     }
     findings
 }
 
-fn provider(source: &Standpoint, reached: &[Reached]) -> Finding {
-    let Standpoint { name, api, base_url, key, .. } = source;
+fn provider(source: &SourceReport, reached: &[Reached]) -> Finding {
+    let SourceReport { name, api, base_url, key, .. } = source;
     let what = format!("{name}: {key}; {base_url} ({api})");
     let of = |it: &&Reached| it.name == *name;
     // Of several addresses of one name the one that fails counts.

@@ -9,8 +9,8 @@ use rustix::fs::{Access, access, statvfs};
 use vocab::Store;
 
 use super::{Finding, Verdict, failed, finding};
-use crate::config::Home;
 use crate::setup::Prepared;
+use config::Home;
 
 /// With less than this free nothing can be written for long.
 const FREE_BYTES_MIN: u64 = 16 * 1024 * 1024;

@@ -2,7 +2,7 @@
 
 use vocab::{CompactionPolicy, Drain, Gate, LanePolicy, LateSteer, Overflow, RetryPolicy, Settings, SteerPoint};
 
-use crate::config::Config;
+use config::Configuration;
 
 /// Prompts that may wait in a session. The original has no bound; at this one a new prompt is refused and its sender is told.
 const LANE_CAP: usize = 256;
@@ -35,7 +35,7 @@ const COMPACTION: CompactionPolicy = CompactionPolicy {
 
 /// Lays everything over `settings` that this dialect decides. Mode, tokens, sync and tools of our own configuration are in
 /// them already.
-pub(super) fn settle(settings: &mut Settings, config: &Config) {
+pub(super) fn settle(settings: &mut Settings, config: &Configuration) {
     settings.gate = Gate::Ladder;
     settings.tool_names = dialect_loaf::TOOL_NAMES;
     // The original counts no rounds; who wants a limit sets one.

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use dialect_loaf::prefer;
 use vocab::{Chat, Drain, Fault, FaultKind, Gate, Ids, LateSteer, Later, ModelInfo, Overflow, Preferences, Provider};
 
-use super::kept::KeptFile;
+use super::preferences::PreferencesFile;
 use super::*;
-use crate::config;
+use vocab::IdKind;
 
 // ---- what is kept -----------------------------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ fn what_was_selected_comes_back_and_only_its_owner_can_read_it() {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join("not/yet/there");
     let others = Arc::new(Others::default());
-    let (file, kept) = KeptFile::open(&data, others.clone());
+    let (file, kept) = PreferencesFile::open(&data, others.clone());
     assert!(kept.model.is_none() && kept.trouble.is_none() && !kept.onboarded, "{kept:?}");
     for (key, value) in [
         (prefer::MODEL, "a"),
@@ -44,7 +44,7 @@ fn what_was_selected_comes_back_and_only_its_owner_can_read_it() {
     assert_eq!(file.save("model", "c").unwrap(), Path::new("others"));
     assert_eq!(*others.0.lock().unwrap(), ["model=c"]);
     file.save(prefer::ROUTE, "").unwrap();
-    let (_, kept) = KeptFile::open(&data, others);
+    let (_, kept) = PreferencesFile::open(&data, others);
     assert_eq!((kept.model.as_deref(), kept.thinking.as_deref()), (Some("b"), Some("LOW")));
     assert_eq!((kept.route, kept.onboarded), (None, true));
 }
@@ -56,12 +56,12 @@ fn a_damaged_file_counts_as_empty_and_is_replaced_whole() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("loaf.json");
         std::fs::write(&path, damage).unwrap();
-        let (file, kept) = KeptFile::open(home.path(), Arc::new(Others::default()));
+        let (file, kept) = PreferencesFile::open(home.path(), Arc::new(Others::default()));
         let trouble = kept.trouble.unwrap();
         assert!(trouble.contains("loaf.json is damaged"), "{trouble}");
         assert!(kept.model.is_none());
         file.save(prefer::MODEL, "m").unwrap();
-        let (_, kept) = KeptFile::open(home.path(), Arc::new(Others::default()));
+        let (_, kept) = PreferencesFile::open(home.path(), Arc::new(Others::default()));
         assert_eq!((kept.model.as_deref(), kept.trouble), (Some("m"), None));
     }
 }
@@ -69,7 +69,7 @@ fn a_damaged_file_counts_as_empty_and_is_replaced_whole() {
 #[test]
 fn two_processes_keep_what_the_other_kept() {
     let home = tempfile::tempdir().unwrap();
-    let open = || KeptFile::open(home.path(), Arc::new(Others::default()));
+    let open = || PreferencesFile::open(home.path(), Arc::new(Others::default()));
     let ((one, _), (other, _)) = (open(), open());
     one.save(prefer::MODEL, "m").unwrap();
     other.save(prefer::THINKING, "LOW").unwrap();
@@ -83,7 +83,7 @@ fn what_is_no_file_is_not_waited_for() {
     let path = home.path().join("loaf.json");
     let made = std::process::Command::new("mkfifo").arg(&path).status();
     assert!(made.is_ok_and(|status| status.success()), "mkfifo");
-    let (_, kept) = KeptFile::open(home.path(), Arc::new(Others::default()));
+    let (_, kept) = PreferencesFile::open(home.path(), Arc::new(Others::default()));
     assert!(kept.trouble.unwrap().contains("it is not a file"));
 }
 
@@ -92,7 +92,7 @@ fn a_directory_that_cannot_be_written_is_named() {
     let home = tempfile::tempdir().unwrap();
     let blocked = home.path().join("file");
     std::fs::write(&blocked, "").unwrap();
-    let (file, _) = KeptFile::open(&blocked, Arc::new(Others::default()));
+    let (file, _) = PreferencesFile::open(&blocked, Arc::new(Others::default()));
     let fault = file.save(prefer::MODEL, "m").unwrap_err();
     assert_eq!(fault.kind, FaultKind::Store);
     assert!(fault.message.contains("loaf.json"), "{fault}");
@@ -104,7 +104,7 @@ fn settled(toml: &str) -> vocab::Settings {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("config.toml");
     std::fs::write(&file, toml).unwrap();
-    let config = Config::load(&config::Request {
+    let config = Configuration::load(&config::LoadFrom {
         env: &|_| None,
         home: None,
         workspace: place.path(),
@@ -184,6 +184,6 @@ fn every_id_is_a_whole_uuid() {
 #[test]
 fn a_client_opens_sessions_itself() {
     let basics = args::Basics { resume: Some("latest".into()), ..args::Basics::default() };
-    let Err(fault) = ready(&args::Loaf { basics }) else { panic!("it started") };
+    let Err(fault) = ready(&args::LoafArgs { basics }) else { panic!("it started") };
     assert!(fault.message.contains("--resume"), "{fault}");
 }

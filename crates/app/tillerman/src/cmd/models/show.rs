@@ -4,19 +4,20 @@ use serde_json::json;
 use vocab::ModelInfo;
 
 use super::{dash, facts, levels, price, wired};
+use crate::compose::Wired;
 use crate::print::{exactly, say};
-use crate::wiring::{Wired, built_in, vendor};
+use catalogue::{built_in, keyed_vendor};
 
 pub(super) async fn run(model: Option<&str>, as_json: bool) -> anyhow::Result<u8> {
     let shown = match (wired(model).await, model.and_then(built_in)) {
         (Ok(wired), _) => {
             let model = wired.ports.provider.resolve(&wired.settings.model)?;
-            Shown { key: key(&wired, &model), why: wired.reason, model }
+            ShownModel { key: key(&wired, &model), why: wired.reason, model }
         }
         // Nobody can be asked for it yet, but what it is can be told.
         (Err(_), Some(model)) => {
             let key = format!("there is none: set {}", variables(&model).join(" or "));
-            Shown { key, why: "the built-in table has it".to_owned(), model }
+            ShownModel { key, why: "the built-in table has it".to_owned(), model }
         }
         (Err(error), None) => return Err(error),
     };
@@ -31,7 +32,7 @@ pub(super) async fn run(model: Option<&str>, as_json: bool) -> anyhow::Result<u8
     Ok(0)
 }
 
-struct Shown {
+struct ShownModel {
     model: ModelInfo,
     /// Where its key comes from.
     key: String,
@@ -40,7 +41,7 @@ struct Shown {
 }
 
 fn variables(model: &ModelInfo) -> Vec<&'static str> {
-    vendor(&model.provider).iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name).collect()
+    keyed_vendor(&model.provider).iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name).collect()
 }
 
 /// Where its key comes from; never the key.
@@ -49,7 +50,7 @@ fn key(wired: &Wired, model: &ModelInfo) -> String {
     source.map_or_else(|| "it needs none".to_owned(), |source| source.key.clone())
 }
 
-fn text(shown: &Shown) -> String {
+fn text(shown: &ShownModel) -> String {
     let model = &shown.model;
     let tokens = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| format!("{count} tokens"));
     let prices = model.prices.map_or_else(

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use vocab::{CallSpec, Fault, FaultKind, Finish, Message, ModelEvent, ModelFault, ModelInfo, Part, Provider, Usage};
 
 use super::wired;
-use crate::config::TIERS;
 use crate::print::say;
+use config::TIERS;
 
 const PROMPT: &str = "Answer with the one word: ok";
 /// Enough for a model that thinks before it says one word.

@@ -10,7 +10,7 @@ use providers::Secret;
 use vocab::{Mode, SyncLevel};
 
 use super::table::{self, Flag, Takes};
-use crate::config::agent::LEVELS;
+use config::agent::LEVELS;
 
 /// Names of unknown flags that are told; of more only the number.
 const UNKNOWN_TOLD_MAX: usize = 20;
@@ -59,7 +59,7 @@ pub(super) enum Means {
 
 /// Which session was asked for; of several flags the last counts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) enum Asked {
+pub(super) enum AskedSession {
     #[default]
     New,
     /// The newest of this directory, or a new one.
@@ -83,7 +83,7 @@ pub(super) struct Flags {
     pub(super) append_system_prompt: Vec<String>,
     pub(super) session_dir: Option<PathBuf>,
     pub(super) no_session: bool,
-    pub(super) asked: Asked,
+    pub(super) asked: AskedSession,
     /// Open or create the session of this very id.
     pub(super) session_id: Option<String>,
     /// What the session is called from now on.
@@ -231,10 +231,10 @@ impl Flags {
             Means::AppendSystemPrompt => self.append_system_prompt.push(text()?),
             Means::SessionDir => self.session_dir = Some(path()),
             Means::NoSession => self.no_session = true,
-            Means::Continue => self.asked = Asked::Newest,
+            Means::Continue => self.asked = AskedSession::Newest,
             Means::Session => {
                 let named = value.is_some().then(text).transpose()?.filter(|named| !named.is_empty());
-                self.asked = named.map_or(Asked::Newest, Asked::Named);
+                self.asked = named.map_or(AskedSession::Newest, AskedSession::Named);
             }
             Means::SessionId => self.session_id = Some(text()?),
             Means::Name => self.name = Some(text()?),

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use vocab::{Fault, FaultKind, SessionId, Which};
 
-use super::flags::{Asked, Flags};
-use crate::config::Env;
-use crate::config::agent::{self, AgentSettings};
+use super::flags::{AskedSession, Flags};
+use config::Env;
+use config::agent::{self, AgentSettings};
 
 /// The variable that moves session files, in pi.
 const SESSION_DIR_ENV: &str = "PI_CODING_AGENT_SESSION_DIR";
@@ -42,7 +42,7 @@ pub(super) struct SessionPlan {
 }
 
 /// Everything that decides it.
-pub(super) struct Around<'a> {
+pub(super) struct SessionContext<'a> {
     pub(super) env: Env<'a>,
     pub(super) agent_dir: &'a Path,
     pub(super) workspace: &'a Path,
@@ -50,7 +50,7 @@ pub(super) struct Around<'a> {
     pub(super) files: &'a Files,
 }
 
-pub(super) fn plan(flags: &Flags, around: &Around<'_>) -> Result<SessionPlan, Fault> {
+pub(super) fn plan(flags: &Flags, around: &SessionContext<'_>) -> Result<SessionPlan, Fault> {
     let (dir, dir_is_fixed) = directory(flags, around);
     let title = flags.name.as_deref().map(title).transpose()?;
     let mut plan = SessionPlan { which: Which::New, fork: false, title, dir, dir_is_fixed, note: None };
@@ -71,9 +71,9 @@ pub(super) fn plan(flags: &Flags, around: &Around<'_>) -> Result<SessionPlan, Fa
         return Ok(plan);
     }
     plan.which = match &flags.asked {
-        Asked::New => Which::New,
-        Asked::Newest => newest(&plan.dir, around),
-        Asked::Named(text) => match text.as_str() {
+        AskedSession::New => Which::New,
+        AskedSession::Newest => newest(&plan.dir, around),
+        AskedSession::Named(text) => match text.as_str() {
             "latest" | "last" | "recent" => newest(&plan.dir, around),
             text => named(text, &mut plan.note, &plan.dir, around),
         },
@@ -81,7 +81,7 @@ pub(super) fn plan(flags: &Flags, around: &Around<'_>) -> Result<SessionPlan, Fa
     Ok(plan)
 }
 
-fn directory(flags: &Flags, around: &Around<'_>) -> (PathBuf, bool) {
+fn directory(flags: &Flags, around: &SessionContext<'_>) -> (PathBuf, bool) {
     if let Some(dir) = &flags.session_dir {
         return (expand(&dir.to_string_lossy(), dir, around.env), true);
     }
@@ -100,18 +100,18 @@ fn expand(text: &str, path: &Path, env: Env<'_>) -> PathBuf {
     }
 }
 
-impl Around<'_> {
+impl SessionContext<'_> {
     fn env(&self, name: &str) -> Option<String> {
         (self.env)(name)
     }
 }
 
-fn newest(dir: &Path, around: &Around<'_>) -> Which {
+fn newest(dir: &Path, around: &SessionContext<'_>) -> Which {
     (around.files.newest)(dir).map_or(Which::New, Which::Path)
 }
 
 /// A path, or an id: in this directory's sessions first, then in everybody's, then in our own store.
-fn named(text: &str, note: &mut Option<String>, dir: &Path, around: &Around<'_>) -> Which {
+fn named(text: &str, note: &mut Option<String>, dir: &Path, around: &SessionContext<'_>) -> Which {
     if text.contains(['/', '\\']) || text.ends_with(".jsonl") {
         return Which::Path(agent::expand(text, around.env));
     }
@@ -134,7 +134,7 @@ fn named(text: &str, note: &mut Option<String>, dir: &Path, around: &Around<'_>)
 }
 
 /// The file of that session in its directory; pi may have written it.
-fn exact(id: &SessionId, dir: &Path, around: &Around<'_>) -> Option<Which> {
+fn exact(id: &SessionId, dir: &Path, around: &SessionContext<'_>) -> Option<Which> {
     let whole = |path: &PathBuf| session_files::id_of(path).as_ref() == Some(id);
     (around.files.by_id)(dir, id.as_str()).into_iter().find(whole).map(Which::Path)
 }
@@ -169,9 +169,9 @@ fn title(text: &str) -> Result<String, Fault> {
 fn refuse_beside_id(flags: &Flags) -> Result<(), Fault> {
     let other = match (&flags.asked, &flags.fork) {
         (_, Some(_)) => "--fork",
-        (Asked::Newest, _) => "--continue",
-        (Asked::Named(_), _) => "--session",
-        (Asked::New, None) => return Ok(()),
+        (AskedSession::Newest, _) => "--continue",
+        (AskedSession::Named(_), _) => "--session",
+        (AskedSession::New, None) => return Ok(()),
     };
     Err(Fault::new(FaultKind::Invalid, format!("--session-id cannot be combined with {other}")))
 }
@@ -179,9 +179,9 @@ fn refuse_beside_id(flags: &Flags) -> Result<(), Fault> {
 fn refuse_beside_fork(flags: &Flags) -> Result<(), Fault> {
     let other = match (&flags.asked, flags.no_session) {
         (_, true) => "--no-session",
-        (Asked::Newest, _) => "--continue",
-        (Asked::Named(_), _) => "--session",
-        (Asked::New, false) => return Ok(()),
+        (AskedSession::Newest, _) => "--continue",
+        (AskedSession::Named(_), _) => "--session",
+        (AskedSession::New, false) => return Ok(()),
     };
     Err(Fault::new(FaultKind::Invalid, format!("--fork cannot be combined with {other}")))
 }

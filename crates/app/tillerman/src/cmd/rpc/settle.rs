@@ -8,8 +8,8 @@ use vocab::names;
 use vocab::{CompactionPolicy, Drain, Fault, FaultKind, Gate, LanePolicy, Overflow, RetryPolicy, Settings, SteerPoint};
 
 use super::flags::Flags;
-use crate::config::Config;
-use crate::config::agent::AgentSettings;
+use config::Configuration;
+use config::agent::AgentSettings;
 
 /// Messages that may wait in a session. The originals have no bound; at this one a new message is refused and its sender
 /// is told, because silently losing an older one would be worse.
@@ -25,7 +25,7 @@ const RETRY: RetryPolicy =
 
 /// Lays everything over `settings` that this mode decides. Mode, tokens, sync and tools of our own configuration are in
 /// them already.
-pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Config, agent: &AgentSettings) {
+pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Configuration, agent: &AgentSettings) {
     settings.gate = Gate::Ladder;
     settings.tool_names = dialect_rpc::TOOL_NAMES;
     // The originals count no rounds; a host that wants a limit sets one.
@@ -62,9 +62,9 @@ pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Config, ag
 }
 
 /// Compaction as the originals measure it, in tokens, where our own configuration does not say it in percent.
-pub(super) fn compact_at(config: &Config, agent: &AgentSettings) -> crate::wiring::CompactAt {
+pub(super) fn compact_at(config: &Configuration, agent: &AgentSettings) -> crate::compose::CompactAt {
     let ours = |key: &str| config.get(key).is_some();
-    crate::wiring::CompactAt {
+    crate::compose::CompactAt {
         reserve_tokens: agent.reserve_tokens.filter(|_| !ours("compaction.threshold_pct")),
         keep_tokens: agent.keep_recent_tokens.filter(|_| !ours("compaction.keep_pct")),
     }

@@ -7,11 +7,11 @@ use vocab::{CompactionPolicy, Drain, Gate, Mode, Overflow, Settings, SteerPoint,
 
 use dialect_rpc::{Errors, Updates};
 
-use super::flags::{Asked, Flags, Means, parse};
-use super::session::{Around, FILES, SessionPlan, plan};
+use super::flags::{AskedSession, Flags, Means, parse};
+use super::session::{FILES, SessionContext, SessionPlan, plan};
 use super::table::{FLAGS, Takes};
 use super::*;
-use crate::config::Config;
+use config::Configuration;
 
 fn words(line: &[&str]) -> Vec<OsString> {
     line.iter().map(OsString::from).collect()
@@ -77,7 +77,7 @@ fn every_flag_of_a_usual_host_is_understood() {
         thinking: Some("low"),
         session_dir: Some("/s".into()),
         no_session: true,
-        asked: Asked::Newest,
+        asked: AskedSession::Newest,
         tools: Some(["read", "bash"].map(str::to_owned).to_vec()),
         system_prompt: Some("be kind".into()),
         append_system_prompt: ["one", "two"].map(str::to_owned).to_vec(),
@@ -127,21 +127,21 @@ fn of_a_repeated_flag_the_last_counts() {
     let read =
         flags(&["--model", "a", "--model=b", "--session", "x", "--continue", "--resume", "y", "--tools=a", "-t", "b"]);
     assert_eq!(read.model.as_deref(), Some("b"));
-    assert_eq!(read.asked, Asked::Named("y".into()));
+    assert_eq!(read.asked, AskedSession::Named("y".into()));
     assert_eq!(read.tools, Some(vec!["b".to_owned()]));
 }
 
 #[test]
 fn a_session_may_be_named_or_not() {
     for (line, want) in [
-        (&["--resume"][..], Asked::Newest),
-        (&["-r", "--no-tools"], Asked::Newest),
-        (&["-r", "abc"], Asked::Named("abc".into())),
-        (&["--session=/a/b.jsonl"], Asked::Named("/a/b.jsonl".into())),
-        (&["--session", "id"], Asked::Named("id".into())),
-        (&["--session="], Asked::Newest),
-        (&["-c"], Asked::Newest),
-        (&["--continue=false"], Asked::New),
+        (&["--resume"][..], AskedSession::Newest),
+        (&["-r", "--no-tools"], AskedSession::Newest),
+        (&["-r", "abc"], AskedSession::Named("abc".into())),
+        (&["--session=/a/b.jsonl"], AskedSession::Named("/a/b.jsonl".into())),
+        (&["--session", "id"], AskedSession::Named("id".into())),
+        (&["--session="], AskedSession::Newest),
+        (&["-c"], AskedSession::Newest),
+        (&["--continue=false"], AskedSession::New),
     ] {
         assert_eq!(flags(line).asked, want, "{line:?}");
     }
@@ -248,7 +248,7 @@ fn the_help_names_every_flag_that_does_something() {
 
 fn chosen(line: &[&str], settings: &AgentSettings, agent_dir: &Path) -> Result<SessionPlan, Fault> {
     let env = |name: &str| (name == "HOME").then(|| "/people/u".to_owned());
-    let around = Around { env: &env, agent_dir, workspace: Path::new("/work/x:y"), settings, files: &FILES };
+    let around = SessionContext { env: &env, agent_dir, workspace: Path::new("/work/x:y"), settings, files: &FILES };
     plan(&flags(line), &around)
 }
 
@@ -323,7 +323,7 @@ fn settled(line: &[&str], agent: &AgentSettings, config: &str) -> Settings {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("config.toml");
     std::fs::write(&file, config).unwrap();
-    let config = Config::load(&config::Request {
+    let config = Configuration::load(&config::LoadFrom {
         env: &|_| None,
         home: None,
         workspace: place.path(),
@@ -441,8 +441,8 @@ fn a_model_is_wanted_by_flag_by_configuration_or_by_habit() {
         enabled_models: vec!["a".into()],
         ..AgentSettings::default()
     };
-    let mut config = Config::default();
-    config.flag("model", Some(config::Setting::Text("ours".into())));
+    let mut config = Configuration::default();
+    config.flag("model", Some(config::SettingValue::Text("ours".into())));
     let it = wanted(&flags(&[]), &config, &agent);
     assert_eq!((it.model.as_deref(), it.scope.join(","), it.loose), (Some("ours"), "a".to_owned(), true));
     assert_eq!(it.usual, Some((Some("p".to_owned()), "m".to_owned())));

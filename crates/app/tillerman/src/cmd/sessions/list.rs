@@ -7,9 +7,9 @@ use vocab::{Mode, Prices, Query, Store, Summary, short_id};
 
 use crate::args;
 use crate::cmd::listing::{ago, now_ms, table};
+use crate::compose::{self, Wired};
 use crate::print::{exactly, say};
 use crate::setup;
-use crate::wiring::{self, Wired};
 
 /// Characters of a title in the table.
 const TITLE_CHARS_MAX: usize = 60;
@@ -28,7 +28,7 @@ pub(super) async fn list(store: &dyn Store, args: &args::SessionsList) -> anyhow
         return Ok(0);
     }
     let shorts = Shorts::of(store).await?;
-    let prices = Known::look().await?;
+    let prices = KnownPrices::look().await?;
     let mut costs = Vec::with_capacity(found.len());
     for summary in &found {
         costs.push(cost(store, summary, &prices).await?);
@@ -122,22 +122,22 @@ fn summary_json(it: &Summary) -> serde_json::Value {
 // ---- what they cost ---------------------------------------------------------------------------------------------------
 
 /// Prices that are known without asking anybody.
-struct Known(Wired);
+struct KnownPrices(Wired);
 
-impl Known {
+impl KnownPrices {
     async fn look() -> anyhow::Result<Self> {
         let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
-        Ok(Self(wiring::build(setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?.setup).await?))
+        Ok(Self(compose::build(setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?.setup).await?))
     }
 
     fn prices(&self, slug: &str) -> Option<Prices> {
         let configured = self.0.ports.provider.resolve(slug).ok().and_then(|model| model.prices);
-        configured.or_else(|| wiring::built_in(slug)?.prices)
+        configured.or_else(|| catalogue::built_in(slug)?.prices)
     }
 }
 
 /// In dollars, over all models it used; `None` where a price is not known.
-async fn cost(store: &dyn Store, summary: &Summary, known: &Known) -> anyhow::Result<Option<f64>> {
+async fn cost(store: &dyn Store, summary: &Summary, known: &KnownPrices) -> anyhow::Result<Option<f64>> {
     let nothing = summary.usage.context() == 0;
     if nothing || summary.last_seq > COSTED_ENTRIES_MAX || known.prices(&summary.model).is_none() {
         return Ok(None);

@@ -22,14 +22,6 @@ const SUMMARY_BYTES_MAX: usize = OUTBOX_BYTES_MAX;
 /// Share of the window that the text to summarise may take; the oldest messages go first.
 const INPUT_PCT: u64 = 60;
 
-/// Whether the next call should be preceded by a compaction.
-pub(crate) fn is_due(policy: &CompactionPolicy, context_tokens: u64, window: u64) -> bool {
-    policy.auto && window > 0 && {
-        // In 128 bits: a server's count, and a window somebody wrote down, may be any number.
-        u128::from(context_tokens) * 100 >= u128::from(window) * u128::from(policy.threshold_pct)
-    }
-}
-
 /// Index of the first message to keep: a user message, so that the cut falls on a turn border. `None` when nothing
 /// lies before it.
 pub(crate) fn cut(marks: &[Mark], policy: &CompactionPolicy, window: u64) -> Option<usize> {

@@ -8,6 +8,7 @@ use vocab::{Answer, AskEnd, AskEntry, AskId, AskKind, Body, Event, Fault, FaultK
 
 use crate::outbox::Outbox;
 use crate::session::Session;
+use crate::session::verbs::Response;
 
 /// Questions one extension may have open in a session; one more is refused.
 const DIALOGS_MAX: usize = 16;
@@ -23,45 +24,44 @@ pub(in crate::session) struct Dialog {
 }
 
 impl Session {
-    /// `None`: the reply comes when somebody has answered.
+    /// The reply comes when somebody has answered.
     pub(in crate::session) fn open_dialog(
         &mut self,
         outbox: &Arc<Outbox>,
         tag: Tag,
         kind: AskKind,
         timeout_ms: Option<u64>,
-    ) -> Result<Option<Reply>, Fault> {
+    ) -> Response {
         match &kind {
             AskKind::Select { options, .. } if options.is_empty() => {
-                return Err(Fault::new(FaultKind::Invalid, "a selection needs options"));
+                return Response::Now(Err(Fault::new(FaultKind::Invalid, "a selection needs options")));
             }
             AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {}
             AskKind::Permission(_) | AskKind::HostCall { .. } => {
-                return Err(Fault::new(FaultKind::Invalid, "an extension asks people with a dialog"));
+                return Response::Now(Err(Fault::new(FaultKind::Invalid, "an extension asks people with a dialog")));
             }
         }
         if self.nobody_answers() {
-            return Ok(Some(Reply::Answered(Answer::Dismissed)));
+            return Response::Now(Ok(Reply::Answered(Answer::Dismissed)));
         }
         if self.activity.is_ending() {
-            return Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
+            return Response::Now(Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed")));
         }
-        let of_it = |peer: PeerId| self.dialogs().filter(|(_, dialog)| dialog.outbox.peer == peer).count();
+        let of_it = |peer: PeerId| self.approvals.dialogs().filter(|(_, dialog)| dialog.outbox.peer == peer).count();
         if of_it(outbox.peer) >= DIALOGS_MAX {
-            return Err(Fault::new(FaultKind::QueueFull, format!("{DIALOGS_MAX} questions are open already")));
+            return Response::Now(Err(Fault::new(
+                FaultKind::QueueFull,
+                format!("{DIALOGS_MAX} questions are open already"),
+            )));
         }
         let until = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms).min(TIMEOUT_MAX));
         self.open_ask(kind, None, Some(Dialog { outbox: outbox.clone(), tag, timeout_ms, until }));
-        Ok(None)
-    }
-
-    fn dialogs(&self) -> impl Iterator<Item = (&AskId, &Dialog)> {
-        self.asks.iter().filter_map(|(id, ask)| Some((id, ask.dialog.as_ref()?)))
+        Response::Later
     }
 
     /// Extensions that wait for a person.
     pub(in crate::session) fn askers(&self) -> Vec<PeerId> {
-        self.dialogs().map(|(_, dialog)| dialog.outbox.peer).collect()
+        self.approvals.dialogs().map(|(_, dialog)| dialog.outbox.peer).collect()
     }
 
     /// A person has answered, or nobody will.
@@ -77,20 +77,21 @@ impl Session {
     /// Takes back the questions of one extension, or of all.
     pub(in crate::session) fn withdraw_dialogs(&mut self, of: Option<PeerId>) {
         let is_meant = |dialog: &Dialog| of.is_none_or(|peer| dialog.outbox.peer == peer);
-        let ids: Vec<AskId> = self.dialogs().filter(|(_, it)| is_meant(it)).map(|(id, _)| id.clone()).collect();
+        let ids: Vec<AskId> =
+            self.approvals.dialogs().filter(|(_, it)| is_meant(it)).map(|(id, _)| id.clone()).collect();
         self.withdraw_these(ids);
     }
 
     pub(in crate::session) fn dialogs_due(&mut self, now: Instant) {
         let is_due = |dialog: &Dialog| dialog.until.is_some_and(|until| until <= now);
-        let ids: Vec<AskId> = self.dialogs().filter(|(_, it)| is_due(it)).map(|(id, _)| id.clone()).collect();
+        let ids: Vec<AskId> = self.approvals.dialogs().filter(|(_, it)| is_due(it)).map(|(id, _)| id.clone()).collect();
         self.withdraw_these(ids);
     }
 
     fn withdraw_these(&mut self, mut ids: Vec<AskId>) {
         ids.sort();
         for id in ids {
-            let Some(dialog) = self.asks.remove(&id).and_then(|open| open.dialog) else { continue };
+            let Some(dialog) = self.approvals.take(&id).and_then(|open| open.dialog) else { continue };
             self.log(Body::Ask(AskEntry::Closed { ask: id, end: AskEnd::Withdrawn }));
             self.dialog_answered(dialog, Answer::Dismissed);
         }
@@ -98,7 +99,7 @@ impl Session {
 
     /// The log that had the questions is gone; whoever asked must not wait for ever.
     pub(in crate::session) fn drop_asks(&mut self) {
-        for open in std::mem::take(&mut self.asks).into_values() {
+        for open in self.approvals.take_all() {
             if let Some(dialog) = open.dialog {
                 self.dialog_answered(dialog, Answer::Dismissed);
             }

@@ -38,13 +38,25 @@ const ABOUT_SUBAGENTS: &str = "You are a sub-agent: another agent gave you one t
 const PROMPT: Tag = Tag(1);
 
 /// The children of one session.
+#[derive(Default)]
 pub(crate) struct SubagentPool {
+    /// The call this session works for, where it is a subagent itself.
+    pub(crate) child_of: Option<(SessionId, CallId)>,
+    /// The controller of its parent, for its own calls.
+    pub(crate) inherited_editor: Option<Arc<dyn Editor>>,
+    /// The running call, or one before it, may have subagents whose cost was not charged yet.
+    pub(crate) is_lent: bool,
+    running: RunningSubagents,
+}
+
+/// Those that work for this session's running call.
+struct RunningSubagents {
     /// One for each child, from before its start until it is gone.
     slots: Arc<Semaphore>,
     tally: Arc<Tally>,
 }
 
-impl Default for SubagentPool {
+impl Default for RunningSubagents {
     fn default() -> Self {
         Self { slots: Arc::new(Semaphore::new(SUBAGENTS_MAX as usize)), tally: Arc::default() }
     }
@@ -52,19 +64,19 @@ impl Default for SubagentPool {
 
 impl SubagentPool {
     pub(crate) fn is_empty(&self) -> bool {
-        self.slots.available_permits() == SUBAGENTS_MAX as usize
+        self.running.slots.available_permits() == SUBAGENTS_MAX as usize
     }
     /// For the next call; what children of an earlier one still spend is not its.
     pub(crate) fn start_over(&mut self) {
-        self.tally = Arc::default();
+        self.running.tally = Arc::default();
     }
     /// What the children of the call have left so far.
     pub(crate) fn take(&self) -> SubagentTotals {
-        std::mem::take(&mut *self.tally.left())
+        std::mem::take(&mut *self.running.tally.left())
     }
     /// Ready when every child is gone, or has taken too long.
     pub(crate) fn emptied(&self) -> Later<'static, ()> {
-        let slots = self.slots.clone();
+        let slots = self.running.slots.clone();
         Box::pin(async move {
             let _ = timeout(CLOSE_WAIT, slots.acquire_many_owned(SUBAGENTS_MAX)).await;
         })
@@ -146,7 +158,7 @@ struct SubagentParent {
 
 impl SubagentRunner {
     pub(crate) fn new(shared: Arc<Shared>, settings: Settings, inherited: Inherited, pool: &SubagentPool) -> Self {
-        let (slots, tally) = (pool.slots.clone(), pool.tally.clone());
+        let (slots, tally) = (pool.running.slots.clone(), pool.running.tally.clone());
         Self(Arc::new(SubagentParent { shared, settings, inherited, slots, tally }))
     }
 }

@@ -4,16 +4,18 @@
 //! Promises kept here: every started turn ends exactly once; every call of a reply gets exactly one result; a reply
 //! is never retried after something of it was visible.
 
+mod calls;
+
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use vocab::{
-    Answer, AssistantMessage, Body, Call, CallEnd, CallEntry, CallId, CallResult, CompactReason, Fault, FaultKind,
-    FellBack, FileEdit, Finish, MessageEnd, ModelEntry, ModelEvent, ModelFault, Outcome, Part, PermissionAsk,
-    Requested, RetryPolicy, Sealed, SettingEntry, Stop, TurnEnd, TurnId, Usage,
+    AssistantMessage, Body, Call, CallEnd, CallId, CallResult, CompactReason, Fault, FaultKind, FellBack, FileEdit,
+    Finish, MessageEnd, ModelEntry, ModelEvent, ModelFault, Part, PermissionAsk, Requested, RetryPolicy, Sealed, Stop,
+    TurnEnd, TurnId, Usage,
 };
 
-use super::effects::{Effect, ResultWording, SafePoint, Verdict};
+use super::effects::{Effect, SafePoint};
 use super::reply_builder::{ReadObject, ReplyBuilder};
 use super::retry;
 use crate::session::log::held_deltas::HeldDeltas;
@@ -46,12 +48,19 @@ enum Phase {
         ask: PermissionAsk,
         mutation: Option<Arc<str>>,
     },
-    Running {
-        call: Call,
-        tool: Arc<str>,
-        mutation: Option<Arc<str>>,
-    },
+    Running(RunningCall),
     Over,
+}
+
+/// A call that runs, and what is known of it should it be stopped.
+#[derive(Debug)]
+struct RunningCall {
+    call: Call,
+    tool: Arc<str>,
+    mutation: Option<Arc<str>>,
+    ran_ms: u64,
+    /// What its subagents have changed.
+    edits: Vec<FileEdit>,
 }
 
 /// What a turn goes by.
@@ -74,9 +83,6 @@ pub(crate) struct Turn {
     iterations: u32,
     usage: Usage,
     mutations: Vec<(Arc<str>, Arc<str>)>,
-    ran_ms: u64,
-    /// What the running call had changed when it was stopped.
-    left: Vec<FileEdit>,
     /// The finish of the reply whose calls are being worked on.
     finish: Finish,
     /// Tries of the current model call that failed.
@@ -100,8 +106,6 @@ impl Turn {
             iterations: 0,
             usage: Usage::default(),
             mutations: Vec::new(),
-            ran_ms: 0,
-            left: Vec::new(),
             finish: Finish::Stop,
             retried: 0,
             tried_switch: false,
@@ -122,7 +126,7 @@ impl Turn {
     /// The call that runs, with the canonical name of its tool.
     pub(crate) fn running(&self) -> Option<(&CallId, &Arc<str>)> {
         match &self.phase {
-            Phase::Running { call, tool, .. } => Some((&call.id, tool)),
+            Phase::Running(running) => Some((&running.call.id, &running.tool)),
             _ => None,
         }
     }
@@ -416,193 +420,6 @@ impl Turn {
         fx.push(Effect::SafePoint(point));
     }
 
-    fn start_next_call(&mut self, fx: &mut Vec<Effect>) {
-        let Some(call) = self.pending.pop_front() else {
-            self.iterations += 1;
-            return self.stand_at(SafePoint::AfterCalls, fx);
-        };
-        if let vocab::CallInput::Broken { detail, .. } = &call.input {
-            let text = format!("invalid tool arguments: {detail}");
-            let tool = self.log_start(&call, fx);
-            self.log_end(call.id, tool, CallEnd::Invalid, &text, fx);
-            return self.after_call(fx);
-        }
-        self.phase = Phase::Judging(call.clone());
-        fx.push(Effect::Judge(call));
-    }
-
-    fn after_call(&mut self, fx: &mut Vec<Effect>) {
-        if self.pending.is_empty() {
-            self.start_next_call(fx);
-        } else {
-            self.stand_at(SafePoint::BetweenCalls, fx);
-        }
-    }
-
-    /// Other arguments for the call that is being judged; the model's own words stay in its reply.
-    pub(crate) fn amend(&mut self, input: vocab::Json) {
-        if let Phase::Judging(call) = &mut self.phase {
-            call.input = vocab::CallInput::Object(input);
-        }
-    }
-
-    pub(crate) fn judged(&mut self, verdict: Verdict, fx: &mut Vec<Effect>) {
-        let call = match std::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Judging(call) => call,
-            other => {
-                self.phase = other;
-                return;
-            }
-        };
-        let id = call.id.clone();
-        match verdict {
-            Verdict::Unknown => {
-                let text = format!("unknown tool: {}", call.name);
-                let tool = self.log_start(&call, fx);
-                self.log_end(id, tool, CallEnd::Unknown, &text, fx);
-                self.after_call(fx);
-            }
-            Verdict::Invalid(detail) => {
-                let text = format!("invalid tool arguments: {detail}");
-                let tool = self.log_start(&call, fx);
-                self.log_end(id, tool, CallEnd::Invalid, &text, fx);
-                self.after_call(fx);
-            }
-            Verdict::Deny { tool, reason } => {
-                self.log_start_as(&call, tool.clone(), fx);
-                self.log_end(id, tool, CallEnd::Denied, &reason, fx);
-                self.after_call(fx);
-            }
-            Verdict::Allow { tool, granted, mutation } => {
-                self.log_start_as(&call, tool.clone(), fx);
-                self.phase = Phase::Running { call: call.clone(), tool: tool.clone(), mutation };
-                fx.push(Effect::Run { call, tool, granted });
-            }
-            Verdict::Delegate { tool } => {
-                self.log_start_as(&call, tool.clone(), fx);
-                self.phase = Phase::Running { call: call.clone(), tool: tool.clone(), mutation: None };
-                fx.push(Effect::Delegate { call, tool });
-            }
-            Verdict::Ask { ask, mutation } => {
-                self.log_start_as(&call, ask.tool.clone(), fx);
-                self.phase = Phase::Asking { call, ask: ask.clone(), mutation };
-                fx.push(Effect::Ask(ask));
-            }
-        }
-    }
-
-    /// The permission question was answered. Anything that is not an allow is a denial.
-    pub(crate) fn answered(&mut self, answer: &Answer, fx: &mut Vec<Effect>) {
-        let (call, ask, mutation) = match std::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Asking { call, ask, mutation } => (call, ask, mutation),
-            other => {
-                self.phase = other;
-                return;
-            }
-        };
-        if let Answer::Allow(_) | Answer::Confirmed(true) = answer {
-            self.phase = Phase::Running { call: call.clone(), tool: ask.tool.clone(), mutation };
-            return fx.push(Effect::Run { call, tool: ask.tool, granted: ask.required });
-        }
-        let reason = match answer {
-            Answer::Deny(Some(reason)) if !reason.trim().is_empty() => reason.to_string(),
-            _ => DENIED.to_owned(),
-        };
-        self.log_end(call.id, ask.tool, CallEnd::Denied, &reason, fx);
-        self.after_call(fx);
-    }
-
-    /// The running tool is done.
-    pub(crate) fn ran(&mut self, outcome: Outcome, duration_ms: u64, fx: &mut Vec<Effect>) {
-        self.ran_as(outcome, None, duration_ms, fx);
-    }
-
-    /// As [`Turn::ran`], with other words for the model. What the call changed is what it changed, whatever is said of it.
-    pub(crate) fn ran_as(
-        &mut self,
-        outcome: Outcome,
-        said: Option<ResultWording>,
-        duration_ms: u64,
-        fx: &mut Vec<Effect>,
-    ) {
-        if self.log_ran(outcome, said, duration_ms, fx) {
-            self.after_call(fx);
-        }
-    }
-
-    /// The running tool is done and the turn is about to be stopped: its result is kept, nothing follows it.
-    pub(crate) fn ran_last(
-        &mut self,
-        outcome: Outcome,
-        said: Option<ResultWording>,
-        duration_ms: u64,
-        fx: &mut Vec<Effect>,
-    ) {
-        if self.log_ran(outcome, said, duration_ms, fx) {
-            self.phase = Phase::At(SafePoint::AfterCalls);
-        }
-    }
-
-    fn log_ran(
-        &mut self,
-        outcome: Outcome,
-        said: Option<ResultWording>,
-        duration_ms: u64,
-        fx: &mut Vec<Effect>,
-    ) -> bool {
-        let (call, tool, mutation) = match std::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Running { call, tool, mutation } => (call, tool, mutation),
-            other => {
-                self.phase = other;
-                return false;
-            }
-        };
-        self.left.clear();
-        let mutation = mutation.filter(|_| !outcome.is_error);
-        if let Some(target) = &mutation {
-            self.mutations.push((tool.clone(), target.clone()));
-        }
-        let said = said.unwrap_or(ResultWording { parts: outcome.parts, is_error: outcome.is_error });
-        let todos = outcome.todos.filter(|_| !outcome.is_error);
-        fx.push(Effect::Log(Body::Call(CallEntry::Ended {
-            turn: self.id.clone(),
-            result: CallResult {
-                call: call.id,
-                tool,
-                end: CallEnd::Ran,
-                parts: said.parts,
-                is_error: said.is_error,
-                duration_ms,
-                mutation,
-                edits: outcome.edits,
-                details: outcome.details,
-            },
-        })));
-        if let Some(phases) = todos {
-            fx.push(Effect::Log(Body::Setting(SettingEntry::Todos { phases })));
-        }
-        true
-    }
-
-    /// How long the running tool has been at it; told before it is stopped.
-    pub(crate) fn ran_for(&mut self, ms: u64) {
-        self.ran_ms = ms;
-    }
-
-    /// What sessions that worked for the running call have cost.
-    pub(crate) fn spent(&mut self, model: Arc<str>, usage: Usage, fx: &mut Vec<Effect>) {
-        if let Phase::Running { call, .. } = &self.phase {
-            self.usage.add(&usage);
-            let call = Some(call.id.clone());
-            fx.push(Effect::Log(Body::Model(ModelEntry::Spent { turn: Some(self.id.clone()), call, model, usage })));
-        }
-    }
-
-    /// What they have changed; counts where the call is stopped before it can say so itself.
-    pub(crate) fn left(&mut self, edits: Vec<FileEdit>) {
-        self.left = edits;
-    }
-
     /// Stops wherever the turn stands. `false` when it is over already.
     pub(crate) fn interrupt(&mut self, fx: &mut Vec<Effect>) -> bool {
         self.stop(Stop::Interrupted, None, fx)
@@ -614,18 +431,17 @@ impl Turn {
     }
 
     fn stop(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) -> bool {
-        match std::mem::replace(&mut self.phase, Phase::Over) {
+        match &self.phase {
             Phase::Over => return false,
-            Phase::Asking { call, ask, .. } => self.log_end(call.id, ask.tool, CallEnd::Interrupted, INTERRUPTED, fx),
-            Phase::Running { call, tool, mutation } => {
-                let mut result = synthetic(call.id, tool.clone(), CallEnd::Interrupted, INTERRUPTED);
-                result.duration_ms = self.ran_ms;
-                result.edits = std::mem::take(&mut self.left);
-                result.mutation = mutation.filter(|_| !result.edits.is_empty());
-                self.mutations.extend(result.mutation.clone().map(|target| (tool, target)));
-                fx.push(Effect::Log(Body::Call(CallEntry::Ended { turn: self.id.clone(), result })));
+            Phase::Asking { call, ask, .. } => {
+                let (call, tool) = (call.id.clone(), ask.tool.clone());
+                self.log_end(call, tool, CallEnd::Interrupted, INTERRUPTED, fx);
             }
-            Phase::Judging(call) => self.log_end(call.id, call.name, CallEnd::Interrupted, INTERRUPTED, fx),
+            Phase::Judging(call) => {
+                let (call, tool) = (call.id.clone(), call.name.clone());
+                self.log_end(call, tool, CallEnd::Interrupted, INTERRUPTED, fx);
+            }
+            Phase::Running(_) => self.log_stopped(fx),
             Phase::Model { .. } | Phase::FallingBack if !self.reply.is_empty() => {
                 let message = self.close_reply(MessageEnd::Interrupted);
                 self.log_cut_reply(message, fx);
@@ -655,23 +471,6 @@ impl Turn {
             mutations: std::mem::take(&mut self.mutations),
             fault,
         }));
-    }
-
-    fn log_start(&mut self, call: &Call, fx: &mut Vec<Effect>) -> Arc<str> {
-        let tool: Arc<str> = vocab::names::canonical(&call.name).map_or_else(|| call.name.clone(), Arc::from);
-        self.log_start_as(call, tool.clone(), fx);
-        tool
-    }
-
-    fn log_start_as(&mut self, call: &Call, tool: Arc<str>, fx: &mut Vec<Effect>) {
-        fx.push(Effect::Log(Body::Call(CallEntry::Started { turn: self.id.clone(), call: call.clone(), tool })));
-    }
-
-    fn log_end(&mut self, call: CallId, tool: Arc<str>, end: CallEnd, text: &str, fx: &mut Vec<Effect>) {
-        fx.push(Effect::Log(Body::Call(CallEntry::Ended {
-            turn: self.id.clone(),
-            result: synthetic(call, tool, end, text),
-        })));
     }
 }
 

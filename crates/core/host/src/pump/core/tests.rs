@@ -92,14 +92,14 @@ impl Dialect for Puppet {
     }
 }
 
-struct Bench {
+struct CoreBench {
     core: Core<Puppet>,
     heard: Arc<Mutex<Vec<String>>>,
 }
 
 const GRACE_MS: u64 = 30_000;
 
-impl Bench {
+impl CoreBench {
     fn of(framing: Framing, puppet: Puppet) -> Self {
         let heard = puppet.heard.clone();
         let allowance = Allowance { framing, frame_bytes_max: 64, grace_ms: GRACE_MS };
@@ -150,7 +150,7 @@ impl Bench {
 
 #[test]
 fn frames_are_heard_and_what_they_want_comes_out() {
-    let mut bench = Bench::of(Framing::Stream, Puppet::default());
+    let mut bench = CoreBench::of(Framing::Stream, Puppet::default());
     assert_eq!((bench.awaited().as_str(), bench.written().as_str()), ("rwed", "hello\n"));
     assert_eq!(bench.awaited(), "red");
     bench.core.arrived(Arrived::Bytes(b"leave\nno"), 1);
@@ -164,7 +164,7 @@ fn frames_are_heard_and_what_they_want_comes_out() {
 
 #[test]
 fn messages_are_frames_and_frames_are_messages() {
-    let mut bench = Bench::of(Framing::Messages, Puppet::default());
+    let mut bench = CoreBench::of(Framing::Messages, Puppet::default());
     bench.core.arrived(Arrived::Message(b"say 3"), 0);
     bench.core.arrived(Arrived::Message(&[b'x'; 65]), 0);
     assert_eq!(bench.heard(), "heard say 3 | too long");
@@ -183,7 +183,7 @@ fn messages_are_frames_and_frames_are_messages() {
 
 #[test]
 fn events_wait_while_too_much_is_unwritten_and_input_does_not() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.event(&"x".repeat(UNSENT_BYTES_HIGH - 1), true);
     assert_eq!(bench.awaited(), "rwd");
     bench.core.wrote(1);
@@ -194,7 +194,7 @@ fn events_wait_while_too_much_is_unwritten_and_input_does_not() {
 
 #[test]
 fn a_peer_that_sends_without_reading_waits() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.hear(&format!("say {}", REFUSED_BYTES_MAX - 2), 0);
     assert_eq!(bench.awaited(), "rwd");
     bench.hear("say 0", 0);
@@ -207,7 +207,7 @@ fn a_peer_that_sends_without_reading_waits() {
 
 #[test]
 fn frames_stay_in_the_pipe_while_the_dialect_does_not_listen() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.hear("mute", 0);
     assert_eq!(bench.awaited(), "ed");
     bench.event("x", true).written();
@@ -216,7 +216,7 @@ fn frames_stay_in_the_pipe_while_the_dialect_does_not_listen() {
 
 #[test]
 fn the_end_of_input_completes_the_last_line_and_starts_the_grace() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.core.arrived(Arrived::Bytes(b"last"), 100);
     bench.eof(200);
     assert_eq!(bench.heard(), "heard last | part Eof");
@@ -225,7 +225,7 @@ fn the_end_of_input_completes_the_last_line_and_starts_the_grace() {
 
 #[test]
 fn when_the_grace_is_over_the_dialect_is_told_and_then_nothing_is_waited_for() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.eof(0).core.time(GRACE_MS);
     assert_eq!(bench.heard(), "part Eof | part GraceOver");
     assert_eq!(bench.awaited(), "ed 35000");
@@ -236,7 +236,7 @@ fn when_the_grace_is_over_the_dialect_is_told_and_then_nothing_is_waited_for() {
 
 #[test]
 fn who_reads_no_more_is_not_written_to() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.event("unread", true).core.gone_deaf(10);
     assert_eq!(bench.heard(), "pause | part Deaf");
     assert_eq!(bench.awaited(), "re 30010");
@@ -249,7 +249,7 @@ fn who_reads_no_more_is_not_written_to() {
 #[test]
 fn with_both_ends_closed_there_is_no_grace() {
     for deaf_first in [true, false] {
-        let mut bench = Bench::new();
+        let mut bench = CoreBench::new();
         if deaf_first {
             bench.core.gone_deaf(50);
             bench.eof(60);
@@ -265,7 +265,7 @@ fn with_both_ends_closed_there_is_no_grace() {
 
 #[test]
 fn an_exit_starts_the_grace_once() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.hear("exit", 5).hear("exit", 9);
     assert_eq!(bench.awaited(), "red 30005");
     bench.core.asked_to_end("sigterm", 11);
@@ -275,7 +275,7 @@ fn an_exit_starts_the_grace_once() {
 
 #[test]
 fn a_close_writes_what_is_left_but_not_for_ever() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.hear("close", 1000);
     assert_eq!(bench.awaited(), "wd 31000");
     bench.core.wrote(1);
@@ -283,14 +283,14 @@ fn a_close_writes_what_is_left_but_not_for_ever() {
     assert_eq!((bench.written().as_str(), bench.awaited().as_str()), ("ye\n", "over"));
     assert_eq!(bench.core.close(), Close::normal());
 
-    let mut stuck = Bench::new();
+    let mut stuck = CoreBench::new();
     stuck.hear("close", 1000).core.time(31_000);
     assert_eq!((stuck.heard().as_str(), stuck.awaited().as_str()), ("heard close", "over"));
 }
 
 #[test]
 fn what_went_wrong_is_not_taken_back_by_an_orderly_end() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.core.arrived(Arrived::Bytes(b"deny\nclose\n"), 0);
     assert_eq!((bench.core.close().code, crate::exit::code(bench.core.close().code)), (CloseCode::PolicyViolation, 2));
 }
@@ -298,7 +298,7 @@ fn what_went_wrong_is_not_taken_back_by_an_orderly_end() {
 #[test]
 fn a_dialect_may_close_when_it_is_told_to_part() {
     let puppet = Puppet { closes_at: Some(Parting::GraceOver), ..Puppet::default() };
-    let mut bench = Bench::of(Framing::Stream, puppet);
+    let mut bench = CoreBench::of(Framing::Stream, puppet);
     bench.written();
     bench.eof(0).core.time(GRACE_MS);
     assert_eq!(bench.awaited(), "over");
@@ -307,7 +307,7 @@ fn a_dialect_may_close_when_it_is_told_to_part() {
 
 #[test]
 fn no_more_events_is_the_end_of_it() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.event("last", false);
     assert_eq!(bench.awaited(), "wd");
     assert_eq!((bench.written().as_str(), bench.awaited().as_str()), ("last\n", "over"));
@@ -315,7 +315,7 @@ fn no_more_events_is_the_end_of_it() {
 
 #[test]
 fn a_tick_comes_when_it_is_due_and_not_twice_at_one_time() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.hear("wake 50", 1);
     assert_eq!(bench.awaited(), "red 50");
     bench.eof(2);
@@ -324,7 +324,7 @@ fn a_tick_comes_when_it_is_due_and_not_twice_at_one_time() {
     assert!(bench.heard().ends_with("tick 50"));
     assert_eq!(bench.awaited(), "ed 30002");
 
-    let mut stubborn = Bench::new();
+    let mut stubborn = CoreBench::new();
     stubborn.hear("wake 77", 1).core.time(90);
     assert_eq!(stubborn.awaited(), "red 91", "a time that does not move on is no busy loop");
     stubborn.hear("close", 95);
@@ -333,7 +333,7 @@ fn a_tick_comes_when_it_is_due_and_not_twice_at_one_time() {
 
 #[test]
 fn own_calls_go_out_and_their_answers_come_back() {
-    let mut bench = Bench::new();
+    let mut bench = CoreBench::new();
     bench.hear("ring 4", 0);
     let calls: Vec<(Tag, u8)> = bench.core.own_calls().map(|request| (request.tag, request.call.0)).collect();
     assert_eq!(calls, [(Tag(4), 7)]);

@@ -1,0 +1,89 @@
+//! The agent directory that pi and its kin share: `models.json`, `models.yml` and `settings.json` in it. They are read,
+//! never written, and nothing that is wrong with them keeps us from starting.
+
+mod compat;
+mod jsonc;
+mod models;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod word;
+
+use std::path::{Path, PathBuf};
+
+pub(super) use compat::compat;
+#[cfg(test)]
+pub use models::CustomModel;
+pub use models::{CustomProvider, DescribedModels, Unspoken};
+pub use settings::{AgentSettings, LEVELS};
+pub use word::Word;
+
+use super::tree::{self, Node};
+use super::{Env, Home};
+
+/// The variable that moves the directory, in pi and omp alike.
+pub const DIR_ENV: &str = "PI_CODING_AGENT_DIR";
+
+/// All of them are read; of a provider that two describe the first one counts.
+const MODEL_FILES: [&str; 3] = ["models.json", "models.yml", "models.yaml"];
+const SETTINGS_FILE: &str = "settings.json";
+
+/// Where the directory is: as the environment says, else pi's own where it exists, else one of ours.
+pub fn directory(env: Env<'_>, home: &Home) -> PathBuf {
+    let said = env(DIR_ENV).filter(|path| !path.trim().is_empty());
+    if let Some(path) = said {
+        return expand(path.trim(), env);
+    }
+    let pi = env("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).map(|home| home.join(".pi/agent"));
+    pi.filter(|path| path.is_dir()).unwrap_or_else(|| home.data.join("agent"))
+}
+
+/// A path as users write it: `~` is their home, a relative one is taken from where we stand.
+pub fn expand(path: &str, env: Env<'_>) -> PathBuf {
+    let home = || env("HOME").map(PathBuf::from);
+    let path = match path.strip_prefix('~') {
+        Some("") => home().unwrap_or_else(|| path.into()),
+        Some(rest) if rest.starts_with('/') => home().map_or_else(|| path.into(), |home| home.join(&rest[1..])),
+        _ => path.into(),
+    };
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+pub fn models(directory: &Path, env: Env<'_>) -> DescribedModels {
+    let mut models = DescribedModels::default();
+    let mut described = models::Described::new();
+    for name in MODEL_FILES {
+        match read(&directory.join(name)) {
+            Ok(None) => {}
+            Ok(Some((shown, root))) => models.add(&shown, &root, &mut described, env),
+            Err(note) => models.notes.push(note),
+        }
+    }
+    models
+}
+
+pub fn settings(directory: &Path) -> AgentSettings {
+    match read(&directory.join(SETTINGS_FILE)) {
+        Ok(None) => AgentSettings::default(),
+        Ok(Some((shown, root))) => AgentSettings::read(&shown, &root),
+        Err(note) => AgentSettings { notes: vec![note], ..AgentSettings::default() },
+    }
+}
+
+/// `None`: there is no such file. The error is one line that names file and place.
+fn read(file: &Path) -> Result<Option<(String, Node)>, String> {
+    if !file.exists() {
+        return Ok(None);
+    }
+    let shown = file.display().to_string();
+    if let Some(why) = safefile::not_ours(file) {
+        return Err(format!("{shown} is not obeyed: {why}; `chown` and `chmod go-w` help"));
+    }
+    let text = super::load::read(file).map_err(|fault| format!("{}; it is ignored", fault.message))?;
+    let text = if file.extension().is_some_and(|ending| ending == "json") { jsonc::plain(&text) } else { text };
+    let root = tree::parse(file, &text).map_err(|what| {
+        let what = what.trim_end().replace('\n', " ");
+        format!("cannot read {shown}: {what}; it is ignored")
+    })?;
+    Ok(Some((shown, root)))
+}

@@ -1,0 +1,55 @@
+//! Where things are. `TILLERMAN_HOME` moves everything to one directory; otherwise the XDG rules hold.
+
+use std::path::{Path, PathBuf};
+
+use super::Env;
+
+/// Names tried in order; the first that exists is read.
+const USER_NAMES: [&str; 4] = ["config.toml", "config.json", "config.yaml", "config.yml"];
+const WORKSPACE_NAMES: [&str; 4] = [".tillerman.toml", ".tillerman.json", ".tillerman.yaml", ".tillerman.yml"];
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Home {
+    /// Holds the user's configuration.
+    pub config: PathBuf,
+    /// Holds sessions, history, spilled output.
+    pub data: PathBuf,
+}
+
+impl Home {
+    /// `None` when neither `TILLERMAN_HOME` nor `HOME` says where to go.
+    pub fn find(env: Env<'_>) -> Option<Home> {
+        let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        if let Some(home) = env("TILLERMAN_HOME").filter(|home| !home.is_empty()) {
+            // A relative one is taken from where we stand now, so that a later change of directory cannot move it.
+            let home = std::path::absolute(&home).unwrap_or_else(|_| PathBuf::from(&home));
+            return Some(Home { config: home.clone(), data: home });
+        }
+        let under = |xdg: &str, rest: &str| {
+            // The XDG rules: a relative path counts as unset.
+            absolute(xdg).or_else(|| Some(absolute("HOME")?.join(rest))).map(|base| base.join("tillerman"))
+        };
+        Some(Home { config: under("XDG_CONFIG_HOME", ".config")?, data: under("XDG_DATA_HOME", ".local/share")? })
+    }
+
+    /// The file that `config set` writes.
+    pub fn config_file(&self) -> PathBuf {
+        self.config.join(USER_NAMES[0])
+    }
+
+    pub fn history_file(&self) -> PathBuf {
+        self.data.join("history")
+    }
+
+    pub fn user_files(&self) -> Vec<PathBuf> {
+        existing(&self.config, &USER_NAMES)
+    }
+}
+
+pub(super) fn workspace_files(workspace: &Path) -> Vec<PathBuf> {
+    existing(workspace, &WORKSPACE_NAMES)
+}
+
+fn existing(directory: &Path, names: &[&str]) -> Vec<PathBuf> {
+    names.iter().map(|name| directory.join(name)).filter(|path| path.exists()).collect()
+}

@@ -1,0 +1,45 @@
+//! What the commands take that sign in and out.
+
+use clap::{Args, ValueEnum};
+
+#[derive(Args, Debug)]
+pub(crate) struct LoginArgs {
+    #[arg(default_value = "openai")]
+    pub(crate) account: SignInTo,
+    /// With a code to type, instead of a browser that comes back here.
+    #[arg(long)]
+    pub(crate) device: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LogoutArgs {
+    /// Which one; `tillerman accounts` says what is there.
+    #[arg(conflicts_with = "all")]
+    pub(crate) account: Option<SignInTo>,
+    /// All of them, and every key.
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum SignInTo {
+    Openai,
+    Antigravity,
+    /// A key.
+    Openrouter,
+    /// A key, for the tool web_search.
+    Exa,
+    // Who asks for these is told where their keys go.
+    #[value(hide = true)]
+    Anthropic,
+    #[value(hide = true, alias = "gemini")]
+    Google,
+    #[value(hide = true)]
+    Deepseek,
+    #[value(hide = true)]
+    Xai,
+    #[value(hide = true)]
+    Mistral,
+    #[value(hide = true)]
+    Groq,
+}

@@ -1,0 +1,104 @@
+//! What a client of loaf selected, from one process to the next: `loaf.json` in the data directory. Nothing in it is worth
+//! failing for, so a file that cannot be read counts as empty.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dialect_loaf::prefer;
+use vocab::{Fault, FaultKind, Preferences};
+
+const FILE_NAME: &str = "loaf.json";
+/// Keys that are kept here begin with this; all others belong to somebody else.
+const OURS: &str = "loaf.";
+/// A larger file was not written by us.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// What an earlier process left.
+#[derive(Default, Debug)]
+pub(super) struct LoafPreferences {
+    pub(super) model: Option<String>,
+    pub(super) thinking: Option<String>,
+    pub(super) route: Option<String>,
+    pub(super) onboarded: bool,
+    /// Why there is nothing, where something should be; for people.
+    pub(super) trouble: Option<String>,
+}
+
+/// Keeps the keys of this dialect and hands others on.
+pub(super) struct PreferencesFile {
+    path: PathBuf,
+    /// One change at a time.
+    writing: Mutex<()>,
+    others: Arc<dyn Preferences>,
+}
+
+impl PreferencesFile {
+    pub(super) fn open(data: &Path, others: Arc<dyn Preferences>) -> (PreferencesFile, LoafPreferences) {
+        let path = data.join(FILE_NAME);
+        let (values, trouble) = match read(&path) {
+            Ok(values) => (values, None),
+            Err(why) => {
+                let place = path.display();
+                (BTreeMap::new(), Some(format!("{place} is damaged and counts as empty: {why}")))
+            }
+        };
+        let said = |key: &str| values.get(key).filter(|value| !value.trim().is_empty()).cloned();
+        let kept = LoafPreferences {
+            model: said(prefer::MODEL),
+            thinking: said(prefer::THINKING),
+            route: said(prefer::ROUTE),
+            onboarded: said(prefer::ONBOARDED).as_deref() == Some("true"),
+            trouble,
+        };
+        (PreferencesFile { path, writing: Mutex::new(()), others }, kept)
+    }
+
+    fn write(&self, values: &BTreeMap<String, String>) -> Result<(), Fault> {
+        let cannot = |what: &dyn std::fmt::Display| {
+            Fault::new(FaultKind::Store, format!("cannot write {}: {what}", self.path.display()))
+        };
+        let mut bytes = serde_json::to_vec_pretty(values).map_err(|error| cannot(&error))?;
+        bytes.push(b'\n');
+        if let Some(directory) = self.path.parent() {
+            safefile::private_dir(directory).map_err(|error| cannot(&error))?;
+        }
+        safefile::replace(&self.path, &bytes).map_err(|error| cannot(&error))
+    }
+}
+
+impl Preferences for PreferencesFile {
+    fn save(&self, key: &str, value: &str) -> Result<PathBuf, Fault> {
+        if !key.starts_with(OURS) {
+            return self.others.save(key, value);
+        }
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        // What another process has kept meanwhile stays; what cannot be read is lost already.
+        let mut values = read(&self.path).unwrap_or_default();
+        // Blank is how a key is forgotten.
+        match value.trim().is_empty() {
+            true => values.remove(key),
+            false => values.insert(key.to_owned(), value.to_owned()),
+        };
+        self.write(&values)?;
+        Ok(self.path.clone())
+    }
+}
+
+/// A file that is not there is an empty one.
+fn read(path: &Path) -> Result<BTreeMap<String, String>, String> {
+    let meta = match std::fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) => return Err(error.to_string()),
+    };
+    if !meta.is_file() {
+        // A pipe under this name would make us wait for ever.
+        return Err("it is not a file".to_owned());
+    }
+    if meta.len() > FILE_BYTES_MAX {
+        return Err(format!("it is larger than {FILE_BYTES_MAX} bytes"));
+    }
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+}

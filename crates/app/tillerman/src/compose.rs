@@ -1,0 +1,237 @@
+//! Builds the engine from settings: store, tools, models. The one place that knows every crate.
+
+mod around;
+mod briefing;
+mod identity;
+mod integrations;
+mod servers;
+mod storage;
+#[cfg(test)]
+mod tests;
+mod web_search;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use builtin_tools::workspace::Guard;
+use catalogue::{AccountModels, Catalogue, Chosen, ModelSettings, SourceReport, Standing};
+use config::Guarded;
+use engine::{Config, Engine, Ports};
+use providers::Secret;
+use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Provider, Settings};
+
+use around::{UserAround, Ways};
+use briefing::Briefer;
+pub(crate) use briefing::BriefingSettings;
+use identity::{UuidIds, WallClock};
+pub(crate) use integrations::Integrations;
+use storage::SessionStorage;
+
+/// What to build from.
+pub(crate) struct Setup {
+    /// Where sessions and caches live.
+    pub(crate) data: PathBuf,
+    /// Where the user's settings live.
+    pub(crate) config: PathBuf,
+    /// Everything but the model; `settings.model` is ignored.
+    pub(crate) settings: Settings,
+    /// What is said about models, and which one is wanted.
+    pub(crate) models: ModelSettings,
+    pub(crate) agent_dir: PathBuf,
+    /// Keys that are known, beyond those of `models`.
+    pub(crate) secrets: Vec<Secret>,
+    pub(crate) compact_at: CompactAt,
+    /// Where the files of sessions go, for peers that read them; `None`: sessions have no files.
+    pub(crate) session_files: Option<SessionFiles>,
+    pub(crate) preferences: Arc<dyn Preferences>,
+    /// Servers of tools that every session gets.
+    pub(crate) servers: Vec<McpServer>,
+    /// Extensions: programs that run beside sessions.
+    pub(crate) programs: Vec<PathBuf>,
+    pub(crate) briefing: BriefingSettings,
+}
+
+/// Compaction in tokens of the chosen model's window, where somebody said it so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct CompactAt {
+    /// Room that is kept free.
+    pub(crate) reserve_tokens: Option<u64>,
+    /// What is kept word for word.
+    pub(crate) keep_tokens: Option<u64>,
+}
+
+impl CompactAt {
+    fn over(self, usual: CompactionPolicy, window: u64) -> CompactionPolicy {
+        let percent =
+            |tokens: u64| u8::try_from(tokens.saturating_mul(100) / window.max(1)).unwrap_or(u8::MAX).min(100);
+        CompactionPolicy {
+            threshold_pct: self.reserve_tokens.map_or(usual.threshold_pct, |it| (100 - percent(it)).max(10)),
+            keep_pct: self.keep_tokens.map_or(usual.keep_pct, |it| percent(it).min(90)),
+            ..usual
+        }
+    }
+}
+
+/// See [`Setup::session_files`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SessionFiles {
+    pub(crate) dir: PathBuf,
+    /// Somebody asked for this directory. Otherwise new files go where the last opened one is.
+    pub(crate) fixed: bool,
+    /// What is read from files is shown and never gone on with.
+    pub(crate) only_shown: bool,
+}
+
+/// What was built.
+pub(crate) struct Wired {
+    pub(crate) engine: Engine,
+    pub(crate) ports: Ports,
+    pub(crate) settings: Settings,
+    /// Which model, and why, in one line.
+    pub(crate) reason: String,
+    /// For stderr, one line each.
+    pub(crate) notes: Vec<String>,
+    /// The models that are gone round, where somebody said so.
+    pub(crate) scope: Vec<Arc<str>>,
+    pub(crate) integrations: Integrations,
+    /// Where models come from.
+    pub(crate) sources: Vec<SourceReport>,
+    /// All models, for who wants to know whether their servers answer.
+    pub(crate) catalogue: Arc<Catalogue>,
+    /// Values that no program we start may find in its environment, and nobody in what is printed.
+    pub(crate) keyring: Keyring,
+}
+
+impl Wired {
+    /// What to say on stderr at the start. Clients show that to people as trouble: a model that was found is none, the tour
+    /// in the place of one is. `asked`: a model was named, so it is what it should be.
+    pub(crate) fn warnings(&self, asked: bool) -> impl Iterator<Item = &String> {
+        let unchosen = self.integrations.model == Standing::NoProvider && !asked;
+        self.notes.iter().chain(unchosen.then_some(&self.reason))
+    }
+}
+
+/// Builds everything: models, store, tools, engine.
+pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
+    setup.models.cache = (!setup.settings.ephemeral).then(|| setup.data.join("cache"));
+    let auth = catalogue::sign_ins(&setup.models.accounts, &setup.config);
+    let keyring = setup.models.keyring.clone();
+    let (stored, damaged) = stored_secrets(&auth).await;
+    let known = setup.models.known_secrets();
+    known.iter().chain(&stored).chain(&setup.secrets).for_each(|key| keyring.learn(key.expose()));
+    // Whether or not one of them is there: the environment has secrets of others as well.
+    hide_memory();
+    let accounts = Arc::new(AccountModels::new(&setup.models, auth)?);
+    let Chosen { catalogue, model, thinking, scope, reason, mut notes } =
+        catalogue::choose(&setup.models, &accounts).await?;
+    notes.extend(damaged);
+    let integrations = Integrations::look(&catalogue, &model, &setup.models.described.unspoken);
+    let sources = catalogue.sources_report();
+    let catalogue = Arc::new(catalogue);
+    let settings = settled(&setup, &catalogue, &model, thinking);
+    let ports = ports(setup, &model, catalogue.clone(), accounts)?;
+    let notice = format!("model {}: {reason}", settings.model);
+    let config = Config {
+        defaults: settings.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        notices: vec![notice.clone()],
+    };
+    let engine = Engine::new(ports.clone(), config);
+    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, catalogue, keyring })
+}
+
+/// The settings of sessions, with the model in them and what follows from it.
+fn settled(setup: &Setup, catalogue: &Catalogue, model: &str, thinking: Option<Arc<str>>) -> Settings {
+    let mut settings = setup.settings.clone();
+    settings.model = model.into();
+    let window = catalogue.resolve(model).map_or(0, |info| info.context_window);
+    if window > 0 {
+        settings.compaction = setup.compact_at.over(settings.compaction, window);
+    }
+    if thinking.is_some() {
+        settings.thinking = thinking;
+    }
+    settings
+}
+
+/// Everything that the engine needs of the world.
+fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<AccountModels>) -> Result<Ports, Fault> {
+    let keyring = setup.models.keyring.clone();
+    let guarded = guarded(&setup);
+    let exa = Arc::new(catalogue::exa_key(&setup.models.accounts, accounts.auth()));
+    let tools = builtin_tools::BuiltinOptions {
+        protected: guarded.protected.clone(),
+        secret_paths: guarded.secret.clone(),
+        secrets: keyring.clone(),
+        route: net::Route {
+            proxies: net::ProxyRules::from_env(|name| std::env::var(name).ok()),
+            ..net::Route::default()
+        },
+        search: Some(web_search::search(&setup.models.accounts, exa.clone())?),
+        ..builtin_tools::BuiltinOptions::new(store::data_dir::spill_dir(&setup.data))
+    };
+    let SessionStorage { store, archive } = SessionStorage::new(&setup, &catalogue, model);
+    let briefer = Briefer {
+        settings: setup.briefing,
+        guard: Guard {
+            home: tools.home.clone(),
+            protected: guarded.protected,
+            secret: guarded.secret,
+            spill_dir: None,
+        },
+        config: setup.config,
+        data: setup.data,
+        secrets: keyring.clone(),
+        clock: Arc::new(WallClock),
+    };
+    let asked = setup.models.wanted.model.as_deref();
+    let built_in = asked.is_some_and(|asked| catalogue::is_built_in(asked.trim()));
+    let ways = Ways { accounts, exa, models: catalogue.clone(), built_in };
+    Ok(Ports {
+        provider: catalogue,
+        toolbox: Arc::new(builtin_tools::Builtin::new(tools)),
+        archive,
+        store,
+        preferences: setup.preferences,
+        ids: Arc::new(UuidIds),
+        clock: Arc::new(WallClock),
+        read_object: wire::read_object,
+        fit_image: images::fit,
+        around: Arc::new(UserAround::new(ways, setup.models.openai_stands(), briefer)),
+        servers: servers::servers(&keyring, setup.servers),
+        keyring,
+    })
+}
+
+/// What the tools keep their hands off.
+fn guarded(setup: &Setup) -> Guarded {
+    let (home, workspace) = (std::env::home_dir(), &setup.settings.workspace);
+    let mut guarded = Guarded::of_dirs(&setup.config, &setup.data, &setup.agent_dir, home.as_deref());
+    guarded.protected.extend(setup.programs.iter().cloned());
+    guarded.add_servers(&setup.servers, workspace);
+    guarded.add_keys(setup.models.key_words(), workspace);
+    guarded
+}
+
+/// What is stored, or a note why that cannot be told. Costs one look at the disk where there is nothing.
+async fn stored_secrets(auth: &::accounts::Auth) -> (Vec<Secret>, Option<String>) {
+    if !auth.place().exists() {
+        return (Vec::new(), None);
+    }
+    match auth.secrets().await {
+        Ok(secrets) => (secrets, None),
+        // Who signs in again gets a new file; until then everything else works.
+        Err(fault) => (Vec::new(), Some(fault.message)),
+    }
+}
+
+/// Keys stand in our memory and in `/proc/PID/environ`, where the commands of a model could read it as the same
+/// user (root reads everything). No core dump is written either.
+fn hide_memory() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // A kernel that refuses leaves things as they were.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}

@@ -1,0 +1,77 @@
+//! Where sessions are kept: in the store, and in files beside them for peers that read those.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use catalogue::{Catalogue, FileBorder, OnlyShown};
+use pi_format::messages::{Face, Faces};
+use vocab::{Archive, Border, Provider, Store};
+
+use super::identity::UuidIds;
+use super::{SessionFiles, Setup};
+
+pub(super) struct SessionStorage {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) archive: Arc<dyn Archive>,
+}
+
+impl SessionStorage {
+    /// `model` is what sessions start with, and where session files from elsewhere are measured by.
+    pub(super) fn new(setup: &Setup, catalogue: &Arc<Catalogue>, model: &str) -> Self {
+        let store: Arc<dyn Store> = match setup.settings.ephemeral {
+            true => Arc::new(store::MemoryStore::new()),
+            false => Arc::new(store_sqlite::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
+        };
+        let (own, here): (Arc<str>, PathBuf) = (model.into(), setup.settings.workspace.clone());
+        let border: Arc<dyn Border> = match setup.session_files.as_ref().is_some_and(|files| files.only_shown) {
+            true => Arc::new(OnlyShown { own, here, note: host::note }),
+            false => Arc::new(FileBorder::new(catalogue.clone(), own, here, host::note)),
+        };
+        let archive = export::FileArchive::new(store.clone(), setup.data.clone()).with_border(border.clone());
+        let plain = SessionStorage { store, archive: Arc::new(archive) };
+        match &setup.session_files {
+            Some(files) => plain.with_files(files, setup, catalogue, border),
+            None => plain,
+        }
+    }
+
+    /// The same, with a file beside every session.
+    fn with_files(
+        self,
+        files: &SessionFiles,
+        setup: &Setup,
+        catalogue: &Arc<Catalogue>,
+        border: Arc<dyn Border>,
+    ) -> SessionStorage {
+        let mirrored = session_files::Mirrored::new(session_files::MirrorSetup {
+            store: self.store,
+            archive: self.archive,
+            models: Arc::new(FileNames(catalogue.clone())),
+            ids: Arc::new(UuidIds),
+            dir: files.dir.clone(),
+            dir_is_fixed: files.fixed,
+            mode: setup.settings.mode,
+            border,
+            note: Arc::new(host::note),
+        });
+        SessionStorage { store: Arc::new(mirrored.clone()), archive: Arc::new(mirrored) }
+    }
+}
+
+/// How session files name models: by provider and id.
+struct FileNames(Arc<Catalogue>);
+
+impl Faces for FileNames {
+    fn face(&self, slug: &str) -> Face {
+        match self.0.resolve(slug) {
+            Ok(model) => Face { provider: model.provider, id: model.id, api: model.api, prices: model.prices },
+            Err(_) => Face::guess(slug),
+        }
+    }
+}
+
+impl session_files::ModelNames for FileNames {
+    fn slug(&self, provider: &str, id: &str) -> Arc<str> {
+        self.0.slug(provider, id)
+    }
+}

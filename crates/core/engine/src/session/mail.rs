@@ -1,0 +1,131 @@
+//! What reaches a session from outside: peers and their commands, the router, the engine.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use vocab::{Event, Fault, FaultKind, McpServer, PeerId, State, Tag, Verb};
+
+use super::Session;
+use super::jobs::{Awaited, Need};
+use super::verbs::Response;
+use crate::outbox::Outbox;
+
+/// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
+pub(crate) const MAILBOX_MAX: usize = 64;
+
+pub(crate) enum Mail {
+    Join {
+        outbox: Arc<Outbox>,
+        tag: Tag,
+        after: Option<u64>,
+        resumed: bool,
+        /// Whether the peer can answer questions.
+        answers: bool,
+        servers: Vec<McpServer>,
+        /// What the log calls it.
+        controller: Option<Arc<str>>,
+        /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
+        joined: oneshot::Sender<bool>,
+    },
+    Leave {
+        peer: PeerId,
+    },
+    Verb {
+        outbox: Arc<Outbox>,
+        tag: Tag,
+        verb: Verb,
+    },
+    /// The peer's real outbox takes the place of the private one it came in with, and gets what that one holds.
+    Rebind {
+        outbox: Arc<Outbox>,
+        aside: Arc<Outbox>,
+    },
+    State(oneshot::Sender<State>),
+    /// To be told behind everything that came before it.
+    Say {
+        outbox: Arc<Outbox>,
+        event: Event,
+    },
+    /// Who stands beside the sessions has changed.
+    Extensions,
+    /// For the controllers that are here.
+    Trouble(Event),
+    /// Whether nobody is here and nothing runs, so that the session ends by itself.
+    Deserted(oneshot::Sender<bool>),
+    /// Whether a turn or a compaction runs; answered when everything said so far is written.
+    Busy(oneshot::Sender<bool>),
+    /// End the turn, write everything, let go of the lease.
+    Stop(oneshot::Sender<()>),
+}
+
+impl Session {
+    pub(super) fn mail(&mut self, mail: Mail) {
+        if let Some(mail) = self.keep_in_order(mail) {
+            self.take_mail(mail);
+        }
+    }
+
+    /// Mail that nothing stands before.
+    pub(super) fn take_mail(&mut self, mail: Mail) {
+        match mail {
+            Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined } => {
+                let peer = outbox.peer;
+                let is_on = self.join(outbox, tag, after, resumed);
+                if is_on {
+                    self.approvals.set_mute(peer, !answers);
+                    self.log.peers.name(peer, controller);
+                    self.start_servers(peer, servers);
+                }
+                let _ = joined.send(is_on);
+            }
+            Mail::Leave { peer } => self.leave(peer),
+            Mail::Rebind { outbox, aside } => {
+                aside.pour_into(&outbox);
+                self.log.peers.go_live(outbox);
+            }
+            Mail::State(reply) => {
+                // Whoever asks wants to know how full the context is; what cannot be read is told by the next prompt.
+                if self.log.last_seq() > 0 && matches!(self.view_at_rest(), Ok(false)) {
+                    return self.await_need(Need::View, Awaited::Mail(Mail::State(reply)));
+                }
+                let _ = reply.send(self.state());
+            }
+            Mail::Say { outbox, event } => self.log.reply(outbox, event),
+            Mail::Extensions => self.hear_of_extensions(),
+            Mail::Trouble(trouble) => self.tell_trouble(trouble),
+            Mail::Deserted(reply) => {
+                let _ = reply.send(self.is_deserted());
+            }
+            Mail::Busy(reply) => self.jobs.asked_busy.push(reply),
+            Mail::Stop(stopped) => {
+                self.activity.end(stopped);
+                let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+                self.refuse_jobs(&fault);
+                match self.activity.is_compaction_next() {
+                    true => self.give_up_next_compaction(fault),
+                    false => self.refuse_next_compaction(fault),
+                }
+                self.withdraw_dialogs(None);
+                self.stop_shells(|_| true);
+                self.interrupt_turn();
+            }
+            Mail::Verb { outbox, tag, verb } => {
+                self.log.answering = Some((outbox.clone(), tag));
+                if let Response::Now(result) = self.verb(&outbox, tag, verb) {
+                    self.log.reply(outbox, Event::Reply { tag, result });
+                }
+                self.log.answering = None;
+            }
+        }
+    }
+
+    /// Whoever asked whether something runs is told when everything that was said before is written, and begun.
+    pub(super) fn tell_busy(&mut self) {
+        if self.log.is_settled() && !self.jobs.is_awaited() {
+            let busy = self.prompts.queue.is_busy();
+            for asked in self.jobs.asked_busy.drain(..) {
+                let _ = asked.send(busy);
+            }
+        }
+    }
+}

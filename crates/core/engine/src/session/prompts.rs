@@ -1,0 +1,272 @@
+//! Messages on their way into a turn: what waits, what of it is in the log, and who sent it. The rules are the queue's
+//! ([`Queue`]); what it decides is carried out here.
+
+use std::collections::{HashMap, HashSet};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::time::{Duration, Instant, Sleep};
+use vocab::{
+    Body, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId, QueueEntry,
+    QueueEvent, QueueVerb, Reply, Tag, TurnEntry, TurnId, UserFrom,
+};
+
+use super::queue::{Queue, QueueAct, TurnOver, opening};
+use super::turn::{Rules, Turn};
+use super::{Session, later};
+use crate::images;
+use crate::outbox::Outbox;
+
+/// The queue of one session and what is known of its items.
+pub(super) struct Prompts {
+    pub(super) queue: Queue,
+    in_log: HashSet<ItemId>,
+    /// Who sent the items that a failed store made the session forget; the log does not say.
+    senders: HashMap<ItemId, (PeerId, Tag)>,
+    /// The end of a debounce.
+    timer: Option<Pin<Box<Sleep>>>,
+    born: Instant,
+}
+
+impl Prompts {
+    pub(super) fn new(policy: LanePolicy) -> Self {
+        let (in_log, senders) = (HashSet::new(), HashMap::new());
+        Self { queue: Queue::new(policy), in_log, senders, timer: None, born: Instant::now() }
+    }
+
+    /// The queue's clock.
+    pub(super) fn now_ms(&self) -> i64 {
+        self.born.elapsed().as_millis() as i64
+    }
+
+    /// Sets the timer for the queue's next deadline.
+    pub(super) fn arm(&mut self) {
+        self.timer = self.queue.due().map(|at_ms| {
+            let at = self.born + Duration::from_millis(at_ms.max(0) as u64);
+            Box::pin(tokio::time::sleep_until(at))
+        });
+    }
+    pub(super) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(timer) = &mut self.timer else { return Poll::Pending };
+        if timer.as_mut().poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        self.timer = None;
+        Poll::Ready(())
+    }
+
+    /// The log says that it waits.
+    fn is_in_log(&self, id: &ItemId) -> bool {
+        self.in_log.contains(id)
+    }
+    /// It waits no more. Whether the log has to say so.
+    fn settle(&mut self, id: &ItemId) -> bool {
+        self.in_log.remove(id)
+    }
+
+    /// The log ends earlier. What waits is what the log says: an item whose record is lost was refused, one whose end is lost
+    /// waits on. Whether anything waited, by the log.
+    pub(super) fn roll_back(&mut self) -> bool {
+        let waited = !self.in_log.is_empty();
+        let cleared = self.queue.clear().into_iter();
+        self.senders.extend(cleared.filter_map(|item| Some((item.id, item.sender?))));
+        self.in_log.clear();
+        waited
+    }
+    pub(super) fn remember_senders(&mut self, senders: Vec<(ItemId, (PeerId, Tag))>) {
+        self.senders.extend(senders);
+    }
+    /// What the log says to wait. Gives back what is too late or too much.
+    pub(super) fn restore(&mut self, mut waiting: Vec<Item>) -> Vec<Item> {
+        for item in &mut waiting {
+            item.sender = self.senders.remove(&item.id);
+        }
+        self.senders.clear();
+        self.in_log.extend(waiting.iter().map(|item| item.id.clone()));
+        self.queue.restore(waiting)
+    }
+}
+
+impl Session {
+    /// Pictures are made small enough beside everything else. Accepted, refused or waiting: the queue's acts carry the reply.
+    pub(super) fn prompt(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        parts: Vec<Part>,
+        delivery: Delivery,
+    ) -> Result<(), Fault> {
+        images::check(&parts)?;
+        if parts.iter().any(|part| matches!(part, Part::Image(_))) {
+            let fit = self.shared.ports.fit_image;
+            self.prompt_job(outbox, tag, delivery, later::fitted_prompt(parts, delivery, fit));
+            return Ok(());
+        }
+        self.view_at_rest()?;
+        self.offer(outbox.peer, tag, parts, delivery);
+        Ok(())
+    }
+
+    pub(super) fn offer(&mut self, peer: PeerId, tag: Tag, parts: Vec<Part>, delivery: Delivery) {
+        let item = Item {
+            id: ItemId::from(self.shared.ports.ids.mint(IdKind::Item)),
+            parts,
+            delivery,
+            at_ms: self.shared.ports.clock.now_ms(),
+            sender: Some((peer, tag)),
+        };
+        let acts = self.prompts.queue.offer(item, self.prompts.now_ms());
+        self.act(acts);
+    }
+
+    pub(super) fn queue_verb(&mut self, verb: QueueVerb) -> Result<Reply, Fault> {
+        // What waits is what the log says.
+        if self.log.last_seq() > 0 {
+            self.view_at_rest()?;
+        }
+        let queue = &mut self.prompts.queue;
+        let taken = match verb {
+            QueueVerb::List => return Ok(Reply::Queue(queue.list().cloned().collect())),
+            QueueVerb::TakeBack(id) => vec![queue.take_back(&id)?],
+            QueueVerb::Clear => queue.clear(),
+            QueueVerb::ClearTurns => queue.clear_turns(),
+        };
+        for item in &taken {
+            self.settle_item(item, ItemEnd::Cancelled);
+        }
+        if !taken.is_empty() {
+            self.tell_queue();
+        }
+        Ok(Reply::Queue(taken))
+    }
+
+    /// What the queue decided. The model's view is loaded whenever a turn can start.
+    pub(super) fn act(&mut self, acts: Vec<QueueAct>) {
+        for act in acts {
+            match act {
+                QueueAct::Start { items, note } => self.start_turn(items, note),
+                QueueAct::Waiting { id, position } => self.keep_waiting(&id, position),
+                QueueAct::Refuse { item, fault } => {
+                    if let Some((outbox, tag)) = self.sender(&item) {
+                        self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
+                    }
+                }
+                QueueAct::Settle { item, end, .. } => self.settle_item(&item, end),
+                QueueAct::InterruptTurn => self.interrupt_turn(),
+                QueueAct::Changed => self.tell_queue(),
+            }
+        }
+    }
+
+    fn start_turn(&mut self, items: Vec<Item>, note: Option<String>) {
+        let turn = TurnId::from(self.shared.ports.ids.mint(IdKind::Turn));
+        self.log_settings();
+        self.log(Body::Turn(TurnEntry::Started { turn: turn.clone() }));
+        for item in &items {
+            // Whoever was told that it waits has had the reply; now it learns that the waiting is over.
+            if self.prompts.is_in_log(&item.id) {
+                self.settle_item(item, ItemEnd::Consumed);
+            } else if let Some((outbox, tag)) = self.sender(item) {
+                let result = Ok(Reply::Started { turn: turn.clone() });
+                self.log.reply(outbox, Event::Reply { tag, result });
+            }
+        }
+        let parts = opening(&items, note.as_deref());
+        self.reminders.given = 0;
+        self.hear_of_extensions();
+        if self.tools.has_extensions() {
+            self.keep_opening(&parts);
+        }
+        self.begin_turn(turn, parts, UserFrom::Prompt);
+    }
+
+    /// The turn's own message, and then the model. Its start is logged already.
+    pub(super) fn begin_turn(&mut self, turn: TurnId, parts: Vec<Part>, from: UserFrom) {
+        self.log(Body::User { turn: Some(turn.clone()), parts, from });
+        let rules = Rules {
+            max_iterations: self.settings.max_iterations,
+            retry: self.settings.retry,
+            compact_on_overflow: self.settings.compaction.auto,
+            read: self.shared.ports.read_object,
+        };
+        self.activity.begin_turn(Turn::new(turn, self.settings.model.clone(), rules));
+        self.mcp.first_call = true;
+        self.reminders.is_due = false;
+    }
+
+    fn keep_waiting(&mut self, id: &ItemId, position: usize) {
+        let Some(item) = self.prompts.queue.list().find(|item| item.id == *id).cloned() else { return };
+        self.prompts.in_log.insert(id.clone());
+        self.log(Body::Queue(QueueEntry::Queued(item.clone())));
+        if let Some((outbox, tag)) = self.sender(&item) {
+            let result = Ok(Reply::Waiting { item: id.clone(), position });
+            self.log.reply(outbox, Event::Reply { tag, result });
+        }
+    }
+
+    /// Each item's end is told to whoever sent it, once.
+    pub(super) fn settle_item(&mut self, item: &Item, end: ItemEnd) {
+        if self.prompts.settle(&item.id) {
+            self.log(Body::Queue(QueueEntry::Settled { item: item.id.clone(), end }));
+        }
+        if let Some((outbox, tag)) = self.sender(item) {
+            self.log.reply(outbox, Event::Queue(QueueEvent::Ended { tag, item: item.id.clone(), end }));
+        }
+    }
+
+    fn sender(&self, item: &Item) -> Option<(Arc<Outbox>, Tag)> {
+        let (peer, tag) = item.sender?;
+        self.log.peers.outbox_of(peer).map(|outbox| (outbox.clone(), tag))
+    }
+
+    pub(super) fn tell_queue(&mut self) {
+        let items = self.prompts.queue.list().cloned().collect();
+        self.log.emit(Event::Queue(QueueEvent::Waiting(items)));
+    }
+
+    /// The queue's next item starts, unless a compaction was asked for first, or the session is ending: then it waits in
+    /// the log for the next process.
+    pub(super) fn queue_goes_on(&mut self, over: TurnOver) {
+        let acts = if self.activity.is_ending() {
+            self.prompts.queue.close()
+        } else if self.activity.next.is_some() {
+            self.prompts.queue.hand_over(over)
+        } else {
+            self.prompts.queue.turn_ended(over, self.prompts.now_ms())
+        };
+        self.act(acts);
+        if !self.prompts.queue.is_busy()
+            && std::mem::take(&mut self.reminders.is_due)
+            && !self.log.logged().todos.is_empty()
+        {
+            self.remind();
+        }
+    }
+
+    /// Once, when a turn has ended and nothing follows by itself: no waiting message, no end of a debounce, no reminder.
+    pub(super) fn tell_settled(&mut self) {
+        let idle = !self.prompts.queue.is_busy() && self.prompts.queue.due().is_none();
+        let rests = self.activity.turn().is_none() && (idle || self.activity.is_ending());
+        if rests && std::mem::take(&mut self.activity.unsettled) {
+            self.log.emit(Event::Settled);
+        }
+    }
+
+    pub(super) fn interrupt_turn(&mut self) {
+        let cancelled = || Fault::new(FaultKind::Cancelled, "Compaction cancelled");
+        if self.activity.is_compaction_next() {
+            self.give_up_next_compaction(cancelled());
+        }
+        if self.activity.is_compacting() {
+            self.cancel_compaction(cancelled());
+        }
+        if self.subagents.is_lent && self.close_subagents() {
+            return;
+        }
+        self.stop_work();
+        self.with_turn(|turn, fx| {
+            turn.interrupt(fx);
+        });
+    }
+}

@@ -1,0 +1,45 @@
+//! What a queue wants done, and what it is told of turns.
+
+use vocab::{Fault, Item, ItemEnd, ItemId};
+
+#[cfg(doc)]
+use super::{Queue, opening};
+
+/// What the session has to do, in this order.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum QueueAct {
+    /// Begin a turn. Several items are one user message; [`opening`] joins them. The lane counts as busy from here
+    /// until [`Queue::turn_ended`].
+    Start { items: Vec<Item>, note: Option<String> },
+    /// The offered item waits; position 1 is the front of the list.
+    Waiting { id: ItemId, position: usize },
+    /// Not taken in. Tell the sender.
+    Refuse { item: Item, fault: Fault },
+    /// An item that waited ended without running. Tell its sender.
+    Settle { item: Item, end: ItemEnd, why: SettleReason },
+    /// Cancel the running turn; then report [`Queue::turn_ended`] as always.
+    InterruptTurn,
+    /// The waiting list is different now: tell whoever watches it.
+    Changed,
+}
+
+/// SettleReason an item ended without running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SettleReason {
+    /// The lane was full and the oldest had to go; [`Queue::dropped`] counts.
+    Overflow,
+    /// A newer message took its place (undelivered steering, or an interrupting message).
+    Newer,
+    /// Somebody interrupted, and its delivery says that this cancels it.
+    Interrupted,
+    /// Steering whose turn ended before the model was called again, and the policy keeps none for the next turn.
+    TooLate,
+}
+
+/// How a turn was over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TurnOver {
+    Completed,
+    Interrupted,
+    Failed,
+}

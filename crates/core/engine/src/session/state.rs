@@ -1,0 +1,50 @@
+//! What a session says about itself.
+
+use std::sync::Arc;
+
+use vocab::{Event, State, TurnId};
+
+use super::log::logged::Logged;
+use super::settings::Stance;
+use super::{Session, toolset};
+
+impl Session {
+    pub(super) fn state(&self) -> State {
+        self.state_of(&self.settings.stance(), self.log.logged(), self.current_turn(), self.log.last_seq())
+    }
+
+    /// As [`Session::state`], without what is still on its way to the store: that comes live.
+    pub(super) fn told_state(&self) -> State {
+        let turn = self.log.told_turn().cloned();
+        self.state_of(&self.settings.settled(self.log.committed()), self.log.logged_told(), turn, self.log.committed())
+    }
+
+    fn state_of(&self, stance: &Stance, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
+        let counted = self.view.counted();
+        let Stance { settings, model } = stance;
+        State {
+            session: self.id.clone(),
+            workspace: settings.workspace.clone(),
+            model: settings.model.clone(),
+            mode: settings.mode,
+            thinking: settings.thinking.clone(),
+            context_window: model.context_window,
+            max_tokens: toolset::max_tokens(&self.settings, model),
+            context_tokens: counted.context_tokens,
+            gadgets: self.tools.gadgets_on(settings).map(|gadget| gadget.name.clone()).collect(),
+            title: logged.title.clone(),
+            turn,
+            messages: counted.messages,
+            results: counted.results,
+            last_seq,
+            model_info: model.clone(),
+            todos: logged.todos.clone(),
+            file: self.log.file().cloned(),
+        }
+    }
+
+    pub(super) fn tell_state(&mut self) {
+        let state = Arc::new(self.state());
+        self.log.emit(Event::State(state));
+    }
+}
