@@ -21,3 +21,14 @@ pub use stage::{Stage, StageOptions};
 pub fn slash_text(reply: &vocab::SlashReply) -> String {
     wire::slash::text(reply, &vocab::names::CANONICAL)
 }
+
+/// A verb as tests show it: what is wanted, without where it belongs.
+pub fn verb_text(verb: &vocab::Verb) -> String {
+    use vocab::{SessionVerb, Verb};
+    match verb {
+        Verb::Session(SessionVerb::Extension(verb)) => format!("{verb:?}"),
+        Verb::Session(verb) => format!("{verb:?}"),
+        Verb::Directory(verb) => format!("{verb:?}"),
+        verb => format!("{verb:?}"),
+    }
+}

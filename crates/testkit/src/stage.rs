@@ -6,8 +6,8 @@ use std::sync::Arc;
 use engine::{Config, Engine, Peer, Ports, Slow};
 use store::MemoryStore;
 use vocab::{
-    Around, Command, Delta, Event, Gate, McpServers, Mode, Open, Provider, Reply, Settings, Store, Tag, Target, Told,
-    Toolbox, Verb, Which,
+    Around, Command, Delta, Event, Gate, McpServers, Mode, Open, Provider, Reply, SessionVerb, Settings, Store, Tag,
+    Target, Told, Toolbox, Verb, Which,
 };
 
 use crate::fakes::{CountedIds, Notebook, TickingClock};
@@ -156,7 +156,7 @@ impl Actor {
         self.deliver(text, vocab::Delivery::RejectIfBusy).await
     }
     pub async fn deliver(&mut self, text: &str, delivery: vocab::Delivery) -> Tag {
-        self.send(Verb::Prompt { parts: vec![vocab::Part::text(text)], delivery }).await
+        self.send(Verb::Session(SessionVerb::Prompt { parts: vec![vocab::Part::text(text)], delivery })).await
     }
 
     /// Waits for an event; everything up to and including it stays in `told`.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::{Duration, timeout};
 use vocab::{
-    Event, Fault, FaultKind, Query, Recalled, Reply, Saved, SavedPage, SessionId, Summary, Tag, Told, ToolSpec, Verb,
-    Which,
+    DirectoryVerb, Event, Fault, FaultKind, Query, Recalled, Reply, Saved, SavedPage, SessionId, Summary, Tag, Told,
+    ToolSpec, Which,
 };
 
 use crate::Shared;
@@ -18,34 +18,36 @@ use crate::session::Mail;
 use crate::session::model_view;
 
 impl Router {
-    /// Gives the verb back when it is none of these.
-    pub(crate) fn around(&self, tag: Tag, verb: Verb) -> Option<Verb> {
+    /// Answers what no session can.
+    pub(crate) fn directory(&self, tag: Tag, verb: DirectoryVerb) {
         let shared = self.shared.clone();
         match verb {
-            Verb::Models => self.later(tag, async move { shared.ports.provider.models().await.map(Reply::Models) }),
-            Verb::ModelsWithin { limit_ms } => self.later(tag, async move {
+            DirectoryVerb::Models => {
+                self.later(tag, async move { shared.ports.provider.models().await.map(Reply::Models) })
+            }
+            DirectoryVerb::ModelsWithin { limit_ms } => self.later(tag, async move {
                 let listed = timeout(Duration::from_millis(limit_ms), shared.ports.provider.models()).await;
                 let late = || Fault::new(FaultKind::Network, format!("no list of models within {limit_ms} ms"));
                 listed.unwrap_or_else(|_| Err(late())).map(Reply::Models)
             }),
-            Verb::Tools => self.later(tag, async move { shared.tools().map(Reply::Tools) }),
-            Verb::Sessions(query) => {
+            DirectoryVerb::Tools => self.later(tag, async move { shared.tools().map(Reply::Tools) }),
+            DirectoryVerb::Sessions(query) => {
                 self.later(tag, async move { shared.saved(query).await.map(Reply::Sessions) });
             }
-            Verb::Delete(session) => self.later(tag, async move {
+            DirectoryVerb::Delete(session) => self.later(tag, async move {
                 shared.let_go(&session).await?;
                 match shared.ports.store.delete(&session).await? {
                     true => Ok(Reply::Done),
                     false => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{session}`"))),
                 }
             }),
-            Verb::Recall(which) => self.later(tag, async move {
+            DirectoryVerb::Recall(which) => self.later(tag, async move {
                 shared.recall(which).await.map(|recalled| Reply::Recalled(Box::new(recalled)))
             }),
-            Verb::Accounts => self.later(tag, async move {
+            DirectoryVerb::Accounts => self.later(tag, async move {
                 shared.ports.around.accounts().await.map(|accounts| Reply::Accounts(Box::new(accounts)))
             }),
-            Verb::SignIn { account, mode, originator } => {
+            DirectoryVerb::SignIn { account, mode, originator } => {
                 let outbox = self.outbox.clone();
                 let told = Arc::new(move |step| {
                     let event = Event::SignIn { tag, account, step };
@@ -54,40 +56,38 @@ impl Router {
                 let flow = shared.ports.around.sign_in(account, mode, originator, told);
                 self.later(tag, async move { flow.await.map(|signed_in| Reply::SignedIn(Box::new(signed_in))) });
             }
-            Verb::CancelSignIns => {
+            DirectoryVerb::CancelSignIns => {
                 shared.ports.around.cancel_sign_ins("the process is shutting down");
                 self.reply(None, tag, Ok(Reply::Done));
             }
-            Verb::SetKey { key, value } => {
+            DirectoryVerb::SetKey { key, value } => {
                 self.later(tag, async move { shared.ports.around.set_key(key, value).await.map(Reply::KeySet) })
             }
-            Verb::Limits => self.later(tag, async move {
+            DirectoryVerb::Limits => self.later(tag, async move {
                 shared.ports.around.limits().await.map(|limits| Reply::Limits(Box::new(limits)))
             }),
-            Verb::Routes { model } => {
+            DirectoryVerb::Routes { model } => {
                 self.later(tag, async move { shared.ports.around.routes(&model).await.map(Reply::Routes) })
             }
-            Verb::Route { to } => {
+            DirectoryVerb::Route { to } => {
                 shared.ports.around.route(to);
                 self.reply(None, tag, Ok(Reply::Done));
             }
-            Verb::Forget => {
+            DirectoryVerb::Forget => {
                 self.later(tag, async move { shared.ports.around.forget().await.map(|()| Reply::Done) });
             }
-            Verb::Skills => self.later(tag, async move {
+            DirectoryVerb::Skills => self.later(tag, async move {
                 Ok(Reply::Skills(Box::new(shared.ports.around.skills(&shared.defaults.workspace).await)))
             }),
-            Verb::Picture { name } => self.later(tag, async move {
+            DirectoryVerb::Picture { name } => self.later(tag, async move {
                 let picture = shared.ports.around.picture(&shared.defaults.workspace, &name).await;
                 picture.map(|picture| Reply::Picture(Box::new(picture)))
             }),
-            Verb::Prefer { key, value } => {
+            DirectoryVerb::Prefer { key, value } => {
                 let saved = shared.ports.preferences.save(key, &value);
                 self.reply(None, tag, saved.map(|_| Reply::Done));
             }
-            other => return Some(other),
         }
-        None
     }
 
     fn later(&self, tag: Tag, answer: impl Future<Output = Result<Reply, Fault>> + Send + 'static) {

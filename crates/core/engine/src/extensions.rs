@@ -227,6 +227,11 @@ async fn pass_on(shared: Arc<Shared>, outbox: Arc<Outbox>, mut commands: mpsc::R
                 continue;
             }
         };
+        let vocab::Verb::Session(verb) = verb else {
+            let fault = Fault::new(FaultKind::Unsupported, "an extension cannot do that");
+            reply(&outbox, id, tag, Err(fault));
+            continue;
+        };
         let handle = shared.registry.get(&id);
         let sent = match handle {
             Some(handle) => handle.mail.send(Mail::Verb { outbox: outbox.clone(), tag, verb }).await.is_ok(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::sync::mpsc;
-use vocab::{Command, Verb};
+use vocab::{Command, DirectoryVerb, SessionVerb, Verb};
 
 use crate::outbox::Outbox;
 use crate::weight;
@@ -86,14 +86,14 @@ impl Inbox {
 fn is_costly(verb: &Verb) -> bool {
     matches!(
         verb,
-        Verb::Read { .. }
-            | Verb::Recall(_)
-            | Verb::Inspect
-            | Verb::ModelsWithin { .. }
-            | Verb::Tools
-            | Verb::Sessions(_)
-            | Verb::Skills
-            | Verb::Picture { .. }
+        Verb::Session(SessionVerb::Read { .. })
+            | Verb::Directory(DirectoryVerb::Recall(_))
+            | Verb::Session(SessionVerb::Inspect)
+            | Verb::Directory(DirectoryVerb::ModelsWithin { .. })
+            | Verb::Directory(DirectoryVerb::Tools)
+            | Verb::Directory(DirectoryVerb::Sessions(_))
+            | Verb::Directory(DirectoryVerb::Skills)
+            | Verb::Directory(DirectoryVerb::Picture { .. })
     )
 }
 

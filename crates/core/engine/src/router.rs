@@ -11,7 +11,7 @@ use std::task::Poll;
 
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use vocab::{Command, Event, Fault, FaultKind, Later, Reply, SessionId, Tag, Target, Told, Verb};
+use vocab::{Command, Event, Fault, FaultKind, Later, Reply, SessionId, SessionVerb, Tag, Target, Told, Verb};
 
 use crate::Shared;
 use crate::commands::{self, Scope};
@@ -149,25 +149,9 @@ impl Router {
 
     fn is_for_session(&self, verb: &Verb) -> bool {
         match verb {
-            Verb::Prompt { .. }
-            | Verb::Answer { .. }
-            | Verb::Progress { .. }
-            | Verb::Interrupt { .. }
-            | Verb::AbortRetry
-            | Verb::AbortShell
-            | Verb::Queue(_)
-            | Verb::Set(_)
-            | Verb::Compact { .. }
-            | Verb::OfferTools { .. }
-            | Verb::OfferEditor(_)
-            | Verb::EditorReplied { .. }
-            | Verb::Shell { .. }
-            | Verb::Read { .. }
-            | Verb::Inspect
-            | Verb::Export { .. }
-            | Verb::Command { .. } => true,
-            Verb::Slash { name, .. } => !self.is_ours(name),
-            _ => false,
+            Verb::Session(SessionVerb::Slash { name, .. }) => !self.is_ours(name),
+            Verb::Session(_) => true,
+            Verb::Open(_) | Verb::Leave | Verb::Fork { .. } | Verb::Directory(_) => false,
         }
     }
 
@@ -179,7 +163,7 @@ impl Router {
                 self.answers = open.answers;
                 self.begin(None, true, self.visit().open(tag, open));
             }
-            Verb::Slash { name, args } if self.is_ours(&name) => {
+            Verb::Session(SessionVerb::Slash { name, args }) if self.is_ours(&name) => {
                 let from = self.resolve(&target).map(|id| self.on[&id].clone());
                 let about = from.as_ref().ok().map(|handle| handle.id.clone());
                 self.begin(about, true, self.visit().slash(target, tag, from, name, args));
@@ -202,11 +186,8 @@ impl Router {
                 };
                 self.begin(from.clone(), false, self.visit().fork(target, tag, from, on, at));
             }
-            verb => {
-                if let Some(verb) = self.around(tag, verb) {
-                    self.pass_on(target, tag, verb);
-                }
-            }
+            Verb::Session(verb) => self.pass_on(target, tag, verb),
+            Verb::Directory(verb) => self.directory(tag, verb),
         }
     }
 
@@ -232,7 +213,7 @@ impl Router {
         }
     }
 
-    fn pass_on(&mut self, target: Target, tag: Tag, verb: Verb) {
+    fn pass_on(&mut self, target: Target, tag: Tag, verb: SessionVerb) {
         let session = match self.resolve(&target) {
             Ok(session) => session,
             Err(fault) => return self.reply(None, tag, Err(fault)),
@@ -243,7 +224,7 @@ impl Router {
             Ok(()) => {}
             Err(TrySendError::Closed(_)) => self.session_gone(session, tag),
             Err(TrySendError::Full(Mail::Verb { verb, .. })) if self.change.is_some() => {
-                self.waiting.push_back(Command { tag, target: Target::Session(session), verb });
+                self.waiting.push_back(Command { tag, target: Target::Session(session), verb: Verb::Session(verb) });
             }
             // The session waits for something; nobody else waits for it.
             Err(TrySendError::Full(mail)) => {

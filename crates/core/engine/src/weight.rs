@@ -3,8 +3,9 @@
 
 use vocab::{
     Answer, AskEntry, Body, BranchEntry, CallEntry, Delta, EditorEvent, EditorRequest, EditorRequestKind, Entry, Event,
-    ExtensionEvent, HookCall, HookKind, Item, ModelEntry, NoteEntry, Notice, Part, QueueEntry, QueueEvent, Reply,
-    Saved, SettingEntry, ShellEntry, SlashOutcome, SlashReply, Snapshot, State, ToolSpec, Verb,
+    ExtensionEvent, ExtensionVerb, HookCall, HookKind, Item, ModelEntry, NoteEntry, Notice, Part, QueueEntry,
+    QueueEvent, Reply, Saved, SessionVerb, SettingEntry, ShellEntry, SlashOutcome, SlashReply, Snapshot, State,
+    ToolSpec, Verb,
 };
 
 /// What an event costs besides its text.
@@ -101,12 +102,15 @@ fn reply(reply: &Reply) -> usize {
 /// What a command brings along.
 pub(crate) fn verb(verb: &Verb) -> usize {
     let text = match verb {
-        Verb::Prompt { parts: it, .. } | Verb::Progress { parts: it, .. } => parts(it),
-        Verb::Answer { answer: it, .. } => answer(it),
-        Verb::Slash { args, .. } => args.len(),
-        Verb::Shell { command, .. } => command.len(),
-        Verb::OfferTools { tools } => tools.iter().map(|tool| ROW_BYTES + tool.description.len()).sum(),
-        Verb::Show(it) => notice(it),
+        Verb::Session(SessionVerb::Prompt { parts: it, .. })
+        | Verb::Session(SessionVerb::Progress { parts: it, .. }) => parts(it),
+        Verb::Session(SessionVerb::Answer { answer: it, .. }) => answer(it),
+        Verb::Session(SessionVerb::Slash { args, .. }) => args.len(),
+        Verb::Session(SessionVerb::Shell { command, .. }) => command.len(),
+        Verb::Session(SessionVerb::OfferTools { tools }) => {
+            tools.iter().map(|tool| ROW_BYTES + tool.description.len()).sum()
+        }
+        Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(it))) => notice(it),
         _ => 0,
     };
     ROW_BYTES + text

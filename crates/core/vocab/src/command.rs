@@ -33,6 +33,29 @@ pub enum Verb {
     Open(Open),
     /// Stop being told; the session lives on.
     Leave,
+    /// A new session with everything before the user message `at`, or with everything.
+    Fork { at: Option<u64> },
+    /// For the session that the command is for.
+    Session(SessionVerb),
+    /// For no session; the target does not matter.
+    Directory(DirectoryVerb),
+}
+
+impl Verb {
+    /// Stops, answers or feeds something that runs. It never waits behind another command: whoever waits for it may be what
+    /// the other one waits for.
+    pub fn is_urgent(&self) -> bool {
+        match self {
+            Verb::Session(verb) => verb.is_urgent(),
+            Verb::Directory(verb) => matches!(verb, DirectoryVerb::CancelSignIns),
+            Verb::Open(_) | Verb::Leave | Verb::Fork { .. } => false,
+        }
+    }
+}
+
+/// What a peer wants of a session that it is on.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SessionVerb {
     Prompt {
         parts: Vec<Part>,
         delivery: Delivery,
@@ -52,6 +75,7 @@ pub enum Verb {
     },
     /// End a retry wait at once; the turn fails with the error it was waiting on.
     AbortRetry,
+    /// Some of them move the peer to another session.
     Slash {
         name: String,
         args: String,
@@ -63,23 +87,17 @@ pub enum Verb {
         /// After the running turn and before the next one, instead of being refused meanwhile.
         wait: bool,
     },
-    /// A new session with everything before the user message `at`, or with everything.
-    Fork {
-        at: Option<u64>,
-    },
     /// Replaces the controller's own tools in this session.
     OfferTools {
         tools: Vec<HostTool>,
     },
     /// What this peer does for the tools of this session, instead of what it offered before.
     OfferEditor(EditorOffer),
-    /// What came of an editor_request.
+    /// What came of an editor request.
     EditorReplied {
         editor_request: u64,
         result: EditorReply,
     },
-    /// Removes a saved session for good; one that is open anywhere is `SessionBusy`.
-    Delete(SessionId),
     /// A command of the user's own, beside whatever runs. The model reads it and its output with its next call,
     /// unless it is `aside`.
     Shell {
@@ -93,9 +111,51 @@ pub enum Verb {
     },
     /// Everything about the session that is not in its log.
     Inspect,
+    /// Writes the session to a file whose name says the format.
+    Export {
+        file: Option<PathBuf>,
+    },
+    /// Types an extension's slash command.
+    Command {
+        name: Arc<str>,
+        args: Arc<str>,
+    },
+    Extension(ExtensionVerb),
+}
+
+/// What an extension alone may want of a session.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ExtensionVerb {
+    /// It asks the people who are here; the reply is their answer.
+    Ask { kind: AskKind, timeout_ms: Option<u64> },
+    /// It shows something.
+    Show(Notice),
+    /// Its verdict on a hook call.
+    HookDone { hook: u64, verdict: HookVerdict },
+}
+
+/// See [`Verb::is_urgent`].
+impl SessionVerb {
+    pub fn is_urgent(&self) -> bool {
+        matches!(
+            self,
+            SessionVerb::Interrupt { .. }
+                | SessionVerb::Answer { .. }
+                | SessionVerb::Progress { .. }
+                | SessionVerb::AbortRetry
+                | SessionVerb::AbortShell
+                | SessionVerb::EditorReplied { .. }
+                | SessionVerb::Extension(ExtensionVerb::HookDone { .. })
+        )
+    }
+}
+
+/// What a peer wants that no session can answer.
+#[derive(Clone, PartialEq, Debug)]
+pub enum DirectoryVerb {
     /// Everything that can be offered as a model.
     Models,
-    /// The same for somebody who waits: what takes longer is a fault.
+    /// The same for a client that waits: what takes longer is a fault.
     ModelsWithin {
         limit_ms: u64,
     },
@@ -105,6 +165,8 @@ pub enum Verb {
     Sessions(Query),
     /// A saved session's summary and active branch, without opening it. A path must be one that a list has shown.
     Recall(Which),
+    /// Removes a saved session for good; one that is open anywhere is `SessionBusy`.
+    Delete(SessionId),
     Accounts,
     /// Runs a sign-in; its steps come as events with this tag.
     SignIn {
@@ -140,45 +202,6 @@ pub enum Verb {
         key: &'static str,
         value: Arc<str>,
     },
-    /// Writes the session to a file whose name says the format.
-    Export {
-        file: Option<PathBuf>,
-    },
-    /// Types an extension's slash command.
-    Command {
-        name: Arc<str>,
-        args: Arc<str>,
-    },
-    /// An extension asks the people who are here; the reply is their answer.
-    Ask {
-        kind: AskKind,
-        timeout_ms: Option<u64>,
-    },
-    /// An extension shows something.
-    Show(Notice),
-    /// An extension's word to a hook call.
-    HookDone {
-        hook: u64,
-        verdict: HookVerdict,
-    },
-}
-
-impl Verb {
-    /// Stops, answers or feeds something that runs. It never waits behind another command: whoever waits for it may be what
-    /// the other one waits for.
-    pub fn is_urgent(&self) -> bool {
-        matches!(
-            self,
-            Verb::Interrupt { .. }
-                | Verb::Answer { .. }
-                | Verb::Progress { .. }
-                | Verb::AbortRetry
-                | Verb::AbortShell
-                | Verb::CancelSignIns
-                | Verb::EditorReplied { .. }
-                | Verb::HookDone { .. }
-        )
-    }
 }
 
 #[derive(Clone, PartialEq, Debug)]

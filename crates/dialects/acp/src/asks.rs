@@ -11,7 +11,7 @@ use acp_types::{
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use vocab::{Answer, Ask, AskId, AskKind, EditorOffer, SessionId, Verb};
+use vocab::{Answer, Ask, AskId, AskKind, EditorOffer, SessionId, SessionVerb, Verb};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 
@@ -68,7 +68,7 @@ impl Acp {
             terminal: self.client.terminal,
         };
         if services != EditorOffer::default() {
-            self.tell_session(at, Verb::OfferEditor(services), Pending::Nothing, out);
+            self.tell_session(at, Verb::Session(SessionVerb::OfferEditor(services)), Pending::Nothing, out);
         }
     }
 
@@ -90,12 +90,15 @@ impl Acp {
                 self.ask_client(method::ELICITATION_CREATE, params, OpenRequest::Form { session, ask: id, form }, out);
             }
             // A dialog that cannot be shown is one that was closed.
-            Some(_) => {
-                self.tell_session(at, Verb::Answer { ask: id, answer: Answer::Dismissed }, Pending::Nothing, out)
-            }
+            Some(_) => self.tell_session(
+                at,
+                Verb::Session(SessionVerb::Answer { ask: id, answer: Answer::Dismissed }),
+                Pending::Nothing,
+                out,
+            ),
             None => {
                 let answer = Answer::Deny(Some("this client has no tools of its own".into()));
-                self.tell_session(at, Verb::Answer { ask: id, answer }, Pending::Nothing, out);
+                self.tell_session(at, Verb::Session(SessionVerb::Answer { ask: id, answer }), Pending::Nothing, out);
             }
         }
     }
@@ -156,7 +159,7 @@ impl Acp {
             OpenRequest::Nothing => return,
         };
         if let Some(at) = self.view_of(&session) {
-            self.tell_session(at, Verb::Answer { ask, answer }, Pending::Nothing, out);
+            self.tell_session(at, Verb::Session(SessionVerb::Answer { ask, answer }), Pending::Nothing, out);
         }
     }
 

@@ -9,7 +9,7 @@ use acp_types::{
     ToolCallContent, ToolCallStatus, WriteTextFileRequest, method, read_answer,
 };
 use serde_json::Value;
-use vocab::{CallId, EditorReply, EditorRequest, EditorRequestKind, SessionId, Verb};
+use vocab::{CallId, EditorReply, EditorRequest, EditorRequestKind, SessionId, SessionVerb, Verb};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 
@@ -157,7 +157,7 @@ impl Acp {
             }
             (EditorStep::Read | EditorStep::Write | EditorStep::Create { .. }, Err(error)) => failed(&error),
         };
-        let verb = Verb::EditorReplied { editor_request: work.editor_request, result };
+        let verb = Verb::Session(SessionVerb::EditorReplied { editor_request: work.editor_request, result });
         self.tell_session(at, verb, Pending::Nothing, out);
     }
 

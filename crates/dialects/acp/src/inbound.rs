@@ -10,7 +10,10 @@ use acp_types::{
     SetConfigOptionRequest, SetModeRequest, SetModelRequest, method as methods, present,
 };
 use serde_json::value::RawValue;
-use vocab::{Account, Change, Delivery, Mode, Open, Query, QueueVerb, SignInMode, Target, Verb, Which};
+use vocab::{
+    Account, Change, Delivery, DirectoryVerb, Mode, Open, Query, QueueVerb, SessionVerb, SignInMode, Target, Verb,
+    Which,
+};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 
@@ -43,7 +46,7 @@ impl Acp {
         match method {
             methods::INITIALIZE => self.initialize(call, read(params)?, out),
             methods::AUTHENTICATE => self.authenticate(call, read(params)?, out)?,
-            methods::LOGOUT => self.want(Verb::Forget, Pending::Logout(call.to_owned()), out),
+            methods::LOGOUT => self.want(Verb::Directory(DirectoryVerb::Forget), Pending::Logout(call.to_owned()), out),
             methods::SESSION_NEW => self.new_session(call, read(params)?, out)?,
             methods::SESSION_LOAD => self.old_session(call, read(params)?, SessionOpening::Load, out)?,
             methods::SESSION_RESUME => self.old_session(call, read(params)?, SessionOpening::Resume, out)?,
@@ -109,13 +112,13 @@ impl Acp {
             OPENAI => Account::OpenAi,
             ANTIGRAVITY => Account::Antigravity,
             ENVIRONMENT => {
-                self.want(Verb::Accounts, Pending::Environment(call.to_owned()), out);
+                self.want(Verb::Directory(DirectoryVerb::Accounts), Pending::Environment(call.to_owned()), out);
                 return Ok(());
             }
             LOGIN => return Err(invalid("run `tillerman login` in a terminal, then connect again")),
             other => return Err(invalid(format!("unknown authentication method: {other}"))),
         };
-        let verb = Verb::SignIn { account, mode: SignInMode::Auto, originator: None };
+        let verb = Verb::Directory(DirectoryVerb::SignIn { account, mode: SignInMode::Auto, originator: None });
         self.want(verb, Pending::SignIn(call.to_owned()), out);
         Ok(())
     }
@@ -176,7 +179,11 @@ impl Acp {
         };
         let workspace = params.cwd.map(absolute).transpose()?;
         let query = Query { workspace, non_empty: true, limit: Some(PAGE_ROWS_MAX), offset, ..Query::default() };
-        self.want(Verb::Sessions(query), Pending::List { call: call.to_owned(), offset }, out);
+        self.want(
+            Verb::Directory(DirectoryVerb::Sessions(query)),
+            Pending::List { call: call.to_owned(), offset },
+            out,
+        );
         Ok(())
     }
 
@@ -209,11 +216,11 @@ impl Acp {
         {
             let (name, args) = (name.to_string(), args.to_string());
             let pending = Pending::Slash { call: call.to_owned(), session: self.views[at].session.clone() };
-            self.tell_session(at, Verb::Slash { name, args }, pending, out);
+            self.tell_session(at, Verb::Session(SessionVerb::Slash { name, args }), pending, out);
             return Ok(());
         }
         // A second one waits for the first; a cancel takes it back.
-        let verb = Verb::Prompt { parts: said.parts, delivery: Delivery::Queue };
+        let verb = Verb::Session(SessionVerb::Prompt { parts: said.parts, delivery: Delivery::Queue });
         let session = self.views[at].session.clone();
         let pending = Pending::Prompt { call: call.to_owned(), session, cancelled: false };
         self.tell_session(at, verb, pending, out);
@@ -222,7 +229,7 @@ impl Acp {
 
     fn cancel(&mut self, session: &str, out: &mut Out) -> Result<(), RpcError> {
         let at = self.view_named(session)?;
-        self.tell_session(at, Verb::Interrupt { turn: None }, Pending::Nothing, out);
+        self.tell_session(at, Verb::Session(SessionVerb::Interrupt { turn: None }), Pending::Nothing, out);
         Ok(())
     }
 
@@ -232,10 +239,10 @@ impl Acp {
             let view = &self.views[at];
             if let Some((turn, _)) = view.prompts.iter().find(|(_, call)| call.get() == id.get()) {
                 let turn = Some(turn.clone());
-                return self.tell_session(at, Verb::Interrupt { turn }, Pending::Nothing, out);
+                return self.tell_session(at, Verb::Session(SessionVerb::Interrupt { turn }), Pending::Nothing, out);
             }
             if let Some((item, _)) = view.waiting.iter().find(|(_, call)| call.get() == id.get()) {
-                let verb = Verb::Queue(QueueVerb::TakeBack(item.clone()));
+                let verb = Verb::Session(SessionVerb::Queue(QueueVerb::TakeBack(item.clone())));
                 return self.tell_session(at, verb, Pending::Nothing, out);
             }
         }
@@ -255,7 +262,7 @@ impl Acp {
         });
         if let Some(at) = slash {
             if !self.views[at].is_busy() {
-                self.tell_session(at, Verb::Interrupt { turn: None }, Pending::Nothing, out);
+                self.tell_session(at, Verb::Session(SessionVerb::Interrupt { turn: None }), Pending::Nothing, out);
             }
             return;
         }
@@ -271,7 +278,12 @@ impl Acp {
 
     fn set(&mut self, call: &RawValue, at: usize, change: Change, answer: SettingAnswer, out: &mut Out) {
         let session = self.views[at].session.clone();
-        self.tell_session(at, Verb::Set(change), Pending::Set { call: call.to_owned(), session, answer }, out);
+        self.tell_session(
+            at,
+            Verb::Session(SessionVerb::Set(change)),
+            Pending::Set { call: call.to_owned(), session, answer },
+            out,
+        );
     }
 
     fn set_mode(&mut self, call: &RawValue, params: &SetModeRequest, out: &mut Out) -> Result<(), RpcError> {

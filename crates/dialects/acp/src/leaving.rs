@@ -1,6 +1,6 @@
 //! Leaving a session: what runs in it is stopped and answered first.
 
-use vocab::Verb;
+use vocab::{DirectoryVerb, SessionVerb, Verb};
 use wire::Out;
 
 use crate::Acp;
@@ -9,14 +9,14 @@ use crate::session_view::Closing;
 
 impl Acp {
     pub(crate) fn delete_saved(&mut self, session: &str, closing: Closing, out: &mut Out) {
-        self.want(Verb::Delete(session.into()), Pending::Deleted(closing.call), out);
+        self.want(Verb::Directory(DirectoryVerb::Delete(session.into())), Pending::Deleted(closing.call), out);
     }
 
     /// What runs is stopped first, and its prompt answered.
     pub(crate) fn leave(&mut self, at: usize, closing: Closing, out: &mut Out) {
         self.views[at].closing.push(closing);
         if self.is_busy(at) {
-            self.tell_session(at, Verb::Interrupt { turn: None }, Pending::Nothing, out);
+            self.tell_session(at, Verb::Session(SessionVerb::Interrupt { turn: None }), Pending::Nothing, out);
         }
         self.close_if_due(at, out);
     }

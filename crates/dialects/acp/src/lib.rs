@@ -35,7 +35,10 @@ use std::sync::Arc;
 
 use acp_types::ClientCapabilities;
 use vocab::names;
-use vocab::{Command, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, Tag, Target, Told, Verb, Which};
+use vocab::{
+    Command, DirectoryVerb, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb, Tag, Target, Told, Verb,
+    Which,
+};
 use wire::jsonrpc::{self, Frame, RpcError, Version};
 use wire::{Dialect, Out, Parting};
 
@@ -165,7 +168,7 @@ impl Acp {
     /// Asks for the list of models; sessions that are opened meanwhile wait for it.
     fn list_models(&mut self, out: &mut Out) {
         self.listing = true;
-        self.want(Verb::ModelsWithin { limit_ms: LIST_WAIT_MS }, Pending::ModelsSoon, out);
+        self.want(Verb::Directory(DirectoryVerb::ModelsWithin { limit_ms: LIST_WAIT_MS }), Pending::ModelsSoon, out);
     }
     /// A command that opens a session.
     fn open_listed(&mut self, target: Target, verb: Verb, pending: Pending, out: &mut Out) {
@@ -197,10 +200,10 @@ impl Acp {
         if std::mem::replace(&mut self.ending, true) {
             return;
         }
-        self.want(Verb::CancelSignIns, Pending::Nothing, out);
+        self.want(Verb::Directory(DirectoryVerb::CancelSignIns), Pending::Nothing, out);
         self.open_held(out);
         for at in 0..self.views.len() {
-            self.tell_session(at, Verb::Interrupt { turn: None }, Pending::Nothing, out);
+            self.tell_session(at, Verb::Session(SessionVerb::Interrupt { turn: None }), Pending::Nothing, out);
         }
     }
 

@@ -4,8 +4,8 @@ use acp_types::{
     ContentBlock, MessageChunk, Other, PromptResponse, SessionUpdate, SetConfigOptionResponse, StopReason,
 };
 use vocab::{
-    Fault, FaultKind, ModelInfo, Open, Opened, QueueVerb, Reply, SessionId, SlashCode, Tag, Target, TurnEnd, Verb,
-    Which,
+    DirectoryVerb, Fault, FaultKind, ModelInfo, Open, Opened, QueueVerb, Reply, SessionId, SessionVerb, SlashCode, Tag,
+    Target, TurnEnd, Verb, Which,
 };
 use wire::Out;
 
@@ -64,7 +64,7 @@ impl Acp {
             Ok(Reply::Models(models)) => self.models_known(models, out),
             late => {
                 out.notes.extend(late.as_ref().err().map(|fault| format!("no list of models yet: {}", fault.message)));
-                self.want(Verb::Models, Pending::Models, out);
+                self.want(Verb::Directory(DirectoryVerb::Models), Pending::Models, out);
             }
         }
         self.open_held(out);
@@ -125,7 +125,7 @@ impl Acp {
             SessionOpening::Load | SessionOpening::Resume | SessionOpening::Fork => {
                 let session = opened.session.clone();
                 let which = Which::Id(session.as_str().to_owned());
-                self.want(Verb::Recall(which), Pending::Replay { call, session, how }, out);
+                self.want(Verb::Directory(DirectoryVerb::Recall(which)), Pending::Replay { call, session, how }, out);
             }
         }
     }
@@ -224,11 +224,11 @@ impl Acp {
         let stop = match result {
             Ok(Reply::Started { turn }) => {
                 view.prompts.push((turn.clone(), call));
-                Verb::Interrupt { turn: Some(turn.clone()) }
+                Verb::Session(SessionVerb::Interrupt { turn: Some(turn.clone()) })
             }
             Ok(Reply::Waiting { item, .. }) => {
                 view.waiting.push((item.clone(), call));
-                Verb::Queue(QueueVerb::TakeBack(item.clone()))
+                Verb::Session(SessionVerb::Queue(QueueVerb::TakeBack(item.clone())))
             }
             other => return refuse(&call, Some(session.as_str()), other, out),
         };

@@ -1,7 +1,10 @@
 //! Sign-ins and keys.
 
 use serde_json::{Value, json};
-use vocab::{Account, Accounts, Fault, KeySet, Limits, ModelSource, Profile, SignInMode, SignInStep, SignedIn, Verb};
+use vocab::{
+    Account, Accounts, DirectoryVerb, Fault, KeySet, Limits, ModelSource, Profile, SignInMode, SignInStep, SignedIn,
+    Verb,
+};
 use wire::Out;
 
 use crate::Loaf;
@@ -77,7 +80,11 @@ impl Loaf {
         originator: Option<std::sync::Arc<str>>,
         out: &mut Out,
     ) {
-        self.want(Verb::SignIn { account, mode, originator }, LoafPending::SignIn(call.clone(), account), out);
+        self.want(
+            Verb::Directory(DirectoryVerb::SignIn { account, mode, originator }),
+            LoafPending::SignIn(call.clone(), account),
+            out,
+        );
     }
 
     pub(crate) fn sign_in_step(&mut self, account: Account, step: &SignInStep, out: &mut Out) {
@@ -102,7 +109,7 @@ impl Loaf {
 
     /// The accounts have changed, or not: they are looked at again before anybody is told.
     pub(crate) fn look_again(&mut self, then: Then, out: &mut Out) {
-        self.want(Verb::Accounts, LoafPending::Accounts(then), out);
+        self.want(Verb::Directory(DirectoryVerb::Accounts), LoafPending::Accounts(then), out);
     }
 
     pub(crate) fn accounts_known(&mut self, then: Then, result: Result<&Accounts, &Fault>, out: &mut Out) {

@@ -1,7 +1,7 @@
 //! `command.execute`: slash commands as people type them.
 
 use serde_json::{Value, json};
-use vocab::{Change, QueueVerb, Verb};
+use vocab::{Change, DirectoryVerb, QueueVerb, SessionVerb, Verb};
 use wire::Out;
 
 use crate::accounts::Then;
@@ -50,15 +50,27 @@ impl Loaf {
                 self.pen(out).result(call, json!({ "completed": completed }));
             }
             "/forgeteverything" => self.clear(call, at, true, out)?,
-            "/model" => self.want(Verb::Models, LoafPending::Models(call.clone(), Listing::Command), out),
-            "/limits" => self.want(Verb::Limits, LoafPending::Limits(as_method(Method::LimitsGet)), out),
+            "/model" => self.want(
+                Verb::Directory(DirectoryVerb::Models),
+                LoafPending::Models(call.clone(), Listing::Command),
+                out,
+            ),
+            "/limits" => self.want(
+                Verb::Directory(DirectoryVerb::Limits),
+                LoafPending::Limits(as_method(Method::LimitsGet)),
+                out,
+            ),
             "/history" => match args {
                 "" | "list" | "all" => self.list_history(call, HistoryPage::new(None, None), out),
                 selector => self.resume(call, at, selector, out)?,
             },
             "/compress" => self.compress(call, at, out)?,
-            "/skills" => self.want(Verb::Skills, LoafPending::Skills(Some(as_method(Method::SkillsList))), out),
-            "/tools" => self.want(Verb::Tools, LoafPending::Tools(call.clone()), out),
+            "/skills" => self.want(
+                Verb::Directory(DirectoryVerb::Skills),
+                LoafPending::Skills(Some(as_method(Method::SkillsList))),
+                out,
+            ),
+            "/tools" => self.want(Verb::Directory(DirectoryVerb::Tools), LoafPending::Tools(call.clone()), out),
             "/clear" if self.views[at].is_busy() => {
                 let message = "session is busy; interrupt the turn before clearing";
                 return Err(RpcFault::domain("session_busy", message));
@@ -94,7 +106,7 @@ impl Loaf {
             return Ok(());
         }
         let view = view.number;
-        self.tell_view(at, Verb::Queue(QueueVerb::Clear), LoafPending::Emptied { view }, out);
+        self.tell_view(at, Verb::Session(SessionVerb::Queue(QueueVerb::Clear)), LoafPending::Emptied { view }, out);
         self.interrupt(at, out);
         Ok(())
     }
@@ -131,7 +143,11 @@ impl Loaf {
             id => Selector::Id(id.to_owned()),
         };
         let (which, view) = (selector.which(), view.number);
-        self.want(Verb::Recall(which), LoafPending::Resume { call: call.clone(), view, selector }, out);
+        self.want(
+            Verb::Directory(DirectoryVerb::Recall(which)),
+            LoafPending::Resume { call: call.clone(), view, selector },
+            out,
+        );
         Ok(())
     }
 
@@ -158,7 +174,7 @@ impl Loaf {
         view.compacting = true;
         view.halting = false;
         let pending = LoafPending::Compact { view: view.number, before: view.anchor, how: Box::new(how) };
-        self.tell_view(at, Verb::Compact { instructions: None, wait: true }, pending, out);
+        self.tell_view(at, Verb::Session(SessionVerb::Compact { instructions: None, wait: true }), pending, out);
     }
 
     /// Nothing is known of the user any more.
@@ -166,11 +182,11 @@ impl Loaf {
         self.onboarded = false;
         self.choice.route = crate::models::ANY_ROUTE.into();
         for key in [prefer::MODEL, prefer::THINKING, prefer::ROUTE, prefer::ONBOARDED] {
-            self.want(Verb::Prefer { key, value: "".into() }, LoafPending::Nothing, out);
+            self.want(Verb::Directory(DirectoryVerb::Prefer { key, value: "".into() }), LoafPending::Nothing, out);
         }
-        self.want(Verb::Route { to: None }, LoafPending::Nothing, out);
+        self.want(Verb::Directory(DirectoryVerb::Route { to: None }), LoafPending::Nothing, out);
         let view = self.views[at].number;
-        self.want(Verb::Forget, LoafPending::Forget { call, view }, out);
+        self.want(Verb::Directory(DirectoryVerb::Forget), LoafPending::Forget { call, view }, out);
     }
 
     pub(crate) fn forgotten(&mut self, call: LoafCall, view: u64, out: &mut Out) {
@@ -186,7 +202,7 @@ impl Loaf {
     pub(crate) fn apply_choice(&mut self, out: &mut Out) {
         let Some(slug) = self.choice.model.as_ref().map(|info| info.slug.clone()) else { return };
         for at in 0..self.views.len() {
-            self.tell_view(at, Verb::Set(Change::Model(slug.clone())), LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Set(Change::Model(slug.clone()))), LoafPending::Nothing, out);
             self.apply_thinking(at, out);
         }
     }

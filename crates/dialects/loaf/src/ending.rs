@@ -1,7 +1,7 @@
 //! How a conversation ends: by a request, by the end of input, by a signal.
 
 use serde_json::json;
-use vocab::{QueueVerb, Verb};
+use vocab::{DirectoryVerb, QueueVerb, SessionVerb, Verb};
 use wire::{Close, Out, Parting};
 
 use crate::Loaf;
@@ -41,11 +41,11 @@ impl Loaf {
             return;
         }
         out.ending = true;
-        self.want(Verb::CancelSignIns, LoafPending::Nothing, out);
+        self.want(Verb::Directory(DirectoryVerb::CancelSignIns), LoafPending::Nothing, out);
         for at in 0..self.views.len() {
-            self.tell_view(at, Verb::Queue(QueueVerb::Clear), LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Queue(QueueVerb::Clear)), LoafPending::Nothing, out);
             // Whatever it is: a turn may be about to begin that we do not know of yet.
-            self.tell_view(at, Verb::Interrupt { turn: None }, LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Interrupt { turn: None }), LoafPending::Nothing, out);
         }
     }
 

@@ -2,7 +2,7 @@
 //! the engine's reply is for.
 
 use serde_json::{Value, json};
-use vocab::{IdKind, Key, Query, QueueVerb, Secret, SignInMode, Verb, Which, iso8601};
+use vocab::{DirectoryVerb, IdKind, Key, Query, QueueVerb, Secret, SessionVerb, SignInMode, Verb, Which, iso8601};
 use wire::Out;
 
 use crate::faults::RpcFault;
@@ -24,7 +24,9 @@ impl Loaf {
                 pen.result(call, json!({ "ok": true, "time": iso8601(pen.now_ms) }));
             }
             Method::SystemShutdown => self.shutdown_asked(call, params.text_maybe("reason")?, out),
-            Method::StateGet => self.want(Verb::Skills, LoafPending::Skills(Some(call.clone())), out),
+            Method::StateGet => {
+                self.want(Verb::Directory(DirectoryVerb::Skills), LoafPending::Skills(Some(call.clone())), out)
+            }
             Method::SessionCreate => self.create(call, params.text_maybe("title")?, out)?,
             Method::AuthStatus => {
                 let status = self.auth_status();
@@ -36,7 +38,11 @@ impl Loaf {
             }
             Method::AuthSetOpenRouterKey => {
                 let value = Secret::new(&params.text("api_key")?);
-                self.want(Verb::SetKey { key: Key::OpenRouter, value }, LoafPending::OpenRouterKey(call.clone()), out);
+                self.want(
+                    Verb::Directory(DirectoryVerb::SetKey { key: Key::OpenRouter, value }),
+                    LoafPending::OpenRouterKey(call.clone()),
+                    out,
+                );
             }
             Method::AuthSetExaKey => self.set_exa_key(call, &params.text("api_key")?, out),
             Method::OnboardingStatus => {
@@ -45,21 +51,35 @@ impl Loaf {
             }
             Method::OnboardingComplete => {
                 self.onboarded = true;
-                self.want(Verb::Prefer { key: prefer::ONBOARDED, value: "true".into() }, LoafPending::Nothing, out);
+                self.want(
+                    Verb::Directory(DirectoryVerb::Prefer { key: prefer::ONBOARDED, value: "true".into() }),
+                    LoafPending::Nothing,
+                    out,
+                );
                 self.state_changed("onboarding_complete", None, out);
                 self.pen(out).result(call, json!({ "completed": true }));
             }
             Method::ModelList => {
                 let only = params.text_maybe("provider")?.map(|name| known_provider(&name)).transpose()?;
-                self.want(Verb::Models, LoafPending::Models(call.clone(), Listing::List { only }), out);
+                self.want(
+                    Verb::Directory(DirectoryVerb::Models),
+                    LoafPending::Models(call.clone(), Listing::List { only }),
+                    out,
+                );
             }
             Method::ModelSelect => self.select(call, &params, out)?,
             Method::ModelOpenRouterProviders => {
                 let model = params.text("model_id")?;
                 self.need_openrouter()?;
-                self.want(Verb::Routes { model: model.as_str().into() }, LoafPending::Routes(call.clone(), model), out);
+                self.want(
+                    Verb::Directory(DirectoryVerb::Routes { model: model.as_str().into() }),
+                    LoafPending::Routes(call.clone(), model),
+                    out,
+                );
             }
-            Method::LimitsGet => self.want(Verb::Limits, LoafPending::Limits(call.clone()), out),
+            Method::LimitsGet => {
+                self.want(Verb::Directory(DirectoryVerb::Limits), LoafPending::Limits(call.clone()), out)
+            }
             Method::HistoryList => {
                 let page = HistoryPage::new(params.number_maybe("limit")?, params.number_maybe("cursor")?);
                 self.list_history(call, page, out);
@@ -68,8 +88,12 @@ impl Loaf {
                 let selector = Selector::read(&params)?;
                 self.recall(call, selector, out);
             }
-            Method::SkillsList => self.want(Verb::Skills, LoafPending::Skills(Some(call.clone())), out),
-            Method::ToolsList => self.want(Verb::Tools, LoafPending::Tools(call.clone()), out),
+            Method::SkillsList => {
+                self.want(Verb::Directory(DirectoryVerb::Skills), LoafPending::Skills(Some(call.clone())), out)
+            }
+            Method::ToolsList => {
+                self.want(Verb::Directory(DirectoryVerb::Tools), LoafPending::Tools(call.clone()), out)
+            }
             Method::DebugSet => {
                 self.debug = params.flag("super_debug")?;
                 let on = self.debug;
@@ -107,7 +131,7 @@ impl Loaf {
         match call.method {
             Method::SessionGet => {
                 let why = LoafPending::Inspect { call: call.clone(), view, created: false };
-                self.tell_view(at, Verb::Inspect, why, out);
+                self.tell_view(at, Verb::Session(SessionVerb::Inspect), why, out);
             }
             Method::SessionSend => self.send(call, at, params, out)?,
             Method::SessionSteer => self.steer(call, at, &params.text("text")?, out),
@@ -119,14 +143,14 @@ impl Loaf {
             Method::SessionQueueList => {
                 self.tell_view(
                     at,
-                    Verb::Queue(QueueVerb::List),
+                    Verb::Session(SessionVerb::Queue(QueueVerb::List)),
                     LoafPending::QueueList { call: call.clone(), view },
                     out,
                 );
             }
             Method::SessionQueueClear => {
                 let why = LoafPending::QueueClear { call: call.clone(), view };
-                self.tell_view(at, Verb::Queue(QueueVerb::ClearTurns), why, out);
+                self.tell_view(at, Verb::Session(SessionVerb::Queue(QueueVerb::ClearTurns)), why, out);
             }
             Method::HistoryClearSession => self.clear(call, at, false, out)?,
             Method::CommandExecute => self.command(call, at, &params.text("raw_command")?, out)?,
@@ -192,7 +216,7 @@ impl Loaf {
         let value = Secret::new(key).filter(|_| !key.eq_ignore_ascii_case("skip"));
         let skipped = value.is_none();
         let why = LoafPending::ExaKey { call: call.clone(), skipped };
-        self.want(Verb::SetKey { key: Key::Exa, value }, why, out);
+        self.want(Verb::Directory(DirectoryVerb::SetKey { key: Key::Exa, value }), why, out);
     }
 
     pub(crate) fn need_openrouter(&self) -> Result<(), RpcFault> {
@@ -219,24 +243,32 @@ impl Loaf {
         }
         let route = route.unwrap_or_else(|| ANY_ROUTE.to_owned());
         let select = Select { model, provider, thinking, route, compress: view.filter(|_| compress) };
-        self.want(Verb::Models, LoafPending::Models(call.clone(), Listing::Select(Box::new(select))), out);
+        self.want(
+            Verb::Directory(DirectoryVerb::Models),
+            LoafPending::Models(call.clone(), Listing::Select(Box::new(select))),
+            out,
+        );
         Ok(())
     }
 
     pub(crate) fn list_history(&mut self, call: &LoafCall, page: HistoryPage, out: &mut Out) {
         let query = Query { non_empty: true, limit: Some(page.limit), offset: page.cursor, ..Query::default() };
-        self.want(Verb::Sessions(query), LoafPending::Sessions(call.clone(), page), out);
+        self.want(Verb::Directory(DirectoryVerb::Sessions(query)), LoafPending::Sessions(call.clone(), page), out);
     }
 
     pub(crate) fn recall(&mut self, call: &LoafCall, selector: Selector, out: &mut Out) {
         let which = selector.which();
-        self.want(Verb::Recall(which), LoafPending::Recall { call: call.clone(), selector }, out);
+        self.want(
+            Verb::Directory(DirectoryVerb::Recall(which)),
+            LoafPending::Recall { call: call.clone(), selector },
+            out,
+        );
     }
 
     /// Reads the log of a session that is open here.
     pub(crate) fn read_log(&mut self, at: usize, why: LoafPending, out: &mut Out) {
         let session = self.views[at].session.as_str().to_owned();
-        self.want(Verb::Recall(Which::Id(session)), why, out);
+        self.want(Verb::Directory(DirectoryVerb::Recall(Which::Id(session))), why, out);
     }
 
     /// Everything about the process.

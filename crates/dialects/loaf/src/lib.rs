@@ -39,7 +39,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    Accounts, Clock, Event, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId, Skills, Target, Told, Verb, Which,
+    Accounts, Clock, DirectoryVerb, Event, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb, Skills,
+    Target, Told, Verb, Which,
 };
 use wire::jsonrpc::{self, Frame, Version};
 use wire::{Dialect, Out, Parting, Pending};
@@ -99,7 +100,7 @@ impl Options {
     }
 }
 
-/// What [`vocab::Verb::Prefer`] is given to keep; the values come back as [`Options`].
+/// What [`vocab::Verb::Directory(vocab::DirectoryVerb::Prefer)`] is given to keep; the values come back as [`Options`].
 pub mod prefer {
     pub const MODEL: &str = "loaf.model";
     pub const THINKING: &str = "loaf.thinking";
@@ -209,14 +210,14 @@ impl Loaf {
     fn apply_selection(&mut self, at: usize, out: &mut Out) {
         let selected = self.choice.model.as_ref().map(|info| info.slug.clone());
         if let Some(slug) = selected.filter(|slug| *slug != self.views[at].state.model) {
-            self.tell_view(at, Verb::Set(vocab::Change::Model(slug)), LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Set(vocab::Change::Model(slug))), LoafPending::Nothing, out);
         }
         self.apply_thinking(at, out);
     }
 
     fn apply_thinking(&mut self, at: usize, out: &mut Out) {
         let level = self.choice.thinking.level();
-        self.tell_view(at, Verb::Set(vocab::Change::Thinking(level)), LoafPending::Nothing, out);
+        self.tell_view(at, Verb::Session(SessionVerb::Set(vocab::Change::Thinking(level))), LoafPending::Nothing, out);
     }
 
     /// One request; whatever is wrong with it is its answer.
@@ -236,8 +237,8 @@ impl Dialect for Loaf {
 
     fn greet(&mut self, out: &mut Out) {
         self.to_learn = 2;
-        self.want(Verb::Accounts, LoafPending::Accounts(accounts::Then::Start), out);
-        self.want(Verb::Skills, LoafPending::Skills(None), out);
+        self.want(Verb::Directory(DirectoryVerb::Accounts), LoafPending::Accounts(accounts::Then::Start), out);
+        self.want(Verb::Directory(DirectoryVerb::Skills), LoafPending::Skills(None), out);
     }
 
     fn hear(&mut self, frame: wire::Frame<'_>, out: &mut Out) {

@@ -2,7 +2,7 @@
 
 use vocab::{
     Body, BranchEntry, CallEntry, CompactReason, CompactionEvent, Delta, Entry, Event, ExtensionEvent, IdKind, ItemEnd,
-    ModelEntry, NoteEntry, Notice, QueueEntry, QueueEvent, TurnEntry, Verb, parts_text,
+    ModelEntry, NoteEntry, Notice, QueueEntry, QueueEvent, SessionVerb, TurnEntry, Verb, parts_text,
 };
 use wire::Out;
 
@@ -34,7 +34,7 @@ impl Loaf {
                 self.views[at].compaction_started(&mut pen, *reason);
                 if self.end.ending {
                     // It waited for a turn that was stopped; now it is stopped itself.
-                    self.tell_view(at, Verb::Interrupt { turn: None }, LoafPending::Nothing, out);
+                    self.tell_view(at, Verb::Session(SessionVerb::Interrupt { turn: None }), LoafPending::Nothing, out);
                 }
             }
             Event::Compaction(CompactionEvent::Failed { reason, fault }) => {

@@ -6,7 +6,7 @@ pub(crate) mod model_chosen;
 
 use crate::tool_names::TOOL_NAMES;
 use serde_json::json;
-use vocab::{Fault, FaultKind, Limits, Reply, Tag, Target, ToolSpec, Verb, Which};
+use vocab::{DirectoryVerb, Fault, FaultKind, Limits, Reply, Tag, Target, ToolSpec, Verb, Which};
 use wire::Out;
 
 use crate::Loaf;
@@ -140,7 +140,11 @@ impl Loaf {
             (LoafPending::Copied { call, view, resume }, Ok(Reply::Forked { session, .. })) => {
                 let which = Which::Id(session.as_str().to_owned());
                 let resume = Resume { opens: session.clone(), ..resume };
-                self.want(Verb::Recall(which), LoafPending::Reread { call, view, resume }, out);
+                self.want(
+                    Verb::Directory(DirectoryVerb::Recall(which)),
+                    LoafPending::Reread { call, view, resume },
+                    out,
+                );
             }
             (LoafPending::Reread { call, view, resume }, Ok(Reply::Recalled(recalled))) => {
                 self.open_chat(call, view, Resume { said: said(&recalled.entries), ..resume }, out);

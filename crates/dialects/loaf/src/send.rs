@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use vocab::{Change, Delivery, Fault, FaultKind, IdKind, Part, Picture, Reply, Verb};
+use vocab::{Change, Delivery, DirectoryVerb, Fault, FaultKind, IdKind, Part, Picture, Reply, SessionVerb, Verb};
 use wire::Out;
 
 use crate::Loaf;
@@ -68,7 +68,11 @@ impl Loaf {
     fn load_next(&mut self, mut sending: Sending, out: &mut Out) {
         while let Some(input) = sending.inputs.get(sending.loaded.len()) {
             if let Some(name) = input.file().cloned() {
-                return self.want(Verb::Picture { name }, LoafPending::Picture(Box::new(sending)), out);
+                return self.want(
+                    Verb::Directory(DirectoryVerb::Picture { name }),
+                    LoafPending::Picture(Box::new(sending)),
+                    out,
+                );
             }
             match input.decode(self.options.clock.now_ms()) {
                 Ok(loaded) => sending.loaded.push(loaded),
@@ -98,11 +102,11 @@ impl Loaf {
             return self.release(at, out);
         }
         if let Some(title) = self.views[at].title.take() {
-            self.tell_view(at, Verb::Set(Change::Title(title)), LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Set(Change::Title(title))), LoafPending::Nothing, out);
         }
         let text = images::labelled(&sending.text, sending.loaded.len());
         let delivery = if sending.enqueue { Delivery::Enqueue } else { Delivery::RejectIfBusy };
-        let verb = Verb::Prompt { parts: messages::parts(text, &sending.loaded), delivery };
+        let verb = Verb::Session(SessionVerb::Prompt { parts: messages::parts(text, &sending.loaded), delivery });
         self.tell_view(at, verb, LoafPending::Send(Box::new(sending)), out);
     }
 
@@ -160,7 +164,7 @@ impl Loaf {
         if view.turn.is_none() {
             return self.steered(call, at, false, out);
         }
-        let verb = Verb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Steer };
+        let verb = Verb::Session(SessionVerb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Steer });
         let why = LoafPending::Steer { call: call.clone(), view: view.number };
         self.tell_view(at, verb, why, out);
     }
@@ -188,7 +192,7 @@ impl Loaf {
         let mut pen = self.pen(out);
         self.views[at].say_status(&mut pen, true, "interrupting...", false);
         // By its name: a turn that starts meanwhile is not the one that is meant.
-        self.tell_view(at, Verb::Interrupt { turn }, LoafPending::Nothing, out);
+        self.tell_view(at, Verb::Session(SessionVerb::Interrupt { turn }), LoafPending::Nothing, out);
         true
     }
 }

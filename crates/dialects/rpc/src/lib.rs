@@ -29,7 +29,9 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use vocab::{CompactionPolicy, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, Target, Told, Verb, Which};
+use vocab::{
+    CompactionPolicy, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionVerb, Target, Told, Verb, Which,
+};
 use wire::{Close, CloseCode, Dialect, Frame, Out, Parting, Pending};
 
 use faults::{said, unknown, unparsed};
@@ -254,14 +256,14 @@ impl Rpc {
         for ask in std::mem::take(&mut self.view.host_calls) {
             let text = "RPC client disconnected before host tool execution completed";
             let answer = vocab::Answer::Deny(Some(text.into()));
-            self.send(Verb::Answer { ask, answer }, RpcPending::Nothing, out);
+            self.send(Verb::Session(SessionVerb::Answer { ask, answer }), RpcPending::Nothing, out);
         }
         for (ask, dialog) in std::mem::take(&mut self.view.dialogs) {
             let answer = ui::answer(dialog, inbound::UiAnswer::Cancelled);
-            self.send(Verb::Answer { ask, answer }, RpcPending::Nothing, out);
+            self.send(Verb::Session(SessionVerb::Answer { ask, answer }), RpcPending::Nothing, out);
         }
-        self.send(Verb::AbortShell, RpcPending::Nothing, out);
-        self.send(Verb::Interrupt { turn: None }, RpcPending::Stop, out);
+        self.send(Verb::Session(SessionVerb::AbortShell), RpcPending::Nothing, out);
+        self.send(Verb::Session(SessionVerb::Interrupt { turn: None }), RpcPending::Stop, out);
     }
 
     fn settle(&mut self, out: &mut Out) {

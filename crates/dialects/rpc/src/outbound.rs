@@ -4,7 +4,7 @@ pub(crate) mod run;
 
 use vocab::{
     AskEnd, AskEntry, Body, BranchEntry, CompactReason, CompactionEvent, Event, ExtensionEvent, Fault, FaultKind,
-    NoteEntry, QueueEvent, Tag, TurnEntry, Verb,
+    NoteEntry, QueueEvent, SessionVerb, Tag, TurnEntry, Verb,
 };
 use wire::Out;
 
@@ -191,7 +191,7 @@ impl Rpc {
         // The first line that is kept may be older than this conversation; its name is asked for while the summary is
         // written.
         if self.view.resumed && self.view.past_names.is_empty() {
-            self.send(Verb::Read { after: 0 }, RpcPending::Names, out);
+            self.send(Verb::Session(SessionVerb::Read { after: 0 }), RpcPending::Names, out);
         }
     }
 

@@ -6,7 +6,7 @@ mod sessions;
 
 use std::sync::Arc;
 
-use vocab::{Compaction, Delivery, Entry, Fault, FaultKind, Reply, SessionId, Tag, Verb, Which};
+use vocab::{Compaction, Delivery, Entry, Fault, FaultKind, Reply, SessionId, SessionVerb, Tag, Verb, Which};
 use wire::Out;
 
 use crate::faults::said;
@@ -130,7 +130,11 @@ impl Rpc {
                 self.respond_text(&call, "level", level, out);
             }
             (RpcPending::Compact(call), Reply::Compacted(compaction)) => {
-                self.send(Verb::Read { after: 0 }, RpcPending::Compacted(call, compaction.clone()), out);
+                self.send(
+                    Verb::Session(SessionVerb::Read { after: 0 }),
+                    RpcPending::Compacted(call, compaction.clone()),
+                    out,
+                );
             }
             (RpcPending::Compacted(call, compaction), Reply::Entries(entries)) => {
                 self.compaction_read(&call, &compaction, entries, out);
@@ -153,7 +157,11 @@ impl Rpc {
     fn handoff_summarised(&mut self, call: RpcCall, result: &Result<Reply, Fault>, out: &mut Out) {
         match result {
             Ok(Reply::Compacted(compaction)) => {
-                self.send(Verb::Read { after: 0 }, RpcPending::Compacted(call, compaction.clone()), out);
+                self.send(
+                    Verb::Session(SessionVerb::Read { after: 0 }),
+                    RpcPending::Compacted(call, compaction.clone()),
+                    out,
+                );
             }
             Ok(_) => self.handed_over(&call, true, out),
             Err(fault) if fault.kind == FaultKind::NothingToDo => self.handed_over(&call, false, out),

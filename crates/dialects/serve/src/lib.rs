@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use vocab::{
     Answer, Ask, AskEntry, AskId, AskKind, Body, Delivery, Event, ExtensionEvent, FaultKind, Gate, Mode, NoteEntry,
-    Notice, Open, Part, Scope, SessionId, State, Told, Verb, Which,
+    Notice, Open, Part, Scope, SessionId, SessionVerb, State, Told, Verb, Which,
 };
 use wire::{Close, Dialect, Frame, Out, Parting, Pending};
 
@@ -221,7 +221,10 @@ impl Serve {
             Say::Prompt { text } => {
                 self.views[at].turns.prompted();
                 // A second prompt is refused, not queued: this dialect promises one turn at a time.
-                let verb = Verb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::RejectIfBusy };
+                let verb = Verb::Session(SessionVerb::Prompt {
+                    parts: vec![Part::text(text)],
+                    delivery: Delivery::RejectIfBusy,
+                });
                 self.send(at, verb, ServePending::Prompt, out);
             }
             Say::Slash { command, args } => {
@@ -229,9 +232,16 @@ impl Serve {
                 let exit = matches!(&*name, "exit" | "quit");
                 self.views[at].slashes += 1;
                 self.views[at].exits += usize::from(exit);
-                self.send(at, Verb::Slash { name: name.clone(), args }, ServePending::Slash { name, exit }, out);
+                self.send(
+                    at,
+                    Verb::Session(SessionVerb::Slash { name: name.clone(), args }),
+                    ServePending::Slash { name, exit },
+                    out,
+                );
             }
-            Say::Interrupt {} => self.send(at, Verb::Interrupt { turn: None }, ServePending::Nothing, out),
+            Say::Interrupt {} => {
+                self.send(at, Verb::Session(SessionVerb::Interrupt { turn: None }), ServePending::Nothing, out)
+            }
             Say::PermissionResponse { request_id, allow, reason } => {
                 let asks = &mut self.views[at].asks;
                 let Some(open) = asks.iter().position(|ask| ask.as_str() == request_id) else {
@@ -246,7 +256,7 @@ impl Serve {
                 } else {
                     Answer::Deny(Some(reason.as_deref().unwrap_or(DENIED).into()))
                 };
-                self.send(at, Verb::Answer { ask, answer }, ServePending::Answer, out);
+                self.send(at, Verb::Session(SessionVerb::Answer { ask, answer }), ServePending::Answer, out);
             }
             Say::Close {} => self.end_view(at, out),
         }
@@ -284,7 +294,7 @@ impl Serve {
                 Answer::Dismissed
             }
         };
-        self.send(at, Verb::Answer { ask: ask.id.clone(), answer }, ServePending::Nothing, out);
+        self.send(at, Verb::Session(SessionVerb::Answer { ask: ask.id.clone(), answer }), ServePending::Nothing, out);
     }
 
     /// No more messages to this session; what runs may finish, and open questions are denied.
@@ -297,7 +307,7 @@ impl Serve {
         let asks: Vec<AskId> = std::mem::take(&mut self.views[at].asks);
         for ask in asks {
             let answer = Answer::Deny(Some(DISCONNECTED.into()));
-            self.send(at, Verb::Answer { ask, answer }, ServePending::Nothing, out);
+            self.send(at, Verb::Session(SessionVerb::Answer { ask, answer }), ServePending::Nothing, out);
         }
     }
 
@@ -317,7 +327,7 @@ impl Serve {
         }
         for at in 0..self.views.len() {
             if self.views[at].turns.busy() {
-                self.send(at, Verb::Interrupt { turn: None }, ServePending::Nothing, out);
+                self.send(at, Verb::Session(SessionVerb::Interrupt { turn: None }), ServePending::Nothing, out);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What the person types: a prompt, a command, an answer, an interrupt.
 
-use vocab::{Answer, Ask, AskKind, Part, Verb};
+use vocab::{Answer, Ask, AskKind, Part, SessionVerb, Verb};
 use wire::Out;
 
 use crate::answer::{self, ParsedAnswer};
@@ -41,9 +41,9 @@ impl<R: Renderer> TerminalDialect<R> {
     /// What is not built in may be an extension's; what is none of theirs is answered like any unknown command.
     pub(crate) fn slash(&mut self, name: String, args: String, out: &mut Out) {
         if (self.options.builtins.is_builtin)(&name) {
-            return self.busy_with(Verb::Slash { name, args }, out);
+            return self.busy_with(Verb::Session(SessionVerb::Slash { name, args }), out);
         }
-        let verb = Verb::Command { name: name.as_str().into(), args: args.as_str().into() };
+        let verb = Verb::Session(SessionVerb::Command { name: name.as_str().into(), args: args.as_str().into() });
         self.trying = Some((name, args));
         self.busy_with(verb, out);
     }
@@ -60,7 +60,7 @@ impl<R: Renderer> TerminalDialect<R> {
             }
             ParsedAnswer::Answer(answer) => {
                 self.asks.pop_front();
-                self.command(Verb::Answer { ask: ask.id.clone(), answer }, out);
+                self.command(Verb::Session(SessionVerb::Answer { ask: ask.id.clone(), answer }), out);
                 self.after_question(out);
             }
             ParsedAnswer::Explain => {
@@ -83,7 +83,7 @@ impl<R: Renderer> TerminalDialect<R> {
                 self.interrupting = true;
                 self.renderer.notice("interrupting; once more to leave at once", &mut out.frames);
                 self.renderer.sent(StartedWork::Interrupt, &mut out.frames);
-                self.command(Verb::Interrupt { turn: None }, out);
+                self.command(Verb::Session(SessionVerb::Interrupt { turn: None }), out);
             }
             TerminalPhase::Closed => {}
             TerminalPhase::Opening | TerminalPhase::Idle | TerminalPhase::Busy => {

@@ -31,7 +31,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use vocab::{Ask, Command, Delivery, Event, Part, Tag, Target, Told, Verb};
+use vocab::{Ask, Command, Delivery, Event, Part, SessionVerb, Tag, Target, Told, Verb};
 use wire::{Close, CloseCode, Dialect, Frame, Out, Parting};
 
 use session_view::SessionView;
@@ -122,8 +122,8 @@ impl<R: Renderer> TerminalDialect<R> {
     /// A command whose reply ends the wait.
     fn busy_with(&mut self, verb: Verb, out: &mut Out) {
         let sent = match &verb {
-            Verb::Slash { name, .. } => StartedWork::Command(name),
-            Verb::Command { name, .. } => StartedWork::Command(name),
+            Verb::Session(SessionVerb::Slash { name, .. }) => StartedWork::Command(name),
+            Verb::Session(SessionVerb::Command { name, .. }) => StartedWork::Command(name),
             _ => StartedWork::Prompt,
         };
         self.renderer.sent(sent, &mut out.frames);
@@ -135,7 +135,7 @@ impl<R: Renderer> TerminalDialect<R> {
 
     fn prompt(&mut self, parts: Vec<Part>, out: &mut Out) {
         self.view.spoken = true;
-        self.busy_with(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }, out);
+        self.busy_with(Verb::Session(SessionVerb::Prompt { parts, delivery: Delivery::RejectIfBusy }), out);
     }
 
     fn close(&mut self, code: u8, out: &mut Out) {

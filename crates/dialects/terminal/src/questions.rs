@@ -1,6 +1,6 @@
 //! Questions of the engine: shown one after the other, or answered by the policy where the person cannot be asked.
 
-use vocab::{Answer, Ask, AskId, AskKind, Scope, Verb};
+use vocab::{Answer, Ask, AskId, AskKind, Scope, SessionVerb, Verb};
 use wire::Out;
 
 use crate::{AnswerPolicy, Renderer, TerminalDialect, TerminalPhase, WantedLine};
@@ -44,7 +44,7 @@ impl<R: Renderer> TerminalDialect<R> {
             _ => None,
         };
         self.renderer.answered_unasked(ask, &answer, denial.as_ref(), &mut out.frames);
-        self.command(Verb::Answer { ask: ask.id.clone(), answer }, out);
+        self.command(Verb::Session(SessionVerb::Answer { ask: ask.id.clone(), answer }), out);
     }
 
     pub(crate) fn show_next_ask(&mut self, out: &mut Out) {

@@ -1,6 +1,6 @@
 //! Replies to what the dialect asked of the session: its opening, a prompt, a command, its last entries.
 
-use vocab::{Change, Fault, FaultKind, Reply, SessionId, SlashCode, Tag, Verb};
+use vocab::{Change, Fault, FaultKind, Reply, SessionId, SessionVerb, SlashCode, Tag, Verb};
 use wire::Out;
 
 use crate::last_exchange::{self, last_exchange};
@@ -47,7 +47,7 @@ impl<R: Renderer> TerminalDialect<R> {
             Ok(_) => self.pending = None,
             Err(fault) if fault.kind == FaultKind::UnknownCommand && self.trying.is_some() => {
                 if let Some((name, args)) = self.trying.take() {
-                    self.busy_with(Verb::Slash { name: slash::our_name(name), args }, out);
+                    self.busy_with(Verb::Session(SessionVerb::Slash { name: slash::our_name(name), args }), out);
                 }
             }
             Err(fault) => {
@@ -62,7 +62,7 @@ impl<R: Renderer> TerminalDialect<R> {
     pub(crate) fn moved(&mut self, session: &SessionId, out: &mut Out) {
         self.view.session = Some(session.clone());
         if let Some(mode) = self.view.mode {
-            self.command(Verb::Set(Change::Mode(mode)), out);
+            self.command(Verb::Session(SessionVerb::Set(Change::Mode(mode))), out);
         }
     }
 
@@ -92,6 +92,6 @@ impl<R: Renderer> TerminalDialect<R> {
         self.phase = TerminalPhase::Busy;
         self.view.spoken = true;
         let after = last_seq.saturating_sub(last_exchange::ENTRIES_MAX);
-        self.recalling = Some(self.command(Verb::Read { after }, out));
+        self.recalling = Some(self.command(Verb::Session(SessionVerb::Read { after }), out));
     }
 }

@@ -18,8 +18,8 @@ use expect_test::{Expect, expect};
 use vocab::{
     Ask, AskEnd, AskEntry, AskId, AskKind, AssistantMessage, Block, Body, Call, CallEnd, CallEntry, CallId, CallInput,
     CallResult, Delta, Entry, Event, Fact, Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, ModelEntry,
-    NoteEntry, Open, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashReply, Snapshot, State, Stop, Tag,
-    Told, TurnEnd, TurnEntry, TurnId, Usage, Verb, Which,
+    NoteEntry, Open, Opened, Part, PermissionAsk, Reply, Required, SessionId, SessionVerb, SlashReply, Snapshot, State,
+    Stop, Tag, Told, TurnEnd, TurnEntry, TurnId, Usage, Verb, Which,
 };
 use wire::{Dialect, Frame, Out, Parting};
 
@@ -195,7 +195,7 @@ fn play<R: Renderer>(options: TerminalOptions, renderer: R, steps: Vec<StoryStep
         let frames = std::mem::take(&mut out.frames);
         seen.look(frames.as_bytes());
         for command in out.commands.drain(..) {
-            if matches!(command.verb, Verb::Prompt { .. }) {
+            if matches!(command.verb, Verb::Session(SessionVerb::Prompt { .. })) {
                 prompted = Some(command.tag);
             }
             seen.wanted.push(command.verb);
@@ -274,9 +274,13 @@ fn show(seen: &StoryOutcome) -> String {
     for verb in &seen.wanted {
         match verb {
             Verb::Open(_) => {}
-            Verb::Prompt { parts, .. } => text.push_str(&format!("-> prompt {:?}\n", vocab::parts_text(parts))),
-            Verb::Answer { ask, answer } => text.push_str(&format!("-> answer {ask} {answer:?}\n")),
-            Verb::Slash { name, args } => text.push_str(&format!("-> /{name} {args}\n")),
+            Verb::Session(SessionVerb::Prompt { parts, .. }) => {
+                text.push_str(&format!("-> prompt {:?}\n", vocab::parts_text(parts)))
+            }
+            Verb::Session(SessionVerb::Answer { ask, answer }) => {
+                text.push_str(&format!("-> answer {ask} {answer:?}\n"))
+            }
+            Verb::Session(SessionVerb::Slash { name, args }) => text.push_str(&format!("-> /{name} {args}\n")),
             other => text.push_str(&format!("-> {other:?}\n")),
         }
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use engine::{Engine, Extension};
 use vocab::{
-    Answer, AskEntry, AskKind, Body, Command, CommandInfo, Delivery, Event, ExtensionEvent, HookKind, HookVerdict,
-    Hooks, HostTool, Json, Notice, Offers, Part, Required, SessionId, Tag, Target, Verb,
+    Answer, AskEntry, AskKind, Body, Command, CommandInfo, Delivery, Event, ExtensionEvent, ExtensionVerb, HookKind,
+    HookVerdict, Hooks, HostTool, Json, Notice, Offers, Part, Required, SessionId, SessionVerb, Tag, Target, Verb,
 };
 
 use super::dice::Dice;
@@ -65,12 +65,12 @@ impl Fate {
         let answer = match event {
             Event::Extension(ExtensionEvent::Hook(hook)) => {
                 let verdict = if self.is_wild() { self.verdict(&hook.kind) } else { HookVerdict::Fine };
-                Verb::HookDone { hook: hook.id, verdict }
+                Verb::Session(SessionVerb::Extension(ExtensionVerb::HookDone { hook: hook.id, verdict }))
             }
             Event::Logged(entry) => match &entry.body {
                 Body::Ask(AskEntry::Opened(ask)) if matches!(ask.kind, AskKind::HostCall { .. }) => {
                     let answer = Answer::Result { parts: vec![Part::text("beside")], is_error: false, details: None };
-                    Verb::Answer { ask: ask.id.clone(), answer }
+                    Verb::Session(SessionVerb::Answer { ask: ask.id.clone(), answer })
                 }
                 _ if self.is_wild() && self.dice.chance(6) => self.wish(),
                 _ => return,
@@ -85,7 +85,13 @@ impl Fate {
             tokio::time::sleep(Duration::from_millis(ms)).await;
         }
         // What it wanted while everything was wild is forgotten once it is not; an answer is still owed.
-        if !self.is_wild() && !matches!(answer, Verb::HookDone { .. } | Verb::Answer { .. }) {
+        if !self.is_wild()
+            && !matches!(
+                answer,
+                Verb::Session(SessionVerb::Extension(ExtensionVerb::HookDone { .. }))
+                    | Verb::Session(SessionVerb::Answer { .. })
+            )
+        {
             return;
         }
         self.send(session, answer).await;
@@ -119,16 +125,28 @@ impl Fate {
                     AskKind::Select { title: "which?".into(), options: vec!["a".into()] },
                     AskKind::Input { title: "what?".into(), placeholder: None },
                 ]);
-                Verb::Ask { kind, timeout_ms: self.dice.pick(&[None, Some(0), Some(50), Some(5_000)]) }
+                Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask {
+                    kind,
+                    timeout_ms: self.dice.pick(&[None, Some(0), Some(50), Some(5_000)]),
+                }))
             }
-            5 => Verb::Show(Notice::Status { key: "k".into(), text: self.dice.pick(&[None, Some("t".into())]) }),
-            6 => Verb::Prompt { parts: vec![Part::text("from beside")], delivery: Delivery::Enqueue },
-            7 => Verb::Interrupt { turn: None },
-            8 => Verb::HookDone { hook: self.dice.below(20), verdict: HookVerdict::Fine },
+            5 => Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(Notice::Status {
+                key: "k".into(),
+                text: self.dice.pick(&[None, Some("t".into())]),
+            }))),
+            6 => Verb::Session(SessionVerb::Prompt {
+                parts: vec![Part::text("from beside")],
+                delivery: Delivery::Enqueue,
+            }),
+            7 => Verb::Session(SessionVerb::Interrupt { turn: None }),
+            8 => Verb::Session(SessionVerb::Extension(ExtensionVerb::HookDone {
+                hook: self.dice.below(20),
+                verdict: HookVerdict::Fine,
+            })),
             _ => {
                 let offers = offers(&mut self.dice);
                 self.extension.offer(offers);
-                Verb::Inspect
+                Verb::Session(SessionVerb::Inspect)
             }
         }
     }

@@ -7,7 +7,7 @@ use engine::Peer;
 use tokio::time::Instant;
 use vocab::{
     AskEntry, Body, BranchEntry, Command, CompactionEvent, Delta, EditorEvent, Entry, Event, FaultKind, ItemId,
-    ModelEntry, QueueEvent, Reply, RetryEvent, ShellEntry, Tag, Target, Told, TurnEntry, TurnId, Verb,
+    ModelEntry, QueueEvent, Reply, RetryEvent, SessionVerb, ShellEntry, Tag, Target, Told, TurnEntry, TurnId, Verb,
 };
 
 use super::log::turn_of;
@@ -39,10 +39,10 @@ impl What {
         match verb {
             Verb::Open(open) => What::Open(open.after),
             Verb::Leave => What::Leave,
-            Verb::Read { after } => What::Read(*after),
-            Verb::Shell { command, .. } => What::Shell(command.clone()),
-            Verb::EditorReplied { editor_request, .. } => What::EditorReplied(*editor_request),
-            Verb::Compact { wait: true, .. } => What::CompactLater,
+            Verb::Session(SessionVerb::Read { after }) => What::Read(*after),
+            Verb::Session(SessionVerb::Shell { command, .. }) => What::Shell(command.clone()),
+            Verb::Session(SessionVerb::EditorReplied { editor_request, .. }) => What::EditorReplied(*editor_request),
+            Verb::Session(SessionVerb::Compact { wait: true, .. }) => What::CompactLater,
             _ => What::Other,
         }
     }

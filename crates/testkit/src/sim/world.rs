@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use engine::{Config, Engine, Ports, Slow};
 use vocab::{
-    Answer, AskEntry, AskId, AskKind, Body, BranchEntry, Change, Coalesce, CompactionPolicy, Delivery, Drain,
-    EditorEvent, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, FaultKind, Gate, HostTool, ItemId,
-    Json, LaneMode, LanePolicy, LateSteer, Mode, Open, Overflow, Part, QueueEntry, QueueVerb, Reply, Required,
-    RetryPolicy, Scope, Settings, SteerPoint, Stop, Told, Verb, Which,
+    Answer, AskEntry, AskId, AskKind, Body, BranchEntry, Change, Coalesce, CompactionPolicy, Delivery, DirectoryVerb,
+    Drain, EditorEvent, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, FaultKind, Gate, HostTool,
+    ItemId, Json, LaneMode, LanePolicy, LateSteer, Mode, Open, Overflow, Part, QueueEntry, QueueVerb, Reply, Required,
+    RetryPolicy, Scope, SessionVerb, Settings, SteerPoint, Stop, Told, Verb, Which,
 };
 
 use super::SESSION;
@@ -215,7 +215,7 @@ impl World {
 
     fn offer(&mut self) -> Verb {
         let mut roll = || self.dice.chance(60);
-        Verb::OfferEditor(EditorOffer { read_text: roll(), write_text: roll(), terminal: roll() })
+        Verb::Session(SessionVerb::OfferEditor(EditorOffer { read_text: roll(), write_text: roll(), terminal: roll() }))
     }
 
     fn after(&mut self) -> Option<u64> {
@@ -282,7 +282,7 @@ impl World {
                 self.eyes[at].stopped = Some(tokio::time::Instant::now() + Duration::from_millis(ms));
                 self.numbers.stops += 1;
                 for _ in 0..self.dice.below(80) {
-                    self.send(at, Verb::Read { after: 0 });
+                    self.send(at, Verb::Session(SessionVerb::Read { after: 0 }));
                 }
             }
             2 => {
@@ -296,7 +296,7 @@ impl World {
     }
 
     fn send(&mut self, at: usize, verb: Verb) -> Option<vocab::Tag> {
-        let text = format!("{verb:?}");
+        let text = crate::verb_text(&verb);
         let tag = self.eyes[at].send(verb);
         self.trace.push(format!("  peer {} > {:?} {text:.160}", self.eyes[at].name, tag.map(|tag| tag.0)));
         tag
@@ -304,7 +304,10 @@ impl World {
 
     fn prompt(&mut self, delivery: Delivery) -> Verb {
         self.said += 1;
-        Verb::Prompt { parts: vec![Part::text(format!("p{} {}", self.said, "x".repeat(40)))], delivery }
+        Verb::Session(SessionVerb::Prompt {
+            parts: vec![Part::text(format!("p{} {}", self.said, "x".repeat(40)))],
+            delivery,
+        })
     }
 
     fn verb(&mut self) -> Verb {
@@ -318,17 +321,19 @@ impl World {
                 self.prompt(delivery)
             }
             34..52 => self.answer(),
-            52..60 => Verb::Interrupt { turn: self.dice.pick(&[None, None, None, Some("another".into())]) },
-            60..62 => Verb::AbortRetry,
-            62..68 => Verb::Queue(match self.dice.below(4) {
+            52..60 => Verb::Session(SessionVerb::Interrupt {
+                turn: self.dice.pick(&[None, None, None, Some("another".into())]),
+            }),
+            60..62 => Verb::Session(SessionVerb::AbortRetry),
+            62..68 => Verb::Session(SessionVerb::Queue(match self.dice.below(4) {
                 0 => QueueVerb::List,
                 1 => QueueVerb::Clear,
                 _ if self.items.is_empty() => QueueVerb::TakeBack("nothing".into()),
                 _ => QueueVerb::TakeBack(self.dice.pick(&self.items)),
-            }),
-            68..78 => Verb::Set(self.change()),
+            })),
+            68..78 => Verb::Session(SessionVerb::Set(self.change())),
             78..88 => self.slash(),
-            88..91 => Verb::Compact { instructions: None, wait: self.dice.chance(60) },
+            88..91 => Verb::Session(SessionVerb::Compact { instructions: None, wait: self.dice.chance(60) }),
             91..95 => {
                 let names = self.dice.pick(&[&["host1"][..], &["host1", "host2"], &[], &["look"], &["host2"]]);
                 let tool = |name: &&str| HostTool {
@@ -337,11 +342,11 @@ impl World {
                     schema: Json::empty_object(),
                     required: Required::DangerFullAccess,
                 };
-                Verb::OfferTools { tools: names.iter().map(tool).collect() }
+                Verb::Session(SessionVerb::OfferTools { tools: names.iter().map(tool).collect() })
             }
             95..97 => Verb::Fork { at: Some(if self.users.is_empty() { 3 } else { self.dice.pick(&self.users) }) },
             97 => Verb::Leave,
-            98 => Verb::Command { name: "beside".into(), args: "".into() },
+            98 => Verb::Session(SessionVerb::Command { name: "beside".into(), args: "".into() }),
             _ => {
                 let mut open = Open::new(Which::Named(SESSION.into()));
                 open.after = self.after();
@@ -360,22 +365,27 @@ impl World {
                     3..30 if self.weather.stops => format!("{LOUD}{}", self.said),
                     _ => format!("cmd{}", self.said),
                 };
-                Verb::Shell { command: command.into(), aside: self.dice.chance(20) }
+                Verb::Session(SessionVerb::Shell { command: command.into(), aside: self.dice.chance(20) })
             }
-            5 => Verb::AbortShell,
-            6 => Verb::Set(Change::Todos(list(self.dice.below(3)))),
-            7 => Verb::Read { after: self.dice.below(self.last_seq + 3) },
+            5 => Verb::Session(SessionVerb::AbortShell),
+            6 => Verb::Session(SessionVerb::Set(Change::Todos(list(self.dice.below(3))))),
+            7 => Verb::Session(SessionVerb::Read { after: self.dice.below(self.last_seq + 3) }),
             8 => Verb::Fork { at: None },
             9 => self.offer(),
             10 => {
                 let editor_request =
                     if self.editor_requests.is_empty() { 1 } else { self.dice.pick(&self.editor_requests) };
-                Verb::EditorReplied {
+                Verb::Session(SessionVerb::EditorReplied {
                     editor_request,
                     result: self.dice.pick(&[EditorReply::Written, EditorReply::NotFound]),
-                }
+                })
             }
-            _ => self.dice.pick(&[Verb::Inspect, Verb::Inspect, Verb::Models, Verb::Export { file: None }]),
+            _ => self.dice.pick(&[
+                Verb::Session(SessionVerb::Inspect),
+                Verb::Session(SessionVerb::Inspect),
+                Verb::Directory(DirectoryVerb::Models),
+                Verb::Session(SessionVerb::Export { file: None }),
+            ]),
         }
     }
 
@@ -387,7 +397,7 @@ impl World {
             _ => self.dice.pick(&self.asks[recent..]),
         };
         if self.dice.chance(8) {
-            return Verb::Progress { ask, parts: vec![Part::text("so far")] };
+            return Verb::Session(SessionVerb::Progress { ask, parts: vec![Part::text("so far")] });
         }
         let result = Answer::Result { parts: vec![Part::text("hosted")], is_error: false, details: None };
         let right = if host { result.clone() } else { Answer::Allow(Scope::Once) };
@@ -399,7 +409,7 @@ impl World {
             8 => result,
             _ => self.dice.pick(&[Answer::Dismissed, Answer::Text("hm".into()), Answer::Confirmed(false)]),
         };
-        Verb::Answer { ask, answer }
+        Verb::Session(SessionVerb::Answer { ask, answer })
     }
 
     fn change(&mut self) -> Change {
@@ -444,7 +454,7 @@ impl World {
             ("sessions", ""),
             ("nonsense", ""),
         ]);
-        Verb::Slash { name: name.into(), args: args.into() }
+        Verb::Session(SessionVerb::Slash { name: name.into(), args: args.into() })
     }
 
     /// Reads what everybody was told.
@@ -485,7 +495,7 @@ impl World {
         };
         if self.dice.chance(60) {
             let result = if self.dice.chance(80) { result } else { EditorReply::Failed("no".into()) };
-            self.send(at, Verb::EditorReplied { editor_request: editor_request.id, result });
+            self.send(at, Verb::Session(SessionVerb::EditorReplied { editor_request: editor_request.id, result }));
         } else {
             self.undone.push((at, editor_request.id, result));
         }
@@ -525,7 +535,7 @@ impl World {
             let mut eye = Eye::new(name, engine.connect(Slow::Wait));
             eye.send(Verb::Open(Open::new(Which::Named(SESSION.into()))));
             self.eyes.push(eye);
-            self.send(self.eyes.len() - 1, Verb::AbortShell);
+            self.send(self.eyes.len() - 1, Verb::Session(SessionVerb::AbortShell));
             self.last_prompt(started).await?;
             self.read_back(started).await?;
             if self.weather.settings {
@@ -585,11 +595,11 @@ impl World {
     /// People and their tools take their time, but not for ever: nobody else's clock would end what waits for them.
     async fn answer_all(&mut self, last: usize) {
         for (at, editor_request, result) in std::mem::take(&mut self.undone) {
-            self.send(at, Verb::EditorReplied { editor_request, result });
+            self.send(at, Verb::Session(SessionVerb::EditorReplied { editor_request, result }));
         }
         for (ask, host) in std::mem::take(&mut self.asks) {
             for at in if host { 0..self.eyes.len() } else { last..last + 1 } {
-                self.send(at, Verb::Answer { ask: ask.clone(), answer: Answer::Deny(None) });
+                self.send(at, Verb::Session(SessionVerb::Answer { ask: ask.clone(), answer: Answer::Deny(None) }));
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
@@ -601,7 +611,7 @@ impl World {
         let before = self.findings.last_sent();
         let known = self.last_seq;
         for model in ["a", "b"] {
-            self.send(at, Verb::Set(Change::Model(model.into())));
+            self.send(at, Verb::Session(SessionVerb::Set(Change::Model(model.into()))));
         }
         let prompt = self.prompt(Delivery::RejectIfBusy);
         self.send(at, prompt).ok_or("the engine takes no commands")?;
@@ -626,7 +636,7 @@ impl World {
     /// What was refused has left nothing behind, and what was taken is written down.
     async fn compare_settings(&mut self, started: tokio::time::Instant) -> Result<(), String> {
         let at = self.eyes.len() - 1;
-        let tag = self.send(at, Verb::Inspect).ok_or("the engine takes no commands")?;
+        let tag = self.send(at, Verb::Session(SessionVerb::Inspect)).ok_or("the engine takes no commands")?;
         tokio::time::sleep(Duration::from_secs(1)).await;
         self.look(started).await;
         let state = match self.eyes[at].result_of(tag) {
@@ -648,7 +658,9 @@ impl World {
             // What waited has run by now, or waits for good.
             tokio::time::sleep(Duration::from_secs(200)).await;
             self.look(started).await;
-            let tag = self.send(at, Verb::Queue(QueueVerb::List)).ok_or("the engine takes no commands")?;
+            let tag = self
+                .send(at, Verb::Session(SessionVerb::Queue(QueueVerb::List)))
+                .ok_or("the engine takes no commands")?;
             tokio::time::sleep(Duration::from_secs(1)).await;
             self.look(started).await;
             return match self.eyes[at].result_of(tag) {

@@ -2,7 +2,7 @@
 
 use vocab::{
     Answer, AskEnd, AskEntry, AskId, Body, Change, Delivery, Event, Later, Open, Opened, Part, QueueEvent, QueueVerb,
-    Reply, Scope, SessionId, Tag, TodoPhase, TodoStatus, TodoTask, Told, Verb,
+    Reply, Scope, SessionId, SessionVerb, Tag, TodoPhase, TodoStatus, TodoTask, Told, Verb,
 };
 
 use super::{Step, Teller};
@@ -39,8 +39,12 @@ impl EngineTeller {
     }
 
     fn verb(&self, step: &Step) -> Option<Verb> {
-        let say = |text: &String, delivery| Verb::Prompt { parts: vec![Part::text(text.as_str())], delivery };
-        let answer = |ask: Option<&AskId>, answer| Verb::Answer { ask: ask.cloned().expect("a question"), answer };
+        let say = |text: &String, delivery| {
+            Verb::Session(SessionVerb::Prompt { parts: vec![Part::text(text.as_str())], delivery })
+        };
+        let answer = |ask: Option<&AskId>, answer| {
+            Verb::Session(SessionVerb::Answer { ask: ask.cloned().expect("a question"), answer })
+        };
         let newest = self.asks.last();
         Some(match step {
             Step::Prompt(text) => say(text, Delivery::RejectIfBusy),
@@ -49,14 +53,18 @@ impl EngineTeller {
             Step::Allow => answer(newest, Answer::Allow(Scope::Once)),
             Step::Deny(reason) => answer(newest, Answer::Deny(reason.as_deref().map(Into::into))),
             Step::Again => answer(self.last_ask.as_ref(), Answer::Allow(Scope::Once)),
-            Step::Interrupt => Verb::Interrupt { turn: None },
-            Step::AbortRetry => Verb::AbortRetry,
-            Step::TakeBack => Verb::Queue(QueueVerb::TakeBack(self.items.first().cloned().expect("an item waits"))),
-            Step::ClearQueue => Verb::Queue(QueueVerb::Clear),
-            Step::Slash { name, args } => Verb::Slash { name: name.clone(), args: args.clone() },
-            Step::Shell { command, aside, .. } => Verb::Shell { command: command.as_str().into(), aside: *aside },
-            Step::AbortShell => Verb::AbortShell,
-            Step::Todos(tasks) => Verb::Set(Change::Todos(list(tasks))),
+            Step::Interrupt => Verb::Session(SessionVerb::Interrupt { turn: None }),
+            Step::AbortRetry => Verb::Session(SessionVerb::AbortRetry),
+            Step::TakeBack => Verb::Session(SessionVerb::Queue(QueueVerb::TakeBack(
+                self.items.first().cloned().expect("an item waits"),
+            ))),
+            Step::ClearQueue => Verb::Session(SessionVerb::Queue(QueueVerb::Clear)),
+            Step::Slash { name, args } => Verb::Session(SessionVerb::Slash { name: name.clone(), args: args.clone() }),
+            Step::Shell { command, aside, .. } => {
+                Verb::Session(SessionVerb::Shell { command: command.as_str().into(), aside: *aside })
+            }
+            Step::AbortShell => Verb::Session(SessionVerb::AbortShell),
+            Step::Todos(tasks) => Verb::Session(SessionVerb::Set(Change::Todos(list(tasks)))),
             Step::Leave => Verb::Leave,
             Step::Wait(_) => return None,
         })

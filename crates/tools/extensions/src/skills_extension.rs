@@ -13,8 +13,8 @@ use engine::{Engine, Extension};
 use skills::{Found, Origin, Places};
 use tokio::task::JoinSet;
 use vocab::{
-    Command, Event, ExtensionEvent, HookCall, HookKind, HookVerdict, Hooks, Notice, NoticeLevel, Offers, SessionId,
-    Tag, Target, Told, Verb, parts_text,
+    Command, Event, ExtensionEvent, ExtensionVerb, HookCall, HookKind, HookVerdict, Hooks, Notice, NoticeLevel, Offers,
+    SessionId, SessionVerb, Tag, Target, Told, Verb, parts_text,
 };
 
 /// What people read when something is wrong with it.
@@ -71,7 +71,10 @@ async fn answer_hooks(extension: Extension, places: Places) {
 /// People are told before the model is.
 async fn advise(extension: Arc<Extension>, session: SessionId, hook: u64, looking: impl Future<Output = Advice>) {
     let Advice { notices, verdict } = looking.await;
-    let verbs = notices.into_iter().map(Verb::Show).chain([Verb::HookDone { hook, verdict }]);
+    let verbs = notices
+        .into_iter()
+        .map(|notice| Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(notice))))
+        .chain([Verb::Session(SessionVerb::Extension(ExtensionVerb::HookDone { hook, verdict }))]);
     for verb in verbs {
         extension.submit(Command { tag: TAG, target: Target::Session(session.clone()), verb }).await;
     }

@@ -9,7 +9,7 @@ use testkit::fakes::CountedIds;
 use testkit::mock_model::MockModel;
 use testkit::stage::Actor;
 use testkit::{Stage, StageOptions};
-use vocab::{Change, Event, IdKind, Open, Sent, Store, Verb, Which};
+use vocab::{Change, Event, IdKind, Open, Sent, SessionVerb, Store, Verb, Which};
 
 const KEY: &str = "sk-canary-requests";
 
@@ -52,7 +52,7 @@ async fn ask(actor: &mut Actor, verb: Verb) {
 }
 
 fn undo() -> Verb {
-    Verb::Slash { name: "undo".into(), args: "".into() }
+    Verb::Session(SessionVerb::Slash { name: "undo".into(), args: "".into() })
 }
 
 async fn check(api: Api) {
@@ -66,8 +66,8 @@ async fn check(api: Api) {
         .await;
     prompt(&mut actor, &format!(r#"redact "secret" and {call} and {call} then say "all of it""#)).await;
     prompt(&mut actor, "fail 503 then say again").await;
-    ask(&mut actor, Verb::Shell { command: "echo beside".into(), aside: false }).await;
-    ask(&mut actor, Verb::Compact { instructions: Some("be brief".into()), wait: true }).await;
+    ask(&mut actor, Verb::Session(SessionVerb::Shell { command: "echo beside".into(), aside: false })).await;
+    ask(&mut actor, Verb::Session(SessionVerb::Compact { instructions: Some("be brief".into()), wait: true })).await;
     prompt(&mut actor, &format!(r#"think "anew" and {call} then say here"#)).await;
     first.engine.shutdown().await;
 
@@ -76,7 +76,7 @@ async fn check(api: Api) {
     actor.open(Open::new(Which::Id("s1".into()))).await.unwrap();
     prompt(&mut actor, "say resumed").await;
     // Another model is not shown what this one has sealed.
-    ask(&mut actor, Verb::Set(Change::Model("mock-two".into()))).await;
+    ask(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("mock-two".into())))).await;
     prompt(&mut actor, &format!(r#"think "other" and {call} then say two"#)).await;
     ask(&mut actor, undo()).await;
     prompt(&mut actor, "fail 401").await;

@@ -4,7 +4,10 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use vocab::{Body, Command, Delivery, Entry, Event, Part, PeerId, Reply, SessionId, Tag, Target, Told, UserFrom, Verb};
+use vocab::{
+    Body, Command, Delivery, Entry, Event, Part, PeerId, Reply, SessionId, SessionVerb, Tag, Target, Told, UserFrom,
+    Verb,
+};
 
 use super::Inbox;
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox, Slow};
@@ -26,10 +29,10 @@ impl Bench {
         self.commands.try_send(Command { tag: Tag(tag), target: Target::Current, verb }).expect("there is room");
     }
     fn ask(&self, tag: u64) {
-        self.say(tag, Verb::Read { after: 0 });
+        self.say(tag, Verb::Session(SessionVerb::Read { after: 0 }));
     }
     fn prompt(&self, tag: u64) {
-        self.say(tag, Verb::Prompt { parts: vec![Part::text("x")], delivery: Delivery::Queue });
+        self.say(tag, Verb::Session(SessionVerb::Prompt { parts: vec![Part::text("x")], delivery: Delivery::Queue }));
     }
     /// What is carried out now.
     async fn now(&mut self) -> Vec<u64> {
@@ -83,7 +86,7 @@ async fn what_stops_something_passes_and_takes_along_what_was_said_before_it() {
     bench.ask(2);
     bench.prompt(3);
     assert_eq!(bench.now().await, [0; 0]);
-    bench.say(4, Verb::Interrupt { turn: None });
+    bench.say(4, Verb::Session(SessionVerb::Interrupt { turn: None }));
     bench.prompt(5);
     assert_eq!(bench.now().await, [3, 4], "who prompts and then stops means that prompt");
     bench.read().await;

@@ -10,8 +10,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Answer, Event, ExtensionEvent, Fault, FaultKind, HookCall, HookKind, HookVerdict, Notice, Part, PeerId, Reply,
-    State, Told, Verb,
+    Answer, Event, ExtensionEvent, ExtensionVerb, Fault, FaultKind, HookCall, HookKind, HookVerdict, Notice, Part,
+    PeerId, Reply, SessionVerb, State, Told,
 };
 
 use super::toolset::Conflict;
@@ -272,21 +272,34 @@ impl Session {
 
     /// `None`: the verb is treated like anybody's. An extension works for the user, it is not the user: it neither
     /// answers for one nor changes what a session may do.
-    pub(super) fn extension_verb(&mut self, outbox: &Arc<Outbox>, tag: vocab::Tag, verb: &Verb) -> Option<Response> {
+    pub(super) fn extension_verb(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: vocab::Tag,
+        verb: &SessionVerb,
+    ) -> Option<Response> {
         let peer = outbox.peer;
         let known = self.extensions.extension(peer).is_some();
         match verb {
-            Verb::Ask { .. } | Verb::Show(_) | Verb::HookDone { .. } if !known => {
+            SessionVerb::Extension(ExtensionVerb::Ask { .. })
+            | SessionVerb::Extension(ExtensionVerb::Show(_))
+            | SessionVerb::Extension(ExtensionVerb::HookDone { .. })
+                if !known =>
+            {
                 Some(Response::Now(Err(Fault::new(FaultKind::Unsupported, "only an extension does that"))))
             }
-            Verb::Ask { kind, timeout_ms } => Some(self.open_dialog(outbox, tag, kind.clone(), *timeout_ms)),
-            Verb::Show(notice) => {
+            SessionVerb::Extension(ExtensionVerb::Ask { kind, timeout_ms }) => {
+                Some(self.open_dialog(outbox, tag, kind.clone(), *timeout_ms))
+            }
+            SessionVerb::Extension(ExtensionVerb::Show(notice)) => {
                 self.extensions.keep(peer, notice);
                 self.log.emit(Event::Extension(ExtensionEvent::Notice(notice.clone())));
                 Some(Response::Now(Ok(Reply::Done)))
             }
-            Verb::HookDone { hook, verdict } => Some(Response::Now(self.hook_done(peer, *hook, verdict.clone()))),
-            Verb::Answer { ask, .. }
+            SessionVerb::Extension(ExtensionVerb::HookDone { hook, verdict }) => {
+                Some(Response::Now(self.hook_done(peer, *hook, verdict.clone())))
+            }
+            SessionVerb::Answer { ask, .. }
                 if known && self.approvals.get(ask).is_some_and(|open| open.owner != Some(peer)) =>
             {
                 Some(Response::Now(Err(Fault::new(
@@ -294,12 +307,12 @@ impl Session {
                     format!("question `{ask}` is for people, not for an extension"),
                 ))))
             }
-            Verb::Prompt { .. }
-            | Verb::Answer { .. }
-            | Verb::Progress { .. }
-            | Verb::Interrupt { .. }
-            | Verb::Read { .. }
-            | Verb::Inspect => None,
+            SessionVerb::Prompt { .. }
+            | SessionVerb::Answer { .. }
+            | SessionVerb::Progress { .. }
+            | SessionVerb::Interrupt { .. }
+            | SessionVerb::Read { .. }
+            | SessionVerb::Inspect => None,
             _ if known => Some(Response::Now(Err(Fault::new(FaultKind::Unsupported, "an extension cannot do that")))),
             _ => None,
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
-use vocab::{Briefing, Delivery, Event, Fault, FaultKind, Later, Part, PeerId, Reply, Tag, Verb};
+use vocab::{Briefing, Delivery, Event, Fault, FaultKind, Later, Part, PeerId, Reply, SessionVerb, Tag};
 
 use super::{Mail, Session, guarded};
 use crate::outbox::Outbox;
@@ -78,7 +78,7 @@ impl Awaited {
         match self {
             Awaited::Mail(mail) => mail,
             Awaited::Prompt { outbox, tag, parts, delivery } => {
-                Mail::Verb { outbox, tag, verb: Verb::Prompt { parts, delivery } }
+                Mail::Verb { outbox, tag, verb: SessionVerb::Prompt { parts, delivery } }
             }
         }
     }
@@ -135,7 +135,7 @@ impl Jobs {
     }
     /// A user's command waits to begin.
     pub(super) fn is_shell_awaiting(&self) -> bool {
-        let is_shell = |mail: &Mail| matches!(mail, Mail::Verb { verb: Verb::Shell { .. }, .. });
+        let is_shell = |mail: &Mail| matches!(mail, Mail::Verb { verb: SessionVerb::Shell { .. }, .. });
         self.awaiting.iter().any(|it| matches!(&it.what, Awaited::Mail(mail) if is_shell(mail)))
     }
 
@@ -407,7 +407,7 @@ fn sender(mail: &Mail) -> Option<PeerId> {
 /// How a message is to be delivered; `None` where the mail is no message.
 fn prompt_delivery(mail: &Mail) -> Option<Delivery> {
     match mail {
-        Mail::Verb { verb: Verb::Prompt { delivery, .. }, .. } => Some(*delivery),
+        Mail::Verb { verb: SessionVerb::Prompt { delivery, .. }, .. } => Some(*delivery),
         _ => None,
     }
 }

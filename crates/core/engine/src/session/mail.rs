@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use vocab::{Event, Fault, FaultKind, McpServer, PeerId, State, Tag, Verb};
+use vocab::{Event, Fault, FaultKind, McpServer, PeerId, SessionVerb, State, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
@@ -33,7 +33,7 @@ pub(crate) enum Mail {
     Verb {
         outbox: Arc<Outbox>,
         tag: Tag,
-        verb: Verb,
+        verb: SessionVerb,
     },
     /// The peer's real outbox takes the place of the private one it came in with, and gets what that one holds.
     Rebind {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Briefing, Later, Part, Tag, Verb};
+use vocab::{Briefing, Later, Part, SessionVerb, Tag};
 
 use super::jobs::{Awaited, Need};
 use super::{Mail, Session, later, undo};
@@ -18,24 +18,24 @@ pub(super) enum Lack {
 
 impl Session {
     /// `None`: it can be carried out, or says itself why not.
-    pub(super) fn unmet(&mut self, outbox: &Outbox, verb: &Verb) -> Option<Lack> {
+    pub(super) fn unmet(&mut self, outbox: &Outbox, verb: &SessionVerb) -> Option<Lack> {
         if !self.log.peers.is_here(outbox.peer) || self.jobs.failure().is_err() {
             return None;
         }
         let ends = self.activity.is_ending();
         match verb {
-            Verb::Prompt { .. } | Verb::Compact { .. } | Verb::Shell { .. } if ends => None,
+            SessionVerb::Prompt { .. } | SessionVerb::Compact { .. } | SessionVerb::Shell { .. } if ends => None,
             // With pictures it waits when they are ready.
-            Verb::Prompt { parts, .. } if parts.iter().any(|part| matches!(part, Part::Image(_))) => None,
-            Verb::Prompt { .. } => self.lacks_view(),
-            Verb::Queue(_) if self.log.last_seq() > 0 => self.lacks_view(),
-            Verb::Shell { command, .. } if self.log.last_seq() > 0 && self.takes_shell(command).is_ok() => {
+            SessionVerb::Prompt { parts, .. } if parts.iter().any(|part| matches!(part, Part::Image(_))) => None,
+            SessionVerb::Prompt { .. } => self.lacks_view(),
+            SessionVerb::Queue(_) if self.log.last_seq() > 0 => self.lacks_view(),
+            SessionVerb::Shell { command, .. } if self.log.last_seq() > 0 && self.takes_shell(command).is_ok() => {
                 self.lacks_view()
             }
-            Verb::Inspect if self.log.last_seq() > 0 => self.lacks_view().or_else(|| self.lacks_briefing()),
-            Verb::Inspect => self.lacks_briefing(),
-            Verb::Compact { .. } => self.lacks_written_view(),
-            Verb::Slash { name, args } => match commands::find(name).map(|command| command.name) {
+            SessionVerb::Inspect if self.log.last_seq() > 0 => self.lacks_view().or_else(|| self.lacks_briefing()),
+            SessionVerb::Inspect => self.lacks_briefing(),
+            SessionVerb::Compact { .. } => self.lacks_written_view(),
+            SessionVerb::Slash { name, args } => match commands::find(name).map(|command| command.name) {
                 Some("context") => self.lacks_view().or_else(|| self.lacks_briefing()),
                 Some("compact") => self.lacks_written_view(),
                 Some("undo") if undo::count(args.trim()).is_some() => self.lacks_written_view(),
@@ -64,7 +64,7 @@ impl Session {
         self.brief_at_rest().map(Lack::Briefing)
     }
 
-    pub(super) fn wait_for(&mut self, lack: Lack, outbox: Arc<Outbox>, tag: Tag, verb: Verb) {
+    pub(super) fn wait_for(&mut self, lack: Lack, outbox: Arc<Outbox>, tag: Tag, verb: SessionVerb) {
         match lack {
             Lack::Need(need) => self.await_need(need, Awaited::Mail(Mail::Verb { outbox, tag, verb })),
             Lack::Briefing(look) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, PeerId, Reply, Tag, Verb};
+use vocab::{Fault, FaultKind, PeerId, Reply, SessionVerb, Tag};
 
 use super::jobs::{Awaited, Need};
 use super::{Mail, Session, Waiting};
@@ -25,8 +25,8 @@ impl Response {
 
 impl Session {
     /// Never waits: what takes its time is set going, and answers when it is done.
-    pub(super) fn verb(&mut self, outbox: &Arc<Outbox>, tag: Tag, verb: Verb) -> Response {
-        let is_extensions = matches!(verb, Verb::Ask { .. } | Verb::Show(_) | Verb::HookDone { .. });
+    pub(super) fn verb(&mut self, outbox: &Arc<Outbox>, tag: Tag, verb: SessionVerb) -> Response {
+        let is_extensions = matches!(verb, SessionVerb::Extension(_));
         if (is_extensions || self.tools.has_extensions())
             && let Some(response) = self.extension_verb(outbox, tag, &verb)
         {
@@ -41,23 +41,27 @@ impl Session {
             _ if !self.log.peers.is_here(outbox.peer) => {
                 Err(Fault::new(FaultKind::UnknownSession, "you are not on this session any more").hint("open it again"))
             }
-            Verb::Prompt { .. } | Verb::Compact { .. } | Verb::Shell { .. } if self.activity.is_ending() => {
+            SessionVerb::Prompt { .. } | SessionVerb::Compact { .. } | SessionVerb::Shell { .. }
+                if self.activity.is_ending() =>
+            {
                 Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"))
             }
             // Accepted, refused or waiting: the queue's acts carry the reply.
-            Verb::Prompt { parts, delivery } => return Response::begun(self.prompt(outbox, tag, parts, delivery)),
-            Verb::Answer { ask, answer } => self.answer(&ask, answer, Some(outbox.peer)).map(|()| Reply::Done),
-            Verb::Progress { ask, parts } => self.host_progress(&ask, parts).map(|()| Reply::Done),
-            Verb::Interrupt { turn: Some(turn) } if self.current_turn() != Some(turn.clone()) => {
+            SessionVerb::Prompt { parts, delivery } => {
+                return Response::begun(self.prompt(outbox, tag, parts, delivery));
+            }
+            SessionVerb::Answer { ask, answer } => self.answer(&ask, answer, Some(outbox.peer)).map(|()| Reply::Done),
+            SessionVerb::Progress { ask, parts } => self.host_progress(&ask, parts).map(|()| Reply::Done),
+            SessionVerb::Interrupt { turn: Some(turn) } if self.current_turn() != Some(turn.clone()) => {
                 Ok(Reply::Interrupted { was_running: false })
             }
-            Verb::Interrupt { .. } => {
+            SessionVerb::Interrupt { .. } => {
                 let was_running = self.interrupt_prompts() || self.prompts.queue.is_busy();
                 let acts = self.prompts.queue.interrupt();
                 self.act(acts);
                 Ok(Reply::Interrupted { was_running })
             }
-            Verb::AbortRetry => {
+            SessionVerb::AbortRetry => {
                 if matches!(self.activity.waiting(), Waiting::Retry(_)) {
                     self.activity.stop_waiting();
                 }
@@ -66,66 +70,48 @@ impl Session {
                 });
                 Ok(Reply::Done)
             }
-            Verb::Slash { name, args } => match self.slash(outbox, tag, &name, &args) {
+            SessionVerb::Slash { name, args } => match self.slash(outbox, tag, &name, &args) {
                 // The name is echoed as it was given: `/permissions` is answered as `permissions`.
                 Some(result) => Ok(Reply::Slash(Box::new(commands::reply(&name, result)))),
                 None => return Response::Later,
             },
-            Verb::Queue(verb) => self.queue_verb(verb),
-            Verb::Set(change) => self.set(change).map(|()| Reply::Done),
-            Verb::Compact { instructions, wait } => {
+            SessionVerb::Queue(verb) => self.queue_verb(verb),
+            SessionVerb::Set(change) => self.set(change).map(|()| Reply::Done),
+            SessionVerb::Compact { instructions, wait } => {
                 return Response::begun(match wait {
                     true => self.compact_in_turn(outbox, tag, instructions),
                     false => self.compact(outbox, tag, instructions, false),
                 });
             }
-            Verb::OfferTools { tools } => self.offer_tools(outbox.peer, tools).map(|()| Reply::Done),
-            Verb::Read { after } => {
+            SessionVerb::OfferTools { tools } => self.offer_tools(outbox.peer, tools).map(|()| Reply::Done),
+            SessionVerb::Read { after } => {
                 self.read(outbox, tag, after);
                 return Response::Later;
             }
-            Verb::Inspect => self.inspect().map(|inspection| Reply::Inspected(Box::new(inspection))),
-            Verb::Export { file } => return Response::begun(self.export_to(outbox, tag, file)),
-            Verb::Command { name, args } => self.run_command(name, args),
-            Verb::Shell { command, aside } => return Response::begun(self.shell(outbox, tag, command, aside)),
-            Verb::AbortShell => {
+            SessionVerb::Inspect => self.inspect().map(|inspection| Reply::Inspected(Box::new(inspection))),
+            SessionVerb::Export { file } => return Response::begun(self.export_to(outbox, tag, file)),
+            SessionVerb::Command { name, args } => self.run_command(name, args),
+            SessionVerb::Shell { command, aside } => {
+                return Response::begun(self.shell(outbox, tag, command, aside));
+            }
+            SessionVerb::AbortShell => {
                 self.stop_shells(|_| true);
                 if self.jobs.is_shell_awaiting() {
                     // It is stopped when it begins.
-                    let mail = Mail::Verb { outbox: outbox.clone(), tag, verb: Verb::AbortShell };
+                    let mail = Mail::Verb { outbox: outbox.clone(), tag, verb: SessionVerb::AbortShell };
                     self.await_need(Need::View, Awaited::Mail(mail));
                     return Response::Later;
                 }
                 Ok(Reply::Done)
             }
-            Verb::OfferEditor(services) => {
+            SessionVerb::OfferEditor(services) => {
                 self.offer_editor(outbox.peer, services);
                 Ok(Reply::Done)
             }
-            Verb::EditorReplied { editor_request, result } => self.editor_replied(outbox.peer, editor_request, result),
-            Verb::Open(_)
-            | Verb::Leave
-            | Verb::Fork { .. }
-            | Verb::Models
-            | Verb::ModelsWithin { .. }
-            | Verb::Tools
-            | Verb::Delete(_)
-            | Verb::Sessions(_)
-            | Verb::Recall(_)
-            | Verb::Accounts
-            | Verb::SignIn { .. }
-            | Verb::CancelSignIns
-            | Verb::SetKey { .. }
-            | Verb::Limits
-            | Verb::Routes { .. }
-            | Verb::Route { .. }
-            | Verb::Forget
-            | Verb::Skills
-            | Verb::Picture { .. }
-            | Verb::Prefer { .. }
-            | Verb::Ask { .. }
-            | Verb::Show(_)
-            | Verb::HookDone { .. } => Err(Fault::new(FaultKind::Internal, "this command is not for a session")),
+            SessionVerb::EditorReplied { editor_request, result } => {
+                self.editor_replied(outbox.peer, editor_request, result)
+            }
+            SessionVerb::Extension(_) => Err(Fault::new(FaultKind::Unsupported, "only an extension does that")),
         };
         Response::Now(result)
     }

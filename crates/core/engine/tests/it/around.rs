@@ -118,7 +118,11 @@ async fn saved(names: &[&str]) -> (Stage, Actor) {
 }
 
 fn sign_in() -> Verb {
-    Verb::SignIn { account: Account::OpenAi, mode: SignInMode::DeviceCode, originator: Some("me".into()) }
+    Verb::Directory(DirectoryVerb::SignIn {
+        account: Account::OpenAi,
+        mode: SignInMode::DeviceCode,
+        originator: Some("me".into()),
+    })
 }
 
 /// Everything told that carries this tag.
@@ -152,7 +156,9 @@ async fn a_sign_in_that_takes_its_time_holds_nobody_up() {
     let mut actor = stage.actor();
     let began = tokio::time::Instant::now();
     let tag = actor.send(sign_in()).await;
-    assert!(matches!(ask_for(&mut actor, Verb::Accounts).await, Ok(Reply::Accounts(it)) if it.openai));
+    assert!(
+        matches!(ask_for(&mut actor, Verb::Directory(DirectoryVerb::Accounts)).await, Ok(Reply::Accounts(it)) if it.openai)
+    );
     actor.open(Open::new(Which::New)).await.unwrap();
     actor.prompt("go").await;
     actor.turn_end().await;
@@ -168,7 +174,7 @@ async fn sign_ins_that_are_cancelled_say_so_and_end() {
     let mut actor = stage.actor();
     let (first, second) = (actor.send(sign_in()).await, actor.send(sign_in()).await);
     actor.settle().await;
-    assert_eq!(ask_for(&mut actor, Verb::CancelSignIns).await, Ok(Reply::Done));
+    assert_eq!(ask_for(&mut actor, Verb::Directory(DirectoryVerb::CancelSignIns)).await, Ok(Reply::Done));
     for tag in [first, second] {
         assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Cancelled);
         assert_eq!(told(&actor, tag)[2..], ["OpenAi Failed { message: \"cancelled\" }", "Cancelled"]);
@@ -181,20 +187,28 @@ async fn each_question_finds_its_answer() {
     let mut actor = stage.actor();
     let mut ask = async |verb: Verb| ask_for(&mut actor, verb).await;
     let keyed = Reply::KeySet(KeySet { models: 3, source: ModelSource::Remote });
-    let set = |value: Option<&str>| Verb::SetKey { key: Key::Exa, value: value.and_then(Secret::new) };
+    let set = |value: Option<&str>| {
+        Verb::Directory(DirectoryVerb::SetKey { key: Key::Exa, value: value.and_then(Secret::new) })
+    };
     assert_eq!(ask(set(Some("k"))).await, Ok(keyed.clone()));
     assert_eq!(ask(set(None)).await, Ok(keyed));
-    assert_eq!(ask(Verb::Limits).await.unwrap_err().kind, FaultKind::Network);
-    assert_eq!(ask(Verb::Routes { model: "m".into() }).await, Ok(Reply::Routes(vec!["m-route".into()])));
-    assert_eq!(ask(Verb::Route { to: Some("r".into()) }).await, Ok(Reply::Done));
-    assert_eq!(ask(Verb::Forget).await, Ok(Reply::Done));
-    let Ok(Reply::Skills(skills)) = ask(Verb::Skills).await else { panic!() };
+    assert_eq!(ask(Verb::Directory(DirectoryVerb::Limits)).await.unwrap_err().kind, FaultKind::Network);
+    assert_eq!(
+        ask(Verb::Directory(DirectoryVerb::Routes { model: "m".into() })).await,
+        Ok(Reply::Routes(vec!["m-route".into()]))
+    );
+    assert_eq!(ask(Verb::Directory(DirectoryVerb::Route { to: Some("r".into()) })).await, Ok(Reply::Done));
+    assert_eq!(ask(Verb::Directory(DirectoryVerb::Forget)).await, Ok(Reply::Done));
+    let Ok(Reply::Skills(skills)) = ask(Verb::Directory(DirectoryVerb::Skills)).await else { panic!() };
     assert_eq!(skills.directories, [stage.workspace()]);
-    let Ok(Reply::Picture(picture)) = ask(Verb::Picture { name: "a.png".into() }).await else { panic!() };
+    let Ok(Reply::Picture(picture)) = ask(Verb::Directory(DirectoryVerb::Picture { name: "a.png".into() })).await
+    else {
+        panic!()
+    };
     assert_eq!(picture.path, stage.workspace().join("a.png"));
-    assert_eq!(ask(Verb::Prefer { key: "model", value: "m2".into() }).await, Ok(Reply::Done));
+    assert_eq!(ask(Verb::Directory(DirectoryVerb::Prefer { key: "model", value: "m2".into() })).await, Ok(Reply::Done));
     assert_eq!(*stage.notebook.0.lock().unwrap(), [("model".to_owned(), "m2".to_owned())]);
-    let Ok(Reply::Models(models)) = ask(Verb::Models).await else { panic!() };
+    let Ok(Reply::Models(models)) = ask(Verb::Directory(DirectoryVerb::Models)).await else { panic!() };
     assert_eq!(models.len(), 2);
     assert_eq!(fake.asked(), ["Exa Some(\"k\")", "Exa None", "route Some(\"r\")", "forget"]);
 }
@@ -204,10 +218,13 @@ async fn where_nothing_is_around_that_is_the_answer() {
     let stage = stage(&Player::new([]));
     let mut actor = stage.actor();
     assert_eq!(ask_for(&mut actor, sign_in()).await.unwrap_err().kind, FaultKind::Unsupported);
-    assert_eq!(ask_for(&mut actor, Verb::Accounts).await, Ok(Reply::Accounts(Box::default())));
-    assert_eq!(ask_for(&mut actor, Verb::Limits).await, Ok(Reply::Limits(Box::default())));
-    assert_eq!(ask_for(&mut actor, Verb::Skills).await, Ok(Reply::Skills(Box::default())));
-    let picture = ask_for(&mut actor, Verb::Picture { name: "a.png".into() }).await;
+    assert_eq!(
+        ask_for(&mut actor, Verb::Directory(DirectoryVerb::Accounts)).await,
+        Ok(Reply::Accounts(Box::default()))
+    );
+    assert_eq!(ask_for(&mut actor, Verb::Directory(DirectoryVerb::Limits)).await, Ok(Reply::Limits(Box::default())));
+    assert_eq!(ask_for(&mut actor, Verb::Directory(DirectoryVerb::Skills)).await, Ok(Reply::Skills(Box::default())));
+    let picture = ask_for(&mut actor, Verb::Directory(DirectoryVerb::Picture { name: "a.png".into() })).await;
     assert_eq!(picture.unwrap_err().kind, FaultKind::Unsupported);
 }
 
@@ -217,7 +234,9 @@ async fn tools_are_shown_without_a_session_as_every_session_has_them() {
         let stage = named(&[], |options| {
             options.tune = Box::new(move |settings| settings.only_tools = only.map(|name| vec![name.into()]));
         });
-        let Ok(Reply::Tools(tools)) = ask_for(&mut stage.actor(), Verb::Tools).await else { panic!() };
+        let Ok(Reply::Tools(tools)) = ask_for(&mut stage.actor(), Verb::Directory(DirectoryVerb::Tools)).await else {
+            panic!()
+        };
         assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), want);
         assert!(stage.engine.live().is_empty());
     }
@@ -233,14 +252,17 @@ async fn a_page_of_sessions_says_how_many_there_are_in_all() {
         (Some(2), 9, vec![]),
     ] {
         let query = Query { limit, offset, ..Query::default() };
-        let Ok(Reply::Sessions(page)) = ask_for(&mut actor, Verb::Sessions(query)).await else { panic!() };
+        let Ok(Reply::Sessions(page)) = ask_for(&mut actor, Verb::Directory(DirectoryVerb::Sessions(query))).await
+        else {
+            panic!()
+        };
         let ids: Vec<&str> = page.list.iter().map(|saved| saved.summary.id.as_str()).collect();
         assert_eq!((ids, page.total), (want, 3), "{limit:?} {offset}");
     }
 }
 
 async fn recall(actor: &mut Actor, which: Which) -> Result<Recalled, Fault> {
-    match ask_for(actor, Verb::Recall(which)).await? {
+    match ask_for(actor, Verb::Directory(DirectoryVerb::Recall(which))).await? {
         Reply::Recalled(recalled) => Ok(*recalled),
         other => panic!("{other:?}"),
     }
@@ -308,14 +330,19 @@ async fn only_the_active_branch_is_recalled() {
 #[tokio::test(start_paused = true)]
 async fn a_place_is_one_that_a_list_has_shown_and_no_file_is_read() {
     let (stage, mut actor) = saved(&["a1", "b2"]).await;
-    let Ok(Reply::Sessions(page)) = ask_for(&mut actor, Verb::Sessions(Query::default())).await else { panic!() };
+    let Ok(Reply::Sessions(page)) =
+        ask_for(&mut actor, Verb::Directory(DirectoryVerb::Sessions(Query::default()))).await
+    else {
+        panic!()
+    };
     for saved in &page.list {
         let recalled = recall(&mut actor, Which::Path(saved.place.clone())).await.unwrap();
         assert_eq!(recalled.saved, *saved);
     }
     // A session file that an opening would read.
     actor.open(Open::new(Which::Id("a1".into()))).await.unwrap();
-    let Ok(Reply::Exported(exported)) = ask_for(&mut actor, Verb::Export { file: Some("out.jsonl".into()) }).await
+    let Ok(Reply::Exported(exported)) =
+        ask_for(&mut actor, Verb::Session(SessionVerb::Export { file: Some("out.jsonl".into()) })).await
     else {
         panic!()
     };
@@ -332,7 +359,7 @@ async fn a_place_is_one_that_a_list_has_shown_and_no_file_is_read() {
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_open_is_not_deleted() {
     let (stage, mut actor) = saved(&["one", "two"]).await;
-    let delete = |id: &str| Verb::Delete(id.into());
+    let delete = |id: &str| Verb::Directory(DirectoryVerb::Delete(id.into()));
     let mut user = stage.actor();
     user.open(Open::new(Which::Id("one".into()))).await.unwrap();
     let fault = ask_for(&mut actor, delete("one")).await.unwrap_err();
@@ -353,7 +380,7 @@ async fn a_new_session_and_one_that_works_alone_are_open_too() {
     let stage = stage(&Player::new([held("x")]));
     let mut user = stage.open().await;
     let mut actor = stage.actor();
-    let delete = || Verb::Delete("s1".into());
+    let delete = || Verb::Directory(DirectoryVerb::Delete("s1".into()));
     assert_eq!(ask_for(&mut actor, delete()).await.unwrap_err().kind, FaultKind::SessionBusy, "never written");
     user.prompt("go").await;
     text_of(&mut user, "x").await;

@@ -9,14 +9,14 @@ use vocab::*;
 use crate::support::*;
 
 async fn read(actor: &mut Actor, after: u64) -> Vec<Arc<Entry>> {
-    match ask_for(actor, Verb::Read { after }).await {
+    match ask_for(actor, Verb::Session(SessionVerb::Read { after })).await {
         Ok(Reply::Entries(entries)) => entries,
         other => panic!("no entries: {other:?}"),
     }
 }
 
 async fn inspect(actor: &mut Actor) -> Inspection {
-    match ask_for(actor, Verb::Inspect).await {
+    match ask_for(actor, Verb::Session(SessionVerb::Inspect)).await {
         Ok(Reply::Inspected(seen)) => *seen,
         other => panic!("not seen: {other:?}"),
     }
@@ -31,7 +31,7 @@ async fn a_new_session_can_be_looked_at_and_stays_unwritten() {
     assert_eq!((seen.state.messages, seen.state.last_seq, seen.compacting), (0, 0, false));
     assert_eq!(seen.spec.tools.len(), 3);
     assert!(seen.spec.system.contains("Workspace: "), "{}", seen.spec.system);
-    let fault = ask_for(&mut actor, Verb::Export { file: None }).await.unwrap_err();
+    let fault = ask_for(&mut actor, Verb::Session(SessionVerb::Export { file: None })).await.unwrap_err();
     assert_eq!(
         (fault.kind, &*fault.message),
         (FaultKind::NothingToDo, "nothing to export yet: start a conversation first")
@@ -46,9 +46,9 @@ async fn reading_waits_for_what_is_on_its_way_and_answers_in_order() {
     let stage = stage_with(&Player::new([say("ok")]), |options| options.store = kept);
     let mut actor = stage.open().await;
     store.slow(vec![500]);
-    let title = actor.send(Verb::Set(Change::Title("slow".into()))).await;
-    let entries = actor.send(Verb::Read { after: 1 }).await;
-    let look = actor.send(Verb::Inspect).await;
+    let title = actor.send(Verb::Session(SessionVerb::Set(Change::Title("slow".into())))).await;
+    let entries = actor.send(Verb::Session(SessionVerb::Read { after: 1 })).await;
+    let look = actor.send(Verb::Session(SessionVerb::Inspect)).await;
     let Ok(Reply::Entries(read)) = actor.reply(entries).await else { panic!("no entries") };
     assert_eq!(read.iter().map(|entry| line(&entry.body)).collect::<Vec<_>>(), ["title slow"], "after the first entry");
     actor.reply(look).await.unwrap();
@@ -93,11 +93,11 @@ async fn a_look_while_a_turn_runs_sees_it_and_what_waits() {
     let seen = inspect(&mut actor).await;
     assert_eq!((seen.state.turn.is_some(), seen.waiting.len()), (true, 1));
     let policy = LanePolicy { cap: 7, ..LanePolicy::default() };
-    ask_for(&mut actor, Verb::Set(Change::Lane(policy))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Lane(policy)))).await.unwrap();
     let retry = RetryPolicy { retries_max: 9, ..RetryPolicy::default() };
-    ask_for(&mut actor, Verb::Set(Change::Retry(retry))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Retry(retry)))).await.unwrap();
     let compaction = CompactionPolicy { auto: false, ..CompactionPolicy::default() };
-    ask_for(&mut actor, Verb::Set(Change::Compaction(compaction))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Compaction(compaction)))).await.unwrap();
     let seen = inspect(&mut actor).await;
     assert_eq!((seen.lane, seen.retry, seen.compaction), (policy, retry, compaction));
 }
@@ -112,7 +112,7 @@ async fn a_look_during_a_compaction_says_so() {
         actor.turn_end().await;
         actor.forget();
     }
-    let tag = actor.send(Verb::Compact { instructions: None, wait: false }).await;
+    let tag = actor.send(Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await;
     assert!(inspect(&mut actor).await.compacting);
     actor.reply(tag).await.unwrap();
     assert!(!inspect(&mut actor).await.compacting);
@@ -123,9 +123,9 @@ async fn the_locale_is_part_of_what_the_model_is_told_from_the_next_call_on() {
     let stage = stage(&Player::new([]));
     let mut actor = stage.open().await;
     assert!(!inspect(&mut actor).await.spec.system.contains("locale"));
-    ask_for(&mut actor, Verb::Set(Change::Locale(Some("de-DE".into())))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Locale(Some("de-DE".into()))))).await.unwrap();
     assert!(inspect(&mut actor).await.spec.system.contains("locale de-DE"));
-    ask_for(&mut actor, Verb::Set(Change::Locale(None))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Locale(None)))).await.unwrap();
     assert!(!inspect(&mut actor).await.spec.system.contains("locale"));
 }
 
@@ -133,7 +133,9 @@ async fn the_locale_is_part_of_what_the_model_is_told_from_the_next_call_on() {
 async fn models_can_be_asked_for_without_a_session() {
     let stage = stage(&Player::new([]));
     let mut actor = stage.actor();
-    let Ok(Reply::Models(models)) = ask_for(&mut actor, Verb::Models).await else { panic!("no models") };
+    let Ok(Reply::Models(models)) = ask_for(&mut actor, Verb::Directory(DirectoryVerb::Models)).await else {
+        panic!("no models")
+    };
     assert_eq!(models.iter().map(|model| &*model.slug).collect::<Vec<_>>(), ["m1", "m2"]);
 }
 
@@ -143,8 +145,8 @@ async fn an_export_has_everything_that_was_told() {
     let mut actor = stage.open().await;
     actor.prompt("the question").await;
     actor.turn_end().await;
-    ask_for(&mut actor, Verb::Shell { command: "ls".into(), aside: false }).await.unwrap();
-    let export = ask_for(&mut actor, Verb::Export { file: Some("out.md".into()) }).await;
+    ask_for(&mut actor, Verb::Session(SessionVerb::Shell { command: "ls".into(), aside: false })).await.unwrap();
+    let export = ask_for(&mut actor, Verb::Session(SessionVerb::Export { file: Some("out.md".into()) })).await;
     let Ok(Reply::Exported(export)) = export else { panic!("no export: {export:?}") };
     assert_eq!(export.path, stage.workspace().join("out.md"), "relative to the workspace");
     let text = stage.read("out.md").unwrap();
@@ -157,9 +159,12 @@ async fn reading_a_store_that_fails_is_a_fault_and_the_next_try_works() {
     let kept = store.clone();
     let stage = stage_with(&Player::new([]), |options| options.store = kept);
     let mut actor = stage.open().await;
-    ask_for(&mut actor, Verb::Set(Change::Title("x".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Title("x".into())))).await.unwrap();
     store.fail_read(1);
-    assert_eq!(ask_for(&mut actor, Verb::Read { after: 0 }).await.unwrap_err().kind, FaultKind::Store);
+    assert_eq!(
+        ask_for(&mut actor, Verb::Session(SessionVerb::Read { after: 0 })).await.unwrap_err().kind,
+        FaultKind::Store
+    );
     assert_eq!(read(&mut actor, 0).await.len(), 2);
 }
 
@@ -167,7 +172,7 @@ async fn reading_a_store_that_fails_is_a_fault_and_the_next_try_works() {
 async fn a_title_is_kept_as_it_can_be_shown() {
     let stage = stage(&Player::new([]));
     let mut actor = stage.open().await;
-    ask_for(&mut actor, Verb::Set(Change::Title("a\x1b[2Jb\u{202e}c".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Title("a\x1b[2Jb\u{202e}c".into())))).await.unwrap();
     let entries = read(&mut actor, 0).await;
     let title = entries.iter().find_map(|entry| match &entry.body {
         Body::Setting(SettingEntry::Title { title }) => Some(title.to_string()),

@@ -87,7 +87,7 @@ async fn behind_a_compaction_and_not_for_its_summary() {
 async fn not_for_a_compaction_that_somebody_asks_for() {
     let (_stage, mut actor) = second_turn(vec![]).await;
     actor.forget();
-    let tag = actor.send(Verb::Compact { instructions: None, wait: false }).await;
+    let tag = actor.send(Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await;
     actor.reply(tag).await.unwrap();
     actor.settle().await;
     let asked = format!("#{} compacted", tag.0);

@@ -14,7 +14,7 @@ use crate::support::*;
 const LONG: &str = "a prompt of some length, so that there is something to compact";
 
 fn later() -> Verb {
-    Verb::Compact { instructions: None, wait: true }
+    Verb::Session(SessionVerb::Compact { instructions: None, wait: true })
 }
 
 /// A session with a past whose next turn is held after the word `w`.
@@ -84,7 +84,7 @@ async fn without_a_turn_it_does_not_wait() {
 async fn one_waits_at_a_time_and_one_that_does_not_wait_is_refused() {
     let (_stage, mut actor) = busy(vec![slow_words(), say("sum")]).await;
     let first = actor.send(later()).await;
-    for verb in [later(), Verb::Compact { instructions: None, wait: false }] {
+    for verb in [later(), Verb::Session(SessionVerb::Compact { instructions: None, wait: false })] {
         assert_eq!(ask_for(&mut actor, verb).await.unwrap_err().kind, FaultKind::TurnInProgress);
     }
     assert!(matches!(actor.reply(first).await, Ok(Reply::Compacted(_))));
@@ -125,7 +125,10 @@ async fn an_interrupt_stops_the_turn_and_lets_it_run() {
     let (_stage, mut actor) = busy(vec![held("w"), say("sum")]).await;
     actor.deliver("next", Delivery::Enqueue).await;
     let tag = actor.send(later()).await;
-    assert_eq!(ask_for(&mut actor, Verb::Interrupt { turn: None }).await, Ok(Reply::Interrupted { was_running: true }));
+    assert_eq!(
+        ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await,
+        Ok(Reply::Interrupted { was_running: true })
+    );
     assert!(matches!(actor.reply(tag).await, Ok(Reply::Compacted(_))));
     settled(&mut actor).await;
     assert_eq!(order(&actor)[..4], ["reply", "t3 ended", "compacting (Manual)", "compacted (Manual)"]);
@@ -138,7 +141,7 @@ async fn an_interrupt_while_it_runs_cancels_it_and_the_lane_goes_on() {
     actor.deliver("next", Delivery::Enqueue).await;
     let tag = actor.send(later()).await;
     actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Cancelled);
     settled(&mut actor).await;
     assert!(order(&actor).contains(&"user next".to_owned()));
@@ -151,7 +154,7 @@ async fn where_there_is_nothing_to_compact_that_is_said_and_the_lane_goes_on() {
     actor.prompt("go").await;
     actor.deliver("next", Delivery::Enqueue).await;
     let tag = actor.send(later()).await;
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     let nothing = actor.reply(tag).await.unwrap_err();
     assert_eq!((nothing.kind, &*nothing.message), (FaultKind::NothingToDo, "Nothing to compact (session too small)"));
     settled(&mut actor).await;
@@ -162,7 +165,7 @@ async fn where_there_is_nothing_to_compact_that_is_said_and_the_lane_goes_on() {
 async fn a_short_conversation_is_compacted_whole_when_somebody_asks() {
     let stage = stage(&Player::new([say("one"), say("the gist"), say("two")]));
     let mut actor = stage.open().await;
-    let now = Verb::Compact { instructions: None, wait: false };
+    let now = Verb::Session(SessionVerb::Compact { instructions: None, wait: false });
     let nothing = ask_for(&mut actor, now.clone()).await.unwrap_err();
     assert_eq!(nothing.kind, FaultKind::NothingToDo, "nothing was said yet");
     actor.prompt("go").await;
@@ -170,7 +173,7 @@ async fn a_short_conversation_is_compacted_whole_when_somebody_asks() {
     let Ok(Reply::Compacted(done)) = ask_for(&mut actor, now.clone()).await else { panic!("it was not compacted") };
     assert_eq!((done.messages_before, done.messages_after, &*done.summary), (2, 1, "the gist"));
     // Also once it is read back: the summary alone is what the next turn begins with.
-    ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m2".into())))).await.unwrap();
     assert_eq!(&*ask_for(&mut actor, now).await.unwrap_err().message, "Already compacted");
     actor.forget();
     actor.prompt("more").await;
@@ -241,11 +244,11 @@ async fn open_tasks_are_taken_up_after_it_but_not_after_one_that_was_stopped() {
         text_of(&mut actor, "w").await;
         let task = TodoTask { id: "1".into(), content: "write".into(), status: TodoStatus::Pending, notes: None };
         let phases = vec![TodoPhase { id: "p".into(), name: "all".into(), tasks: vec![task] }];
-        ask_for(&mut actor, Verb::Set(Change::Todos(phases))).await.unwrap();
+        ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Todos(phases)))).await.unwrap();
         actor.send(later()).await;
         if stopped {
             actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
-            actor.send(Verb::Interrupt { turn: None }).await;
+            actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
         }
         settled(&mut actor).await;
         assert_eq!(log(&stage).await.contains("(Reminder)"), !stopped);
@@ -273,7 +276,7 @@ async fn turn(actor: &mut Actor, text: &str) -> Vec<String> {
     order(actor)
 }
 async fn choose(actor: &mut Actor, model: &str) {
-    ask_for(actor, Verb::Set(Change::Model(model.into()))).await.unwrap();
+    ask_for(actor, Verb::Session(SessionVerb::Set(Change::Model(model.into())))).await.unwrap();
 }
 fn compacts(order: &[String]) -> bool {
     order.iter().any(|word| word.starts_with("compacting"))
@@ -315,8 +318,8 @@ async fn whoever_compacted_since_has_done_it() {
     let (_stage, mut actor, _) = switching(vec![say("near"), say("SUM"), say("far")], true).await;
     turn(&mut actor, "second").await;
     let policy = CompactionPolicy { keep_pct: 0, on_switch: true, ..CompactionPolicy::default() };
-    ask_for(&mut actor, Verb::Set(Change::Compaction(policy))).await.unwrap();
-    ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Compaction(policy)))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await.unwrap();
     choose(&mut actor, "far1").await;
     // The history is read from the log again: a reply that stands behind the summary was given before it.
     assert!(!compacts(&turn(&mut actor, "third").await));

@@ -20,7 +20,7 @@ fn with_files(plays: impl IntoIterator<Item = Play>) -> Stage {
 
 async fn controller(stage: &Stage) -> Actor {
     let mut actor = stage.open().await;
-    ask_for(&mut actor, Verb::OfferEditor(TEXTS)).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::OfferEditor(TEXTS))).await.unwrap();
     actor
 }
 
@@ -33,7 +33,7 @@ async fn editor_request(actor: &mut Actor) -> (u64, EditorRequestKind) {
 
 async fn done(actor: &mut Actor, editor_request: u64, result: EditorReply) {
     actor.forget();
-    actor.send(Verb::EditorReplied { editor_request, result }).await;
+    actor.send(Verb::Session(SessionVerb::EditorReplied { editor_request, result })).await;
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn an_interrupt_withdraws_the_write_and_the_disk_is_as_it_was() {
     done(&mut actor, id, EditorReply::Text("buffer\n".into())).await;
     let (id, kind) = editor_request(&mut actor).await;
     assert!(matches!(kind, EditorRequestKind::WriteText { .. }));
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     actor.until(|event| *event == Event::Editor(EditorEvent::Dropped { editor_request: id })).await;
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     assert_eq!(stage.read("a.txt").as_deref(), Some("disk\n"));

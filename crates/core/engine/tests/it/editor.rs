@@ -78,7 +78,7 @@ fn on_stage(inputs: &[&str]) -> Stage {
 }
 
 async fn serves(actor: &mut Actor, services: EditorOffer) {
-    assert_eq!(ask_for(actor, Verb::OfferEditor(services)).await, Ok(Reply::Done));
+    assert_eq!(ask_for(actor, Verb::Session(SessionVerb::OfferEditor(services))).await, Ok(Reply::Done));
 }
 
 async fn editor_request(actor: &mut Actor) -> EditorRequest {
@@ -89,7 +89,7 @@ async fn editor_request(actor: &mut Actor) -> EditorRequest {
 }
 
 async fn done(actor: &mut Actor, editor_request: u64, result: EditorReply) -> Result<Reply, Fault> {
-    ask_for(actor, Verb::EditorReplied { editor_request, result }).await
+    ask_for(actor, Verb::Session(SessionVerb::EditorReplied { editor_request, result })).await
 }
 
 /// What the tool said, when the turn is over.
@@ -180,7 +180,7 @@ async fn an_interrupt_withdraws_the_editor_request() {
     serves(&mut actor, ALL).await;
     actor.prompt("go").await;
     let id = editor_request(&mut actor).await.id;
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     actor.until(|event| *event == Event::Editor(EditorEvent::Dropped { editor_request: id })).await;
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     let ran = EditorReply::Ran { output: "".into(), truncated: false, exit_code: Some(0), signal: None };
@@ -212,7 +212,7 @@ async fn the_withdrawal_of_an_editor_request_survives_a_store_that_fails() {
     let id = editor_request(&mut actor).await.id;
     store.fail_append(1);
     store.slow(vec![100]);
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     actor.until(|event| *event == Event::Editor(EditorEvent::Dropped { editor_request: id })).await;
 }
 
@@ -273,8 +273,14 @@ async fn an_extension_neither_serves_nor_answers() {
     actor.prompt("go").await;
     let id = editor_request(&mut actor).await.id;
     for (tag, verb) in [
-        (1, Verb::OfferEditor(ALL)),
-        (2, Verb::EditorReplied { editor_request: id, result: EditorReply::Text("forged".into()) }),
+        (1, Verb::Session(SessionVerb::OfferEditor(ALL))),
+        (
+            2,
+            Verb::Session(SessionVerb::EditorReplied {
+                editor_request: id,
+                result: EditorReply::Text("forged".into()),
+            }),
+        ),
     ] {
         extension.submit(Command { tag: Tag(tag), target: Target::Session("s1".into()), verb }).await;
     }

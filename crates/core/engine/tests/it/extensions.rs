@@ -50,7 +50,7 @@ impl Fake {
         .await
     }
     async fn hook_done(&mut self, hook: u64, verdict: HookVerdict) {
-        let tag = self.send(Verb::HookDone { hook, verdict }).await;
+        let tag = self.send(Verb::Session(SessionVerb::Extension(ExtensionVerb::HookDone { hook, verdict }))).await;
         self.reply(tag).await.unwrap();
     }
     /// Waits for the next hook call and says this to it.
@@ -131,7 +131,9 @@ async fn changed_arguments_run_and_are_judged_anew_each_extension_seeing_the_las
     let ask = actor.ask().await;
     let AskKind::Permission(permission) = ask.kind else { panic!("not a permission: {ask:?}") };
     assert_eq!(permission.input.as_str(), r#"{"b":2}"#, "permission is asked for what would run");
-    ask_for(&mut actor, Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }))
+        .await
+        .unwrap();
     actor.turn_end().await;
     let started = actor.told.iter().find_map(|told| match &told.event {
         Event::Logged(entry) => match &entry.body {
@@ -160,7 +162,12 @@ async fn who_does_not_answer_about_a_call_denies_it_by_name() {
         "{log}"
     );
     // Too late is too late, and it is said.
-    let tag = fake.send(Verb::HookDone { hook: hook.id, verdict: HookVerdict::Fine }).await;
+    let tag = fake
+        .send(Verb::Session(SessionVerb::Extension(ExtensionVerb::HookDone {
+            hook: hook.id,
+            verdict: HookVerdict::Fine,
+        })))
+        .await;
     assert_eq!(fake.reply(tag).await.unwrap_err().kind, FaultKind::UnknownAsk);
 }
 
@@ -194,7 +201,7 @@ async fn an_interrupt_does_not_wait_for_an_extension() {
             fake.say(HookVerdict::Fine).await;
         }
         fake.hook().await;
-        ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+        ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
         assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     }
     assert_eq!(began.elapsed().as_secs(), 0, "nobody waited");
@@ -217,7 +224,7 @@ async fn a_kept_result_of_an_interrupted_hook_leaves_no_call_without_result() {
     actor.prompt("go").await;
     fake.hook().await;
     actor.deliver("steer me", Delivery::Steer).await;
-    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
     let end = actor.turn_end().await;
     assert_eq!(end.mutations.len(), 1, "what was changed was changed: {end:?}");
     let log = log(&stage).await;
@@ -300,7 +307,7 @@ async fn context_is_there_for_one_turn_and_its_message_is_in_the_log() {
     let stage = stage(&player);
     let mut fake = Fake::new(&stage, "notes", hooks(true, false, false));
     let mut actor = stage.open().await;
-    let system = async |actor: &mut Actor| match ask_for(actor, Verb::Inspect).await.unwrap() {
+    let system = async |actor: &mut Actor| match ask_for(actor, Verb::Session(SessionVerb::Inspect)).await.unwrap() {
         Reply::Inspected(inspection) => inspection.spec.system.to_string(),
         other => panic!("not an inspection: {other:?}"),
     };
@@ -334,12 +341,15 @@ async fn an_extensions_tool_is_offered_called_and_answered() {
     assert!(matches!(&ask.kind, AskKind::HostCall { tool, .. } if &**tool == "weather"));
     // A controller cannot answer for it.
     let answer = Answer::Result { parts: vec![Part::text("sunny")], is_error: false, details: None };
-    let stolen = ask_for(&mut actor, Verb::Answer { ask: ask.id.clone(), answer: answer.clone() }).await;
+    let stolen =
+        ask_for(&mut actor, Verb::Session(SessionVerb::Answer { ask: ask.id.clone(), answer: answer.clone() })).await;
     assert_eq!(stolen.unwrap_err().kind, FaultKind::Invalid);
-    let tag = fake.send(Verb::Progress { ask: ask.id.clone(), parts: vec![Part::text("looking")] }).await;
+    let tag = fake
+        .send(Verb::Session(SessionVerb::Progress { ask: ask.id.clone(), parts: vec![Part::text("looking")] }))
+        .await;
     fake.reply(tag).await.unwrap();
     actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
-    let tag = fake.send(Verb::Answer { ask: ask.id, answer }).await;
+    let tag = fake.send(Verb::Session(SessionVerb::Answer { ask: ask.id, answer })).await;
     fake.reply(tag).await.unwrap();
     actor.turn_end().await;
     assert!(player.last_sent().contains("result c1 Ran sunny"), "{}", player.last_sent());
@@ -376,7 +386,8 @@ async fn an_extensions_tool_stands_on_the_ladder_like_our_own() {
                     ("asked", "deploy of the extension ops"),
                     "{mode:?} {required:?}"
                 );
-                let allow = Verb::Answer { ask: ask.id.clone(), answer: Answer::Allow(Scope::Once) };
+                let allow =
+                    Verb::Session(SessionVerb::Answer { ask: ask.id.clone(), answer: Answer::Allow(Scope::Once) });
                 actor.forget();
                 ask_for(&mut actor, allow).await.unwrap();
                 ask = actor.ask().await;
@@ -385,7 +396,7 @@ async fn an_extensions_tool_stands_on_the_ladder_like_our_own() {
             }
             assert!(matches!(&ask.kind, AskKind::HostCall { .. }), "{ask:?}");
             let answer = Answer::Result { parts: vec![Part::text("done")], is_error: false, details: None };
-            let tag = fake.send(Verb::Answer { ask: ask.id, answer }).await;
+            let tag = fake.send(Verb::Session(SessionVerb::Answer { ask: ask.id, answer })).await;
             fake.reply(tag).await.unwrap();
         }
         actor.turn_end().await;
@@ -402,7 +413,7 @@ async fn a_question_about_an_extensions_tool_that_nobody_allows_ends_without_it(
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     let ask = actor.ask().await;
-    ask_for(&mut actor, Verb::Answer { ask: ask.id, answer: Answer::Deny(None) }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Answer { ask: ask.id, answer: Answer::Deny(None) })).await.unwrap();
     actor.turn_end().await;
     assert!(!log(&stage).await.contains("HostCall"), "it was never called");
     assert!(player.last_sent().contains("result c1 Denied"), "{}", player.last_sent());
@@ -418,7 +429,7 @@ async fn offers_can_change_at_any_time_and_the_next_request_has_them() {
     let ask = actor.ask().await;
     fake.end.offer(Offers { tools: vec![tool("weather"), tool("tide")], ..Offers::default() });
     let answer = Answer::Result { parts: vec![Part::text("sunny")], is_error: false, details: None };
-    fake.send(Verb::Answer { ask: ask.id, answer }).await;
+    fake.send(Verb::Session(SessionVerb::Answer { ask: ask.id, answer })).await;
     actor.turn_end().await;
     let sent = player.sent.lock().unwrap();
     assert!(!sent[0].1.contains(&"tide".to_owned()) && sent[1].1.contains(&"tide".to_owned()), "{sent:?}");
@@ -434,7 +445,7 @@ async fn built_in_and_controllers_tools_win_over_an_extensions() {
     let text = "tool \"look\" conflicts with an existing tool and is not offered";
     assert_eq!(trouble(&mut actor).await, trouble_of("/ext/sky", "register", text));
     actor.forget();
-    ask_for(&mut actor, Verb::OfferTools { tools: vec![tool("lamp")] }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::OfferTools { tools: vec![tool("lamp")] })).await.unwrap();
     assert!(trouble(&mut actor).await.2.contains("\"lamp\""));
     actor.prompt("go").await;
     actor.turn_end().await;
@@ -465,13 +476,15 @@ async fn a_command_runs_at_once_also_while_a_turn_streams() {
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     text_of(&mut actor, "thinking ").await;
-    let go = |name: &str| Verb::Command { name: name.into(), args: "on".into() };
+    let go = |name: &str| Verb::Session(SessionVerb::Command { name: name.into(), args: "on".into() });
     assert_eq!(ask_for(&mut actor, go("guard")).await, Ok(Reply::Done));
     let kind = fake.say(HookVerdict::Failed("no such switch".into())).await;
     assert_eq!(kind, HookKind::Command { name: "guard".into(), args: "on".into() });
     assert_eq!(trouble(&mut actor).await, trouble_of("command:guard", "command", "no such switch"));
     assert_eq!(ask_for(&mut actor, go("nope")).await.unwrap_err().kind, FaultKind::UnknownCommand);
-    let Ok(Reply::Inspected(inspection)) = ask_for(&mut actor, Verb::Inspect).await else { panic!("no inspection") };
+    let Ok(Reply::Inspected(inspection)) = ask_for(&mut actor, Verb::Session(SessionVerb::Inspect)).await else {
+        panic!("no inspection")
+    };
     assert_eq!(inspection.commands, [command("guard")]);
     assert!(!log(&stage).await.contains("ended"), "the turn goes on");
 }
@@ -481,7 +494,7 @@ async fn a_command_that_hangs_or_dies_is_trouble() {
     let stage = stage(&Player::new([]));
     let mut fake = Fake::new(&stage, "guard", with_command("guard"));
     let mut actor = stage.open().await;
-    let go = Verb::Command { name: "guard".into(), args: "".into() };
+    let go = Verb::Session(SessionVerb::Command { name: "guard".into(), args: "".into() });
     ask_for(&mut actor, go.clone()).await.unwrap();
     fake.hook().await;
     assert_eq!(trouble(&mut actor).await, trouble_of("command:guard", "command", "no answer for 60 s"));
@@ -502,11 +515,13 @@ async fn the_first_answer_of_any_controller_is_the_answer() {
     let mut two = stage.actor();
     two.open(Open::new(Which::Named("s1".into()))).await.unwrap();
     fake.meet().await;
-    let tag = fake.send(Verb::Ask { kind: confirm(), timeout_ms: None }).await;
+    let tag = fake
+        .send(Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind: confirm(), timeout_ms: None })))
+        .await;
     let ask = one.ask().await;
     assert_eq!(two.ask().await, ask);
     assert_eq!((ask.kind, ask.turn), (confirm(), None));
-    let answer = |answer| Verb::Answer { ask: ask.id.clone(), answer };
+    let answer = |answer| Verb::Session(SessionVerb::Answer { ask: ask.id.clone(), answer });
     let wrong = ask_for(&mut one, answer(Answer::Text("yes".into()))).await;
     assert_eq!(wrong.unwrap_err().kind, FaultKind::Invalid);
     ask_for(&mut two, answer(Answer::Confirmed(true))).await.unwrap();
@@ -521,7 +536,9 @@ async fn an_unanswered_question_is_withdrawn_when_its_time_is_over() {
     let mut actor = stage.open().await;
     fake.meet().await;
     let began = tokio::time::Instant::now();
-    let tag = fake.send(Verb::Ask { kind: confirm(), timeout_ms: Some(2_000) }).await;
+    let tag = fake
+        .send(Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind: confirm(), timeout_ms: Some(2_000) })))
+        .await;
     assert_eq!(fake.reply(tag).await, Ok(Reply::Answered(Answer::Dismissed)));
     assert_eq!(began.elapsed().as_secs(), 2);
     let ask = actor.ask().await.id;
@@ -537,9 +554,9 @@ async fn a_question_outlives_a_turn_and_not_its_extension() {
     fake.meet().await;
     actor.prompt("go").await;
     text_of(&mut actor, "a ").await;
-    fake.send(Verb::Ask { kind: confirm(), timeout_ms: None }).await;
+    fake.send(Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind: confirm(), timeout_ms: None }))).await;
     let ask = actor.ask().await.id;
-    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
     actor.turn_end().await;
     assert!(!log(&stage).await.contains("ask1 withdrawn"));
     drop(fake);
@@ -554,11 +571,13 @@ async fn the_limit_of_a_hook_does_not_run_while_a_person_thinks() {
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     let hook = fake.hook().await;
-    let tag = fake.send(Verb::Ask { kind: confirm(), timeout_ms: None }).await;
+    let tag = fake
+        .send(Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind: confirm(), timeout_ms: None })))
+        .await;
     let ask = actor.ask().await.id;
     // Longer than a hook call may take, and longer than a silent turn may.
     tokio::time::sleep(std::time::Duration::from_secs(900)).await;
-    ask_for(&mut actor, Verb::Answer { ask, answer: Answer::Confirmed(true) }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Answer { ask, answer: Answer::Confirmed(true) })).await.unwrap();
     assert_eq!(fake.reply(tag).await, Ok(Reply::Answered(Answer::Confirmed(true))));
     tokio::time::sleep(std::time::Duration::from_secs(4)).await;
     fake.hook_done(hook.id, HookVerdict::Fine).await;
@@ -577,13 +596,15 @@ async fn where_only_extensions_are_left_nobody_is_there() {
     fake.meet().await;
     let tag = actor.prompt("go").await;
     actor.reply(tag).await.unwrap();
-    fake.send(Verb::Ask { kind: confirm(), timeout_ms: None }).await;
+    fake.send(Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind: confirm(), timeout_ms: None }))).await;
     actor.ask().await;
     // The last controller leaves: the open question is dismissed, a new one at once.
     drop(actor);
     let first = fake.reply(Tag(1001)).await;
     assert_eq!(first, Ok(Reply::Answered(Answer::Dismissed)));
-    let tag = fake.send(Verb::Ask { kind: confirm(), timeout_ms: None }).await;
+    let tag = fake
+        .send(Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind: confirm(), timeout_ms: None })))
+        .await;
     assert_eq!(fake.reply(tag).await, Ok(Reply::Answered(Answer::Dismissed)));
     // The permission that would have to be asked is denied, and then the session retires.
     fake.until(|event| matches!(event, Event::Gone { .. }).then_some(())).await;
@@ -601,14 +622,18 @@ async fn an_extension_neither_answers_for_a_user_nor_changes_what_is_allowed() {
     actor.prompt("go").await;
     let ask = actor.ask().await.id;
     for verb in [
-        Verb::Answer { ask, answer: Answer::Allow(Scope::Session) },
-        Verb::Set(Change::Mode(Mode::DangerFullAccess)),
-        Verb::Slash { name: "permissions".into(), args: "danger-full-access".into() },
+        Verb::Session(SessionVerb::Answer { ask, answer: Answer::Allow(Scope::Session) }),
+        Verb::Session(SessionVerb::Set(Change::Mode(Mode::DangerFullAccess))),
+        Verb::Session(SessionVerb::Slash { name: "permissions".into(), args: "danger-full-access".into() }),
     ] {
         let tag = fake.send(verb.clone()).await;
         assert!(fake.reply(tag).await.is_err(), "{verb:?}");
     }
-    let mine = ask_for(&mut actor, Verb::Show(Notice::Title { text: "x".into() })).await;
+    let mine = ask_for(
+        &mut actor,
+        Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(Notice::Title { text: "x".into() }))),
+    )
+    .await;
     assert_eq!(mine.unwrap_err().kind, FaultKind::Unsupported);
 }
 
@@ -621,7 +646,7 @@ async fn what_is_shown_reaches_everybody_and_stays_for_those_who_come_later() {
     let status = |text: Option<&str>| Notice::Status { key: "guard".into(), text: text.map(Into::into) };
     let say = Notice::Say { text: "hello".into(), level: NoticeLevel::Info };
     for notice in [status(Some("off")), say.clone(), status(Some("on"))] {
-        fake.send(Verb::Show(notice.clone())).await;
+        fake.send(Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(notice.clone())))).await;
         one.until(|event| *event == Event::Extension(ExtensionEvent::Notice(notice.clone()))).await;
     }
     let mut two = stage.actor();
@@ -682,13 +707,15 @@ async fn an_extension_stands_beside_every_session_and_may_prompt_in_any() {
     let mut fake = Fake::new(&stage, "bot", Offers::default());
     let _one = stage.open().await;
     let mut two = stage.open().await;
-    let verb = Verb::Prompt { parts: vec![Part::text("from the bot")], delivery: Delivery::Enqueue };
+    let verb =
+        Verb::Session(SessionVerb::Prompt { parts: vec![Part::text("from the bot")], delivery: Delivery::Enqueue });
     let command = Command { tag: Tag(7), target: Target::Session("s2".into()), verb };
     fake.end.submit(command).await;
     assert!(matches!(fake.reply(Tag(7)).await, Ok(Reply::Started { .. })));
     two.turn_end().await;
     assert!(player.last_sent().contains("user from the bot"));
-    let command = Command { tag: Tag(8), target: Target::Current, verb: Verb::Interrupt { turn: None } };
+    let command =
+        Command { tag: Tag(8), target: Target::Current, verb: Verb::Session(SessionVerb::Interrupt { turn: None }) };
     fake.end.submit(command).await;
     assert_eq!(fake.reply(Tag(8)).await.unwrap_err().kind, FaultKind::Invalid);
 }

@@ -175,7 +175,7 @@ async fn an_interrupt_ends_it_while_the_other_answers_and_while_it_waits() {
                 || matches!(event, Event::Logged(it) if matches!(it.body, Body::Model(ModelEntry::Retrying { .. })))
         };
         actor.until(comes).await;
-        ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+        ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
         assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
         prompt(&mut actor, "again").await;
         assert_eq!(callees(&player), ["chain", "m2", "chain"], "the next turn begins with the first");
@@ -193,7 +193,7 @@ async fn a_retry_that_is_called_off_asks_nobody_else() {
             |event| matches!(event, Event::Logged(it) if matches!(it.body, Body::Model(ModelEntry::Retrying { .. }))),
         )
         .await;
-    ask_for(&mut actor, Verb::AbortRetry).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::AbortRetry)).await.unwrap();
     assert_eq!(actor.turn_end().await.stop, Stop::Error);
     assert_eq!(callees(&player), ["chain"]);
 }
@@ -205,7 +205,7 @@ async fn a_model_that_is_chosen_meanwhile_comes_before_those_that_stand_in() {
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     actor.until(|event| matches!(event, Event::Delta(Delta::ModelCalled { .. }))).await;
-    ask_for(&mut actor, Verb::Set(Change::Model("m1".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m1".into())))).await.unwrap();
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
     prompt(&mut actor, "again").await;
     assert_eq!(callees(&player), ["chain", "m1", "m1"]);

@@ -136,8 +136,8 @@ async fn a_fork_of_everything_has_the_whole_active_path_and_goes_on() {
         actor.forget();
     }
     ask_for(&mut actor, slash("undo", "")).await.unwrap();
-    ask_for(&mut actor, Verb::Shell { command: "ls".into(), aside: false }).await.unwrap();
-    ask_for(&mut actor, Verb::Set(Change::Todos(Vec::new()))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Shell { command: "ls".into(), aside: false })).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Todos(Vec::new())))).await.unwrap();
     let before = log(&stage).await;
     let (copy, text) = fork(&mut actor, None).await.unwrap();
     assert_eq!((text.as_str(), &log(&stage).await), ("", &before));
@@ -274,7 +274,9 @@ async fn what_points_at_entries_points_at_the_copies() {
     );
     assert!(matches!(&entries[12].body, Body::Branch(BranchEntry::Summary { from: None, .. })));
     let mut there = on(&stage, copy.as_str()).await;
-    let Ok(Reply::Inspected(seen)) = ask_for(&mut there, Verb::Inspect).await else { panic!("not seen") };
+    let Ok(Reply::Inspected(seen)) = ask_for(&mut there, Verb::Session(SessionVerb::Inspect)).await else {
+        panic!("not seen")
+    };
     assert_eq!(
         (seen.state.todos.len(), seen.state.messages),
         (1, 5),
@@ -329,7 +331,7 @@ async fn nothing_can_be_forked_where_nothing_is() {
 async fn a_fork_has_what_was_asked_for_before_it() {
     let stage = stage(&Player::new([]));
     let mut actor = stage.open().await;
-    actor.send(Verb::Set(Change::Todos(Vec::new()))).await;
+    actor.send(Verb::Session(SessionVerb::Set(Change::Todos(Vec::new())))).await;
     let (copy, _) = fork(&mut actor, None).await.unwrap();
     assert!(log_of(&stage, copy.as_str()).await.contains("todos 0"), "the list was set before, answered or not");
 }

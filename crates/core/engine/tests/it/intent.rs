@@ -93,12 +93,12 @@ fn on(store: &Arc<FaultyStore>, witness: &Witness, mode: Mode, plays: impl IntoI
 }
 
 fn shell(command: &str) -> Verb {
-    Verb::Shell { command: command.into(), aside: false }
+    Verb::Session(SessionVerb::Shell { command: command.into(), aside: false })
 }
 
 async fn allow(actor: &mut Actor) {
     let ask = actor.ask().await.id;
-    actor.send(Verb::Answer { ask, answer: Answer::Allow(Scope::Once) }).await;
+    actor.send(Verb::Session(SessionVerb::Answer { ask, answer: Answer::Allow(Scope::Once) })).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,7 +154,7 @@ async fn an_interrupt_does_not_wait_for_the_record_and_the_call_never_runs() {
     let prompt = actor.prompt("go").await;
     // Told when the prompt is written; the call is not yet.
     actor.reply(prompt).await.unwrap();
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     assert_eq!(witness.begun(Instant::now()), []);
     let log = log(&stage).await;
@@ -194,7 +194,7 @@ async fn a_host_hears_of_a_call_when_it_is_written() {
         schema: Json::empty_object(),
         required: Required::DangerFullAccess,
     };
-    ask_for(&mut actor, Verb::OfferTools { tools: vec![tool] }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::OfferTools { tools: vec![tool] })).await.unwrap();
     let start = Instant::now();
     actor.prompt("go").await;
     actor.ask().await;
@@ -218,7 +218,7 @@ async fn a_command_of_the_user_waits_for_its_record() {
     store.fail_append(1);
     assert_eq!(ask_for(&mut actor, shell("rm")).await.unwrap_err().kind, FaultKind::Store);
     let tag = actor.send(shell("rm")).await;
-    actor.send(Verb::AbortShell).await;
+    actor.send(Verb::Session(SessionVerb::AbortShell)).await;
     let Ok(Reply::Shell(stopped)) = actor.reply(tag).await else { panic!("no shell") };
     assert!(stopped.cancelled);
     assert_eq!(witness.begun(start).len(), 1);

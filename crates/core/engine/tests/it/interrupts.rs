@@ -7,7 +7,7 @@ use vocab::*;
 use crate::support::*;
 
 async fn interrupt(actor: &mut Actor) -> bool {
-    match ask_for(actor, Verb::Interrupt { turn: None }).await.unwrap() {
+    match ask_for(actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap() {
         Reply::Interrupted { was_running } => was_running,
         other => panic!("{other:?}"),
     }
@@ -137,7 +137,8 @@ async fn a_late_answer_is_an_error() {
     let ask = actor.ask().await.id;
     interrupt(&mut actor).await;
     actor.turn_end().await;
-    let late = ask_for(&mut actor, Verb::Answer { ask, answer: Answer::Allow(Scope::Once) }).await;
+    let late =
+        ask_for(&mut actor, Verb::Session(SessionVerb::Answer { ask, answer: Answer::Allow(Scope::Once) })).await;
     assert_eq!(late.unwrap_err().kind, FaultKind::UnknownAsk);
 }
 
@@ -150,8 +151,10 @@ async fn when_idle_and_when_repeated_it_does_nothing() {
     actor.prompt("go").await;
     text_of(&mut actor, "w").await;
     // Both are under way before the first takes effect.
-    let (first, second) =
-        (actor.send(Verb::Interrupt { turn: None }).await, actor.send(Verb::Interrupt { turn: None }).await);
+    let (first, second) = (
+        actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await,
+        actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await,
+    );
     actor.reply(first).await.unwrap();
     actor.reply(second).await.unwrap();
     actor.settle().await;
@@ -164,7 +167,7 @@ async fn one_that_means_another_turn_stops_nothing() {
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     text_of(&mut actor, "w").await;
-    let meant = |turn: &str| Verb::Interrupt { turn: Some(turn.into()) };
+    let meant = |turn: &str| Verb::Session(SessionVerb::Interrupt { turn: Some(turn.into()) });
     let was_running = |reply| matches!(reply, Ok(Reply::Interrupted { was_running: true }));
     assert!(!was_running(ask_for(&mut actor, meant("t9")).await));
     actor.settle().await;
@@ -188,8 +191,8 @@ async fn during_a_compaction_it_is_cancelled_and_said_so() {
         actor.forget();
     }
     let policy = CompactionPolicy { keep_pct: 1, ..CompactionPolicy::default() };
-    ask_for(&mut actor, Verb::Set(Change::Compaction(policy))).await.unwrap();
-    let compact = actor.send(Verb::Compact { instructions: None, wait: false }).await;
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Compaction(policy)))).await.unwrap();
+    let compact = actor.send(Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await;
     actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
     assert!(interrupt(&mut actor).await);
     assert_eq!(actor.reply(compact).await.unwrap_err().kind, FaultKind::Cancelled);

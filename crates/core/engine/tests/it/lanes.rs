@@ -221,7 +221,7 @@ async fn an_interrupt_cancels_what_was_queued_and_keeps_what_was_enqueued() {
     let (stage, mut actor) = busy(vec![held("w")], |_| {}).await;
     actor.deliver("queued", Delivery::Queue).await;
     actor.deliver("enqueued", Delivery::Enqueue).await;
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     rest(
         &stage,
         &mut actor,
@@ -262,10 +262,13 @@ async fn items_are_taken_back_and_cleared_and_never_run() {
     for name in ["a", "b", "c"] {
         actor.deliver(name, Delivery::Enqueue).await;
     }
-    ask_for(&mut actor, Verb::Queue(QueueVerb::TakeBack("item3".into()))).await.unwrap();
-    let unknown = ask_for(&mut actor, Verb::Queue(QueueVerb::TakeBack("item3".into()))).await;
+    ask_for(&mut actor, Verb::Session(SessionVerb::Queue(QueueVerb::TakeBack("item3".into())))).await.unwrap();
+    let unknown = ask_for(&mut actor, Verb::Session(SessionVerb::Queue(QueueVerb::TakeBack("item3".into())))).await;
     assert_eq!(unknown.unwrap_err().kind, FaultKind::NotFound);
-    let Reply::Queue(left) = ask_for(&mut actor, Verb::Queue(QueueVerb::Clear)).await.unwrap() else { panic!() };
+    let Reply::Queue(left) = ask_for(&mut actor, Verb::Session(SessionVerb::Queue(QueueVerb::Clear))).await.unwrap()
+    else {
+        panic!()
+    };
     assert_eq!(left.len(), 2);
     rest(
         &stage,

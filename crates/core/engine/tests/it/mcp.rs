@@ -186,10 +186,10 @@ async fn what_does_not_only_read_needs_full_access() {
     actor.prompt("go").await;
     let AskKind::Permission(asked) = actor.ask().await.kind else { panic!("no question") };
     assert_eq!((asked.required, &*asked.tool), (Required::DangerFullAccess, "mcp__x__do_it"));
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     actor.turn_end().await;
     actor.forget();
-    actor.send(Verb::Set(Change::Mode(Mode::DangerFullAccess))).await;
+    actor.send(Verb::Session(SessionVerb::Set(Change::Mode(Mode::DangerFullAccess)))).await;
     actor.prompt("again").await;
     let end = actor.turn_end().await;
     let changed: Vec<&str> = end.mutations.iter().map(|(tool, _)| &**tool).collect();
@@ -239,7 +239,7 @@ async fn an_interrupt_ends_the_wait_for_servers() {
     let mut actor = opened(&stage, &["hung"]).await;
     let begun = Instant::now();
     actor.prompt("go").await;
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     assert_eq!((begun.elapsed().as_secs(), player.calls_made()), (0, 0));
     tokio::time::sleep(Duration::from_secs(20)).await;

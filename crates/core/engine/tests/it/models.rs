@@ -124,7 +124,7 @@ async fn a_retry_can_be_aborted() {
             |event| matches!(event, Event::Logged(it) if matches!(it.body, Body::Model(ModelEntry::Retrying { .. }))),
         )
         .await;
-    ask_for(&mut actor, Verb::AbortRetry).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::AbortRetry)).await.unwrap();
     let end = actor.turn_end().await;
     assert_eq!((end.stop, end.fault.unwrap().kind), (Stop::Error, FaultKind::Provider));
 }
@@ -208,12 +208,13 @@ async fn a_full_context_is_compacted_before_the_call() {
 #[tokio::test(start_paused = true)]
 async fn a_manual_compaction_says_what_it_did_or_that_there_is_nothing_to_do() {
     let (_stage, mut actor, _) = with_past(vec![vec![used(40, 2), text("SUMMARY"), done(Finish::Stop)]]).await;
-    let Reply::Compacted(done) = ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.unwrap()
+    let Reply::Compacted(done) =
+        ask_for(&mut actor, Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await.unwrap()
     else {
         panic!()
     };
     assert_eq!((&*done.summary, done.messages_before, done.messages_after, done.usage.input), ("SUMMARY", 4, 3, 40));
-    let again = ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await;
+    let again = ask_for(&mut actor, Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await;
     assert_eq!(again.unwrap_err().kind, FaultKind::NothingToDo);
 }
 
@@ -224,11 +225,11 @@ async fn a_model_switched_in_a_turn_answers_the_next_call() {
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
-    let unknown = ask_for(&mut actor, Verb::Set(Change::Model("m9".into()))).await.unwrap_err();
+    let unknown = ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m9".into())))).await.unwrap_err();
     assert_eq!(unknown.kind, FaultKind::UnknownModel);
     assert!(unknown.message.contains("m2"), "the refusal names what exists: {unknown}");
-    ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
-    ask_for(&mut actor, Verb::Set(Change::Mode(Mode::Plan))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m2".into())))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Mode(Mode::Plan)))).await.unwrap();
     // A look at the context loads the history while the call is still open.
     ask_for(&mut actor, slash("context", "")).await.unwrap();
     actor.turn_end().await;
@@ -255,10 +256,10 @@ async fn a_model_switched_before_an_overflow_can_still_be_compacted() {
         with_past(vec![overflow, vec![Step::Wait(1000), text("SUMMARY"), done(Finish::Stop)]]).await;
     actor.prompt("third").await;
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-    ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m2".into())))).await.unwrap();
     actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
     // And again while the summary is being written.
-    ask_for(&mut actor, Verb::Set(Change::Model("m1".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m1".into())))).await.unwrap();
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
     assert!(log(&stage).await.contains("compacted (Overflow)"));
 }

@@ -27,12 +27,12 @@ async fn a_host_tool_is_answered_by_a_person_after_eleven_minutes() {
         schema: Json::empty_object(),
         required: Required::DangerFullAccess,
     };
-    ask_for(&mut actor, Verb::OfferTools { tools: vec![tool] }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::OfferTools { tools: vec![tool] })).await.unwrap();
     actor.prompt("go").await;
     let ask = actor.ask().await.id;
     tokio::time::sleep(minutes(11)).await;
     let answer = Answer::Result { parts: vec![Part::text("yes")], is_error: false, details: None };
-    ask_for(&mut actor, Verb::Answer { ask, answer }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Answer { ask, answer })).await.unwrap();
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
 }
 
@@ -137,7 +137,7 @@ async fn a_list_of_models_that_does_not_come_holds_up_nothing() {
     let behind = actor.send(slash("status", "")).await;
     text_of(&mut actor, "b").await;
     assert_eq!(start.elapsed().as_secs(), 1, "what the model says is told meanwhile");
-    let interrupted = ask_for(&mut actor, Verb::Interrupt { turn: None }).await;
+    let interrupted = ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     assert_eq!(interrupted, Ok(Reply::Interrupted { was_running: true }));
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     assert_eq!(start.elapsed().as_secs(), 1, "and an interrupt works at once");
@@ -194,7 +194,10 @@ async fn an_interrupt_stops_a_prompt_that_waits_for_its_peers_slow_command() {
     actor.send(slash("model", "")).await;
     let prompt = actor.prompt("go").await;
     let later = actor.deliver("later", Delivery::Enqueue).await;
-    assert_eq!(ask_for(&mut actor, Verb::Interrupt { turn: None }).await, Ok(Reply::Interrupted { was_running: true }));
+    assert_eq!(
+        ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await,
+        Ok(Reply::Interrupted { was_running: true })
+    );
     assert_eq!(actor.reply(prompt).await.unwrap_err().kind, FaultKind::Cancelled);
     assert!(actor.reply(later).await.is_ok(), "what waits for its turn whatever happens is not stopped");
     actor.turn_end().await;
@@ -214,16 +217,21 @@ async fn logs_that_are_read_whole_hold_up_nothing() {
     let mut actor = stage.open().await;
     actor.prompt("before").await;
     actor.turn_end().await;
-    for verb in [Verb::Read { after: 0 }, slash("cost", ""), slash("diff", ""), Verb::Inspect] {
+    for verb in [
+        Verb::Session(SessionVerb::Read { after: 0 }),
+        slash("cost", ""),
+        slash("diff", ""),
+        Verb::Session(SessionVerb::Inspect),
+    ] {
         actor.forget();
         actor.prompt("go").await;
         text_of(&mut actor, "a").await;
         store.slow_reads(30_000);
         let start = Instant::now();
-        let what = format!("{verb:?}");
+        let what = testkit::verb_text(&verb);
         let tag = actor.send(verb).await;
         text_of(&mut actor, "b").await;
-        ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+        ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
         assert_eq!(start.elapsed().as_secs(), 1, "{what}");
         actor.reply(tag).await.unwrap();
         store.slow_reads(0);
@@ -242,14 +250,14 @@ async fn a_history_that_is_read_again_in_mid_turn_does_not_hold_up_an_interrupt(
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
-    ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m2".into())))).await.unwrap();
     store.slow_reads(30_000);
     actor
         .until(|event| matches!(event, Event::Logged(it) if matches!(it.body, Body::Call(CallEntry::Ended { .. }))))
         .await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let start = Instant::now();
-    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     assert_eq!((start.elapsed().as_secs(), player.calls_made()), (0, 1));
 }

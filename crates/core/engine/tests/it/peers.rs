@@ -29,7 +29,7 @@ async fn the_first_answer_wins_and_both_see_everything() {
     let mut two = join(&stage, None).await;
     one.prompt("go").await;
     let ask = two.ask().await.id;
-    let yes = |ask: &AskId| Verb::Answer { ask: ask.clone(), answer: Answer::Allow(Scope::Once) };
+    let yes = |ask: &AskId| Verb::Session(SessionVerb::Answer { ask: ask.clone(), answer: Answer::Allow(Scope::Once) });
     ask_for(&mut two, yes(&ask)).await.unwrap();
     let late = ask_for(&mut one, yes(&ask)).await;
     assert_eq!(late.unwrap_err().kind, FaultKind::UnknownAsk);
@@ -111,7 +111,7 @@ async fn slash_commands_of_one_are_seen_by_the_other() {
 fn host_tool(name: &str) -> Verb {
     let required = Required::DangerFullAccess;
     let tool = HostTool { name: name.into(), description: "hosted".into(), schema: Json::empty_object(), required };
-    Verb::OfferTools { tools: vec![tool] }
+    Verb::Session(SessionVerb::OfferTools { tools: vec![tool] })
 }
 
 async fn hosted(plays: Vec<Play>) -> (Stage, Actor, std::sync::Arc<Player>) {
@@ -129,15 +129,25 @@ async fn a_hosts_tool_is_offered_called_and_answered_by_its_host_alone() {
     let ask = actor.ask().await.id;
     let result = |text: &str| Answer::Result { parts: vec![Part::text(text)], is_error: false, details: None };
     let mut stranger = join(&stage, None).await;
-    let foreign = ask_for(&mut stranger, Verb::Answer { ask: ask.clone(), answer: result("mine") }).await;
+    let foreign =
+        ask_for(&mut stranger, Verb::Session(SessionVerb::Answer { ask: ask.clone(), answer: result("mine") })).await;
     assert_eq!(foreign.unwrap_err().kind, FaultKind::Invalid);
     let taken = ask_for(&mut stranger, host_tool("lamp")).await;
     assert_eq!(taken.unwrap_err().kind, FaultKind::Invalid);
-    ask_for(&mut actor, Verb::Progress { ask: ask.clone(), parts: vec![Part::text("warming up")] }).await.unwrap();
+    ask_for(
+        &mut actor,
+        Verb::Session(SessionVerb::Progress { ask: ask.clone(), parts: vec![Part::text("warming up")] }),
+    )
+    .await
+    .unwrap();
     actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
-    let wrong = ask_for(&mut actor, Verb::Answer { ask: ask.clone(), answer: Answer::Allow(Scope::Once) }).await;
+    let wrong = ask_for(
+        &mut actor,
+        Verb::Session(SessionVerb::Answer { ask: ask.clone(), answer: Answer::Allow(Scope::Once) }),
+    )
+    .await;
     assert_eq!(wrong.unwrap_err().kind, FaultKind::Invalid);
-    ask_for(&mut actor, Verb::Answer { ask, answer: result("it is light") }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Answer { ask, answer: result("it is light") })).await.unwrap();
     actor.turn_end().await;
     assert!(log(&stage).await.contains("c1 Ran: it is light"));
     assert!(player.sent.lock().unwrap()[0].1.contains(&"lamp".to_owned()));
@@ -163,7 +173,7 @@ async fn a_host_that_fails_cancels_or_leaves_gives_one_result() {
     for (answer, want) in [(error, "c1 Ran: bulb broken"), (Answer::Dismissed, "was aborted")] {
         let (stage, mut actor, _) = hosted(vec![calls(&[("lamp", "{}")])]).await;
         let ask = actor.ask().await.id;
-        ask_for(&mut actor, Verb::Answer { ask, answer }).await.unwrap();
+        ask_for(&mut actor, Verb::Session(SessionVerb::Answer { ask, answer })).await.unwrap();
         actor.turn_end().await;
         let log = log(&stage).await;
         assert!(log.contains(want), "{log}");
@@ -176,7 +186,7 @@ async fn a_host_that_fails_cancels_or_leaves_gives_one_result() {
     assert!(log(&stage).await.contains("c1 Ran: controller disconnected"));
     let (stage, mut actor, _) = hosted(vec![calls(&[("lamp", "{}")])]).await;
     actor.ask().await;
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     actor.turn_end().await;
     let log = log(&stage).await;
     assert!(log.contains("ask1 withdrawn") && log.contains("c1 Interrupted"), "{log}");
@@ -210,7 +220,9 @@ async fn who_is_moved_to_a_session_with_an_open_question_sees_it() {
     let Reply::Slash(moved) = ask_for(&mut two, slash("resume", "s1")).await.unwrap() else { panic!() };
     assert_eq!(moved.moved_to(), Some(&"s1".into()));
     assert_eq!(two.ask().await.id, ask.id);
-    ask_for(&mut two, Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await.unwrap();
+    ask_for(&mut two, Verb::Session(SessionVerb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }))
+        .await
+        .unwrap();
     assert_eq!(two.turn_end().await.stop, Stop::EndTurn);
 }
 
@@ -292,7 +304,7 @@ async fn whoever_comes_in_is_told_what_is_written_and_the_rest_live() {
     first.prompt("go").await;
     first.turn_end().await;
     store.slow(vec![3000]);
-    let tag = first.send(Verb::Set(Change::Mode(Mode::Plan))).await;
+    let tag = first.send(Verb::Session(SessionVerb::Set(Change::Mode(Mode::Plan)))).await;
     first.prompt("again").await;
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     let mut second = stage.actor();

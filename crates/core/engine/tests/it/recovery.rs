@@ -129,7 +129,7 @@ async fn failing_at(n: u64) {
         });
         if let Some(ask) = ask.filter(|_| !answered) {
             answered = true;
-            actor.send(Verb::Answer { ask, answer: Answer::Allow(Scope::Once) }).await;
+            actor.send(Verb::Session(SessionVerb::Answer { ask, answer: Answer::Allow(Scope::Once) })).await;
         }
     }
     let refused = actor.reply(tag).await.is_err();
@@ -216,7 +216,7 @@ async fn a_compaction_that_meets_a_full_disk_is_answered_and_told_to_have_failed
         actor.forget();
     }
     store.fail_append(1);
-    let tag = actor.send(Verb::Compact { instructions: None, wait: false }).await;
+    let tag = actor.send(Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await;
     assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Store);
     actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Failed { .. }))).await;
     actor.prompt("on").await;
@@ -248,7 +248,10 @@ async fn a_shutdown_ends_the_turn_and_leaves_what_waits_for_the_next_process() {
     let next = on(&store, &Player::new([]));
     let mut actor = resume(&next).await;
     ask_for(&mut actor, slash("context", "")).await.unwrap();
-    let Reply::Queue(items) = ask_for(&mut actor, Verb::Queue(QueueVerb::List)).await.unwrap() else { panic!() };
+    let Reply::Queue(items) = ask_for(&mut actor, Verb::Session(SessionVerb::Queue(QueueVerb::List))).await.unwrap()
+    else {
+        panic!()
+    };
     assert_eq!(items.len(), 1);
 }
 
@@ -265,7 +268,10 @@ async fn an_undo_does_not_make_waiting_messages_go_away() {
     let next = on(&store, &Player::new([]));
     let mut actor = resume(&next).await;
     ask_for(&mut actor, slash("context", "")).await.unwrap();
-    let Reply::Queue(items) = ask_for(&mut actor, Verb::Queue(QueueVerb::List)).await.unwrap() else { panic!() };
+    let Reply::Queue(items) = ask_for(&mut actor, Verb::Session(SessionVerb::Queue(QueueVerb::List))).await.unwrap()
+    else {
+        panic!()
+    };
     assert_eq!(items.len(), 1);
 }
 
@@ -313,7 +319,7 @@ fn an_old_lost_call_keeps_its_result_while_a_new_one_of_the_same_id_is_open() {
         let mut actor = resume(&stage).await;
         actor.prompt("again").await;
         actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
-        ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
+        ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m2".into())))).await.unwrap();
         ask_for(&mut actor, slash("context", "")).await.unwrap();
         // The end of the lost turn was told before.
         actor.forget();
@@ -334,7 +340,7 @@ async fn a_slow_disk_slows_the_model_down() {
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     let said = actor.text().len();
     assert!(said > 0 && said <= engine::OUTBOX_BYTES_MAX + 32 * 1024, "{said} bytes were taken");

@@ -56,7 +56,9 @@ impl Toolbox for Gadgets {
 
 /// Everything that can be set, as far as it can be seen.
 async fn stance(actor: &mut Actor) -> String {
-    let Ok(Reply::Inspected(it)) = ask_for(actor, Verb::Inspect).await else { panic!("no inspection") };
+    let Ok(Reply::Inspected(it)) = ask_for(actor, Verb::Session(SessionVerb::Inspect)).await else {
+        panic!("no inspection")
+    };
     let State { mode, model, thinking, title, gadgets, todos, .. } = &it.state;
     let todos: Vec<_> = todos.iter().map(|phase| &phase.name).collect();
     let window = it.state.model_info.context_window;
@@ -98,9 +100,9 @@ async fn a_setting_that_is_refused_is_not_in_force() {
         // Something else is on its way, so that a change that is not logged is refused, too.
         store.slow(vec![1000]);
         store.fail_append(1);
-        let behind = actor.send(Verb::Set(Change::Title("behind".into()))).await;
-        let tag = actor.send(Verb::Set(changes(1).remove(at))).await;
-        let later = actor.send(Verb::Set(changes(2).remove(at))).await;
+        let behind = actor.send(Verb::Session(SessionVerb::Set(Change::Title("behind".into())))).await;
+        let tag = actor.send(Verb::Session(SessionVerb::Set(changes(1).remove(at)))).await;
+        let later = actor.send(Verb::Session(SessionVerb::Set(changes(2).remove(at)))).await;
         for tag in [behind, tag, later] {
             assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Store, "{at}");
         }
@@ -126,10 +128,10 @@ async fn of_two_changes_only_the_refused_one_is_taken_back() {
     actor.turn_end().await;
     store.slow(vec![1000]);
     store.fail_append(2);
-    let first = actor.send(Verb::Set(Change::Mode(Mode::ReadOnly))).await;
+    let first = actor.send(Verb::Session(SessionVerb::Set(Change::Mode(Mode::ReadOnly)))).await;
     // A write of its own.
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let second = actor.send(Verb::Set(Change::Mode(Mode::DangerFullAccess))).await;
+    let second = actor.send(Verb::Session(SessionVerb::Set(Change::Mode(Mode::DangerFullAccess)))).await;
     actor.reply(first).await.unwrap();
     actor.reply(second).await.unwrap_err();
     assert!(stance(&mut actor).await.starts_with("ReadOnly"), "{}", stance(&mut actor).await);
@@ -150,7 +152,7 @@ async fn what_was_given_at_the_opening_stays_in_force_after_a_refused_change() {
     // Tighter than what the log says, and not logged before the next turn.
     actor.open(Open { mode: Some(Mode::ReadOnly), ..Open::new(Which::Id("s1".into())) }).await.unwrap();
     store.fail_append(1);
-    ask_for(&mut actor, Verb::Set(Change::Mode(Mode::DangerFullAccess))).await.unwrap_err();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Mode(Mode::DangerFullAccess)))).await.unwrap_err();
     assert!(stance(&mut actor).await.starts_with("ReadOnly"));
     actor.prompt("on").await;
     actor.turn_end().await;
@@ -170,7 +172,7 @@ async fn an_allow_for_the_session_whose_record_is_lost_is_asked_again() {
         if lost {
             store.fail_append(1);
         }
-        actor.send(Verb::Answer { ask, answer: Answer::Allow(Scope::Session) }).await;
+        actor.send(Verb::Session(SessionVerb::Answer { ask, answer: Answer::Allow(Scope::Session) })).await;
         let fault = actor.turn_end().await.fault;
         assert_eq!(fault.is_some(), lost, "{fault:?}");
         // The lost turn is closed before the next one.
@@ -189,15 +191,15 @@ async fn nothing_is_acknowledged_before_it_is_written() {
     let stage = on(&store, &Player::new([held("w")]));
     let mut actor = stage.open().await;
     let verbs = [
-        Verb::Prompt { parts: vec![Part::text("go")], delivery: Delivery::RejectIfBusy },
-        Verb::Prompt { parts: vec![Part::text("later")], delivery: Delivery::Enqueue },
-        Verb::Set(Change::Mode(Mode::Plan)),
-        Verb::Set(Change::Title("t".into())),
-        Verb::Queue(QueueVerb::Clear),
+        Verb::Session(SessionVerb::Prompt { parts: vec![Part::text("go")], delivery: Delivery::RejectIfBusy }),
+        Verb::Session(SessionVerb::Prompt { parts: vec![Part::text("later")], delivery: Delivery::Enqueue }),
+        Verb::Session(SessionVerb::Set(Change::Mode(Mode::Plan))),
+        Verb::Session(SessionVerb::Set(Change::Title("t".into()))),
+        Verb::Session(SessionVerb::Queue(QueueVerb::Clear)),
     ];
     for verb in verbs {
         let start = Instant::now();
-        let what = format!("{verb:?}");
+        let what = testkit::verb_text(&verb);
         ask_for(&mut actor, verb).await.unwrap();
         assert!(start.elapsed() >= Duration::from_secs(3), "{what} after {:?}", start.elapsed());
     }
@@ -211,19 +213,19 @@ async fn what_is_acknowledged_is_synced() {
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     let ask = actor.ask().await.id;
-    actor.send(Verb::Answer { ask, answer: Answer::Allow(Scope::Once) }).await;
+    actor.send(Verb::Session(SessionVerb::Answer { ask, answer: Answer::Allow(Scope::Once) })).await;
     actor.turn_end().await;
     for change in changes(1) {
-        ask_for(&mut actor, Verb::Set(change)).await.unwrap();
+        ask_for(&mut actor, Verb::Session(SessionVerb::Set(change))).await.unwrap();
     }
-    ask_for(&mut actor, Verb::Shell { command: "ls".into(), aside: false }).await.unwrap();
-    ask_for(&mut actor, Verb::Set(Change::Model("m1".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Shell { command: "ls".into(), aside: false })).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m1".into())))).await.unwrap();
     actor.prompt("hold").await;
     text_of(&mut actor, "w").await;
     let tag = actor.deliver("later", Delivery::Enqueue).await;
     actor.reply(tag).await.unwrap();
-    ask_for(&mut actor, Verb::Queue(QueueVerb::Clear)).await.unwrap();
-    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Queue(QueueVerb::Clear))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
     ask_for(&mut actor, slash("undo", "")).await.unwrap();
     let mut seen = std::collections::BTreeMap::new();
     for (entries, synced) in store.appended() {
@@ -298,7 +300,7 @@ async fn each_acknowledged_write_is_synced_by_itself() {
     for change in changes(1) {
         let before = store.appends();
         let what = format!("{change:?}");
-        ask_for(&mut actor, Verb::Set(change)).await.unwrap();
+        ask_for(&mut actor, Verb::Session(SessionVerb::Set(change))).await.unwrap();
         let batches = &store.appended()[before as usize..];
         assert!(batches.iter().all(|(_, synced)| *synced), "{what}");
     }
@@ -317,9 +319,11 @@ async fn after_a_failed_write_what_waits_goes_on_by_itself() {
     }
     actor.forget();
     store.fail_append(1);
-    ask_for(&mut actor, Verb::Set(Change::Title("t".into()))).await.unwrap_err();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Title("t".into())))).await.unwrap_err();
     // What waits is what it was, whoever asks.
-    let Ok(Reply::Queue(items)) = ask_for(&mut actor, Verb::Queue(QueueVerb::List)).await else { panic!("no queue") };
+    let Ok(Reply::Queue(items)) = ask_for(&mut actor, Verb::Session(SessionVerb::Queue(QueueVerb::List))).await else {
+        panic!("no queue")
+    };
     assert_eq!(items.len(), 2);
     let told_empty = actor
         .told
@@ -351,7 +355,7 @@ async fn a_disk_that_stays_full_is_tried_again_ever_more_seldom() {
     let tag = actor.deliver("later", Delivery::Enqueue).await;
     actor.reply(tag).await.unwrap();
     store.fail_append(1);
-    let _ = ask_for(&mut actor, Verb::Set(Change::Title("t".into()))).await;
+    let _ = ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Title("t".into())))).await;
     let before = store.appends();
     for _ in 0..600 {
         store.fail_append(1);

@@ -254,7 +254,7 @@ async fn a_session_that_breaks_tells_everybody_and_can_be_opened_again() {
     right.forget();
 
     store.panics.store(true, Ordering::Relaxed);
-    let title = right.send(Verb::Set(Change::Title("it breaks".into()))).await;
+    let title = right.send(Verb::Session(SessionVerb::Set(Change::Title("it breaks".into())))).await;
     assert_eq!(right.reply(title).await.unwrap_err().kind, FaultKind::Internal, "whoever asked has an answer");
     for peer in [&mut left, &mut right] {
         peer.until(|event| matches!(event, Event::Gone { .. })).await;
@@ -285,7 +285,7 @@ async fn a_repair_is_logged_and_told_whoever_speaks_first() {
         let opened = actor.open(Open { after, ..named("x") }).await.unwrap();
         match first {
             "read" => {
-                let tag = actor.send(Verb::Read { after: 0 }).await;
+                let tag = actor.send(Verb::Session(SessionVerb::Read { after: 0 })).await;
                 actor.reply(tag).await.unwrap();
             }
             "prompt" => _ = actor.prompt("on").await,
@@ -332,8 +332,8 @@ async fn an_interrupt_of_one_session_does_not_wait_for_the_opening_of_another() 
         let since = tokio::time::Instant::now();
         let target = if matches!(slow, Verb::Fork { .. }) { to("x") } else { Target::Current };
         let slow = actor.send_to(target, slow).await;
-        let prompt = actor.send_to(to("x"), Verb::Inspect).await;
-        let interrupt = actor.send_to(to("a"), Verb::Interrupt { turn: None }).await;
+        let prompt = actor.send_to(to("x"), Verb::Session(SessionVerb::Inspect)).await;
+        let interrupt = actor.send_to(to("a"), Verb::Session(SessionVerb::Interrupt { turn: None })).await;
         actor.until(|event| matches!(event, Event::Reply { tag, .. } if *tag == interrupt)).await;
         assert!(since.elapsed().as_millis() < 100, "it took {:?}", since.elapsed());
         assert!(!actor.told.iter().any(|told| matches!(&told.event, Event::Reply { tag, .. } if *tag == slow)));
@@ -351,7 +351,8 @@ async fn what_is_said_to_a_session_that_is_being_opened_comes_behind_the_opening
     let mut actor = stage.actor();
     store.wait_ms.store(1_000, Ordering::Relaxed);
     let opened = actor.send(Verb::Open(named("x"))).await;
-    let prompt = |text: &str| Verb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Enqueue };
+    let prompt =
+        |text: &str| Verb::Session(SessionVerb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Enqueue });
     let first = actor.send_to(to("x"), prompt("to it by its name")).await;
     let second = actor.send(prompt("to where I am")).await;
     let left = actor.send(Verb::Leave).await;
@@ -374,9 +375,9 @@ async fn moving_to_a_session_that_ends_meanwhile_does_not_block_the_peer() {
     store.panics.store(true, Ordering::Relaxed);
     store.repaired.store(true, Ordering::Relaxed);
     // It breaks on the notice that it wants to log when somebody comes.
-    let slash = actor.send(Verb::Slash { name: "resume".into(), args: "x".into() }).await;
+    let slash = actor.send(Verb::Session(SessionVerb::Slash { name: "resume".into(), args: "x".into() })).await;
     let _ = actor.reply(slash).await.unwrap();
-    let help = actor.send(Verb::Slash { name: "version".into(), args: String::new() }).await;
+    let help = actor.send(Verb::Session(SessionVerb::Slash { name: "version".into(), args: String::new() })).await;
     actor.reply(help).await.unwrap();
 }
 
@@ -436,9 +437,9 @@ async fn a_client_that_panics_ends_what_it_was_asked_and_not_the_session() {
         actor.turn_end().await;
         actor.forget();
         *shaky.1.lock().unwrap() = place;
-        let asked = actor.send(Verb::Models).await;
+        let asked = actor.send(Verb::Directory(DirectoryVerb::Models)).await;
         assert_eq!(actor.reply(asked).await.is_err(), place == "models", "{place}");
-        let chosen = actor.send(Verb::Set(Change::Model("m2".into()))).await;
+        let chosen = actor.send(Verb::Session(SessionVerb::Set(Change::Model("m2".into())))).await;
         let _ = actor.reply(chosen).await;
         let prompt = actor.prompt("second").await;
         if actor.reply(prompt).await.is_ok() {
@@ -447,7 +448,7 @@ async fn a_client_that_panics_ends_what_it_was_asked_and_not_the_session() {
         actor.settle().await;
         assert!(!actor.told.iter().any(|told| matches!(told.event, Event::Gone { .. })), "{place}: it lives");
         assert_eq!(*shaky.1.lock().unwrap(), "", "{place} was asked");
-        let chosen = actor.send(Verb::Set(Change::Model("m1".into()))).await;
+        let chosen = actor.send(Verb::Session(SessionVerb::Set(Change::Model("m1".into())))).await;
         actor.reply(chosen).await.unwrap();
         actor.forget();
         actor.prompt("third").await;
@@ -464,13 +465,13 @@ async fn the_log_says_which_controller_answered() {
     right.open(Open { controller: Some("an editor".into()), ..named("x") }).await.unwrap();
     left.prompt("go").await;
     let ask = right.ask().await;
-    let tag = right.send(Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await;
+    let tag = right.send(Verb::Session(SessionVerb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) })).await;
     right.reply(tag).await.unwrap();
     let is_second = |ask: &Ask| matches!(&ask.kind, AskKind::Permission(it) if &*it.tool == "danger");
     let asked = |event: &Event| matches!(event, Event::Logged(entry) if matches!(&entry.body, Body::Ask(AskEntry::Opened(ask)) if is_second(ask)));
     let Event::Logged(entry) = left.until(asked).await else { panic!("a question") };
     let Body::Ask(AskEntry::Opened(ask)) = entry.body.clone() else { panic!("a question") };
-    let tag = left.send(Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await;
+    let tag = left.send(Verb::Session(SessionVerb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) })).await;
     left.reply(tag).await.unwrap();
     left.turn_end().await;
     let log = log_of(&stage, "x").await;

@@ -10,7 +10,7 @@ use vocab::*;
 use crate::support::*;
 
 fn shell(command: &str) -> Verb {
-    Verb::Shell { command: command.into(), aside: false }
+    Verb::Session(SessionVerb::Shell { command: command.into(), aside: false })
 }
 
 async fn ran(actor: &mut Actor, tag: Tag) -> Shell {
@@ -73,7 +73,7 @@ async fn one_that_is_aside_is_in_the_log_and_not_for_the_model() {
     let player = Player::new([]);
     let stage = stage(&player);
     let mut actor = stage.open().await;
-    let done = ask_for(&mut actor, Verb::Shell { command: "ls".into(), aside: true }).await;
+    let done = ask_for(&mut actor, Verb::Session(SessionVerb::Shell { command: "ls".into(), aside: true })).await;
     assert!(matches!(done, Ok(Reply::Shell(shell)) if shell.aside));
     actor.prompt("hi").await;
     actor.turn_end().await;
@@ -89,7 +89,7 @@ async fn nothing_waits_for_a_command_that_runs() {
     let slow = actor.send(shell("wait")).await;
     let prompt = actor.prompt("hi").await;
     actor.turn_end().await;
-    let look = actor.send(Verb::Inspect).await;
+    let look = actor.send(Verb::Session(SessionVerb::Inspect)).await;
     actor.reply(look).await.unwrap();
     assert_eq!(answered(&actor), [1, prompt.0, look.0], "the turn and the look did not wait");
     ran(&mut actor, slow).await;
@@ -110,15 +110,15 @@ async fn no_command_stands_between_a_call_and_its_result_and_a_reload_sees_the_s
     let tag = actor.deliver("and look at that", Delivery::Steer).await;
     actor.reply(tag).await.unwrap();
     // Reads the log in the middle of the batch: the new history must hold the command back too.
-    ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
-    ask_for(&mut actor, Verb::Inspect).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m2".into())))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Inspect)).await.unwrap();
     actor.turn_end().await;
     let middle =
         "| result c1 Ran done | result c2 Ran done | result c3 Ran done | user The user ran `ls` in the workspace.";
     let live = player.last_sent();
     assert!(live.contains(middle) && live.ends_with("| user and look at that"), "{live}");
     actor.forget();
-    ask_for(&mut actor, Verb::Set(Change::Model("m1".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m1".into())))).await.unwrap();
     actor.prompt("more").await;
     actor.turn_end().await;
     let reloaded = player.last_sent();
@@ -169,7 +169,7 @@ async fn a_command_that_ends_during_a_compaction_is_neither_lost_nor_there_twice
             actor.forget();
         }
         store.slow_reads(reads_ms);
-        let compact = actor.send(Verb::Compact { instructions: None, wait: false }).await;
+        let compact = actor.send(Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await;
         let tag = actor.send(shell("wait")).await;
         ran(&mut actor, tag).await;
         let compacted = actor.reply(compact).await;
@@ -194,13 +194,17 @@ async fn an_abort_ends_every_one_with_what_it_said_so_far() {
     let mut actor = stage.open().await;
     let hanging = [actor.send(shell("hang")).await, actor.send(shell("hang")).await];
     actor.settle().await;
-    let abort = actor.send(Verb::AbortShell).await;
+    let abort = actor.send(Verb::Session(SessionVerb::AbortShell)).await;
     assert_eq!(actor.reply(abort).await, Ok(Reply::Done));
     for tag in hanging {
         let done = ran(&mut actor, tag).await;
         assert_eq!((&*done.output, done.exit_code, done.cancelled), ("started\n", None, true));
     }
-    assert_eq!(ask_for(&mut actor, Verb::AbortShell).await, Ok(Reply::Done), "with nothing to abort it does nothing");
+    assert_eq!(
+        ask_for(&mut actor, Verb::Session(SessionVerb::AbortShell)).await,
+        Ok(Reply::Done),
+        "with nothing to abort it does nothing"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -210,7 +214,7 @@ async fn one_that_does_not_hear_the_abort_is_let_go_in_time() {
     let deaf = actor.send(shell("deaf")).await;
     actor.settle().await;
     let start = tokio::time::Instant::now();
-    actor.send(Verb::AbortShell).await;
+    actor.send(Verb::Session(SessionVerb::AbortShell)).await;
     let done = ran(&mut actor, deaf).await;
     assert_eq!((&*done.output, done.exit_code, done.cancelled, done.total_lines), ("started\n", None, true, 2));
     assert!(start.elapsed().as_secs() < 5);
@@ -223,7 +227,7 @@ async fn an_interrupt_leaves_commands_alone() {
     actor.prompt("go").await;
     text_of(&mut actor, "x").await;
     let tag = actor.send(shell("wait")).await;
-    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
     assert!(!ran(&mut actor, tag).await.cancelled);
 }
 
@@ -244,7 +248,7 @@ async fn what_cannot_be_run_is_refused_and_said() {
     };
     let refused = ask_for(&mut actor, shell("one more")).await.unwrap_err();
     assert_eq!((refused.kind, &*refused.message), (FaultKind::QueueFull, "8 commands are running already"));
-    actor.send(Verb::AbortShell).await;
+    actor.send(Verb::Session(SessionVerb::AbortShell)).await;
     for tag in hanging {
         ran(&mut actor, tag).await;
     }

@@ -102,7 +102,7 @@ async fn it_is_dropped_when_the_turn_is_interrupted_or_fails() {
         text_of(&mut actor, "w").await;
         actor.deliver("left", Delivery::Steer).await;
         if !fails {
-            actor.send(Verb::Interrupt { turn: None }).await;
+            actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
         }
         settled(&mut actor).await;
         let order = order(&actor);

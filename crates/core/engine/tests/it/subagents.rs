@@ -238,7 +238,7 @@ async fn permission_is_asked_once_and_what_is_beyond_it_is_denied() {
     let AskKind::Permission(permission) = &ask.kind else { panic!("{ask:?}") };
     assert_eq!((&*permission.tool, permission.required), ("subagent", Required::WorkspaceWrite));
     assert_eq!(&*permission.summary, "sub-agent with workspace-write: mend it");
-    actor.send(Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await;
+    actor.send(Verb::Session(SessionVerb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) })).await;
     let end = actor.turn_end().await;
     assert_eq!(end.mutations, [("subagent".into(), "mend it".into())]);
     let asks = actor
@@ -328,14 +328,24 @@ async fn extensions_stand_beside_a_child() {
                     {
                         asked = Some(id);
                         let kind = AskKind::Confirm { title: "Sure?".into(), message: "really".into() };
-                        (Tag(1), Verb::Ask { kind, timeout_ms: None })
+                        (Tag(1), Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind, timeout_ms: None })))
                     }
-                    Event::Extension(ExtensionEvent::Hook(HookCall { id, .. })) => {
-                        (Tag(2), Verb::HookDone { hook: id, verdict: HookVerdict::Fine })
-                    }
+                    Event::Extension(ExtensionEvent::Hook(HookCall { id, .. })) => (
+                        Tag(2),
+                        Verb::Session(SessionVerb::Extension(ExtensionVerb::HookDone {
+                            hook: id,
+                            verdict: HookVerdict::Fine,
+                        })),
+                    ),
                     Event::Reply { tag: Tag(1), result } => {
                         let verdict = HookVerdict::Veto(format!("{result:?}").into());
-                        (Tag(2), Verb::HookDone { hook: asked.unwrap(), verdict })
+                        (
+                            Tag(2),
+                            Verb::Session(SessionVerb::Extension(ExtensionVerb::HookDone {
+                                hook: asked.unwrap(),
+                                verdict,
+                            })),
+                        )
                     }
                     _ => continue,
                 };
@@ -364,7 +374,7 @@ async fn an_interrupt_ends_the_child_first_and_what_it_cost_is_counted() {
     let shown = |event: &Event| matches!(event, Event::Delta(Delta::CallProgress { parts, .. }) if parts_text(parts) == "half a thou");
     actor.until(shown).await;
     assert_eq!(stage.engine.live().len(), 2);
-    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
     let end = actor.turn_end().await;
     assert_eq!((end.stop, stage.engine.live()), (Stop::Interrupted, vec!["s1".into()]));
     assert_eq!(end.usage, Usage { input: 160, output: 16, ..Usage::default() });
@@ -408,7 +418,7 @@ async fn what_nobody_counted_is_estimated_also_for_a_child_that_is_interrupted()
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
-    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
     actor.turn_end().await;
     check_family(&stage, &["s2"]).await;
     let spent = spent_by_children(&stage).await;
@@ -533,7 +543,7 @@ async fn lists_leave_children_out_and_they_go_with_their_parent() {
     assert_eq!(child.state.mode, Mode::ReadOnly);
     ask_for(&mut actor, Verb::Leave).await.unwrap();
     actor.settle().await;
-    ask_for(&mut actor, Verb::Delete("s1".into())).await.unwrap();
+    ask_for(&mut actor, Verb::Directory(DirectoryVerb::Delete("s1".into()))).await.unwrap();
     assert_eq!(ids(Query { children: true, ..Query::default() }).await, Vec::<String>::new());
 }
 

@@ -428,5 +428,5 @@ pub(crate) fn order(actor: &Actor) -> Vec<String> {
 }
 
 pub(crate) fn slash(name: &str, args: &str) -> Verb {
-    Verb::Slash { name: name.into(), args: args.into() }
+    Verb::Session(SessionVerb::Slash { name: name.into(), args: args.into() })
 }

@@ -24,7 +24,7 @@ async fn turn(actor: &mut Actor) {
     actor.until(|event| *event == Event::Settled).await;
 }
 async fn think(actor: &mut Actor, level: Option<&str>) {
-    ask_for(actor, Verb::Set(Change::Thinking(level.map(Arc::from)))).await.unwrap();
+    ask_for(actor, Verb::Session(SessionVerb::Set(Change::Thinking(level.map(Arc::from))))).await.unwrap();
 }
 async fn listed(stage: &Stage) -> Option<Arc<str>> {
     stage.store.list(Query::default()).await.unwrap()[0].thinking.clone()
@@ -39,7 +39,7 @@ async fn resume(stage: &Stage) -> (Actor, Option<Arc<str>>) {
     (actor, opened.state.thinking)
 }
 async fn now(actor: &mut Actor) -> Option<Arc<str>> {
-    match ask_for(actor, Verb::Inspect).await.unwrap() {
+    match ask_for(actor, Verb::Session(SessionVerb::Inspect)).await.unwrap() {
         Reply::Inspected(it) => {
             assert_eq!(it.state.thinking, it.spec.thinking);
             it.state.thinking.clone()

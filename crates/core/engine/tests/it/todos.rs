@@ -19,11 +19,11 @@ fn list(tasks: &[(&str, TodoStatus)]) -> Vec<TodoPhase> {
 }
 
 fn set(tasks: &[(&str, TodoStatus)]) -> Verb {
-    Verb::Set(Change::Todos(list(tasks)))
+    Verb::Session(SessionVerb::Set(Change::Todos(list(tasks))))
 }
 
 async fn state(actor: &mut Actor) -> State {
-    match ask_for(actor, Verb::Inspect).await {
+    match ask_for(actor, Verb::Session(SessionVerb::Inspect)).await {
         Ok(Reply::Inspected(seen)) => seen.state,
         other => panic!("not seen: {other:?}"),
     }
@@ -250,7 +250,7 @@ async fn a_message_held_by_a_debounce_goes_before_a_reminder_and_nothing_settles
     actor.turn_end().await;
     actor.settle().await;
     assert_eq!(settled(&actor), 0);
-    ask_for(&mut actor, Verb::Queue(QueueVerb::Clear)).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Queue(QueueVerb::Clear))).await.unwrap();
     actor.settle().await;
     assert_eq!(settled(&actor), 1);
 }
@@ -266,7 +266,7 @@ async fn an_interrupt_or_an_error_ends_the_reminding() {
         if stop == Stop::Interrupted {
             text_of(&mut actor, "x").await;
             assert_eq!(settled(&actor), 0, "a reminder follows");
-            ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+            ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
         }
         let ended = |event: &Event| match event {
             Event::Logged(entry) => matches!(&entry.body, Body::Turn(TurnEntry::Ended(end)) if end.stop == stop),
@@ -314,15 +314,17 @@ async fn a_compaction_alone_settles_nothing() {
         actor.until(|event| *event == Event::Settled).await;
         actor.forget();
     }
-    assert!(ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.is_ok());
+    assert!(ask_for(&mut actor, Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await.is_ok());
     actor.settle().await;
     assert_eq!(settled(&actor), 0);
-    let again = ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.unwrap_err();
+    let again =
+        ask_for(&mut actor, Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await.unwrap_err();
     assert_eq!((again.kind, &*again.message), (FaultKind::NothingToDo, "Already compacted"));
     // Also when it was read back, and no longer once something was said.
-    ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
-    let again = ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.unwrap_err();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Set(Change::Model("m2".into())))).await.unwrap();
+    let again =
+        ask_for(&mut actor, Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await.unwrap_err();
     assert_eq!(&*again.message, "Already compacted");
-    ask_for(&mut actor, Verb::Shell { command: "ls".into(), aside: false }).await.unwrap();
-    assert!(ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.is_ok());
+    ask_for(&mut actor, Verb::Session(SessionVerb::Shell { command: "ls".into(), aside: false })).await.unwrap();
+    assert!(ask_for(&mut actor, Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await.is_ok());
 }

@@ -18,7 +18,7 @@ async fn check_in(mode: Mode, plays: Vec<Play>, answer: Option<Answer>, want: Ex
     actor.prompt("go").await;
     if let Some(answer) = answer {
         let ask = actor.ask().await.id;
-        ask_for(&mut actor, Verb::Answer { ask, answer }).await.unwrap();
+        ask_for(&mut actor, Verb::Session(SessionVerb::Answer { ask, answer })).await.unwrap();
     }
     actor.turn_end().await;
     want.assert_eq(&log(&stage).await);
@@ -315,12 +315,14 @@ async fn a_remembered_allow_is_not_asked_again_and_covers_one_command_only() {
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     let first = actor.ask().await.id;
-    ask_for(&mut actor, Verb::Answer { ask: first, answer: Answer::Allow(Scope::Session) }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Answer { ask: first, answer: Answer::Allow(Scope::Session) }))
+        .await
+        .unwrap();
     // The second call runs without a word; the third is another command.
     let is_second = |event: &Event| matches!(event, Event::Logged(it) if matches!(&it.body, Body::Ask(AskEntry::Opened(ask)) if ask.id.as_str() == "ask2"));
     actor.until(is_second).await;
     let second = AskId::from("ask2");
-    ask_for(&mut actor, Verb::Answer { ask: second, answer: Answer::Deny(None) }).await.unwrap();
+    ask_for(&mut actor, Verb::Session(SessionVerb::Answer { ask: second, answer: Answer::Deny(None) })).await.unwrap();
     actor.turn_end().await;
     expect![[r#"
         opened m1 prompt

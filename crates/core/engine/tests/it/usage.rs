@@ -117,7 +117,7 @@ async fn check(seed: u64, mad: bool) -> bool {
         assert_eq!(end.usage, sum(calls), "seed {seed}: the calls of a turn and the turn");
         if dice.chance(40) {
             // Whether or not a summary comes of it.
-            let _ = ask_for(&mut actor, Verb::Compact { instructions: None, wait: true }).await;
+            let _ = ask_for(&mut actor, Verb::Session(SessionVerb::Compact { instructions: None, wait: true })).await;
         }
     }
     let callees: Vec<String> = {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use testkit::{Stage, StageOptions};
-use vocab::{Body, Delivery, Delta, Event, Open, Part, Told, TurnEntry, Verb, Which};
+use vocab::{Body, Delivery, Delta, Event, Open, Part, SessionVerb, Told, TurnEntry, Verb, Which};
 use vocab::{Command, Tag, Target};
 use wire::{Close, CloseCode, Dialect, Frame, NoOwn, Out, Parting};
 
@@ -39,7 +39,7 @@ impl Dialect for Echo {
             b"tick" => self.due_ms = Some(out.now_ms + 500),
             text => {
                 let parts = vec![Part::text(String::from_utf8_lossy(text))];
-                self.send(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }, out);
+                self.send(Verb::Session(SessionVerb::Prompt { parts, delivery: Delivery::RejectIfBusy }), out);
             }
         }
     }

@@ -5,7 +5,7 @@ use acp_types::{
 };
 use vocab::{
     AskEntry, Body, BranchEntry, CallEntry, Entry, ItemEnd, ItemId, ModelEntry, NoteEntry, NoticeLevel, QueueEntry,
-    QueueVerb, SettingEntry, TodoPhase, TodoStatus, TurnEntry, UserFrom, Verb,
+    QueueVerb, SessionVerb, SettingEntry, TodoPhase, TodoStatus, TurnEntry, UserFrom, Verb,
 };
 use wire::Out;
 
@@ -84,9 +84,9 @@ impl Acp {
         let turn = view.turn.as_ref().map(|turn| turn.id.clone());
         let others = std::mem::take(&mut view.lost);
         for other in others.into_iter().filter(|other| other != item) {
-            self.tell_session(at, Verb::Queue(QueueVerb::TakeBack(other)), Pending::Nothing, out);
+            self.tell_session(at, Verb::Session(SessionVerb::Queue(QueueVerb::TakeBack(other))), Pending::Nothing, out);
         }
-        self.tell_session(at, Verb::Interrupt { turn }, Pending::Nothing, out);
+        self.tell_session(at, Verb::Session(SessionVerb::Interrupt { turn }), Pending::Nothing, out);
     }
 
     fn call_logged(&mut self, at: usize, call: &CallEntry, out: &mut Out) {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use expect_test::expect;
 use serde_json::json;
 use vocab::{
-    Body, BranchEntry, CompactReason, CompactedTo, Compaction, Delta, Event, Fault, FaultKind, ItemEnd, QueueEntry,
-    Reply, SettingEntry, SlashCode, SlashFault, SlashOutcome, SlashReply, Stop, TurnEnd, TurnEntry, Usage, Verb,
+    Body, BranchEntry, CompactReason, CompactedTo, Compaction, Delta, DirectoryVerb, Event, Fault, FaultKind, ItemEnd,
+    QueueEntry, Reply, SessionVerb, SettingEntry, SlashCode, SlashFault, SlashOutcome, SlashReply, Stop, TurnEnd,
+    TurnEntry, Usage, Verb,
 };
 use wire::Parting;
 
@@ -16,7 +17,7 @@ fn fault() -> Fault {
     Fault::new(FaultKind::Internal, "it broke")
 }
 fn is_prompt(verb: &Verb) -> bool {
-    matches!(verb, Verb::Prompt { .. })
+    matches!(verb, Verb::Session(SessionVerb::Prompt { .. }))
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn compacted(failed: Option<SlashCode>) -> Result<Reply, Fault> {
 
 #[test]
 fn a_command_that_is_cancelled_is_answered_so() {
-    let is_slash = |verb: &Verb| matches!(verb, Verb::Slash { .. });
+    let is_slash = |verb: &Verb| matches!(verb, Verb::Session(SessionVerb::Slash { .. }));
     let cancelled = || compacted(Some(SlashCode::Cancelled));
     let mut talk = AcpTalk::with(json!({}));
     talk.prompt("/compact").notify("session/cancel", json!({ "sessionId": "c1" })).reply_to(is_slash, cancelled());
@@ -202,7 +203,10 @@ fn a_load_is_answered_though_the_session_is_closed_meanwhile() {
     let mut talk = AcpTalk::with(json!({}));
     talk.ask("session/load", json!({ "sessionId": "c1", "cwd": "/w" })).reply(Ok(crate::talk::opened("c1")));
     talk.ask("session/close", json!({ "sessionId": "c1" }));
-    talk.reply_to(|verb| matches!(verb, Verb::Recall(_)), Err(Fault::new(FaultKind::NotFound, "nothing")));
+    talk.reply_to(
+        |verb| matches!(verb, Verb::Directory(DirectoryVerb::Recall(_))),
+        Err(Fault::new(FaultKind::NotFound, "nothing")),
+    );
     let answered: Vec<&str> = talk.log.lines().filter(|line| line.starts_with("< 3 = ")).collect();
     assert_eq!(answered.len(), 1, "{}", talk.log);
     talk.log.clear();

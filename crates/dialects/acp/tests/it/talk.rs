@@ -7,8 +7,8 @@ use expect_test::Expect;
 use serde_json::{Value, json};
 use testkit::fakes::CountedIds;
 use vocab::{
-    Body, Entry, Event, Fault, FaultKind, Mode, ModelInfo, Opened, Reply, SessionId, State, Stop, Tag, Told, TurnEnd,
-    TurnEntry, Usage, Verb,
+    Body, Entry, Event, Fault, FaultKind, Mode, ModelInfo, Opened, Reply, SessionId, SessionVerb, State, Stop, Tag,
+    Told, TurnEnd, TurnEntry, Usage, Verb,
 };
 use wire::{Dialect, Frame, Out, Parting};
 
@@ -60,7 +60,9 @@ impl AcpTalk {
         talk.ask("initialize", json!({ "protocolVersion": 1, "clientCapabilities": what }));
         talk.ask("session/new", json!({ "cwd": "/w", "mcpServers": [] })).reply(Ok(opened("c1")));
         // What a client offers is told to the engine; nobody waits for its word.
-        while let Some(at) = talk.open.iter().position(|it| matches!(it.verb, Verb::OfferEditor(_))) {
+        while let Some(at) =
+            talk.open.iter().position(|it| matches!(it.verb, Verb::Session(SessionVerb::OfferEditor(_))))
+        {
             let tag = talk.open.remove(at).tag;
             talk.reply_tag(tag, Ok(Reply::Done));
         }
@@ -133,7 +135,10 @@ impl AcpTalk {
     /// A prompt that the engine takes.
     pub(crate) fn begin(&mut self, turn: &str) -> &mut Self {
         self.prompt("x").logged(Body::Turn(TurnEntry::Started { turn: turn.into() }));
-        self.reply_to(|verb| matches!(verb, Verb::Prompt { .. }), Ok(Reply::Started { turn: turn.into() }));
+        self.reply_to(
+            |verb| matches!(verb, Verb::Session(SessionVerb::Prompt { .. })),
+            Ok(Reply::Started { turn: turn.into() }),
+        );
         self.log.clear();
         self
     }
@@ -159,7 +164,7 @@ impl AcpTalk {
         for command in &commands {
             self.log += &match &command.verb {
                 Verb::Open(open) => format!("! Open {:?}\n", open.which),
-                verb => format!("! {verb:?}\n"),
+                verb => format!("! {}\n", testkit::verb_text(verb)),
             };
         }
         self.open.extend(commands.iter().cloned());

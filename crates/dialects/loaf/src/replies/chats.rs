@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use vocab::{Entry, Inspection, Item, Opened, SessionId, Target, Verb, Which};
+use vocab::{Entry, Inspection, Item, Opened, SessionId, SessionVerb, Target, Verb, Which};
 use wire::Out;
 
 use crate::Loaf;
@@ -33,7 +33,7 @@ impl Loaf {
         self.apply_selection(at, out);
         self.tell_view(
             at,
-            Verb::Inspect,
+            Verb::Session(SessionVerb::Inspect),
             LoafPending::Inspect { call: call.clone(), view: number, created: true },
             out,
         );

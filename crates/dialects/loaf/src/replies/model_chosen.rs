@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{ModelInfo, Verb};
+use vocab::{DirectoryVerb, ModelInfo, Verb};
 use wire::Out;
 
 use crate::faults::RpcFault;
@@ -69,9 +69,9 @@ impl Loaf {
         let (thinking, route) = (self.choice.thinking.as_str(), self.choice.route.clone());
         for (key, value) in [(prefer::MODEL, slug), (prefer::THINKING, thinking.into()), (prefer::ROUTE, route.clone())]
         {
-            self.want(Verb::Prefer { key, value }, LoafPending::Nothing, out);
+            self.want(Verb::Directory(DirectoryVerb::Prefer { key, value }), LoafPending::Nothing, out);
         }
         let to = Some(route).filter(|route| **route != *ANY_ROUTE);
-        self.want(Verb::Route { to }, LoafPending::Nothing, out);
+        self.want(Verb::Directory(DirectoryVerb::Route { to }), LoafPending::Nothing, out);
     }
 }

@@ -1,6 +1,6 @@
 //! Nothing grows without a bound: requests that wait, remarks, sessions, commands without a reply.
 
-use vocab::{Delta, Event, ExtensionEvent, Notice, NoticeLevel, Reply, Stop, Verb};
+use vocab::{Delta, Event, ExtensionEvent, Notice, NoticeLevel, Reply, SessionVerb, Stop, Verb};
 use wire::Dialect;
 
 use crate::talk::{Talk, inspected_at, opened};
@@ -37,7 +37,8 @@ fn remarks_are_bounded_and_the_oldest_goes_first() {
         talk.tell("c1", Event::Extension(ExtensionEvent::Notice(notice)));
     }
     talk.log.clear();
-    talk.ask("session.get", S1).reply_to(|verb| matches!(verb, Verb::Inspect), Ok(inspected_at("c1", 0)));
+    talk.ask("session.get", S1)
+        .reply_to(|verb| matches!(verb, Verb::Session(SessionVerb::Inspect)), Ok(inspected_at("c1", 0)));
     assert_eq!(talk.log.matches(" system: skills applied: ").count(), 1000);
     assert!(talk.log.contains("#6 system: skills applied: 5\n") && talk.log.contains("#1005 system"), "{}", talk.log);
 }
@@ -60,7 +61,10 @@ fn a_notice_of_an_extension_comes_before_the_status_of_the_model() {
     let mut talk = Talk::on(1);
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#);
     talk.logged("c1", vocab::Body::Turn(vocab::TurnEntry::Started { turn: "e1".into() }));
-    talk.reply_to(|verb| matches!(verb, Verb::Prompt { .. }), Ok(Reply::Started { turn: "e1".into() }));
+    talk.reply_to(
+        |verb| matches!(verb, Verb::Session(SessionVerb::Prompt { .. })),
+        Ok(Reply::Started { turn: "e1".into() }),
+    );
     talk.user("c1", "e1", "x");
     talk.tell(
         "c1",

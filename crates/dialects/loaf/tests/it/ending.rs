@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use serde_json::json;
-use vocab::{Stop, Verb};
+use vocab::{SessionVerb, Stop, Verb};
 use wire::Parting;
 
 use crate::play::{Play, paused};
@@ -145,8 +145,10 @@ fn a_second_signal_and_the_end_of_the_grace_period_wait_for_nothing() {
 fn what_waits_for_a_session_is_refused_at_the_end() {
     let mut talk = Talk::on(1);
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).ask("session.get", r#"{"session_id":"s1"}"#);
-    talk.ask("system.shutdown", "{}")
-        .reply_to(|verb| matches!(verb, Verb::Prompt { .. }), crate::talk::fault(vocab::FaultKind::Cancelled));
+    talk.ask("system.shutdown", "{}").reply_to(
+        |verb| matches!(verb, Verb::Session(SessionVerb::Prompt { .. })),
+        crate::talk::fault(vocab::FaultKind::Cancelled),
+    );
     assert!(talk.log.contains("3 ! -32000 shutting_down: the server is shutting down"), "{}", talk.log);
     while !talk.open.is_empty() {
         talk.reply(Ok(vocab::Reply::Done));

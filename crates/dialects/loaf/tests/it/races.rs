@@ -2,8 +2,8 @@
 //! request has its one answer all the same, and no session stays locked.
 
 use vocab::{
-    Body, CompactReason, CompactionEvent, Delta, Event, Fault, FaultKind, ItemEnd, QueueEntry, QueueEvent, Reply,
-    SlashReply, Stop, TurnEntry, Verb,
+    Body, CompactReason, CompactionEvent, Delta, DirectoryVerb, Event, Fault, FaultKind, ItemEnd, QueueEntry,
+    QueueEvent, Reply, SessionVerb, SlashReply, Stop, TurnEntry, Verb,
 };
 use wire::Parting;
 
@@ -12,7 +12,7 @@ use crate::talk::{Talk, ended, fault, inspected_at, opened, recalled, user};
 const S1: &str = r#"{"session_id":"s1"}"#;
 
 fn is_prompt(verb: &Verb) -> bool {
-    matches!(verb, Verb::Prompt { .. })
+    matches!(verb, Verb::Session(SessionVerb::Prompt { .. }))
 }
 fn waiting(item: &str) -> Result<Reply, Fault> {
     Ok(Reply::Waiting { item: item.into(), position: 1 })
@@ -25,7 +25,7 @@ fn count(talk: &Talk, what: &str) -> usize {
 fn a_get_that_fails_does_not_let_others_pass_a_send() {
     let mut talk = Talk::on(1);
     talk.ask("session.get", S1).ask("session.send", r#"{"session_id":"s1","text":"x"}"#).ask("session.interrupt", S1);
-    talk.reply_to(|verb| matches!(verb, Verb::Inspect), fault(FaultKind::Store));
+    talk.reply_to(|verb| matches!(verb, Verb::Session(SessionVerb::Inspect)), fault(FaultKind::Store));
     assert_eq!(count(&talk, "\n4 = "), 0, "it waits for the send: {}", talk.log);
     talk.begin("c1", "e1", "x");
     assert_eq!(count(&talk, r#"4 = {"interrupted":true"#), 1, "{}", talk.log);
@@ -70,7 +70,8 @@ fn a_send_that_is_being_decided_at_the_end_is_stopped() {
             None => talk.ask("system.shutdown", "{}"),
             Some(why) => talk.part(why),
         };
-        let stops = |command: &&vocab::Command| matches!(command.verb, Verb::Interrupt { turn: None });
+        let stops =
+            |command: &&vocab::Command| matches!(command.verb, Verb::Session(SessionVerb::Interrupt { turn: None }));
         assert_eq!(talk.open.iter().filter(stops).count(), 1, "{}", talk.log);
         talk.begin("c1", "e1", "x").end("c1", "e1", Stop::Interrupted);
         while !talk.open.is_empty() {
@@ -89,7 +90,10 @@ fn a_prompt_whose_picture_comes_after_the_end_is_refused() {
         image: vocab::Image { mime: "image/png".into(), base64: "iVBORw0KGgo=".into() },
         bytes: 8,
     };
-    talk.reply_to(|verb| matches!(verb, Verb::Picture { .. }), Ok(Reply::Picture(Box::new(picture))));
+    talk.reply_to(
+        |verb| matches!(verb, Verb::Directory(DirectoryVerb::Picture { .. })),
+        Ok(Reply::Picture(Box::new(picture))),
+    );
     assert_eq!(count(&talk, "2 ! -32000 shutting_down"), 1, "{}", talk.log);
     while !talk.open.is_empty() {
         talk.reply(Ok(Reply::Done));
@@ -121,7 +125,7 @@ fn what_is_cleared_in_a_turn_stays_cleared_when_the_next_turn_was_faster() {
     talk.logged("c1", Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed }));
     talk.user("c1", "e2", "y").tell("c1", Event::Delta(Delta::ModelCalled { turn: "e2".into() }));
     assert_eq!(count(&talk, "t2 [preparing...]"), 1, "it has the name that its sender knows: {}", talk.log);
-    talk.reply_to(|verb| matches!(verb, Verb::Queue(_)), Ok(Reply::Queue(vec![])));
+    talk.reply_to(|verb| matches!(verb, Verb::Session(SessionVerb::Queue(_))), Ok(Reply::Queue(vec![])));
     assert_eq!(count(&talk, r#"Interrupt { turn: Some("e2") }"#), 1, "{}", talk.log);
     assert_eq!(count(&talk, "! Open"), 0, "not before it has ended: {}", talk.log);
     talk.end("c1", "e2", Stop::Interrupted).reply_to(|verb| matches!(verb, Verb::Open(_)), Ok(opened("c2")));
@@ -133,7 +137,8 @@ fn what_is_cleared_in_a_turn_stays_cleared_when_the_next_turn_was_faster() {
 fn clearing_waits_for_the_turn_and_for_the_queue() {
     let mut talk = Talk::on(1);
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).begin("c1", "e1", "x");
-    talk.ask("history.clear_session", S1).reply_to(|verb| matches!(verb, Verb::Queue(_)), Ok(Reply::Queue(vec![])));
+    talk.ask("history.clear_session", S1)
+        .reply_to(|verb| matches!(verb, Verb::Session(SessionVerb::Queue(_))), Ok(Reply::Queue(vec![])));
     assert_eq!(count(&talk, "! Open"), 0, "{}", talk.log);
     talk.end("c1", "e1", Stop::Interrupted);
     assert_eq!(count(&talk, "! Open"), 1, "{}", talk.log);
@@ -177,7 +182,10 @@ fn two_sessions_that_resume_one_chat_get_one_each() {
     talk.reply_to(|verb| matches!(verb, Verb::Open(_)), Ok(opened("c9")));
     let forked = Reply::Forked { session: "c10".into(), text: String::new() };
     talk.reply_to(|verb| matches!(verb, Verb::Fork { .. }), Ok(forked));
-    talk.reply_to(|verb| matches!(verb, Verb::Recall(_)), Ok(recalled("c10", vec![user("e", "hi")])));
+    talk.reply_to(
+        |verb| matches!(verb, Verb::Directory(DirectoryVerb::Recall(_))),
+        Ok(recalled("c10", vec![user("e", "hi")])),
+    );
     assert_eq!(count(&talk, "! Open Id(\"c10\")"), 1, "{}", talk.log);
     talk.log.clear();
     // Its model is gone: it is the copy that is opened with another one, not the chat of the neighbour.
@@ -193,15 +201,15 @@ fn a_log_that_is_older_than_what_was_told_is_read_again() {
     let mut talk = Talk::on(1);
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).ask("system.ping", "{}");
     talk.begin("c1", "e1", "x").ask("session.get", S1);
-    talk.reply_to(|verb| matches!(verb, Verb::Inspect), Ok(inspected_at("c1", 2)));
+    talk.reply_to(|verb| matches!(verb, Verb::Session(SessionVerb::Inspect)), Ok(inspected_at("c1", 2)));
     talk.end("c1", "e1", Stop::EndTurn);
     let started = || Body::Turn(TurnEntry::Started { turn: "e1".into() });
     let old = recalled("c1", vec![started(), user("e1", "x")]);
-    talk.reply_to(|verb| matches!(verb, Verb::Recall(_)), Ok(old));
+    talk.reply_to(|verb| matches!(verb, Verb::Directory(DirectoryVerb::Recall(_))), Ok(old));
     assert_eq!(count(&talk, "4 = "), 0, "{}", talk.log);
     let new =
         recalled("c1", vec![started(), user("e1", "x"), Body::Turn(TurnEntry::Ended(ended("e1", Stop::EndTurn)))]);
-    talk.reply_to(|verb| matches!(verb, Verb::Recall(_)), Ok(new));
+    talk.reply_to(|verb| matches!(verb, Verb::Directory(DirectoryVerb::Recall(_))), Ok(new));
     assert_eq!(count(&talk, "#2 assistant: (No response text returned)"), 2, "{}", talk.log);
 }
 
@@ -216,7 +224,7 @@ fn a_bad_picture_beside_a_compaction_does_not_say_ready() {
     talk.log.clear();
     talk.ask("session.interrupt", S1).ask("session.interrupt", S1);
     assert_eq!((count(&talk, r#""interrupted":true"#), count(&talk, "Interrupt {")), (1, 1), "{}", talk.log);
-    talk.reply_to(|verb| matches!(verb, Verb::Compact { .. }), fault(FaultKind::Cancelled));
+    talk.reply_to(|verb| matches!(verb, Verb::Session(SessionVerb::Compact { .. })), fault(FaultKind::Cancelled));
     assert_eq!(count(&talk, "[ready]"), 1, "{}", talk.log);
     talk.watch.at_rest();
 }
@@ -327,7 +335,10 @@ fn a_session_that_is_opened_while_a_model_is_selected_has_that_model() {
     for (count_before, method, params) in [(0, "session.create", "{}"), (1, "history.clear_session", S1)] {
         let mut talk = Talk::on(count_before);
         talk.ask(method, params).ask("model.select", select);
-        talk.reply_to(|verb| matches!(verb, Verb::Models), Ok(Reply::Models(vec![beta.clone()])));
+        talk.reply_to(
+            |verb| matches!(verb, Verb::Directory(DirectoryVerb::Models)),
+            Ok(Reply::Models(vec![beta.clone()])),
+        );
         talk.log.clear();
         talk.reply_to(is_open, Ok(opened("c9")));
         assert_eq!(count(&talk, r#"! c9 Set(Model("beta"))"#), 1, "{}", talk.log);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use testkit::fakes::{CountedIds, TickingClock};
 use vocab::{
     Accounts, Body, Delta, Entry, Event, Fault, FaultKind, Inspection, Mode, ModelInfo, Opened, Part, Recalled, Reply,
-    Saved, SessionId, State, Stop, Summary, Tag, Told, TurnEnd, TurnEntry, Usage, UserFrom, Verb,
+    Saved, SessionId, SessionVerb, State, Stop, Summary, Tag, Told, TurnEnd, TurnEntry, Usage, UserFrom, Verb,
 };
 use wire::{Dialect, Frame, Out, Parting};
 
@@ -127,7 +127,10 @@ impl Talk {
     /// A prompt that the engine takes: a turn has begun and the model is called.
     pub(crate) fn begin(&mut self, chat: &str, turn: &str, text: &str) -> &mut Self {
         self.logged(chat, Body::Turn(TurnEntry::Started { turn: turn.into() }));
-        self.reply_to(|verb| matches!(verb, Verb::Prompt { .. }), Ok(Reply::Started { turn: turn.into() }));
+        self.reply_to(
+            |verb| matches!(verb, Verb::Session(SessionVerb::Prompt { .. })),
+            Ok(Reply::Started { turn: turn.into() }),
+        );
         self.user(chat, turn, text).tell(chat, Event::Delta(Delta::ModelCalled { turn: turn.into() }))
     }
 
@@ -161,7 +164,7 @@ impl Talk {
         for command in &commands {
             let verb = match &command.verb {
                 Verb::Open(open) => format!("Open {:?}", open.which),
-                verb => format!("{verb:?}"),
+                verb => testkit::verb_text(verb),
             };
             let target = match &command.target {
                 vocab::Target::Current => String::new(),

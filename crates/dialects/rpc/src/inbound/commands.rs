@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    AskId, Change, Delivery, Drain, Image, Part, QueueVerb, SteerPoint, TodoPhase, TodoStatus, TodoTask, Verb, Which,
+    AskId, Change, Delivery, DirectoryVerb, Drain, Image, Part, QueueVerb, SessionVerb, SteerPoint, TodoPhase,
+    TodoStatus, TodoTask, Verb, Which,
 };
 use wire::Out;
 
@@ -42,7 +43,9 @@ impl Rpc {
             Command::Prompt(text) => self.prompt(call, text, out),
             Command::Steer(text) => self.queue(call, text, Delivery::Steer, out),
             Command::FollowUp(text) => self.queue(call, text, Delivery::FollowUp, out),
-            Command::Abort => self.send(Verb::Interrupt { turn: None }, RpcPending::Abort(call), out),
+            Command::Abort => {
+                self.send(Verb::Session(SessionVerb::Interrupt { turn: None }), RpcPending::Abort(call), out)
+            }
             Command::AbortAndPrompt(text) => self.stop_then(Then::Prompt(call, text), out),
             Command::NewSession { parent } => self.move_then(Then::New(call, parent), out),
             Command::SwitchSession { path } => self.move_then(Then::Switch(call, path), out),
@@ -54,14 +57,20 @@ impl Rpc {
                 self.move_then(Then::Clone(call), out);
             }
             Command::Compact { instructions } => self.stop_then(Then::Compact(call, instructions), out),
-            Command::AbortRetry => self.plain(call, Verb::AbortRetry, out),
-            Command::AbortBash => self.plain(call, Verb::AbortShell, out),
+            Command::AbortRetry => self.plain(call, Verb::Session(SessionVerb::AbortRetry), out),
+            Command::AbortBash => self.plain(call, Verb::Session(SessionVerb::AbortShell), out),
             Command::Bash { command, aside } => {
-                self.send(Verb::Shell { command: command.into(), aside }, RpcPending::Shell(call), out);
+                self.send(
+                    Verb::Session(SessionVerb::Shell { command: command.into(), aside }),
+                    RpcPending::Shell(call),
+                    out,
+                );
             }
-            Command::ClearQueue => self.send(Verb::Queue(QueueVerb::Clear), RpcPending::Cleared(call), out),
-            Command::GetState => self.send(Verb::Inspect, RpcPending::State(call), out),
-            Command::GetCommands => self.send(Verb::Inspect, RpcPending::Commands(call), out),
+            Command::ClearQueue => {
+                self.send(Verb::Session(SessionVerb::Queue(QueueVerb::Clear)), RpcPending::Cleared(call), out)
+            }
+            Command::GetState => self.send(Verb::Session(SessionVerb::Inspect), RpcPending::State(call), out),
+            Command::GetCommands => self.send(Verb::Session(SessionVerb::Inspect), RpcPending::Commands(call), out),
             Command::GetMessages => self.read(call, ReadFor::Messages, out),
             Command::GetMessagesPage { cursor, limit } => self.read(call, ReadFor::Page { cursor, limit }, out),
             Command::GetSessionStats => self.read(call, ReadFor::Stats, out),
@@ -71,12 +80,14 @@ impl Rpc {
             Command::GetTree => self.read(call, ReadFor::Tree, out),
             Command::ExportHtml { path } => {
                 let file = path.map_or_else(|| self.export_name(), PathBuf::from);
-                self.send(Verb::Export { file: Some(file) }, RpcPending::Exported(call), out);
+                self.send(Verb::Session(SessionVerb::Export { file: Some(file) }), RpcPending::Exported(call), out);
             }
-            Command::GetAvailableModels => self.send(Verb::Models, RpcPending::Models(call), out),
+            Command::GetAvailableModels => {
+                self.send(Verb::Directory(DirectoryVerb::Models), RpcPending::Models(call), out)
+            }
             Command::CycleModel => {
                 self.moving = true;
-                self.send(Verb::Models, RpcPending::CycleModel(call), out);
+                self.send(Verb::Directory(DirectoryVerb::Models), RpcPending::CycleModel(call), out);
             }
             Command::SetModel { provider, model } => self.set_model(call, NamedModel { provider, id: model }, out),
             other => self.set(call, other, out),
@@ -91,12 +102,16 @@ impl Rpc {
             }
             Command::SetTodos { phases } => {
                 let change = Change::Todos(phases.into_iter().enumerate().map(phase).collect());
-                self.send(Verb::Set(change), RpcPending::Todos(call), out);
+                self.send(Verb::Session(SessionVerb::Set(change)), RpcPending::Todos(call), out);
             }
             Command::SetHostTools { tools } => match host_tools::register(tools) {
                 Ok(registered) => {
                     let tools = registered.offered.clone();
-                    self.send(Verb::OfferTools { tools }, RpcPending::HostTools(call, registered), out);
+                    self.send(
+                        Verb::Session(SessionVerb::OfferTools { tools }),
+                        RpcPending::HostTools(call, registered),
+                        out,
+                    );
                 }
                 Err(error) => self.fail(&call, &error, out),
             },
@@ -109,13 +124,13 @@ impl Rpc {
                 if let Some(drain) = drain(&mode) {
                     self.options.lane.steer_drain = drain;
                 }
-                self.plain(call, Verb::Set(Change::Lane(self.options.lane)), out);
+                self.plain(call, Verb::Session(SessionVerb::Set(Change::Lane(self.options.lane))), out);
             }
             Command::SetFollowUpMode { mode } => {
                 if let Some(drain) = drain(&mode) {
                     self.options.lane.follow_up_drain = drain;
                 }
-                self.plain(call, Verb::Set(Change::Lane(self.options.lane)), out);
+                self.plain(call, Verb::Session(SessionVerb::Set(Change::Lane(self.options.lane))), out);
             }
             Command::SetInterruptMode { mode } => {
                 match mode.as_str() {
@@ -123,19 +138,19 @@ impl Rpc {
                     "wait" => self.options.lane.steer_point = SteerPoint::Wait,
                     _ => {}
                 }
-                self.plain(call, Verb::Set(Change::Lane(self.options.lane)), out);
+                self.plain(call, Verb::Session(SessionVerb::Set(Change::Lane(self.options.lane))), out);
             }
             Command::SetAutoCompaction { enabled } => {
                 self.options.compaction.auto = enabled;
-                self.plain(call, Verb::Set(Change::Compaction(self.options.compaction)), out);
+                self.plain(call, Verb::Session(SessionVerb::Set(Change::Compaction(self.options.compaction))), out);
             }
             Command::SetAutoRetry { enabled } => {
                 self.options.retry.retries_max = if enabled { self.retries_max } else { 0 };
-                self.plain(call, Verb::Set(Change::Retry(self.options.retry)), out);
+                self.plain(call, Verb::Session(SessionVerb::Set(Change::Retry(self.options.retry))), out);
             }
             Command::SetSessionName { name } => match name.trim() {
                 "" => self.refuse(&call, "Session name cannot be empty", out),
-                name => self.plain(call, Verb::Set(Change::Title(name.into())), out),
+                name => self.plain(call, Verb::Session(SessionVerb::Set(Change::Title(name.into()))), out),
             },
             other => self.answer_ourselves(&call, other, out),
         }
@@ -232,11 +247,11 @@ impl Rpc {
         match self.view.known.slug_of(&named.provider, &named.id) {
             Some(slug) => {
                 let why = RpcPending::SetModel { call, name: named.shown(), scoped: None };
-                self.send(Verb::Set(Change::Model(slug)), why, out);
+                self.send(Verb::Session(SessionVerb::Set(Change::Model(slug))), why, out);
             }
             None => {
                 self.moving = true;
-                self.send(Verb::Models, RpcPending::FindModel(call, named), out);
+                self.send(Verb::Directory(DirectoryVerb::Models), RpcPending::FindModel(call, named), out);
             }
         }
     }
@@ -246,7 +261,7 @@ impl Rpc {
     }
 
     fn read(&mut self, call: RpcCall, what: ReadFor, out: &mut Out) {
-        self.send(Verb::Read { after: 0 }, RpcPending::Read(call, what), out);
+        self.send(Verb::Session(SessionVerb::Read { after: 0 }), RpcPending::Read(call, what), out);
     }
 
     // ---- messages -----------------------------------------------------------------------------------------------
@@ -256,7 +271,7 @@ impl Rpc {
             self.set_locale(text.locale.clone(), RpcPending::Nothing, out);
         }
         if let Some((name, args)) = slash(&text.message) {
-            let verb = Verb::Command { name: name.into(), args: args.into() };
+            let verb = Verb::Session(SessionVerb::Command { name: name.into(), args: args.into() });
             return self.send(verb, RpcPending::Slash(call, text), out);
         }
         self.deliver(call, text, Delivery::RejectIfBusy, out);
@@ -264,7 +279,7 @@ impl Rpc {
 
     fn queue(&mut self, call: RpcCall, text: Text, delivery: Delivery, out: &mut Out) {
         if slash(&text.message).is_some() {
-            return self.send(Verb::Inspect, RpcPending::QueueSlash(call, text, delivery), out);
+            return self.send(Verb::Session(SessionVerb::Inspect), RpcPending::QueueSlash(call, text, delivery), out);
         }
         self.deliver(call, text, delivery, out);
     }
@@ -275,18 +290,18 @@ impl Rpc {
         {
             text.message = template.expand(args);
         }
-        let verb = Verb::Prompt { parts: parts(&text), delivery };
+        let verb = Verb::Session(SessionVerb::Prompt { parts: parts(&text), delivery });
         self.send(verb, RpcPending::Prompt(call, text), out);
     }
 
     fn set_locale(&mut self, locale: Option<String>, why: RpcPending, out: &mut Out) {
         self.locale = locale.map(|locale| locale.trim().into()).filter(|locale: &Arc<str>| !locale.is_empty());
-        self.send(Verb::Set(Change::Locale(self.locale.clone())), why, out);
+        self.send(Verb::Session(SessionVerb::Set(Change::Locale(self.locale.clone()))), why, out);
     }
 
     fn set_level(&mut self, level: &'static str, why: RpcPending, out: &mut Out) {
         let level = (level != LEVELS[0]).then(|| level.into());
-        self.send(Verb::Set(Change::Thinking(level)), why, out);
+        self.send(Verb::Session(SessionVerb::Set(Change::Thinking(level))), why, out);
     }
 
     fn cycle_level(&mut self, call: RpcCall, out: &mut Out) {
@@ -302,7 +317,7 @@ impl Rpc {
     /// Stops what runs, then goes on.
     pub(crate) fn stop_then(&mut self, then: Then, out: &mut Out) {
         self.thens.push_back(then);
-        self.send(Verb::Interrupt { turn: None }, RpcPending::Stop, out);
+        self.send(Verb::Session(SessionVerb::Interrupt { turn: None }), RpcPending::Stop, out);
     }
 
     fn move_then(&mut self, then: Then, out: &mut Out) {
@@ -339,12 +354,16 @@ impl Rpc {
                 let Some(at) = self.view.dialogs.iter().position(|(ask, _)| ask.as_str() == id) else { return };
                 // Gone at once: only the first answer counts.
                 let (ask, dialog) = self.view.dialogs.remove(at);
-                self.send(Verb::Answer { ask, answer: ui::answer(dialog, answer) }, RpcPending::Nothing, out);
+                self.send(
+                    Verb::Session(SessionVerb::Answer { ask, answer: ui::answer(dialog, answer) }),
+                    RpcPending::Nothing,
+                    out,
+                );
             }
             HostAnswer::ToolUpdate { id, content } => {
                 if let Some(ask) = self.host_call(&id) {
                     let parts = host_tools::parts(content);
-                    self.send(Verb::Progress { ask, parts }, RpcPending::Nothing, out);
+                    self.send(Verb::Session(SessionVerb::Progress { ask, parts }), RpcPending::Nothing, out);
                 }
             }
             HostAnswer::ToolResult { id, content, details, is_error } => {
@@ -356,7 +375,7 @@ impl Rpc {
                 } else {
                     vocab::Answer::Result { parts: host_tools::parts(content), is_error, details }
                 };
-                self.send(Verb::Answer { ask, answer }, RpcPending::Nothing, out);
+                self.send(Verb::Session(SessionVerb::Answer { ask, answer }), RpcPending::Nothing, out);
             }
         }
     }

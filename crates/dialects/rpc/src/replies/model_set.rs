@@ -1,6 +1,6 @@
 //! Another model, by name or the next one.
 
-use vocab::{Change, Fault, FaultKind, ModelInfo, Reply, Verb};
+use vocab::{Change, Fault, FaultKind, ModelInfo, Reply, SessionVerb, Verb};
 use wire::Out;
 
 use crate::faults::said;
@@ -50,7 +50,7 @@ impl Rpc {
         match slug.or_else(|| unlisted.then(|| named.shown().into())) {
             Some(slug) => {
                 let why = RpcPending::SetModel { call, name: named.shown(), scoped: None };
-                self.send(Verb::Set(Change::Model(slug)), why, out);
+                self.send(Verb::Session(SessionVerb::Set(Change::Model(slug))), why, out);
             }
             None => self.refuse(&call, &format!("Model not found: {}", named.shown()), out),
         }
@@ -93,7 +93,7 @@ impl Rpc {
         let at = choice.iter().position(|model| Some(&model.slug) == current.as_ref());
         let next = choice[at.map_or(0, |at| (at + 1) % choice.len())].slug.clone();
         let why = RpcPending::SetModel { call, name: next.to_string(), scoped: Some(is_scoped) };
-        self.send(Verb::Set(Change::Model(next)), why, out);
+        self.send(Verb::Session(SessionVerb::Set(Change::Model(next))), why, out);
         self.release(out);
     }
 }

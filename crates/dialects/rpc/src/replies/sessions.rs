@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use vocab::{Change, Entry, Fault, Opened, Reply, Target, Verb, Which};
+use vocab::{Change, Entry, Fault, Opened, Reply, SessionVerb, Target, Verb, Which};
 use wire::Out;
 
 use crate::frames::Writer;
@@ -29,7 +29,11 @@ impl Rpc {
         }
         if let (Some((call, _)), Some(Handoff { instructions })) = (&command, self.handoff.take()) {
             // Still moving: what comes next waits for the summary.
-            return self.send(Verb::Compact { instructions, wait: false }, RpcPending::Handoff(call.clone()), out);
+            return self.send(
+                Verb::Session(SessionVerb::Compact { instructions, wait: false }),
+                RpcPending::Handoff(call.clone()),
+                out,
+            );
         }
         match command {
             Some((call, text)) => {
@@ -43,7 +47,7 @@ impl Rpc {
                     w.text("version", &self.options.version);
                 });
                 if let Some(title) = self.options.title.clone() {
-                    self.send(Verb::Set(Change::Title(title)), RpcPending::Nothing, out);
+                    self.send(Verb::Session(SessionVerb::Set(Change::Title(title))), RpcPending::Nothing, out);
                 }
             }
         }
@@ -55,14 +59,14 @@ impl Rpc {
     pub(crate) fn carry_over(&mut self, level: Option<Arc<str>>, out: &mut Out) {
         if !self.host_tools.offered.is_empty() {
             let tools = self.host_tools.offered.clone();
-            self.send(Verb::OfferTools { tools }, RpcPending::Nothing, out);
+            self.send(Verb::Session(SessionVerb::OfferTools { tools }), RpcPending::Nothing, out);
         }
         let (lane, retry, compaction) = (self.options.lane, self.options.retry, self.options.compaction);
         let mut changes = vec![Change::Lane(lane), Change::Retry(retry), Change::Compaction(compaction)];
         changes.extend(self.locale.clone().map(|locale| Change::Locale(Some(locale))));
         changes.extend(level.map(|level| Change::Thinking(Some(level))));
         for change in changes {
-            self.send(Verb::Set(change), RpcPending::Nothing, out);
+            self.send(Verb::Session(SessionVerb::Set(change)), RpcPending::Nothing, out);
         }
     }
 
@@ -120,12 +124,20 @@ impl Rpc {
                 }
                 Then::Switch(call, path) => self.go_to(Which::Path(PathBuf::from(path)), call, None, out),
                 Then::Branch(call, entry) => {
-                    self.send(Verb::Read { after: 0 }, RpcPending::Read(call, ReadFor::Branch { entry }), out);
+                    self.send(
+                        Verb::Session(SessionVerb::Read { after: 0 }),
+                        RpcPending::Read(call, ReadFor::Branch { entry }),
+                        out,
+                    );
                 }
                 Then::Clone(call) => self.send(Verb::Fork { at: None }, RpcPending::Fork(call), out),
                 Then::Compact(call, instructions) => {
                     let instructions = instructions.map(Into::into);
-                    self.send(Verb::Compact { instructions, wait: false }, RpcPending::Compact(call), out);
+                    self.send(
+                        Verb::Session(SessionVerb::Compact { instructions, wait: false }),
+                        RpcPending::Compact(call),
+                        out,
+                    );
                 }
             }
         }

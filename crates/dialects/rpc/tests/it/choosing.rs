@@ -21,12 +21,12 @@ fn served(listed: Result<Vec<ModelInfo>, Fault>, line: &str) -> (Vec<String>, Ve
     talk.tell(Event::State(Arc::new(on(model("openai", "mock/alpha", "openai/mock/alpha")))));
     let (commands, frames) = talk.hear(line);
     assert!(frames.is_empty(), "{frames:?}");
-    let verb = format!("{:?}", commands[0].verb);
+    let verb = testkit::verb_text(&commands[0].verb);
     if verb != "Models" {
         return (vec![verb], frames);
     }
     let (commands, frames) = talk.reply(commands[0].tag, listed.map(Reply::Models));
-    (commands.iter().map(|command| format!("{:?}", command.verb)).collect(), frames)
+    (commands.iter().map(|command| testkit::verb_text(&command.verb)).collect(), frames)
 }
 
 fn two() -> Result<Vec<ModelInfo>, Fault> {
@@ -74,7 +74,7 @@ fn a_prompt_behind_a_choice_goes_to_the_model_that_was_chosen() {
     let (stop, _) = talk.hear(r#"{"type":"abort"}"#);
     assert_eq!(stop.len(), 1, "what stops something never waits");
     let (commands, _) = talk.reply(asked[0].tag, two().map(Reply::Models));
-    let verbs: Vec<String> = commands.iter().map(|command| format!("{:?}", command.verb)).collect();
+    let verbs: Vec<String> = commands.iter().map(|command| testkit::verb_text(&command.verb)).collect();
     assert!(verbs[0].starts_with("Set(Model(") && verbs[1].starts_with("Prompt {"), "{verbs:?}");
 }
 

@@ -91,7 +91,7 @@ fn every_command_as_it_should_be() {
     for (name, members, leads, _) in TABLE {
         let mut talk = Talk::open();
         let (commands, frames) = talk.hear(line(name, members));
-        let verb = commands.first().map(|command| format!("{:?}", command.verb)).unwrap_or_default();
+        let verb = commands.first().map(|command| testkit::verb_text(&command.verb)).unwrap_or_default();
         match leads {
             To(beginning) => {
                 assert!(verb.starts_with(beginning), "{name}: {verb} {frames:?}");

@@ -97,7 +97,7 @@ fn a_compaction_that_fails_or_is_stopped_has_an_end_too() {
 fn the_first_line_that_is_kept_is_named_also_when_it_is_older_than_the_conversation() {
     let mut talk = Talk::resumed();
     let (commands, _) = talk.tell(Event::Compaction(CompactionEvent::Started { reason: CompactReason::Threshold }));
-    assert_eq!(format!("{:?}", commands[0].verb), "Read { after: 0 }");
+    assert_eq!(testkit::verb_text(&commands[0].verb), "Read { after: 0 }");
     let user = Body::User { turn: None, parts: vec![Part::text("long ago")], from: UserFrom::Prompt };
     let entry = vocab::Entry { seq: 1, parent: 0, at_ms: 1, body: user };
     talk.reply(commands[0].tag, Ok(Reply::Entries(vec![entry.into()])));

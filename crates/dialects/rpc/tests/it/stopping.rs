@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use vocab::{
-    Body, Command, CompactReason, CompactionEvent, Event, Fault, FaultKind, Reply, Stop, Tag, TurnEnd, TurnEntry,
-    Usage, Verb,
+    Body, Command, CompactReason, CompactionEvent, Event, Fault, FaultKind, Reply, SessionVerb, Stop, Tag, TurnEnd,
+    TurnEntry, Usage, Verb,
 };
 
 use crate::talk::Talk;
@@ -15,7 +15,7 @@ fn compacting() -> (Talk, Tag) {
     let mut talk = Talk::open();
     let (stop, _) = talk.hear(COMPACT);
     let (compact, _) = talk.reply(stop[0].tag, Ok(Reply::Interrupted { was_running: false }));
-    assert!(matches!(compact[0].verb, Verb::Compact { .. }));
+    assert!(matches!(compact[0].verb, Verb::Session(SessionVerb::Compact { .. })));
     talk.tell(Event::Compaction(CompactionEvent::Started { reason: CompactReason::Manual }));
     (talk, compact[0].tag)
 }
@@ -59,7 +59,7 @@ fn what_stops_a_compaction_first_goes_on_when_it_has_stopped() {
         let (mut talk, compaction) = compacting();
         let (commands, _) = talk.hear(line);
         let (commands, frames) = stop(&mut talk, compaction, commands[0].tag);
-        let verbs: Vec<String> = commands.iter().map(|command| format!("{:?}", command.verb)).collect();
+        let verbs: Vec<String> = commands.iter().map(|command| testkit::verb_text(&command.verb)).collect();
         assert!(verbs.iter().any(|verb| verb.starts_with(next)), "{line}: {verbs:?} {frames:?}");
     }
 }
@@ -72,7 +72,7 @@ fn an_abort_of_a_handoff_answers_both_and_the_host_goes_on() {
     let copy = Reply::Forked { session: "s1".into(), text: String::new() };
     let (commands, _) = talk.reply(commands[0].tag, Ok(copy));
     let (commands, _) = talk.reply(commands[0].tag, Ok(crate::talk::opened(crate::talk::state("s1"))));
-    assert!(matches!(commands[0].verb, Verb::Compact { .. }), "{commands:?}");
+    assert!(matches!(commands[0].verb, Verb::Session(SessionVerb::Compact { .. })), "{commands:?}");
     let (abort, _) = talk.hear(r#"{"id":3,"type":"abort"}"#);
     let (_, frames) = stop(&mut talk, commands[0].tag, abort[0].tag);
     assert!(answer(&frames, &json!(2)).is_some() && answer(&frames, &json!(3)).is_some(), "{frames:?}");

@@ -73,8 +73,8 @@ fn whatever_is_heard_is_answered_in_strict_json() {
             let (commands, frames) = talk.hear(format!(r#"{{"id":{spelled},"type":"follow_up","message":{spelled}}}"#));
             let slash = meant.starts_with('/') && meant.len() > 1 && !meant[1..].contains('/');
             match commands.first().map(|command| &command.verb) {
-                Some(Verb::Prompt { parts, .. }) => assert_eq!(parts_text(parts), meant),
-                Some(Verb::Inspect) if slash => {}
+                Some(Verb::Session(SessionVerb::Prompt { parts, .. })) => assert_eq!(parts_text(parts), meant),
+                Some(Verb::Session(SessionVerb::Inspect)) if slash => {}
                 other => panic!("{meant:?}: {other:?} {frames:?}"),
             }
             let (_, frames) = talk.reply(commands[0].tag, Ok(Reply::Done));

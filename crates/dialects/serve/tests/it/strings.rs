@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use testkit::odd::strings;
 use vocab::{
-    Answer, Ask, AskEntry, AskKind, Body, CallEntry, Event, Fault, FaultKind, Json, Reply, Stop, TurnEnd, TurnEntry,
-    Verb,
+    Answer, Ask, AskEntry, AskKind, Body, CallEntry, Event, Fault, FaultKind, Json, Reply, SessionVerb, Stop, TurnEnd,
+    TurnEntry, Verb,
 };
 use wire::{Dialect, Frame, Out};
 
@@ -97,15 +97,15 @@ fn what_is_heard_arrives_equal_however_it_is_spelled() {
             };
             let prompt = heard(&|_| {}, format!(r#"{{"type":"prompt","text":{spelled}}}"#));
             match prompt {
-                Some(Verb::Prompt { parts, .. }) => assert_eq!(vocab::parts_text(&parts), text),
+                Some(Verb::Session(SessionVerb::Prompt { parts, .. })) => assert_eq!(vocab::parts_text(&parts), text),
                 None => assert!(text.trim().is_empty(), "{text:?}"),
                 other => panic!("{other:?}"),
             }
             let slash = heard(&|_| {}, format!(r#"{{"type":"slash","command":"x","args":{spelled}}}"#));
-            assert_eq!(slash, Some(Verb::Slash { name: "x".into(), args: text.clone() }));
+            assert_eq!(slash, Some(Verb::Session(SessionVerb::Slash { name: "x".into(), args: text.clone() })));
             let named = heard(&|_| {}, format!(r#"{{"type":"slash","command":{spelled}}}"#));
             let name = text.strip_prefix('/').unwrap_or(&text).to_lowercase();
-            assert_eq!(named, Some(Verb::Slash { name, args: String::new() }));
+            assert_eq!(named, Some(Verb::Session(SessionVerb::Slash { name, args: String::new() })));
             let ask = |talk: &mut Talk| {
                 talk.log_entry(permission(&text, "t1"));
             };
@@ -113,7 +113,8 @@ fn what_is_heard_arrives_equal_however_it_is_spelled() {
                 r#"{{"type":"permission_response","request_id":{spelled},"decision":"deny","reason":{spelled}}}"#
             );
             let reason = if text.trim().is_empty() { "denied by remote controller" } else { &text };
-            let wanted = Verb::Answer { ask: (*text).into(), answer: Answer::Deny(Some(reason.into())) };
+            let wanted =
+                Verb::Session(SessionVerb::Answer { ask: (*text).into(), answer: Answer::Deny(Some(reason.into())) });
             assert_eq!(heard(&ask, line), Some(wanted));
         }
     }

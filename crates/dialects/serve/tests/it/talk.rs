@@ -144,7 +144,7 @@ impl Talk {
         self.out.frames.clear();
         let commands = std::mem::take(&mut self.out.commands);
         for command in &commands {
-            self.log += &format!("! {} {:?} {:?}\n", command.tag.0, command.target, command.verb);
+            self.log += &format!("! {} {:?} {}\n", command.tag.0, command.target, testkit::verb_text(&command.verb));
         }
         if std::mem::take(&mut self.out.ending) {
             self.log += "-- ending\n";

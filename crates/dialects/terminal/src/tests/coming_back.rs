@@ -95,6 +95,11 @@ fn what_others_call_differently_is_understood() {
         let nobodys = Err(Fault::new(FaultKind::UnknownCommand, "unknown"));
         let steps = vec![opened(), Typed(typed), StoryStep::Told(Event::Reply { tag: Tag(2), result: nobodys })];
         let seen = play(repl_options(), inline(false, true), steps);
-        assert!(seen.wanted.iter().any(|verb| matches!(verb, Verb::Slash { name, .. } if name == ours)), "{ours}");
+        assert!(
+            seen.wanted
+                .iter()
+                .any(|verb| matches!(verb, Verb::Session(SessionVerb::Slash { name, .. }) if name == ours)),
+            "{ours}"
+        );
     }
 }

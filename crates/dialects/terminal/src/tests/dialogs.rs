@@ -214,7 +214,7 @@ fn what_extensions_show_and_where_they_fail_are_lines() {
 fn where_nobody_can_be_asked_a_dialog_is_dismissed() {
     for answers in [AnswerPolicy::Nobody, AnswerPolicy::AllowAll] {
         let seen = play(run_options(answers), inline(false, false), vec![opened(), confirm("a1")]);
-        let dismissed = Verb::Answer { ask: AskId::from("a1"), answer: vocab::Answer::Dismissed };
+        let dismissed = Verb::Session(SessionVerb::Answer { ask: AskId::from("a1"), answer: vocab::Answer::Dismissed });
         assert!(seen.wanted.contains(&dismissed), "{:?}", seen.wanted);
     }
 }

@@ -120,7 +120,7 @@ fn a_second_question_waits_for_the_first() {
         .wanted
         .iter()
         .filter_map(|verb| match verb {
-            Verb::Answer { ask, .. } => Some(ask.to_string()),
+            Verb::Session(SessionVerb::Answer { ask, .. }) => Some(ask.to_string()),
             _ => None,
         })
         .collect();
@@ -132,5 +132,5 @@ fn a_second_question_waits_for_the_first() {
 fn a_line_typed_ahead_never_answers_a_question() {
     let steps = vec![opened(), Typed("y"), permission("ask1")];
     let seen = play(run_options(AnswerPolicy::Person), inline(false, false), steps);
-    assert!(!seen.wanted.iter().any(|verb| matches!(verb, Verb::Answer { .. })));
+    assert!(!seen.wanted.iter().any(|verb| matches!(verb, Verb::Session(SessionVerb::Answer { .. }))));
 }

@@ -89,7 +89,7 @@ impl Actor {
     /// One turn, to its end.
     async fn say(&mut self, text: &str) {
         let parts = vec![Part::text(text)];
-        self.send(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }).await;
+        self.send(Verb::Session(SessionVerb::Prompt { parts, delivery: Delivery::RejectIfBusy })).await;
         self.until(|event| matches!(event, Event::Settled)).await;
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::{
-    Answer, AskKind, CommandInfo, Delivery, HookVerdict, Hooks, HostTool, Json, Notice, NoticeLevel, Part, Required,
-    SessionId, Verb,
+    Answer, AskKind, CommandInfo, Delivery, ExtensionVerb, HookVerdict, Hooks, HostTool, Json, Notice, NoticeLevel,
+    Part, Required, SessionId, SessionVerb, Verb,
 };
 use wire::jsonrpc::{self, Frame, Version};
 
@@ -94,7 +94,7 @@ impl ExtensionConnection {
                         failed_tool("the extension gave no result that can be read")
                     }),
                 };
-                self.command(session, Verb::Answer { ask, answer }, out);
+                self.command(session, Verb::Session(SessionVerb::Answer { ask, answer }), out);
             }
             OurRequest::Turn { session, hook } => {
                 self.hook_done(session, hook, verdict(error, || turn_verdict(text)), out);
@@ -113,7 +113,7 @@ impl ExtensionConnection {
     }
 
     fn hook_done(&mut self, session: SessionId, hook: u64, verdict: HookVerdict, out: &mut ConnectionOutput) {
-        self.command(session, Verb::HookDone { hook, verdict }, out);
+        self.command(session, Verb::Session(SessionVerb::Extension(ExtensionVerb::HookDone { hook, verdict })), out);
     }
 
     fn register(&mut self, text: &str, error: Option<RpcError>, out: &mut ConnectionOutput) {
@@ -242,7 +242,7 @@ impl ExtensionConnection {
                 frames::error(&mut out.bytes, id, REFUSED, text);
             }
             (Ok(MethodOutcome::Later(session, verb, answer)), id) => {
-                let is_question = matches!(verb, Verb::Ask { .. });
+                let is_question = matches!(verb, Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { .. })));
                 if is_question && id.is_none() {
                     return self
                         .bad_frame(format!("`{method}` is a request: without an `id` nobody hears the answer"), out);
@@ -290,12 +290,16 @@ impl ExtensionConnection {
                     return Ok(MethodOutcome::Now);
                 };
                 let (session, ask) = (session.clone(), ask.clone());
-                let verb = Verb::Progress { ask, parts: progress.content.parts() };
+                let verb = Verb::Session(SessionVerb::Progress { ask, parts: progress.content.parts() });
                 Ok(MethodOutcome::Later(session, verb, ReplyShape::Nothing))
             }
             "session/exit" => {
                 let session = self.session(params)?;
-                Ok(MethodOutcome::Later(session, Verb::Show(Notice::Exit), ReplyShape::Nothing))
+                Ok(MethodOutcome::Later(
+                    session,
+                    Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(Notice::Exit))),
+                    ReplyShape::Nothing,
+                ))
             }
             "session/prompt" => {
                 let session = self.session(params)?;
@@ -310,7 +314,7 @@ impl ExtensionConnection {
                         )));
                     }
                 };
-                let verb = Verb::Prompt { parts: vec![Part::text(prompt.text)], delivery };
+                let verb = Verb::Session(SessionVerb::Prompt { parts: vec![Part::text(prompt.text)], delivery });
                 Ok(MethodOutcome::Later(session, verb, ReplyShape::Nothing))
             }
             // Taking a question back: its time limit does that.
@@ -330,8 +334,20 @@ impl ExtensionConnection {
             text.map(Arc::from).ok_or_else(|| RefusedRequest::params(format!("`{name}` is missing")))
         };
         let arcs = |lines: Vec<String>| lines.into_iter().map(Arc::from).collect::<Vec<Arc<str>>>();
-        let ask = |kind, answer| Ok(MethodOutcome::Later(session.clone(), Verb::Ask { kind, timeout_ms }, answer));
-        let show = |notice| Ok(MethodOutcome::Later(session.clone(), Verb::Show(notice), ReplyShape::Nothing));
+        let ask = |kind, answer| {
+            Ok(MethodOutcome::Later(
+                session.clone(),
+                Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind, timeout_ms })),
+                answer,
+            ))
+        };
+        let show = |notice| {
+            Ok(MethodOutcome::Later(
+                session.clone(),
+                Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(notice))),
+                ReplyShape::Nothing,
+            ))
+        };
         match what {
             "select" => {
                 let options = ui.options.ok_or_else(|| RefusedRequest::params("`options` is missing"))?;

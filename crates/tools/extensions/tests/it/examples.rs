@@ -57,7 +57,7 @@ async fn notes_are_kept_by_both_and_told_to_the_model() {
     actor.prompt("hold").await;
     actor.until(|event| matches!(event, Event::Logged(entry) if matches!(entry.body, Body::User { .. }))).await;
     let system = loop {
-        let tag = actor.send(Verb::Inspect).await;
+        let tag = actor.send(Verb::Session(SessionVerb::Inspect)).await;
         let Ok(Reply::Inspected(inspection)) = actor.reply(tag).await else { panic!("no inspection") };
         if inspection.spec.system.contains("Notes so far") {
             break inspection.spec.system.to_string();
@@ -65,7 +65,7 @@ async fn notes_are_kept_by_both_and_told_to_the_model() {
         tokio::task::yield_now().await;
     };
     assert!(system.contains("- the build is slow\n- tests need a database"), "{system}");
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     actor.turn_end().await;
     scene.shutdown().await;
 }

@@ -114,7 +114,7 @@ for frame in frames():
     let mut actor = scene.stage.open().await;
     actor.prompt("call slow {}").await;
     actor.ask().await;
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     notice(&mut actor, "it was cancelled").await;
     actor.settle().await;

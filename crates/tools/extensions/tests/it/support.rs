@@ -96,12 +96,12 @@ pub(crate) async fn notice(actor: &mut Actor, wanted: &str) -> Notice {
 }
 
 pub(crate) async fn command(actor: &mut Actor, name: &str, args: &str) -> Result<Reply, Fault> {
-    let tag = actor.send(Verb::Command { name: name.into(), args: args.into() }).await;
+    let tag = actor.send(Verb::Session(SessionVerb::Command { name: name.into(), args: args.into() })).await;
     actor.reply(tag).await
 }
 
 pub(crate) async fn answer(actor: &mut Actor, ask: &Ask, answer: Answer) {
-    let tag = actor.send(Verb::Answer { ask: ask.id.clone(), answer }).await;
+    let tag = actor.send(Verb::Session(SessionVerb::Answer { ask: ask.id.clone(), answer })).await;
     actor.reply(tag).await.unwrap();
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::mock_model::gemini::PROJECT;
 use testkit::mock_model::{MockModel, Reply as Said};
-use vocab::{Account, SignInMode, SignInStep, Verb};
+use vocab::{Account, DirectoryVerb, SignInMode, SignInStep, Verb};
 
 use super::stage::{BuiltStage, SetupPlace, come_back};
 use super::vendor::{granted, json};
@@ -57,7 +57,7 @@ async fn a_sign_in_brings_models_that_answer_in_the_envelope() {
     let told = |request: &testkit::mock_model::Request| request.header("authorization") == Some("Bearer CANARY-access");
     assert!(mock.requests().iter().all(told));
 
-    stage.ask(Verb::Forget).await.unwrap();
+    stage.ask(Verb::Directory(DirectoryVerb::Forget)).await.unwrap();
     assert_eq!(stage.prompt(MODEL).await, "failed: not signed in to antigravity");
 }
 

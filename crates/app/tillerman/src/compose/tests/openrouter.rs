@@ -1,7 +1,7 @@
 //! A key of OpenRouter's, and what follows from it; and which model a session starts with when only an account has one.
 
 use serde_json::{Value, json};
-use vocab::{FaultKind, Key, KeySet, ModelSource, Reply, Secret, Verb};
+use vocab::{DirectoryVerb, FaultKind, Key, KeySet, ModelSource, Reply, Secret, Verb};
 
 use super::stage::{BuiltStage, SetupPlace, login};
 use super::vendor::{FakeVendor, json, says};
@@ -23,7 +23,11 @@ async fn stage() -> BuiltStage {
 }
 
 async fn set(stage: &mut BuiltStage, value: Option<&str>) -> KeySet {
-    match stage.ask(Verb::SetKey { key: Key::OpenRouter, value: value.and_then(Secret::new) }).await.unwrap() {
+    match stage
+        .ask(Verb::Directory(DirectoryVerb::SetKey { key: Key::OpenRouter, value: value.and_then(Secret::new) }))
+        .await
+        .unwrap()
+    {
         Reply::KeySet(set) => set,
         other => panic!("{other:?}"),
     }
@@ -54,9 +58,9 @@ async fn a_key_brings_models_and_a_route_is_in_every_request() {
 
     stage.vendor.on(CHAT, [says("one")]);
     assert_eq!(stage.prompt("openrouter/a/one").await, "one");
-    stage.ask(Verb::Route { to: Some("deepinfra".into()) }).await.unwrap();
+    stage.ask(Verb::Directory(DirectoryVerb::Route { to: Some("deepinfra".into()) })).await.unwrap();
     assert_eq!(stage.prompt("").await, "one");
-    stage.ask(Verb::Route { to: None }).await.unwrap();
+    stage.ask(Verb::Directory(DirectoryVerb::Route { to: None })).await.unwrap();
     assert_eq!(stage.prompt("").await, "one");
     let heard = stage.vendor.heard(CHAT);
     assert!(heard.iter().all(|heard| heard.bearer() == "CANARY-key" && heard.json()["model"] == "a/one"));
@@ -84,14 +88,15 @@ async fn a_key_stays_when_its_models_cannot_be_listed() {
     assert_eq!(set(&mut stage, Some("CANARY-key")).await.source, ModelSource::Remote);
     stage.vendor.on(MODELS, [json(500, json!({}))]);
     assert_eq!(set(&mut stage, Some("CANARY-key-2")).await, KeySet { models: 3, source: ModelSource::Cache });
-    let exa = stage.ask(Verb::SetKey { key: Key::Exa, value: Secret::new("CANARY-exa") }).await;
+    let exa =
+        stage.ask(Verb::Directory(DirectoryVerb::SetKey { key: Key::Exa, value: Secret::new("CANARY-exa") })).await;
     assert!(exa.is_ok() && stage.accounts().await.exa);
 }
 
 #[tokio::test]
 async fn routes_are_asked_for_with_the_key() {
     let mut stage = stage().await;
-    let routes = |model: &str| Verb::Routes { model: model.into() };
+    let routes = |model: &str| Verb::Directory(DirectoryVerb::Routes { model: model.into() });
     let fault = stage.ask(routes("a/one")).await.unwrap_err();
     assert_eq!((fault.kind, &*fault.message), (FaultKind::Auth, "openrouter api key is not configured"));
     set(&mut stage, Some("CANARY-key")).await;
@@ -206,7 +211,7 @@ async fn a_file_that_cannot_be_read_costs_a_note_and_an_address_in_the_clear_the
     let mut stage = place.stage().await;
     let note = stage.wired.notes.iter().find(|note| note.contains("credentials.json")).unwrap();
     assert!(!note.contains("CANARY"), "{note}");
-    assert_eq!(stage.ask(Verb::Accounts).await.unwrap_err().kind, FaultKind::Store);
+    assert_eq!(stage.ask(Verb::Directory(DirectoryVerb::Accounts)).await.unwrap_err().kind, FaultKind::Store);
 
     let mut place = SetupPlace::new(loose(Some("tour"), None)).await;
     place.setup.models.accounts.openrouter_url = Some("http://example.org/v1".into());
@@ -221,17 +226,21 @@ async fn skills_and_pictures_come_from_the_workspace() {
     let skill = home.join("data/skills/greet");
     std::fs::create_dir_all(&skill).unwrap();
     std::fs::write(skill.join("SKILL.md"), "---\nname: greet\ndescription: Says hello.\n---\nSay hello.\n").unwrap();
-    let Reply::Skills(found) = stage.ask(Verb::Skills).await.unwrap() else { panic!("skills") };
+    let Reply::Skills(found) = stage.ask(Verb::Directory(DirectoryVerb::Skills)).await.unwrap() else {
+        panic!("skills")
+    };
     let greet = found.skills.iter().find(|skill| skill.name == "greet").unwrap();
     assert_eq!((&*greet.description, &*greet.preview), ("Says hello.", "Says hello."));
     assert!(greet.source.ends_with("greet/SKILL.md") && found.directories.contains(&home.join("data/skills")));
 
     std::fs::write(home.join("a.png"), b"abc").unwrap();
-    let Reply::Picture(picture) = stage.ask(Verb::Picture { name: "'a.png'".into() }).await.unwrap() else {
+    let Reply::Picture(picture) =
+        stage.ask(Verb::Directory(DirectoryVerb::Picture { name: "'a.png'".into() })).await.unwrap()
+    else {
         panic!("a picture")
     };
     assert_eq!((picture.path, &*picture.image.base64, picture.bytes), (home.join("a.png"), "YWJj", 3));
-    let fault = stage.ask(Verb::Picture { name: "b.png".into() }).await.unwrap_err();
+    let fault = stage.ask(Verb::Directory(DirectoryVerb::Picture { name: "b.png".into() })).await.unwrap_err();
     assert_eq!(
         (fault.kind, fault.message),
         (FaultKind::Invalid, format!("file not found: {}", home.join("b.png").display()))
@@ -242,14 +251,14 @@ async fn skills_and_pictures_come_from_the_workspace() {
 async fn the_web_can_be_searched_as_soon_as_there_is_a_key() {
     let mut stage = stage().await;
     async fn searches(stage: &mut BuiltStage) -> bool {
-        match stage.ask(Verb::Tools).await.unwrap() {
+        match stage.ask(Verb::Directory(DirectoryVerb::Tools)).await.unwrap() {
             Reply::Tools(tools) => tools.iter().any(|tool| &*tool.name == "web_search"),
             other => panic!("{other:?}"),
         }
     }
     assert!(!searches(&mut stage).await);
     for (value, is_there) in [(Secret::new("CANARY-exa"), true), (None, false)] {
-        stage.ask(Verb::SetKey { key: Key::Exa, value }).await.unwrap();
+        stage.ask(Verb::Directory(DirectoryVerb::SetKey { key: Key::Exa, value })).await.unwrap();
         assert_eq!((searches(&mut stage).await, stage.accounts().await.exa), (is_there, is_there));
     }
 }

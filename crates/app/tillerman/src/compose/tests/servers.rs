@@ -24,7 +24,7 @@ fn scripted(name: &str, kind: &str) -> McpServer {
 
 async fn prompt(stage: &mut super::stage::BuiltStage, text: &str) -> (CallEnd, String) {
     let parts = vec![Part::text(text)];
-    stage.ask(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }).await.unwrap();
+    stage.ask(Verb::Session(SessionVerb::Prompt { parts, delivery: Delivery::RejectIfBusy })).await.unwrap();
     let result = |event: &Event| match event {
         Event::Logged(entry) => match &entry.body {
             Body::Call(CallEntry::Ended { result, .. }) => Some((result.end, result.text())),

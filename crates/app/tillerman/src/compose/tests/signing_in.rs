@@ -1,7 +1,9 @@
 //! Sign-ins from the verb to the answer of a model.
 
 use serde_json::json;
-use vocab::{Account, Accounts, FaultKind, LoginMethod, Profile, Reply, SignInMode, SignInStep, SignedIn, Verb};
+use vocab::{
+    Account, Accounts, DirectoryVerb, FaultKind, LoginMethod, Profile, Reply, SignInMode, SignInStep, SignedIn, Verb,
+};
 
 use super::stage::{BuiltStage, SetupPlace, come_back, login, value};
 use super::vendor::{granted, json, says};
@@ -52,7 +54,7 @@ async fn a_browser_brings_an_account_and_the_account_its_models() {
     let heard = &stage.vendor.heard(CHAT)[0];
     assert_eq!((heard.bearer(), &heard.json()["model"]), ("CANARY-access", &json!("gpt-y")));
 
-    stage.ask(Verb::Forget).await.unwrap();
+    stage.ask(Verb::Directory(DirectoryVerb::Forget)).await.unwrap();
     assert_eq!(stage.accounts().await, Accounts { model: true, ..Accounts::default() });
     assert_eq!(stage.offered().await, ["tour tour", "tour tour-mini"]);
     assert_eq!(stage.prompt("gpt-y").await, "failed: not signed in to openai");
@@ -120,7 +122,7 @@ async fn sign_ins_can_be_cancelled_and_free_their_port() {
     let mut stage = stage().await;
     let tag = stage.sign_in(Account::OpenAi, SignInMode::Browser).await;
     let page = url(&mut stage, tag).await;
-    stage.ask(Verb::CancelSignIns).await.unwrap();
+    stage.ask(Verb::Directory(DirectoryVerb::CancelSignIns)).await.unwrap();
     let fault = stage.reply(tag).await.unwrap_err();
     assert_eq!((fault.kind, &*fault.message), (FaultKind::Cancelled, "the process is shutting down"));
     let port: u16 = value(&page, "redirect_uri").split(':').nth(2).unwrap().split('/').next().unwrap().parse().unwrap();
@@ -130,7 +132,7 @@ async fn sign_ins_can_be_cancelled_and_free_their_port() {
 #[tokio::test]
 async fn antigravity_brings_a_profile_and_limits() {
     let mut stage = stage().await;
-    let none = stage.ask(Verb::Limits).await.unwrap_err();
+    let none = stage.ask(Verb::Directory(DirectoryVerb::Limits)).await.unwrap_err();
     assert_eq!((none.kind, &*none.message), (FaultKind::Auth, "limits requires at least one oauth provider"));
     let grant = json!({ "access_token": "CANARY-google", "refresh_token": "CANARY-r", "expires_in": 3600 });
     stage.vendor.on("/google/token", [json(200, grant)]);
@@ -149,7 +151,9 @@ async fn antigravity_brings_a_profile_and_limits() {
 
     let quota = json!({ "models": { "gemini": { "quotaInfo": { "remainingFraction": 0.25 } } } });
     stage.vendor.on("/antigravity/v1internal:fetchAvailableModels", [json(200, quota)]);
-    let Reply::Limits(limits) = stage.ask(Verb::Limits).await.unwrap() else { panic!("limits") };
+    let Reply::Limits(limits) = stage.ask(Verb::Directory(DirectoryVerb::Limits)).await.unwrap() else {
+        panic!("limits")
+    };
     assert_eq!(limits.openai, None);
     assert_eq!(limits.antigravity.unwrap().unwrap()[0].remaining_percent, 25.0);
 }
@@ -161,7 +165,9 @@ async fn the_limits_of_one_account_do_not_wait_for_the_other_to_be_well() {
     let mut stage = SetupPlace::new(loose(Some("tour"), None)).await.stored(stored).stage().await;
     let primary = json!({ "used_percent": 40, "limit_window_seconds": 60, "reset_at": 1 });
     stage.vendor.on("/usage/wham/usage", [json(200, json!({ "rate_limit": { "primary_window": primary } }))]);
-    let Reply::Limits(limits) = stage.ask(Verb::Limits).await.unwrap() else { panic!("limits") };
+    let Reply::Limits(limits) = stage.ask(Verb::Directory(DirectoryVerb::Limits)).await.unwrap() else {
+        panic!("limits")
+    };
     assert_eq!(limits.openai.unwrap().unwrap().primary.unwrap().used_percent, 40.0);
     let fault = limits.antigravity.unwrap().unwrap_err();
     assert_eq!(fault.message, "asking for the limits of antigravity was refused (404): no_such_path");

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use vocab::{
-    Account, Accounts, Body, Command, Delivery, Event, Open, Part, Reply, SignInMode, SignInStep, Tag, Target, Told,
-    TurnEntry, Verb, Which,
+    Account, Accounts, Body, Command, Delivery, DirectoryVerb, Event, Open, Part, Reply, SessionVerb, SignInMode,
+    SignInStep, Tag, Target, Told, TurnEntry, Verb, Which,
 };
 
 use catalogue::Wanted;
@@ -131,20 +131,21 @@ impl BuiltStage {
     }
 
     pub(super) async fn sign_in(&mut self, account: Account, mode: SignInMode) -> Tag {
-        let tag = self.send(Verb::SignIn { account, mode, originator: Some("tests".into()) }).await;
+        let tag =
+            self.send(Verb::Directory(DirectoryVerb::SignIn { account, mode, originator: Some("tests".into()) })).await;
         assert_eq!(self.step(tag).await, SignInStep::Started);
         tag
     }
 
     pub(super) async fn accounts(&mut self) -> Accounts {
-        match self.ask(Verb::Accounts).await.unwrap() {
+        match self.ask(Verb::Directory(DirectoryVerb::Accounts)).await.unwrap() {
             Reply::Accounts(accounts) => *accounts,
             other => panic!("{other:?}"),
         }
     }
 
     pub(super) async fn models(&mut self) -> Vec<vocab::ModelInfo> {
-        match self.ask(Verb::Models).await.unwrap() {
+        match self.ask(Verb::Directory(DirectoryVerb::Models)).await.unwrap() {
             Reply::Models(models) => models,
             other => panic!("{other:?}"),
         }
@@ -164,7 +165,9 @@ impl BuiltStage {
             self.open = true;
         }
         let parts = vec![Part::text("hello")];
-        if let Err(fault) = self.ask(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }).await {
+        if let Err(fault) =
+            self.ask(Verb::Session(SessionVerb::Prompt { parts, delivery: Delivery::RejectIfBusy })).await
+        {
             return format!("failed: {}", fault.message);
         }
         let ended = |event: &Event| match event {

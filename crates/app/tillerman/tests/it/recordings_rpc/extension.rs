@@ -5,8 +5,8 @@ use std::sync::Arc;
 use engine::{Engine, Extension};
 use tokio::task::JoinHandle;
 use vocab::{
-    Answer, AskKind, Command, CommandInfo, Event, ExtensionEvent, HookKind, HookVerdict, Notice, NoticeLevel, Offers,
-    Reply, SessionId, Tag, Target, Told, Verb,
+    Answer, AskKind, Command, CommandInfo, Event, ExtensionEvent, ExtensionVerb, HookKind, HookVerdict, Notice,
+    NoticeLevel, Offers, Reply, SessionId, SessionVerb, Tag, Target, Told, Verb,
 };
 
 /// Lives as long as the task.
@@ -40,7 +40,11 @@ impl Played {
                     HookVerdict::Fine
                 }
             };
-            self.send(&session, Verb::HookDone { hook: hook.id, verdict }).await;
+            self.send(
+                &session,
+                Verb::Session(SessionVerb::Extension(ExtensionVerb::HookDone { hook: hook.id, verdict })),
+            )
+            .await;
         }
     }
 
@@ -53,7 +57,7 @@ impl Played {
             Notice::Widget { key: text("w"), lines: Some(vec![text("l1"), text("l2")]), below: false },
             Notice::EditorText { text: text("draft") },
         ] {
-            self.send(session, Verb::Show(notice)).await;
+            self.send(session, Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(notice)))).await;
         }
         let confirm = |title, message| AskKind::Confirm { title: text(title), message: text(message) };
         let questions = [
@@ -74,11 +78,19 @@ impl Played {
             });
         }
         let got = format!("got [{}]", got.join(","));
-        self.send(session, Verb::Show(Notice::Say { text: got.into(), level: NoticeLevel::Warning })).await;
+        self.send(
+            session,
+            Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(Notice::Say {
+                text: got.into(),
+                level: NoticeLevel::Warning,
+            }))),
+        )
+        .await;
     }
 
     async fn ask(&mut self, session: &SessionId, kind: AskKind, timeout_ms: Option<u64>) -> Option<Answer> {
-        let tag = self.send(session, Verb::Ask { kind, timeout_ms }).await;
+        let tag =
+            self.send(session, Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind, timeout_ms }))).await;
         let reply = self.told_of(|event| match event {
             Event::Reply { tag: got, result } if *got == tag => Some(result.clone()),
             _ => None,

@@ -8,7 +8,7 @@ use serde_json::json;
 use testkit::mock_model::MockModel;
 use testkit::stories::{read_log, shown_log};
 use testkit::{Stage, StageOptions};
-use vocab::{Body, Delivery, Event, Image, Open, Part, Reply, Stop, Verb, Which};
+use vocab::{Body, Delivery, Event, Image, Open, Part, Reply, SessionVerb, Stop, Verb, Which};
 
 use crate::golden::paused;
 
@@ -100,7 +100,7 @@ async fn a_picture_is_sent_in_the_provider_s_form() {
     let parts = vec![Part::text("say seen"), picture];
 
     let mut actor = stage.open().await;
-    actor.send(Verb::Prompt { parts: parts.clone(), delivery: Delivery::RejectIfBusy }).await;
+    actor.send(Verb::Session(SessionVerb::Prompt { parts: parts.clone(), delivery: Delivery::RejectIfBusy })).await;
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
     let url = format!("data:image/png;base64,{base64}");
     assert_eq!(
@@ -110,9 +110,9 @@ async fn a_picture_is_sent_in_the_provider_s_form() {
 
     // A model that takes none is told that there was one, instead of an error from its server.
     actor.forget();
-    let tag = actor.send(Verb::Set(vocab::Change::Model("mock/blind".into()))).await;
+    let tag = actor.send(Verb::Session(SessionVerb::Set(vocab::Change::Model("mock/blind".into())))).await;
     actor.reply(tag).await.unwrap();
-    actor.send(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }).await;
+    actor.send(Verb::Session(SessionVerb::Prompt { parts, delivery: Delivery::RejectIfBusy })).await;
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
     let blind = model.last_chat().to_string();
     assert!(!blind.contains("image_url") && blind.contains("an image was left out"), "{blind}");
@@ -159,7 +159,7 @@ fn an_unknown_price_stays_unknown() {
             let mut actor = stage.open().await;
             actor.prompt("say hello usage 100000 50000").await;
             actor.turn_end().await;
-            let tag = actor.send(Verb::Slash { name: "cost".into(), args: String::new() }).await;
+            let tag = actor.send(Verb::Session(SessionVerb::Slash { name: "cost".into(), args: String::new() })).await;
             let Ok(Reply::Slash(reply)) = actor.reply(tag).await else { panic!("no answer") };
             let text = testkit::slash_text(&reply);
             assert_eq!(text.contains("about $0.2000"), priced, "{text}");
@@ -179,7 +179,7 @@ fn every_peer_is_told_of_a_change() {
         first.turn_end().await;
         let mut second = stage.actor();
         second.open(Open::new(Which::Id(session.to_string()))).await.unwrap();
-        second.send(Verb::Slash { name: "mode".into(), args: "plan".into() }).await;
+        second.send(Verb::Session(SessionVerb::Slash { name: "mode".into(), args: "plan".into() })).await;
         let told = first.until(|event| matches!(event, Event::State(state) if state.mode == vocab::Mode::Plan)).await;
         assert!(matches!(told, Event::State(_)));
     });
@@ -192,7 +192,7 @@ fn a_gadget_stays_off_over_a_resume() {
         let stage = Stage::new(StageOptions::default());
         let mut actor = stage.open().await;
         let off = vocab::Change::Gadget { name: "web".into(), on: false };
-        let tag = actor.send(Verb::Set(off)).await;
+        let tag = actor.send(Verb::Session(SessionVerb::Set(off))).await;
         actor.reply(tag).await.unwrap();
         actor.prompt("say hi").await;
         actor.turn_end().await;

@@ -10,8 +10,8 @@ use testkit::sim::Dice;
 use testkit::stories::{Recorder, Step, Teller, read_log, shown_log};
 use testkit::{Stage, StageOptions};
 use vocab::{
-    AskEntry, Body, CallEntry, Delivery, Delta, Entry, Event, FaultKind, NewSession, Part, QueueEntry, Store,
-    TurnEntry, Verb, Which,
+    AskEntry, Body, CallEntry, Delivery, Delta, Entry, Event, FaultKind, NewSession, Part, QueueEntry, SessionVerb,
+    Store, TurnEntry, Verb, Which,
 };
 
 use super::ServeTeller;
@@ -45,10 +45,10 @@ async fn whole() -> (Stage, Vec<Arc<Entry>>) {
             == 1
         {
             let parts = vec![Part::text("say \"on the way\"")];
-            actor.send(Verb::Prompt { parts, delivery: Delivery::Steer }).await;
+            actor.send(Verb::Session(SessionVerb::Prompt { parts, delivery: Delivery::Steer })).await;
         }
         let answer = vocab::Answer::Allow(vocab::Scope::Once);
-        actor.send(Verb::Answer { ask: ask.id, answer }).await;
+        actor.send(Verb::Session(SessionVerb::Answer { ask: ask.id, answer })).await;
     }
     actor.turn_end().await;
     let log = read_log(&stage.store, &session).await;

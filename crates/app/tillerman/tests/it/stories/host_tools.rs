@@ -6,7 +6,7 @@ use super::serve_teller::open_as_serve;
 use testkit::stage::Actor;
 use testkit::stories::{Recorder, read_log, shown_log};
 use testkit::{Stage, StageOptions};
-use vocab::{Answer, AskKind, Delta, Event, HostTool, Json, Part, Required, SessionId, Stop, Verb, Which};
+use vocab::{Answer, AskKind, Delta, Event, HostTool, Json, Part, Required, SessionId, SessionVerb, Stop, Verb, Which};
 
 use crate::golden::paused;
 
@@ -33,7 +33,7 @@ impl Play {
             schema: Json::trusted(r#"{"type":"object"}"#),
             required: Required::DangerFullAccess,
         };
-        let tag = self.actor.send(Verb::OfferTools { tools: vec![tool] }).await;
+        let tag = self.actor.send(Verb::Session(SessionVerb::OfferTools { tools: vec![tool] })).await;
         self.actor.reply(tag).await
     }
 
@@ -68,12 +68,15 @@ fn a_tool_offered_in_mid_conversation_is_in_the_next_request() {
         play.offer("lookup").await.unwrap();
         assert!(play.offer("bash").await.is_err(), "a built-in name was taken");
         let ask = play.called().await;
-        play.actor.send(Verb::Progress { ask: ask.id.clone(), parts: vec![Part::text("half")] }).await;
+        play.actor
+            .send(Verb::Session(SessionVerb::Progress { ask: ask.id.clone(), parts: vec![Part::text("half")] }))
+            .await;
         play.actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
-        play.actor.send(Verb::Answer { ask: ask.id.clone(), answer: result("42", false) }).await;
+        play.actor.send(Verb::Session(SessionVerb::Answer { ask: ask.id.clone(), answer: result("42", false) })).await;
         assert_eq!(play.actor.turn_end().await.stop, Stop::EndTurn);
         assert_eq!(play.results().await, ["result lookup Ran \"42\""]);
-        let again = play.actor.send(Verb::Answer { ask: ask.id, answer: result("43", false) }).await;
+        let again =
+            play.actor.send(Verb::Session(SessionVerb::Answer { ask: ask.id, answer: result("43", false) })).await;
         assert_eq!(play.actor.reply(again).await.unwrap_err().kind, vocab::FaultKind::UnknownAsk);
 
         let sent = play.recorder.sent();
@@ -89,7 +92,7 @@ fn an_error_of_the_host_is_a_result() {
         let mut play = Play::new().await;
         play.offer("lookup").await.unwrap();
         let ask = play.called().await;
-        play.actor.send(Verb::Answer { ask: ask.id, answer: result("no such key", true) }).await;
+        play.actor.send(Verb::Session(SessionVerb::Answer { ask: ask.id, answer: result("no such key", true) })).await;
         assert_eq!(play.actor.turn_end().await.stop, Stop::EndTurn);
         assert_eq!(play.results().await, ["result lookup Ran error \"no such key\""]);
     });
@@ -101,10 +104,11 @@ fn an_interrupt_withdraws_the_call_from_the_host() {
         let mut play = Play::new().await;
         play.offer("lookup").await.unwrap();
         let ask = play.called().await;
-        play.actor.send(Verb::Interrupt { turn: None }).await;
+        play.actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
         assert_eq!(play.actor.turn_end().await.stop, Stop::Interrupted);
         assert_eq!(play.results().await, ["result lookup Interrupted error \"interrupted\""]);
-        let late = play.actor.send(Verb::Answer { ask: ask.id, answer: result("42", false) }).await;
+        let late =
+            play.actor.send(Verb::Session(SessionVerb::Answer { ask: ask.id, answer: result("42", false) })).await;
         assert_eq!(play.actor.reply(late).await.unwrap_err().kind, vocab::FaultKind::UnknownAsk);
     });
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::stage::Actor;
 use testkit::stories::{Teller, read_log, shown_log};
 use testkit::{Stage, StageOptions};
-use vocab::{Answer, HostTool, Json, Part, Required, Verb, Which};
+use vocab::{Answer, HostTool, Json, Part, Required, SessionVerb, Verb, Which};
 
 use super::{RpcTeller, open_as_rpc};
 use crate::golden::paused;
@@ -25,16 +25,21 @@ async fn by_the_engine(acts: &[Act]) -> Vec<String> {
     let mut ask = None;
     for act in acts {
         let verb = match act {
-            Act::Offer(names) => Verb::OfferTools { tools: names.iter().map(|name| tool(name)).collect() },
-            Act::Prompt(text) => {
-                Verb::Prompt { parts: vec![Part::text(*text)], delivery: vocab::Delivery::RejectIfBusy }
+            Act::Offer(names) => {
+                Verb::Session(SessionVerb::OfferTools { tools: names.iter().map(|name| tool(name)).collect() })
             }
-            Act::Progress(text) => Verb::Progress { ask: newest(&ask), parts: vec![Part::text(*text)] },
+            Act::Prompt(text) => Verb::Session(SessionVerb::Prompt {
+                parts: vec![Part::text(*text)],
+                delivery: vocab::Delivery::RejectIfBusy,
+            }),
+            Act::Progress(text) => {
+                Verb::Session(SessionVerb::Progress { ask: newest(&ask), parts: vec![Part::text(*text)] })
+            }
             Act::Result(text, is_error) => {
                 let answer = Answer::Result { parts: vec![Part::text(*text)], is_error: *is_error, details: None };
-                Verb::Answer { ask: newest(&ask), answer }
+                Verb::Session(SessionVerb::Answer { ask: newest(&ask), answer })
             }
-            Act::Interrupt => Verb::Interrupt { turn: None },
+            Act::Interrupt => Verb::Session(SessionVerb::Interrupt { turn: None }),
         };
         actor.send(verb).await;
         actor.settle().await;

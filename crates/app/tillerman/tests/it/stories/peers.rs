@@ -3,7 +3,7 @@
 use super::serve_teller::open_as_serve;
 use testkit::stories::{EngineTeller, Step, Teller, read_log};
 use testkit::{Stage, StageOptions};
-use vocab::{Event, FaultKind, Mode, Open, Verb, Which};
+use vocab::{Event, FaultKind, Mode, Open, SessionVerb, Verb, Which};
 
 use super::ServeTeller;
 use crate::golden::paused;
@@ -114,7 +114,7 @@ fn a_replay_from_the_future_is_refused() {
         first.turn_end().await;
         late.settle().await;
         assert_eq!(logged(&late.told), Vec::<u64>::new());
-        let tag = late.send(Verb::Interrupt { turn: None }).await;
+        let tag = late.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
         assert!(late.reply(tag).await.is_err(), "it is on no session");
     });
 }

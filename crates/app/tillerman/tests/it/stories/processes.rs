@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::serve_teller::open_as_serve;
 use testkit::stories::{Recorder, read_log, shown_log};
 use testkit::{Stage, StageOptions};
-use vocab::{Event, Stop, Verb, Which};
+use vocab::{Event, SessionVerb, Stop, Verb, Which};
 
 /// A stubborn child, a grandchild in a session of its own, and then a long sleep. Each writes its pid first.
 const COMMAND: &str = "sh -c 'trap \\\"\\\" TERM; echo $$ > one; sleep 60; sleep 60' & \
@@ -43,7 +43,7 @@ async fn an_interrupt_ends_all_that_a_command_started() {
     assert!(pids.iter().all(|pid| alive(pid)), "{pids:?}");
 
     let asked = Instant::now();
-    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     let end = actor.turn_end().await;
     assert_eq!(end.stop, Stop::Interrupted);
     assert!(asked.elapsed() < Duration::from_secs(1), "the turn waited for its command");

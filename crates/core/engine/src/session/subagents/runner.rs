@@ -12,8 +12,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
     Answer, AskEntry, AskKind, Body, BranchEntry, CallEntry, CallId, Change, Delivery, Delta, Editor, Entry, Event,
-    Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, Part, Progress, Required, SessionId, Settings,
-    SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry, Usage, Verb,
+    Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, Part, Progress, Required, SessionId, SessionVerb,
+    Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry, Usage,
 };
 
 use crate::Shared;
@@ -267,7 +267,7 @@ impl SubagentWatcher {
                         self.hear(told.event);
                     }
                     while let Some(ask) = self.asked.pop_front() {
-                        self.say(Tag(0), Verb::Answer { ask, answer: Answer::Dismissed }).await;
+                        self.say(Tag(0), SessionVerb::Answer { ask, answer: Answer::Dismissed }).await;
                     }
                 }
                 WatcherEvent::Unwanted => self.stop().await,
@@ -289,14 +289,14 @@ impl SubagentWatcher {
         let join = Mail::Join { outbox, tag: Tag(0), after: None, resumed, answers, servers, controller, joined };
         let _ = self.child.mail.send(join).await;
         if let Some(title) = task.title {
-            self.say(Tag(0), Verb::Set(Change::Title(title))).await;
+            self.say(Tag(0), SessionVerb::Set(Change::Title(title))).await;
         }
         let parts = vec![Part::text(task.prompt)];
-        self.say(PROMPT, Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }).await;
+        self.say(PROMPT, SessionVerb::Prompt { parts, delivery: Delivery::RejectIfBusy }).await;
     }
 
     /// To one that is gone nothing needs to be said.
-    async fn say(&self, tag: Tag, verb: Verb) {
+    async fn say(&self, tag: Tag, verb: SessionVerb) {
         let _ = self.child.mail.send(Mail::Verb { outbox: self.outbox.clone(), tag, verb }).await;
     }
 
