@@ -57,11 +57,11 @@ struct Copy {
     entries: Vec<Entry>,
     /// Where the entries of the old log are now.
     new_seq: BTreeMap<u64, u64>,
-    open: Option<Open>,
+    open: Option<OpenTurn>,
 }
 
 /// The turn that the copy is in the middle of.
-struct Open {
+struct OpenTurn {
     turn: TurnId,
     calls: Vec<(CallId, Arc<str>)>,
     usage: Usage,
@@ -112,7 +112,7 @@ impl Copy {
         match body {
             Body::Turn(TurnEntry::Started { turn }) => {
                 let (calls, mutations) = (Vec::new(), Vec::new());
-                self.open = Some(Open { turn: turn.clone(), calls, usage: Usage::default(), mutations });
+                self.open = Some(OpenTurn { turn: turn.clone(), calls, usage: Usage::default(), mutations });
             }
             Body::Turn(TurnEntry::Ended(_)) => self.open = None,
             Body::Assistant { message, .. } => {
@@ -139,7 +139,7 @@ impl Copy {
 
     /// Ends the turn that the cut went through, as an interrupt would have.
     fn close(&mut self, now_ms: i64) {
-        let Some(Open { turn, calls, usage, mutations }) = self.open.take() else { return };
+        let Some(OpenTurn { turn, calls, usage, mutations }) = self.open.take() else { return };
         for (id, name) in calls {
             let tool = vocab::names::canonical(&name).map_or_else(|| name.clone(), Arc::from);
             let result = synthetic(id, tool, CallEnd::Interrupted, INTERRUPTED);

@@ -8,7 +8,7 @@ use vocab::{
 };
 
 use crate::Shared;
-use crate::registry::{Found, Handle, Opening, Registry};
+use crate::registry::{Claim, Handle, Opening, Registry};
 use crate::session::log::SessionLog;
 use crate::session::subagents::Inherited;
 use crate::session::{MAILBOX_MAX, Past, Seed, Session};
@@ -26,8 +26,8 @@ impl Shared {
             Which::Path(path) => (self.ports.archive.import(&workspace.join(path)).await?, true),
         };
         let opening = match self.registry.claim(&id).await {
-            Found::Live(handle) => return Ok((handle, true)),
-            Found::Free(opening) => opening,
+            Claim::Live(handle) => return Ok((handle, true)),
+            Claim::Free(opening) => opening,
         };
         if open.which == Which::New {
             return self.start_new(opening, &open);
@@ -97,7 +97,7 @@ impl Shared {
     ) -> Result<Handle, Fault> {
         self.ports.store.probe()?;
         let id = SessionId::from(self.ports.ids.mint(IdKind::Session));
-        let Found::Free(opening) = self.registry.claim(&id).await else {
+        let Claim::Free(opening) = self.registry.claim(&id).await else {
             return Err(Fault::new(FaultKind::Internal, format!("there is a session {id} already")));
         };
         let lease = self.create(id, &settings, None);
@@ -164,8 +164,12 @@ impl Shared {
             is_child: inherited.is_some(),
             gone,
         };
-        let life =
-            Life { registry: self.registry.clone(), id: opening.id.clone(), serial: opening.serial, _alive: alive };
+        let life = LiveSession {
+            registry: self.registry.clone(),
+            id: opening.id.clone(),
+            serial: opening.serial,
+            _alive: alive,
+        };
         opening.done(handle.clone())?;
         let seed = Seed { settings, model, log, tools, past, inherited };
         let session = Session::new(self.clone(), seed, mailbox);
@@ -185,14 +189,14 @@ fn of_the_session(mut fault: Fault, model: &str) -> Fault {
 }
 
 /// From the start of a session to the moment when the next one of its id may be opened.
-struct Life {
+struct LiveSession {
     registry: Arc<Registry>,
     id: SessionId,
     serial: u64,
     _alive: watch::Sender<()>,
 }
 
-impl Life {
+impl LiveSession {
     async fn follow(self, session: Session, store: Arc<dyn Store>, lease: Lease) {
         // What a panic tears down with it must not be the lease.
         let _ = tokio::spawn(session.run()).await;
@@ -200,7 +204,7 @@ impl Life {
     }
 }
 
-impl Drop for Life {
+impl Drop for LiveSession {
     /// Whoever waits for the end looks into the registry next.
     fn drop(&mut self) {
         self.registry.forget(&self.id, self.serial);

@@ -68,7 +68,7 @@ impl Slot {
 }
 
 /// What somebody who wants a session gets.
-pub(crate) enum Found {
+pub(crate) enum Claim {
     Live(Handle),
     /// Nobody has it: it is the caller's to open.
     Free(Opening),
@@ -112,7 +112,7 @@ impl Registry {
 
     /// The session, or the right to open it. One that is just being opened is waited for, and so is one that is just
     /// ending, because it still holds the lease.
-    pub(crate) async fn claim(self: &Arc<Self>, id: &SessionId) -> Found {
+    pub(crate) async fn claim(self: &Arc<Self>, id: &SessionId) -> Claim {
         loop {
             let wait = {
                 let mut slots = self.lock();
@@ -122,9 +122,9 @@ impl Registry {
                         let (decided, signal) = watch::channel(());
                         slots.insert(id.clone(), Slot::Opening(serial, signal));
                         let registry = self.clone();
-                        return Found::Free(Opening { registry, id: id.clone(), serial, _decided: decided });
+                        return Claim::Free(Opening { registry, id: id.clone(), serial, _decided: decided });
                     }
-                    Some(Slot::Live(handle)) if !handle.mail.is_closed() => return Found::Live(handle.clone()),
+                    Some(Slot::Live(handle)) if !handle.mail.is_closed() => return Claim::Live(handle.clone()),
                     Some(Slot::Live(handle)) => handle.gone.clone(),
                     Some(Slot::Opening(_, signal)) => signal.clone(),
                 }
@@ -136,8 +136,8 @@ impl Registry {
     /// The live session of this id, waited for as by [`Registry::claim`].
     pub(crate) async fn find(self: &Arc<Self>, id: &SessionId) -> Option<Handle> {
         match self.claim(id).await {
-            Found::Live(handle) => Some(handle),
-            Found::Free(_) => None,
+            Claim::Live(handle) => Some(handle),
+            Claim::Free(_) => None,
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
     }
 
     async fn opened(registry: &Arc<Registry>, id: &SessionId) -> (Handle, watch::Sender<()>, mpsc::Receiver<Mail>) {
-        let Found::Free(opening) = registry.claim(id).await else { panic!("nobody has it") };
+        let Claim::Free(opening) = registry.claim(id).await else { panic!("nobody has it") };
         let made = live(&opening);
         opening.done(made.0.clone()).unwrap();
         made
@@ -242,7 +242,7 @@ mod tests {
     async fn who_comes_while_it_is_opened_gets_what_the_first_made() {
         let registry = Arc::new(Registry::default());
         let id = SessionId::from("x");
-        let Found::Free(opening) = registry.claim(&id).await else { panic!("nobody has it") };
+        let Claim::Free(opening) = registry.claim(&id).await else { panic!("nobody has it") };
         let second = tokio::spawn({
             let (registry, id) = (registry.clone(), id.clone());
             async move { registry.find(&id).await }

@@ -35,12 +35,12 @@ pub(crate) struct Router {
     /// Whether the peer can answer questions; what it said last holds for every session it is moved to.
     answers: bool,
     /// What is under way, and what has to wait for it.
-    change: Option<Change>,
+    change: Option<PendingMove>,
     waiting: VecDeque<Command>,
 }
 
 /// Something that is not done at once.
-struct Change {
+struct PendingMove {
     /// Later commands for this session come after it.
     about: Option<SessionId>,
     /// Afterwards the peer may be on another session.
@@ -68,7 +68,7 @@ enum Done {
     },
 }
 
-enum Step {
+enum RouterStep {
     Command(Command),
     Done(Done),
     Over,
@@ -85,9 +85,9 @@ impl Router {
         let mut inbox = Inbox::new(commands, self.outbox.clone());
         loop {
             match self.step(&mut inbox).await {
-                Step::Command(command) if self.must_wait(&command) => self.waiting.push_back(command),
-                Step::Command(command) => self.handle(command).await,
-                Step::Done(done) => {
+                RouterStep::Command(command) if self.must_wait(&command) => self.waiting.push_back(command),
+                RouterStep::Command(command) => self.handle(command).await,
+                RouterStep::Done(done) => {
                     self.changed(done).await;
                     while self.change.is_none()
                         && let Some(command) = self.waiting.pop_front()
@@ -95,7 +95,7 @@ impl Router {
                         self.handle(command).await;
                     }
                 }
-                Step::Over => break,
+                RouterStep::Over => break,
             }
         }
         self.outbox.close();
@@ -105,20 +105,20 @@ impl Router {
     }
 
     /// What comes next. It is over when nothing is left to do and no command will come.
-    async fn step(&mut self, inbox: &mut Inbox) -> Step {
+    async fn step(&mut self, inbox: &mut Inbox) -> RouterStep {
         poll_fn(|context| {
             if let Some(change) = &mut self.change
                 && let Poll::Ready(done) = change.done.as_mut().poll(context)
             {
                 self.change = None;
-                return Poll::Ready(Step::Done(done));
+                return Poll::Ready(RouterStep::Done(done));
             }
             if self.waiting.len() >= WAITING_MAX {
                 return Poll::Pending;
             }
             match inbox.poll_next(context) {
-                Poll::Ready(Some(command)) => Poll::Ready(Step::Command(command)),
-                Poll::Ready(None) if self.change.is_none() => Poll::Ready(Step::Over),
+                Poll::Ready(Some(command)) => Poll::Ready(RouterStep::Command(command)),
+                Poll::Ready(None) if self.change.is_none() => Poll::Ready(RouterStep::Over),
                 _ => Poll::Pending,
             }
         })
@@ -197,7 +197,7 @@ impl Router {
     }
 
     fn begin(&mut self, about: Option<SessionId>, moves: bool, done: impl Future<Output = Done> + Send + 'static) {
-        self.change = Some(Change { about, moves, done: Box::pin(done) });
+        self.change = Some(PendingMove { about, moves, done: Box::pin(done) });
     }
 
     async fn changed(&mut self, done: Done) {

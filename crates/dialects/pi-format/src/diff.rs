@@ -15,16 +15,16 @@ const DIFF_BYTES_MAX: usize = 64 * 1024;
 
 /// `details` of a call that changed files.
 #[derive(Debug, PartialEq)]
-pub(crate) struct FileDiff {
+pub(crate) struct EditDiff {
     pub(crate) diff: String,
     /// In the new text of the first file.
     pub(crate) first_changed_line: Option<usize>,
 }
 
-impl FileDiff {
+impl EditDiff {
     /// `None` where nothing can be shown: no text is known from before or after.
     pub(crate) fn of(edits: &[FileEdit]) -> Option<Self> {
-        let shown: Vec<(&str, FileDiff)> = edits.iter().filter_map(|edit| Some((&*edit.path, of_one(edit)?))).collect();
+        let shown: Vec<(&str, EditDiff)> = edits.iter().filter_map(|edit| Some((&*edit.path, of_one(edit)?))).collect();
         let first_changed_line = shown.first()?.1.first_changed_line;
         let mut diff = match &shown[..] {
             [(_, only)] => only.diff.clone(),
@@ -45,7 +45,7 @@ fn shorten(diff: &mut String) {
     }
 }
 
-fn of_one(edit: &FileEdit) -> Option<FileDiff> {
+fn of_one(edit: &FileEdit) -> Option<EditDiff> {
     let text = |side: &'_ Snapshot| match side {
         Snapshot::Absent => Some(String::new()),
         // As pi compares: what ends a line is no difference.
@@ -68,7 +68,7 @@ fn of_one(edit: &FileEdit) -> Option<FileDiff> {
         }
         rest = behind;
     }
-    Some(FileDiff { diff: page.lines.join("\n"), first_changed_line: page.first })
+    Some(EditDiff { diff: page.lines.join("\n"), first_changed_line: page.first })
 }
 
 /// Every line with what became of it. What both begin and end with is not compared.
@@ -155,7 +155,7 @@ mod tests {
     }
 
     fn shown(before: Option<&str>, after: Option<&str>) -> (String, Option<usize>) {
-        let changed = FileDiff::of(&[edit("a.txt", before, after)]).unwrap();
+        let changed = EditDiff::of(&[edit("a.txt", before, after)]).unwrap();
         (changed.diff, changed.first_changed_line)
     }
 
@@ -186,10 +186,10 @@ mod tests {
     #[test]
     fn several_files_have_their_names_above_them() {
         let two = [edit("a", Some("x\n"), Some("y\n")), edit("b", None, Some("z\n"))];
-        assert_eq!(FileDiff::of(&two).unwrap().diff, "a\n-1 x\n+1 y\nb\n+1 z");
+        assert_eq!(EditDiff::of(&two).unwrap().diff, "a\n-1 x\n+1 y\nb\n+1 z");
         let binary = FileEdit { before: Snapshot::NotKept, ..edit("c", None, None) };
-        assert_eq!(FileDiff::of(&[binary]), None);
-        assert_eq!(FileDiff::of(&[]), None);
+        assert_eq!(EditDiff::of(&[binary]), None);
+        assert_eq!(EditDiff::of(&[]), None);
     }
 
     #[test]

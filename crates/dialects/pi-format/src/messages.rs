@@ -15,7 +15,7 @@ use vocab::{
 };
 use wire::escape_into;
 
-use crate::diff::FileDiff;
+use crate::diff::EditDiff;
 
 /// What an assistant message says that was cut short by an abort.
 pub const ABORTED: &str = "Request was aborted";
@@ -158,7 +158,7 @@ pub fn result_details(out: &mut Vec<u8>, result: &CallResult) {
     if let Some(details) = &result.details {
         out.extend_from_slice(b",\"details\":");
         value(out, details);
-    } else if let Some(changed) = FileDiff::of(&result.edits) {
+    } else if let Some(changed) = EditDiff::of(&result.edits) {
         out.extend_from_slice(b",\"details\":{\"diff\":");
         escape_into(&changed.diff, out);
         if let Some(line) = changed.first_changed_line {

@@ -9,7 +9,7 @@ pub(crate) struct PartialJson {
     text: String,
     /// One closer per open container, the innermost last.
     closers: Vec<u8>,
-    state: State,
+    state: ScanState,
     /// `text[..safe]` plus `safe_closers` is complete JSON.
     safe: usize,
     safe_depth: usize,
@@ -18,7 +18,7 @@ pub(crate) struct PartialJson {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum State {
+enum ScanState {
     #[default]
     Start,
     /// A key or the end of an object may come.
@@ -68,7 +68,7 @@ impl PartialJson {
         }
         // A text value that is still growing is shown up to here, as long as no escape is half-written.
         let mut end = self.safe;
-        let growing = self.state == (State::Text { key: false }) && !self.broken;
+        let growing = self.state == (ScanState::Text { key: false }) && !self.broken;
         if growing {
             end = self.text.len();
         }
@@ -92,7 +92,7 @@ impl PartialJson {
     }
 
     fn step(&mut self, byte: u8, at: usize) {
-        use State::*;
+        use ScanState::*;
         let space = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         match self.state {
             Start if space => {}
@@ -135,12 +135,12 @@ impl PartialJson {
         }
         let is_object = byte == b'{';
         self.closers.push(if is_object { b'}' } else { b']' });
-        self.state = if is_object { State::KeyOrEnd } else { State::ItemOrEnd };
+        self.state = if is_object { ScanState::KeyOrEnd } else { ScanState::ItemOrEnd };
         self.mark(at + 1);
     }
 
     fn value_done(&mut self, end: usize) {
-        self.state = if self.closers.is_empty() { State::Done } else { State::CommaOrEnd };
+        self.state = if self.closers.is_empty() { ScanState::Done } else { ScanState::CommaOrEnd };
         self.mark(end);
     }
 

@@ -44,7 +44,7 @@ pub(crate) struct OpenRequest {
 }
 
 /// An outbound message: its members; `type` and, in protocol 2, `session` are put before them.
-pub(crate) trait Frame: Serialize {
+pub(crate) trait TypedFrame: Serialize {
     const TYPE: &'static str;
 }
 
@@ -74,7 +74,7 @@ impl Serialize for SessionMember<'_> {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Framed<'a, F: Frame> {
+pub(crate) struct Framed<'a, F: TypedFrame> {
     pub(crate) r#type: &'static str,
     #[serde(skip_serializing_if = "SessionMember::is_absent")]
     pub(crate) session: SessionMember<'a>,
@@ -84,7 +84,7 @@ pub(crate) struct Framed<'a, F: Frame> {
 
 macro_rules! names {
     ($($frame:ty = $word:literal;)*) => { $(
-        impl Frame for $frame {
+        impl TypedFrame for $frame {
             const TYPE: &'static str = $word;
         }
     )* };

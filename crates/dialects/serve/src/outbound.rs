@@ -14,8 +14,8 @@ use wire::{FrameBuf, escape_into};
 use crate::data::Data;
 use crate::faults;
 use crate::frames::{
-    Details, Error, Frame, Framed, PermissionRequest, Ready, SessionMember, SlashResult, ToolResult, ToolStart, Tree,
-    TurnComplete, TurnStarted,
+    Details, Error, Framed, PermissionRequest, Ready, SessionMember, SlashResult, ToolResult, ToolStart, Tree,
+    TurnComplete, TurnStarted, TypedFrame,
 };
 use crate::session_view::SessionView;
 
@@ -28,7 +28,7 @@ pub(crate) struct ServePen<'a> {
 }
 
 impl ServePen<'_> {
-    pub(crate) fn write<F: Frame>(&mut self, frame: &F) {
+    pub(crate) fn write<F: TypedFrame>(&mut self, frame: &F) {
         if self.deaf {
             return;
         }

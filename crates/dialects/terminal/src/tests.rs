@@ -281,6 +281,7 @@ fn show(seen: &StoryOutcome) -> String {
                 text.push_str(&format!("-> answer {ask} {answer:?}\n"))
             }
             Verb::Session(SessionVerb::Slash { name, args }) => text.push_str(&format!("-> /{name} {args}\n")),
+            Verb::Session(other) => text.push_str(&format!("-> {other:?}\n")),
             other => text.push_str(&format!("-> {other:?}\n")),
         }
     }

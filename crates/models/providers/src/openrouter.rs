@@ -65,11 +65,11 @@ fn path(model: &str) -> Option<String> {
 
 fn read(body: &[u8]) -> Option<Vec<Arc<str>>> {
     #[derive(Deserialize)]
-    struct Answer {
-        data: Data,
+    struct RoutesAnswer {
+        data: RoutesData,
     }
     #[derive(Deserialize)]
-    struct Data {
+    struct RoutesData {
         endpoints: Vec<Endpoint>,
     }
     #[derive(Deserialize)]
@@ -77,7 +77,7 @@ fn read(body: &[u8]) -> Option<Vec<Arc<str>>> {
         tag: Option<String>,
         provider_name: Option<String>,
     }
-    let answer: Answer = serde_json::from_slice(body).ok()?;
+    let answer: RoutesAnswer = serde_json::from_slice(body).ok()?;
     let name = |endpoint: Endpoint| {
         // Behind the slash is which of a server's variants it is.
         let tag = endpoint.tag.as_deref().and_then(|tag| tag.split('/').next()).map(str::trim).unwrap_or_default();

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::{Engine, Extension};
-use skills::{Found, Origin, Places};
+use skills::{Origin, Places, SkillScan};
 use tokio::task::JoinSet;
 use vocab::{
     Command, Event, ExtensionEvent, ExtensionVerb, HookCall, HookKind, HookVerdict, Hooks, Notice, NoticeLevel, Offers,
@@ -89,14 +89,14 @@ struct Advice {
 
 async fn look(prompt: String, places: Places) -> Advice {
     if !skills::is_any(&places) {
-        return advice(&prompt, &Found::default());
+        return advice(&prompt, &SkillScan::default());
     }
     let looking = tokio::task::spawn_blocking(move || advice(&prompt, &skills::scan(&places)));
     let failed = || HookVerdict::Failed("the skills could not be looked at".into());
     looking.await.unwrap_or_else(|_| Advice { notices: Vec::new(), verdict: failed() })
 }
 
-fn advice(prompt: &str, found: &Found) -> Advice {
+fn advice(prompt: &str, found: &SkillScan) -> Advice {
     let mentions = skills::matching(prompt, &found.skills);
     let mut notices = Vec::new();
     let mut say = |text: String, level| notices.push(Notice::Say { text: text.into(), level });
@@ -125,7 +125,7 @@ fn whose(skill: &skills::Skill) -> String {
 }
 
 /// What is missing, what there is instead, and what may be the reason.
-fn unknown(names: &[String], found: &Found) -> String {
+fn unknown(names: &[String], found: &SkillScan) -> String {
     let mut text = format!("unknown skill: {}; ", names.join(", "));
     let known: Vec<String> = found.skills.iter().take(LISTED_MAX).map(whose).collect();
     match found.skills.len() - known.len() {

@@ -5,7 +5,7 @@
 //! the model then reads.
 //!
 //! Nothing of a skill is ever executed, and nothing is followed out of the place it was found in. What is wrong with one
-//! skill is a sentence in [`Found::errors`] and costs the others nothing. This crate knows no session, no model and no
+//! skill is a sentence in [`SkillScan::errors`] and costs the others nothing. This crate knows no session, no model and no
 //! dialect; only [`scan`] and
 //! [`is_any`] touch the disk, and they block.
 
@@ -79,7 +79,7 @@ impl Skill {
 
 /// What one look at the disk found. It is not kept up to date: who wants to know again calls [`scan`] again.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Found {
+pub struct SkillScan {
     /// Where skills are looked for, the most important first. Those of the repository only when they are there.
     pub directories: Vec<PathBuf>,
     /// What could not be read or understood, one sentence each.

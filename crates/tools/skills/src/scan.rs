@@ -11,7 +11,7 @@ use rustix::fs::{Dir, FileType, fstat};
 
 use crate::beneath::{Beneath, Refused};
 use crate::roots::{Root, roots};
-use crate::{FILE_NAME, Found, Origin, Places, Skill, front};
+use crate::{FILE_NAME, Origin, Places, Skill, SkillScan, front};
 
 /// Skills found in all; the first ones stay, and an error says that there are more.
 pub const SKILLS_MAX: usize = 256;
@@ -27,9 +27,9 @@ const DIRECTORIES_MAX: usize = 2000;
 const ENTRIES_MAX: usize = 4096;
 
 /// Looks at the disk, now. Blocks.
-pub fn scan(places: &Places) -> Found {
+pub fn scan(places: &Places) -> SkillScan {
     let mut scan = Scan {
-        found: Found::default(),
+        found: SkillScan::default(),
         origin: Origin::Stranger,
         errors_left_out: 0,
         names: HashSet::new(),
@@ -48,7 +48,7 @@ pub fn scan(places: &Places) -> Found {
 }
 
 struct Scan {
-    found: Found,
+    found: SkillScan,
     /// Whose skills lie where we are looking.
     origin: Origin,
     errors_left_out: usize,

@@ -108,9 +108,9 @@ fn all(config: &Configuration, usual: &Settings) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-type Change = fn(&Path, &str, &str) -> Result<config::Set, Fault>;
+type ConfigChange = fn(&Path, &str, &str) -> Result<config::Set, Fault>;
 
-fn change(key: &str, value: &str, change: Change) -> anyhow::Result<u8> {
+fn change(key: &str, value: &str, change: ConfigChange) -> anyhow::Result<u8> {
     let file = editable()?;
     let set = change(&file, key, value)?;
     say(&format!("{} = {}  # {}\n", set.name, set.value.show(), file.display()))?;

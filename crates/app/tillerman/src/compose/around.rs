@@ -133,9 +133,9 @@ impl Around for UserAround {
         };
         Box::pin(async move {
             let found = tokio::task::spawn_blocking(move || skills::scan(&places)).await;
-            let found = found.unwrap_or_else(|_| skills::Found {
+            let found = found.unwrap_or_else(|_| skills::SkillScan {
                 errors: vec!["the search for skills was broken off".to_owned()],
-                ..skills::Found::default()
+                ..skills::SkillScan::default()
             });
             let skill = |skill: skills::Skill| SkillInfo {
                 preview: skill.description_preview(),

@@ -21,7 +21,7 @@ const KEPT_MAX: usize = 64;
 pub(super) enum Finish {
     Reply(Result<Reply, Fault>),
     /// With the session in hand.
-    With(Step),
+    With(JobStep),
     /// A message whose pictures are ready.
     Prompt {
         parts: Vec<Part>,
@@ -93,7 +93,7 @@ pub(super) enum JobEvent {
     Next(Mail),
 }
 
-type Step = Box<dyn FnOnce(&mut Session) -> Result<Reply, Fault> + Send>;
+type JobStep = Box<dyn FnOnce(&mut Session) -> Result<Reply, Fault> + Send>;
 type Begin = Box<dyn FnOnce() -> Later<'static, Finish> + Send>;
 
 enum Stage {

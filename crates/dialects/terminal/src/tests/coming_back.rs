@@ -55,6 +55,7 @@ fn who_comes_back_sees_what_was_said_last_and_who_leaves_is_told_how_to_come_bac
             lines
             {prompt?}
             </exit>
+            bye
             resume with: tillerman repl --resume 123456
             -> Read { after: 0 }
             -> /exit 

@@ -34,7 +34,7 @@ fn a_repl_asks_for_lines_and_goes_on_after_each() {
             <  >
             {prompt?}
             </Status now>
-            all well
+            title: all well
             {prompt?}
             <firstsecond>
 

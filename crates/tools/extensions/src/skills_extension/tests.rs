@@ -183,7 +183,8 @@ fn a_long_list_of_skills_is_cut() {
         source_path: "/s".into(),
         origin: Origin::Own,
     };
-    let found = Found { skills: (0..40).map(one).collect(), errors: vec!["a: b".into(); 3], ..Found::default() };
+    let found =
+        SkillScan { skills: (0..40).map(one).collect(), errors: vec!["a: b".into(); 3], ..SkillScan::default() };
     let text = unknown(&["x".into()], &found);
     assert!(text.contains("s31 and 8 more (not understood: a: b, and 2 more)") && !text.contains("s32"), "{text}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use skills::{ERRORS_MAX, FILE_BYTES_MAX, Found, Origin, Places, SKILLS_MAX, is_any, scan};
+use skills::{ERRORS_MAX, FILE_BYTES_MAX, Origin, Places, SKILLS_MAX, SkillScan, is_any, scan};
 use tempfile::TempDir;
 
 struct Disk {
@@ -34,7 +34,7 @@ impl Disk {
         }
     }
 
-    fn scan(&self) -> Found {
+    fn scan(&self) -> SkillScan {
         scan(&self.places())
     }
 
@@ -50,7 +50,7 @@ impl Disk {
     }
 }
 
-fn names(found: &Found) -> Vec<&str> {
+fn names(found: &SkillScan) -> Vec<&str> {
     found.skills.iter().map(|skill| skill.name.as_str()).collect()
 }
 
