@@ -14,6 +14,7 @@ mod answers;
 mod asks;
 mod config;
 mod content;
+mod cost;
 mod editor;
 mod faults;
 mod frames;

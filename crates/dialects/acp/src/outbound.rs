@@ -87,7 +87,7 @@ impl Acp {
         self.changed(at, state, out);
         let view = &mut self.views[at];
         if let Some(end) = view.over.take() {
-            let update = view.usage_update();
+            let update = view.usage_update(&self.models);
             pen(out).update(&view.session, update);
             self.turn_over(at, &end, out);
         }
@@ -98,6 +98,7 @@ impl Acp {
         let view = &mut self.views[at];
         let chosen = Chosen::of(state);
         view.state = state.clone();
+        view.cost.choose(&chosen.model);
         let before = std::mem::replace(&mut view.chosen, chosen);
         if before.mode != view.chosen.mode {
             let current_mode_id = view.chosen.mode.as_str().into();

@@ -167,7 +167,7 @@ impl Acp {
         let mut pen = pen(out);
         pen.result(call, answer);
         pen.update(&view.session, commands);
-        pen.update(&view.session, view.usage_update());
+        pen.update(&view.session, view.usage_update(&self.models));
     }
 
     /// The copy is there; it is opened like any other.

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use acp_types::{Cost, Other, SessionUpdate};
-use vocab::{CallId, IdKind, Ids, ItemId, Opened, Prices, SessionId, State, TurnEnd, TurnId, Usage};
+use vocab::{Body, CallId, IdKind, Ids, ItemId, ModelInfo, Opened, SessionId, State, TurnEnd, TurnEntry, TurnId};
 use wire::OpenCalls;
 
 use crate::config::Chosen;
+use crate::cost::SessionCost;
 use crate::frames::{self, AGENT_MESSAGE, AGENT_THOUGHT, AcpWriter, Chunks};
 
 pub(crate) struct SessionView {
@@ -24,8 +25,7 @@ pub(crate) struct SessionView {
     pub(crate) waiting: Vec<(ItemId, frames::CallId)>,
     /// Items whose prompts were told as lost: they do not run when the session is found again.
     pub(crate) lost: Vec<ItemId>,
-    /// What this session has cost since it was opened here; `None` once something had a price that is not known.
-    pub(crate) cost: Option<f64>,
+    pub(crate) cost: SessionCost,
     /// A turn that has ended and is not answered yet.
     pub(crate) over: Option<TurnEnd>,
     /// Compactions so far.
@@ -45,13 +45,11 @@ pub(crate) struct RunningTurn {
     pub(crate) id: TurnId,
     text: Option<Chunks>,
     thought: Option<Chunks>,
-    /// What sessions that worked for its calls used; it is charged already, at the prices of their models.
-    charged: Usage,
 }
 
 impl RunningTurn {
     pub(crate) fn new(id: TurnId) -> Self {
-        Self { id, text: None, thought: None, charged: Usage::default() }
+        Self { id, text: None, thought: None }
     }
 
     /// A message is complete: the next delta begins another.
@@ -69,10 +67,13 @@ pub(crate) fn call_id(turn: &TurnId, call: &CallId) -> String {
 impl SessionView {
     pub(crate) fn new(opened: &Opened) -> Self {
         let state = opened.state.clone();
+        let chosen = Chosen::of(&state);
+        let mut cost = SessionCost::default();
+        cost.choose(&chosen.model);
         Self {
             session: opened.session.clone(),
             cwd: state.workspace.clone(),
-            chosen: Chosen::of(&state),
+            chosen,
             title: None,
             // One that another client has begun is watched to its end.
             turn: state.turn.clone().map(RunningTurn::new),
@@ -80,7 +81,7 @@ impl SessionView {
             prompts: Vec::new(),
             waiting: Vec::new(),
             lost: Vec::new(),
-            cost: Some(0.0),
+            cost,
             over: None,
             compactions: 0,
             closing: Vec::new(),
@@ -95,6 +96,11 @@ impl SessionView {
     /// Its start was told here, or a prompt waits for its end.
     pub(crate) fn is_running(&self, turn: &TurnId) -> bool {
         self.turn.as_ref().is_some_and(|running| running.id == *turn) || self.prompts.iter().any(|(id, _)| id == turn)
+    }
+
+    /// A turn that died with another process was paid before the session was opened here.
+    pub(crate) fn counts(&self, body: &Body) -> bool {
+        !matches!(body, Body::Turn(TurnEntry::Ended(end)) if !self.is_running(&end.turn))
     }
 
     pub(crate) fn said(&mut self, pen: &mut AcpWriter<'_>, ids: &dyn Ids, delta: &str) {
@@ -123,33 +129,9 @@ impl SessionView {
         self.title = Some(title);
     }
 
-    /// At the price of the chosen model.
-    pub(crate) fn charge(&mut self, usage: &Usage) {
-        self.charge_at(self.chosen.model.prices, usage);
-    }
-
-    pub(crate) fn charge_at(&mut self, prices: Option<Prices>, usage: &Usage) {
-        let price = prices.map(|prices| prices.cost(usage));
-        self.cost = self.cost.zip(price).map(|(sum, more)| sum + more);
-    }
-
-    /// A session that worked for a call of the running turn has used this.
-    pub(crate) fn charge_child(&mut self, prices: Option<Prices>, usage: &Usage) {
-        if let Some(turn) = &mut self.turn {
-            turn.charged.add(usage);
-            self.charge_at(prices, usage);
-        }
-    }
-
-    /// The turn has ended, and this is what all of it used.
-    pub(crate) fn charge_turn(&mut self, usage: &Usage) {
-        let charged = self.turn.as_mut().map(|turn| std::mem::take(&mut turn.charged)).unwrap_or_default();
-        self.charge(&usage.less(&charged));
-    }
-
-    /// How full the context is.
-    pub(crate) fn usage_update(&self) -> SessionUpdate {
-        let cost = self.cost.filter(|_| self.chosen.model.prices.is_some());
+    /// How full the context is. `listed`: the models that can be chosen.
+    pub(crate) fn usage_update(&self, listed: &[ModelInfo]) -> SessionUpdate {
+        let cost = self.cost.dollars(&self.chosen.model, listed);
         SessionUpdate::UsageUpdate {
             used: self.state.context_tokens,
             size: self.state.context_window,

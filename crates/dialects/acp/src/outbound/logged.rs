@@ -19,6 +19,9 @@ impl Acp {
     pub(crate) fn logged(&mut self, at: usize, entry: &Entry, out: &mut Out) {
         let view = &mut self.views[at];
         view.open_calls.logged(entry);
+        if view.counts(&entry.body) {
+            view.cost.add(&entry.body);
+        }
         match &entry.body {
             Body::Turn(turn) => self.turn_logged(at, turn),
             Body::Queue(queue) => self.queue_logged(at, queue, out),
@@ -53,10 +56,7 @@ impl Acp {
             TurnEntry::Started { turn } => view.turn = Some(RunningTurn::new(turn.clone())),
             // Its answer waits for the state that follows: how full the context is now is told before it. A turn that died
             // with another process ends here, too, just before the new one starts: no prompt waits for that.
-            TurnEntry::Ended(end) if view.is_running(&end.turn) => {
-                view.charge_turn(&end.usage);
-                view.over = Some(end.clone());
-            }
+            TurnEntry::Ended(end) if view.is_running(&end.turn) => view.over = Some(end.clone()),
             TurnEntry::Ended(_) => {}
         }
     }
@@ -113,26 +113,14 @@ impl Acp {
     }
 
     fn model_logged(&mut self, at: usize, model: &ModelEntry, out: &mut Out) {
-        let view = &mut self.views[at];
         match model {
             ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
                 let words = format!("trying again ({attempt} of {attempts_max}) in {wait_ms} ms: {}", text(fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
             ModelEntry::FellBack(it) => {
-                // Its prices are not told to us.
-                view.cost = None;
                 let words = format!("{} could not answer, asking {}: {}", it.from, it.to, text(&it.fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
-            }
-            ModelEntry::Spent { turn, call, model, usage } if turn.is_none() || call.is_some() => {
-                let known = std::iter::once(&view.chosen.model).chain(&self.models).find(|info| info.slug == *model);
-                let prices = known.and_then(|info| info.prices);
-                match turn {
-                    Some(_) => view.charge_child(prices, usage),
-                    // A compaction that was paid and failed.
-                    None => view.charge_at(prices, usage),
-                }
             }
             ModelEntry::Spent { .. } | ModelEntry::Requested(_) => {}
         }
@@ -142,9 +130,8 @@ impl Acp {
         match branch {
             BranchEntry::Compacted(done) => {
                 let view = &mut self.views[at];
-                view.charge(&done.usage);
                 view.state.context_tokens = done.tokens_after;
-                let (session, usage) = (view.session.clone(), view.usage_update());
+                let (session, usage) = (view.session.clone(), view.usage_update(&self.models));
                 let summary = Some(ContentBlock::text(&*done.summary));
                 self.compaction(at, CompactionStatus::Completed, summary, None, out);
                 pen(out).update(&session, usage);
