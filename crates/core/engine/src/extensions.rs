@@ -25,7 +25,7 @@ pub(crate) struct RegisteredExtension {
     pub(crate) offers: Offers,
 }
 
-pub(crate) type Members = Arc<[Arc<RegisteredExtension>]>;
+pub(crate) type RegisteredExtensions = Arc<[Arc<RegisteredExtension>]>;
 
 #[derive(Default)]
 pub(crate) struct ExtensionRegistry {
@@ -50,7 +50,7 @@ impl ExtensionRegistry {
     }
 
     /// In order of registration, with the version they belong to.
-    pub(crate) fn members(&self) -> (u64, Members) {
+    pub(crate) fn members(&self) -> (u64, RegisteredExtensions) {
         let inner = self.lock();
         (self.version(), inner.members.as_slice().into())
     }

@@ -8,7 +8,7 @@ use vocab::{
 };
 
 use crate::Shared;
-use crate::registry::{Claim, Handle, Opening, Registry};
+use crate::registry::{Claim, Handle, OpenPermit, Registry};
 use crate::session::log::SessionLog;
 use crate::session::subagents::Inherited;
 use crate::session::{MAILBOX_MAX, Past, Seed, Session};
@@ -41,7 +41,7 @@ impl Shared {
 
     async fn resume(
         self: &Arc<Self>,
-        opening: Opening,
+        opening: OpenPermit,
         open: &Open,
         acquired: Acquired,
     ) -> Result<(Handle, bool), Fault> {
@@ -82,7 +82,7 @@ impl Shared {
             .ok_or_else(|| Fault::new(FaultKind::NotFound, format!("no saved session in {}", workspace.display())))
     }
 
-    fn start_new(self: &Arc<Self>, opening: Opening, open: &Open) -> Result<(Handle, bool), Fault> {
+    fn start_new(self: &Arc<Self>, opening: OpenPermit, open: &Open) -> Result<(Handle, bool), Fault> {
         self.ports.store.probe()?;
         let settings = self.settings_for(open, None);
         let lease = self.create(opening.id.clone(), &settings, open.parent.clone());
@@ -141,7 +141,7 @@ impl Shared {
 
     fn start_with(
         self: &Arc<Self>,
-        opening: Opening,
+        opening: OpenPermit,
         settings: Settings,
         lease: Lease,
         past: Option<Past>,
@@ -164,7 +164,7 @@ impl Shared {
             is_child: inherited.is_some(),
             gone,
         };
-        let life = LiveSession {
+        let life = SessionLifetime {
             registry: self.registry.clone(),
             id: opening.id.clone(),
             serial: opening.serial,
@@ -189,14 +189,14 @@ fn of_the_session(mut fault: Fault, model: &str) -> Fault {
 }
 
 /// From the start of a session to the moment when the next one of its id may be opened.
-struct LiveSession {
+struct SessionLifetime {
     registry: Arc<Registry>,
     id: SessionId,
     serial: u64,
     _alive: watch::Sender<()>,
 }
 
-impl LiveSession {
+impl SessionLifetime {
     async fn follow(self, session: Session, store: Arc<dyn Store>, lease: Lease) {
         // What a panic tears down with it must not be the lease.
         let _ = tokio::spawn(session.run()).await;
@@ -204,7 +204,7 @@ impl LiveSession {
     }
 }
 
-impl Drop for LiveSession {
+impl Drop for SessionLifetime {
     /// Whoever waits for the end looks into the registry next.
     fn drop(&mut self) {
         self.registry.forget(&self.id, self.serial);

@@ -71,11 +71,11 @@ impl Slot {
 pub(crate) enum Claim {
     Live(Handle),
     /// Nobody has it: it is the caller's to open.
-    Free(Opening),
+    Free(OpenPermit),
 }
 
 /// The right to open one session. Dropping it lets the next one try.
-pub(crate) struct Opening {
+pub(crate) struct OpenPermit {
     registry: Arc<Registry>,
     pub(crate) id: SessionId,
     pub(crate) serial: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Opening {
     _decided: watch::Sender<()>,
 }
 
-impl Opening {
+impl OpenPermit {
     /// The session is there. Refused when everything is ending.
     pub(crate) fn done(self, handle: Handle) -> Result<(), Fault> {
         let mut slots = self.registry.lock();
@@ -95,7 +95,7 @@ impl Opening {
     }
 }
 
-impl Drop for Opening {
+impl Drop for OpenPermit {
     fn drop(&mut self) {
         let mut slots = self.registry.lock();
         if matches!(slots.get(&self.id), Some(Slot::Opening(serial, _)) if *serial == self.serial) {
@@ -122,7 +122,7 @@ impl Registry {
                         let (decided, signal) = watch::channel(());
                         slots.insert(id.clone(), Slot::Opening(serial, signal));
                         let registry = self.clone();
-                        return Claim::Free(Opening { registry, id: id.clone(), serial, _decided: decided });
+                        return Claim::Free(OpenPermit { registry, id: id.clone(), serial, _decided: decided });
                     }
                     Some(Slot::Live(handle)) if !handle.mail.is_closed() => return Claim::Live(handle.clone()),
                     Some(Slot::Live(handle)) => handle.gone.clone(),
@@ -201,7 +201,7 @@ impl Registry {
 mod tests {
     use super::*;
 
-    fn live(opening: &Opening) -> (Handle, watch::Sender<()>, mpsc::Receiver<Mail>) {
+    fn live(opening: &OpenPermit) -> (Handle, watch::Sender<()>, mpsc::Receiver<Mail>) {
         let (mail, mailbox) = mpsc::channel(1);
         let (alive, gone) = watch::channel(());
         let handle = Handle {

@@ -20,7 +20,7 @@ pub type WriteBody = Box<dyn Fn(&Sent) -> Vec<u8>>;
 
 /// One request of a log.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Request {
+pub struct LoggedRequest {
     pub seq: u64,
     pub at_ms: i64,
     pub requested: Requested,
@@ -30,7 +30,7 @@ pub struct Request {
     pub body: Option<Vec<u8>>,
 }
 
-impl Request {
+impl LoggedRequest {
     /// Why this is not, byte for byte, what was sent; in words.
     pub fn problem(&self) -> Option<String> {
         let Some(sent) = &self.sent else {
@@ -48,7 +48,7 @@ impl Request {
 pub fn replay<'a>(
     entries: &'a [Arc<Entry>],
     make: impl Fn(&Sent) -> Option<Rewriting> + 'a,
-) -> impl Iterator<Item = Request> + 'a {
+) -> impl Iterator<Item = LoggedRequest> + 'a {
     let mut last: Option<Arc<Sent>> = None;
     entries.iter().enumerate().filter_map(move |(at, entry)| {
         let Body::Model(ModelEntry::Requested(requested)) = &entry.body else { return None };
@@ -57,7 +57,7 @@ pub fn replay<'a>(
         }
         let body = last.as_deref().and_then(|sent| write(&entries[..at], requested, sent, &make));
         let (seq, at_ms) = (entry.seq, entry.at_ms);
-        Some(Request { seq, at_ms, requested: requested.clone(), sent: last.clone(), body })
+        Some(LoggedRequest { seq, at_ms, requested: requested.clone(), sent: last.clone(), body })
     })
 }
 

@@ -45,11 +45,11 @@ struct PendingMove {
     about: Option<SessionId>,
     /// Afterwards the peer may be on another session.
     moves: bool,
-    done: Later<'static, Done>,
+    done: Later<'static, MoveDone>,
 }
 
 /// How a change came out.
-enum Done {
+enum MoveDone {
     Opened(Handle),
     Moved(Box<Moved>),
     /// Nothing is different; the answer waits behind everything the session was asked before.
@@ -70,7 +70,7 @@ enum Done {
 
 enum RouterStep {
     Command(Command),
-    Done(Done),
+    Done(MoveDone),
     Over,
 }
 
@@ -196,20 +196,20 @@ impl Router {
         Visit { shared, outbox, controller, answers: self.answers }
     }
 
-    fn begin(&mut self, about: Option<SessionId>, moves: bool, done: impl Future<Output = Done> + Send + 'static) {
+    fn begin(&mut self, about: Option<SessionId>, moves: bool, done: impl Future<Output = MoveDone> + Send + 'static) {
         self.change = Some(PendingMove { about, moves, done: Box::pin(done) });
     }
 
-    async fn changed(&mut self, done: Done) {
+    async fn changed(&mut self, done: MoveDone) {
         match done {
-            Done::Opened(handle) => {
+            MoveDone::Opened(handle) => {
                 self.current = Some(handle.id.clone());
                 self.on.insert(handle.id.clone(), handle);
             }
-            Done::Moved(moved) => self.move_in(*moved).await,
-            Done::Answer { target, tag, result } => self.answer_in_turn(&target, tag, result).await,
-            Done::Passed { session, tag, is_gone: true } => self.session_gone(session, tag),
-            Done::Passed { .. } | Done::Told => {}
+            MoveDone::Moved(moved) => self.move_in(*moved).await,
+            MoveDone::Answer { target, tag, result } => self.answer_in_turn(&target, tag, result).await,
+            MoveDone::Passed { session, tag, is_gone: true } => self.session_gone(session, tag),
+            MoveDone::Passed { .. } | MoveDone::Told => {}
         }
     }
 
@@ -231,7 +231,7 @@ impl Router {
                 let about = session.clone();
                 let sent = async move {
                     let is_gone = mailbox.send(mail).await.is_err();
-                    Done::Passed { session, tag, is_gone }
+                    MoveDone::Passed { session, tag, is_gone }
                 };
                 self.begin(Some(about), false, sent);
             }

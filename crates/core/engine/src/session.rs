@@ -1,5 +1,7 @@
-//! One session: the only place that awaits. It owns the log, the lane and the running turn, performs what the turn
-//! asks for, and races everything against its mailbox, so that an interrupt never waits for a model or a tool.
+//! One session: its parts and the loop that drives them. Each part owns its state and knows no other; what needs several of them
+//! is a method of [`Session`], in the file of what it is about. The loop takes what has happened ([`poll`]), does what is to be
+//! done about it, and performs what the turn asks for ([`perform`]). It never waits for anything but the next happening, so that
+//! an interrupt never waits for a model, a tool or the disk.
 
 mod activity;
 mod approvals;
@@ -28,6 +30,7 @@ mod prompts;
 pub(crate) mod queue;
 mod recovery;
 mod reminders;
+mod seed;
 mod settings;
 mod shell;
 mod slash;
@@ -44,15 +47,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::sync::mpsc;
-use vocab::{Body, Entry, ModelInfo, SessionId, Settings, Tool, TurnId};
+use vocab::{Body, Entry, SessionId, TurnId};
 
 pub(crate) use mail::{MAILBOX_MAX, Mail};
+pub(crate) use seed::{Past, Seed};
 
 use crate::Shared;
 use crate::session::log::SessionLog;
-use crate::session::log::logged::Logged;
-use crate::session::subagents::{Inherited, SubagentPool};
-use activity::{Activity, Waiting};
+use crate::session::subagents::SubagentPool;
+use activity::{Activity, TurnWaits};
 use approvals::Approvals;
 use editor::EditorRequests;
 use extensions::Extensions;
@@ -93,76 +96,11 @@ pub(crate) struct Session {
     reminders: Reminders,
 }
 
-/// What a session that was there before has behind it.
-pub(crate) struct Past {
-    pub(crate) summary: vocab::Summary,
-    /// What had to be repaired when it was taken over.
-    pub(crate) recovered: Option<String>,
-    /// Whoever opens it has named another thinking level.
-    pub(crate) thinking_asked: bool,
-}
-
-/// What a session is made from.
-pub(crate) struct Seed {
-    pub(crate) settings: Settings,
-    pub(crate) model: ModelInfo,
-    pub(crate) log: SessionLog,
-    pub(crate) tools: Vec<Arc<dyn Tool>>,
-    /// `None` for a new session.
-    pub(crate) past: Option<Past>,
-    /// For a child.
-    pub(crate) inherited: Option<Inherited>,
-}
-
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>, mut seed: Seed, mailbox: mpsc::Receiver<Mail>) -> Self {
-        let (mut mcp, mut subagents) = (Mcp::default(), SubagentPool::default());
-        if seed.inherited.is_some() {
-            seed.tools.retain(|tool| !tool.has_subagents());
-        }
-        let mut tools = Toolset::new(seed.tools, shared.ports.toolbox.gadgets());
-        if let Some(Inherited { child_of, served, editor_requests }) = seed.inherited {
-            mcp.inherit();
-            served.into_iter().for_each(|tool| tools.add_mcp(None, tool));
-            subagents.child_of = Some(child_of);
-            subagents.inherited_editor = editor_requests;
-        }
-        let thinking_asked = seed.past.as_ref().is_some_and(|past| past.thinking_asked);
-        let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
-        let summary = summary.as_ref();
-        seed.log.found(Logged {
-            model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
-            mode: summary.map_or(seed.settings.mode, |it| it.mode),
-            // What an old log says is known when it is read, and so are its tasks.
-            thinking: seed.settings.thinking.clone(),
-            title: summary.and_then(|it| it.title.clone()),
-            ..Logged::default()
-        });
-        Self {
-            id: seed.log.session.clone(),
-            shared,
-            mailbox,
-            prompts: Prompts::new(seed.settings.lane),
-            settings: InForce::new(seed.settings, seed.model, thinking_asked),
-            log: seed.log,
-            view: ModelView::unread(summary.map_or(0, |it| it.messages)),
-            tools,
-            activity: Activity::default(),
-            approvals: Approvals::default(),
-            jobs: Jobs::default(),
-            shells: Shells::default(),
-            recovery: Recovery::new(recovered.flatten()),
-            extensions: Extensions::default(),
-            editor: EditorRequests::default(),
-            mcp,
-            subagents,
-            reminders: Reminders::default(),
-        }
-    }
-
     /// The session's task. It awaits once: everything that can happen is polled in one place.
     pub(crate) async fn run(mut self) {
-        let step = |context: &mut Context<'_>| match guarded(|| self.live(context)) {
+        let mut slice = 0;
+        let step = |context: &mut Context<'_>| match guarded(|| self.live(context, &mut slice)) {
             Ok(Poll::Ready(())) => Poll::Ready(None),
             Ok(Poll::Pending) => Poll::Pending,
             Err(text) => Poll::Ready(Some(text)),
@@ -176,13 +114,12 @@ impl Session {
         self.activity.tell_ended();
     }
 
-    /// Until nobody needs it any more, or until it cannot go on.
-    fn live(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let mut slice = 0;
+    /// Until nobody needs it any more, or until it cannot go on. `slice`: model events since others got their turn.
+    fn live(&mut self, context: &mut Context<'_>, slice: &mut u32) -> Poll<()> {
         loop {
             let Poll::Ready(happening) = self.poll(context) else { return Poll::Pending };
             if matches!(happening, Happening::Model(_)) {
-                slice += 1;
+                *slice += 1;
             }
             if matches!(happening, Happening::Abandoned) && self.can_end() {
                 return Poll::Ready(());
@@ -203,8 +140,8 @@ impl Session {
             if self.can_end() && (self.activity.is_ending() || self.retire()) {
                 return Poll::Ready(());
             }
-            if slice >= EVENTS_PER_SLICE {
-                // Others get their turn on the thread.
+            if *slice >= EVENTS_PER_SLICE {
+                *slice = 0;
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }

@@ -10,7 +10,7 @@ use vocab::{
     SlashReply, State, Tag, Target, Told, Which,
 };
 
-use super::Done;
+use super::MoveDone;
 use crate::commands::{self, SlashResult, from_fault};
 use crate::outbox::Outbox;
 use crate::registry::Handle;
@@ -59,14 +59,14 @@ fn ended() -> Fault {
 }
 
 impl Visit {
-    pub(super) async fn open(self, tag: Tag, open: Open) -> Done {
+    pub(super) async fn open(self, tag: Tag, open: Open) -> MoveDone {
         match self.enter(&self.outbox, tag, open, None).await {
-            Ok(Some(handle)) => Done::Opened(handle),
-            Ok(None) => Done::Told,
+            Ok(Some(handle)) => MoveDone::Opened(handle),
+            Ok(None) => MoveDone::Told,
             Err(fault) => {
                 let event = Event::Reply { tag, result: Err(fault) };
                 self.outbox.push(Told { session: SessionId::from(""), event });
-                Done::Told
+                MoveDone::Told
             }
         }
     }
@@ -107,12 +107,12 @@ impl Visit {
         from: Option<SessionId>,
         on: Result<Handle, Fault>,
         at: Option<u64>,
-    ) -> Done {
+    ) -> MoveDone {
         let result = match from {
             Some(from) => self.copy(from, on, at).await,
             None => Err(on.err().unwrap_or_else(ended)),
         };
-        Done::Answer { target, tag, result }
+        MoveDone::Answer { target, tag, result }
     }
 
     async fn copy(&self, from: SessionId, on: Result<Handle, Fault>, at: Option<u64>) -> Result<Reply, Fault> {
@@ -160,7 +160,7 @@ impl Visit {
         from: Result<Handle, Fault>,
         name: String,
         args: String,
-    ) -> Done {
+    ) -> MoveDone {
         let moves = commands::find(&name).filter(|command| matches!(command.name, "clear" | "resume"));
         let answer = match moves {
             Some(command) if command.name == "resume" && args.trim().is_empty() => Err(commands::usage(command)),
@@ -171,14 +171,14 @@ impl Visit {
                         let reply = commands::reply(&name, Ok(outcome));
                         let Entered { handle, aside, opened, shown } = entered;
                         let (to, state) = (handle, opened.state);
-                        return Done::Moved(Box::new(Moved { target, tag, from, to, aside, state, reply, shown }));
+                        return MoveDone::Moved(Box::new(Moved { target, tag, from, to, aside, state, reply, shown }));
                     }
                     Err(fault) => Err(fault),
                 }
             }
             None => self.answer(&name, from).await,
         };
-        Done::Answer { target, tag, result: Ok(Reply::Slash(Box::new(commands::reply(&name, answer)))) }
+        MoveDone::Answer { target, tag, result: Ok(Reply::Slash(Box::new(commands::reply(&name, answer)))) }
     }
 
     /// Those that only answer.

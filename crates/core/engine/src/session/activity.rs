@@ -44,13 +44,13 @@ pub(super) struct Activity {
 
 enum Doing {
     Idle,
-    Turn(Box<Turn>, Waiting),
-    Compacting(Box<Summarising>, Asker),
+    Turn(Box<Turn>, TurnWaits),
+    Compacting(Box<Summarising>, CompactionAsker),
     Undoing(Box<Undo>),
 }
 
 /// What the running turn waits for.
-pub(super) enum Waiting {
+pub(super) enum TurnWaits {
     /// What it wants is being done.
     Nothing,
     Model(ModelStream),
@@ -106,7 +106,7 @@ pub(super) enum BeforeCall {
 }
 
 /// Who asked for a compaction.
-pub(super) struct Asker {
+pub(super) struct CompactionAsker {
     pub(super) outbox: Arc<Outbox>,
     pub(super) tag: Tag,
     pub(super) slash: bool,
@@ -115,7 +115,7 @@ pub(super) struct Asker {
 /// What a compaction leads to.
 pub(super) enum AfterCompaction {
     Turn(BeforeCall),
-    Answer(Asker),
+    Answer(CompactionAsker),
 }
 
 impl Default for Activity {
@@ -160,7 +160,7 @@ impl Activity {
 
     pub(super) fn begin_turn(&mut self, mut turn: Turn) {
         turn.begin(&mut self.effects);
-        self.doing = Doing::Turn(Box::new(turn), Waiting::Nothing);
+        self.doing = Doing::Turn(Box::new(turn), TurnWaits::Nothing);
         self.unsettled = true;
         self.moved();
     }
@@ -185,30 +185,30 @@ impl Activity {
     }
 
     /// What the turn waits for; nothing where no turn runs.
-    pub(super) fn waiting(&self) -> &Waiting {
+    pub(super) fn waiting(&self) -> &TurnWaits {
         match &self.doing {
             Doing::Turn(_, waiting) => waiting,
-            _ => &Waiting::Nothing,
+            _ => &TurnWaits::Nothing,
         }
     }
-    pub(super) fn waiting_mut(&mut self) -> Option<&mut Waiting> {
+    pub(super) fn waiting_mut(&mut self) -> Option<&mut TurnWaits> {
         match &mut self.doing {
             Doing::Turn(_, waiting) => Some(waiting),
             _ => None,
         }
     }
     /// The turn waits for this from now on. Without a turn nothing waits.
-    pub(super) fn wait(&mut self, next: Waiting) {
+    pub(super) fn wait(&mut self, next: TurnWaits) {
         if let Some(waiting) = self.waiting_mut() {
             *waiting = next;
         }
     }
     /// The turn waits no more; what it waited for is dropped with what is given back.
-    pub(super) fn stop_waiting(&mut self) -> Waiting {
-        self.waiting_mut().map_or(Waiting::Nothing, |waiting| std::mem::replace(waiting, Waiting::Nothing))
+    pub(super) fn stop_waiting(&mut self) -> TurnWaits {
+        self.waiting_mut().map_or(TurnWaits::Nothing, |waiting| std::mem::replace(waiting, TurnWaits::Nothing))
     }
     /// As [`Activity::stop_waiting`], where it is what is meant.
-    pub(super) fn stop_waiting_if(&mut self, is_meant: impl FnOnce(&Waiting) -> bool) -> Option<Waiting> {
+    pub(super) fn stop_waiting_if(&mut self, is_meant: impl FnOnce(&TurnWaits) -> bool) -> Option<TurnWaits> {
         is_meant(self.waiting()).then(|| self.stop_waiting())
     }
 
@@ -217,7 +217,7 @@ impl Activity {
     pub(super) fn compact(&mut self, summarising: Summarising, then: AfterCompaction) {
         let summarising = Box::new(summarising);
         match then {
-            AfterCompaction::Turn(then) => self.wait(Waiting::Compaction(summarising, then)),
+            AfterCompaction::Turn(then) => self.wait(TurnWaits::Compaction(summarising, then)),
             AfterCompaction::Answer(asker) => self.doing = Doing::Compacting(summarising, asker),
         }
         self.moved();
@@ -225,21 +225,21 @@ impl Activity {
     /// The summary that is being made, for the turn or for somebody who asked.
     pub(super) fn summarising(&mut self) -> Option<&mut Summarising> {
         match &mut self.doing {
-            Doing::Turn(_, Waiting::Compaction(summarising, _)) | Doing::Compacting(summarising, _) => {
+            Doing::Turn(_, TurnWaits::Compaction(summarising, _)) | Doing::Compacting(summarising, _) => {
                 Some(summarising)
             }
             _ => None,
         }
     }
     pub(super) fn is_compacting(&self) -> bool {
-        matches!(self.doing, Doing::Turn(_, Waiting::Compaction(..)) | Doing::Compacting(..))
+        matches!(self.doing, Doing::Turn(_, TurnWaits::Compaction(..)) | Doing::Compacting(..))
     }
     /// The summary is there, or is not wanted any more.
     pub(super) fn end_compaction(&mut self) -> Option<(Summarising, AfterCompaction)> {
         match std::mem::replace(&mut self.doing, Doing::Idle) {
             Doing::Compacting(summarising, asker) => Some((*summarising, AfterCompaction::Answer(asker))),
-            Doing::Turn(turn, Waiting::Compaction(summarising, then)) => {
-                self.doing = Doing::Turn(turn, Waiting::Nothing);
+            Doing::Turn(turn, TurnWaits::Compaction(summarising, then)) => {
+                self.doing = Doing::Turn(turn, TurnWaits::Nothing);
                 Some((*summarising, AfterCompaction::Turn(then)))
             }
             other => {
@@ -299,23 +299,27 @@ impl Activity {
         self.moved_at = Instant::now();
     }
 
-    /// Ready when a turn or a compaction stands still. `is_awaited`: what it waits for has a clock of its own, or is a person.
-    pub(super) fn poll_stall(&mut self, context: &mut Context<'_>, is_awaited: bool) -> Poll<()> {
-        let runs = self.turn().is_some() || self.is_compacting();
-        if !runs || self.stall_timer.as_mut().poll(context).is_pending() {
-            return Poll::Pending;
+    /// Ready when a turn or a compaction may stand still: [`Activity::is_stalled`] knows.
+    pub(super) fn poll_watchdog(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match self.turn().is_some() || self.is_compacting() {
+            true => self.stall_timer.as_mut().poll(context),
+            false => Poll::Pending,
         }
+    }
+
+    /// Whether it does. `is_awaited`: what it waits for has a clock of its own, or is a person. Sets the timer anew.
+    pub(super) fn is_stalled(&mut self, is_awaited: bool, context: &mut Context<'_>) -> bool {
         if is_awaited {
             self.moved();
         }
         let deadline = self.moved_at + STALL;
         self.stall_timer.as_mut().reset(deadline.max(Instant::now() + STALL_LOOK_AGAIN));
-        if deadline <= Instant::now() {
-            return Poll::Ready(());
+        let is_stalled = deadline <= Instant::now();
+        if !is_stalled {
+            // Register the new deadline.
+            let _ = self.stall_timer.as_mut().poll(context);
         }
-        // Register the new deadline.
-        let _ = self.stall_timer.as_mut().poll(context);
-        Poll::Pending
+        is_stalled
     }
 }
 
@@ -342,3 +346,6 @@ impl ProgressCell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

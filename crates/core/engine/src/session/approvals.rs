@@ -10,7 +10,7 @@ use vocab::{
 };
 
 use super::extensions::dialogs::Dialog;
-use super::{Session, Waiting};
+use super::{Session, TurnWaits};
 use crate::permission::Remembered;
 
 /// What the model is told when a call was allowed that is not the one the question was about.
@@ -84,7 +84,7 @@ impl Session {
     pub(super) fn delegate(&mut self, call: Call, tool: Arc<str>) {
         let owner = self.tools.owner_of(&self.settings, &tool);
         let kind = AskKind::HostCall { call: call.id, tool, input: call.input.json() };
-        self.activity.wait(Waiting::Host { since: Instant::now() });
+        self.activity.wait(TurnWaits::Host { since: Instant::now() });
         // Whoever runs it learns of it when this is written.
         self.open_ask(kind, owner, None);
         self.log.sync_batch();
@@ -132,8 +132,8 @@ impl Session {
                 self.with_turn(|turn, fx| turn.answered(&answer, fx));
             }
             AskKind::HostCall { tool, .. } => {
-                let is_hosted = |waiting: &Waiting| matches!(waiting, Waiting::Host { .. });
-                let Some(Waiting::Host { since }) = self.activity.stop_waiting_if(is_hosted) else { return Ok(()) };
+                let is_hosted = |waiting: &TurnWaits| matches!(waiting, TurnWaits::Host { .. });
+                let Some(TurnWaits::Host { since }) = self.activity.stop_waiting_if(is_hosted) else { return Ok(()) };
                 let outcome = host_outcome(&tool, answer);
                 self.call_ran(outcome, since.elapsed().as_millis() as u64);
             }
@@ -202,3 +202,6 @@ fn host_outcome(tool: &str, answer: Answer) -> Outcome {
         _ => Outcome::error(format!("Host tool \"{tool}\" was aborted")),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 
 use vocab::{Briefing, Event, ExtensionEvent, Later, Notice, NoticeLevel};
 
-use super::{Session, Waiting, guarded};
+use super::{Session, TurnWaits, guarded};
 use crate::session::turn::Effect;
 
 impl Session {
@@ -15,7 +15,7 @@ impl Session {
         }
         match self.look_around() {
             Some(look) => {
-                self.activity.wait(Waiting::Briefing(look));
+                self.activity.wait(TurnWaits::Briefing(look));
                 true
             }
             None => {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use vocab::{Call, CallContext, Delta, Event, Gate, Json, Outcome, Part, PermissionAsk, Plan, Required, Tool};
 
-use super::activity::{ProgressCell, Waiting};
-use super::hooks::Point;
+use super::activity::{ProgressCell, TurnWaits};
+use super::hooks::HookPoint;
 use super::turn::Verdict;
 use super::{Session, guarded};
 use crate::images;
@@ -40,7 +40,7 @@ impl Session {
                 None => self.tools.find(&self.settings, &call.name).map(|tool| tool.spec().name.clone()),
             };
             if let Some(tool) = tool {
-                return self.hook(Point::Call { call, tool });
+                return self.hook(HookPoint::Call { call, tool });
             }
         }
         self.judge_now(&call, None);
@@ -118,7 +118,7 @@ impl Session {
     }
 
     pub(super) fn tell_progress(&mut self, text: &str) {
-        if let (Waiting::Tool { call, .. }, Some(turn)) = (self.activity.waiting(), self.current_turn()) {
+        if let (TurnWaits::Tool { call, .. }, Some(turn)) = (self.activity.waiting(), self.current_turn()) {
             let text = self.shared.ports.keyring.scrub_growing(text);
             let event = Event::Delta(Delta::CallProgress { turn, call: call.clone(), parts: vec![Part::text(&*text)] });
             self.log.emit(event);
@@ -140,17 +140,17 @@ impl Session {
 
     /// What a server says of its own tool is its word alone, and what children do is theirs.
     fn only_reads(&self, tool: &Arc<dyn Tool>, granted: Required) -> bool {
-        let served = self.tools.mcp(&self.settings).any(|it| Arc::ptr_eq(it, tool));
-        granted == Required::ReadOnly && !served && !tool.has_subagents()
+        let is_mcp = self.tools.mcp(&self.settings).any(|it| Arc::ptr_eq(it, tool));
+        granted == Required::ReadOnly && !is_mcp && !tool.has_subagents()
     }
 
     /// Goes on once everything logged so far is in the store. An interrupt drops it, a write that fails does too.
     pub(super) fn when_written(&mut self, then: AfterWrite) {
-        self.activity.wait(Waiting::Written { upto: self.log.last_seq(), then });
+        self.activity.wait(TurnWaits::Written { upto: self.log.last_seq(), then });
     }
 
     pub(super) fn written(&mut self) {
-        let Waiting::Written { then, .. } = self.activity.stop_waiting() else { return };
+        let TurnWaits::Written { then, .. } = self.activity.stop_waiting() else { return };
         match then {
             AfterWrite::Run { call, tool, granted } => self.start_tool(call, &tool, granted),
             AfterWrite::Then(effect) => self.activity.push_effect(effect),
@@ -166,13 +166,16 @@ impl Session {
             granted,
             progress: Arc::new(move |text: &str| cell.put(text)),
             todos: self.log.logged().todos.clone(),
-            editor_requests: self.editor_requests_for(&call.id),
+            editor_requests: match self.editor.was_offered {
+                true => self.editor_for(&call.id),
+                false => self.subagents.inherited_editor.clone(),
+            },
             children: if tool.has_subagents() { self.subagents_for(&call.id, granted) } else { None },
         };
         match guarded(|| tool.run(call.input.json(), context)) {
             Ok(future) => {
                 let future = images::shown(future, self.shared.ports.fit_image);
-                self.activity.wait(Waiting::Tool { future, call: call.id, since: Instant::now(), progress });
+                self.activity.wait(TurnWaits::Tool { future, call: call.id, since: Instant::now(), progress });
             }
             Err(text) => {
                 let outcome = Outcome::error(format!("the tool failed: {text}"));
@@ -190,6 +193,6 @@ impl Session {
         }
         let Some((call, tool)) = self.activity.turn().and_then(|turn| turn.running()) else { return };
         let (call, tool) = (call.clone(), tool.clone());
-        self.hook(Point::Result { call, tool, outcome, said: None, duration_ms });
+        self.hook(HookPoint::Result { call, tool, outcome, said: None, duration_ms });
     }
 }

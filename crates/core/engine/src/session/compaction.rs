@@ -10,7 +10,7 @@ use vocab::{
 };
 
 use super::Session;
-use super::activity::{AfterCompaction, Asker, BeforeCall, Summarising};
+use super::activity::{AfterCompaction, BeforeCall, CompactionAsker, Summarising};
 use super::calls::AfterWrite;
 use crate::outbox::Outbox;
 use crate::session::queue::TurnOver;
@@ -41,7 +41,7 @@ impl Session {
         }
         self.view_ready()?;
         self.jobs.failure()?;
-        let then = AfterCompaction::Answer(Asker { outbox: outbox.clone(), tag, slash });
+        let then = AfterCompaction::Answer(CompactionAsker { outbox: outbox.clone(), tag, slash });
         self.start_compaction(CompactReason::Manual, instructions, then)?;
         self.prompts.queue.occupy().expect("it was idle a moment ago");
         Ok(())
@@ -64,7 +64,7 @@ impl Session {
         Ok(())
     }
 
-    /// Starts the compaction that waited, once nothing runs any more. The lane was left busy for it.
+    /// Starts the compaction that waited, once nothing runs any more. The queue was left busy for it.
     pub(super) fn compact_next(&mut self) {
         // What it summarises is written, and in memory; the loop comes back here when that is so.
         if !self.activity.is_compaction_next() || !self.log.is_settled() || !self.view.is_loaded() {
@@ -72,7 +72,7 @@ impl Session {
         }
         let Some(NextCompaction { outbox, tag, instructions }) = self.activity.next.take() else { return };
         self.log.answering = Some((outbox.clone(), tag));
-        let then = AfterCompaction::Answer(Asker { outbox: outbox.clone(), tag, slash: false });
+        let then = AfterCompaction::Answer(CompactionAsker { outbox: outbox.clone(), tag, slash: false });
         let started = self.start_compaction(CompactReason::Manual, instructions, then);
         self.log.answering = None;
         if let Err(fault) = started {
@@ -170,7 +170,7 @@ impl Session {
     pub(super) fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
         let Some((summarising, then)) = self.activity.end_compaction() else { return };
         let Summarising { reason, model, trace, meanwhile, .. } = summarising;
-        if let AfterCompaction::Answer(Asker { outbox, tag, .. }) = &then {
+        if let AfterCompaction::Answer(CompactionAsker { outbox, tag, .. }) = &then {
             self.log.answering = Some((outbox.clone(), *tag));
         }
         self.log_trace(&model, &trace);
@@ -195,8 +195,8 @@ impl Session {
         self.log.answering = None;
     }
 
-    fn compaction_answered(&mut self, asker: Asker, result: Result<Compaction, Fault>) {
-        let Asker { outbox, tag, slash } = asker;
+    fn compaction_answered(&mut self, asker: CompactionAsker, result: Result<Compaction, Fault>) {
+        let CompactionAsker { outbox, tag, slash } = asker;
         self.tell_state();
         let result = match (slash, result) {
             (true, result) => {

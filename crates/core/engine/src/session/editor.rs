@@ -11,7 +11,7 @@ use vocab::{
     Later, PeerId, Reply,
 };
 
-use super::{Session, Waiting, later};
+use super::{Session, TurnWaits, later};
 
 /// How long a controller may take to show or to take a text; then the tool goes on as if it had failed. A command has
 /// no limit but its tool's.
@@ -111,7 +111,7 @@ impl Session {
     }
 
     /// For one call; `None` where nobody serves.
-    pub(super) fn editor_requests_for(&self, call: &CallId) -> Option<Arc<dyn Editor>> {
+    pub(super) fn editor_for(&self, call: &CallId) -> Option<Arc<dyn Editor>> {
         let Some(&(peer, offered)) = self.editor.offers.last() else { return self.subagents.inherited_editor.clone() };
         Some(Arc::new(CallEditor { peer, call: call.clone(), offered, order: self.editor.order.clone() }))
     }
@@ -119,7 +119,7 @@ impl Session {
     /// Tells the one who serves. An order that comes after its call, or whose peer went, is dropped, and that is its answer.
     pub(super) fn tell_editor_request(&mut self, order: EditorOrder) {
         let EditorOrder { peer, call, kind, done } = order;
-        let runs = matches!(self.activity.waiting(), Waiting::Tool { call: running, .. } if *running == call);
+        let runs = matches!(self.activity.waiting(), TurnWaits::Tool { call: running, .. } if *running == call);
         let Some(outbox) = self.log.peers.outbox_of(peer).cloned().filter(|_| runs && !done.is_closed()) else {
             return;
         };

@@ -16,8 +16,8 @@ use vocab::{
 
 use super::toolset::Conflict;
 use super::verbs::Response;
-use super::{Session, Waiting};
-use crate::extensions::{Members, RegisteredExtension};
+use super::{Session, TurnWaits};
+use crate::extensions::{RegisteredExtension, RegisteredExtensions};
 use crate::outbox::Outbox;
 
 /// How long an extension may work on a command without asking anybody anything; then it counts as hanging.
@@ -33,7 +33,7 @@ pub(super) struct Extensions {
     pub(super) seen: u64,
     /// A controller has come: extensions are beside the session from then on, so that what they say is heard.
     pub(super) met: bool,
-    members: Members,
+    members: RegisteredExtensions,
     next: u64,
     commands: Vec<RunningCommand>,
     shown: Vec<(PeerId, Notice)>,
@@ -142,7 +142,7 @@ impl Session {
         self.extensions.seen = seen;
         let before = std::mem::replace(&mut self.extensions.members, members.clone());
         self.tools.set_extensions(members.clone());
-        let is_in = |list: &Members, peer: PeerId| list.iter().any(|extension| extension.peer == peer);
+        let is_in = |list: &RegisteredExtensions, peer: PeerId| list.iter().any(|extension| extension.peer == peer);
         self.log.peers.set_extensions(members.iter().map(|it| (it.outbox.clone(), it.offers.deltas)).collect());
         for extension in members.iter().filter(|extension| !is_in(&before, extension.peer)) {
             let state = Event::State(Arc::new(State { last_seq: self.log.committed(), ..self.state() }));
@@ -323,7 +323,7 @@ impl Session {
     /// Sets the timer for whoever has to answer first.
     pub(super) fn arm_extension_timer(&mut self) {
         let hook = match self.activity.waiting() {
-            Waiting::Hook(running_hook) => Some(running_hook.until),
+            TurnWaits::Hook(running_hook) => Some(running_hook.until),
             _ => None,
         };
         let commands = self.extensions.commands.iter().map(|command| command.until);

@@ -11,7 +11,7 @@ use vocab::{
     Outcome, Part, PeerId, Reply, UserFrom,
 };
 
-use super::{Session, Waiting};
+use super::{Session, TurnWaits};
 use crate::extensions::RegisteredExtension;
 use crate::session::turn::{ResultWording, SafePoint, Verdict};
 
@@ -26,39 +26,39 @@ pub(super) struct RunningHook {
     id: u64,
     extension: Arc<RegisteredExtension>,
     pub(super) until: Instant,
-    point: Point,
+    point: HookPoint,
     left: VecDeque<PeerId>,
 }
 
 /// Where the turn stands, with what was said about it so far.
-pub(super) enum Point {
+pub(super) enum HookPoint {
     Turn { messages: Vec<Arc<str>> },
     Call { call: Call, tool: Arc<str> },
     Result { call: CallId, tool: Arc<str>, outcome: Outcome, said: Option<ResultWording>, duration_ms: u64 },
 }
 
-impl Point {
+impl HookPoint {
     fn is_hooked(&self, hooks: Hooks) -> bool {
         match self {
-            Point::Turn { .. } => hooks.before_turn,
-            Point::Call { .. } => hooks.before_call,
-            Point::Result { .. } => hooks.after_call,
+            HookPoint::Turn { .. } => hooks.before_turn,
+            HookPoint::Call { .. } => hooks.before_call,
+            HookPoint::Result { .. } => hooks.after_call,
         }
     }
     fn name(&self) -> &'static str {
         match self {
-            Point::Turn { .. } => "before_turn",
-            Point::Call { .. } => "before_call",
-            Point::Result { .. } => "after_call",
+            HookPoint::Turn { .. } => "before_turn",
+            HookPoint::Call { .. } => "before_call",
+            HookPoint::Result { .. } => "after_call",
         }
     }
     fn kind(&self, opening: &[Part]) -> HookKind {
         match self {
-            Point::Turn { .. } => HookKind::Turn { parts: opening.to_vec() },
-            Point::Call { call, tool } => {
+            HookPoint::Turn { .. } => HookKind::Turn { parts: opening.to_vec() },
+            HookPoint::Call { call, tool } => {
                 HookKind::Call { call: call.id.clone(), tool: tool.clone(), input: call.input.json() }
             }
-            Point::Result { call, tool, outcome, said, .. } => {
+            HookPoint::Result { call, tool, outcome, said, .. } => {
                 let (parts, is_error) = match said {
                     Some(said) => (&said.parts, said.is_error),
                     None => (&outcome.parts, outcome.is_error),
@@ -77,13 +77,13 @@ impl Session {
         }
     }
 
-    pub(super) fn hook(&mut self, point: Point) {
+    pub(super) fn hook(&mut self, point: HookPoint) {
         let hooked = self.extensions.members().iter().filter(|extension| point.is_hooked(extension.offers.hooks));
         let left = hooked.map(|extension| extension.peer).collect();
         self.next_hook(point, left);
     }
 
-    fn next_hook(&mut self, point: Point, mut left: VecDeque<PeerId>) {
+    fn next_hook(&mut self, point: HookPoint, mut left: VecDeque<PeerId>) {
         while let Some(peer) = left.pop_front() {
             // One that went meanwhile is not asked.
             let Some(extension) = self.extension(peer).cloned() else { continue };
@@ -91,7 +91,7 @@ impl Session {
             let kind = point.kind(&self.extensions.opening);
             self.log.reply(extension.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
             let until = Instant::now() + HOOK_LIMIT;
-            self.activity.wait(Waiting::Hook(Box::new(RunningHook { id, extension, until, point, left })));
+            self.activity.wait(TurnWaits::Hook(Box::new(RunningHook { id, extension, until, point, left })));
             return;
         }
         self.activity.stop_waiting();
@@ -99,9 +99,9 @@ impl Session {
     }
 
     /// Everybody was heard.
-    fn asked(&mut self, point: Point) {
+    fn asked(&mut self, point: HookPoint) {
         match point {
-            Point::Turn { messages } => {
+            HookPoint::Turn { messages } => {
                 let turn = self.current_turn();
                 for message in messages {
                     let parts = vec![Part::Text(message)];
@@ -110,14 +110,14 @@ impl Session {
                 self.extensions.opening = Vec::new();
                 self.safe_point(SafePoint::Start);
             }
-            Point::Call { call, .. } => {
+            HookPoint::Call { call, .. } => {
                 let amended = match &call.input {
                     CallInput::Object(input) => Some(input.clone()),
                     CallInput::Broken { .. } => None,
                 };
                 self.judge_now(&call, amended);
             }
-            Point::Result { outcome, said, duration_ms, .. } => {
+            HookPoint::Result { outcome, said, duration_ms, .. } => {
                 self.with_turn(|turn, fx| turn.ran(outcome, said, duration_ms, fx));
             }
         }
@@ -127,7 +127,8 @@ impl Session {
         if self.command_done(id, peer, &verdict) {
             return Ok(Reply::Done);
         }
-        let awaited = |work: &Waiting| matches!(work, Waiting::Hook(it) if it.id == id && it.extension.peer == peer);
+        let awaited =
+            |work: &TurnWaits| matches!(work, TurnWaits::Hook(it) if it.id == id && it.extension.peer == peer);
         if !awaited(self.activity.waiting()) {
             return Err(Fault::new(FaultKind::UnknownAsk, format!("no open hook call {id}"))
                 .hint("it was answered, its time was over, or the turn ended"));
@@ -137,23 +138,23 @@ impl Session {
     }
 
     fn take_verdict(&mut self, verdict: HookVerdict) {
-        let Waiting::Hook(running_hook) = self.activity.stop_waiting() else { return };
+        let TurnWaits::Hook(running_hook) = self.activity.stop_waiting() else { return };
         let RunningHook { extension, mut point, left, .. } = *running_hook;
         self.activity.moved();
         let failed: Option<Arc<str>> = match (&mut point, verdict) {
             (_, HookVerdict::Fine) => None,
-            (Point::Call { tool, .. }, HookVerdict::Veto(reason)) => {
+            (HookPoint::Call { tool, .. }, HookVerdict::Veto(reason)) => {
                 let verdict = Verdict::Deny { tool: tool.clone(), reason: reason.to_string() };
                 return self.with_turn(|turn, fx| turn.judged(verdict, None, fx));
             }
-            (Point::Call { call, .. }, HookVerdict::Input(input)) => {
+            (HookPoint::Call { call, .. }, HookVerdict::Input(input)) => {
                 call.input = CallInput::Object(input);
                 None
             }
-            (Point::Turn { messages }, HookVerdict::Context { system, message }) => {
+            (HookPoint::Turn { messages }, HookVerdict::Context { system, message }) => {
                 self.add_context(messages, system, message)
             }
-            (Point::Result { said, .. }, HookVerdict::Result { parts, is_error }) => {
+            (HookPoint::Result { said, .. }, HookVerdict::Result { parts, is_error }) => {
                 *said = Some(ResultWording { parts, is_error });
                 None
             }
@@ -164,13 +165,13 @@ impl Session {
         self.trouble(&extension, point.name(), text.clone());
         match &point {
             // Who hooks calls may be there to forbid them: without its word nothing runs.
-            Point::Call { tool, .. } => {
+            HookPoint::Call { tool, .. } => {
                 let reason =
                     format!("not run: the extension {} was to be asked first and failed: {text}", extension.name);
                 let verdict = Verdict::Deny { tool: tool.clone(), reason };
                 self.with_turn(|turn, fx| turn.judged(verdict, None, fx));
             }
-            Point::Turn { .. } | Point::Result { .. } => self.next_hook(point, left),
+            HookPoint::Turn { .. } | HookPoint::Result { .. } => self.next_hook(point, left),
         }
     }
 
@@ -193,7 +194,7 @@ impl Session {
 
     pub(super) fn hook_due(&mut self, now: Instant) {
         let asking = self.askers();
-        let Some(Waiting::Hook(running_hook)) = self.activity.waiting_mut() else { return };
+        let Some(TurnWaits::Hook(running_hook)) = self.activity.waiting_mut() else { return };
         if running_hook.until > now {
             return;
         }
@@ -207,7 +208,7 @@ impl Session {
     /// A person answered the extension: its time to think starts over.
     pub(super) fn hooked_extension_rests(&mut self, peer: PeerId) {
         self.extensions.rest(peer);
-        if let Some(Waiting::Hook(running_hook)) = self.activity.waiting_mut()
+        if let Some(TurnWaits::Hook(running_hook)) = self.activity.waiting_mut()
             && running_hook.extension.peer == peer
         {
             running_hook.until = Instant::now() + HOOK_LIMIT;
@@ -215,14 +216,14 @@ impl Session {
     }
 
     pub(super) fn hooked_extension_gone(&mut self, peer: PeerId) {
-        if matches!(self.activity.waiting(), Waiting::Hook(running_hook) if running_hook.extension.peer == peer) {
+        if matches!(self.activity.waiting(), TurnWaits::Hook(running_hook) if running_hook.extension.peer == peer) {
             self.take_verdict(HookVerdict::Failed("it ended before it answered".into()));
         }
     }
 
     /// The turn is stopped in mid-hook call. A tool that ran did run: its result is kept.
     pub(super) fn stop_hook(&mut self, running_hook: RunningHook) {
-        if let Point::Result { outcome, said, duration_ms, .. } = running_hook.point {
+        if let HookPoint::Result { outcome, said, duration_ms, .. } = running_hook.point {
             self.with_turn(|turn, fx| turn.ran_last(outcome, said, duration_ms, fx));
         }
     }

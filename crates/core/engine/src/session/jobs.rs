@@ -94,13 +94,13 @@ pub(super) enum JobEvent {
 }
 
 type JobStep = Box<dyn FnOnce(&mut Session) -> Result<Reply, Fault> + Send>;
-type Begin = Box<dyn FnOnce() -> Later<'static, Finish> + Send>;
+type BeginJob = Box<dyn FnOnce() -> Later<'static, Finish> + Send>;
 
-enum Stage {
+enum JobStage {
     /// Begins when the log is written up to here.
     Waits {
         upto: u64,
-        begin: Option<Begin>,
+        begin: Option<BeginJob>,
     },
     Runs(Later<'static, Finish>),
 }
@@ -108,8 +108,8 @@ enum Stage {
 pub(super) struct Job {
     pub(super) outbox: Arc<Outbox>,
     pub(super) tag: Tag,
-    stage: Stage,
-    /// Of a message that is not yet the lane's.
+    stage: JobStage,
+    /// Of a message that is not yet the queue's.
     delivery: Option<Delivery>,
 }
 
@@ -172,10 +172,10 @@ impl Jobs {
 
 impl Session {
     pub(super) fn job(&mut self, outbox: &Arc<Outbox>, tag: Tag, job: Later<'static, Finish>) {
-        self.push_job(outbox, tag, Stage::Runs(job), None);
+        self.push_job(outbox, tag, JobStage::Runs(job), None);
     }
 
-    /// The message becomes the lane's when its pictures are ready.
+    /// The message becomes the queue's when its pictures are ready.
     pub(super) fn prompt_job(
         &mut self,
         outbox: &Arc<Outbox>,
@@ -183,7 +183,7 @@ impl Session {
         delivery: Delivery,
         job: Later<'static, Finish>,
     ) {
-        self.push_job(outbox, tag, Stage::Runs(job), Some(delivery));
+        self.push_job(outbox, tag, JobStage::Runs(job), Some(delivery));
     }
 
     /// As [`Session::job`], once everything that was said so far is written: a peer reads what it was told.
@@ -194,10 +194,10 @@ impl Session {
         begin: impl FnOnce() -> Later<'static, Finish> + Send + 'static,
     ) {
         let upto = self.log.last_seq();
-        self.push_job(outbox, tag, Stage::Waits { upto, begin: Some(Box::new(begin)) }, None);
+        self.push_job(outbox, tag, JobStage::Waits { upto, begin: Some(Box::new(begin)) }, None);
     }
 
-    fn push_job(&mut self, outbox: &Arc<Outbox>, tag: Tag, stage: Stage, delivery: Option<Delivery>) {
+    fn push_job(&mut self, outbox: &Arc<Outbox>, tag: Tag, stage: JobStage, delivery: Option<Delivery>) {
         self.jobs.running.push(Job { outbox: outbox.clone(), tag, stage, delivery });
     }
 
@@ -302,7 +302,7 @@ impl Session {
         None
     }
 
-    /// Stops messages that are not yet the lane's, when nothing else runs that an interrupt could mean. Those that wait
+    /// Stops messages that are not yet the queue's, when nothing else runs that an interrupt could mean. Those that wait
     /// for their turn whatever happens are none.
     pub(super) fn interrupt_prompts(&mut self) -> bool {
         if self.prompts.queue.is_busy() {
@@ -329,7 +329,7 @@ impl Session {
     /// The write that a job waited for has failed.
     pub(super) fn fail_jobs(&mut self, fault: &Fault) {
         let committed = self.log.committed();
-        let waits = |job: &mut Job| matches!(&job.stage, Stage::Waits { upto, .. } if *upto > committed);
+        let waits = |job: &mut Job| matches!(&job.stage, JobStage::Waits { upto, .. } if *upto > committed);
         let jobs: Vec<Job> = self.jobs.running.extract_if(.., waits).collect();
         for it in &mut self.jobs.awaiting {
             it.outcome.get_or_insert_with(|| Err(fault.clone()));
@@ -375,23 +375,23 @@ impl Session {
     }
 }
 
-impl Stage {
+impl JobStage {
     fn poll(&mut self, committed: u64, context: &mut Context<'_>) -> Poll<Finish> {
         let failed = |text: String| Finish::Reply(Err(Fault::new(FaultKind::Internal, text)));
-        if let Stage::Waits { upto, begin } = self {
+        if let JobStage::Waits { upto, begin } = self {
             // The commit was polled before and wakes us.
             let Some(begin) = begin.take_if(|_| *upto <= committed) else { return Poll::Pending };
             match guarded(begin) {
-                Ok(job) => *self = Stage::Runs(job),
+                Ok(job) => *self = JobStage::Runs(job),
                 Err(text) => return Poll::Ready(failed(text)),
             }
         }
         match self {
-            Stage::Runs(job) => match guarded(|| job.as_mut().poll(context)) {
+            JobStage::Runs(job) => match guarded(|| job.as_mut().poll(context)) {
                 Ok(polled) => polled,
                 Err(text) => Poll::Ready(failed(text)),
             },
-            Stage::Waits { .. } => Poll::Pending,
+            JobStage::Waits { .. } => Poll::Pending,
         }
     }
 }
@@ -409,5 +409,52 @@ fn prompt_delivery(mail: &Mail) -> Option<Delivery> {
     match mail {
         Mail::Verb { verb: SessionVerb::Prompt { delivery, .. }, .. } => Some(*delivery),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outbox::Slow;
+
+    fn prompt(peer: u64, tag: u64) -> Awaited {
+        let verb = SessionVerb::Prompt { parts: Vec::new(), delivery: Delivery::Enqueue };
+        Awaited::Mail(Mail::Verb { outbox: Outbox::new(PeerId(peer), Slow::Wait), tag: Tag(tag), verb })
+    }
+
+    fn awaiting(needs: &[(u64, Need)]) -> Jobs {
+        let mut jobs = Jobs::default();
+        for (at, (peer, need)) in needs.iter().enumerate() {
+            jobs.awaiting.push_back(Awaiting { need: *need, what: prompt(*peer, at as u64), outcome: None });
+        }
+        jobs
+    }
+
+    fn next(jobs: &mut Jobs, committed: u64, viewed: bool) -> Option<(u64, bool)> {
+        jobs.next_again(committed, viewed).map(|(what, outcome)| match what.into_mail() {
+            Mail::Verb { tag, .. } => (tag.0, outcome.is_ok()),
+            _ => panic!("all of them are prompts"),
+        })
+    }
+
+    #[test]
+    fn what_waits_is_taken_up_in_order_when_its_need_is_met() {
+        let needs = [(1, Need::View), (2, Need::Written { upto: 5 }), (3, Need::View)];
+        let mut jobs = awaiting(&needs);
+        assert!(jobs.want_view() && jobs.is_busy_for(PeerId(2)) && !jobs.is_busy_for(PeerId(4)));
+        assert_eq!(next(&mut jobs, 4, false), None);
+        assert_eq!(next(&mut jobs, 5, false), Some((1, true)), "it does not wait for the view");
+        assert_eq!(next(&mut jobs, 5, true), Some((0, true)));
+        assert_eq!(next(&mut jobs, 5, true), Some((2, true)));
+        assert!(!jobs.is_awaited() && !jobs.want_view());
+    }
+
+    #[test]
+    fn what_waits_in_vain_is_told_why() {
+        let mut jobs = awaiting(&[(1, Need::View), (2, Need::Written { upto: 5 })]);
+        jobs.view_read(&Err(Fault::new(FaultKind::Store, "cannot be read")));
+        assert!(!jobs.want_view(), "it is not read again for the same one");
+        assert_eq!(next(&mut jobs, 0, false), Some((0, false)));
+        assert_eq!(next(&mut jobs, 0, false), None, "the other one waits on");
     }
 }

@@ -30,13 +30,13 @@ pub(crate) enum Outgoing {
     One(Arc<Outbox>, Event),
 }
 
-struct Held {
+struct HeldEvent {
     /// Committed seq at which this may go out; 0 = as soon as it is first in line.
     need: u64,
     what: Outgoing,
 }
 
-struct Commit {
+struct PendingCommit {
     upto: u64,
     leaf: u64,
     done: Later<'static, Result<(), Fault>>,
@@ -68,8 +68,8 @@ pub(crate) struct SessionLog {
     committed_leaf: u64,
     batch: Vec<Arc<Entry>>,
     batch_synced: bool,
-    commits: VecDeque<Commit>,
-    held: VecDeque<Held>,
+    commits: VecDeque<PendingCommit>,
+    held: VecDeque<HeldEvent>,
     /// Bytes of deltas among what is held.
     held_flow_bytes: usize,
     /// Those it is told to.
@@ -185,7 +185,7 @@ impl SessionLog {
         let at_ms = at_ms.unwrap_or_else(|| self.clock.now_ms());
         let entry = Arc::new(Entry { seq: self.last_seq, parent, at_ms, body });
         self.batch.push(entry.clone());
-        self.held.push_back(Held { need: entry.seq, what: Outgoing::All(Event::Logged(entry.clone())) });
+        self.held.push_back(HeldEvent { need: entry.seq, what: Outgoing::All(Event::Logged(entry.clone())) });
         entry
     }
 
@@ -224,7 +224,7 @@ impl SessionLog {
         let batch = std::mem::take(&mut self.batch);
         let synced = std::mem::take(&mut self.batch_synced);
         let done = self.store.append(&self.lease, batch, synced);
-        self.commits.push_back(Commit { upto: self.last_seq, leaf: self.leaf, done });
+        self.commits.push_back(PendingCommit { upto: self.last_seq, leaf: self.leaf, done });
     }
 
     /// Tells everybody, in order with what is held.
@@ -243,7 +243,7 @@ impl SessionLog {
             self.deliver(what);
         } else {
             self.held_flow_bytes += flow_bytes(&what);
-            self.held.push_back(Held { need: 0, what });
+            self.held.push_back(HeldEvent { need: 0, what });
         }
     }
 

@@ -12,12 +12,12 @@ use vocab::{
     Outcome, PeerId, Plan, Required, Tool, ToolSpec,
 };
 
-use super::{Session, Waiting, guarded};
+use super::{Session, TurnWaits, guarded};
 use crate::session::turn::Effect;
 
 /// How long a turn's first model call waits for servers that are still starting.
 const START_WAIT: Duration = Duration::from_secs(10);
-/// Mcp one controller may bring to a session; those beyond are not started, and that is said.
+/// Servers one controller may bring to a session; those beyond are not started, and that is said.
 const SERVERS_MAX: usize = 32;
 /// Tools taken from one server; the rest is left out, and that is said.
 const TOOLS_MAX: usize = 256;
@@ -47,15 +47,15 @@ impl Mcp {
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<(Option<PeerId>, Vec<McpStarted>)> {
         for at in 0..self.starting.len() {
             let starting = &mut self.starting[at];
-            let served = match guarded(|| starting.started.as_mut().poll(context)) {
+            let started = match guarded(|| starting.started.as_mut().poll(context)) {
                 Ok(Poll::Pending) => continue,
-                Ok(Poll::Ready(served)) => served,
+                Ok(Poll::Ready(started)) => started,
                 Err(text) => {
                     let fault = Fault::new(FaultKind::Internal, format!("its client failed: {text}"));
                     vec![McpStarted { name: starting.name.clone(), tools: Err(fault) }]
                 }
             };
-            return Poll::Ready((self.starting.swap_remove(at).peer, served));
+            return Poll::Ready((self.starting.swap_remove(at).peer, started));
         }
         Poll::Pending
     }
@@ -109,8 +109,8 @@ impl Session {
         }
     }
 
-    pub(super) fn served(&mut self, peer: Option<PeerId>, served: Vec<McpStarted>) {
-        for McpStarted { name: server, tools } in served {
+    pub(super) fn mcp_started(&mut self, peer: Option<PeerId>, started: Vec<McpStarted>) {
+        for McpStarted { name: server, tools } in started {
             let tools = match tools {
                 Ok(tools) => tools,
                 Err(fault) => {
@@ -129,7 +129,7 @@ impl Session {
             }
         }
         self.tell_conflicts();
-        if matches!(self.activity.waiting(), Waiting::Servers(_)) && self.mcp.starting.is_empty() {
+        if matches!(self.activity.waiting(), TurnWaits::Servers(_)) && self.mcp.starting.is_empty() {
             self.servers_awaited();
         }
     }
@@ -147,7 +147,7 @@ impl Session {
 
     /// The first model call of a turn waits for them. It comes again when the waiting is over.
     pub(super) fn await_servers(&mut self) {
-        self.activity.wait(Waiting::Servers(Box::pin(tokio::time::sleep(START_WAIT))));
+        self.activity.wait(TurnWaits::Servers(Box::pin(tokio::time::sleep(START_WAIT))));
     }
 
     pub(super) fn servers_awaited(&mut self) {

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use vocab::{Delta, Event, FaultKind, ModelEvent, ModelFault, ModelStream};
 
-use super::activity::Waiting;
+use super::activity::TurnWaits;
 use super::model_view::History;
 use super::turn::Effect;
 use super::{Session, client_failed, guarded};
@@ -82,7 +82,7 @@ impl Session {
             Ok(Poll::Ready(event)) => Some(event),
             Err(text) => Some(Some(client_failed(&text))),
         };
-        self.activity.wait(Waiting::Model(match first {
+        self.activity.wait(TurnWaits::Model(match first {
             Some(event) => Box::pin(Peeked { event: Some(event), rest: stream }),
             None => stream,
         }));

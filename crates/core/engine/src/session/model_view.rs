@@ -19,7 +19,7 @@ use history::shell_message;
 pub(super) struct ModelView {
     history: Option<History>,
     /// What is told while it is not in memory.
-    counted: Counted,
+    counted: ViewCounts,
     /// See [`vocab::Chat::keeps_time`].
     keeps_time: bool,
     /// What the newest request in the log was sent with; the next one is logged by what differs.
@@ -29,7 +29,7 @@ pub(super) struct ModelView {
 
 /// The numbers that are told about a history.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(super) struct Counted {
+pub(super) struct ViewCounts {
     pub(super) messages: u64,
     pub(super) results: u64,
     pub(super) context_tokens: u64,
@@ -45,7 +45,7 @@ struct Reading {
 impl ModelView {
     /// Of a session that has so many messages behind it.
     pub(super) fn unread(messages: u64) -> Self {
-        Self { counted: Counted { messages, ..Counted::default() }, ..Self::default() }
+        Self { counted: ViewCounts { messages, ..ViewCounts::default() }, ..Self::default() }
     }
 
     pub(super) fn is_loaded(&self) -> bool {
@@ -61,8 +61,8 @@ impl ModelView {
     pub(super) fn keeps_time(&self) -> bool {
         self.keeps_time
     }
-    pub(super) fn counted(&self) -> Counted {
-        self.history.as_ref().map_or(self.counted, |history| Counted {
+    pub(super) fn counted(&self) -> ViewCounts {
+        self.history.as_ref().map_or(self.counted, |history| ViewCounts {
             messages: history.messages(),
             results: history.results(),
             context_tokens: history.reported_tokens(),
@@ -146,5 +146,86 @@ impl ModelView {
             history.push(entry.seq, &message);
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vocab::{CallSpec, ModelStream, Requested, UserFrom};
+
+    use super::*;
+
+    /// Counts bytes and calls nobody.
+    #[derive(Default)]
+    struct CountingChat(usize);
+
+    impl Chat for CountingChat {
+        fn push(&mut self, message: &Message) {
+            self.0 += match message {
+                Message::User(parts) => vocab::parts_text(parts).len(),
+                Message::Assistant(_) | Message::Result(_) => 1,
+            };
+        }
+        fn clear(&mut self) {
+            self.0 = 0;
+        }
+        fn bytes(&self) -> usize {
+            self.0
+        }
+        fn call(&mut self, _: &CallSpec) -> ModelStream {
+            unreachable!("nobody is called")
+        }
+        fn keeps_time(&self) -> bool {
+            true
+        }
+    }
+
+    fn user(seq: u64, text: &str) -> Entry {
+        let body = Body::User { turn: None, parts: vec![Part::text(text)], from: UserFrom::Prompt };
+        Entry { seq, parent: seq - 1, at_ms: 0, body }
+    }
+
+    #[test]
+    fn numbers_stay_when_the_history_goes() {
+        let mut view = ModelView::unread(7);
+        assert_eq!((view.is_loaded(), view.counted().messages, view.keeps_time()), (false, 7, false));
+        view.load(History::new(Box::<CountingChat>::default()));
+        assert!(view.follow(&user(1, "four")).is_none());
+        assert_eq!((view.counted().messages, view.bytes(), view.keeps_time()), (1, 4, true));
+        view.unload();
+        assert_eq!((view.is_loaded(), view.counted().messages, view.bytes(), view.keeps_time()), (false, 1, 0, true));
+    }
+
+    #[test]
+    fn what_was_sent_is_logged_where_it_differs() {
+        let sent = |api: &str| {
+            let (url, manner, head, tail) = ("".into(), "".into(), "".into(), "".into());
+            Some(Arc::new(Sent { api: api.into(), url, headers: Vec::new(), manner, head, tail }))
+        };
+        let requested = |sent: Option<Arc<Sent>>| {
+            let (turn, model, summary, bytes) = (None, "m".into(), None, 1);
+            Body::Model(ModelEntry::Requested(Requested { turn, model, summary, sent, bytes }))
+        };
+        let mut view = ModelView::default();
+        let logged = |view: &mut ModelView, api: &str| {
+            let mut body = requested(sent(api));
+            view.shorten(&mut body);
+            matches!(body, Body::Model(ModelEntry::Requested(Requested { sent: Some(_), .. })))
+        };
+        assert_eq!(["a", "a", "b", "a"].map(|api| logged(&mut view, api)), [true, false, true, true]);
+        view.forget_sent();
+        assert!(logged(&mut view, "a"), "the entry that had it may be gone");
+    }
+
+    #[test]
+    fn only_the_newest_entry_at_the_beginning_of_a_reading_counts() {
+        let mut view = ModelView::default();
+        assert!(!view.is_reading() && view.end_reading().is_none());
+        view.read(4, Box::pin(std::future::pending()));
+        assert!(view.is_reading());
+        assert_eq!(view.end_reading(), Some(4));
+        view.read(5, Box::pin(std::future::pending()));
+        view.stop_reading();
+        assert!(!view.is_reading());
     }
 }

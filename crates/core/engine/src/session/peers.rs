@@ -198,3 +198,6 @@ fn concerns_extensions(event: &Event, deltas: bool) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests;

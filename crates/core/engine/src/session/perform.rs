@@ -4,10 +4,10 @@ use tokio::time::Duration;
 use vocab::{Body, Delta, Event, ItemEnd, RetryEvent, SettingEntry, Stop, TurnEnd, TurnEntry, UserFrom};
 
 use super::Session;
-use super::activity::{AfterCompaction, BeforeCall, Waiting};
+use super::activity::{AfterCompaction, BeforeCall, TurnWaits};
 use super::calls::AfterWrite;
 use super::fallback::Fallback;
-use super::hooks::Point;
+use super::hooks::HookPoint;
 use crate::session::queue::TurnOver;
 use crate::session::turn::{Effect, SafePoint, Turn};
 
@@ -56,13 +56,13 @@ impl Session {
             Effect::SafePoint(SafePoint::Start) => {
                 self.hear_of_extensions();
                 match self.tools.has_extensions() {
-                    true => self.hook(Point::Turn { messages: Vec::new() }),
+                    true => self.hook(HookPoint::Turn { messages: Vec::new() }),
                     false => self.safe_point(SafePoint::Start),
                 }
             }
             Effect::SafePoint(point) => self.safe_point(point),
             Effect::WaitRetry { ms } => {
-                self.activity.wait(Waiting::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms)))));
+                self.activity.wait(TurnWaits::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms)))));
             }
             Effect::RetryStarted { attempt } => self.log.emit(Event::Retry(RetryEvent::Started { turn, attempt })),
             Effect::RetryEnded { attempt, ok } => self.log.emit(Event::Retry(RetryEvent::Ended { turn, attempt, ok })),
@@ -134,22 +134,22 @@ impl Session {
     /// Drops whatever the turn waits for: the model connection closes, the tool's processes end.
     pub(super) fn stop_work(&mut self) {
         match self.activity.stop_waiting() {
-            Waiting::Tool { since, .. } | Waiting::Host { since } => {
+            TurnWaits::Tool { since, .. } | TurnWaits::Host { since } => {
                 self.with_turn(|turn, _| turn.ran_for(since.elapsed().as_millis() as u64));
                 if self.subagents.is_lent {
                     self.charge_subagents();
                 }
             }
-            Waiting::Subagents(_) => self.charge_subagents(),
-            Waiting::Hook(running_hook) => self.stop_hook(*running_hook),
-            Waiting::Model(_) => self.estimate_usage(),
-            Waiting::Nothing
-            | Waiting::Written { .. }
-            | Waiting::View { .. }
-            | Waiting::Retry(_)
-            | Waiting::Servers(_)
-            | Waiting::Briefing(_)
-            | Waiting::Compaction(..) => {}
+            TurnWaits::Subagents(_) => self.charge_subagents(),
+            TurnWaits::Hook(running_hook) => self.stop_hook(*running_hook),
+            TurnWaits::Model(_) => self.estimate_usage(),
+            TurnWaits::Nothing
+            | TurnWaits::Written { .. }
+            | TurnWaits::View { .. }
+            | TurnWaits::Retry(_)
+            | TurnWaits::Servers(_)
+            | TurnWaits::Briefing(_)
+            | TurnWaits::Compaction(..) => {}
         }
         self.withdraw_asks();
     }

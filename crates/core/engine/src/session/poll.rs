@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use vocab::{Briefing, Fault, FaultKind, McpStarted, ModelEvent, Outcome, Page, PeerId};
 
-use super::activity::{STALL, Waiting};
+use super::activity::{STALL, TurnWaits};
 use super::compaction::Compacted;
 use super::editor::EditorOrder;
 use super::jobs::JobEvent;
@@ -84,9 +84,9 @@ impl Session {
             return Poll::Ready(Happening::EditorRequest(order));
         }
         if !self.mcp.starting.is_empty()
-            && let Poll::Ready((peer, served)) = self.mcp.poll(context)
+            && let Poll::Ready((peer, started)) = self.mcp.poll(context)
         {
-            return Poll::Ready(Happening::McpStarted(peer, served));
+            return Poll::Ready(Happening::McpStarted(peer, started));
         }
         if let Poll::Ready(page) = self.view.poll_reading(context) {
             return Poll::Ready(Happening::Read(page));
@@ -106,8 +106,13 @@ impl Session {
         if self.tools.has_extensions() && self.extensions.poll_timer(context).is_ready() {
             return Poll::Ready(Happening::ExtensionDue);
         }
-        let is_awaited = self.is_awaited();
-        self.activity.poll_stall(context, is_awaited).map(|()| Happening::Stalled)
+        if self.activity.poll_watchdog(context).is_ready() {
+            let is_awaited = self.is_awaited();
+            if self.activity.is_stalled(is_awaited, context) {
+                return Poll::Ready(Happening::Stalled);
+            }
+        }
+        Poll::Pending
     }
 
     /// Whether what the turn waits for has a clock of its own, or is a person, who takes the time they take: that is no
@@ -117,24 +122,24 @@ impl Session {
         is_asking
             || (self.activity.is_compacting() && self.view.keeps_time())
             || match self.activity.waiting() {
-                Waiting::Model(_) => self.view.keeps_time(),
-                Waiting::Written { .. }
-                | Waiting::View { .. }
-                | Waiting::Retry(_)
-                | Waiting::Servers(_)
-                | Waiting::Briefing(_)
-                | Waiting::Hook(_) => true,
+                TurnWaits::Model(_) => self.view.keeps_time(),
+                TurnWaits::Written { .. }
+                | TurnWaits::View { .. }
+                | TurnWaits::Retry(_)
+                | TurnWaits::Servers(_)
+                | TurnWaits::Briefing(_)
+                | TurnWaits::Hook(_) => true,
                 // A program beside us has no clock; a controller has a person.
-                Waiting::Host { .. } => self.is_with_controller(),
+                TurnWaits::Host { .. } => self.is_with_controller(),
                 // A child has a clock of its own, a controller's terminal a person who watches it.
-                Waiting::Tool { .. } => !self.subagents.is_empty() || self.editor.is_out(),
-                Waiting::Nothing | Waiting::Subagents(_) | Waiting::Compaction(..) => false,
+                TurnWaits::Tool { .. } => !self.subagents.is_empty() || self.editor.is_out(),
+                TurnWaits::Nothing | TurnWaits::Subagents(_) | TurnWaits::Compaction(..) => false,
             }
     }
 
     fn poll_work(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
         // The flow from the model is pulled only while every peer that we wait for has room.
-        if matches!(self.activity.waiting(), Waiting::Model(_)) {
+        if matches!(self.activity.waiting(), TurnWaits::Model(_)) {
             // The commit that everything waits behind was polled above and wakes us.
             if self.log.is_congested() {
                 self.activity.moved();
@@ -158,19 +163,19 @@ impl Session {
         }
         let Some(waiting) = self.activity.waiting_mut() else { return Poll::Pending };
         match waiting {
-            Waiting::Nothing
-            | Waiting::Host { .. }
-            | Waiting::Hook(_)
-            | Waiting::View { .. }
-            | Waiting::Compaction(..) => Poll::Pending,
+            TurnWaits::Nothing
+            | TurnWaits::Host { .. }
+            | TurnWaits::Hook(_)
+            | TurnWaits::View { .. }
+            | TurnWaits::Compaction(..) => Poll::Pending,
             // The commit was polled above and wakes us.
-            Waiting::Written { upto, .. } if *upto > self.log.committed() => Poll::Pending,
-            Waiting::Written { .. } => Poll::Ready(Happening::Written),
-            Waiting::Model(stream) => match guarded(|| stream.as_mut().poll_next(context)) {
+            TurnWaits::Written { upto, .. } if *upto > self.log.committed() => Poll::Pending,
+            TurnWaits::Written { .. } => Poll::Ready(Happening::Written),
+            TurnWaits::Model(stream) => match guarded(|| stream.as_mut().poll_next(context)) {
                 Ok(polled) => polled.map(Happening::Model),
                 Err(text) => Poll::Ready(Happening::Model(Some(client_failed(&text)))),
             },
-            Waiting::Tool { future, progress, .. } => match guarded(|| future.as_mut().poll(context)) {
+            TurnWaits::Tool { future, progress, .. } => match guarded(|| future.as_mut().poll(context)) {
                 Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
                 // A reader that stopped is told nothing more of it; only the newest text is kept.
                 Ok(Poll::Pending) if self.log.peers.live().iter().any(|peer| peer.poll_room(context).is_pending()) => {
@@ -180,11 +185,11 @@ impl Session {
                 Ok(Poll::Pending) => progress.poll_take(context).map(Happening::Progress),
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
-            Waiting::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::SubagentsClosed),
-            Waiting::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
-            Waiting::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
+            TurnWaits::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::SubagentsClosed),
+            TurnWaits::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
+            TurnWaits::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
             // Who fails at looking around has seen nothing.
-            Waiting::Briefing(look) => match guarded(|| look.as_mut().poll(context)) {
+            TurnWaits::Briefing(look) => match guarded(|| look.as_mut().poll(context)) {
                 Ok(polled) => polled.map(Happening::Briefed),
                 Err(_) => Poll::Ready(Happening::Briefed(Briefing::default())),
             },
@@ -211,7 +216,7 @@ impl Session {
                 }
                 return;
             }
-            Happening::McpStarted(peer, served) => return self.served(peer, served),
+            Happening::McpStarted(peer, started) => return self.mcp_started(peer, started),
             Happening::ServersDue => self.servers_awaited(),
             Happening::Briefed(briefing) => self.briefed(briefing),
             Happening::Progress(text) => self.tell_progress(&text),
@@ -221,7 +226,7 @@ impl Session {
             }
             Happening::Model(event) => self.model_said(event),
             Happening::Tool(outcome) => {
-                if let Waiting::Tool { since, .. } = self.activity.stop_waiting() {
+                if let TurnWaits::Tool { since, .. } = self.activity.stop_waiting() {
                     if self.subagents.is_lent {
                         self.charge_subagents();
                     }

@@ -13,7 +13,7 @@ use vocab::{
 };
 
 use super::queue::{Queue, QueueAct, TurnOver, opening};
-use super::turn::{Rules, Turn};
+use super::turn::{Turn, TurnRules};
 use super::{Session, later};
 use crate::images;
 use crate::outbox::Outbox;
@@ -184,7 +184,7 @@ impl Session {
     /// The turn's own message, and then the model. Its start is logged already.
     pub(super) fn begin_turn(&mut self, turn: TurnId, parts: Vec<Part>, from: UserFrom) {
         self.log(Body::User { turn: Some(turn.clone()), parts, from });
-        let rules = Rules {
+        let rules = TurnRules {
             max_iterations: self.settings.max_iterations,
             retry: self.settings.retry,
             compact_on_overflow: self.settings.compaction.auto,
@@ -268,5 +268,52 @@ impl Session {
         self.with_turn(|turn, fx| {
             turn.interrupt(fx);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(id: &str, sender: u64) -> Item {
+        Item {
+            id: id.into(),
+            parts: vec![Part::text(id)],
+            delivery: Delivery::Enqueue,
+            at_ms: 0,
+            sender: Some((PeerId(sender), Tag(sender))),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_failed_write_made_it_forget_comes_back_with_its_sender() {
+        let mut prompts = Prompts::new(LanePolicy::default());
+        prompts.queue.offer(item("runs", 1), 0);
+        prompts.queue.offer(item("waits", 2), 0);
+        prompts.in_log.insert("waits".into());
+        assert!(prompts.is_in_log(&"waits".into()) && !prompts.is_in_log(&"runs".into()));
+        assert!(prompts.roll_back());
+        assert_eq!(prompts.queue.list().count(), 0);
+        // The log does not say who sent it.
+        let logged = Item { sender: None, ..item("waits", 0) };
+        assert!(prompts.restore(vec![logged]).is_empty());
+        assert_eq!(prompts.queue.list().next().and_then(|item| item.sender), Some((PeerId(2), Tag(2))));
+        assert!(prompts.settle(&"waits".into()) && !prompts.settle(&"waits".into()), "its end is logged once");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_timer_is_the_end_of_a_debounce() {
+        let mut prompts = Prompts::new(LanePolicy { debounce_ms: 50, ..LanePolicy::default() });
+        let due = |prompts: &mut Prompts| {
+            prompts.arm();
+            prompts.poll_due(&mut Context::from_waker(std::task::Waker::noop())).is_ready()
+        };
+        assert!(!due(&mut prompts), "nothing waits");
+        prompts.queue.offer(item("runs", 1), prompts.now_ms());
+        prompts.queue.offer(Item { delivery: Delivery::Policy, ..item("waits", 1) }, prompts.now_ms());
+        prompts.queue.turn_ended(TurnOver::Completed, prompts.now_ms());
+        assert!(!due(&mut prompts));
+        tokio::time::advance(Duration::from_millis(60)).await;
+        assert!(due(&mut prompts));
     }
 }

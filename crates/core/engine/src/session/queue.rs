@@ -3,7 +3,7 @@
 //!
 //! How items end. Those handed out by [`QueueAct::Start`], [`Queue::take_steers`], [`Queue::take_late_steers`] and
 //! [`Queue::take_follow_ups`] are consumed; those handed back by [`Queue::take_back`] and [`Queue::clear`] are cancelled; every other end is an
-//! [`QueueAct::Settle`]. A refused item ([`QueueAct::Refuse`]) was never in the lane. So each offered item ends once.
+//! [`QueueAct::Settle`]. A refused item ([`QueueAct::Refuse`]) was never in the queue. So each offered item ends once.
 //!
 //! `now_ms` is only ever compared with itself: a monotonic clock, not the wall clock.
 
@@ -25,7 +25,7 @@ pub(crate) use acts::{QueueAct, SettleReason, TurnOver};
 use dropped::Dropped;
 pub(crate) use opening::opening;
 
-/// Items a lane holds whatever its policy says; one more is refused with `QueueFull`.
+/// Items a queue holds whatever its policy says; one more is refused with `QueueFull`.
 pub(crate) const WAITING_MAX: usize = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +45,7 @@ struct QueuedItem {
     backlog: bool,
 }
 
-/// One session's lane. At most one turn at a time.
+/// One session's queue. At most one turn at a time.
 #[derive(Debug)]
 pub(crate) struct Queue {
     policy: LanePolicy,
@@ -53,8 +53,8 @@ pub(crate) struct Queue {
     /// Came back from a restart with items waiting. They may have side effects nobody expects any more, so the next
     /// message (or [`Queue::release`]) wakes them, not we.
     resting: bool,
-    /// Steering or a follow-up came while the lane was occupied. No turn will take it up, so the end of what occupies the
-    /// lane starts one.
+    /// Steering or a follow-up came while the queue was occupied. No turn will take it up, so the end of what occupies the
+    /// queue starts one.
     came_meanwhile: bool,
     /// In the order they are shown and run. An interrupting message goes to the front.
     waiting: VecDeque<QueuedItem>,
@@ -87,11 +87,11 @@ impl Queue {
     pub(crate) fn list(&self) -> impl ExactSizeIterator<Item = &Item> {
         self.waiting.iter().map(|waiting| &waiting.item)
     }
-    /// Something waits for a turn of its own: in an idle lane for the end of a debounce, or for a message that wakes it.
+    /// Something waits for a turn of its own: in an idle queue for the end of a debounce, or for a message that wakes it.
     pub(crate) fn wants_turn(&self) -> bool {
         self.waiting.iter().any(|waiting| wants_own_turn(&waiting.item))
     }
-    /// Messages lost to overflow since the lane was last idle.
+    /// Messages lost to overflow since the queue was last idle.
     #[cfg(test)]
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.since_idle()
@@ -129,13 +129,13 @@ impl Queue {
         }
     }
 
-    /// Makes the lane busy with something that is no turn (a compaction), so that messages wait meanwhile. Ends with
+    /// Makes the queue busy with something that is no turn (a compaction), so that messages wait meanwhile. Ends with
     /// [`Queue::turn_ended`].
     pub(crate) fn occupy(&mut self) -> Result<(), Fault> {
         self.make_busy(QueuePhase::Occupied)
     }
 
-    /// Makes the lane busy with a turn that no item asked for; it can be steered as any other.
+    /// Makes the queue busy with a turn that no item asked for; it can be steered as any other.
     pub(crate) fn run_unasked(&mut self) -> Result<(), Fault> {
         self.make_busy(QueuePhase::Running)
     }
@@ -148,7 +148,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Somebody wants the running turn to stop. Waiting `Queue` items are cancelled now, so that one sent after the
+    /// Somebody wants the running turn to stop. TurnWaits `Queue` items are cancelled now, so that one sent after the
     /// interrupt still runs; everything else keeps waiting. Without [`QueueAct::InterruptTurn`] there was nothing to stop.
     pub(crate) fn interrupt(&mut self) -> Vec<QueueAct> {
         let mut acts = self.settle_where(ItemEnd::Cancelled, SettleReason::Interrupted, |waiting| {
@@ -181,7 +181,7 @@ impl Queue {
         tidy(acts)
     }
 
-    /// As [`Queue::turn_ended`], but something that is no turn comes before the next one: nothing starts, and the lane
+    /// As [`Queue::turn_ended`], but something that is no turn comes before the next one: nothing starts, and the queue
     /// stays busy with that.
     pub(crate) fn hand_over(&mut self, how: TurnOver) -> Vec<QueueAct> {
         tidy(self.settle_turn(how, QueuePhase::Occupied))
@@ -254,7 +254,7 @@ impl Queue {
         self.tick(now_ms)
     }
 
-    /// When [`Queue::tick`] should be called: the end of a debounce that holds an idle lane back.
+    /// When [`Queue::tick`] should be called: the end of a debounce that holds an idle queue back.
     pub(crate) fn due(&self) -> Option<i64> {
         let held = !self.is_busy() && !self.resting && self.waiting.iter().any(|w| w.item.delivery == Delivery::Policy);
         held.then(|| self.debounced_until())
@@ -300,7 +300,7 @@ impl Queue {
         let preempts = item.delivery == Delivery::Policy && self.policy.mode == LaneMode::Interrupt;
         if let Err(fault) = self.make_room(&item, preempts, &mut acts) {
             acts.push(QueueAct::Refuse { item, fault });
-            // A full lane that was resting must wake all the same, or it would refuse for ever.
+            // A full queue that was resting must wake all the same, or it would refuse for ever.
             self.start_next(now_ms, &mut acts);
             return tidy(acts);
         }
@@ -325,7 +325,7 @@ impl Queue {
     }
 
     /// Keeps the list under its cap. Only `Policy` items agreed to be dropped or superseded; where the others fill
-    /// the lane, the new one is refused whatever the policy says.
+    /// the queue, the new one is refused whatever the policy says.
     fn make_room(&mut self, item: &Item, preempts: bool, acts: &mut Vec<QueueAct>) -> Result<(), Fault> {
         let cap = self.policy.cap.clamp(1, WAITING_MAX);
         let others = self.waiting.iter().filter(|waiting| waiting.item.delivery != Delivery::Policy).count();
@@ -359,7 +359,7 @@ impl Queue {
 
     // Starting.
 
-    /// The idle lane's way: nobody goes first, so policy does not matter.
+    /// The idle queue's way: nobody goes first, so policy does not matter.
     fn start_at_once(&mut self, item: Item) -> QueueAct {
         if !self.waiting.iter().any(|waiting| wants_own_turn(&waiting.item)) {
             self.dropped.lane_was_idle();
@@ -455,7 +455,7 @@ fn wants_own_turn(item: &Item) -> bool {
     }
 }
 
-/// Whether an item that waits in an idle lane runs before a new one. A debounce holds `Policy` items only.
+/// Whether an item that waits in an idle queue runs before a new one. A debounce holds `Policy` items only.
 fn goes_first(waiting: &Item, new: &Item) -> bool {
     wants_own_turn(waiting) && (new.delivery == Delivery::Policy || waiting.delivery != Delivery::Policy)
 }

@@ -10,7 +10,7 @@ use vocab::{
 };
 
 use super::fallback::Fallback;
-use super::{Session, Waiting};
+use super::{Session, TurnWaits};
 use crate::session::log::logged::Logged;
 use crate::session::model_view::{Branch, History, lost_result};
 use crate::session::queue::TurnOver;
@@ -78,12 +78,12 @@ impl Session {
 
     /// The turn goes on with this once the log is read.
     pub(super) fn load_then(&mut self, then: Effect) {
-        self.activity.wait(Waiting::View { then });
+        self.activity.wait(TurnWaits::View { then });
     }
 
     /// Begins to read the log when something waits for it and everything is written, and stops when nothing does.
     pub(super) fn read_if_wanted(&mut self) {
-        let wanted = matches!(self.activity.waiting(), Waiting::View { .. })
+        let wanted = matches!(self.activity.waiting(), TurnWaits::View { .. })
             || self.activity.is_compaction_next()
             || self.jobs.want_view()
             || self.activity.undoing().is_some_and(|undo| undo.wants_view())
@@ -106,8 +106,8 @@ impl Session {
             Ok(_) => return,
             Err(fault) => Err(fault),
         };
-        let is_reading = |waiting: &Waiting| matches!(waiting, Waiting::View { .. });
-        if let Some(Waiting::View { then }) = self.activity.stop_waiting_if(is_reading) {
+        let is_reading = |waiting: &TurnWaits| matches!(waiting, TurnWaits::View { .. });
+        if let Some(TurnWaits::View { then }) = self.activity.stop_waiting_if(is_reading) {
             match &taken {
                 Ok(()) => self.activity.push_effect(then),
                 Err(fault) => self.reading_failed(then, fault.clone()),
@@ -177,7 +177,7 @@ impl Session {
     /// Closes what is open, and returns what is to be said of commands that did not end.
     fn repair(&mut self, branch: Branch) -> Vec<Shell> {
         for ask in branch.open_asks {
-            if !self.approvals.get(&ask.id).is_some() {
+            if self.approvals.get(&ask.id).is_none() {
                 self.log(Body::Ask(AskEntry::Closed { ask: ask.id, end: vocab::AskEnd::Withdrawn }));
             }
         }

@@ -280,3 +280,6 @@ impl Session {
         self.log_thinking();
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -23,13 +23,13 @@ pub(super) const SHELLS_MAX: usize = 8;
 /// How long a command that was stopped may take to come out; then we go on without it and say what it had told.
 const STOP_TIME_MAX: Duration = Duration::from_secs(4);
 
-type Begin = Box<dyn FnOnce() -> Later<'static, Shell> + Send>;
+type BeginShell = Box<dyn FnOnce() -> Later<'static, Shell> + Send>;
 
 enum ShellStage {
     /// Begins when the log, with the word that it is about to, is written up to here.
     Waits {
         upto: u64,
-        begin: Option<Begin>,
+        begin: Option<BeginShell>,
     },
     Runs(Later<'static, Shell>),
 }
@@ -150,7 +150,7 @@ impl Session {
         let toolbox = self.shared.ports.toolbox.clone();
         let stopped = later::stopped(stopped);
         let (id, workspace, words) = (self.id.clone(), self.settings.workspace.clone(), command.clone());
-        let begin: Begin = Box::new(move || toolbox.shell(&id, &workspace, &words, told, stopped));
+        let begin: BeginShell = Box::new(move || toolbox.shell(&id, &workspace, &words, told, stopped));
         self.log(Body::Shell(ShellEntry::Started { command: command.clone(), aside }));
         let stage = ShellStage::Waits { upto: self.log.last_seq(), begin: Some(begin) };
         self.shells.running.push(RunningShell {

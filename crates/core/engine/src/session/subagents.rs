@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use vocab::{CallId, Required, Subagents};
 
-use super::{Session, Waiting};
+use super::{Session, TurnWaits};
 pub(crate) use runner::{Inherited, SubagentPool};
 use runner::{SubagentRunner, settings_of};
 
@@ -20,8 +20,8 @@ impl Session {
         }
         let inherited = Inherited {
             child_of: (self.id.clone(), call.clone()),
-            served: self.tools.mcp(&self.settings).cloned().collect(),
-            editor_requests: self.editor_requests_for(call),
+            mcp_tools: self.tools.mcp(&self.settings).cloned().collect(),
+            editor: self.editor_for(call),
         };
         let settings = settings_of(&self.settings, granted);
         Some(Arc::new(SubagentRunner::new(self.shared.clone(), settings, inherited, &self.subagents)))
@@ -38,13 +38,13 @@ impl Session {
     /// they cost to their end is part of it.
     pub(super) fn close_subagents(&mut self) -> bool {
         match self.activity.waiting() {
-            Waiting::Subagents(_) => return true,
-            Waiting::Tool { .. } if !self.subagents.is_empty() => {}
+            TurnWaits::Subagents(_) => return true,
+            TurnWaits::Tool { .. } if !self.subagents.is_empty() => {}
             _ => return false,
         }
         let emptied = self.subagents.emptied();
         if let Some(waiting) = self.activity.waiting_mut()
-            && let Waiting::Tool { since, .. } = std::mem::replace(waiting, Waiting::Subagents(emptied))
+            && let TurnWaits::Tool { since, .. } = std::mem::replace(waiting, TurnWaits::Subagents(emptied))
         {
             self.with_turn(|turn, _| turn.ran_for(since.elapsed().as_millis() as u64));
         }

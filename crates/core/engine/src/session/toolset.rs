@@ -12,7 +12,7 @@ use vocab::{
 
 use super::settings::InForce;
 use super::system_prompt;
-use crate::extensions::{Members, RegisteredExtension};
+use crate::extensions::{RegisteredExtension, RegisteredExtensions};
 
 pub(super) struct Toolset {
     own: Vec<Arc<dyn Tool>>,
@@ -21,7 +21,7 @@ pub(super) struct Toolset {
     host: Vec<(PeerId, HostTool)>,
     /// Of MCP servers, with the controller that brought the server; the user's own were brought by none.
     mcp: Vec<(Option<PeerId>, Arc<dyn Tool>)>,
-    extensions: Members,
+    extensions: RegisteredExtensions,
     /// What is known of the workspace: looked up once, so that the system prompt stays as it is.
     briefing: Option<Briefing>,
     /// What extensions add to the system prompt of the running turn.
@@ -186,7 +186,7 @@ impl Toolset {
         self.mcp.iter().map(|(owner, _)| *owner)
     }
 
-    pub(super) fn set_extensions(&mut self, extensions: Members) {
+    pub(super) fn set_extensions(&mut self, extensions: RegisteredExtensions) {
         self.extensions = extensions;
         self.changed();
     }
@@ -281,3 +281,6 @@ fn default_max_tokens(model: &ModelInfo) -> u64 {
     let share = MAX_TOKENS_DEFAULT.min(model.context_window / 4).max(1);
     model.max_output.map_or(share, |most| share.min(most))
 }
+
+#[cfg(test)]
+mod tests;

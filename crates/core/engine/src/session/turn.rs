@@ -9,7 +9,7 @@ mod retry;
 pub(crate) use effects::{Effect, ResultWording, SafePoint, Verdict};
 pub(crate) use machine::INTERRUPTED;
 pub use machine::synthetic;
-pub(crate) use machine::{Rules, Turn};
+pub(crate) use machine::{Turn, TurnRules};
 pub use reply_builder::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
 
 #[cfg(test)]

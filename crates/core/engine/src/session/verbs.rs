@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, PeerId, Reply, SessionVerb, Tag};
+use vocab::{Fault, FaultKind, PeerId, Reply, SessionVerb, Tag, TurnId};
 
 use super::jobs::{Awaited, Need};
-use super::{Mail, Session, Waiting};
+use super::{Mail, Session, TurnWaits};
 use crate::commands;
 use crate::outbox::Outbox;
 
@@ -52,22 +52,9 @@ impl Session {
             }
             SessionVerb::Answer { ask, answer } => self.answer(&ask, answer, Some(outbox.peer)).map(|()| Reply::Done),
             SessionVerb::Progress { ask, parts } => self.host_progress(&ask, parts).map(|()| Reply::Done),
-            SessionVerb::Interrupt { turn: Some(turn) } if self.current_turn() != Some(turn.clone()) => {
-                Ok(Reply::Interrupted { was_running: false })
-            }
-            SessionVerb::Interrupt { .. } => {
-                let was_running = self.interrupt_prompts() || self.prompts.queue.is_busy();
-                let acts = self.prompts.queue.interrupt();
-                self.act(acts);
-                Ok(Reply::Interrupted { was_running })
-            }
+            SessionVerb::Interrupt { turn } => Ok(Reply::Interrupted { was_running: self.interrupt(turn.as_ref()) }),
             SessionVerb::AbortRetry => {
-                if matches!(self.activity.waiting(), Waiting::Retry(_)) {
-                    self.activity.stop_waiting();
-                }
-                self.with_turn(|turn, fx| {
-                    turn.abort_retry(fx);
-                });
+                self.abort_retry();
                 Ok(Reply::Done)
             }
             SessionVerb::Slash { name, args } => match self.slash(outbox, tag, &name, &args) {
@@ -94,16 +81,7 @@ impl Session {
             SessionVerb::Shell { command, aside } => {
                 return Response::begun(self.shell(outbox, tag, command, aside));
             }
-            SessionVerb::AbortShell => {
-                self.stop_shells(|_| true);
-                if self.jobs.is_shell_awaiting() {
-                    // It is stopped when it begins.
-                    let mail = Mail::Verb { outbox: outbox.clone(), tag, verb: SessionVerb::AbortShell };
-                    self.await_need(Need::View, Awaited::Mail(mail));
-                    return Response::Later;
-                }
-                Ok(Reply::Done)
-            }
+            SessionVerb::AbortShell => return self.abort_shells(outbox, tag),
             SessionVerb::OfferEditor(services) => {
                 self.offer_editor(outbox.peer, services);
                 Ok(Reply::Done)
@@ -114,6 +92,36 @@ impl Session {
             SessionVerb::Extension(_) => Err(Fault::new(FaultKind::Unsupported, "only an extension does that")),
         };
         Response::Now(result)
+    }
+
+    /// Whether something ran that the interrupt meant: this turn, or whatever runs or is about to.
+    fn interrupt(&mut self, turn: Option<&TurnId>) -> bool {
+        if turn.is_some() && self.current_turn().as_ref() != turn {
+            return false;
+        }
+        let was_running = self.interrupt_prompts() || self.prompts.queue.is_busy();
+        let acts = self.prompts.queue.interrupt();
+        self.act(acts);
+        was_running
+    }
+
+    /// The turn fails with what it was about to try again.
+    fn abort_retry(&mut self) {
+        self.activity.stop_waiting_if(|waits| matches!(waits, TurnWaits::Retry(_)));
+        self.with_turn(|turn, fx| {
+            turn.abort_retry(fx);
+        });
+    }
+
+    fn abort_shells(&mut self, outbox: &Arc<Outbox>, tag: Tag) -> Response {
+        self.stop_shells(|_| true);
+        if !self.jobs.is_shell_awaiting() {
+            return Response::Now(Ok(Reply::Done));
+        }
+        // One that waits to begin is stopped when it does.
+        let mail = Mail::Verb { outbox: outbox.clone(), tag, verb: SessionVerb::AbortShell };
+        self.await_need(Need::View, Awaited::Mail(mail));
+        Response::Later
     }
 
     fn offer_tools(&mut self, peer: PeerId, tools: Vec<vocab::HostTool>) -> Result<(), Fault> {

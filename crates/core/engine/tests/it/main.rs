@@ -19,6 +19,7 @@ mod mcp;
 mod models;
 mod patience;
 mod peers;
+mod reading;
 mod recovery;
 mod refused;
 mod registry;

@@ -12,7 +12,7 @@ use vocab::*;
 use crate::support::*;
 
 /// A store whose every answer takes a while, as one on a disk does, and that misbehaves when it is told to.
-struct Lazy {
+pub(crate) struct Lazy {
     inner: Arc<dyn Store>,
     yields: AtomicUsize,
     panics: AtomicBool,
@@ -22,15 +22,15 @@ struct Lazy {
     /// Each lease comes with a notice.
     repaired: AtomicBool,
     /// How long each answer takes besides.
-    wait_ms: AtomicU64,
+    pub(crate) wait_ms: AtomicU64,
     /// The next append fails.
-    fails: AtomicBool,
+    pub(crate) fails: AtomicBool,
     /// That were given and not given back.
     leases: AtomicUsize,
 }
 
 impl Lazy {
-    fn new(inner: Arc<dyn Store>) -> Arc<Self> {
+    pub(crate) fn new(inner: Arc<dyn Store>) -> Arc<Self> {
         Arc::new(Self {
             inner,
             yields: AtomicUsize::new(3),
@@ -110,17 +110,17 @@ impl Store for Lazy {
     }
 }
 
-fn on(store: &Arc<Lazy>, player: &Arc<Player>) -> Stage {
+pub(crate) fn on(store: &Arc<Lazy>, player: &Arc<Player>) -> Stage {
     let store = store.clone();
     stage_with(player, |options| options.store = store)
 }
 
-fn named(id: &str) -> Open {
+pub(crate) fn named(id: &str) -> Open {
     Open::new(Which::Named(id.into()))
 }
 
 /// One turn of a closed session `x`, as another process would have left it.
-async fn past(store: &Arc<Lazy>) {
+pub(crate) async fn past(store: &Arc<Lazy>) {
     let stage = on(store, &Player::new([say("before")]));
     let mut actor = stage.actor();
     actor.open(named("x")).await.unwrap();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use engine::requests::{Request, Rewriting, replay};
+use engine::requests::{LoggedRequest, Rewriting, replay};
 use serde_json::json;
 use vocab::{Entry, Sent};
 
@@ -65,9 +65,9 @@ fn rewriting(sent: &Sent) -> Option<Rewriting> {
 }
 
 /// The body stands there as it was sent. One that would break the line stands there as text.
-fn line(request: Request) -> Vec<u8> {
+fn line(request: LoggedRequest) -> Vec<u8> {
     let problem = request.problem();
-    let Request { seq, at_ms, requested, sent, body } = request;
+    let LoggedRequest { seq, at_ms, requested, sent, body } = request;
     let sent = sent.as_deref();
     let headers: Option<serde_json::Map<_, _>> =
         sent.map(|sent| sent.headers.iter().map(|(name, value)| (name.to_string(), json!(&**value))).collect());

@@ -8,7 +8,7 @@ use super::{Queue, opening};
 /// What the session has to do, in this order.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum QueueAct {
-    /// Begin a turn. Several items are one user message; [`opening`] joins them. The lane counts as busy from here
+    /// Begin a turn. Several items are one user message; [`opening`] joins them. The queue counts as busy from here
     /// until [`Queue::turn_ended`].
     Start { items: Vec<Item>, note: Option<String> },
     /// The offered item waits; position 1 is the front of the list.
@@ -26,7 +26,7 @@ pub(crate) enum QueueAct {
 /// SettleReason an item ended without running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SettleReason {
-    /// The lane was full and the oldest had to go; [`Queue::dropped`] counts.
+    /// The queue was full and the oldest had to go; [`Queue::dropped`] counts.
     Overflow,
     /// A newer message took its place (undelivered steering, or an interrupting message).
     Newer,

@@ -5,7 +5,7 @@ use vocab::{Delivery, ItemEnd, LaneMode, LateSteer};
 use super::{Queue, QueueAct, QueuePhase, QueuedItem, SettleReason, TurnOver, steers};
 
 impl Queue {
-    /// What the end of a turn means for those who wait. The lane is in `next` afterwards, unless it was idle.
+    /// What the end of a turn means for those who wait. The queue is in `next` afterwards, unless it was idle.
     pub(super) fn settle_turn(&mut self, how: TurnOver, next: QueuePhase) -> Vec<QueueAct> {
         let mut acts = Vec::new();
         match self.phase {

@@ -121,8 +121,8 @@ impl SubagentTotals {
 pub(crate) struct Inherited {
     pub(crate) child_of: (SessionId, CallId),
     /// Of servers that the parent has started.
-    pub(crate) served: Vec<Arc<dyn Tool>>,
-    pub(crate) editor_requests: Option<Arc<dyn Editor>>,
+    pub(crate) mcp_tools: Vec<Arc<dyn Tool>>,
+    pub(crate) editor: Option<Arc<dyn Editor>>,
 }
 
 /// How a child of this session behaves.
@@ -183,8 +183,8 @@ impl SubagentParent {
         let model = settings.model.clone();
         let inherited = Inherited {
             child_of: self.inherited.child_of.clone(),
-            served: self.inherited.served.clone(),
-            editor_requests: self.inherited.editor_requests.clone(),
+            mcp_tools: self.inherited.mcp_tools.clone(),
+            editor: self.inherited.editor.clone(),
         };
         let child = self.shared.start_child(settings, inherited).await?;
         let watcher = SubagentWatcher {

@@ -26,8 +26,8 @@ pub(crate) const INTERRUPTED: &str = "interrupted";
 pub(crate) const SKIPPED: &str = "Skipped due to queued user message.";
 
 #[derive(Debug)]
-enum Phase {
-    /// Waiting for [`Turn::joined`].
+enum TurnPhase {
+    /// TurnWaits for [`Turn::joined`].
     At(SafePoint),
     Model {
         attempt: u32,
@@ -37,7 +37,7 @@ enum Phase {
         attempt: u32,
         fault: ModelFault,
     },
-    /// Waiting for [`Turn::fell_back`].
+    /// TurnWaits for [`Turn::fell_back`].
     FallingBack,
     Compacting {
         attempt: u32,
@@ -64,7 +64,7 @@ struct RunningCall {
 }
 
 /// What a turn goes by.
-pub(crate) struct Rules {
+pub(crate) struct TurnRules {
     pub(crate) max_iterations: u32,
     pub(crate) retry: RetryPolicy,
     /// Make room once when the provider says that the context is full.
@@ -75,8 +75,8 @@ pub(crate) struct Rules {
 pub(crate) struct Turn {
     id: TurnId,
     model: Arc<str>,
-    rules: Rules,
-    phase: Phase,
+    rules: TurnRules,
+    phase: TurnPhase,
     reply: ReplyBuilder,
     pending: VecDeque<Call>,
     call_ids: HashSet<CallId>,
@@ -94,12 +94,12 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    pub(crate) fn new(id: TurnId, model: Arc<str>, rules: Rules) -> Self {
+    pub(crate) fn new(id: TurnId, model: Arc<str>, rules: TurnRules) -> Self {
         Self {
             id,
             model,
             rules,
-            phase: Phase::At(SafePoint::Start),
+            phase: TurnPhase::At(SafePoint::Start),
             reply: ReplyBuilder::default(),
             pending: VecDeque::new(),
             call_ids: HashSet::new(),
@@ -121,12 +121,12 @@ impl Turn {
         held.told(&self.id, self.reply.so_far(), self.untold.len())
     }
     pub(crate) fn is_asking(&self) -> bool {
-        matches!(self.phase, Phase::Asking { .. })
+        matches!(self.phase, TurnPhase::Asking { .. })
     }
     /// The call that runs, with the canonical name of its tool.
     pub(crate) fn running(&self) -> Option<(&CallId, &Arc<str>)> {
         match &self.phase {
-            Phase::Running(running) => Some((&running.call.id, &running.tool)),
+            TurnPhase::Running(running) => Some((&running.call.id, &running.tool)),
             _ => None,
         }
     }
@@ -141,9 +141,9 @@ impl Turn {
     /// Whether the model is called again wherever the turn stands now, also when nobody joins it.
     pub(crate) fn goes_on(&self) -> bool {
         match self.phase {
-            Phase::At(SafePoint::Start) => true,
-            Phase::At(SafePoint::BetweenCalls) => self.iterations + 1 < self.rules.max_iterations,
-            Phase::At(SafePoint::AfterCalls) => self.iterations < self.rules.max_iterations,
+            TurnPhase::At(SafePoint::Start) => true,
+            TurnPhase::At(SafePoint::BetweenCalls) => self.iterations + 1 < self.rules.max_iterations,
+            TurnPhase::At(SafePoint::AfterCalls) => self.iterations < self.rules.max_iterations,
             _ => false,
         }
     }
@@ -160,7 +160,7 @@ impl Turn {
     /// The answer to a safe point: whether messages joined there. Between calls it says whether some are waiting that
     /// cut the batch; they join when every call has its result, or the model would see them between call and result.
     pub(crate) fn joined(&mut self, joined: bool, fx: &mut Vec<Effect>) {
-        let Phase::At(point) = self.phase else { return };
+        let TurnPhase::At(point) = self.phase else { return };
         match point {
             SafePoint::Start => self.call_model(fx),
             SafePoint::BetweenCalls if joined => {
@@ -179,7 +179,7 @@ impl Turn {
     }
 
     pub(crate) fn model_event(&mut self, event: ModelEvent, fx: &mut Vec<Effect>) {
-        let Phase::Model { attempt, visible } = &mut self.phase else { return };
+        let TurnPhase::Model { attempt, visible } = &mut self.phase else { return };
         match event {
             ModelEvent::Text(delta) => {
                 if delta.is_empty() {
@@ -303,11 +303,11 @@ impl Turn {
         if !visible {
             if fault.fault.kind == FaultKind::ContextOverflow && std::mem::take(&mut self.rules.compact_on_overflow) {
                 self.drop_reply(fx);
-                self.phase = Phase::Compacting { attempt };
+                self.phase = TurnPhase::Compacting { attempt };
                 return fx.push(Effect::Compact(CompactReason::Overflow));
             }
             match retry::plan(&self.rules.retry, &fault, attempt, self.id.as_str()) {
-                retry::Plan::Wait(wait_ms) => {
+                retry::RetryPlan::Wait(wait_ms) => {
                     self.drop_reply(fx);
                     self.retried = attempt + 1;
                     fx.push(Effect::Log(Body::Model(ModelEntry::Retrying {
@@ -318,14 +318,14 @@ impl Turn {
                         fault: fault.fault.clone(),
                     })));
                     fx.push(Effect::WaitRetry { ms: wait_ms });
-                    self.phase = Phase::RetryWait { attempt: attempt + 1, fault };
+                    self.phase = TurnPhase::RetryWait { attempt: attempt + 1, fault };
                     return;
                 }
-                retry::Plan::GiveUp(explained) if retry::another_may_help(&explained) => {
-                    self.phase = Phase::FallingBack;
+                retry::RetryPlan::GiveUp(explained) if retry::another_may_help(&explained) => {
+                    self.phase = TurnPhase::FallingBack;
                     return fx.push(Effect::FallBack(explained));
                 }
-                retry::Plan::GiveUp(explained) => return self.fail(explained, fx),
+                retry::RetryPlan::GiveUp(explained) => return self.fail(explained, fx),
             }
         }
         self.fail(fault, fx);
@@ -333,7 +333,7 @@ impl Turn {
 
     /// Another model answers from here on, or none can.
     pub(crate) fn fell_back(&mut self, result: Result<FellBack, ModelFault>, fx: &mut Vec<Effect>) {
-        let Phase::FallingBack = self.phase else { return };
+        let TurnPhase::FallingBack = self.phase else { return };
         match result {
             Ok(fell) => {
                 self.drop_reply(fx);
@@ -374,8 +374,8 @@ impl Turn {
     }
 
     pub(crate) fn retry_due(&mut self, fx: &mut Vec<Effect>) {
-        if let Phase::RetryWait { attempt, .. } = self.phase {
-            self.phase = Phase::Model { attempt, visible: false };
+        if let TurnPhase::RetryWait { attempt, .. } = self.phase {
+            self.phase = TurnPhase::Model { attempt, visible: false };
             fx.push(Effect::RetryStarted { attempt });
             fx.push(Effect::CallModel);
         }
@@ -383,7 +383,7 @@ impl Turn {
 
     /// Ends a retry wait at once; the turn fails with what it was waiting on. `false` when none runs.
     pub(crate) fn abort_retry(&mut self, fx: &mut Vec<Effect>) -> bool {
-        let Phase::RetryWait { fault, .. } = &self.phase else { return false };
+        let TurnPhase::RetryWait { fault, .. } = &self.phase else { return false };
         let fault = fault.clone();
         self.fail(fault, fx);
         true
@@ -391,10 +391,10 @@ impl Turn {
 
     /// Room was made, or could not be made.
     pub(crate) fn compacted(&mut self, result: Result<(), Fault>, fx: &mut Vec<Effect>) {
-        let Phase::Compacting { attempt } = self.phase else { return };
+        let TurnPhase::Compacting { attempt } = self.phase else { return };
         match result {
             Ok(()) => {
-                self.phase = Phase::Model { attempt, visible: false };
+                self.phase = TurnPhase::Model { attempt, visible: false };
                 fx.push(Effect::CallModel);
             }
             Err(fault) => self.end(Stop::Error, Some(fault), fx),
@@ -402,7 +402,7 @@ impl Turn {
     }
 
     fn call_model(&mut self, fx: &mut Vec<Effect>) {
-        self.phase = Phase::Model { attempt: 0, visible: false };
+        self.phase = TurnPhase::Model { attempt: 0, visible: false };
         self.retried = 0;
         fx.push(Effect::CallModel);
     }
@@ -416,7 +416,7 @@ impl Turn {
     }
 
     fn stand_at(&mut self, point: SafePoint, fx: &mut Vec<Effect>) {
-        self.phase = Phase::At(point);
+        self.phase = TurnPhase::At(point);
         fx.push(Effect::SafePoint(point));
     }
 
@@ -432,25 +432,25 @@ impl Turn {
 
     fn stop(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) -> bool {
         match &self.phase {
-            Phase::Over => return false,
-            Phase::Asking { call, ask, .. } => {
+            TurnPhase::Over => return false,
+            TurnPhase::Asking { call, ask, .. } => {
                 let (call, tool) = (call.id.clone(), ask.tool.clone());
                 self.log_end(call, tool, CallEnd::Interrupted, INTERRUPTED, fx);
             }
-            Phase::Judging(call) => {
+            TurnPhase::Judging(call) => {
                 let (call, tool) = (call.id.clone(), call.name.clone());
                 self.log_end(call, tool, CallEnd::Interrupted, INTERRUPTED, fx);
             }
-            Phase::Running(_) => self.log_stopped(fx),
-            Phase::Model { .. } | Phase::FallingBack if !self.reply.is_empty() => {
+            TurnPhase::Running(_) => self.log_stopped(fx),
+            TurnPhase::Model { .. } | TurnPhase::FallingBack if !self.reply.is_empty() => {
                 let message = self.close_reply(MessageEnd::Interrupted);
                 self.log_cut_reply(message, fx);
             }
-            Phase::Model { .. }
-            | Phase::RetryWait { .. }
-            | Phase::FallingBack
-            | Phase::At(_)
-            | Phase::Compacting { .. } => self.drop_reply(fx),
+            TurnPhase::Model { .. }
+            | TurnPhase::RetryWait { .. }
+            | TurnPhase::FallingBack
+            | TurnPhase::At(_)
+            | TurnPhase::Compacting { .. } => self.drop_reply(fx),
         }
         // Calls that were never started still need results, or no provider would take the history again.
         for call in std::mem::take(&mut self.pending) {
@@ -461,7 +461,7 @@ impl Turn {
     }
 
     fn end(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) {
-        self.phase = Phase::Over;
+        self.phase = TurnPhase::Over;
         self.end_retries(false, fx);
         fx.push(Effect::End(TurnEnd {
             turn: self.id.clone(),

@@ -20,14 +20,14 @@ pub const REPLY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 #[derive(Default)]
 pub(crate) struct ReplyBuilder {
-    blocks: Vec<Growing>,
+    blocks: Vec<GrowingBlock>,
     usage: Option<Usage>,
     prompt_estimate: u64,
     kept_bytes: usize,
     dropped_bytes: usize,
 }
 
-enum Growing {
+enum GrowingBlock {
     Text(String),
     Thinking { text: String, seal: Option<String> },
     Redacted(String),
@@ -57,16 +57,16 @@ impl ReplyBuilder {
         let mut said = Vec::new();
         for block in &self.blocks {
             match block {
-                Growing::Text(text) => said.push(Effect::Text(text.clone())),
-                Growing::Thinking { text, seal } => {
+                GrowingBlock::Text(text) => said.push(Effect::Text(text.clone())),
+                GrowingBlock::Thinking { text, seal } => {
                     if !text.is_empty() {
                         said.push(Effect::Thinking(text.clone()));
                     }
                     let what = if text.is_empty() { Sealed::Alone } else { Sealed::Thinking };
                     said.extend(seal.is_some().then_some(Effect::Sealed(what)));
                 }
-                Growing::Redacted(_) => said.push(Effect::Sealed(Sealed::Redacted)),
-                Growing::Call { index, id, name, input, .. } => said.push(Effect::CallInput {
+                GrowingBlock::Redacted(_) => said.push(Effect::Sealed(Sealed::Redacted)),
+                GrowingBlock::Call { index, id, name, input, .. } => said.push(Effect::CallInput {
                     index: *index,
                     id: (!id.is_empty()).then(|| CallId::from(id.as_str())),
                     name: (!name.is_empty()).then(|| name.as_str().into()),
@@ -92,8 +92,8 @@ impl ReplyBuilder {
             return;
         }
         match self.blocks.last_mut() {
-            Some(Growing::Text(text)) => text.push_str(delta),
-            _ => self.blocks.push(Growing::Text(delta.to_owned())),
+            Some(GrowingBlock::Text(text)) => text.push_str(delta),
+            _ => self.blocks.push(GrowingBlock::Text(delta.to_owned())),
         }
     }
 
@@ -102,31 +102,31 @@ impl ReplyBuilder {
             return;
         }
         match self.blocks.last_mut() {
-            Some(Growing::Thinking { text, seal: None }) => text.push_str(delta),
-            _ => self.blocks.push(Growing::Thinking { text: delta.to_owned(), seal: None }),
+            Some(GrowingBlock::Thinking { text, seal: None }) => text.push_str(delta),
+            _ => self.blocks.push(GrowingBlock::Thinking { text: delta.to_owned(), seal: None }),
         }
     }
 
     /// `Some` where it ends a block.
     pub(crate) fn seal(&mut self, opaque: String) -> Option<Sealed> {
         match self.blocks.last_mut() {
-            Some(Growing::Thinking { seal: seal @ None, .. }) => {
+            Some(GrowingBlock::Thinking { seal: seal @ None, .. }) => {
                 *seal = Some(opaque);
                 Some(Sealed::Thinking)
             }
-            Some(Growing::Call { seal: seal @ None, .. }) => {
+            Some(GrowingBlock::Call { seal: seal @ None, .. }) => {
                 *seal = Some(opaque);
                 None
             }
             _ => {
-                self.blocks.push(Growing::Thinking { text: String::new(), seal: Some(opaque) });
+                self.blocks.push(GrowingBlock::Thinking { text: String::new(), seal: Some(opaque) });
                 Some(Sealed::Alone)
             }
         }
     }
 
     pub(crate) fn redacted(&mut self, sealed: String) {
-        self.blocks.push(Growing::Redacted(sealed));
+        self.blocks.push(GrowingBlock::Redacted(sealed));
     }
 
     pub(crate) fn call(
@@ -137,14 +137,14 @@ impl ReplyBuilder {
         fragment: &str,
     ) -> Result<(), ModelFault> {
         let known = self.blocks.iter_mut().rev().find_map(|block| match block {
-            Growing::Call { index: at, id, name, input, .. } if *at == index => Some((id, name, input)),
+            GrowingBlock::Call { index: at, id, name, input, .. } if *at == index => Some((id, name, input)),
             _ => None,
         });
         let Some((call_id, call_name, input)) = known else {
-            if self.blocks.iter().filter(|block| matches!(block, Growing::Call { .. })).count() >= CALLS_MAX {
+            if self.blocks.iter().filter(|block| matches!(block, GrowingBlock::Call { .. })).count() >= CALLS_MAX {
                 return Err(too_much(format!("the model made more than {CALLS_MAX} tool calls in one reply")));
             }
-            self.blocks.push(Growing::Call {
+            self.blocks.push(GrowingBlock::Call {
                 index,
                 id: id.unwrap_or_default().to_owned(),
                 name: name.unwrap_or_default().to_owned(),
@@ -179,16 +179,16 @@ impl ReplyBuilder {
             .blocks
             .into_iter()
             .map(|block| match block {
-                Growing::Text(text) => {
+                GrowingBlock::Text(text) => {
                     said_bytes += text.len();
                     Block::Text(text.into())
                 }
-                Growing::Thinking { text, seal } => {
+                GrowingBlock::Thinking { text, seal } => {
                     said_bytes += text.len();
                     Block::Thinking { text: text.into(), opaque: seal.map(Arc::from) }
                 }
-                Growing::Redacted(sealed) => Block::Redacted(sealed.into()),
-                Growing::Call { id, name, input, seal, .. } => {
+                GrowingBlock::Redacted(sealed) => Block::Redacted(sealed.into()),
+                GrowingBlock::Call { id, name, input, seal, .. } => {
                     said_bytes += name.len() + input.len();
                     Block::Call(Call {
                         id: unique(id, taken),

@@ -3,15 +3,15 @@
 use vocab::{FaultKind, ModelFault, RetryPolicy};
 
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) enum Plan {
+pub(crate) enum RetryPlan {
     Wait(u64),
     GiveUp(ModelFault),
 }
 
 /// `attempt` = retries already made. `salt` spreads many clients when the policy asks for it.
-pub(crate) fn plan(policy: &RetryPolicy, fault: &ModelFault, attempt: u32, salt: &str) -> Plan {
+pub(crate) fn plan(policy: &RetryPolicy, fault: &ModelFault, attempt: u32, salt: &str) -> RetryPlan {
     if !fault.retryable || attempt >= policy.retries_max {
-        return Plan::GiveUp(fault.clone());
+        return RetryPlan::GiveUp(fault.clone());
     }
     if let Some(asked_ms) = fault.retry_after_ms {
         if asked_ms > policy.server_wait_ms_max {
@@ -22,12 +22,12 @@ pub(crate) fn plan(policy: &RetryPolicy, fault: &ModelFault, attempt: u32, salt:
                 asked_ms.div_ceil(1000),
                 policy.server_wait_ms_max / 1000
             );
-            return Plan::GiveUp(fault);
+            return RetryPlan::GiveUp(fault);
         }
-        return Plan::Wait(asked_ms);
+        return RetryPlan::Wait(asked_ms);
     }
     let full = policy.base_ms.saturating_mul(1 << attempt.min(20)).min(policy.wait_ms_max);
-    Plan::Wait(if policy.jitter { spread(full, salt, attempt) } else { full })
+    RetryPlan::Wait(if policy.jitter { spread(full, salt, attempt) } else { full })
 }
 
 /// What is refused once and for all.
@@ -69,15 +69,18 @@ mod tests {
     #[test]
     fn waits_double_until_the_tries_are_used_up() {
         let policy = RetryPolicy::default();
-        let waits: Vec<Plan> = (0..4).map(|attempt| plan(&policy, &fault(None), attempt, "t")).collect();
-        assert_eq!(waits, [Plan::Wait(500), Plan::Wait(1000), Plan::Wait(2000), Plan::GiveUp(fault(None))]);
+        let waits: Vec<RetryPlan> = (0..4).map(|attempt| plan(&policy, &fault(None), attempt, "t")).collect();
+        assert_eq!(
+            waits,
+            [RetryPlan::Wait(500), RetryPlan::Wait(1000), RetryPlan::Wait(2000), RetryPlan::GiveUp(fault(None))]
+        );
     }
 
     #[test]
     fn the_servers_wish_is_honoured_up_to_the_cap_and_then_named() {
         let policy = RetryPolicy::default();
-        assert_eq!(plan(&policy, &fault(Some(7)), 0, "t"), Plan::Wait(7));
-        let Plan::GiveUp(named) = plan(&policy, &fault(Some(200_000)), 0, "t") else { panic!("should give up") };
+        assert_eq!(plan(&policy, &fault(Some(7)), 0, "t"), RetryPlan::Wait(7));
+        let RetryPlan::GiveUp(named) = plan(&policy, &fault(Some(200_000)), 0, "t") else { panic!("should give up") };
         assert_eq!(named.fault.message, "429 slow down (the server asks to wait 200 s; the limit is 120 s)");
     }
 
@@ -97,9 +100,9 @@ mod tests {
     fn jitter_stays_within_the_wait_and_is_repeatable() {
         let policy = RetryPolicy { jitter: true, ..RetryPolicy::default() };
         for attempt in 0..3 {
-            let Plan::Wait(first) = plan(&policy, &fault(None), attempt, "abc") else { panic!() };
+            let RetryPlan::Wait(first) = plan(&policy, &fault(None), attempt, "abc") else { panic!() };
             assert!(first <= 500 << attempt);
-            assert_eq!(plan(&policy, &fault(None), attempt, "abc"), Plan::Wait(first));
+            assert_eq!(plan(&policy, &fault(None), attempt, "abc"), RetryPlan::Wait(first));
         }
     }
 }

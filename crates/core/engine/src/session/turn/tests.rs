@@ -38,7 +38,7 @@ fn with_rounds(max_iterations: u32) -> Turn {
         true => Ok(Json::trusted(text)),
         false => Err("no object".to_owned()),
     };
-    Turn::new("t".into(), "m".into(), Rules { max_iterations, retry, compact_on_overflow: true, read })
+    Turn::new("t".into(), "m".into(), TurnRules { max_iterations, retry, compact_on_overflow: true, read })
 }
 
 fn tell(turn: &mut Turn, what: In, fx: &mut Vec<Effect>) {

@@ -8,13 +8,13 @@ use vocab::{
     SettingEntry, Usage,
 };
 
-use super::{DENIED, INTERRUPTED, Phase, RunningCall, Turn, synthetic};
+use super::{DENIED, INTERRUPTED, RunningCall, Turn, TurnPhase, synthetic};
 use crate::session::turn::effects::{Effect, ResultWording, SafePoint, Verdict};
 
-impl Phase {
+impl TurnPhase {
     fn running(call: &Call, tool: &Arc<str>, mutation: Option<Arc<str>>) -> Self {
         let (call, tool) = (call.clone(), tool.clone());
-        Phase::Running(RunningCall { call, tool, mutation, ran_ms: 0, edits: Vec::new() })
+        TurnPhase::Running(RunningCall { call, tool, mutation, ran_ms: 0, edits: Vec::new() })
     }
 }
 
@@ -30,7 +30,7 @@ impl Turn {
             self.log_end(call.id, tool, CallEnd::Invalid, &text, fx);
             return self.after_call(fx);
         }
-        self.phase = Phase::Judging(call.clone());
+        self.phase = TurnPhase::Judging(call.clone());
         fx.push(Effect::Judge(call));
     }
 
@@ -44,7 +44,7 @@ impl Turn {
 
     /// Whether the call may run. `amended`: other arguments for it; the model's own words stay in its reply.
     pub(crate) fn judged(&mut self, verdict: Verdict, amended: Option<Json>, fx: &mut Vec<Effect>) {
-        let Phase::Judging(call) = &self.phase else { return };
+        let TurnPhase::Judging(call) = &self.phase else { return };
         let mut call = call.clone();
         if let Some(input) = amended {
             call.input = CallInput::Object(input);
@@ -70,17 +70,17 @@ impl Turn {
             }
             Verdict::Allow { tool, granted, mutation } => {
                 self.log_start_as(&call, tool.clone(), fx);
-                self.phase = Phase::running(&call, &tool, mutation);
+                self.phase = TurnPhase::running(&call, &tool, mutation);
                 fx.push(Effect::Run { call, tool, granted });
             }
             Verdict::Delegate { tool } => {
                 self.log_start_as(&call, tool.clone(), fx);
-                self.phase = Phase::running(&call, &tool, None);
+                self.phase = TurnPhase::running(&call, &tool, None);
                 fx.push(Effect::Delegate { call, tool });
             }
             Verdict::Ask { ask, mutation } => {
                 self.log_start_as(&call, ask.tool.clone(), fx);
-                self.phase = Phase::Asking { call, ask: ask.clone(), mutation };
+                self.phase = TurnPhase::Asking { call, ask: ask.clone(), mutation };
                 fx.push(Effect::Ask(ask));
             }
         }
@@ -88,10 +88,10 @@ impl Turn {
 
     /// The permission question was answered. Anything that is not an allow is a denial.
     pub(crate) fn answered(&mut self, answer: &Answer, fx: &mut Vec<Effect>) {
-        let Phase::Asking { call, ask, mutation } = &self.phase else { return };
+        let TurnPhase::Asking { call, ask, mutation } = &self.phase else { return };
         let (call, ask, mutation) = (call.clone(), ask.clone(), mutation.clone());
         if let Answer::Allow(_) | Answer::Confirmed(true) = answer {
-            self.phase = Phase::running(&call, &ask.tool, mutation);
+            self.phase = TurnPhase::running(&call, &ask.tool, mutation);
             return fx.push(Effect::Run { call, tool: ask.tool, granted: ask.required });
         }
         let reason = match answer {
@@ -125,7 +125,7 @@ impl Turn {
         fx: &mut Vec<Effect>,
     ) {
         if self.log_ran(outcome, said, duration_ms, fx) {
-            self.phase = Phase::At(SafePoint::AfterCalls);
+            self.phase = TurnPhase::At(SafePoint::AfterCalls);
         }
     }
 
@@ -136,7 +136,7 @@ impl Turn {
         duration_ms: u64,
         fx: &mut Vec<Effect>,
     ) -> bool {
-        let Phase::Running(RunningCall { call, tool, mutation, .. }) = &self.phase else { return false };
+        let TurnPhase::Running(RunningCall { call, tool, mutation, .. }) = &self.phase else { return false };
         let (call, tool, mutation) = (call.id.clone(), tool.clone(), mutation.clone());
         let mutation = mutation.filter(|_| !outcome.is_error);
         if let Some(target) = &mutation {
@@ -166,7 +166,7 @@ impl Turn {
 
     /// How long the running tool has been at it; told before it is stopped.
     pub(crate) fn ran_for(&mut self, ms: u64) {
-        if let Phase::Running(running) = &mut self.phase {
+        if let TurnPhase::Running(running) = &mut self.phase {
             running.ran_ms = ms;
         }
     }
@@ -174,7 +174,7 @@ impl Turn {
     /// What the subagents of the running call have cost, by model, and changed. The changes count where the call is stopped
     /// before it can say so itself.
     pub(crate) fn charged(&mut self, spent: Vec<(Arc<str>, Usage)>, edits: Vec<FileEdit>, fx: &mut Vec<Effect>) {
-        let Phase::Running(running) = &mut self.phase else { return };
+        let TurnPhase::Running(running) = &mut self.phase else { return };
         running.edits = edits;
         for (model, usage) in spent {
             self.usage.add(&usage);
@@ -185,7 +185,7 @@ impl Turn {
 
     /// The running call is stopped: what is known of it is its result.
     pub(super) fn log_stopped(&mut self, fx: &mut Vec<Effect>) {
-        let Phase::Running(running) = &mut self.phase else { return };
+        let TurnPhase::Running(running) = &mut self.phase else { return };
         let mut result = synthetic(running.call.id.clone(), running.tool.clone(), CallEnd::Interrupted, INTERRUPTED);
         result.duration_ms = running.ran_ms;
         result.edits = std::mem::take(&mut running.edits);

@@ -1,0 +1,93 @@
+//! What a session is made from.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use vocab::{ModelInfo, Settings, Tool};
+
+use super::activity::Activity;
+use super::approvals::Approvals;
+use super::editor::EditorRequests;
+use super::extensions::Extensions;
+use super::jobs::Jobs;
+use super::log::SessionLog;
+use super::log::logged::Logged;
+use super::mcp::Mcp;
+use super::model_view::ModelView;
+use super::prompts::Prompts;
+use super::recovery::Recovery;
+use super::reminders::Reminders;
+use super::settings::InForce;
+use super::shell::Shells;
+use super::subagents::{Inherited, SubagentPool};
+use super::toolset::Toolset;
+use super::{Mail, Session};
+use crate::Shared;
+
+/// What a session that was there before has behind it.
+pub(crate) struct Past {
+    pub(crate) summary: vocab::Summary,
+    /// What had to be repaired when it was taken over.
+    pub(crate) recovered: Option<String>,
+    /// Whoever opens it has named another thinking level.
+    pub(crate) thinking_asked: bool,
+}
+
+/// What a session is made from.
+pub(crate) struct Seed {
+    pub(crate) settings: Settings,
+    pub(crate) model: ModelInfo,
+    pub(crate) log: SessionLog,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// `None` for a new session.
+    pub(crate) past: Option<Past>,
+    /// For a child.
+    pub(crate) inherited: Option<Inherited>,
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>, mut seed: Seed, mailbox: mpsc::Receiver<Mail>) -> Self {
+        let (mut mcp, mut subagents) = (Mcp::default(), SubagentPool::default());
+        if seed.inherited.is_some() {
+            seed.tools.retain(|tool| !tool.has_subagents());
+        }
+        let mut tools = Toolset::new(seed.tools, shared.ports.toolbox.gadgets());
+        if let Some(Inherited { child_of, mcp_tools, editor }) = seed.inherited {
+            mcp.inherit();
+            mcp_tools.into_iter().for_each(|tool| tools.add_mcp(None, tool));
+            subagents.child_of = Some(child_of);
+            subagents.inherited_editor = editor;
+        }
+        let thinking_asked = seed.past.as_ref().is_some_and(|past| past.thinking_asked);
+        let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
+        let summary = summary.as_ref();
+        seed.log.found(Logged {
+            model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
+            mode: summary.map_or(seed.settings.mode, |it| it.mode),
+            // What an old log says is known when it is read, and so are its tasks.
+            thinking: seed.settings.thinking.clone(),
+            title: summary.and_then(|it| it.title.clone()),
+            ..Logged::default()
+        });
+        Self {
+            id: seed.log.session.clone(),
+            shared,
+            mailbox,
+            prompts: Prompts::new(seed.settings.lane),
+            settings: InForce::new(seed.settings, seed.model, thinking_asked),
+            log: seed.log,
+            view: ModelView::unread(summary.map_or(0, |it| it.messages)),
+            tools,
+            activity: Activity::default(),
+            approvals: Approvals::default(),
+            jobs: Jobs::default(),
+            shells: Shells::default(),
+            recovery: Recovery::new(recovered.flatten()),
+            extensions: Extensions::default(),
+            editor: EditorRequests::default(),
+            mcp,
+            subagents,
+            reminders: Reminders::default(),
+        }
+    }
+}
