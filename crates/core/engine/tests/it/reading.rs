@@ -7,7 +7,7 @@ use store::MemoryStore;
 use testkit::stage::Actor;
 use testkit::{Stage, slash_text};
 use tokio::time::Instant;
-use vocab::{Change, FaultKind, Reply, RetryPolicy, SessionVerb};
+use vocab::{Change, FaultKind, Reply, RetryPolicy, SessionVerb, Verb};
 
 use crate::registry::{Lazy, named, on, past};
 use crate::support::*;
@@ -29,8 +29,8 @@ async fn a_message_that_waits_for_the_log_holds_back_nobody_else() {
     let (_store, _stage, mut left, mut right) = slow(Player::new([say("hello")])).await;
     let since = Instant::now();
     let prompt = left.prompt("go").await;
-    let behind = left.send(SessionVerb::Set(Change::Retry(RetryPolicy::default()))).await;
-    ask_for(&mut right, SessionVerb::Set(Change::Retry(RetryPolicy::default()))).await.unwrap();
+    let behind = left.send(Verb::Session(SessionVerb::Set(Change::Retry(RetryPolicy::default())))).await;
+    ask_for(&mut right, Verb::Session(SessionVerb::Set(Change::Retry(RetryPolicy::default())))).await.unwrap();
     assert!(since.elapsed().as_millis() < 100, "it took {:?}", since.elapsed());
     assert!(matches!(left.reply(prompt).await, Ok(Reply::Started { .. })));
     assert!(since.elapsed().as_secs() >= 5);
@@ -43,7 +43,7 @@ async fn an_interrupt_ends_a_message_that_waits_for_the_log() {
     let (_store, _stage, mut left, _right) = slow(Player::new([])).await;
     let since = Instant::now();
     let prompt = left.prompt("go").await;
-    let interrupted = ask_for(&mut left, SessionVerb::Interrupt { turn: None }).await;
+    let interrupted = ask_for(&mut left, Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     assert!(matches!(interrupted, Ok(Reply::Interrupted { was_running: true })));
     assert_eq!(left.reply(prompt).await.unwrap_err().kind, FaultKind::Cancelled);
     assert!(since.elapsed().as_millis() < 100, "it took {:?}", since.elapsed());
@@ -57,7 +57,7 @@ async fn nothing_gets_in_between_the_steps_of_an_undo() {
     let prompt = right.prompt("behind it").await;
     // What must not wait does not.
     let since = Instant::now();
-    let interrupted = ask_for(&mut right, SessionVerb::Interrupt { turn: None }).await;
+    let interrupted = ask_for(&mut right, Verb::Session(SessionVerb::Interrupt { turn: None })).await;
     assert!(matches!(interrupted, Ok(Reply::Interrupted { .. })));
     assert!(since.elapsed().as_millis() < 100, "it took {:?}", since.elapsed());
     let Ok(Reply::Slash(undone)) = left.reply(undo).await else { panic!("no undo") };
