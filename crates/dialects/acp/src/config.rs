@@ -1,7 +1,7 @@
 //! What can be chosen in a session: mode, model, thinking. Told in three views at once, because clients of different ages know
 //! different ones.
 
-use serde_json::{Value, json};
+use acp_types::{ConfigEntry, ConfigOption, ConfigValue, ModeChoice, ModeState, ModelChoice, ModelState, Other};
 use vocab::{Mode, ModelInfo, State};
 
 pub(crate) const MODEL: &str = "model";
@@ -38,12 +38,12 @@ impl Chosen {
         Self { mode: state.mode, model: ModelInfo::clone(&state.model_info), thinking }
     }
 
-    pub(crate) fn modes(&self) -> Value {
+    pub(crate) fn modes(&self) -> ModeState {
         let one = |mode: Mode| {
             let (name, description) = mode_name(mode);
-            json!({ "id": mode.as_str(), "name": name, "description": description })
+            ModeChoice { id: mode.as_str().into(), name: name.into(), description: Some(description.into()) }
         };
-        json!({ "currentModeId": self.mode.as_str(), "availableModes": Mode::ALL.map(one) })
+        ModeState { current_mode_id: self.mode.as_str().into(), available_modes: Mode::ALL.map(one).to_vec() }
     }
 
     /// The model that is used comes with the others even where the list does not have it.
@@ -53,10 +53,14 @@ impl Chosen {
     }
 
     /// As clients know it from before there were options.
-    pub(crate) fn legacy_models(&self, known: &[ModelInfo]) -> Value {
-        let one = |info: &&ModelInfo| json!({ "modelId": info.slug, "name": info.name, "description": about(info) });
-        let all: Vec<Value> = self.models(known).iter().map(one).collect();
-        json!({ "currentModelId": self.model.slug, "availableModels": all })
+    pub(crate) fn legacy_models(&self, known: &[ModelInfo]) -> ModelState {
+        let one = |info: &ModelInfo| ModelChoice {
+            model_id: info.slug.to_string(),
+            name: info.name.to_string(),
+            description: Some(about(info)),
+        };
+        let available_models = self.models(known).into_iter().map(one).collect();
+        ModelState { current_model_id: self.model.slug.to_string(), available_models }
     }
 
     pub(crate) fn levels(&self) -> Vec<String> {
@@ -68,28 +72,27 @@ impl Chosen {
         std::iter::once(OFF.to_owned()).chain(known).collect()
     }
 
-    pub(crate) fn options(&self, known: &[ModelInfo]) -> Value {
-        let model = |info: &&ModelInfo| json!({ "value": info.slug, "name": info.name, "description": about(info) });
+    pub(crate) fn options(&self, known: &[ModelInfo]) -> Vec<ConfigOption> {
+        let model = |info: &ModelInfo| value(&info.slug, &info.name, Some(about(info)));
         let mode = |mode: Mode| {
             let (name, description) = mode_name(mode);
-            json!({ "value": mode.as_str(), "name": name, "description": description })
+            value(mode.as_str(), name, Some(description.into()))
         };
-        let models: Vec<Value> = self.models(known).iter().map(model).collect();
         let mut options = vec![
-            select(MODE, "Mode", self.mode.as_str(), json!(Mode::ALL.map(mode))),
-            select(MODEL, "Model", &self.model.slug, json!(models)),
+            select(MODE, "Mode", self.mode.as_str(), Mode::ALL.map(mode).to_vec()),
+            select(MODEL, "Model", &self.model.slug, self.models(known).into_iter().map(model).collect()),
         ];
         let levels = self.levels();
         if levels.len() > 1 {
             let now = self.thinking.as_deref().unwrap_or(OFF);
-            let level = |level: &String| json!({ "value": level, "name": level });
-            let mut all: Vec<Value> = levels.iter().map(level).collect();
+            let level = |level: &str| value(level, level, None);
+            let mut all: Vec<ConfigEntry> = levels.iter().map(|it| level(it)).collect();
             if !levels.iter().any(|level| level == now) {
-                all.push(json!({ "value": now, "name": now }));
+                all.push(level(now));
             }
-            options.push(select(THOUGHT, "Thinking", now, json!(all)));
+            options.push(select(THOUGHT, "Thinking", now, all));
         }
-        json!(options)
+        options
     }
 }
 
@@ -97,8 +100,21 @@ fn about(info: &ModelInfo) -> String {
     format!("{}, {} tokens of context", info.provider, info.context_window)
 }
 
-fn select(id: &str, name: &str, now: &str, options: Value) -> Value {
-    json!({ "id": id, "name": name, "category": id, "type": "select", "currentValue": now, "options": options })
+fn value(value: &str, name: &str, description: Option<String>) -> ConfigEntry {
+    let (value, name) = (value.to_owned(), Some(name.to_owned()));
+    ConfigEntry::Value(ConfigValue { value, name, description, other: Other::new() })
+}
+
+fn select(id: &str, name: &str, now: &str, options: Vec<ConfigEntry>) -> ConfigOption {
+    ConfigOption {
+        id: id.into(),
+        name: name.into(),
+        category: Some(id.into()),
+        kind: Some("select".into()),
+        current_value: now.into(),
+        options: Some(options),
+        other: Other::new(),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use acp_types::{ContentBlock, ToolCallContent};
+use serde_json::Value;
 use vocab::visible::{is_ignorable, is_of_writing, push_picture};
 use vocab::{Image, Part};
 
@@ -10,25 +11,25 @@ use vocab::{Image, Part};
 const TITLE_CHARS_MAX: usize = 80;
 
 /// A prompt as the engine takes it, and what was left out of it.
-pub(crate) struct Said {
+pub(crate) struct PromptParts {
     pub(crate) parts: Vec<Part>,
     pub(crate) left_out: Vec<String>,
 }
 
 /// Mentions stand where they stood; what they bring along comes behind the text.
-pub(crate) fn read(blocks: &[Value]) -> Said {
+pub(crate) fn read(blocks: Vec<ContentBlock>) -> PromptParts {
     let (mut text, mut context) = (String::new(), String::new());
     let (mut images, mut left_out) = (Vec::new(), Vec::new());
     for block in blocks {
-        let word = |name: &str| block[name].as_str().unwrap_or_default();
-        match word("type") {
-            "text" => text.push_str(word("text")),
-            "image" => images.push(Part::Image(Image { mime: word("mimeType").into(), base64: word("data").into() })),
-            "resource_link" => text.push_str(&format!("[@{}]({})", word("name"), word("uri"))),
-            "resource" => {
-                let resource = &block["resource"];
-                let uri = resource["uri"].as_str().unwrap_or_default();
-                match resource["text"].as_str() {
+        match block {
+            ContentBlock::Text { text: said, .. } => text.push_str(&said),
+            ContentBlock::Image { data, mime_type, .. } => {
+                images.push(Part::Image(Image { mime: mime_type.into(), base64: data.into() }));
+            }
+            ContentBlock::ResourceLink { uri, name, .. } => text.push_str(&format!("[@{name}]({uri})")),
+            ContentBlock::Resource { resource, .. } => {
+                let uri = resource.uri.as_deref().unwrap_or_default();
+                match resource.text {
                     Some(inside) => {
                         text.push_str(&format!("[@{}]({uri})", uri.rsplit('/').next().unwrap_or(uri)));
                         context.push_str(&format!("\n\n<context ref=\"{uri}\">\n{inside}\n</context>"));
@@ -36,8 +37,11 @@ pub(crate) fn read(blocks: &[Value]) -> Said {
                     None => left_out.push(format!("the content of {uri} is not text")),
                 }
             }
-            "" => left_out.push("a block without a type".to_owned()),
-            other => left_out.push(format!("a block of type {other}")),
+            ContentBlock::Audio { .. } => left_out.push("a block of type audio".to_owned()),
+            ContentBlock::Unknown(block) => left_out.push(match block.get("type").and_then(Value::as_str) {
+                None | Some("") => "a block without a type".to_owned(),
+                Some(other) => format!("a block of type {other}"),
+            }),
         }
     }
     text.push_str(&context);
@@ -46,7 +50,7 @@ pub(crate) fn read(blocks: &[Value]) -> Said {
         parts.push(Part::text(text));
     }
     parts.extend(images);
-    Said { parts, left_out }
+    PromptParts { parts, left_out }
 }
 
 /// The longest run of backticks in a text.
@@ -64,14 +68,9 @@ pub(crate) fn code(line: &str) -> String {
 }
 
 /// A text as it is, for clients that would make headings and lists of it; behind a word of ours.
-pub(crate) fn fenced(before: &str, inside: &str) -> Value {
+pub(crate) fn fenced(before: &str, inside: &str) -> ToolCallContent {
     let fence = "`".repeat(backticks(inside).max(2) + 1);
-    block_of(text(&format!("{before}{fence}\n{inside}\n{fence}")))
-}
-
-/// A block of a call's content.
-pub(crate) fn block_of(content: Value) -> Value {
-    json!({ "type": "content", "content": content })
+    ToolCallContent::block(ContentBlock::text(format!("{before}{fence}\n{inside}\n{fence}")))
 }
 
 /// A session's title: one line, whatever it is made of, and nothing in it that hides or moves what a list shows.
@@ -96,14 +95,10 @@ pub(crate) fn title_of_prompt(prompt: &str) -> Option<String> {
     Some(short.unwrap_or(line)).filter(|title| !title.is_empty())
 }
 
-pub(crate) fn text(text: &str) -> Value {
-    json!({ "type": "text", "text": text })
-}
-
-pub(crate) fn block(part: &Part) -> Value {
+pub(crate) fn block(part: &Part) -> ContentBlock {
     match part {
-        Part::Text(it) => text(it),
-        Part::Image(image) => json!({ "type": "image", "data": image.base64, "mimeType": image.mime }),
+        Part::Text(text) => ContentBlock::text(&**text),
+        Part::Image(image) => ContentBlock::image(&*image.base64, &*image.mime),
     }
 }
 

@@ -2,22 +2,36 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use acp_types::error::NOT_FOUND;
+use acp_types::{
+    CancelRequest, CreateTerminalRequest, CreateTerminalResponse, EnvVariable, ReadTextFileRequest,
+    ReadTextFileResponse, SessionUpdate, TerminalExitStatus, TerminalOutputResponse, TerminalRequest, ToolCall,
+    ToolCallContent, ToolCallStatus, WriteTextFileRequest, method, read_answer,
+};
+use serde_json::Value;
 use vocab::{CallId, EditorReply, EditorRequest, EditorRequestKind, SessionId, SessionVerb, Verb};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 
 use crate::Acp;
-use crate::asking::Asked;
-use crate::frames::{NOT_FOUND, Pen};
-use crate::replies::Why;
-use crate::seat::call_id;
+use crate::asks::OpenRequest;
+use crate::frames::pen;
+use crate::pending::Pending;
+use crate::session_view::call_id;
+use crate::tools::written;
 
-/// How far an editor_request has come.
-pub(crate) enum Step {
+/// Which request of the engine's the client works for.
+pub(crate) struct EditorWork {
+    pub(crate) session: SessionId,
+    pub(crate) editor_request: u64,
+    call: CallId,
+}
+
+/// How far an editor request has come.
+pub(crate) enum EditorStep {
     Read,
     Write,
-    /// A terminal was asked for; `dropped`: nobody wants it any more.
+    /// A terminal was asked for; `dropped`: the engine does not want it any more.
     Create {
         dropped: bool,
     },
@@ -27,175 +41,175 @@ pub(crate) enum Step {
     /// `exit`: how it ended, as the client said when it was waited for.
     Output {
         terminal: String,
-        exit: Value,
+        exit: TerminalExitStatus,
     },
 }
 
 impl Acp {
     pub(crate) fn editor_request(&mut self, at: usize, editor_request: &EditorRequest, out: &mut Out) {
-        let session = self.seats[at].session.clone();
-        let id = session.as_str();
-        let (method, params, step) = match &editor_request.kind {
+        let session = self.views[at].session.clone();
+        let session_id = session.to_string();
+        let work = EditorWork { session, editor_request: editor_request.id, call: editor_request.call.clone() };
+        let asked = |step| OpenRequest::Editor { work, step };
+        match &editor_request.kind {
             EditorRequestKind::ReadText { path } => {
-                ("fs/read_text_file", json!({ "sessionId": id, "path": path }), Step::Read)
+                let params = ReadTextFileRequest { session_id, path: written(path), line: None, limit: None };
+                self.ask_client(method::FS_READ_TEXT_FILE, params, asked(EditorStep::Read), out);
             }
             EditorRequestKind::WriteText { path, content } => {
-                let params = json!({ "sessionId": id, "path": path, "content": content });
-                ("fs/write_text_file", params, Step::Write)
+                let params = WriteTextFileRequest { session_id, path: written(path), content: content.to_string() };
+                self.ask_client(method::FS_WRITE_TEXT_FILE, params, asked(EditorStep::Write), out);
             }
             EditorRequestKind::Run { program, args, cwd, env, output_bytes_max } => {
-                let env: Vec<Value> = env.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
-                let params = json!({
-                    "sessionId": id,
-                    "command": program,
-                    "args": args,
-                    "cwd": cwd,
-                    "env": env,
-                    "outputByteLimit": output_bytes_max,
-                });
-                ("terminal/create", params, Step::Create { dropped: false })
+                let variable = |(name, value): &(Arc<str>, Arc<str>)| EnvVariable {
+                    name: name.to_string(),
+                    value: value.to_string(),
+                };
+                let params = CreateTerminalRequest {
+                    session_id,
+                    command: written(program),
+                    args: args.iter().map(ToString::to_string).collect(),
+                    cwd: Some(written(cwd)),
+                    env: env.iter().map(variable).collect(),
+                    output_byte_limit: Some(*output_bytes_max),
+                };
+                self.ask_client(method::TERMINAL_CREATE, params, asked(EditorStep::Create { dropped: false }), out);
             }
-        };
-        let asked = Asked::EditorRequest {
-            session,
-            editor_request: editor_request.id,
-            call: editor_request.call.clone(),
-            step,
-        };
-        self.ask_client(method, params, asked, out);
+        }
     }
 
-    /// Nobody waits for it: what runs for it is ended.
+    /// The engine does not wait for it: what runs for it is ended.
     pub(crate) fn editor_request_dropped(&mut self, at: usize, dropped: u64, out: &mut Out) {
-        let here = self.seats[at].session.clone();
+        let here = self.views[at].session.clone();
         let found = self.asked.iter_mut().find(|(_, asked)| {
-            matches!(asked, Asked::EditorRequest { session, editor_request, .. } if *session == here && *editor_request == dropped)
+            matches!(asked, OpenRequest::Editor { work, .. } if work.session == here && work.editor_request == dropped)
         });
         let Some((&id, asked)) = found else { return };
-        let Asked::EditorRequest { step, .. } = asked else { return };
+        let OpenRequest::Editor { step, .. } = asked else { return };
         let terminal = match step {
             // Its terminal is not known yet; it is released as soon as it is.
-            Step::Create { dropped } => {
+            EditorStep::Create { dropped } => {
                 *dropped = true;
                 return;
             }
-            Step::Read | Step::Write => None,
-            Step::Wait { terminal } | Step::Output { terminal, .. } => Some(std::mem::take(terminal)),
+            EditorStep::Read | EditorStep::Write => None,
+            EditorStep::Wait { terminal } | EditorStep::Output { terminal, .. } => Some(std::mem::take(terminal)),
         };
         self.asked.remove(&id);
         match terminal {
             Some(terminal) => {
                 self.release(&here, &terminal, true, out);
             }
-            None => Pen { frames: &mut out.frames }.notify("$/cancel_request", json!({ "requestId": id })),
+            None => pen(out).notify(method::CANCEL_REQUEST, CancelRequest { request_id: id }),
         }
     }
 
     fn release(&mut self, session: &SessionId, terminal: &str, kill: bool, out: &mut Out) {
-        let params = json!({ "sessionId": session.as_str(), "terminalId": terminal });
+        let params = terminal_of(session, terminal);
         if kill {
-            self.ask_client("terminal/kill", params.clone(), Asked::Nothing, out);
+            self.ask_client(method::TERMINAL_KILL, &params, OpenRequest::Nothing, out);
         }
-        self.ask_client("terminal/release", params, Asked::Nothing, out);
+        self.ask_client(method::TERMINAL_RELEASE, params, OpenRequest::Nothing, out);
     }
 
     pub(crate) fn editor_request_answered(
         &mut self,
-        session: &SessionId,
-        editor_request: u64,
-        call: &CallId,
-        step: Step,
+        work: EditorWork,
+        step: EditorStep,
         answer: Result<Value, RpcError>,
         out: &mut Out,
     ) {
-        let Some(at) = self.seat_of(session) else {
-            // Nobody waits for it, but a terminal that was on its way is ended.
-            if let (Step::Create { .. }, Ok(value)) = (step, &answer)
-                && let Some(terminal) = value["terminalId"].as_str()
+        let Some(at) = self.view_of(&work.session) else {
+            // Its session is gone, but a terminal that was on its way is ended.
+            if let (EditorStep::Create { .. }, Ok(value)) = (step, &answer)
+                && let Some(made) = read_answer::<CreateTerminalResponse>(value)
             {
-                self.release(session, terminal, true, out);
+                self.release(&work.session, &made.terminal_id, true, out);
             }
             return;
         };
         let failed = |error: &RpcError| EditorReply::Failed(error.message.as_str().into());
-        let next = |step| Asked::EditorRequest { session: session.clone(), editor_request, call: call.clone(), step };
         let result = match (step, answer) {
-            (Step::Read, Ok(value)) => match value["content"].as_str() {
-                Some(text) => EditorReply::Text(text.into()),
+            (EditorStep::Read, Ok(value)) => match read_answer::<ReadTextFileResponse>(&value) {
+                Some(read) => EditorReply::Text(read.content.into()),
                 None => EditorReply::Failed("the client sent no content".into()),
             },
-            (Step::Read, Err(error)) if error.code == NOT_FOUND => EditorReply::NotFound,
-            (Step::Write, Ok(_)) => EditorReply::Written,
-            (Step::Create { dropped }, Ok(value)) => {
-                let Some(terminal) = value["terminalId"].as_str().map(str::to_owned) else {
-                    return self.editor_replied(
-                        at,
-                        editor_request,
-                        EditorReply::Failed("the client sent no terminal".into()),
-                        out,
-                    );
-                };
-                if dropped {
-                    return self.release(session, &terminal, true, out);
-                }
-                self.show_terminal(at, call, &terminal, out);
-                let params = json!({ "sessionId": session.as_str(), "terminalId": terminal });
-                return self.ask_client("terminal/wait_for_exit", params, next(Step::Wait { terminal }), out);
+            (EditorStep::Read, Err(error)) if error.code == NOT_FOUND => EditorReply::NotFound,
+            (EditorStep::Write, Ok(_)) => EditorReply::Written,
+            (EditorStep::Create { dropped }, Ok(value)) => match read_answer::<CreateTerminalResponse>(&value) {
+                Some(made) if dropped => return self.release(&work.session, &made.terminal_id, true, out),
+                Some(made) => return self.terminal_made(at, work, made.terminal_id, out),
+                None => EditorReply::Failed("the client sent no terminal".into()),
+            },
+            (EditorStep::Create { dropped: true }, Err(_)) => return,
+            (EditorStep::Wait { terminal }, Ok(exit)) => {
+                let params = terminal_of(&work.session, &terminal);
+                let step = EditorStep::Output { terminal, exit: read_answer(&exit).unwrap_or_default() };
+                return self.ask_client(method::TERMINAL_OUTPUT, params, OpenRequest::Editor { work, step }, out);
             }
-            (Step::Create { dropped: true }, Err(_)) => return,
-            (Step::Wait { terminal }, Ok(exit)) => {
-                let params = json!({ "sessionId": session.as_str(), "terminalId": terminal });
-                return self.ask_client("terminal/output", params, next(Step::Output { terminal, exit }), out);
+            (EditorStep::Output { terminal, exit }, Ok(value)) => {
+                self.release(&work.session, &terminal, false, out);
+                ran(read_answer(&value).unwrap_or_default(), exit)
             }
-            (Step::Output { terminal, exit }, Ok(value)) => {
-                self.release(session, &terminal, false, out);
-                ran(&value, &exit)
-            }
-            (Step::Wait { terminal } | Step::Output { terminal, .. }, Err(error)) => {
-                self.release(session, &terminal, true, out);
+            (EditorStep::Wait { terminal } | EditorStep::Output { terminal, .. }, Err(error)) => {
+                self.release(&work.session, &terminal, true, out);
                 failed(&error)
             }
-            (Step::Read | Step::Write | Step::Create { .. }, Err(error)) => failed(&error),
+            (EditorStep::Read | EditorStep::Write | EditorStep::Create { .. }, Err(error)) => failed(&error),
         };
-        self.editor_replied(at, editor_request, result, out);
+        let verb = Verb::Session(SessionVerb::EditorReplied { editor_request: work.editor_request, result });
+        self.tell_session(at, verb, Pending::Nothing, out);
     }
 
-    fn editor_replied(&mut self, at: usize, editor_request: u64, result: EditorReply, out: &mut Out) {
-        self.tell_seat(at, Verb::Session(SessionVerb::EditorReplied { editor_request, result }), Why::Nothing, out);
+    /// It is shown, and its end waited for.
+    fn terminal_made(&mut self, at: usize, work: EditorWork, terminal: String, out: &mut Out) {
+        self.show_terminal(at, &work.call, &terminal, out);
+        let params = terminal_of(&work.session, &terminal);
+        let asked = OpenRequest::Editor { work, step: EditorStep::Wait { terminal } };
+        self.ask_client(method::TERMINAL_WAIT_FOR_EXIT, params, asked, out);
     }
 
     /// The client shows its own terminal in the card of the call.
     fn show_terminal(&mut self, at: usize, call: &CallId, terminal: &str, out: &mut Out) {
-        let seat = &self.seats[at];
-        let Some(turn) = &seat.turn else { return };
-        let update = json!({
-            "sessionUpdate": "tool_call_update",
-            "toolCallId": call_id(&turn.id, call),
-            "status": "in_progress",
-            "content": [{ "type": "terminal", "terminalId": terminal }],
-        });
-        Pen { frames: &mut out.frames }.update(&seat.session, update);
+        let view = &self.views[at];
+        let Some(turn) = &view.turn else { return };
+        let shown = ToolCall {
+            tool_call_id: call_id(&turn.id, call),
+            status: Some(ToolCallStatus::InProgress),
+            content: Some(vec![ToolCallContent::terminal(terminal.to_owned())]),
+            ..ToolCall::default()
+        };
+        pen(out).update(&view.session, SessionUpdate::ToolCallUpdate(shown));
     }
 }
 
+fn terminal_of(session: &SessionId, terminal: &str) -> TerminalRequest {
+    TerminalRequest { session_id: session.to_string(), terminal_id: terminal.to_owned() }
+}
+
 /// The status may be left out of the output.
-fn ran(value: &Value, waited: &Value) -> EditorReply {
-    let exit = Some(&value["exitStatus"]).filter(|exit| exit.is_object()).unwrap_or(waited);
+fn ran(output: TerminalOutputResponse, waited: TerminalExitStatus) -> EditorReply {
+    let exit = output.exit_status.unwrap_or(waited);
     EditorReply::Ran {
-        output: value["output"].as_str().unwrap_or_default().into(),
-        truncated: value["truncated"].as_bool().unwrap_or(false),
-        exit_code: exit["exitCode"].as_i64().and_then(|code| i32::try_from(code).ok()),
-        signal: exit["signal"].as_str().map(Arc::from),
+        output: output.output.into(),
+        truncated: output.truncated,
+        exit_code: exit.exit_code.and_then(|code| i32::try_from(code).ok()),
+        signal: exit.signal.map(Arc::from),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn how_a_command_ended_is_taken_from_whichever_answer_has_it() {
-        let code = |output: Value, waited: Value| match ran(&output, &waited) {
+        let code = |output: Value, waited: Value| match ran(
+            read_answer(&output).unwrap_or_default(),
+            read_answer(&waited).unwrap_or_default(),
+        ) {
             EditorReply::Ran { exit_code, signal, .. } => (exit_code, signal.as_deref().map(str::to_owned)),
             other => panic!("{other:?}"),
         };

@@ -1,35 +1,31 @@
 //! The lines that we write: responses, updates, and requests of our own. The flow of a running answer is written by hand,
-//! because there is one line for every delta; everything else goes through serde.
+//! because there is one line for every delta; everything else is one of [`acp_types`].
 
+use acp_types::error::ErrorData;
+use acp_types::{EmptyResponse, SessionNotification, SessionUpdate, method, sorted};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use vocab::{Fault, FaultKind, SessionId};
-use wire::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, RpcError};
-use wire::{FrameBuf, escape_plain_into};
+use vocab::SessionId;
+use wire::jsonrpc::{self, RpcError};
+use wire::{FrameBuf, Out, escape_plain_into};
 
-/// Nobody is signed in.
-const AUTH_REQUIRED: i64 = -32000;
-/// No such session or file.
-pub(crate) const NOT_FOUND: i64 = -32002;
-/// Somebody took the request back.
-pub(crate) const CANCELLED: i64 = -32800;
+/// The tags of what an answer is made of.
+pub(crate) const AGENT_MESSAGE: &str = "agent_message_chunk";
+pub(crate) const AGENT_THOUGHT: &str = "agent_thought_chunk";
 
 /// The id of a request, as it came: it is echoed byte for byte.
 pub(crate) type CallId = Box<RawValue>;
 
-#[derive(Serialize)]
-struct Update<'a, U> {
-    #[serde(rename = "sessionId")]
-    session: &'a str,
-    update: U,
+/// Writes the lines of one call to the dialect.
+pub(crate) struct AcpWriter<'a> {
+    frames: &'a mut FrameBuf,
 }
 
-pub(crate) struct Pen<'a> {
-    pub(crate) frames: &'a mut FrameBuf,
+pub(crate) fn pen(out: &mut Out) -> AcpWriter<'_> {
+    AcpWriter { frames: &mut out.frames }
 }
 
-impl Pen<'_> {
+impl AcpWriter<'_> {
     fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let mut line = Vec::new();
         write(&mut line);
@@ -37,7 +33,11 @@ impl Pen<'_> {
     }
 
     pub(crate) fn result(&mut self, call: &RawValue, result: impl Serialize) {
-        self.write(|out| jsonrpc::result(out, call, result));
+        self.write(|out| jsonrpc::result(out, call, sorted(result)));
+    }
+    /// It is done, and there is nothing to add.
+    pub(crate) fn done(&mut self, call: &RawValue) {
+        self.result(call, EmptyResponse {});
     }
     /// `None` where no `id` could be read.
     pub(crate) fn refuse(&mut self, call: Option<&RawValue>, error: &RpcError) {
@@ -49,15 +49,14 @@ impl Pen<'_> {
             Err(error) => self.refuse(Some(call), &error),
         }
     }
-    pub(crate) fn update(&mut self, session: &SessionId, update: impl Serialize) {
-        let params = Update { session: session.as_str(), update };
-        self.write(|out| jsonrpc::notification(out, "session/update", params));
+    pub(crate) fn update(&mut self, session: &SessionId, update: SessionUpdate) {
+        self.notify(method::SESSION_UPDATE, SessionNotification { session_id: session.as_str(), update });
     }
     pub(crate) fn notify(&mut self, method: &str, params: impl Serialize) {
-        self.write(|out| jsonrpc::notification(out, method, params));
+        self.write(|out| jsonrpc::notification(out, method, sorted(params)));
     }
     pub(crate) fn request(&mut self, id: u64, method: &str, params: impl Serialize) {
-        self.write(|out| jsonrpc::request(out, id, method, params));
+        self.write(|out| jsonrpc::request(out, id, method, sorted(params)));
     }
 }
 
@@ -80,7 +79,7 @@ impl Chunks {
         Self { head, tail }
     }
 
-    pub(crate) fn write(&self, pen: &mut Pen<'_>, text: &str) {
+    pub(crate) fn write(&self, pen: &mut AcpWriter<'_>, text: &str) {
         pen.frames.line(|out| {
             out.extend_from_slice(&self.head);
             escape_plain_into(text, out);
@@ -89,65 +88,33 @@ impl Chunks {
     }
 }
 
-// ---- errors -----------------------------------------------------------------------------------------------------
-
-fn error(code: i64, message: impl Into<String>, data: Value) -> RpcError {
-    RpcError { data: Some(data), ..RpcError::new(code, message) }
-}
-
-pub(crate) fn invalid(message: impl Into<String>) -> RpcError {
-    RpcError::new(INVALID_PARAMS, message)
-}
-pub(crate) fn unknown_method(method: &str) -> RpcError {
-    error(jsonrpc::METHOD_NOT_FOUND, format!("method not found: {method}"), json!({ "method": method }))
-}
-pub(crate) fn unknown_session(id: &str) -> RpcError {
-    error(NOT_FOUND, format!("session not found: {id}"), json!({ "sessionId": id }))
-}
-
 /// Some clients show `data.details` and not the message.
 fn detailed(error: &RpcError) -> RpcError {
-    let mut data = error.data.clone().unwrap_or_else(|| json!({}));
-    data["details"] = json!(error.message);
+    let mut data = error.data.clone().unwrap_or_else(|| sorted(ErrorData::default()));
+    data["details"] = error.message.as_str().into();
     RpcError { data: Some(data), ..error.clone() }
 }
 
-/// A turn has failed. Where the server does not take the key, or the request itself, trying the same again does not help.
-pub(crate) fn turn_failed(fault: Option<&Fault>) -> RpcError {
-    let message = fault.map_or_else(|| "the turn failed".to_owned(), text);
-    let code = match fault.map(|fault| fault.kind) {
-        Some(FaultKind::Auth) => AUTH_REQUIRED,
-        Some(FaultKind::BadRequest | FaultKind::ContextOverflow | FaultKind::Invalid | FaultKind::UnknownModel) => {
-            INVALID_PARAMS
-        }
-        _ => INTERNAL_ERROR,
-    };
-    RpcError::new(code, message)
-}
+#[cfg(test)]
+mod tests {
+    use acp_types::{ContentBlock, MessageChunk, Other};
+    use serde_json::Value;
 
-/// No model can be used.
-pub(crate) fn no_model() -> RpcError {
-    RpcError::new(
-        AUTH_REQUIRED,
-        "no model can be used: set the key of a vendor (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, \
-         OPENROUTER_API_KEY, ...) or OPENAI_BASE_URL in the environment of the agent, start a model server on this \
-         machine, or sign in with `tillerman login`",
-    )
-}
+    use super::*;
 
-/// A fault of the engine; `session` is what it was about.
-pub(crate) fn from_fault(fault: &Fault, session: Option<&str>) -> RpcError {
-    let message = text(fault);
-    match (fault.kind, session) {
-        (FaultKind::NotFound | FaultKind::UnknownSession, Some(id)) => unknown_session(id),
-        (FaultKind::Auth, _) => RpcError::new(AUTH_REQUIRED, message),
-        (FaultKind::Cancelled, _) => RpcError::new(CANCELLED, message),
-        (FaultKind::Invalid | FaultKind::EmptyPrompt | FaultKind::UnknownModel, _) => invalid(message),
-        _ => RpcError::new(INTERNAL_ERROR, message),
+    /// The bytes that are written by hand are the type's.
+    #[test]
+    fn a_delta_is_the_update_that_its_type_describes() {
+        let mut out = Out::new();
+        let chunks = Chunks::new(&SessionId::from("s\"1"), AGENT_MESSAGE, "m-1");
+        chunks.write(&mut pen(&mut out), "one \"two\"\n");
+        let written: Value = serde_json::from_slice(out.frames.as_bytes()).unwrap();
+        let chunk = MessageChunk {
+            content: ContentBlock::text("one \"two\"\n"),
+            message_id: Some("m-1".into()),
+            other: Other::new(),
+        };
+        let update = SessionUpdate::AgentMessageChunk(chunk);
+        assert_eq!(written["params"], sorted(SessionNotification { session_id: "s\"1", update }));
     }
-}
-
-/// What went wrong and what can be done about it, in one text.
-pub(crate) fn text(fault: &Fault) -> String {
-    fault.explained()
 }

@@ -2,30 +2,39 @@
 //! call us, and we call them (permissions, files, terminals, forms). A pure state machine over [`wire::Dialect`]: no I/O, no
 //! clock, no runtime.
 //!
-//! * `params`, `content`, `frames`: the wire. `requests`: what each method wants from the engine.
-//! * `replies`: what the engine's answers mean. `events`: what it tells unasked. `replay`: a saved session told again.
-//! * `asking`, `editor_requests`: what we want from the client. `tools`, `titles`, `config`, `seat`: one session as its client sees it.
+//! * `inbound`: what each method wants from the engine (`params`, `content`: what clients send). `pending`, `replies`, `answers`:
+//!   what the engine's replies are for, and what they are answered with. `leaving`: the end of a session.
+//! * `outbound`: what the engine tells unasked. `replay`: a saved session told again. `frames`: the lines that we write.
+//! * `asks`: what we want from the client, of which `permission` and `permission_content` are questions, `editor` its files and
+//!   terminals. `session_view`, `config`, `tools`, `titles`: one session as its client sees it. `faults`: what went wrong.
 //!
-//! `docs/dialects/acp.md` is the page for authors of clients.
+//! The messages themselves are the types of [`acp_types`]. `docs/dialects/acp.md` is the page for authors of clients.
 
-mod asking;
+mod answers;
+mod asks;
 mod config;
 mod content;
+mod cost;
 mod editor;
-mod events;
+mod faults;
 mod frames;
+mod inbound;
+mod leaving;
+mod outbound;
 mod params;
-mod particulars;
+mod pending;
+mod permission;
+mod permission_content;
 mod replay;
 mod replies;
-mod requests;
-mod seat;
+mod session_view;
 mod titles;
 mod tools;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use acp_types::ClientCapabilities;
 use vocab::names;
 use vocab::{
     Command, DirectoryVerb, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb, Tag, Target, Told, Verb,
@@ -34,20 +43,17 @@ use vocab::{
 use wire::jsonrpc::{self, Frame, RpcError, Version};
 use wire::{Dialect, Out, Parting};
 
-use asking::Asked;
-use frames::Pen;
-use params::Client;
-use replies::Why;
-use seat::Seat;
-use tools::{Cards, Manner};
+use asks::OpenRequest;
+use frames::pen;
+use pending::Pending;
+use session_view::SessionView;
+use tools::{CallStyle, Cards};
 
-/// The version that is spoken here.
-pub const PROTOCOL: u64 = 1;
 /// Commands without a reply so far; at the bound lines stay in the pipe until the engine has caught up.
 const PENDING_MAX: usize = 1024;
 /// Sessions of one connection; one more is refused until another is closed.
 const SESSIONS_MAX: usize = 256;
-/// How long whoever opens a session waits for the list of models, from the start of the process on: many clients read the
+/// How long a client that opens a session waits for the list of models, from the start of the process on: many clients read the
 /// list in that answer and nowhere else. A list that comes later is told as an update.
 const LIST_WAIT_MS: u64 = 1500;
 /// Sessions on one page of a list.
@@ -64,7 +70,7 @@ pub struct SlashInfo {
 
 /// How a conversation starts.
 #[derive(Clone)]
-pub struct Options {
+pub struct AcpOptions {
     /// Told as `agentInfo.version`.
     pub version: String,
     /// Of every session that is opened, where it is not the engine's own; a client changes it session by session.
@@ -78,7 +84,7 @@ pub struct Options {
     pub ids: Arc<dyn Ids>,
 }
 
-impl Options {
+impl AcpOptions {
     pub fn new(version: impl Into<String>, ids: Arc<dyn Ids>) -> Self {
         Self {
             version: version.into(),
@@ -93,32 +99,32 @@ impl Options {
 
 /// One client speaking `acp`.
 pub struct Acp {
-    options: Options,
-    client: Client,
-    seats: Vec<Seat>,
-    pending: HashMap<Tag, Why>,
+    options: AcpOptions,
+    client: ClientCapabilities,
+    views: Vec<SessionView>,
+    pending: HashMap<Tag, Pending>,
     tags_made: u64,
     /// What the client was asked and has not answered, by our own numbers.
-    asked: HashMap<u64, Asked>,
+    asked: HashMap<u64, OpenRequest>,
     asked_made: u64,
     /// The list that was asked for last.
     models: Vec<ModelInfo>,
     /// It is on its way and is waited for.
     listing: bool,
     /// Sessions to be opened when it is there, or when it has taken too long.
-    held: Vec<(Target, Verb, Why)>,
-    manner: Manner,
+    held: Vec<(Target, Verb, Pending)>,
+    style: CallStyle,
     ending: bool,
     /// Nothing is waited for any more.
     now: bool,
 }
 
 impl Acp {
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: AcpOptions) -> Self {
         Self {
             options,
-            client: Client::default(),
-            seats: Vec::new(),
+            client: ClientCapabilities::default(),
+            views: Vec::new(),
             pending: HashMap::new(),
             tags_made: 0,
             asked: HashMap::new(),
@@ -126,57 +132,57 @@ impl Acp {
             models: Vec::new(),
             listing: false,
             held: Vec::new(),
-            manner: Manner::default(),
+            style: CallStyle::default(),
             ending: false,
             now: false,
         }
     }
 
-    fn seat_of(&self, session: &SessionId) -> Option<usize> {
-        self.seats.iter().position(|seat| seat.session == *session)
+    fn view_of(&self, session: &SessionId) -> Option<usize> {
+        self.views.iter().position(|view| view.session == *session)
     }
-    fn seat_named(&self, id: &str) -> Result<usize, RpcError> {
-        let found = self.seats.iter().position(|seat| seat.session.as_str() == id);
-        found.ok_or_else(|| frames::unknown_session(id))
+    fn view_named(&self, id: &str) -> Result<usize, RpcError> {
+        let found = self.views.iter().position(|view| view.session.as_str() == id);
+        found.ok_or_else(|| faults::unknown_session(id))
     }
 
-    fn submit(&mut self, target: Target, verb: Verb, why: Why, out: &mut Out) {
+    fn submit(&mut self, target: Target, verb: Verb, pending: Pending, out: &mut Out) {
         self.tags_made += 1;
         let tag = Tag(self.tags_made);
         out.commands.push(Command { tag, target, verb });
-        self.pending.insert(tag, why);
+        self.pending.insert(tag, pending);
     }
     /// To the engine itself.
-    fn want(&mut self, verb: Verb, why: Why, out: &mut Out) {
-        self.submit(Target::Current, verb, why, out);
+    fn want(&mut self, verb: Verb, pending: Pending, out: &mut Out) {
+        self.submit(Target::Current, verb, pending, out);
     }
-    fn tell_seat(&mut self, at: usize, verb: Verb, why: Why, out: &mut Out) {
-        let target = Target::Session(self.seats[at].session.clone());
-        self.submit(target, verb, why, out);
+    fn tell_session(&mut self, at: usize, verb: Verb, pending: Pending, out: &mut Out) {
+        let target = Target::Session(self.views[at].session.clone());
+        self.submit(target, verb, pending, out);
     }
 
     /// How calls of a session are written.
     fn cards(&self, at: usize) -> Cards<'_> {
-        Cards { manner: self.manner, cwd: &self.seats[at].cwd }
+        Cards { style: self.style, cwd: &self.views[at].cwd }
     }
 
     /// Asks for the list of models; sessions that are opened meanwhile wait for it.
     fn list_models(&mut self, out: &mut Out) {
         self.listing = true;
-        self.want(Verb::Directory(DirectoryVerb::ModelsWithin { limit_ms: LIST_WAIT_MS }), Why::ModelsSoon, out);
+        self.want(Verb::Directory(DirectoryVerb::ModelsWithin { limit_ms: LIST_WAIT_MS }), Pending::ModelsSoon, out);
     }
     /// A command that opens a session.
-    fn open_listed(&mut self, target: Target, verb: Verb, why: Why, out: &mut Out) {
+    fn open_listed(&mut self, target: Target, verb: Verb, pending: Pending, out: &mut Out) {
         match self.listing {
-            true => self.held.push((target, verb, why)),
-            false => self.submit(target, verb, why, out),
+            true => self.held.push((target, verb, pending)),
+            false => self.submit(target, verb, pending, out),
         }
     }
-    /// Nobody waits for the list any more.
+    /// No session waits for the list any more.
     fn open_held(&mut self, out: &mut Out) {
         self.listing = false;
-        for (target, verb, why) in std::mem::take(&mut self.held) {
-            self.submit(target, verb, why, out);
+        for (target, verb, pending) in std::mem::take(&mut self.held) {
+            self.submit(target, verb, pending, out);
         }
     }
 
@@ -195,17 +201,17 @@ impl Acp {
         if std::mem::replace(&mut self.ending, true) {
             return;
         }
-        self.want(Verb::Directory(DirectoryVerb::CancelSignIns), Why::Nothing, out);
+        self.want(Verb::Directory(DirectoryVerb::CancelSignIns), Pending::Nothing, out);
         self.open_held(out);
-        for at in 0..self.seats.len() {
-            self.tell_seat(at, Verb::Session(SessionVerb::Interrupt { turn: None }), Why::Nothing, out);
+        for at in 0..self.views.len() {
+            self.tell_session(at, Verb::Session(SessionVerb::Interrupt { turn: None }), Pending::Nothing, out);
         }
     }
 
-    /// Closes when everything has stopped and everybody was answered.
+    /// Closes when everything has stopped and every request was answered.
     fn settle(&mut self, out: &mut Out) {
         if self.ending {
-            let stopped = self.seats.iter().all(|seat| !seat.is_busy());
+            let stopped = self.views.iter().all(|view| !view.is_busy());
             if self.now || (stopped && self.pending.is_empty()) {
                 out.close_with(wire::Close::normal());
             }
@@ -221,7 +227,7 @@ impl Dialect for Acp {
     }
 
     fn hear(&mut self, frame: wire::Frame<'_>, out: &mut Out) {
-        let mut pen = Pen { frames: &mut out.frames };
+        let mut pen = pen(out);
         let line = match frame {
             wire::Frame::Whole(line) if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) => return,
             wire::Frame::Whole(line) => line,
@@ -253,7 +259,7 @@ impl Dialect for Acp {
             Event::Reply { tag, result } => self.replied(*tag, result, out),
             Event::SignIn { step, .. } => self.sign_in_step(step, out),
             event => {
-                if let Some(at) = self.seat_of(&told.session) {
+                if let Some(at) = self.view_of(&told.session) {
                     self.event(at, event, out);
                 }
             }

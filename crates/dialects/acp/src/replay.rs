@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use acp_types::{ContentBlock, MessageChunk, Other, SessionUpdate, ToolCallStatus};
 use vocab::{Block, Body, BranchEntry, CallEntry, Entry, MessageEnd, SettingEntry, TurnId, UserFrom};
 
 use crate::content;
-use crate::events::plan;
-use crate::frames::Pen;
-use crate::seat::Seat;
-use crate::tools::{Cards, Manner};
+use crate::frames::AcpWriter;
+use crate::outbound::plan;
+use crate::session_view::SessionView;
+use crate::tools::{CallStyle, Cards};
 
-pub(crate) fn tell(pen: &mut Pen<'_>, seat: &Seat, manner: Manner, entries: &[Arc<Entry>]) {
+pub(crate) fn tell(pen: &mut AcpWriter<'_>, view: &SessionView, style: CallStyle, entries: &[Arc<Entry>]) {
     for entry in entries {
-        updates(seat, manner, entry).into_iter().for_each(|update| pen.update(&seat.session, update));
+        updates(view, style, entry).into_iter().for_each(|update| pen.update(&view.session, update));
     }
 }
 
@@ -29,25 +29,27 @@ pub(crate) fn context_tokens(entries: &[Arc<Entry>]) -> u64 {
     entries.iter().rev().find_map(count).unwrap_or_default()
 }
 
-fn updates(seat: &Seat, manner: Manner, entry: &Entry) -> Vec<Value> {
-    let cards = Cards { manner, cwd: &seat.cwd };
+fn updates(view: &SessionView, style: CallStyle, entry: &Entry) -> Vec<SessionUpdate> {
+    let cards = Cards { style, cwd: &view.cwd };
     // Messages of the past are named by their places in the log.
-    let message = format!("{}-{}", seat.session, entry.seq);
-    let chunk = |tag: &str, content| json!({ "sessionUpdate": tag, "content": content, "messageId": message });
+    let message = format!("{}-{}", view.session, entry.seq);
+    let chunk = |content| MessageChunk { content, message_id: Some(message.clone()), other: Other::new() };
     match &entry.body {
         Body::User { parts, from, .. } if !matches!(from, UserFrom::Reminder | UserFrom::Extension) => {
-            parts.iter().map(|part| chunk("user_message_chunk", content::block(part))).collect()
+            parts.iter().map(|part| SessionUpdate::UserMessageChunk(chunk(content::block(part)))).collect()
         }
         Body::Assistant { turn, message: said } => {
             let block = |block: &Block| match (block, turn) {
                 (Block::Redacted(_), _) => None,
                 (Block::Thinking { text, .. }, _) if text.is_empty() => None,
-                (Block::Thinking { text, .. }, _) => Some(chunk("agent_thought_chunk", content::text(text))),
-                (Block::Text(text), _) => Some(chunk("agent_message_chunk", content::text(text))),
+                (Block::Thinking { text, .. }, _) => {
+                    Some(SessionUpdate::AgentThoughtChunk(chunk(ContentBlock::text(&**text))))
+                }
+                (Block::Text(text), _) => Some(SessionUpdate::AgentMessageChunk(chunk(ContentBlock::text(&**text)))),
                 (Block::Call(call), turn) => {
                     let none = TurnId::from("");
                     let turn = turn.as_ref().unwrap_or(&none);
-                    Some(cards.announced(turn, call, "in_progress"))
+                    Some(cards.announced(turn, call, ToolCallStatus::InProgress))
                 }
             };
             said.blocks.iter().filter_map(block).collect()

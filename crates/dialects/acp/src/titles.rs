@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use acp_types::ToolCallLocation;
+use serde_json::Value;
 use vocab::names;
 use vocab::visible::headline;
 
 use crate::content::code;
+use crate::tools::written;
 
 /// Files that a title names one by one; more are counted.
 const FILES_NAMED_MAX: usize = 3;
@@ -61,19 +63,13 @@ pub(crate) fn named_title(tool: &str, input: &Value) -> String {
 }
 
 /// The files that a call names.
-pub(crate) fn locations(tool: &str, input: &Value, cwd: &Path) -> Vec<Value> {
-    let at = |path: &str| json!({ "path": cwd.join(path) });
+pub(crate) fn locations(tool: &str, input: &Value, cwd: &Path) -> Vec<ToolCallLocation> {
+    let at = |path: &str| ToolCallLocation::new(written(&cwd.join(path)), None);
     match (names::canonical(tool).unwrap_or(tool), path(input)) {
         ("apply_patch", _) => patched(input).into_iter().map(at).collect(),
-        ("list_dir", None) => vec![json!({ "path": cwd })],
+        ("list_dir", None) => vec![ToolCallLocation::new(written(cwd), None)],
         (_, None) => Vec::new(),
-        (_, Some(path)) => {
-            let mut location = at(path);
-            if let Some(line) = input["offset"].as_u64() {
-                location["line"] = json!(line);
-            }
-            vec![location]
-        }
+        (_, Some(path)) => vec![ToolCallLocation::new(written(&cwd.join(path)), input["offset"].as_u64())],
     }
 }
 
@@ -116,6 +112,8 @@ fn files(names: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -153,7 +151,8 @@ mod tests {
         assert_eq!(all(unified), ["src/x.rs", "y.rs"]);
         assert_eq!(title("apply_patch", &json!({ "input": ours })), "Edit new.txt, old.txt, moved.txt and 1 more");
         let places = locations("apply_patch", &json!({ "patch": unified }), Path::new("/w"));
-        assert_eq!(places, [json!({ "path": "/w/src/x.rs" }), json!({ "path": "/w/y.rs" })]);
-        assert_eq!(locations("list_dir", &json!({}), Path::new("/w")), [json!({ "path": "/w" })]);
+        let place = |path: &str| ToolCallLocation::new(path.into(), None);
+        assert_eq!(places, [place("/w/src/x.rs"), place("/w/y.rs")]);
+        assert_eq!(locations("list_dir", &json!({}), Path::new("/w")), [place("/w")]);
     }
 }

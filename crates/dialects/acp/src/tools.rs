@@ -1,12 +1,13 @@
 //! Tool calls as clients show them: a kind for the icon, a title, the files it is about, what it changed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use acp_types::{ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolKind};
+use serde_json::{Map, Value};
 use vocab::{Call, CallResult, FileEdit, Snapshot, TurnId, names};
 
 use crate::content::{self, fenced};
-use crate::seat::call_id;
+use crate::session_view::call_id;
 use crate::titles;
 
 /// Output that one update carries; of more the end is shown. Both texts of a diff together; of more only the changed lines.
@@ -18,7 +19,7 @@ const LINES_AROUND: usize = 3;
 
 /// What a client makes of what it is told about calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Manner {
+pub(crate) enum CallStyle {
     /// Texts are Markdown, a title is shown as it is, and raw output is an object.
     #[default]
     Markdown,
@@ -27,7 +28,7 @@ pub(crate) enum Manner {
     Plain,
 }
 
-impl Manner {
+impl CallStyle {
     /// By the name that a client gives itself.
     pub(crate) fn of(client: &str) -> Self {
         if client.eq_ignore_ascii_case("scarf") { Self::Plain } else { Self::Markdown }
@@ -37,61 +38,66 @@ impl Manner {
 /// Writes calls of one session for its client.
 #[derive(Clone, Copy)]
 pub(crate) struct Cards<'a> {
-    pub(crate) manner: Manner,
+    pub(crate) style: CallStyle,
     pub(crate) cwd: &'a Path,
 }
 
-pub(crate) fn kind(tool: &str) -> &'static str {
+/// A path as text, which is what JSON can carry.
+pub(crate) fn written(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+pub(crate) fn kind(tool: &str) -> ToolKind {
     match names::canonical(tool).unwrap_or(tool) {
-        "read_file" | "list_dir" => "read",
-        "write_file" | "edit_file" | "apply_patch" => "edit",
-        "glob" | "grep" | "web_search" => "search",
-        "bash" | "bash_list" | "bash_read" | "bash_write" | "bash_resize" | "bash_stop" => "execute",
-        "web_fetch" => "fetch",
-        "todo" => "think",
-        _ => "other",
+        "read_file" | "list_dir" => ToolKind::Read,
+        "write_file" | "edit_file" | "apply_patch" => ToolKind::Edit,
+        "glob" | "grep" | "web_search" => ToolKind::Search,
+        "bash" | "bash_list" | "bash_read" | "bash_write" | "bash_resize" | "bash_stop" => ToolKind::Execute,
+        "web_fetch" => ToolKind::Fetch,
+        "todo" => ToolKind::Think,
+        _ => ToolKind::Other,
     }
 }
 
 impl Cards<'_> {
     pub(crate) fn title(&self, tool: &str, input: &Value) -> String {
-        match self.manner {
-            Manner::Markdown => titles::title(tool, input),
-            Manner::Plain => titles::named_title(tool, input),
+        match self.style {
+            CallStyle::Markdown => titles::title(tool, input),
+            CallStyle::Plain => titles::named_title(tool, input),
         }
     }
 
     /// A call is there.
-    pub(crate) fn announced(&self, turn: &TurnId, call: &Call, status: &str) -> Value {
+    pub(crate) fn announced(&self, turn: &TurnId, call: &Call, status: ToolCallStatus) -> SessionUpdate {
         let input: Value = serde_json::from_str(call.input.json().as_str()).unwrap_or_default();
-        json!({
-            "sessionUpdate": "tool_call",
-            "toolCallId": call_id(turn, &call.id),
-            "title": self.title(&call.name, &input),
-            "kind": kind(&call.name),
-            "status": status,
-            "locations": titles::locations(&call.name, &input, self.cwd),
-            "rawInput": input,
+        SessionUpdate::ToolCall(ToolCall {
+            tool_call_id: call_id(turn, &call.id),
+            title: Some(self.title(&call.name, &input)),
+            kind: Some(kind(&call.name)),
+            status: Some(status),
+            locations: Some(titles::locations(&call.name, &input, self.cwd)),
+            raw_input: Some(input),
+            ..ToolCall::default()
         })
     }
 
     /// A call has its result. The status is in every update: some clients take its absence for the end.
-    pub(crate) fn finished(&self, turn: &TurnId, result: &CallResult) -> Value {
-        json!({
-            "sessionUpdate": "tool_call_update",
-            "toolCallId": call_id(turn, &result.call),
-            "status": if result.is_error { "failed" } else { "completed" },
-            "content": self.shown(result),
-            "rawOutput": self.raw_output(result),
+    pub(crate) fn finished(&self, turn: &TurnId, result: &CallResult) -> SessionUpdate {
+        SessionUpdate::ToolCallUpdate(ToolCall {
+            tool_call_id: call_id(turn, &result.call),
+            status: Some(if result.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed }),
+            content: Some(self.shown(result)),
+            raw_output: Some(self.raw_output(result)),
+            ..ToolCall::default()
         })
     }
 
     /// An object: the published protocol calls it one, and clients that read by it drop the whole update for anything else.
     fn raw_output(&self, result: &CallResult) -> Value {
-        if self.manner == Manner::Plain {
-            return json!(result.text());
+        if self.style == CallStyle::Plain {
+            return Value::from(&*result.text());
         }
-        let mut output = Map::from_iter([("output".to_owned(), json!(result.text()))]);
+        let mut output = Map::from_iter([("output".to_owned(), Value::from(&*result.text()))]);
         let details = result.details.as_ref().and_then(|details| serde_json::from_str(details.as_str()).ok());
         if let Some(details) = details.filter(|details: &Value| !details.is_null()) {
             output.insert("details".to_owned(), details);
@@ -100,32 +106,33 @@ impl Cards<'_> {
     }
 
     /// Text of a running or finished call, as it is: a file's `# x` is no heading.
-    pub(crate) fn output(&self, text: &str) -> Value {
+    pub(crate) fn output(&self, text: &str) -> ToolCallContent {
         let from = text.len().saturating_sub(OUTPUT_BYTES_MAX);
         let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-        match self.manner {
-            Manner::Markdown => fenced("", text[from..].trim_end_matches('\n')),
-            Manner::Plain => content::block_of(content::text(&text[from..])),
+        match self.style {
+            CallStyle::Markdown => fenced("", text[from..].trim_end_matches('\n')),
+            CallStyle::Plain => ToolCallContent::block(ContentBlock::text(&text[from..])),
         }
     }
 
     /// What a finished call shows: what it changed, then what it said.
-    fn shown(&self, result: &CallResult) -> Vec<Value> {
+    fn shown(&self, result: &CallResult) -> Vec<ToolCallContent> {
         let mut left = DIFFS_BYTES_MAX;
-        let mut shown: Vec<Value> = result.edits.iter().filter_map(|edit| self.diff(edit, &mut left)).collect();
+        let mut shown: Vec<ToolCallContent> =
+            result.edits.iter().filter_map(|edit| self.diff(edit, &mut left)).collect();
         for part in &result.parts {
             match part {
                 vocab::Part::Text(text) if text.is_empty() => {}
                 vocab::Part::Text(text) => shown.push(self.output(text)),
-                image => shown.push(content::block_of(content::block(image))),
+                image => shown.push(ToolCallContent::block(content::block(image))),
             }
         }
         shown
     }
 
     /// `left`: bytes that diffs of this update may still have.
-    fn diff(&self, edit: &FileEdit, left: &mut usize) -> Option<Value> {
-        let path: PathBuf = self.cwd.join(&*edit.path);
+    fn diff(&self, edit: &FileEdit, left: &mut usize) -> Option<ToolCallContent> {
+        let path = written(&self.cwd.join(&*edit.path));
         let text = |snapshot: &Snapshot| match snapshot {
             Snapshot::Absent => Some(None),
             Snapshot::Text(text) => Some(Some(text.clone())),
@@ -141,7 +148,7 @@ impl Cards<'_> {
             return Some(self.output(&format!("{}: the change is too large to be shown here", edit.path)));
         }
         *left -= bytes;
-        Some(json!({ "type": "diff", "path": path, "oldText": old.is_some().then_some(was), "newText": is }))
+        Some(ToolCallContent::diff(path, old.is_some().then(|| was.to_owned()), is.to_owned()))
     }
 }
 
@@ -162,6 +169,9 @@ fn changed_lines<'t>(old: &'t str, new: &'t str) -> (&'t str, &'t str) {
 
 #[cfg(test)]
 mod tests {
+    use acp_types::sorted;
+    use serde_json::json;
+
     use super::*;
 
     fn edit(before: &str, after: &str) -> FileEdit {
@@ -169,11 +179,11 @@ mod tests {
     }
 
     fn cards(client: &str) -> Cards<'static> {
-        Cards { manner: Manner::of(client), cwd: Path::new("/w") }
+        Cards { style: CallStyle::of(client), cwd: Path::new("/w") }
     }
 
     fn diff(edit: &FileEdit, mut left: usize) -> Value {
-        cards("zed").diff(edit, &mut left).unwrap()
+        sorted(cards("zed").diff(edit, &mut left).unwrap())
     }
 
     #[test]
@@ -210,7 +220,7 @@ mod tests {
 
     #[test]
     fn output_cannot_leave_its_fence() {
-        assert_eq!(cards("zed").output("# x\n```\n")["content"]["text"], "````\n# x\n```\n````");
-        assert_eq!(cards("Scarf").output("# x\n")["content"]["text"], "# x\n");
+        assert_eq!(sorted(cards("zed").output("# x\n```\n"))["content"]["text"], "````\n# x\n```\n````");
+        assert_eq!(sorted(cards("Scarf").output("# x\n"))["content"]["text"], "# x\n");
     }
 }

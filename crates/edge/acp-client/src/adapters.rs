@@ -1,7 +1,7 @@
 //! Programs that people start as agents and that speak ACP only when they are told to, or through another program. Pure.
 
 /// How a program comes to speak ACP.
-enum Way {
+enum AdapterWay {
     /// With this word behind its name.
     Word(&'static str),
     /// Through a command that comes with it.
@@ -10,42 +10,47 @@ enum Way {
     Package { command: &'static str, install: &'static str },
 }
 
-const CODEX: Way = Way::Package { command: "codex-acp", install: "npm install -g @agentclientprotocol/codex-acp" };
-const CLAUDE: Way =
-    Way::Package { command: "claude-agent-acp", install: "npm install -g @agentclientprotocol/claude-agent-acp" };
-const PI: Way = Way::Package { command: "pi-acp", install: "npm install -g pi-acp" };
+const CODEX: AdapterWay =
+    AdapterWay::Package { command: "codex-acp", install: "npm install -g @agentclientprotocol/codex-acp" };
+const CLAUDE: AdapterWay = AdapterWay::Package {
+    command: "claude-agent-acp",
+    install: "npm install -g @agentclientprotocol/claude-agent-acp",
+};
+const PI: AdapterWay = AdapterWay::Package { command: "pi-acp", install: "npm install -g pi-acp" };
 
-const WAYS: [(&str, Way); 16] = [
+const WAYS: [(&str, AdapterWay); 16] = [
     ("codex", CODEX),
     ("claude", CLAUDE),
     ("claude-code", CLAUDE),
     ("pi", PI),
-    ("hermes", Way::Command("hermes-acp")),
-    ("vibe", Way::Command("vibe-acp")),
-    ("gemini", Way::Word("--acp")),
-    ("gemini-cli", Way::Word("--acp")),
-    ("qwen", Way::Word("--acp")),
-    ("copilot", Way::Word("--acp")),
-    ("auggie", Way::Word("--acp")),
-    ("cline", Way::Word("--acp")),
-    ("nanocoder", Way::Word("--acp")),
-    ("opencode", Way::Word("acp")),
-    ("goose", Way::Word("acp")),
-    ("tillerman", Way::Word("acp")),
+    ("hermes", AdapterWay::Command("hermes-acp")),
+    ("vibe", AdapterWay::Command("vibe-acp")),
+    ("gemini", AdapterWay::Word("--acp")),
+    ("gemini-cli", AdapterWay::Word("--acp")),
+    ("qwen", AdapterWay::Word("--acp")),
+    ("copilot", AdapterWay::Word("--acp")),
+    ("auggie", AdapterWay::Word("--acp")),
+    ("cline", AdapterWay::Word("--acp")),
+    ("nanocoder", AdapterWay::Word("--acp")),
+    ("opencode", AdapterWay::Word("acp")),
+    ("goose", AdapterWay::Word("acp")),
+    ("tillerman", AdapterWay::Word("acp")),
 ];
 
 /// What to start instead of a command that is known not to speak ACP as it stands.
 pub fn advice(words: &[String]) -> Option<String> {
     let (name, rest) = program(words)?;
     let (_, way) = WAYS.iter().find(|(known, _)| *known == name)?;
-    // Some have more than one spelling; whoever writes `--experimental-acp` knows the way.
+    // Some have more than one spelling; a user who writes `--experimental-acp` knows the way.
     if rest.iter().any(|word| word.contains("acp")) {
         return None;
     }
     Some(match way {
-        Way::Word(word) => format!("`{name}` speaks ACP when it is started as `{name} {word}`"),
-        Way::Command(command) => format!("`{name}` speaks no ACP itself: start `{command}`, which comes with it"),
-        Way::Package { command, install } => {
+        AdapterWay::Word(word) => format!("`{name}` speaks ACP when it is started as `{name} {word}`"),
+        AdapterWay::Command(command) => {
+            format!("`{name}` speaks no ACP itself: start `{command}`, which comes with it")
+        }
+        AdapterWay::Package { command, install } => {
             format!("`{name}` speaks no ACP itself; it needs the adapter `{command}` (`{install}`)")
         }
     })
@@ -54,7 +59,7 @@ pub fn advice(words: &[String]) -> Option<String> {
 /// How a command that is not there is installed.
 pub(crate) fn install(name: &str) -> Option<&'static str> {
     [CODEX, CLAUDE, PI].into_iter().find_map(|way| match way {
-        Way::Package { command, install } if command == name => Some(install),
+        AdapterWay::Package { command, install } if command == name => Some(install),
         _ => None,
     })
 }

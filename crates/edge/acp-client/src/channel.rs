@@ -9,7 +9,7 @@ mod ssh;
 
 pub use environment::{LoginShell, NoProbe, Probe, Vars};
 pub use find::find_program;
-pub use memory::{Life, Memory, Peer, memory};
+pub use memory::{AgentLife, Memory, MemoryPeer, memory};
 pub use process::{ProcessChannel, ShellProbe};
 pub use ssh::{Ssh, SshChannel};
 

@@ -1,40 +1,51 @@
-//! The handle of a connection: typed requests. Cheap to copy; the connection ends with the last copy, or by [`Client::stop`].
+//! The handle of a connection: typed requests. Cheap to copy; the connection ends with the last copy, or by [`AcpClient::stop`].
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use acp_types::error::NOT_FOUND;
+use acp_types::{
+    AgentCapabilities, AuthenticateRequest, ConfigOption, ContentBlock, EmptyResponse, Implementation,
+    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse, NewSessionRequest,
+    PROTOCOL_VERSION, PromptRequest, PromptResponse, SavedSessionRequest, SessionRequest, SessionResponse,
+    SetConfigOptionRequest, SetConfigOptionResponse, SetModeRequest, SetModelRequest, method, sorted,
+};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::desk::{About, Elicited, turn};
-use crate::error::{AUTHENTICATE, Error, INITIALIZE, NOT_FOUND, Problem};
-use crate::event::{AskId, Turn};
-use crate::life::{Shared, Wish};
-use crate::wire::{Agent, Block, Capabilities, ConfigOption, Page, SessionInfo};
-use crate::{Options, PROTOCOL};
+use crate::ConnectOptions;
+use crate::connection::{About, Elicited};
+use crate::error::{ClientError, ClientProblem};
+use crate::event::AskId;
+use crate::task::{ClientWish, ConnectionShared};
 
 #[derive(Clone)]
-pub struct Client {
-    wishes: mpsc::Sender<Wish>,
-    shared: Arc<Shared>,
-    agent: Arc<OnceLock<Agent>>,
+pub struct AcpClient {
+    wishes: mpsc::Sender<ClientWish>,
+    shared: Arc<ConnectionShared>,
+    agent: Arc<OnceLock<InitializeResponse>>,
     /// A session was opened; the next ones are quicker.
     warm: Arc<AtomicBool>,
     control_limit: Duration,
     start_limit: Duration,
-    hello: Arc<Value>,
+    hello: Arc<InitializeRequest>,
 }
 
-impl Client {
-    pub(crate) fn new(wishes: mpsc::Sender<Wish>, shared: Arc<Shared>, options: &Options) -> Self {
-        let hello = json!({
-            "protocolVersion": PROTOCOL,
-            "clientCapabilities": options.offers.capabilities(),
-            "clientInfo": { "name": options.name, "version": options.version },
-        });
+impl AcpClient {
+    pub(crate) fn new(
+        wishes: mpsc::Sender<ClientWish>,
+        shared: Arc<ConnectionShared>,
+        options: &ConnectOptions,
+    ) -> Self {
+        let hello = InitializeRequest {
+            protocol_version: PROTOCOL_VERSION.into(),
+            client_capabilities: options.offers.capabilities(),
+            client_info: Implementation { name: options.name.clone(), title: None, version: options.version.clone() },
+        };
         Self {
             wishes,
             shared,
@@ -49,27 +60,27 @@ impl Client {
     // ---- the connection -----------------------------------------------------------------------------------------
 
     /// The first request. An agent of another version is let go.
-    pub async fn initialize(&self) -> Result<Agent, Error> {
-        let answer = self.ask(INITIALIZE, (*self.hello).clone(), About::Hello, Some(self.start_limit)).await?;
-        let agent: Agent = self.read(INITIALIZE, answer)?;
+    pub async fn initialize(&self) -> Result<InitializeResponse, ClientError> {
+        let answer = self.ask(method::INITIALIZE, &*self.hello, About::Hello, Some(self.start_limit)).await?;
+        let agent: InitializeResponse = self.read(method::INITIALIZE, answer)?;
         self.shared.learn_auth(agent.auth_methods.clone());
-        if agent.version() != Some(PROTOCOL) {
+        if agent.version() != Some(PROTOCOL_VERSION) {
             self.stop().await;
-            return Err(self.shared.error(Problem::Version(agent.protocol_version.to_string())));
+            return Err(self.shared.error(ClientProblem::Version(agent.protocol_version.to_string())));
         }
         let _ = self.agent.set(agent.clone());
         Ok(agent)
     }
 
     /// What the agent said about itself, once it did.
-    pub fn agent(&self) -> Option<&Agent> {
+    pub fn agent(&self) -> Option<&InitializeResponse> {
         self.agent.get()
     }
 
     /// Ends the agent: the end of its input, then INT, TERM and KILL for its group. Returns when it is gone.
     pub async fn stop(&self) {
         let (done, gone) = oneshot::channel();
-        if self.wishes.send(Wish::Stop { done }).await.is_ok() {
+        if self.wishes.send(ClientWish::Stop { done }).await.is_ok() {
             let _ = gone.await;
         }
     }
@@ -81,30 +92,32 @@ impl Client {
 
     /// Signs in. Takes as long as it takes: a person may be looking at a browser. That it succeeds proves nothing yet; the
     /// next session does.
-    pub async fn authenticate(&self, method: &str) -> Result<(), Error> {
+    pub async fn authenticate(&self, method: &str) -> Result<(), ClientError> {
         let terminal = self
             .agent()
             .is_some_and(|agent| agent.auth_methods.iter().any(|known| known.id == method && known.is_terminal()));
         self.shared.tried_auth(method);
         if terminal {
             // Its own command has to be run in a terminal; asking for it over the wire means nothing.
-            return Err(self.shared.error(Problem::SignInElsewhere(method.to_owned())));
+            return Err(self.shared.error(ClientProblem::SignInElsewhere(method.to_owned())));
         }
-        self.ask(AUTHENTICATE, json!({ "methodId": method }), About::Plain, None).await.map(drop)
+        let params = AuthenticateRequest { method_id: method.to_owned() };
+        self.ask(method::AUTHENTICATE, params, About::Plain, None).await.map(drop)
     }
 
-    pub async fn logout(&self) -> Result<(), Error> {
-        self.needs(Capabilities::logout, "logout")?;
-        self.control("logout", json!({})).await.map(drop)
+    pub async fn logout(&self) -> Result<(), ClientError> {
+        self.needs(AgentCapabilities::can_logout, method::LOGOUT)?;
+        self.control(method::LOGOUT, EmptyResponse {}).await.map(drop)
     }
 
     // ---- sessions -----------------------------------------------------------------------------------------------
 
-    pub async fn new_session(&self, cwd: &Path) -> Result<SessionInfo, Error> {
-        const METHOD: &str = "session/new";
+    pub async fn new_session(&self, cwd: &Path) -> Result<SessionResponse, ClientError> {
+        const METHOD: &str = method::SESSION_NEW;
         let limit = if self.warm.load(Ordering::Relaxed) { self.control_limit } else { self.start_limit };
-        let answer = self.ask(METHOD, place(cwd), About::Plain, Some(limit)).await?;
-        let info: SessionInfo = self.read(METHOD, answer)?;
+        let params = NewSessionRequest { cwd: plain(cwd), mcp_servers: Vec::new() };
+        let answer = self.ask(METHOD, params, About::Plain, Some(limit)).await?;
+        let info: SessionResponse = self.read(METHOD, answer)?;
         if info.session_id.as_ref().is_none_or(String::is_empty) {
             return Err(self.shared.error(unreadable(METHOD, "there is no sessionId")));
         }
@@ -113,146 +126,157 @@ impl Client {
     }
 
     /// The whole conversation comes as events before this returns.
-    pub async fn load(&self, session: &str, cwd: &Path) -> Result<SessionInfo, Error> {
-        self.needs(Capabilities::load, "session/load")?;
-        self.reopened("session/load", session, cwd, About::Load(session.into())).await
+    pub async fn load(&self, session: &str, cwd: &Path) -> Result<SessionResponse, ClientError> {
+        self.needs(AgentCapabilities::can_load, method::SESSION_LOAD)?;
+        self.reopened(method::SESSION_LOAD, session, cwd, About::Load(session.into())).await
     }
 
     /// Without the conversation: what an agent replays all the same is swallowed.
-    pub async fn resume(&self, session: &str, cwd: &Path) -> Result<SessionInfo, Error> {
-        self.needs(|it| it.session("resume"), "session/resume")?;
-        self.reopened("session/resume", session, cwd, About::Resume(session.into())).await
+    pub async fn resume(&self, session: &str, cwd: &Path) -> Result<SessionResponse, ClientError> {
+        self.needs(|it| it.session(|can| &can.resume), method::SESSION_RESUME)?;
+        self.reopened(method::SESSION_RESUME, session, cwd, About::Resume(session.into())).await
     }
 
     /// A copy with an id of its own.
-    pub async fn fork(&self, session: &str, cwd: &Path) -> Result<SessionInfo, Error> {
-        self.needs(|it| it.session("fork"), "session/fork")?;
-        let mut params = place(cwd);
-        params["sessionId"] = session.into();
-        let answer = self.ask("session/fork", params, About::Plain, Some(self.start_limit)).await?;
-        self.read("session/fork", answer)
+    pub async fn fork(&self, session: &str, cwd: &Path) -> Result<SessionResponse, ClientError> {
+        self.needs(|it| it.session(|can| &can.fork), method::SESSION_FORK)?;
+        let params = saved(session, cwd);
+        let answer = self.ask(method::SESSION_FORK, params, About::Plain, Some(self.start_limit)).await?;
+        self.read(method::SESSION_FORK, answer)
     }
 
-    async fn reopened(&self, method: &str, session: &str, cwd: &Path, about: About) -> Result<SessionInfo, Error> {
-        let mut params = place(cwd);
-        params["sessionId"] = session.into();
+    async fn reopened(
+        &self,
+        method: &str,
+        session: &str,
+        cwd: &Path,
+        about: About,
+    ) -> Result<SessionResponse, ClientError> {
+        let params = saved(session, cwd);
         let answer = self.ask(method, params, about, Some(self.start_limit)).await?;
-        let mut info: SessionInfo = self.read(method, answer)?;
+        let mut info: SessionResponse = self.read(method, answer)?;
         if let Some(other) = info.actual_id().filter(|other| *other != session) {
             let message = format!("session not found: {other} was opened instead");
             let error = ::wire::jsonrpc::RpcError::new(NOT_FOUND, message);
-            return Err(self.shared.error(Problem::Refused { method: method.into(), error }));
+            return Err(self.shared.error(ClientProblem::Refused { method: method.into(), error }));
         }
         info.session_id = Some(session.to_owned());
         self.warm.store(true, Ordering::Relaxed);
         Ok(info)
     }
 
-    pub async fn list(&self, cwd: Option<&Path>, cursor: Option<&str>) -> Result<Page, Error> {
-        self.needs(|it| it.session("list"), "session/list")?;
-        let mut params = json!({});
-        if let Some(cwd) = cwd {
-            params["cwd"] = cwd.to_string_lossy().into();
-        }
-        if let Some(cursor) = cursor {
-            params["cursor"] = cursor.into();
-        }
-        let answer = self.control("session/list", params).await?;
-        self.read("session/list", answer)
+    pub async fn list(&self, cwd: Option<&Path>, cursor: Option<&str>) -> Result<ListSessionsResponse, ClientError> {
+        self.needs(|it| it.session(|can| &can.list), method::SESSION_LIST)?;
+        let params = ListSessionsRequest { cwd: cwd.map(plain), cursor: cursor.map(str::to_owned) };
+        let answer = self.control(method::SESSION_LIST, params).await?;
+        self.read(method::SESSION_LIST, answer)
     }
 
     /// A session that is gone already is closed.
-    pub async fn close(&self, session: &str) -> Result<(), Error> {
-        self.needs(|it| it.session("close"), "session/close")?;
-        gone_is_fine(self.control("session/close", json!({ "sessionId": session })).await)
+    pub async fn close(&self, session: &str) -> Result<(), ClientError> {
+        self.needs(|it| it.session(|can| &can.close), method::SESSION_CLOSE)?;
+        gone_is_fine(self.control(method::SESSION_CLOSE, SessionRequest { session_id: session.into() }).await)
     }
 
-    pub async fn delete(&self, session: &str) -> Result<(), Error> {
-        self.needs(|it| it.session("delete"), "session/delete")?;
-        gone_is_fine(self.control("session/delete", json!({ "sessionId": session })).await)
+    pub async fn delete(&self, session: &str) -> Result<(), ClientError> {
+        self.needs(|it| it.session(|can| &can.delete), method::SESSION_DELETE)?;
+        gone_is_fine(self.control(method::SESSION_DELETE, SessionRequest { session_id: session.into() }).await)
     }
 
     // ---- turns --------------------------------------------------------------------------------------------------
 
-    /// One turn. Takes as long as it takes; the same end is told as [`crate::Event::TurnEnded`].
-    pub async fn prompt(&self, session: &str, blocks: Vec<Block>) -> Result<Turn, Error> {
-        let params = json!({ "sessionId": session, "prompt": blocks });
-        self.ask("session/prompt", params, About::Prompt(session.into()), None).await.map(|answer| turn(&answer))
+    /// One turn. Takes as long as it takes; the same end is told as [`crate::ClientEvent::TurnEnded`].
+    pub async fn prompt(&self, session: &str, blocks: Vec<ContentBlock>) -> Result<PromptResponse, ClientError> {
+        let params = PromptRequest { session_id: session.into(), prompt: blocks };
+        let answer = self.ask(method::SESSION_PROMPT, params, About::Prompt(session.into()), None).await?;
+        Ok(PromptResponse::read(&answer))
     }
 
-    /// Asks the agent to end the turn, and closes its questions. The turn has ended when [`Client::prompt`] returns.
+    /// Asks the agent to end the turn, and closes its questions. The turn has ended when [`AcpClient::prompt`] returns.
     pub async fn cancel(&self, session: &str) {
-        let _ = self.wishes.send(Wish::Cancel { session: session.into() }).await;
+        let _ = self.wishes.send(ClientWish::Cancel { session: session.into() }).await;
     }
 
     /// Answers a question with one of its options; `None` cancels. False: it was over already.
     pub async fn choose(&self, ask: AskId, option: Option<&str>) -> bool {
         let (done, answered) = oneshot::channel();
-        let _ = self.wishes.send(Wish::Choose { ask, option: option.map(str::to_owned), done }).await;
+        let _ = self.wishes.send(ClientWish::Choose { ask, option: option.map(str::to_owned), done }).await;
         answered.await.unwrap_or(false)
     }
 
     pub async fn elicited(&self, ask: AskId, said: Elicited) -> bool {
         let (done, answered) = oneshot::channel();
-        let _ = self.wishes.send(Wish::Elicited { ask, said, done }).await;
+        let _ = self.wishes.send(ClientWish::Elicited { ask, said, done }).await;
         answered.await.unwrap_or(false)
     }
 
     // ---- settings -----------------------------------------------------------------------------------------------
 
-    pub async fn set_mode(&self, session: &str, mode: &str) -> Result<(), Error> {
-        self.control("session/set_mode", json!({ "sessionId": session, "modeId": mode })).await.map(drop)
+    pub async fn set_mode(&self, session: &str, mode: &str) -> Result<(), ClientError> {
+        let params = SetModeRequest { session_id: session.into(), mode_id: mode.into() };
+        self.control(method::SESSION_SET_MODE, params).await.map(drop)
     }
 
-    /// The older way; [`Client::set_option`] is the newer one.
-    pub async fn set_model(&self, session: &str, model: &str) -> Result<(), Error> {
-        self.control("session/set_model", json!({ "sessionId": session, "modelId": model })).await.map(drop)
+    /// The older way; [`AcpClient::set_option`] is the newer one.
+    pub async fn set_model(&self, session: &str, model: &str) -> Result<(), ClientError> {
+        let params = SetModelRequest { session_id: session.into(), model_id: model.into() };
+        self.control(method::SESSION_SET_MODEL, params).await.map(drop)
     }
 
     /// Text, or a bool for a switch. Returns all options as they are now.
-    pub async fn set_option(&self, session: &str, option: &str, value: Value) -> Result<Vec<ConfigOption>, Error> {
-        const METHOD: &str = "session/set_config_option";
-        let mut params = json!({ "sessionId": session, "configId": option, "value": value });
-        if params["value"].is_boolean() {
-            params["type"] = "boolean".into();
-        }
+    pub async fn set_option(
+        &self,
+        session: &str,
+        option: &str,
+        value: Value,
+    ) -> Result<Vec<ConfigOption>, ClientError> {
+        const METHOD: &str = method::SESSION_SET_CONFIG_OPTION;
+        let kind = value.is_boolean().then(|| "boolean".into());
+        let params = SetConfigOptionRequest { session_id: session.into(), config_id: option.into(), value, kind };
         let answer = self.control(METHOD, params).await?;
-        let info: SessionInfo = self.read(METHOD, answer)?;
-        Ok(info.config_options.unwrap_or_default())
+        let now: SetConfigOptionResponse = self.read(METHOD, answer)?;
+        Ok(now.config_options)
     }
 
     // ---- anything else ------------------------------------------------------------------------------------------
 
     /// A method of the agent's own, or one that is newer than we are.
-    pub async fn request(&self, method: &str, params: Value) -> Result<Value, Error> {
+    pub async fn request(&self, method: &str, params: Value) -> Result<Value, ClientError> {
         self.control(method, params).await
     }
 
     pub async fn notify(&self, method: &str, params: Value) {
-        let _ = self.wishes.send(Wish::Notify { method: method.into(), params }).await;
+        let _ = self.wishes.send(ClientWish::Notify { method: method.into(), params }).await;
     }
 
-    async fn control(&self, method: &str, params: Value) -> Result<Value, Error> {
+    async fn control(&self, method: &str, params: impl Serialize) -> Result<Value, ClientError> {
         self.ask(method, params, About::Plain, Some(self.control_limit)).await
     }
 
-    async fn ask(&self, method: &str, params: Value, about: About, limit: Option<Duration>) -> Result<Value, Error> {
+    async fn ask(
+        &self,
+        method: &str,
+        params: impl Serialize,
+        about: About,
+        limit: Option<Duration>,
+    ) -> Result<Value, ClientError> {
+        let params = sorted(params);
         let (answer, answered) = oneshot::channel();
-        let wish = Wish::Request { method: method.into(), params, about, limit, answer };
+        let wish = ClientWish::Request { method: method.into(), params, about, limit, answer };
         if self.wishes.send(wish).await.is_err() {
             return Err(self.shared.late());
         }
         answered.await.unwrap_or_else(|_| Err(self.shared.late()))
     }
 
-    fn needs(&self, has: impl Fn(&Capabilities) -> bool, what: &'static str) -> Result<(), Error> {
+    fn needs(&self, has: impl Fn(&AgentCapabilities) -> bool, what: &'static str) -> Result<(), ClientError> {
         match self.agent().is_some_and(|agent| has(&agent.agent_capabilities)) {
             true => Ok(()),
-            false => Err(self.shared.error(Problem::Unsupported(what))),
+            false => Err(self.shared.error(ClientProblem::Unsupported(what))),
         }
     }
 
-    fn read<T: DeserializeOwned + Default>(&self, method: &str, answer: Value) -> Result<T, Error> {
+    fn read<T: DeserializeOwned + Default>(&self, method: &str, answer: Value) -> Result<T, ClientError> {
         // `null` is how some agents say "nothing to add".
         if answer.is_null() {
             return Ok(T::default());
@@ -261,16 +285,20 @@ impl Client {
     }
 }
 
-fn unreadable(method: &str, what: &str) -> Problem {
-    Problem::Unreadable { method: method.into(), what: what.into() }
+fn unreadable(method: &str, what: &str) -> ClientProblem {
+    ClientProblem::Unreadable { method: method.into(), what: what.into() }
 }
 
-/// Some agents refuse a session without a list of servers, even an empty one.
-fn place(cwd: &Path) -> Value {
-    json!({ "cwd": cwd.to_string_lossy(), "mcpServers": [] })
+fn saved(session: &str, cwd: &Path) -> SavedSessionRequest {
+    SavedSessionRequest { session_id: session.into(), cwd: Some(plain(cwd)), mcp_servers: Vec::new() }
 }
 
-fn gone_is_fine(answer: Result<Value, Error>) -> Result<(), Error> {
+/// A path that JSON can carry.
+fn plain(path: &Path) -> PathBuf {
+    PathBuf::from(path.to_string_lossy().into_owned())
+}
+
+fn gone_is_fine(answer: Result<Value, ClientError>) -> Result<(), ClientError> {
     match answer {
         Err(error) if error.is_session_gone() => Ok(()),
         other => other.map(drop),

@@ -4,26 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use acp_types::error::{AUTH_REQUIRED, NOT_FOUND};
+use acp_types::method::{AUTHENTICATE, INITIALIZE};
 use process::Exit;
 use wire::jsonrpc::{METHOD_NOT_FOUND, RpcError};
 
 use crate::hints::{self, Evidence, SignIns};
 
-/// Not signed in.
-pub const AUTH_REQUIRED: i64 = -32000;
-/// No such session, no such file.
-pub const NOT_FOUND: i64 = -32002;
-/// Killed by `$/cancel_request`.
-pub const REQUEST_CANCELLED: i64 = -32800;
-
-/// The first request; until it is answered nobody knows whether an agent is there at all.
-pub(crate) const INITIALIZE: &str = "initialize";
-pub(crate) const AUTHENTICATE: &str = "authenticate";
-
 /// The connection is over.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Terminated {
-    /// `None` on both: it closed its output and was still running, or nobody can tell.
+    /// `None` on both: it closed its output and was still running, or it cannot be told.
     pub exit: Exit,
     /// What we saw, where it was not simply its end: a failed write, a peer that does not read.
     pub why: Option<String>,
@@ -34,7 +25,7 @@ pub struct Terminated {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub enum Problem {
+pub enum ClientProblem {
     /// The program or the connection could not be started.
     Start(String),
     ProcessTerminated(Terminated),
@@ -66,61 +57,61 @@ pub enum Problem {
     Busy,
 }
 
-impl Problem {
+impl ClientProblem {
     /// Nothing shows yet that the program is an agent.
     fn is_before_hello(&self) -> bool {
         match self {
-            Problem::ProcessTerminated(end) => end.before_hello,
-            Problem::TimedOut { method, .. } | Problem::Unreadable { method, .. } => method == INITIALIZE,
-            // Any other refusal comes from somebody who understood the question.
-            Problem::Refused { method, error } => method == INITIALIZE && error.code == METHOD_NOT_FOUND,
-            Problem::Version(_) | Problem::Echo => true,
-            Problem::Start(_)
-            | Problem::Stopped
-            | Problem::Unsupported(_)
-            | Problem::SignInElsewhere(_)
-            | Problem::Busy => false,
+            ClientProblem::ProcessTerminated(end) => end.before_hello,
+            ClientProblem::TimedOut { method, .. } | ClientProblem::Unreadable { method, .. } => method == INITIALIZE,
+            // Any other refusal comes from an agent that understood the question.
+            ClientProblem::Refused { method, error } => method == INITIALIZE && error.code == METHOD_NOT_FOUND,
+            ClientProblem::Version(_) | ClientProblem::Echo => true,
+            ClientProblem::Start(_)
+            | ClientProblem::Stopped
+            | ClientProblem::Unsupported(_)
+            | ClientProblem::SignInElsewhere(_)
+            | ClientProblem::Busy => false,
         }
     }
 
     fn is_about_sign_in(&self) -> bool {
         match self {
-            Problem::SignInElsewhere(_) => true,
-            Problem::Refused { method, error } => error.code == AUTH_REQUIRED || method == AUTHENTICATE,
+            ClientProblem::SignInElsewhere(_) => true,
+            ClientProblem::Refused { method, error } => error.code == AUTH_REQUIRED || method == AUTHENTICATE,
             _ => false,
         }
     }
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub struct Error {
-    pub problem: Problem,
+pub struct ClientError {
+    pub problem: ClientProblem,
     pub hint: Option<String>,
     /// The last lines of the agent's stderr, where it ended or never became one. Shared: an error stays small to hand on.
     pub stderr: Arc<Vec<String>>,
 }
 
-impl Error {
+impl ClientError {
     /// With a hint from what is known.
-    pub(crate) fn new(problem: Problem, command: &[String], auth: &SignIns, stderr: &[String]) -> Self {
+    pub(crate) fn new(problem: ClientProblem, command: &[String], auth: &SignIns, stderr: &[String]) -> Self {
         let (exit, stderr) = match &problem {
-            Problem::ProcessTerminated(end) => (Some(&end.exit), end.stderr.as_slice()),
+            ClientProblem::ProcessTerminated(end) => (Some(&end.exit), end.stderr.as_slice()),
             _ => (None, stderr),
         };
-        let not_found = matches!(&problem, Problem::Start(_));
+        let not_found = matches!(&problem, ClientProblem::Start(_));
         let evidence = Evidence {
             message: &said(&problem),
             stderr,
             exit,
             before_hello: problem.is_before_hello(),
-            echoes: problem == Problem::Echo,
+            echoes: problem == ClientProblem::Echo,
             not_found,
             wants_sign_in: problem.is_about_sign_in(),
             command,
             auth,
         };
         let hint = hints::hint(&evidence);
-        let is_end = matches!(&problem, Problem::ProcessTerminated(_)) || problem.is_before_hello();
+        let is_end = matches!(&problem, ClientProblem::ProcessTerminated(_)) || problem.is_before_hello();
         let stderr = if is_end { stderr.to_vec() } else { Vec::new() };
         Self { stderr: Arc::new(stderr), hint, problem }
     }
@@ -128,7 +119,7 @@ impl Error {
     /// The session asked for does not exist there (any more). Agents say it in many ways.
     pub fn is_session_gone(&self) -> bool {
         match &self.problem {
-            Problem::Refused { error, .. } => match error.code {
+            ClientProblem::Refused { error, .. } => match error.code {
                 NOT_FOUND => true,
                 wire::jsonrpc::INVALID_PARAMS | wire::jsonrpc::INTERNAL_ERROR => {
                     let text = whole(error).to_lowercase();
@@ -142,7 +133,7 @@ impl Error {
     }
 
     pub(crate) fn is_method_unknown(&self) -> bool {
-        matches!(&self.problem, Problem::Refused { error, .. } if error.code == METHOD_NOT_FOUND)
+        matches!(&self.problem, ClientProblem::Refused { error, .. } if error.code == METHOD_NOT_FOUND)
     }
 }
 
@@ -159,30 +150,34 @@ fn whole(error: &RpcError) -> String {
     }
 }
 
-fn said(problem: &Problem) -> String {
+fn said(problem: &ClientProblem) -> String {
     match problem {
-        Problem::Start(text) => format!("cannot start: {text}"),
-        Problem::ProcessTerminated(end) => end.to_string(),
-        Problem::Stopped => "the connection was ended from here".into(),
-        Problem::TimedOut { method, after } => format!("no answer to {method} within {} s", after.as_secs()),
-        Problem::Refused { method, error } => format!("{method}: {} ({})", whole(error), error.code),
-        Problem::Unsupported(what) => format!("the agent does not offer {what}"),
-        Problem::Version(theirs) if theirs == "null" => "its answer to initialize names no protocol version".into(),
-        Problem::Version(theirs) => format!("the agent speaks protocol version {theirs}, we speak 1"),
-        Problem::Echo => "it sends back what it is sent".into(),
-        Problem::SignInElsewhere(method) => format!("{method} is a way to sign in from a terminal, not from here"),
-        Problem::Unreadable { method, what } => format!("the answer to {method} cannot be read: {what}"),
-        Problem::Busy => "too many requests wait for an answer already".into(),
+        ClientProblem::Start(text) => format!("cannot start: {text}"),
+        ClientProblem::ProcessTerminated(end) => end.to_string(),
+        ClientProblem::Stopped => "the connection was ended from here".into(),
+        ClientProblem::TimedOut { method, after } => format!("no answer to {method} within {} s", after.as_secs()),
+        ClientProblem::Refused { method, error } => format!("{method}: {} ({})", whole(error), error.code),
+        ClientProblem::Unsupported(what) => format!("the agent does not offer {what}"),
+        ClientProblem::Version(theirs) if theirs == "null" => {
+            "its answer to initialize names no protocol version".into()
+        }
+        ClientProblem::Version(theirs) => format!("the agent speaks protocol version {theirs}, we speak 1"),
+        ClientProblem::Echo => "it sends back what it is sent".into(),
+        ClientProblem::SignInElsewhere(method) => {
+            format!("{method} is a way to sign in from a terminal, not from here")
+        }
+        ClientProblem::Unreadable { method, what } => format!("the answer to {method} cannot be read: {what}"),
+        ClientProblem::Busy => "too many requests wait for an answer already".into(),
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&said(&self.problem))
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for ClientError {}
 
 impl fmt::Display for Terminated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

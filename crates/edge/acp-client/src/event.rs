@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use acp_types::{PermissionOption, PromptResponse, SessionUpdate, ToolCall};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::error::{Error, Terminated};
-use crate::wire::{PermissionOption, StopReason, ToolCall, Update, Usage};
+use crate::error::{ClientError, Terminated};
 
 /// Events that wait for their reader; at this many the agent's output is read no further until some are taken.
 pub const EVENTS_MAX: usize = 4096;
@@ -19,34 +19,34 @@ pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub struct AskId(pub(crate) u64);
 
 #[derive(Clone, PartialEq, Debug)]
-pub enum Event {
+pub enum ClientEvent {
     Update {
         session: String,
-        update: Update,
+        update: SessionUpdate,
     },
-    /// Wants [`crate::Client::choose`]. The call may be one that was never announced.
+    /// Wants [`crate::AcpClient::choose`]. The call may be one that was never announced.
     Permission(PermissionAsk),
-    /// Wants [`crate::Client::elicited`].
+    /// Wants [`crate::AcpClient::elicited`].
     Elicitation(Elicitation),
     /// The question is over: cancelled with its turn, or by the agent.
     AskClosed {
         ask: AskId,
     },
-    /// The turn is over and nobody said how this call ended.
+    /// The turn is over and the agent did not say how this call ended.
     CallLeftOpen {
         session: String,
         call: String,
     },
     TurnEnded {
         session: String,
-        turn: Result<Turn, Error>,
+        turn: Result<PromptResponse, ClientError>,
     },
     /// A notification that is not `session/update`.
     Notification {
         method: String,
         params: Value,
     },
-    /// For people: a line that was no message, an answer nobody waits for.
+    /// For people: a line that was no message, an answer that no request waits for.
     Note(String),
     /// The last event.
     ConnectionLost(Terminated),
@@ -69,37 +69,30 @@ pub struct Elicitation {
     pub params: Value,
 }
 
-/// How a turn ended.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Turn {
-    pub stop: StopReason,
-    pub usage: Option<Usage>,
-}
-
 #[derive(Default)]
-struct State {
-    waiting: VecDeque<(Event, usize)>,
+struct QueueState {
+    waiting: VecDeque<(ClientEvent, usize)>,
     bytes: usize,
     closed: bool,
-    /// Nobody reads any more; what comes is dropped.
+    /// The reader is gone; what comes is dropped.
     deaf: bool,
 }
 
-/// Between the reading task and whoever reads events.
+/// Between the reading task and the reader of [`Events`].
 #[derive(Default)]
 pub(crate) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     filled: Notify,
     emptied: Notify,
 }
 
 impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Always takes it; the caller reads no more of the wire while there is no room.
-    pub(crate) fn push(&self, event: Event, bytes: usize) {
+    pub(crate) fn push(&self, event: ClientEvent, bytes: usize) {
         let mut state = self.state();
         if !state.closed && !state.deaf {
             state.bytes += bytes;
@@ -129,7 +122,7 @@ pub struct Events(pub(crate) Arc<Queue>);
 
 impl Events {
     /// `None` after the last one. Safe to cancel.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub async fn next(&mut self) -> Option<ClientEvent> {
         loop {
             {
                 let mut state = self.0.state();

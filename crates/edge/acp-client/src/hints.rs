@@ -1,9 +1,9 @@
 //! What to do about an error (section 10.10): the first row that matches wins. Pure: text in, a sentence out.
 
+use acp_types::AuthMethod;
 use serde_json::Value;
 
 use crate::adapters;
-use crate::wire::AuthMethod;
 use process::Exit;
 
 /// The ways to sign in, and which was tried.

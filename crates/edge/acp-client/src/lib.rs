@@ -3,20 +3,19 @@
 //!
 //! [`connect`] makes the stream of events first and starts the agent behind it. One task reads, writes and keeps time.
 //! Updates reach [`Events`] in the order of the wire, and before the answer that follows them. Every request of the
-//! agent's gets one answer. However a connection ends, everybody who waits is told once, and the stream ends with
-//! [`Event::ConnectionLost`] (or without it, after [`Client::stop`]).
+//! agent's gets one answer. However a connection ends, every request that waits is told once, and the stream ends with
+//! [`ClientEvent::ConnectionLost`] (or without it, after [`AcpClient::stop`]).
 
 mod adapters;
 mod channel;
 mod client;
-mod desk;
+mod connection;
+mod editor;
 mod error;
 mod event;
 mod hints;
-mod life;
 mod reopen;
-mod services;
-mod wire;
+mod task;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,20 +24,17 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-pub use crate::wire::*;
 pub use adapters::advice;
 pub use channel::*;
-pub use client::Client;
-pub use desk::{ASKS_MAX, Elicited, OPEN_CALLS_MAX, Offers, REQUESTS_MAX, SESSIONS_MAX};
-pub use error::{AUTH_REQUIRED, Error, NOT_FOUND, Problem, REQUEST_CANCELLED, Terminated};
-pub use event::{AskId, EVENT_BYTES_MAX, EVENTS_MAX, Elicitation, Event, Events, PermissionAsk, Turn};
-pub use life::LINE_BYTES_MAX;
+pub use client::AcpClient;
+pub use connection::{ASKS_MAX, Elicited, OPEN_CALLS_MAX, Offers, REQUESTS_MAX, SESSIONS_MAX};
+pub use editor::{FILE_BYTES_MAX, OUTPUT_BYTES_MAX, TERMINALS_MAX, Workshop};
+pub use error::{ClientError, ClientProblem, Terminated};
+pub use event::{AskId, ClientEvent, EVENT_BYTES_MAX, EVENTS_MAX, Elicitation, Events, PermissionAsk};
 pub use process::Exit;
-pub use reopen::{Opened, Reopened};
-pub use services::{FILE_BYTES_MAX, OUTPUT_BYTES_MAX, TERMINALS_MAX, Workshop};
+pub use reopen::{Reopened, ReopenedSession};
+pub use task::LINE_BYTES_MAX;
 
-/// The version of the protocol we speak.
-pub const PROTOCOL: u64 = 1;
 /// A request about state is answered within this, or given up.
 pub const CONTROL_LIMIT: Duration = Duration::from_secs(30);
 /// Agents start slowly: `initialize` and the first session get this long.
@@ -61,7 +57,7 @@ pub trait Tap: Send + Sync {
 }
 
 /// How a connection is made.
-pub struct Options {
+pub struct ConnectOptions {
     /// What we call ourselves.
     pub name: String,
     pub version: String,
@@ -75,7 +71,7 @@ pub struct Options {
     pub tap: Option<Arc<dyn Tap>>,
 }
 
-impl Default for Options {
+impl Default for ConnectOptions {
     fn default() -> Self {
         Self {
             name: "tillerman".into(),
@@ -91,28 +87,29 @@ impl Default for Options {
 }
 
 /// Starts an agent. The handle is for requests, the stream for everything the agent says unasked; the first request is
-/// [`Client::initialize`]. Must run on a runtime.
-pub fn connect(channel: Arc<dyn Channel>, mut options: Options) -> (Client, Events) {
+/// [`AcpClient::initialize`]. Must run on a runtime.
+pub fn connect(channel: Arc<dyn Channel>, mut options: ConnectOptions) -> (AcpClient, Events) {
     let queue = Arc::new(event::Queue::default());
-    let shared = Arc::new(life::Shared::new(channel.command()));
+    let shared = Arc::new(task::ConnectionShared::new(channel.command()));
     let (wishes, granted) = mpsc::channel(WISHES_MAX);
-    let services = options.workshop.take().map(|workshop| Arc::new(services::Services::new(options.offers, workshop)));
-    if services.is_none() {
+    let editor =
+        options.workshop.take().map(|workshop| Arc::new(editor::EditorServices::new(options.offers, workshop)));
+    if editor.is_none() {
         options.offers = Offers { elicitation: options.offers.elicitation, ..Offers::default() };
     }
-    let client = Client::new(wishes, shared.clone(), &options);
-    let life = life::Life {
-        desk: desk::Desk::new(options.offers, channel.has_banner()),
-        out: desk::Out::default(),
+    let client = AcpClient::new(wishes, shared.clone(), &options);
+    let task = task::ConnectionTask {
+        connection: connection::Connection::new(options.offers, channel.has_banner()),
+        out: connection::ConnectionOut::default(),
         unsent: Vec::new(),
         queue: queue.clone(),
         shared,
-        services,
+        editor,
         options,
         answers: HashMap::new(),
         wishes: granted,
         born: Instant::now(),
     };
-    tokio::spawn(life.run(channel));
+    tokio::spawn(task.run(channel));
     (client, Events(queue))
 }

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use crate::client::Client;
-use crate::error::Error;
-use crate::wire::SessionInfo;
+use acp_types::SessionResponse;
+
+use crate::client::AcpClient;
+use crate::error::ClientError;
 
 /// How a session came back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,33 +19,38 @@ pub enum Reopened {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub struct Opened {
+pub struct ReopenedSession {
     pub how: Reopened,
-    pub info: SessionInfo,
+    pub info: SessionResponse,
 }
 
-impl Client {
-    /// With `replay`, load comes before resume: somebody wants to see what was said.
-    pub async fn reopen(&self, session: &str, cwd: &Path, replay: bool) -> Result<Opened, Error> {
+impl AcpClient {
+    /// With `replay`, load comes before resume: a person wants to see what was said.
+    pub async fn reopen(&self, session: &str, cwd: &Path, replay: bool) -> Result<ReopenedSession, ClientError> {
         match self.reopen_only(session, cwd, replay).await? {
             Some(opened) => Ok(opened),
-            None => Ok(Opened { how: Reopened::New, info: self.new_session(cwd).await? }),
+            None => Ok(ReopenedSession { how: Reopened::New, info: self.new_session(cwd).await? }),
         }
     }
 
     /// The same without the last step: `None` where neither way leads there.
-    pub async fn reopen_only(&self, session: &str, cwd: &Path, replay: bool) -> Result<Option<Opened>, Error> {
+    pub async fn reopen_only(
+        &self,
+        session: &str,
+        cwd: &Path,
+        replay: bool,
+    ) -> Result<Option<ReopenedSession>, ClientError> {
         let ways = if replay { [Reopened::Loaded, Reopened::Resumed] } else { [Reopened::Resumed, Reopened::Loaded] };
         for how in ways {
             let Some(agent) = self.agent() else { continue };
             let capabilities = &agent.agent_capabilities;
             let tried = match how {
-                Reopened::Resumed if capabilities.session("resume") => self.resume(session, cwd).await,
-                Reopened::Loaded if capabilities.load() => self.load(session, cwd).await,
+                Reopened::Resumed if capabilities.session(|can| &can.resume) => self.resume(session, cwd).await,
+                Reopened::Loaded if capabilities.can_load() => self.load(session, cwd).await,
                 _ => continue,
             };
             match tried {
-                Ok(info) => return Ok(Some(Opened { how, info })),
+                Ok(info) => return Ok(Some(ReopenedSession { how, info })),
                 Err(error) if error.is_session_gone() || error.is_method_unknown() => {}
                 Err(error) => return Err(error),
             }

@@ -1,6 +1,6 @@
 //! What is typed at a permission question. Pure.
 
-use acp_client::PermissionOption;
+use acp_types::PermissionOption;
 
 /// What a line means.
 #[derive(PartialEq, Debug)]

@@ -1,6 +1,6 @@
 //! Model and mode of a session, whichever of its three ways an agent offers them (section 4). Pure.
 
-use acp_client::{Choice, ConfigOption, SessionInfo, Update};
+use acp_types::{ConfigChoice, ConfigOption, SessionResponse, SessionUpdate};
 use serde_json::Value;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,16 +30,16 @@ pub(crate) enum SetVia {
 pub(crate) struct OfferedChoices {
     pub way: SetVia,
     pub current: String,
-    pub choices: Vec<Choice>,
+    pub choices: Vec<ConfigChoice>,
 }
 
 #[derive(Default)]
 pub(crate) struct Choices {
-    info: SessionInfo,
+    info: SessionResponse,
 }
 
 impl Choices {
-    pub(crate) fn new(info: SessionInfo) -> Self {
+    pub(crate) fn new(info: SessionResponse) -> Self {
         Self { info }
     }
 
@@ -53,7 +53,7 @@ impl Choices {
             let current = option.current_value.as_str().unwrap_or_default().to_owned();
             return Some(OfferedChoices { way: SetVia::Option(option.id.clone()), current, choices: option.choices() });
         }
-        let choice = |value: &str, name: &str| Choice { value: value.into(), name: name.into() };
+        let choice = |value: &str, name: &str| ConfigChoice { value: value.into(), name: name.into() };
         match what {
             SessionSetting::Model => self.info.models.as_ref().map(|models| OfferedChoices {
                 way: SetVia::Older,
@@ -87,10 +87,12 @@ impl Choices {
     }
 
     /// What the agent changed by itself.
-    pub(crate) fn follow(&mut self, update: &Update) {
+    pub(crate) fn follow(&mut self, update: &SessionUpdate) {
         match update {
-            Update::CurrentModeUpdate { current_mode_id, .. } => self.chosen(SessionSetting::Mode, current_mode_id),
-            Update::ConfigOptionUpdate { config_options, .. } => self.take_options(config_options.clone()),
+            SessionUpdate::CurrentModeUpdate { current_mode_id, .. } => {
+                self.chosen(SessionSetting::Mode, current_mode_id)
+            }
+            SessionUpdate::ConfigOptionUpdate { config_options, .. } => self.take_options(config_options.clone()),
             _ => {}
         }
     }
@@ -98,11 +100,11 @@ impl Choices {
 
 impl OfferedChoices {
     /// By value, name, number in the list, or the one that begins so.
-    pub(crate) fn find(&self, word: &str) -> Option<&Choice> {
+    pub(crate) fn find(&self, word: &str) -> Option<&ConfigChoice> {
         let lower = word.to_lowercase();
         let number = word.parse::<usize>().ok().and_then(|number| self.choices.get(number.checked_sub(1)?));
-        let same = |choice: &&Choice| choice.value == word || choice.name.to_lowercase() == lower;
-        let begins: Vec<&Choice> = self
+        let same = |choice: &&ConfigChoice| choice.value == word || choice.name.to_lowercase() == lower;
+        let begins: Vec<&ConfigChoice> = self
             .choices
             .iter()
             .filter(|it| it.value.to_lowercase().starts_with(&lower) || it.name.to_lowercase().starts_with(&lower))
@@ -112,8 +114,8 @@ impl OfferedChoices {
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        let mark = |choice: &Choice| if choice.value == self.current { "*" } else { " " };
-        let line = |(at, it): (usize, &Choice)| match it.name == it.value || it.name.is_empty() {
+        let mark = |choice: &ConfigChoice| if choice.value == self.current { "*" } else { " " };
+        let line = |(at, it): (usize, &ConfigChoice)| match it.name == it.value || it.name.is_empty() {
             true => format!("{} {}. {}", mark(it), at + 1, it.value),
             false => format!("{} {}. {}  {}", mark(it), at + 1, it.value, it.name),
         };

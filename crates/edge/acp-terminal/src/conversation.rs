@@ -7,7 +7,8 @@ mod typed_lines;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use acp_client::{Block, Client, CommandEntry, Event, Events, PermissionAsk};
+use acp_client::{AcpClient, ClientEvent, Events, PermissionAsk};
+use acp_types::{AvailableCommand, ContentBlock};
 use console::{ConsoleOutput, Typed};
 use dialect_terminal::exit_code::{FAILED, OK};
 use dialect_terminal::{AnswerPolicy, WantedLine};
@@ -25,7 +26,7 @@ const HOLD: Duration = Duration::from_secs(1);
 
 /// One agent, one session, and the person or the script that talks to it.
 pub struct AgentConversation {
-    client: Client,
+    client: AcpClient,
     /// What it calls itself.
     agent: String,
     session: String,
@@ -38,9 +39,9 @@ pub struct AgentConversation {
     /// A sign of life is shown while something is waited for.
     signs: bool,
     /// `None` until the agent says which it has.
-    commands: Option<Vec<CommandEntry>>,
+    commands: Option<Vec<AvailableCommand>>,
     /// What was told of a session before the answer that opens it was dealt with.
-    early: Vec<Event>,
+    early: Vec<ClientEvent>,
     /// The first of them is shown.
     asks: VecDeque<PermissionAsk>,
     busy: bool,
@@ -59,7 +60,7 @@ pub struct AgentConversation {
 
 /// What is needed to begin.
 pub struct ConversationStart {
-    pub client: Client,
+    pub client: AcpClient,
     pub view: Box<dyn AgentView>,
     pub output: ConsoleOutput<host::Output>,
     pub answers: AnswerPolicy,
@@ -200,6 +201,6 @@ impl AgentConversation {
         self.view.prompted();
         let (client, session) = (self.client.clone(), self.session.clone());
         // Its end comes as an event.
-        tokio::spawn(async move { client.prompt(&session, vec![Block::text(text)]).await });
+        tokio::spawn(async move { client.prompt(&session, vec![ContentBlock::text(text)]).await });
     }
 }

@@ -1,6 +1,6 @@
 //! What a typed line is: a prompt, a command of ours, or one that neither we nor the agent have. Pure.
 
-use acp_client::CommandEntry;
+use acp_types::AvailableCommand;
 
 use super::choices::{Choices, SessionSetting};
 
@@ -15,7 +15,7 @@ pub(super) enum TypedLine<'a> {
 }
 
 /// `listed` is what the agent says it knows; one that has said nothing yet may know anything.
-pub(super) fn read<'a>(line: &'a str, listed: Option<&[CommandEntry]>, choices: &Choices) -> TypedLine<'a> {
+pub(super) fn read<'a>(line: &'a str, listed: Option<&[AvailableCommand]>, choices: &Choices) -> TypedLine<'a> {
     let Some(rest) = line.strip_prefix('/') else { return TypedLine::Prompt(line) };
     if rest.starts_with('/') {
         return TypedLine::Prompt(rest);
@@ -41,7 +41,7 @@ pub(super) fn read<'a>(line: &'a str, listed: Option<&[CommandEntry]>, choices: 
 }
 
 /// Every command once, ours and the agent's.
-pub(super) fn list(listed: &[CommandEntry], choices: &Choices) -> Vec<String> {
+pub(super) fn list(listed: &[AvailableCommand], choices: &Choices) -> Vec<String> {
     let offered: Vec<SessionSetting> = [SessionSetting::Model, SessionSetting::Mode]
         .into_iter()
         .filter(|what| choices.offered(*what).is_some())
@@ -65,7 +65,7 @@ mod tests {
         Choices::new(serde_json::from_value(json!({ "models": models })).unwrap())
     }
 
-    fn listed() -> Vec<CommandEntry> {
+    fn listed() -> Vec<AvailableCommand> {
         let all = json!([{ "name": "init", "description": "Starts" }, { "name": "model" }, { "name": "mode" }]);
         serde_json::from_value(all).unwrap()
     }

@@ -5,7 +5,8 @@ mod json;
 mod question;
 mod text;
 
-use acp_client::{Elicitation, Error, Event, PermissionAsk, PermissionOption, Turn};
+use acp_client::{ClientError, ClientEvent, Elicitation, PermissionAsk};
+use acp_types::{PermissionOption, PromptResponse};
 
 pub use json::JsonView;
 pub use text::TextView;
@@ -31,7 +32,7 @@ pub struct Beginning<'a> {
 pub trait AgentView: Send {
     fn begun(&mut self, beginning: &Beginning<'_>, shown: &mut ViewOutput);
     /// Everything that needs no answer.
-    fn event(&mut self, event: &Event, shown: &mut ViewOutput);
+    fn event(&mut self, event: &ClientEvent, shown: &mut ViewOutput);
     /// What was typed is on its way.
     fn prompted(&mut self) {}
     /// Calls of the agent's that have not ended, in words.
@@ -54,8 +55,8 @@ pub trait AgentView: Send {
     /// Answered without anybody being asked.
     fn decided(&mut self, ask: &PermissionAsk, option: Option<&PermissionOption>, shown: &mut ViewOutput);
     fn form(&mut self, ask: &Elicitation, shown: &mut ViewOutput);
-    fn turn_ended(&mut self, turn: &Result<Turn, Error>, exit_code: u8, shown: &mut ViewOutput);
-    fn error(&mut self, error: &Error, shown: &mut ViewOutput);
+    fn turn_ended(&mut self, turn: &Result<PromptResponse, ClientError>, exit_code: u8, shown: &mut ViewOutput);
+    fn error(&mut self, error: &ClientError, shown: &mut ViewOutput);
     fn notice(&mut self, text: &str, shown: &mut ViewOutput);
     fn list(&mut self, lines: &[String], shown: &mut ViewOutput);
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_acp::{Acp, Options, SlashInfo};
+use dialect_acp::{Acp, AcpOptions, SlashInfo};
 use vocab::names;
 use vocab::{Fault, FaultKind, Gate, Mode};
 
@@ -46,12 +46,12 @@ async fn start(args: &args::AcpArgs) -> Result<u8, Fault> {
     wired.warnings(asked).for_each(|note| host::note(note));
     let extension_host =
         extension_host::start(&wired, extensions, Some(extension_host::skill_places(&wired, &home, &config))).await;
-    let dialect = Acp::new(Options {
+    let dialect = Acp::new(AcpOptions {
         mode: Some(wired.settings.mode),
         model: by_flag.then(|| wired.settings.model.clone()),
         commands: commands(),
         strict: args.strict,
-        ..Options::new(env!("CARGO_PKG_VERSION"), Arc::new(FullIds))
+        ..AcpOptions::new(env!("CARGO_PKG_VERSION"), Arc::new(FullIds))
     });
     let limits = StdioLimits { line_bytes_max: LINE_BYTES_MAX, grace: GRACE };
     stdio::converse(dialect, &wired, extension_host, frame_log, limits).await

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acp_client::{
-    Channel, LoginShell, Offers, Options, ProcessChannel, ShellProbe, Ssh, SshChannel, Tap, Vars, Workshop,
+    Channel, ConnectOptions, LoginShell, Offers, ProcessChannel, ShellProbe, Ssh, SshChannel, Tap, Vars, Workshop,
 };
 use acp_terminal::{
     AgentConversation, AgentView, ConversationInputs, ConversationStart, JsonView, OpeningOutcome, Recorder,
@@ -139,14 +139,14 @@ fn channel(args: &args::Drive, cwd: &Path) -> anyhow::Result<Arc<dyn Channel>> {
     Ok(Arc::new(SshChannel::new(ssh, process)?))
 }
 
-fn options(args: &args::Drive, cwd: &Path) -> anyhow::Result<Options> {
+fn options(args: &args::Drive, cwd: &Path) -> anyhow::Result<ConnectOptions> {
     let record = |path: &Path| Recorder::create(path).with_context(|| format!("cannot record to {}", path.display()));
     let tap = args.record.as_deref().map(record).transpose()?;
     let offers =
         Offers { read_files: args.files, write_files: args.files, terminals: args.terminals, elicitation: false };
     let workshop = (args.files || args.terminals).then(|| workshop(cwd)).transpose()?;
-    let defaults = Options::default();
-    Ok(Options {
+    let defaults = ConnectOptions::default();
+    Ok(ConnectOptions {
         keepalive: defaults.keepalive.filter(|_| !args.no_ping),
         offers,
         workshop,

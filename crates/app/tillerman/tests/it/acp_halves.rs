@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use acp_client::{Block, Client, Event, Events, Memory, Offers, Options, Peer, Update, Workshop, connect, memory};
+use acp_client::{
+    AcpClient, ClientEvent, ConnectOptions, Events, Memory, MemoryPeer, Offers, Workshop, connect, memory,
+};
+use acp_types::{ContentBlock, SessionUpdate};
 use dialect_acp::Acp;
 use testkit::stage::{Stage, StageOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -33,7 +36,7 @@ fn stage() -> Stage {
 /// Puts the agent behind the client's channel.
 fn agent(stage: &Stage, way: Way) -> Memory {
     let (channel, peer) = memory(false);
-    let Peer { input, mut output, errors, life } = peer;
+    let MemoryPeer { input, mut output, errors, life } = peer;
     let engine = stage.engine.clone();
     let (mut said, writer) = tokio::io::duplex(64 * 1024);
     tokio::spawn(async move {
@@ -91,18 +94,18 @@ impl acp_client::Tap for Writes {
     }
 }
 
-fn joined(stage: &Stage, way: Way, files: bool, writes: Arc<Writes>) -> (Client, Events) {
+fn joined(stage: &Stage, way: Way, files: bool, writes: Arc<Writes>) -> (AcpClient, Events) {
     let root = stage.workspace().canonicalize().unwrap();
     let served = Arc::new(builtin_tools::AgentFiles::open(&root, builtin_tools::workspace::Guard::default()).unwrap());
     let workshop =
         Workshop { roots: vec![root], env: Vec::new(), files: served, launcher: Arc::new(process::GroupLauncher) };
     let offers = Offers { read_files: files, write_files: files, ..Offers::default() };
-    let options = Options { offers, workshop: Some(workshop), tap: Some(writes), ..Options::default() };
+    let options = ConnectOptions { offers, workshop: Some(workshop), tap: Some(writes), ..ConnectOptions::default() };
     connect(Arc::new(agent(stage, way)), options)
 }
 
 /// One whole conversation; every permission is given. What a person would see, and how it ended.
-async fn converse(stage: &Stage, way: Way, files: bool) -> (Vec<String>, Result<(), acp_client::Error>) {
+async fn converse(stage: &Stage, way: Way, files: bool) -> (Vec<String>, Result<(), acp_client::ClientError>) {
     let writes = Arc::new(Writes::default());
     let (client, mut events) = joined(stage, way, files, writes.clone());
     let root = stage.workspace().canonicalize().unwrap();
@@ -110,7 +113,7 @@ async fn converse(stage: &Stage, way: Way, files: bool) -> (Vec<String>, Result<
         client.initialize().await?;
         let session = client.new_session(&root).await?.session_id.unwrap_or_default();
         for prompt in ["list the rust files", "tour"] {
-            client.prompt(&session, vec![Block::text(prompt)]).await?;
+            client.prompt(&session, vec![ContentBlock::text(prompt)]).await?;
         }
         Ok(())
     };
@@ -120,7 +123,7 @@ async fn converse(stage: &Stage, way: Way, files: bool) -> (Vec<String>, Result<
         tokio::select! {
             biased;
             Some(event) = events.next() => {
-                if let Event::Permission(ask) = &event {
+                if let ClientEvent::Permission(ask) = &event {
                     let allow = ask.options.iter().find(|option| option.allows()).expect("a way to allow it");
                     client.choose(ask.ask, Some(&allow.option_id)).await;
                 }
@@ -138,26 +141,26 @@ async fn converse(stage: &Stage, way: Way, files: bool) -> (Vec<String>, Result<
     (log, ended)
 }
 
-fn note(event: &Event, log: &mut Vec<String>) {
+fn note(event: &ClientEvent, log: &mut Vec<String>) {
     let line = match event {
         // How words are cut into chunks depends on how fast they are read.
-        Event::Update { update: Update::AgentMessageChunk(chunk), .. } => {
+        ClientEvent::Update { update: SessionUpdate::AgentMessageChunk(chunk), .. } => {
             match log.last_mut().filter(|last| last.starts_with("text ")) {
                 Some(last) => return last.push_str(&chunk.content.shown()),
                 None => format!("text {}", chunk.content.shown()),
             }
         }
-        Event::Update { update: Update::ToolCall(call) | Update::ToolCallUpdate(call), .. } => {
+        ClientEvent::Update { update: SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call), .. } => {
             let status = call.status.as_ref().map(|status| status.as_str());
             format!("call {} {}", call.title.as_deref().unwrap_or("-"), status.unwrap_or("-"))
         }
-        Event::Permission(ask) => format!("ask {}", ask.call.title.as_deref().unwrap_or("-")),
-        Event::TurnEnded { turn, .. } => match turn {
-            Ok(turn) => format!("end {}", turn.stop.as_str()),
+        ClientEvent::Permission(ask) => format!("ask {}", ask.call.title.as_deref().unwrap_or("-")),
+        ClientEvent::TurnEnded { turn, .. } => match turn {
+            Ok(turn) => format!("end {}", turn.stop_reason.as_str()),
             Err(_) => "failed".into(),
         },
-        Event::ConnectionLost(_) => "lost".into(),
-        Event::Note(text) => format!("note {text}"),
+        ClientEvent::ConnectionLost(_) => "lost".into(),
+        ClientEvent::Note(text) => format!("note {text}"),
         _ => return,
     };
     log.push(line);
@@ -215,7 +218,7 @@ fn a_line_that_breaks_anywhere_is_told_once() {
             // The conversation was shorter than that.
             Ok(()) => assert!(lines > 15, "{log:#?}"),
             Err(error) => {
-                assert!(matches!(error.problem, acp_client::Problem::ProcessTerminated(_)), "{error:?}");
+                assert!(matches!(error.problem, acp_client::ClientProblem::ProcessTerminated(_)), "{error:?}");
                 assert_eq!(lost, 1, "after {lines} lines: {log:#?}");
             }
         }

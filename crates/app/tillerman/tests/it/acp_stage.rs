@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dialect_acp::{Acp, Options, SlashInfo};
+use dialect_acp::{Acp, AcpOptions, SlashInfo};
 use testkit::fakes::CountedIds;
 use testkit::golden::{Opening, Scene};
 use vocab::IdKind;
@@ -16,14 +16,14 @@ fn ids() -> CountedIds {
     CountedIds::with_names((1..500).map(|number| (IdKind::Session, format!("m{number}"))).collect())
 }
 
-pub(crate) fn options() -> Options {
+pub(crate) fn options() -> AcpOptions {
     let stays = engine::COMMANDS.iter().filter(|command| !UNOFFERED.contains(&command.name));
     let info = |command: &engine::SlashCommand| SlashInfo {
         name: command.name.into(),
         description: command.summary.into(),
         hint: (!command.args.is_empty()).then(|| command.args.into()),
     };
-    Options { commands: stays.map(info).collect(), ..Options::new(testkit::stage::VERSION, Arc::new(ids())) }
+    AcpOptions { commands: stays.map(info).collect(), ..AcpOptions::new(testkit::stage::VERSION, Arc::new(ids())) }
 }
 
 pub(crate) fn scene() -> Scene {
@@ -46,5 +46,5 @@ fn steady(line: &str) -> String {
 }
 
 pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
-    Box::new(Acp::new(Options { mode: Some(opening.mode), strict: opening.arg("--strict").is_some(), ..options() }))
+    Box::new(Acp::new(AcpOptions { mode: Some(opening.mode), strict: opening.arg("--strict").is_some(), ..options() }))
 }

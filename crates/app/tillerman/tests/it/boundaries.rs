@@ -74,7 +74,7 @@ fn manifests() -> BTreeMap<String, String> {
 /// The crates of ours that a crate may use. `None`: a crate that this test does not know, which is a finding itself.
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
-        "vocab" | "skills" | "safefile" => &[],
+        "vocab" | "skills" | "safefile" | "acp-types" => &[],
         "wire" | "engine" | "net" | "process" | "tour" | "images" => &["vocab"],
         "providers" => &["vocab", "net", "safefile"],
         "builtin-tools" => &["vocab", "net", "process"],
@@ -87,11 +87,12 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "host" => &["vocab", "wire", "engine"],
         "extensions" => &["vocab", "wire", "engine", "process", "skills"],
         "session-files" => &["vocab", "safefile", "wire", "pi-format"],
-        "acp-client" => &["vocab", "wire", "process"],
+        "acp-client" => &["vocab", "wire", "process", "acp-types"],
+        "dialect-acp" => &["vocab", "wire", "acp-types"],
         // A screen draws what the terminal dialect says, and takes stdin and stdout through the host.
         "console" => &["host", "dialect-terminal"],
         // Another agent at the same screen, drawn with the same parts.
-        "acp-terminal" => &["vocab", "wire", "host", "dialect-terminal", "console", "acp-client"],
+        "acp-terminal" => &["vocab", "wire", "host", "dialect-terminal", "console", "acp-client", "acp-types"],
         "gateway" => &["vocab", "wire", "engine", "host", "dialect-gateway"],
         "pi-format" => &["vocab", "wire"],
         "dialect-rpc" => &["vocab", "wire", "pi-format"],

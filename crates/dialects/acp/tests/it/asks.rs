@@ -7,7 +7,7 @@ use vocab::{
 };
 use vocab::{Event, Reply, Stop};
 
-use crate::talk::Talk;
+use crate::talk::AcpTalk;
 
 fn permission(id: &str) -> Body {
     let ask = PermissionAsk {
@@ -33,8 +33,8 @@ fn asked(id: &str, kind: AskKind) -> Body {
 fn closed(id: &str, end: AskEnd) -> Body {
     Body::Ask(AskEntry::Closed { ask: id.into(), end })
 }
-fn client(what: Value) -> Talk {
-    let mut talk = Talk::with(what);
+fn client(what: Value) -> AcpTalk {
+    let mut talk = AcpTalk::with(what);
     talk.begin("t1");
     talk
 }
@@ -45,7 +45,7 @@ fn a_question_that_is_withdrawn_is_taken_back_and_its_late_answer_is_nothing() {
     talk.logged(permission("a1")).logged(closed("a1", AskEnd::Withdrawn));
     talk.answer(0, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
     talk.check(expect![[r#"
-        < 0 session/request_permission {"options":[{"kind":"allow_once","name":"Allow once","optionId":"allow_once"},{"kind":"allow_always","name":"Allow for this session","optionId":"allow_session"},{"kind":"reject_once","name":"Deny","optionId":"deny"}],"sessionId":"c1","toolCall":{"content":[],"kind":"edit","locations":[],"rawInput":{},"status":"pending","title":"Write a file","toolCallId":"t1-k1"}}
+        < 0 session/request_permission t1-k1 pending edit "Write a file" input {}: allow_once, allow_session, deny
         < $/cancel_request {"requestId":0}
         > answer 0 {"outcome":{"optionId":"allow_once","outcome":"selected"}}
     "#]]);
@@ -96,7 +96,7 @@ fn a_session_that_is_lost_takes_its_questions_back() {
     talk.tell("c1", Event::Gone { fault: Fault::new(FaultKind::Store, "the disk is full") });
     talk.check(expect![[r#"
         < $/cancel_request {"requestId":0}
-        < {"error":{"code":-32603,"data":{"details":"the disk is full"},"message":"the disk is full"},"id":3}
+        < 3 ! -32603 the disk is full
     "#]]);
 }
 
@@ -112,16 +112,16 @@ fn dialogs_are_forms_where_the_client_knows_forms() {
     talk.logged(asked("a4", AskKind::Editor { title: "Text".into(), prefill: Some("old".into()) }));
     talk.fail(3, -32601);
     talk.check(expect![[r#"
-        < 0 elicitation/create {"message":"Which?","mode":"form","requestedSchema":{"properties":{"value":{"enum":["a","b"],"type":"string"}},"required":["value"],"type":"object"},"sessionId":"c1"}
+        < 0 elicitation/create "Which?" {"enum":["a","b"],"type":"string"}
         > answer 0 {"action":"accept","content":{"value":"b"}}
         ! Answer { ask: "a1", answer: Text("b") }
-        < 1 elicitation/create {"message":"Sure?\nIt is gone then.","mode":"form","requestedSchema":{"properties":{"value":{"type":"boolean"}},"required":["value"],"type":"object"},"sessionId":"c1"}
+        < 1 elicitation/create "Sure?\nIt is gone then." {"type":"boolean"}
         > answer 1 {"action":"accept","content":{"value":true}}
         ! Answer { ask: "a2", answer: Confirmed(true) }
-        < 2 elicitation/create {"message":"Name","mode":"form","requestedSchema":{"properties":{"value":{"description":"yours","type":"string"}},"required":["value"],"type":"object"},"sessionId":"c1"}
+        < 2 elicitation/create "Name" {"description":"yours","type":"string"}
         > answer 2 {"action":"decline"}
         ! Answer { ask: "a3", answer: Dismissed }
-        < 3 elicitation/create {"message":"Text","mode":"form","requestedSchema":{"properties":{"value":{"default":"old","type":"string"}},"required":["value"],"type":"object"},"sessionId":"c1"}
+        < 3 elicitation/create "Text" {"default":"old","type":"string"}
         > answer 3 error -32601
         ! Answer { ask: "a4", answer: Dismissed }
     "#]]);
@@ -143,7 +143,7 @@ fn the_prompt_is_answered_after_everything_of_its_turn() {
     talk.reply(Ok(Reply::Done)).logged(closed("a1", AskEnd::Withdrawn)).end("t1", Stop::Interrupted);
     talk.check(expect![[r#"
         < $/cancel_request {"requestId":0}
-        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
-        < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+        < c1 context 0 of 1000
+        < 3 = cancelled, 0 tokens
     "#]]);
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_acp::{Acp, Options};
+use dialect_acp::{Acp, AcpOptions};
 use serde_json::{Value, json};
 use store::MemoryStore;
 use testkit::fakes::CountedIds;
@@ -17,7 +17,7 @@ use testkit::{Stage, StageOptions};
 use vocab::{Body, Delta, EditorEvent, Event, Fault, FaultKind, ItemEnd, QueueEntry, Reply, Stop, TurnEntry};
 use wire::Parting;
 
-use crate::talk::{Talk, ended, opened, state};
+use crate::talk::{AcpTalk, ended, opened, state};
 use crate::tools::Simples;
 use crate::watch::Watch;
 
@@ -46,7 +46,7 @@ const PROMPTS: &[&str] = &[
     "/rename it",
 ];
 
-struct Play {
+struct ChaosPlay {
     stage: Stage,
     pipe: Pipe,
     watch: Watch,
@@ -55,7 +55,7 @@ struct Play {
     terminals: u64,
 }
 
-impl Play {
+impl ChaosPlay {
     fn new(dice: &mut Dice, store: Arc<FaultyStore>, sound: bool) -> Self {
         let stage = Stage::new(StageOptions {
             store,
@@ -63,10 +63,10 @@ impl Play {
             mode: vocab::Mode::Prompt,
             ..StageOptions::default()
         });
-        let options = Options::new("0.1.0", Arc::new(CountedIds::default()));
+        let options = AcpOptions::new("0.1.0", Arc::new(CountedIds::default()));
         let commands = ["status", "compact", "rename"];
         let slash = |name: &str| dialect_acp::SlashInfo { name: name.into(), description: name.into(), hint: None };
-        let options = Options { commands: commands.map(slash).to_vec(), ..options };
+        let options = AcpOptions { commands: commands.map(slash).to_vec(), ..options };
         let pipe = Pipe::new(&stage.engine, Box::new(Acp::new(options)), host::Options::default());
         let watch = Watch::new(dice.below(2) == 0, sound);
         Self { stage, pipe, watch, sessions: vec!["nope".to_owned()], ids: 0, terminals: 0 }
@@ -164,7 +164,7 @@ async fn play(seed: u64) {
     let mut dice = Dice(seed);
     let sound = seed.is_multiple_of(2);
     let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
-    let mut play = Play::new(&mut dice, store.clone(), sound);
+    let mut play = ChaosPlay::new(&mut dice, store.clone(), sound);
     let helps = play.watch.helps;
     let fs = json!({ "readTextFile": helps, "writeTextFile": helps });
     play.put("initialize", json!({ "clientCapabilities": { "fs": fs, "terminal": helps } })).await;
@@ -266,7 +266,7 @@ fn no_order_of_events_panics_or_hangs() {
     let mut ends = 0;
     for seed in 0..1000 {
         let mut dice = Dice(seed);
-        let mut talk = Talk::with(json!({ "terminal": true }));
+        let mut talk = AcpTalk::with(json!({ "terminal": true }));
         for _ in 0..60 {
             if talk.out.close.is_some() {
                 break;

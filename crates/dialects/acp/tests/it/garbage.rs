@@ -5,7 +5,7 @@ use proptest::test_runner::{Config, RngSeed};
 use serde_json::json;
 use testkit::odd::{Dice, garbage, strings};
 
-use crate::talk::Talk;
+use crate::talk::AcpTalk;
 
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const GOOD: &[&str] = &[
@@ -54,7 +54,7 @@ fn judge(line: &[u8]) -> Deserves {
     }
 }
 
-fn hear(talk: &mut Talk, line: &[u8]) {
+fn hear(talk: &mut AcpTalk, line: &[u8]) {
     let (commands, frames) = talk.hear(line);
     let shown = String::from_utf8_lossy(line);
     match judge(line) {
@@ -76,11 +76,11 @@ fn hear(talk: &mut Talk, line: &[u8]) {
 #[test]
 fn twenty_thousand_lines_of_garbage_get_one_error_each() {
     let mut dice = Dice(43);
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     for number in 0..20_000 {
         // Fresh now and then, so that commands without a reply do not pile up.
         if number % 200 == 0 {
-            talk = Talk::with(json!({}));
+            talk = AcpTalk::with(json!({}));
         }
         hear(&mut talk, &garbage(&mut dice, GOOD, BITS));
         if number % 50 == 0 {
@@ -98,7 +98,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(line in proptest::collection::vec(any::<u8>(), 0..80)) {
         let line: Vec<u8> = line.into_iter().filter(|byte| *byte != b'\n').collect();
-        hear(&mut Talk::new(), &line);
+        hear(&mut AcpTalk::new(), &line);
     }
 
     #[test]
@@ -106,7 +106,7 @@ proptest! {
         let value = value.replace('\n', " ");
         let params = format!(r#"{{"sessionId":"c1","prompt":{value}}}"#);
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{params}}}"#);
-        hear(&mut Talk::with(json!({})), line.as_bytes());
+        hear(&mut AcpTalk::with(json!({})), line.as_bytes());
     }
 }
 
@@ -114,7 +114,7 @@ proptest! {
 fn awkward_strings_come_back_as_they_were() {
     for text in strings() {
         let id = serde_json::to_string(&text).unwrap();
-        let (_, frames) = Talk::new().hear(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{id}}}"#).as_bytes());
+        let (_, frames) = AcpTalk::new().hear(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{id}}}"#).as_bytes());
         match text.trim().is_empty() {
             true => assert_eq!(frames[0]["error"]["message"], "invalid request"),
             false => {
@@ -122,7 +122,7 @@ fn awkward_strings_come_back_as_they_were() {
             }
         }
         // Said by a model, it arrives whole as well.
-        let mut talk = Talk::with(json!({}));
+        let mut talk = AcpTalk::with(json!({}));
         talk.begin("t1");
         for event in [
             vocab::Event::Delta(vocab::Delta::Text { turn: "t1".into(), delta: text.clone() }),

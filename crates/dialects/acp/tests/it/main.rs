@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
 
 mod asks;
+mod bytes;
 mod chaos;
 mod costs;
 mod editor;
 mod garbage;
 mod lost;
 mod races;
+mod show;
 mod talk;
 mod tools;
 mod watch;

@@ -11,7 +11,7 @@ use vocab::{
 };
 use wire::Parting;
 
-use crate::talk::{Talk, ended, state};
+use crate::talk::{AcpTalk, ended, state};
 
 fn fault() -> Fault {
     Fault::new(FaultKind::Internal, "it broke")
@@ -22,7 +22,7 @@ fn is_prompt(verb: &Verb) -> bool {
 
 #[test]
 fn a_prompt_is_answered_though_its_session_is_closed_before_the_engine_has_taken_it() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.prompt("x").ask("session/close", json!({ "sessionId": "c1" }));
     talk.logged(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() })).end("t1", Stop::Interrupted);
@@ -32,30 +32,30 @@ fn a_prompt_is_answered_though_its_session_is_closed_before_the_engine_has_taken
         ! Prompt { parts: [Text("x")], delivery: Queue }
         > 4 session/close
         ! Interrupt { turn: None }
-        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
-        < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+        < c1 context 0 of 1000
+        < 3 = cancelled, 0 tokens
         ! Leave
-        < {"id":4,"result":{}}
+        < 4 = {}
     "#]]);
 }
 
 #[test]
 fn a_session_is_closed_when_a_prompt_that_was_on_its_way_is_refused() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.prompt("x").ask("session/close", json!({ "sessionId": "c1" })).reply_to(is_prompt, Err(fault()));
     talk.check(expect![[r#"
         > 3 session/prompt
         ! Prompt { parts: [Text("x")], delivery: Queue }
         > 4 session/close
         ! Interrupt { turn: None }
-        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":3}
+        < 3 ! -32603 it broke
         ! Leave
     "#]]);
 }
 
 #[test]
 fn a_prompt_can_be_taken_back_before_the_engine_has_taken_it() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.prompt("x").notify("$/cancel_request", json!({ "requestId": 3 }));
     talk.logged(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() }));
@@ -72,9 +72,9 @@ fn a_prompt_can_be_taken_back_before_the_engine_has_taken_it() {
         ! Prompt { parts: [Text("y")], delivery: Queue }
         > $/cancel_request {"requestId":4}
         ! Queue(TakeBack("i1"))
-        < {"id":4,"result":{"stopReason":"cancelled"}}
-        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
-        < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+        < 4 = cancelled
+        < c1 context 0 of 1000
+        < 3 = cancelled, 0 tokens
     "#]]);
 }
 
@@ -97,7 +97,7 @@ fn compacted(failed: Option<SlashCode>) -> Result<Reply, Fault> {
 fn a_command_that_is_cancelled_is_answered_so() {
     let is_slash = |verb: &Verb| matches!(verb, Verb::Session(SessionVerb::Slash { .. }));
     let cancelled = || compacted(Some(SlashCode::Cancelled));
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.prompt("/compact").notify("session/cancel", json!({ "sessionId": "c1" })).reply_to(is_slash, cancelled());
     talk.prompt("/compact").notify("$/cancel_request", json!({ "requestId": 4 })).reply_to(is_slash, cancelled());
     talk.prompt("/compact").reply_to(is_slash, compacted(None));
@@ -106,35 +106,35 @@ fn a_command_that_is_cancelled_is_answered_so() {
         ! Slash { name: "compact", args: "" }
         > session/cancel {"sessionId":"c1"}
         ! Interrupt { turn: None }
-        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
-        < {"id":3,"result":{"stopReason":"cancelled"}}
+        < c1 message "so it is"
+        < 3 = cancelled
         > 4 session/prompt
         ! Slash { name: "compact", args: "" }
         > $/cancel_request {"requestId":4}
         ! Interrupt { turn: None }
-        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
-        < {"id":4,"result":{"stopReason":"cancelled"}}
+        < c1 message "so it is"
+        < 4 = cancelled
         > 5 session/prompt
         ! Slash { name: "compact", args: "" }
-        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
-        < {"id":5,"result":{"stopReason":"end_turn"}}
+        < c1 message "so it is"
+        < 5 = end_turn
     "#]]);
     // The turn that runs beside it is not what was cancelled.
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.begin("t1").prompt("/compact").notify("$/cancel_request", json!({ "requestId": 4 }));
     talk.reply_to(is_slash, compacted(Some(SlashCode::TurnInProgress)));
     talk.check(expect![[r#"
         > 4 session/prompt
         ! Slash { name: "compact", args: "" }
         > $/cancel_request {"requestId":4}
-        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
-        < {"id":4,"result":{"stopReason":"end_turn"}}
+        < c1 message "so it is"
+        < 4 = end_turn
     "#]]);
 }
 
 #[test]
 fn a_compaction_says_how_full_the_context_is_now() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.logged(Body::Branch(BranchEntry::Compacted(Compaction {
         reason: CompactReason::Manual,
         summary: "s".into(),
@@ -147,19 +147,19 @@ fn a_compaction_says_how_full_the_context_is_now() {
         model: "m".into(),
     })));
     talk.check(expect![[r#"
-        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":120}
+        < c1 context 120 of 1000
     "#]]);
 }
 
 #[test]
 fn a_request_that_its_server_does_not_take_is_not_to_be_tried_again() {
     let code = |kind: FaultKind| {
-        let mut talk = Talk::with(json!({}));
+        let mut talk = AcpTalk::with(json!({}));
         let fault = Some(Fault::new(kind, "no"));
         talk.begin("t1").logged(Body::Turn(TurnEntry::Ended(TurnEnd { fault, ..ended("t1", Stop::Error) })));
         talk.tell("c1", Event::State(Arc::new(state("c1"))));
-        let at = talk.log.find("\"code\":").unwrap() + 7;
-        talk.log[at..].split(',').next().unwrap().parse::<i64>().unwrap()
+        let (_, error) = talk.log.split_once("< 3 ! ").expect("its prompt is refused");
+        error.split(' ').next().unwrap().parse::<i64>().unwrap()
     };
     for (kind, want) in [
         (FaultKind::BadRequest, -32602),
@@ -175,16 +175,16 @@ fn a_request_that_its_server_does_not_take_is_not_to_be_tried_again() {
 
 #[test]
 fn a_title_hides_nothing_and_keeps_its_writing() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.logged(Body::Setting(SettingEntry::Title { title: "a\u{1b}[2J\n\u{202e}b 👩\u{200d}👧".into() }));
     talk.check(expect![[r#"
-        < "c1" {"sessionUpdate":"session_info_update","title":"a␛[2J <U+202E>b 👩‍👧","updatedAt":"1970-01-01T00:00:00.000Z"}
+        < c1 title "a␛[2J <U+202E>b 👩‍👧" at 1970-01-01T00:00:00.000Z
     "#]]);
 }
 
 #[test]
 fn what_was_on_its_way_when_the_session_was_lost_is_refused() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.ask("session/set_mode", json!({ "sessionId": "c1", "modeId": "plan" })).prompt("x");
     talk.tell("c1", Event::Gone { fault: fault() });
     talk.reply(Ok(Reply::Done)).reply(Ok(Reply::Started { turn: "t1".into() }));
@@ -193,44 +193,44 @@ fn what_was_on_its_way_when_the_session_was_lost_is_refused() {
         ! Set(Mode(Plan))
         > 4 session/prompt
         ! Prompt { parts: [Text("x")], delivery: Queue }
-        < {"error":{"code":-32002,"data":{"details":"session not found: c1","sessionId":"c1"},"message":"session not found: c1"},"id":3}
-        < {"error":{"code":-32002,"data":{"details":"session not found: c1","sessionId":"c1"},"message":"session not found: c1"},"id":4}
+        < 3 ! -32002 session not found: c1 {"sessionId":"c1"}
+        < 4 ! -32002 session not found: c1 {"sessionId":"c1"}
     "#]]);
 }
 
 #[test]
 fn a_load_is_answered_though_the_session_is_closed_meanwhile() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.ask("session/load", json!({ "sessionId": "c1", "cwd": "/w" })).reply(Ok(crate::talk::opened("c1")));
     talk.ask("session/close", json!({ "sessionId": "c1" }));
     talk.reply_to(
         |verb| matches!(verb, Verb::Directory(DirectoryVerb::Recall(_))),
         Err(Fault::new(FaultKind::NotFound, "nothing")),
     );
-    let answered: Vec<&str> = talk.log.lines().filter(|line| line.starts_with("< {\"id\":3,\"result\"")).collect();
+    let answered: Vec<&str> = talk.log.lines().filter(|line| line.starts_with("< 3 = ")).collect();
     assert_eq!(answered.len(), 1, "{}", talk.log);
     talk.log.clear();
     talk.reply_to(|verb| matches!(verb, Verb::Leave), Ok(Reply::Done));
     talk.check(expect![[r#"
-        < {"id":4,"result":{}}
+        < 4 = {}
     "#]]);
 }
 
 #[test]
 fn a_list_that_was_taken_back_is_answered_once() {
-    let mut talk = Talk::new();
+    let mut talk = AcpTalk::new();
     talk.ask("session/list", json!({})).notify("$/cancel_request", json!({ "requestId": 1 })).reply(Err(fault()));
     talk.check(expect![[r#"
         > 1 session/list
         ! Sessions(Query { workspace: None, id_part: None, non_empty: true, children: false, limit: Some(50), offset: 0 })
         > $/cancel_request {"requestId":1}
-        < {"error":{"code":-32800,"data":{"details":"request cancelled"},"message":"request cancelled"},"id":1}
+        < 1 ! -32800 request cancelled
     "#]]);
 }
 
 #[test]
 fn the_end_waits_for_what_runs_and_for_nobody_behind_a_second_signal() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.begin("t1").part(Parting::Eof);
     assert!(talk.out.close.is_none());
     talk.end("t1", Stop::Interrupted).reply(Ok(Reply::Done)).reply(Ok(Reply::Done));
@@ -238,18 +238,18 @@ fn the_end_waits_for_what_runs_and_for_nobody_behind_a_second_signal() {
         - Eof
         ! CancelSignIns
         ! Interrupt { turn: None }
-        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
-        < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+        < c1 context 0 of 1000
+        < 3 = cancelled, 0 tokens
         - close
     "#]]);
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.begin("t1").part(Parting::Asked { by: "sigterm" }).part(Parting::Asked { by: "sigterm" });
     assert!(talk.out.close.is_some());
 }
 
 #[test]
 fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.begin("t1").prompt("y").reply_to(is_prompt, Ok(Reply::Waiting { item: "i1".into(), position: 1 }));
     talk.log.clear();
     talk.tell("c1", Event::TurnLost(ended("t1", Stop::Error)));
@@ -257,15 +257,15 @@ fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
     talk.logged(Body::Turn(TurnEntry::Started { turn: "t2".into() }));
     talk.logged(Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed }));
     talk.check(expect![[r#"
-        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":4}
-        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":3}
+        < 4 ! -32603 it broke
+        < 3 ! -32603 it broke
         ! Interrupt { turn: Some("t2") }
     "#]]);
 }
 
 #[test]
 fn the_end_of_a_turn_that_died_with_another_process_changes_nothing_of_the_new_one() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.prompt("x").logged(Body::Turn(TurnEntry::Ended(ended("dead", Stop::Error))));
     talk.logged(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() }));
@@ -274,15 +274,15 @@ fn the_end_of_a_turn_that_died_with_another_process_changes_nothing_of_the_new_o
     talk.check(expect![[r#"
         > 3 session/prompt
         ! Prompt { parts: [Text("x")], delivery: Queue }
-        < "c1" {"content":{"text":"on we go","type":"text"},"messageId":"s1","sessionUpdate":"agent_message_chunk"}
-        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
-        < {"id":3,"result":{"stopReason":"end_turn","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+        < c1 message s1 "on we go"
+        < c1 context 0 of 1000
+        < 3 = end_turn, 0 tokens
     "#]]);
 }
 
 #[test]
 fn a_session_is_opened_when_the_list_of_models_is_there() {
-    let mut talk = Talk::unlisted();
+    let mut talk = AcpTalk::unlisted();
     talk.ask("initialize", json!({ "protocolVersion": 1 })).log.clear();
     talk.ask("session/new", json!({ "cwd": "/w" })).ask("session/load", json!({ "sessionId": "c2" }));
     assert_eq!(talk.open.len(), 1, "nothing but the list is wanted: {}", talk.log);
@@ -298,7 +298,7 @@ fn a_session_is_opened_when_the_list_of_models_is_there() {
 #[test]
 fn a_session_is_opened_when_the_list_of_models_is_late_or_the_client_leaves() {
     let late = Fault::new(FaultKind::Network, "no list of models within 1500 ms");
-    let mut talk = Talk::unlisted();
+    let mut talk = AcpTalk::unlisted();
     assert_eq!(talk.notes, [""; 0], "it may come in time");
     talk.ask("session/new", json!({ "cwd": "/w" })).reply(Err(late));
     assert_eq!(talk.notes, ["no list of models yet: no list of models within 1500 ms"]);
@@ -308,7 +308,7 @@ fn a_session_is_opened_when_the_list_of_models_is_late_or_the_client_leaves() {
         ! Models
         ! Open New
     "#]]);
-    let mut talk = Talk::unlisted();
+    let mut talk = AcpTalk::unlisted();
     talk.ask("session/new", json!({ "cwd": "/w" })).part(Parting::Eof);
     talk.check(expect![[r#"
         ! ModelsWithin { limit_ms: 1500 }

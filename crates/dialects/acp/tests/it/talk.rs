@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dialect_acp::{Acp, Options, SlashInfo};
+use dialect_acp::{Acp, AcpOptions, SlashInfo};
 use expect_test::Expect;
 use serde_json::{Value, json};
 use testkit::fakes::CountedIds;
@@ -12,11 +12,15 @@ use vocab::{
 };
 use wire::{Dialect, Frame, Out, Parting};
 
-pub(crate) struct Talk {
+use crate::show::show;
+
+pub(crate) struct AcpTalk {
     pub(crate) acp: Acp,
     pub(crate) out: Out,
     /// `>` heard, `<` said, `!` wanted from the engine, `-` the end.
     pub(crate) log: String,
+    /// Every line that was said, as it is.
+    pub(crate) said: Vec<String>,
     /// Commands that were wanted and not replied to, oldest first.
     pub(crate) open: Vec<vocab::Command>,
     /// For people, on stderr.
@@ -25,7 +29,7 @@ pub(crate) struct Talk {
     ids: u64,
 }
 
-impl Talk {
+impl AcpTalk {
     pub(crate) fn new() -> Self {
         Self::knowing(Vec::new())
     }
@@ -41,9 +45,10 @@ impl Talk {
     /// Just started: the list of models is on its way.
     pub(crate) fn unlisted() -> Self {
         let compact = SlashInfo { name: "compact".into(), description: "Summarise.".into(), hint: None };
-        let options = Options { commands: vec![compact], ..Options::new("0.1.0", Arc::new(CountedIds::default())) };
+        let options =
+            AcpOptions { commands: vec![compact], ..AcpOptions::new("0.1.0", Arc::new(CountedIds::default())) };
         let (acp, out, log) = (Acp::new(options), Out::new(), String::new());
-        let mut talk = Self { acp, out, log, open: Vec::new(), notes: Vec::new(), seq: 0, ids: 0 };
+        let mut talk = Self { acp, out, log, said: Vec::new(), open: Vec::new(), notes: Vec::new(), seq: 0, ids: 0 };
         talk.acp.greet(&mut talk.out);
         talk.drain();
         talk
@@ -150,6 +155,7 @@ impl Talk {
             let read = serde_json::from_str(text).or_else(|_| serde_json::from_str(&text.replace("e999", "")));
             let value: Value = read.expect("JSON that everybody can read");
             self.log += &format!("< {}\n", show(&value));
+            self.said.push(text.to_owned());
             frames.push(value);
         }
         self.out.frames.clear();
@@ -172,22 +178,6 @@ impl Talk {
         expected.assert_eq(&self.log);
         self.log.clear();
         self
-    }
-}
-
-/// A line without what is the same in all of them.
-fn show(line: &Value) -> String {
-    let mut line = line.clone();
-    let fields = line.as_object_mut().unwrap();
-    assert_eq!(fields.remove("jsonrpc"), Some(json!("2.0")));
-    let params = fields.get("params").cloned();
-    match (fields.get("method").and_then(Value::as_str), params) {
-        (Some("session/update"), Some(params)) => format!("{} {}", params["sessionId"], params["update"]),
-        (Some(method), Some(params)) => match fields.get("id") {
-            Some(id) => format!("{id} {method} {params}"),
-            None => format!("{method} {params}"),
-        },
-        _ => line.to_string(),
     }
 }
 

@@ -11,7 +11,7 @@ use vocab::{
 pub(crate) struct Simples;
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum SimpleKind {
     Quick,
     /// Somebody has to allow it.
     Careful,
@@ -22,7 +22,7 @@ enum Kind {
 
 struct Simple {
     spec: ToolSpec,
-    kind: Kind,
+    kind: SimpleKind,
 }
 
 impl Toolbox for Simples {
@@ -31,8 +31,12 @@ impl Toolbox for Simples {
             let spec = ToolSpec { name: name.into(), description: name.into(), schema: Json::empty_object() };
             Arc::new(Simple { spec, kind })
         };
-        let all =
-            [("quick", Kind::Quick), ("careful", Kind::Careful), ("endless", Kind::Endless), ("helped", Kind::Helped)];
+        let all = [
+            ("quick", SimpleKind::Quick),
+            ("careful", SimpleKind::Careful),
+            ("endless", SimpleKind::Endless),
+            ("helped", SimpleKind::Helped),
+        ];
         Ok(all.map(|(name, kind)| tool(name, kind)).to_vec())
     }
     fn restore(&self, _: &Path, _: &[FileEdit]) -> Vec<Arc<str>> {
@@ -48,7 +52,7 @@ impl Toolbox for Simples {
 
 impl Simple {
     fn needs(&self) -> Required {
-        if self.kind == Kind::Careful { Required::WorkspaceWrite } else { Required::ReadOnly }
+        if self.kind == SimpleKind::Careful { Required::WorkspaceWrite } else { Required::ReadOnly }
     }
 }
 
@@ -64,9 +68,9 @@ impl Tool for Simple {
     }
     fn run(&self, _: Json, context: CallContext) -> Later<'static, Outcome> {
         match self.kind {
-            Kind::Quick | Kind::Careful => Box::pin(async { Outcome::text("done so") }),
-            Kind::Endless => Box::pin(std::future::pending()),
-            Kind::Helped => Box::pin(async move {
+            SimpleKind::Quick | SimpleKind::Careful => Box::pin(async { Outcome::text("done so") }),
+            SimpleKind::Endless => Box::pin(std::future::pending()),
+            SimpleKind::Helped => Box::pin(async move {
                 let Some(editor_requests) = context.editor_requests else { return Outcome::text("nobody helps") };
                 let offered = editor_requests.offered();
                 if offered.read_text {

@@ -140,12 +140,12 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     /// Answers by script and remembers what it was asked.
-    struct Fake {
+    struct FakeShell {
         answers: Mutex<Vec<Option<&'static [u8]>>>,
         asked: Arc<Mutex<Vec<String>>>,
     }
 
-    impl Probe for Fake {
+    impl Probe for FakeShell {
         fn run<'a>(&'a self, argv: &'a [OsString], env: &'a Vars, limit: Duration) -> Later<'a, Option<Vec<u8>>> {
             let term = env.iter().find(|(name, _)| name == "TERM").map(|(_, value)| value.clone()).unwrap();
             let words: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -162,7 +162,7 @@ mod tests {
 
     fn shell(answers: &[Option<&'static [u8]>]) -> (LoginShell, Arc<Mutex<Vec<String>>>) {
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let fake = Fake { answers: Mutex::new(answers.to_vec()), asked: asked.clone() };
+        let fake = FakeShell { answers: Mutex::new(answers.to_vec()), asked: asked.clone() };
         (LoginShell::new(fake, Some("/bin/zsh".into())), asked)
     }
 

@@ -20,22 +20,22 @@ pub struct Memory {
 }
 
 /// The agent's end. Dropping a part of it closes that part.
-pub struct Peer {
+pub struct MemoryPeer {
     /// What the client writes.
     pub input: DuplexStream,
     /// What the client reads.
     pub output: DuplexStream,
     pub errors: DuplexStream,
-    pub life: Life,
+    pub life: AgentLife,
 }
 
 /// The agent's "process".
-pub struct Life {
+pub struct AgentLife {
     exit: watch::Sender<Option<Exit>>,
     strikes: watch::Receiver<Vec<EndSignal>>,
 }
 
-impl Life {
+impl AgentLife {
     pub fn exit(&self, exit: Exit) {
         self.exit.send_replace(Some(exit));
     }
@@ -47,7 +47,7 @@ impl Life {
 }
 
 /// Two ends of one channel.
-pub fn memory(banner: bool) -> (Memory, Peer) {
+pub fn memory(banner: bool) -> (Memory, MemoryPeer) {
     let (ours_in, input) = tokio::io::duplex(PIPE_BYTES);
     let (output, ours_out) = tokio::io::duplex(PIPE_BYTES);
     let (errors, ours_errors) = tokio::io::duplex(PIPE_BYTES);
@@ -61,7 +61,7 @@ pub fn memory(banner: bool) -> (Memory, Peer) {
         secrets: Keyring::default(),
     };
     let memory = Memory { started: Mutex::new(Some(started)), banner };
-    (memory, Peer { input, output, errors, life: Life { exit, strikes } })
+    (memory, MemoryPeer { input, output, errors, life: AgentLife { exit, strikes } })
 }
 
 impl Channel for Memory {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_client::{Client, Event, Events, Options, Peer, connect, memory};
+use acp_client::{AcpClient, ClientEvent, ConnectOptions, Events, MemoryPeer, connect, memory};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
@@ -14,17 +14,17 @@ pub(crate) struct Agent {
     heard: BufReader<DuplexStream>,
     pub(crate) output: DuplexStream,
     pub(crate) errors: DuplexStream,
-    pub(crate) life: acp_client::Life,
+    pub(crate) life: acp_client::AgentLife,
 }
 
 impl Agent {
-    pub(crate) fn new(peer: Peer) -> Self {
-        let Peer { input, output, errors, life } = peer;
+    pub(crate) fn new(peer: MemoryPeer) -> Self {
+        let MemoryPeer { input, output, errors, life } = peer;
         Self { heard: BufReader::new(input), output, errors, life }
     }
 
     /// Closes its input; what is left keeps the rest open.
-    pub(crate) fn deaf(self) -> (DuplexStream, DuplexStream, acp_client::Life) {
+    pub(crate) fn deaf(self) -> (DuplexStream, DuplexStream, acp_client::AgentLife) {
         (self.output, self.errors, self.life)
     }
 
@@ -88,14 +88,14 @@ pub(crate) fn able() -> Value {
     })
 }
 
-pub(crate) fn pair(options: Options) -> (Client, Events, Agent) {
+pub(crate) fn pair(options: ConnectOptions) -> (AcpClient, Events, Agent) {
     let (channel, peer) = memory(false);
     let (client, events) = connect(Arc::new(channel), options);
     (client, events, Agent::new(peer))
 }
 
 /// A connection past `initialize`.
-pub(crate) async fn greeted(options: Options, capabilities: Value) -> (Client, Events, Agent) {
+pub(crate) async fn greeted(options: ConnectOptions, capabilities: Value) -> (AcpClient, Events, Agent) {
     let (client, events, mut agent) = pair(options);
     let (hello, ()) = tokio::join!(client.initialize(), async {
         let request = agent.hear_method("initialize").await;
@@ -107,7 +107,7 @@ pub(crate) async fn greeted(options: Options, capabilities: Value) -> (Client, E
 }
 
 /// One with a session `s`.
-pub(crate) async fn opened(options: Options) -> (Client, Events, Agent) {
+pub(crate) async fn opened(options: ConnectOptions) -> (AcpClient, Events, Agent) {
     let (client, events, mut agent) = greeted(options, able()).await;
     let (session, ()) = tokio::join!(client.new_session("/work".as_ref()), async {
         let request = agent.hear_method("session/new").await;
@@ -117,12 +117,12 @@ pub(crate) async fn opened(options: Options) -> (Client, Events, Agent) {
     (client, events, agent)
 }
 
-pub(crate) fn quiet() -> Options {
-    Options { keepalive: None, ..Options::default() }
+pub(crate) fn quiet() -> ConnectOptions {
+    ConnectOptions { keepalive: None, ..ConnectOptions::default() }
 }
 
 /// The next event; with time paused this limit passes only when nothing can come any more.
-pub(crate) async fn next(events: &mut Events) -> Event {
+pub(crate) async fn next(events: &mut Events) -> ClientEvent {
     let waiting = tokio::time::timeout(Duration::from_secs(3600), events.next());
     waiting.await.expect("an event comes").expect("the stream goes on")
 }

@@ -1,6 +1,6 @@
 //! Requests of the agent's: each gets one answer.
 
-use acp_client::{Elicited, Event, Offers, Options};
+use acp_client::{ClientEvent, ConnectOptions, Elicited, Offers};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, next, opened, quiet};
@@ -26,7 +26,7 @@ async fn a_choice_is_sent_in_the_form_that_old_and_new_agents_read() {
         (None, json!({ "outcome": "cancelled" })),
     ] {
         ask_permission(&mut agent, options.clone()).await;
-        let Event::Permission(ask) = next(&mut events).await else { panic!("a question") };
+        let ClientEvent::Permission(ask) = next(&mut events).await else { panic!("a question") };
         assert_eq!(ask.options.iter().map(|option| option.allows()).collect::<Vec<_>>(), [true, false]);
         assert!(client.choose(ask.ask, choice).await);
         assert!(!client.choose(ask.ask, choice).await, "once");
@@ -38,9 +38,9 @@ async fn a_choice_is_sent_in_the_form_that_old_and_new_agents_read() {
 async fn a_question_the_agent_takes_back_is_closed() {
     let (client, mut events, mut agent) = opened(quiet()).await;
     ask_permission(&mut agent, json!([])).await;
-    let Event::Permission(ask) = next(&mut events).await else { panic!("a question") };
+    let ClientEvent::Permission(ask) = next(&mut events).await else { panic!("a question") };
     agent.say(json!({ "jsonrpc": "2.0", "method": "$/cancel_request", "params": { "requestId": 0 } })).await;
-    assert_eq!(next(&mut events).await, Event::AskClosed { ask: ask.ask });
+    assert_eq!(next(&mut events).await, ClientEvent::AskClosed { ask: ask.ask });
     assert_eq!(agent.hear().await["error"]["code"], -32800);
     assert!(!client.choose(ask.ask, None).await);
 }
@@ -73,14 +73,14 @@ async fn too_many_open_questions_are_refused_and_the_rest_stay() {
     }
     ask_permission(&mut agent, json!([])).await;
     assert_eq!(agent.hear().await["error"]["code"], -32603);
-    let Event::Permission(ask) = next(&mut events).await else { panic!("a question") };
+    let ClientEvent::Permission(ask) = next(&mut events).await else { panic!("a question") };
     assert!(client.choose(ask.ask, Some("a")).await);
     assert_eq!(agent.hear().await["result"]["outcome"]["optionId"], "a");
 }
 
 #[tokio::test(start_paused = true)]
 async fn forms_are_answered_in_the_three_ways() {
-    let options = Options { offers: Offers { elicitation: true, ..Offers::default() }, ..quiet() };
+    let options = ConnectOptions { offers: Offers { elicitation: true, ..Offers::default() }, ..quiet() };
     let (client, mut events, mut agent) = opened(options).await;
     for (said, wanted) in [
         (Elicited::Accept(Some(json!({ "name": "x" }))), json!({ "action": "accept", "content": { "name": "x" } })),
@@ -89,7 +89,7 @@ async fn forms_are_answered_in_the_three_ways() {
         (Elicited::Cancel, json!({ "action": "cancel" })),
     ] {
         agent.ask(json!(5), "elicitation/create", json!({ "mode": "form", "message": "?", "requestId": 1 })).await;
-        let Event::Elicitation(ask) = next(&mut events).await else { panic!("a question") };
+        let ClientEvent::Elicitation(ask) = next(&mut events).await else { panic!("a question") };
         assert!(!client.choose(ask.ask, Some("x")).await, "it is no permission");
         assert!(client.elicited(ask.ask, said).await);
         assert_eq!(agent.hear().await["result"], wanted);

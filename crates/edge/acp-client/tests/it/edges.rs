@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use acp_client::{EVENTS_MAX, Event, Events, connect, memory};
+use acp_client::{ClientEvent, EVENTS_MAX, Events, connect, memory};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
@@ -46,7 +46,7 @@ async fn converse(write: impl AsyncFnOnce(&mut Agent)) -> Vec<String> {
                 client.prompt("s", vec![]).await
             };
             match steps.await {
-                Ok(turn) => format!("turn {}", turn.stop.as_str()),
+                Ok(turn) => format!("turn {}", turn.stop_reason.as_str()),
                 Err(error) => format!("error {error}"),
             }
         };
@@ -72,8 +72,8 @@ async fn converse(write: impl AsyncFnOnce(&mut Agent)) -> Vec<String> {
     tokio::time::timeout(Duration::from_secs(600), async { tokio::join!(talking, speaking).0 }).await.expect("it ends")
 }
 
-async fn take(event: Event, log: &mut Vec<String>, client: &acp_client::Client) {
-    if let Event::Permission(ask) = &event {
+async fn take(event: ClientEvent, log: &mut Vec<String>, client: &acp_client::AcpClient) {
+    if let ClientEvent::Permission(ask) = &event {
         client.choose(ask.ask, Some("yes")).await;
     }
     log.push(format!("{event:?}"));
@@ -149,12 +149,12 @@ async fn what_is_no_message_is_noted_and_never_answered() {
         ["[]", "[{\"id\":1}]", "7", "{}", "{\"id\":99,\"result\":{}}", "{\"id\":null,\"error\":{\"message\":\"bad\"}}"]
     {
         agent.say_bytes(format!("{line}\n").as_bytes()).await;
-        assert!(matches!(events.next().await, Some(Event::Note(_))), "{line}");
+        assert!(matches!(events.next().await, Some(ClientEvent::Note(_))), "{line}");
     }
     agent.say_bytes(b"\n  \r\n").await;
     agent.say_bytes(b"{\"method\":\"_x/y\",\"params\":{\"a\":\"\xff\"}}\n").await;
     let told = events.next().await;
-    let wanted = Event::Notification { method: "_x/y".into(), params: json!({ "a": "\u{fffd}" }) };
+    let wanted = ClientEvent::Notification { method: "_x/y".into(), params: json!({ "a": "\u{fffd}" }) };
     assert_eq!(told, Some(wanted));
     client.notify("_after", json!({})).await;
     agent.hear_method("_after").await;
@@ -173,7 +173,7 @@ async fn a_banner_is_passed_over_where_one_is_expected() {
     });
     hello.unwrap();
     let note = events.next().await;
-    assert!(matches!(&note, Some(Event::Note(text)) if text.contains("late chatter")), "{note:?}");
+    assert!(matches!(&note, Some(ClientEvent::Note(text)) if text.contains("late chatter")), "{note:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -200,7 +200,7 @@ async fn a_reader_that_lags_holds_the_agent_back_in_bounded_memory() {
     let reading = async {
         let mut updates = 0;
         while let Some(event) = events.next().await {
-            updates += usize::from(matches!(event, Event::Update { .. }));
+            updates += usize::from(matches!(event, ClientEvent::Update { .. }));
         }
         updates
     };

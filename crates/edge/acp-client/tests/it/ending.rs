@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use acp_client::{Event, Exit, Problem};
+use acp_client::{ClientEvent, ClientProblem, Exit};
 use process::EndSignal;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
@@ -24,15 +24,15 @@ async fn a_crash_tells_every_waiter_and_ends_the_stream_with_its_last_words() {
     };
     let (turn, list, ()) = tokio::join!(client.prompt("s", vec![]), client.list(None, None), crash);
     for error in [turn.unwrap_err(), list.unwrap_err(), client.list(None, None).await.unwrap_err()] {
-        let Problem::ProcessTerminated(end) = &error.problem else { panic!("{error:?}") };
+        let ClientProblem::ProcessTerminated(end) = &error.problem else { panic!("{error:?}") };
         assert_eq!((end.exit.code, end.stderr.len(), end.before_hello), (Some(3), 2, false));
         assert_eq!(error.to_string(), "the agent exited with code 3");
         assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("environment file")));
     }
-    assert!(matches!(next(&mut events).await, Event::Update { .. }));
-    assert!(matches!(next(&mut events).await, Event::CallLeftOpen { .. }));
-    assert!(matches!(next(&mut events).await, Event::TurnEnded { turn: Err(_), .. }));
-    assert!(matches!(next(&mut events).await, Event::ConnectionLost(end) if end.exit.code == Some(3)));
+    assert!(matches!(next(&mut events).await, ClientEvent::Update { .. }));
+    assert!(matches!(next(&mut events).await, ClientEvent::CallLeftOpen { .. }));
+    assert!(matches!(next(&mut events).await, ClientEvent::TurnEnded { turn: Err(_), .. }));
+    assert!(matches!(next(&mut events).await, ClientEvent::ConnectionLost(end) if end.exit.code == Some(3)));
     assert_eq!(events.next().await, None);
     assert_eq!(events.next().await, None);
     client.stop().await;
@@ -50,7 +50,7 @@ async fn an_agent_that_ends_before_it_answers_is_quoted() {
     let error = hello.unwrap_err();
     assert_eq!(*error.stderr, ["ImportError: acp"]);
     assert!(error.hint.is_some_and(|hint| hint.contains("speak ACP")));
-    assert!(matches!(next(&mut events).await, Event::ConnectionLost(end) if end.before_hello));
+    assert!(matches!(next(&mut events).await, ClientEvent::ConnectionLost(end) if end.before_hello));
 }
 
 #[tokio::test(start_paused = true)]
@@ -59,7 +59,7 @@ async fn an_exit_counts_even_when_somebody_else_holds_the_pipe() {
     agent.life.exit(Exit { code: None, signal: Some(9) });
     let error = client.list(None, None).await.unwrap_err();
     assert_eq!(error.to_string(), "the agent was killed by signal 9");
-    assert!(matches!(next(&mut events).await, Event::ConnectionLost(end) if end.exit.signal == Some(9)));
+    assert!(matches!(next(&mut events).await, ClientEvent::ConnectionLost(end) if end.exit.signal == Some(9)));
     drop(agent);
 }
 
@@ -68,8 +68,8 @@ async fn an_agent_that_does_not_read_is_noticed_by_the_failed_write() {
     let (client, mut events, agent) = opened(quiet()).await;
     let _open = agent.deaf();
     let error = client.list(None, None).await.unwrap_err();
-    assert!(matches!(error.problem, Problem::ProcessTerminated(_)), "{error:?}");
-    assert!(matches!(next(&mut events).await, Event::ConnectionLost(_)));
+    assert!(matches!(error.problem, ClientProblem::ProcessTerminated(_)), "{error:?}");
+    assert!(matches!(next(&mut events).await, ClientEvent::ConnectionLost(_)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,9 +98,9 @@ async fn stop_goes_from_the_end_of_input_to_kill() {
         }
     );
     assert_eq!(strikes, [(EndSignal::Interrupt, 1), (EndSignal::Terminate, 20), (EndSignal::Kill, 50)]);
-    assert_eq!(waiting.unwrap_err().problem, Problem::Stopped);
+    assert_eq!(waiting.unwrap_err().problem, ClientProblem::Stopped);
     assert_eq!(events.next().await, None, "we ended it ourselves: nothing was lost");
-    assert_eq!(client.list(None, None).await.unwrap_err().problem, Problem::Stopped);
+    assert_eq!(client.list(None, None).await.unwrap_err().problem, ClientProblem::Stopped);
     client.stop().await;
 }
 
@@ -140,6 +140,6 @@ async fn stop_does_not_wait_for_an_agent_that_is_still_being_started() {
     });
     tokio::task::yield_now().await;
     client.stop().await;
-    assert_eq!(greeting.await.unwrap().unwrap_err().problem, Problem::Stopped);
+    assert_eq!(greeting.await.unwrap().unwrap_err().problem, ClientProblem::Stopped);
     assert_eq!(events.next().await, None);
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use acp_client::{
-    Block, Client, Event, Events, LoginShell, NoProbe, Options, Problem, ProcessChannel, ShellProbe, StopReason,
-    Update, connect,
+    AcpClient, ClientEvent, ClientProblem, ConnectOptions, Events, LoginShell, NoProbe, ProcessChannel, ShellProbe,
+    connect,
 };
+use acp_types::{ContentBlock, SessionUpdate, StopReason};
 
 /// Speaks just enough ACP. Its prompt is a word that says what to do.
 pub(crate) const AGENT: &str = r#"
@@ -58,25 +59,27 @@ pub(crate) fn channel(words: &[&str], cwd: &Path) -> ProcessChannel {
     }
 }
 
-async fn start(dir: &Path, more: &[&str]) -> (Client, Events) {
+async fn start(dir: &Path, more: &[&str]) -> (AcpClient, Events) {
     let file = dir.join("agent.py");
     std::fs::write(&file, AGENT).unwrap();
     let words: Vec<&str> = ["python3", file.to_str().unwrap()].into_iter().chain(more.iter().copied()).collect();
-    let (client, events) = connect(Arc::new(channel(&words, dir)), Options::default());
+    let (client, events) = connect(Arc::new(channel(&words, dir)), ConnectOptions::default());
     client.initialize().await.unwrap();
     client.new_session(dir).await.unwrap();
     (client, events)
 }
 
 /// One turn and what was said in it.
-pub(crate) async fn say(client: &Client, events: &mut Events, word: &str) -> String {
-    client.prompt("s", vec![Block::text(word)]).await.unwrap();
+pub(crate) async fn say(client: &AcpClient, events: &mut Events, word: &str) -> String {
+    client.prompt("s", vec![ContentBlock::text(word)]).await.unwrap();
     let mut text = String::new();
     loop {
         match events.next().await.unwrap() {
-            Event::Update { update: Update::AgentMessageChunk(chunk), .. } => text.push_str(&chunk.content.shown()),
-            Event::TurnEnded { turn, .. } => {
-                assert_eq!(turn.unwrap().stop, StopReason::EndTurn);
+            ClientEvent::Update { update: SessionUpdate::AgentMessageChunk(chunk), .. } => {
+                text.push_str(&chunk.content.shown())
+            }
+            ClientEvent::TurnEnded { turn, .. } => {
+                assert_eq!(turn.unwrap().stop_reason, StopReason::EndTurn);
                 return text;
             }
             _ => {}
@@ -106,8 +109,8 @@ async fn an_agent_gets_its_place_and_an_environment_without_a_terminal() {
 async fn a_dead_agent_is_reported_with_its_code_and_its_last_words() {
     let dir = tempfile::tempdir().unwrap();
     let (client, _events) = start(dir.path(), &[]).await;
-    let error = client.prompt("s", vec![Block::text("die")]).await.unwrap_err();
-    let Problem::ProcessTerminated(end) = error.problem else { panic!("{error:?}") };
+    let error = client.prompt("s", vec![ContentBlock::text("die")]).await.unwrap_err();
+    let ClientProblem::ProcessTerminated(end) = error.problem else { panic!("{error:?}") };
     assert_eq!((end.exit.code, end.stderr), (Some(7), vec!["starting".to_owned(), "last words".to_owned()]));
 }
 
@@ -124,11 +127,11 @@ async fn a_stubborn_agent_is_ended_by_the_next_signal() {
 #[tokio::test]
 async fn a_command_that_is_not_there_says_so_with_a_hint() {
     let dir = tempfile::tempdir().unwrap();
-    let (client, mut events) = connect(Arc::new(channel(&["no-such-agent"], dir.path())), Options::default());
+    let (client, mut events) = connect(Arc::new(channel(&["no-such-agent"], dir.path())), ConnectOptions::default());
     let error = client.initialize().await.unwrap_err();
     assert_eq!(error.to_string(), "cannot start: no-such-agent: not found");
     assert!(error.hint.is_some_and(|hint| hint.contains("`no-such-agent` is not on the PATH")));
-    assert!(matches!(events.next().await, Some(Event::ConnectionLost(_))));
+    assert!(matches!(events.next().await, Some(ClientEvent::ConnectionLost(_))));
     assert_eq!(events.next().await, None);
 }
 

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use acp_client::{Agent, Block, Event, PermissionOption, SessionInfo, Turn, Update, Usage};
+use acp_client::ClientEvent;
+use acp_types::{
+    ContentBlock, InitializeResponse, PermissionOption, PromptResponse, SessionResponse, SessionUpdate, TurnUsage,
+};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
@@ -64,10 +67,10 @@ fn what_agents_say_survives_being_read() {
             }
             match message["method"].as_str() {
                 Some("session/update") => {
-                    let update: Update = survives(&message["params"]["update"]);
-                    assert!(!matches!(update, Update::Unknown(_)), "{name}: {message}");
-                    if let Update::AgentMessageChunk(chunk) = &update {
-                        assert!(matches!(chunk.content, Block::Text { .. }), "{name}: {message}");
+                    let update: SessionUpdate = survives(&message["params"]["update"]);
+                    assert!(!matches!(update, SessionUpdate::Unknown(_)), "{name}: {message}");
+                    if let SessionUpdate::AgentMessageChunk(chunk) = &update {
+                        assert!(matches!(chunk.content, ContentBlock::Text { .. }), "{name}: {message}");
                     }
                     counts[0] += 1;
                 }
@@ -87,13 +90,13 @@ fn what_agents_say_survives_being_read() {
                 counts[2] += 1;
                 match asked[&message["id"].to_string()].as_str() {
                     "initialize" => {
-                        let agent: Agent = survives(result);
+                        let agent: InitializeResponse = survives(result);
                         assert_eq!(agent.version(), Some(1), "{name}");
                     }
-                    "session/new" | "session/load" | "session/resume" => drop(survives::<SessionInfo>(result)),
-                    "session/list" => drop(survives::<acp_client::Page>(result)),
+                    "session/new" | "session/load" | "session/resume" => drop(survives::<SessionResponse>(result)),
+                    "session/list" => drop(survives::<acp_types::ListSessionsResponse>(result)),
                     "session/prompt" => {
-                        let usage = Usage::of(result);
+                        let usage = TurnUsage::of(result);
                         assert_eq!(usage.is_some(), result["usage"].is_object(), "{name}: {result}");
                         counts[3] += 1;
                     }
@@ -129,8 +132,9 @@ async fn recorded_agents_are_driven_to_the_same_end() {
                         let session = params["sessionId"].as_str().unwrap().to_owned();
                         let client = client.clone();
                         let prompt = async move { client.prompt(&session, vec![]).await };
-                        let task =
-                            tokio::spawn(async move { prompt.await.map(|turn: Turn| turn.stop.as_str().into()) });
+                        let task = tokio::spawn(async move {
+                            prompt.await.map(|turn: PromptResponse| turn.stop_reason.as_str().into())
+                        });
                         waiting.insert(id, (task, agent.hear().await["id"].clone()));
                     }
                     Some("session/cancel") if message.get("id").is_none() => {
@@ -163,13 +167,13 @@ async fn recorded_agents_are_driven_to_the_same_end() {
             }
             loop {
                 match next(&mut events).await {
-                    Event::Update { .. } => updates += 1,
-                    Event::Permission(ask) => {
+                    ClientEvent::Update { .. } => updates += 1,
+                    ClientEvent::Permission(ask) => {
                         client.choose(ask.ask, ask.options.first().map(|option| option.option_id.as_str())).await;
                         assert_eq!(agent.hear().await["result"]["outcome"]["outcome"], "selected", "{name}");
                     }
-                    Event::TurnEnded { .. } | Event::CallLeftOpen { .. } => continue,
-                    Event::Notification { .. } => {}
+                    ClientEvent::TurnEnded { .. } | ClientEvent::CallLeftOpen { .. } => continue,
+                    ClientEvent::Notification { .. } => {}
                     other => panic!("{name}: {other:?}"),
                 }
                 break;

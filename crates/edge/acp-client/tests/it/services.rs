@@ -4,18 +4,18 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 
-use acp_client::{Client, Events, Offers, Options, Workshop};
+use acp_client::{AcpClient, ConnectOptions, Events, Offers, Workshop};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, opened, quiet};
 
 const ALL: Offers = Offers { read_files: true, write_files: true, terminals: true, elicitation: false };
 
-async fn working(root: &Path, offers: Offers) -> (Client, Events, Agent) {
+async fn working(root: &Path, offers: Offers) -> (AcpClient, Events, Agent) {
     let env = vec![("PATH".into(), std::env::var_os("PATH").unwrap())];
     let files = Arc::new(builtin_tools::AgentFiles::open(root, builtin_tools::workspace::Guard::default()).unwrap());
     let workshop = Workshop { roots: vec![root.to_owned()], env, files, launcher: Arc::new(process::GroupLauncher) };
-    opened(Options { offers, workshop: Some(workshop), ..quiet() }).await
+    opened(ConnectOptions { offers, workshop: Some(workshop), ..quiet() }).await
 }
 
 async fn asks(agent: &mut Agent, method: &str, params: Value) -> Result<Value, (i64, String)> {

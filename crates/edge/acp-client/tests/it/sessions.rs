@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use acp_client::{Event, Offers, Options, Problem, Reopened, Update};
+use acp_client::{ClientEvent, ClientProblem, ConnectOptions, Offers, Reopened};
+use acp_types::SessionUpdate;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -30,7 +31,7 @@ async fn the_greeting_says_what_we_are_and_only_what_we_offer() {
     assert_eq!(said["clientCapabilities"], none);
     // Switched on without a workshop behind it, a service is still not offered.
     let offers = Offers { read_files: true, write_files: true, terminals: true, elicitation: true };
-    let (client, _events, mut agent) = pair(Options { offers, ..quiet() });
+    let (client, _events, mut agent) = pair(ConnectOptions { offers, ..quiet() });
     let (_, request) = tokio::join!(client.initialize(), async {
         let request = agent.hear_method("initialize").await;
         agent.answer(&request, json!({ "protocolVersion": 1 })).await;
@@ -50,7 +51,7 @@ async fn another_version_is_reported_and_the_agent_let_go() {
             assert_eq!(agent.hear_or_end().await, None, "its input ends");
             agent.life.exit(acp_client::Exit::default());
         });
-        assert_eq!(hello.unwrap_err().problem, Problem::Version(version.to_string()));
+        assert_eq!(hello.unwrap_err().problem, ClientProblem::Version(version.to_string()));
         assert_eq!(events.next().await, None);
     }
 }
@@ -63,7 +64,7 @@ async fn a_program_that_repeats_its_input_is_no_agent() {
         agent.say(request).await;
     });
     let error = hello.unwrap_err();
-    assert_eq!(error.problem, Problem::Echo);
+    assert_eq!(error.problem, ClientProblem::Echo);
     assert!(error.hint.is_some_and(|hint| hint.contains("only repeats its input")));
 }
 
@@ -86,7 +87,7 @@ async fn a_sign_in_that_failed_is_not_advised_again_and_one_for_a_terminal_is_na
                   Setup: run `memory --setup` in a terminal";
     assert_eq!(hint, wanted);
     let elsewhere = client.authenticate("setup").await.unwrap_err();
-    assert_eq!(elsewhere.problem, Problem::SignInElsewhere("setup".into()));
+    assert_eq!(elsewhere.problem, ClientProblem::SignInElsewhere("setup".into()));
     assert!(elsewhere.hint.is_some_and(|hint| hint.contains("run `memory --setup` in a terminal")));
 }
 
@@ -114,7 +115,7 @@ async fn each_request_has_its_limit_and_is_taken_back_when_it_is_over() {
         let error = error.unwrap_err();
         assert_eq!(
             error.problem,
-            Problem::TimedOut { method: "session/new".into(), after: Duration::from_secs(limit) }
+            ClientProblem::TimedOut { method: "session/new".into(), after: Duration::from_secs(limit) }
         );
         assert_eq!((start.elapsed().as_secs(), &taken_back.0), (limit, &taken_back.1));
         if first {
@@ -146,7 +147,7 @@ async fn what_the_agent_does_not_offer_is_not_asked_for() {
         client.delete("s").await.unwrap_err(),
         client.logout().await.unwrap_err(),
     ];
-    assert!(refused.iter().all(|error| matches!(error.problem, Problem::Unsupported(_))));
+    assert!(refused.iter().all(|error| matches!(error.problem, ClientProblem::Unsupported(_))));
     client.notify("_x", json!({})).await;
     agent.hear_method("_x").await;
 }
@@ -230,8 +231,8 @@ async fn an_error_that_is_not_about_the_session_ends_the_way_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replay_after_resume_is_swallowed_and_one_of_load_is_told() {
-    let titled = |event: Event| match event {
-        Event::Update { update: Update::SessionInfoUpdate { title, .. }, .. } => title,
+    let titled = |event: ClientEvent| match event {
+        ClientEvent::Update { update: SessionUpdate::SessionInfoUpdate { title, .. }, .. } => title,
         other => Some(format!("{other:?}")),
     };
     let (client, mut events, mut agent) = greeted(quiet(), able()).await;
@@ -287,7 +288,7 @@ async fn settings_are_sent_in_their_forms() {
 
 #[tokio::test(start_paused = true)]
 async fn a_ping_goes_out_every_thirty_seconds_and_none_where_it_is_off() {
-    let (client, _events, mut agent) = greeted(Options::default(), json!({})).await;
+    let (client, _events, mut agent) = greeted(ConnectOptions::default(), json!({})).await;
     let start = Instant::now();
     for n in 1..=3 {
         assert_eq!(agent.hear().await, json!({ "jsonrpc": "2.0", "method": "$/ping" }));

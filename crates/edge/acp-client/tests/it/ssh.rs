@@ -6,17 +6,17 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_client::{Event, Options, Problem, Ssh, SshChannel, connect};
+use acp_client::{ClientEvent, ClientProblem, ConnectOptions, Ssh, SshChannel, connect};
 
 use crate::process::{AGENT, channel, say};
 
-struct Server {
+struct SshServer {
     sshd: Child,
     port: u16,
     dir: tempfile::TempDir,
 }
 
-impl Drop for Server {
+impl Drop for SshServer {
     fn drop(&mut self) {
         let _ = self.sshd.kill();
         let _ = self.sshd.wait();
@@ -35,7 +35,7 @@ fn sshd() -> Option<PathBuf> {
 
 /// `None` where there is no sshd or it does not start; a note says why.
 #[allow(clippy::print_stderr, reason = "a skipped test must say so")]
-fn server(banner: &str) -> Option<Server> {
+fn server(banner: &str) -> Option<SshServer> {
     let skip = |why: &str| {
         eprintln!("SKIP: {why}");
         None
@@ -73,7 +73,7 @@ fn server(banner: &str) -> Option<Server> {
     let mut sshd = started.ok()?;
     for _ in 0..100 {
         if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            return Some(Server { sshd, port, dir });
+            return Some(SshServer { sshd, port, dir });
         }
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -82,7 +82,7 @@ fn server(banner: &str) -> Option<Server> {
     skip(&format!("sshd does not start: {}", std::fs::read_to_string(at("log")).unwrap_or_default()))
 }
 
-impl Server {
+impl SshServer {
     fn flags(&self, key: &Path, known_host: bool) -> Vec<String> {
         let port = self.port.to_string();
         let host_key = std::fs::read_to_string(self.dir.path().join("host.pub")).unwrap();
@@ -114,7 +114,7 @@ async fn an_agent_behind_ssh_is_driven_past_a_banner() {
     let python = std::env::split_paths(&path).map(|dir| dir.join("python3")).find(|file| file.is_file());
     let python = python.unwrap().display().to_string();
     let channel = server.channel(flags, &[&python, "agent.py", "it's quoted; $HOME"]);
-    let (client, mut events) = connect(Arc::new(channel), Options::default());
+    let (client, mut events) = connect(Arc::new(channel), ConnectOptions::default());
     let agent = client.initialize().await.unwrap();
     assert_eq!(agent.name(), "fake 1");
     client.new_session(server.dir.path()).await.unwrap();
@@ -139,12 +139,12 @@ async fn what_ssh_complains_about_becomes_a_hint() {
         (server.flags(&user, true), "no-such-agent", "`no-such-agent` is not on the PATH"),
     ] {
         server.flags(&user, wanted != "host's key");
-        let (client, mut events) = connect(Arc::new(server.channel(flags, &[command])), Options::default());
+        let (client, mut events) = connect(Arc::new(server.channel(flags, &[command])), ConnectOptions::default());
         let error = client.initialize().await.unwrap_err();
-        assert!(matches!(error.problem, Problem::ProcessTerminated(_)), "{error:?}");
+        assert!(matches!(error.problem, ClientProblem::ProcessTerminated(_)), "{error:?}");
         assert!(error.hint.as_deref().is_some_and(|hint| hint.contains(wanted)), "{wanted}: {error:?}");
         while let Some(event) = events.next().await {
-            assert!(matches!(event, Event::ConnectionLost(_) | Event::Note(_)), "{event:?}");
+            assert!(matches!(event, ClientEvent::ConnectionLost(_) | ClientEvent::Note(_)), "{event:?}");
         }
     }
 }

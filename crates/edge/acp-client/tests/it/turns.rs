@@ -2,21 +2,22 @@
 
 use std::time::Duration;
 
-use acp_client::{Block, Event, OptionKind, Problem, StopReason, Update};
+use acp_client::{ClientEvent, ClientProblem};
+use acp_types::{ContentBlock, PermissionOptionKind, SessionUpdate, StopReason};
 use serde_json::json;
 
 use crate::agent::{next, opened, quiet};
 
-fn shown(event: &Event) -> String {
+fn shown(event: &ClientEvent) -> String {
     match event {
-        Event::Update { update: Update::AgentMessageChunk(chunk), .. } => chunk.content.shown(),
-        Event::TurnEnded { turn: Ok(turn), .. } => format!("end:{}", turn.stop.as_str()),
-        Event::TurnEnded { turn: Err(error), .. } => format!("failed:{error}"),
-        Event::CallLeftOpen { call, .. } => format!("open:{call}"),
-        Event::AskClosed { .. } => "closed".into(),
-        Event::Permission(ask) => format!("ask:{}", ask.call.tool_call_id),
-        Event::Elicitation(ask) => format!("form:{}", ask.message),
-        Event::ConnectionLost(_) => "lost".into(),
+        ClientEvent::Update { update: SessionUpdate::AgentMessageChunk(chunk), .. } => chunk.content.shown(),
+        ClientEvent::TurnEnded { turn: Ok(turn), .. } => format!("end:{}", turn.stop_reason.as_str()),
+        ClientEvent::TurnEnded { turn: Err(error), .. } => format!("failed:{error}"),
+        ClientEvent::CallLeftOpen { call, .. } => format!("open:{call}"),
+        ClientEvent::AskClosed { .. } => "closed".into(),
+        ClientEvent::Permission(ask) => format!("ask:{}", ask.call.tool_call_id),
+        ClientEvent::Elicitation(ask) => format!("form:{}", ask.message),
+        ClientEvent::ConnectionLost(_) => "lost".into(),
         other => format!("{other:?}"),
     }
 }
@@ -24,7 +25,7 @@ fn shown(event: &Event) -> String {
 #[tokio::test(start_paused = true)]
 async fn updates_come_in_wire_order_and_before_the_answer() {
     let (client, mut events, mut agent) = opened(quiet()).await;
-    let prompt = client.prompt("s", vec![Block::text("hi")]);
+    let prompt = client.prompt("s", vec![ContentBlock::text("hi")]);
     let (turn, ()) = tokio::join!(prompt, async {
         let request = agent.hear_method("session/prompt").await;
         assert_eq!(request["params"], json!({ "sessionId": "s", "prompt": [{ "type": "text", "text": "hi" }] }));
@@ -36,7 +37,7 @@ async fn updates_come_in_wire_order_and_before_the_answer() {
     });
     // The answer is there, so everything before it is, too: no waiting.
     let turn = turn.unwrap();
-    assert_eq!((turn.stop, turn.usage.map(|usage| usage.output_tokens)), (StopReason::EndTurn, Some(4)));
+    assert_eq!((turn.stop_reason, turn.usage.map(|usage| usage.output_tokens)), (StopReason::EndTurn, Some(4)));
     for n in 0..100 {
         let event = events.next();
         let event = tokio::time::timeout(Duration::ZERO, event).await.expect("it is there already").unwrap();
@@ -65,7 +66,7 @@ async fn a_prompt_has_no_time_limit_and_odd_answers_are_understood() {
             agent.answer(&request, answer).await;
         });
         let turn = turn.unwrap();
-        assert_eq!((turn.stop.as_str(), turn.usage.map(|usage| usage.output_tokens)), (stop, output));
+        assert_eq!((turn.stop_reason.as_str(), turn.usage.map(|usage| usage.output_tokens)), (stop, output));
         assert_eq!(shown(&next(&mut events).await), format!("end:{stop}"));
     }
 }
@@ -97,8 +98,10 @@ async fn calls_that_nobody_closed_are_told_at_the_end_of_the_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn cancel_closes_questions_and_an_error_then_counts_as_cancelled() {
-    let options =
-        acp_client::Options { offers: acp_client::Offers { elicitation: true, ..Default::default() }, ..quiet() };
+    let options = acp_client::ConnectOptions {
+        offers: acp_client::Offers { elicitation: true, ..Default::default() },
+        ..quiet()
+    };
     let (client, mut events, mut agent) = opened(options).await;
     let (turn, ()) = tokio::join!(client.prompt("s", vec![]), async {
         let request = agent.hear_method("session/prompt").await;
@@ -107,8 +110,8 @@ async fn cancel_closes_questions_and_an_error_then_counts_as_cancelled() {
         agent.ask(json!("p-1"), "session/request_permission", ask).await;
         let form = json!({ "sessionId": "s", "mode": "form", "message": "name?", "requestedSchema": {} });
         agent.ask(json!(0), "elicitation/create", form).await;
-        let Event::Permission(ask) = next(&mut events).await else { panic!("a question") };
-        assert_eq!(ask.options[0].kind, Some(OptionKind::AllowOnce));
+        let ClientEvent::Permission(ask) = next(&mut events).await else { panic!("a question") };
+        assert_eq!(ask.options[0].kind, Some(PermissionOptionKind::AllowOnce));
         assert_eq!(shown(&next(&mut events).await), "form:name?");
         client.cancel("s").await;
         let cancel = agent.hear_method("session/cancel").await;
@@ -124,7 +127,7 @@ async fn cancel_closes_questions_and_an_error_then_counts_as_cancelled() {
         agent.text("s", "late words").await;
         agent.refuse(&request, -32603, "Internal error").await;
     });
-    assert_eq!(turn.unwrap().stop, StopReason::Cancelled);
+    assert_eq!(turn.unwrap().stop_reason, StopReason::Cancelled);
     let mut told = Vec::new();
     for _ in 0..4 {
         told.push(shown(&next(&mut events).await));
@@ -140,7 +143,7 @@ async fn an_error_without_a_cancel_is_an_error_with_a_hint() {
         agent.refuse(&request, -32603, "provider: 429 Too Many Requests").await;
     });
     let error = turn.unwrap_err();
-    assert!(matches!(&error.problem, Problem::Refused { error, .. } if error.code == -32603));
+    assert!(matches!(&error.problem, ClientProblem::Refused { error, .. } if error.code == -32603));
     assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("limits the rate")), "{error:?}");
     assert!(shown(&next(&mut events).await).starts_with("failed:session/prompt: provider: 429"));
 }
@@ -153,6 +156,6 @@ async fn an_answer_without_result_or_error_does_not_leave_anybody_waiting() {
             let request = agent.hear_method("session/prompt").await;
             agent.say_bytes(format!("{}\n", broken.replace("ID", &request["id"].to_string())).as_bytes()).await;
         });
-        assert!(matches!(turn.unwrap_err().problem, Problem::Refused { error, .. } if error.code == -32600));
+        assert!(matches!(turn.unwrap_err().problem, ClientProblem::Refused { error, .. } if error.code == -32600));
     }
 }

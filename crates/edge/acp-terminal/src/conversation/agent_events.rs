@@ -1,6 +1,7 @@
 //! What the agent says: questions, updates, the ends of turns.
 
-use acp_client::{Elicited, Error, Event, PermissionAsk, PermissionOption, StopReason, Turn, Update};
+use acp_client::{ClientError, ClientEvent, Elicited, PermissionAsk};
+use acp_types::{PermissionOption, PromptResponse, SessionUpdate, StopReason};
 use dialect_terminal::exit_code::{FAILED, INTERRUPTED, OK, UNFINISHED};
 use dialect_terminal::{AnswerPolicy, WantedLine};
 
@@ -11,14 +12,14 @@ use crate::answer::pick;
 const EARLY_MAX: usize = 256;
 
 impl AgentConversation {
-    pub(super) async fn event(&mut self, event: Event) {
+    pub(super) async fn event(&mut self, event: ClientEvent) {
         match event {
-            Event::Permission(ask) => self.asked(ask).await,
-            Event::Elicitation(ask) => {
+            ClientEvent::Permission(ask) => self.asked(ask).await,
+            ClientEvent::Elicitation(ask) => {
                 self.show(|view, shown| view.form(&ask, shown)).await;
                 self.client.elicited(ask.ask, Elicited::Decline).await;
             }
-            Event::AskClosed { ask } => {
+            ClientEvent::AskClosed { ask } => {
                 let first = self.asks.front().is_some_and(|it| it.ask == ask);
                 self.asks.retain(|it| it.ask != ask);
                 if first && !self.cancelling {
@@ -26,16 +27,16 @@ impl AgentConversation {
                     self.show_question().await;
                 }
             }
-            Event::TurnEnded { turn, .. } => self.turn_ended(&turn).await,
-            Event::Update { ref update, .. } if self.session.is_empty() && !update.is_history() => {
+            ClientEvent::TurnEnded { turn, .. } => self.turn_ended(&turn).await,
+            ClientEvent::Update { ref update, .. } if self.session.is_empty() && !update.is_history() => {
                 if self.early.len() < EARLY_MAX {
                     self.early.push(event);
                 }
             }
             event => {
-                if let Event::Update { update, session } = &event {
+                if let ClientEvent::Update { update, session } = &event {
                     self.choices.follow(update);
-                    if let Update::AvailableCommandsUpdate { available_commands, .. } = update {
+                    if let SessionUpdate::AvailableCommandsUpdate { available_commands, .. } = update {
                         self.commands = Some(available_commands.clone());
                     }
                     // Another session of the same agent is not this conversation, and a script asked for an answer, not for
@@ -46,14 +47,14 @@ impl AgentConversation {
                     }
                 }
                 self.show(|view, shown| view.event(&event, shown)).await;
-                if matches!(event, Event::ConnectionLost(_)) {
+                if matches!(event, ClientEvent::ConnectionLost(_)) {
                     self.leave.get_or_insert(FAILED);
                 }
             }
         }
     }
 
-    pub(super) async fn turn_ended(&mut self, turn: &Result<Turn, Error>) {
+    pub(super) async fn turn_ended(&mut self, turn: &Result<PromptResponse, ClientError>) {
         let code = exit_code(turn, self.denied, self.cancelling);
         self.show(|view, shown| view.turn_ended(turn, code, shown)).await;
         self.busy = false;
@@ -96,8 +97,8 @@ impl AgentConversation {
     }
 }
 
-fn exit_code(turn: &Result<Turn, Error>, denied: bool, cancelled: bool) -> u8 {
-    match turn.as_ref().map(|turn| &turn.stop) {
+fn exit_code(turn: &Result<PromptResponse, ClientError>, denied: bool, cancelled: bool) -> u8 {
+    match turn.as_ref().map(|turn| &turn.stop_reason) {
         Err(_) => FAILED,
         Ok(StopReason::Cancelled) if cancelled => INTERRUPTED,
         // Some agents call it so when a permission was denied; the person stopped nothing.

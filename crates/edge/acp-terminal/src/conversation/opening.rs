@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use acp_client::{Error, Opened, Reopened};
+use acp_client::{ClientError, Reopened, ReopenedSession};
 use vocab::visible::headline;
 
 use super::{AgentConversation, ConversationInputs};
@@ -36,7 +36,7 @@ impl AgentConversation {
         &mut self,
         wishes: &SessionWishes,
         inputs: &mut ConversationInputs,
-    ) -> Result<OpeningOutcome, Error> {
+    ) -> Result<OpeningOutcome, ClientError> {
         let client = self.client.clone();
         let starting = format!("starting {}", wishes.agent);
         let Some(agent) = self.meanwhile(inputs, &starting, client.initialize()).await.transpose()? else {
@@ -51,7 +51,7 @@ impl AgentConversation {
         let replays = !self.once;
         let opening = async {
             match &wishes.resume {
-                None => Ok(Some(Opened { how: Reopened::New, info: client.new_session(&wishes.cwd).await? })),
+                None => Ok(Some(ReopenedSession { how: Reopened::New, info: client.new_session(&wishes.cwd).await? })),
                 Some(id) => client.reopen_only(id, &wishes.cwd, replays).await,
             }
         };
@@ -76,7 +76,7 @@ impl AgentConversation {
     }
 
     /// The session is open: it is shown, and then what was told of it meanwhile.
-    async fn begin(&mut self, agent: &str, opened: Opened) {
+    async fn begin(&mut self, agent: &str, opened: ReopenedSession) {
         self.agent = headline(agent);
         let session = opened.info.session_id.clone().unwrap_or_default();
         self.session = session.clone();

@@ -1,6 +1,6 @@
 //! A tool call of the agent's as far as it was told, and what of it is shown when it ends.
 
-use acp_client::{CallContent, CallStatus, ToolCall};
+use acp_types::{ToolCall, ToolCallContent, ToolCallStatus};
 
 use dialect_terminal::Paint;
 use dialect_terminal::excerpt::{self, DIFF_LINES_MAX};
@@ -39,7 +39,7 @@ impl CallCard {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.call.status.as_ref().is_some_and(CallStatus::is_end)
+        self.call.status.as_ref().is_some_and(ToolCallStatus::is_end)
     }
 
     pub(super) fn title(&self) -> &str {
@@ -50,21 +50,21 @@ impl CallCard {
     /// How it went. Diffs that were seen with the question are left out.
     pub(super) fn result(&self, diffs: bool, paint: Paint) -> Vec<String> {
         let mut lines = Vec::new();
-        if self.call.status == Some(CallStatus::Failed) {
+        if self.call.status == Some(ToolCallStatus::Failed) {
             lines.push(paint.red("  failed"));
         }
         let content = || self.call.content.iter().flatten();
         for it in content() {
             match it {
-                CallContent::Content { content, .. } => lines.extend(dim(&content.shown(), paint)),
-                CallContent::Diff { path, old_text, new_text, .. } if diffs => {
+                ToolCallContent::Content { content, .. } => lines.extend(dim(&content.shown(), paint)),
+                ToolCallContent::Diff { path, old_text, new_text, .. } if diffs => {
                     lines.extend(diff(path, old_text.as_deref(), new_text, paint));
                 }
-                CallContent::Diff { .. } | CallContent::Terminal { .. } | CallContent::Unknown(_) => {}
+                ToolCallContent::Diff { .. } | ToolCallContent::Terminal { .. } | ToolCallContent::Unknown(_) => {}
             }
         }
         // Some agents tell the output in both ways.
-        if !content().any(|it| matches!(it, CallContent::Content { .. })) {
+        if !content().any(|it| matches!(it, ToolCallContent::Content { .. })) {
             lines.extend(dim(&self.output, paint));
             if self.bytes_dropped > 0 {
                 lines.push(paint.dim(&format!("  … and {} bytes more", self.bytes_dropped)));

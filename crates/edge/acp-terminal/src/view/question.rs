@@ -1,6 +1,6 @@
 //! What an agent wants to do, as a person has to see it: all that the request says of the call, and what each answer means.
 
-use acp_client::{CallContent, OptionKind, PermissionOption, ToolCall};
+use acp_types::{PermissionOption, PermissionOptionKind, ToolCall, ToolCallContent};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 use vocab::visible::{headline, visible_line};
@@ -39,7 +39,7 @@ pub(super) fn facts(call: &ToolCall, diff: DiffText) -> Vec<Fact> {
     said.extend(texts.iter().map(String::as_str));
     for content in content {
         match content {
-            CallContent::Diff { path, old_text, new_text, .. } => {
+            ToolCallContent::Diff { path, old_text, new_text, .. } => {
                 // Of a file that was there, a diff shows the changes only.
                 if old_text.is_none() {
                     said.push(new_text);
@@ -48,7 +48,7 @@ pub(super) fn facts(call: &ToolCall, diff: DiffText) -> Vec<Fact> {
                 let file = if old_text.is_some() { path.clone() } else { format!("{path} (new)") };
                 facts.push(whole(&file, &hunks, FactForm::Diff));
             }
-            CallContent::Terminal { terminal_id, .. } => facts.push(whole("terminal", terminal_id, FactForm::Line)),
+            ToolCallContent::Terminal { terminal_id, .. } => facts.push(whole("terminal", terminal_id, FactForm::Line)),
             other => facts.extend(text_of(other).map(|text| whole("content", &text, FactForm::Text))),
         }
     }
@@ -67,11 +67,11 @@ pub(super) fn facts(call: &ToolCall, diff: DiffText) -> Vec<Fact> {
     facts
 }
 
-fn text_of(content: &CallContent) -> Option<String> {
+fn text_of(content: &ToolCallContent) -> Option<String> {
     match content {
-        CallContent::Content { content, .. } => Some(content.shown()),
-        CallContent::Unknown(value) => Some(value_text(value)),
-        CallContent::Diff { .. } | CallContent::Terminal { .. } => None,
+        ToolCallContent::Content { content, .. } => Some(content.shown()),
+        ToolCallContent::Unknown(value) => Some(value_text(value)),
+        ToolCallContent::Diff { .. } | ToolCallContent::Terminal { .. } => None,
     }
 }
 
@@ -114,11 +114,11 @@ pub(super) fn fitting(mut options: Vec<String>, size: Option<ScreenSize>) -> (Ve
 
 fn meaning(option: &PermissionOption) -> String {
     match &option.kind {
-        Some(OptionKind::AllowOnce) => "allow once".into(),
-        Some(OptionKind::AllowAlways) => "allow always".into(),
-        Some(OptionKind::RejectOnce) => "deny once".into(),
-        Some(OptionKind::RejectAlways) => "deny always".into(),
-        Some(OptionKind::Unknown(word)) => headline(&format!("unknown kind: {word}")),
+        Some(PermissionOptionKind::AllowOnce) => "allow once".into(),
+        Some(PermissionOptionKind::AllowAlways) => "allow always".into(),
+        Some(PermissionOptionKind::RejectOnce) => "deny once".into(),
+        Some(PermissionOptionKind::RejectAlways) => "deny always".into(),
+        Some(PermissionOptionKind::Unknown(word)) => headline(&format!("unknown kind: {word}")),
         None => "the agent does not say what it means".into(),
     }
 }

@@ -3,10 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use acp_client::{
-    Block, CallContent, Elicitation, Error, Event, PermissionAsk, PermissionOption, Problem, StopReason, ToolCall,
-    Turn, Update,
-};
+use acp_client::{ClientError, ClientEvent, ClientProblem, Elicitation, PermissionAsk};
+use acp_types::{ContentBlock, PermissionOption, PromptResponse, SessionUpdate, StopReason, ToolCall, ToolCallContent};
 use dialect_terminal::{LastWritten, Paint, QuestionPager, SizeProbe, StreamedText, clean, excerpt};
 use vocab::visible::headline;
 
@@ -155,21 +153,21 @@ impl TextView {
         stderr[from..].iter().map(|line| self.paint.dim(&excerpt::line(line))).collect()
     }
 
-    fn update(&mut self, update: &Update, shown: &mut ViewOutput) {
+    fn update(&mut self, update: &SessionUpdate, shown: &mut ViewOutput) {
         match update {
-            Update::AgentMessageChunk(chunk) => self.words(&chunk.content.shown(), shown),
-            Update::AgentThoughtChunk(chunk) => self.thinking(&chunk.content.shown(), shown),
+            SessionUpdate::AgentMessageChunk(chunk) => self.words(&chunk.content.shown(), shown),
+            SessionUpdate::AgentThoughtChunk(chunk) => self.thinking(&chunk.content.shown(), shown),
             // Some agents repeat what they were just told.
-            Update::UserMessageChunk(_) if self.in_turn => {}
-            Update::UserMessageChunk(chunk) => {
-                let words = Block::shown(&chunk.content);
+            SessionUpdate::UserMessageChunk(_) if self.in_turn => {}
+            SessionUpdate::UserMessageChunk(chunk) => {
+                let words = ContentBlock::shown(&chunk.content);
                 let lines: Vec<String> =
                     clean(&words).lines().map(|line| self.paint.bold(&format!("> {line}"))).collect();
                 self.block(lines, shown);
             }
-            Update::ToolCall(call) | Update::ToolCallUpdate(call) => self.called(call, shown),
-            Update::Plan { entries, .. } => {
-                let line = |entry: &acp_client::PlanEntry| {
+            SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call) => self.called(call, shown),
+            SessionUpdate::Plan { entries, .. } => {
+                let line = |entry: &acp_types::PlanEntry| {
                     let mark = match entry.status.as_deref() {
                         Some("completed") => "[x]",
                         Some("in_progress") => "[>]",
@@ -180,18 +178,18 @@ impl TextView {
                 let lines: Vec<String> = entries.iter().map(line).collect();
                 self.block(lines, shown);
             }
-            Update::Notice { title, description, .. } => {
+            SessionUpdate::Notice { title, description, .. } => {
                 let text = [title.as_str()].into_iter().chain(description.as_deref()).collect::<Vec<_>>().join(": ");
                 self.notice(&text, shown);
             }
-            Update::AvailableCommandsUpdate { .. }
-            | Update::CurrentModeUpdate { .. }
-            | Update::ConfigOptionUpdate { .. }
-            | Update::SessionInfoUpdate { .. }
-            | Update::UsageUpdate { .. }
-            | Update::CompactionUpdate { .. }
-            | Update::CompactionSummaryChunk { .. }
-            | Update::Unknown(_) => {}
+            SessionUpdate::AvailableCommandsUpdate { .. }
+            | SessionUpdate::CurrentModeUpdate { .. }
+            | SessionUpdate::ConfigOptionUpdate { .. }
+            | SessionUpdate::SessionInfoUpdate { .. }
+            | SessionUpdate::UsageUpdate { .. }
+            | SessionUpdate::CompactionUpdate { .. }
+            | SessionUpdate::CompactionSummaryChunk { .. }
+            | SessionUpdate::Unknown(_) => {}
         }
     }
 }
@@ -219,22 +217,22 @@ impl AgentView for TextView {
         self.block([line], shown);
     }
 
-    fn event(&mut self, event: &Event, shown: &mut ViewOutput) {
+    fn event(&mut self, event: &ClientEvent, shown: &mut ViewOutput) {
         match event {
-            Event::Update { update, .. } => self.update(update, shown),
-            Event::Note(text) => self.notice(text, shown),
-            Event::ConnectionLost(end) if self.begun && !self.told_lost => {
+            ClientEvent::Update { update, .. } => self.update(update, shown),
+            ClientEvent::Note(text) => self.notice(text, shown),
+            ClientEvent::ConnectionLost(end) if self.begun && !self.told_lost => {
                 let line = self.paint.red(&end.to_string());
                 let lines: Vec<String> = std::iter::once(line).chain(self.last_words(&end.stderr)).collect();
                 self.block(lines, shown);
             }
-            Event::ConnectionLost(_)
-            | Event::CallLeftOpen { .. }
-            | Event::Notification { .. }
-            | Event::Permission(_)
-            | Event::Elicitation(_)
-            | Event::AskClosed { .. }
-            | Event::TurnEnded { .. } => {}
+            ClientEvent::ConnectionLost(_)
+            | ClientEvent::CallLeftOpen { .. }
+            | ClientEvent::Notification { .. }
+            | ClientEvent::Permission(_)
+            | ClientEvent::Elicitation(_)
+            | ClientEvent::AskClosed { .. }
+            | ClientEvent::TurnEnded { .. } => {}
         }
     }
 
@@ -243,7 +241,7 @@ impl AgentView for TextView {
         let title = call.title.clone().unwrap_or_else(|| ask.call.tool_call_id.clone());
         // The question is its title.
         self.held.retain(|held| *held != ask.call.tool_call_id);
-        if call.content.iter().flatten().any(|it| matches!(it, CallContent::Diff { .. })) {
+        if call.content.iter().flatten().any(|it| matches!(it, ToolCallContent::Diff { .. })) {
             self.previewed.insert(ask.call.tool_call_id.clone());
         }
         let title = headline(&title);
@@ -319,7 +317,7 @@ impl AgentView for TextView {
         }
     }
 
-    fn turn_ended(&mut self, turn: &Result<Turn, Error>, _: u8, shown: &mut ViewOutput) {
+    fn turn_ended(&mut self, turn: &Result<PromptResponse, ClientError>, _: u8, shown: &mut ViewOutput) {
         self.settle(shown);
         self.in_turn = false;
         self.cards.clear();
@@ -327,8 +325,8 @@ impl AgentView for TextView {
         match turn {
             Ok(turn) => {
                 let mut words = Vec::new();
-                if turn.stop != StopReason::EndTurn {
-                    words.push(clean(turn.stop.as_str()).replace('_', " "));
+                if turn.stop_reason != StopReason::EndTurn {
+                    words.push(clean(turn.stop_reason.as_str()).replace('_', " "));
                 }
                 if let Some(usage) = turn.usage {
                     let all = usage
@@ -346,8 +344,8 @@ impl AgentView for TextView {
                     self.block([line], shown);
                 } else {
                     self.text.end_line(&mut shown.out);
-                    if turn.stop != StopReason::EndTurn {
-                        self.notice(&format!("the turn ended: {}", turn.stop.as_str()), shown);
+                    if turn.stop_reason != StopReason::EndTurn {
+                        self.notice(&format!("the turn ended: {}", turn.stop_reason.as_str()), shown);
                     }
                 }
             }
@@ -355,9 +353,9 @@ impl AgentView for TextView {
         }
     }
 
-    fn error(&mut self, error: &Error, shown: &mut ViewOutput) {
+    fn error(&mut self, error: &ClientError, shown: &mut ViewOutput) {
         self.text.end_line(&mut shown.out);
-        self.told_lost |= matches!(error.problem, Problem::ProcessTerminated(_));
+        self.told_lost |= matches!(error.problem, ClientProblem::ProcessTerminated(_));
         let message = error.to_string();
         let mut lines: Vec<String> = headed(&self.paint.red("error:"), &message);
         lines.extend(self.last_words(&error.stderr));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dialect_acp::{Acp, Options};
+use dialect_acp::{Acp, AcpOptions};
 use serde_json::{Value, json};
 use testkit::Stage;
 use testkit::pipe::Pipe;
@@ -37,7 +37,7 @@ pub(crate) struct AcpTeller {
 impl AcpTeller {
     pub(crate) async fn new(stage: &Stage) -> Self {
         // The mode is the story's.
-        let dialect = Acp::new(Options { mode: None, ..acp_stage::options() });
+        let dialect = Acp::new(AcpOptions { mode: None, ..acp_stage::options() });
         let pipe = Pipe::new(&stage.engine, Box::new(dialect), host::Options::default());
         let (asks, prompts) = (Vec::new(), Vec::new());
         let mut teller = Self { pipe, session: String::new(), requests: 0, asks, last_ask: None, prompts };

@@ -4,22 +4,22 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use acp_types::error::{ErrorData, NOT_FOUND};
+use acp_types::{ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest, sorted};
+use serde_json::Value;
 use vocab::{FileRefused, TextFiles};
 use wire::jsonrpc::{INTERNAL_ERROR, RpcError};
 
-use super::{outside, text, under};
-use crate::error::NOT_FOUND;
+use super::{answer, done, outside, under};
 
 /// Text of one answer or one write; more is refused, because it would not fit into a line that every agent takes.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 pub(super) fn read(files: &dyn TextFiles, roots: &[PathBuf], params: &Value) -> Result<Value, RpcError> {
-    let path = text(params, "path")?;
-    let (root, way) = under(roots, path)?;
-    let number = |name: &str| params.get(name).and_then(Value::as_u64);
-    let (line, limit) = (number("line").unwrap_or(1).max(1), number("limit"));
-    let file = files.open(&root.join(way)).map_err(|why| refused(why, path))?;
+    let ReadTextFileRequest { path, line, limit, .. } = super::read(params, &["path"])?;
+    let (root, way) = under(roots, &path)?;
+    let line = line.unwrap_or(1).max(1);
+    let file = files.open(&root.join(way)).map_err(|why| refused(why, &path))?;
     let mut reader = BufReader::new(file);
     let mut content = Vec::new();
     let mut number = 0;
@@ -44,7 +44,7 @@ pub(super) fn read(files: &dyn TextFiles, roots: &[PathBuf], params: &Value) -> 
     }
     let content =
         String::from_utf8(content).map_err(|_| RpcError::new(INTERNAL_ERROR, format!("{path} is not UTF-8 text")))?;
-    Ok(json!({ "content": content }))
+    answer(ReadTextFileResponse { content })
 }
 
 /// In constant memory, however long the line is.
@@ -65,13 +65,13 @@ fn skip_line(reader: &mut impl BufRead) -> std::io::Result<usize> {
 }
 
 pub(super) fn write(files: &dyn TextFiles, roots: &[PathBuf], params: &Value) -> Result<Value, RpcError> {
-    let (path, content) = (text(params, "path")?, text(params, "content")?);
+    let WriteTextFileRequest { path, content, .. } = super::read(params, &["path", "content"])?;
     if content.len() > FILE_BYTES_MAX {
         return Err(RpcError::new(INTERNAL_ERROR, format!("{path}: more than {FILE_BYTES_MAX} bytes")));
     }
-    let (root, way) = under(roots, path)?;
-    files.write(&root.join(way), content).map_err(|why| refused(why, path))?;
-    Ok(json!({}))
+    let (root, way) = under(roots, &path)?;
+    files.write(&root.join(way), &content).map_err(|why| refused(why, &path))?;
+    done()
 }
 
 fn refused(why: FileRefused, path: &str) -> RpcError {
@@ -84,6 +84,6 @@ fn refused(why: FileRefused, path: &str) -> RpcError {
 
 pub(super) fn missing(path: &str) -> RpcError {
     let mut error = RpcError::new(NOT_FOUND, format!("{path}: no such file"));
-    error.data = Some(json!({ "uri": format!("file://{path}") }));
+    error.data = Some(sorted(ErrorData { uri: Some(format!("file://{path}")), ..ErrorData::default() }));
     error
 }

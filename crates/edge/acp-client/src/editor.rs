@@ -1,4 +1,4 @@
-//! What we do for an agent on its request (section 8): its files and its terminals, inside the workspace. Only what is
+//! Editor services: what we do for an agent on its request, as an editor would (section 8): its files and its terminals, inside the workspace. Only what is
 //! switched on is offered, and only what is offered is done.
 
 mod files;
@@ -7,13 +7,16 @@ mod terminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use acp_types::{EmptyResponse, method, sorted};
 use process::Launcher;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use vocab::TextFiles;
 use wire::jsonrpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 
 use crate::channel::Vars;
-use crate::desk::Offers;
+use crate::connection::Offers;
 
 pub use files::FILE_BYTES_MAX;
 pub use terminal::{OUTPUT_BYTES_MAX, TERMINALS_MAX};
@@ -29,32 +32,32 @@ pub struct Workshop {
     pub launcher: Arc<dyn Launcher>,
 }
 
-pub(crate) struct Services {
+pub(crate) struct EditorServices {
     offers: Offers,
     workshop: Workshop,
     terminals: terminal::Terminals,
 }
 
-impl Services {
+impl EditorServices {
     pub(crate) fn new(offers: Offers, workshop: Workshop) -> Self {
         Self { offers, workshop, terminals: terminal::Terminals::default() }
     }
 
     pub(crate) async fn perform(&self, method: &str, params: Value) -> Result<Value, RpcError> {
         match method {
-            "fs/read_text_file" if self.offers.read_files => {
+            method::FS_READ_TEXT_FILE if self.offers.read_files => {
                 let (files, roots) = (self.workshop.files.clone(), self.workshop.roots.clone());
                 blocking(move || files::read(&*files, &roots, &params)).await
             }
-            "fs/write_text_file" if self.offers.write_files => {
+            method::FS_WRITE_TEXT_FILE if self.offers.write_files => {
                 let (files, roots) = (self.workshop.files.clone(), self.workshop.roots.clone());
                 blocking(move || files::write(&*files, &roots, &params)).await
             }
-            "terminal/create" if self.offers.terminals => self.terminals.create(&self.workshop, &params).await,
-            "terminal/output" => self.terminals.output(&params),
-            "terminal/wait_for_exit" => self.terminals.wait(&params).await,
-            "terminal/kill" => self.terminals.kill(&params),
-            "terminal/release" => self.terminals.release(&params),
+            method::TERMINAL_CREATE if self.offers.terminals => self.terminals.create(&self.workshop, &params).await,
+            method::TERMINAL_OUTPUT => self.terminals.output(&params),
+            method::TERMINAL_WAIT_FOR_EXIT => self.terminals.wait(&params).await,
+            method::TERMINAL_KILL => self.terminals.kill(&params),
+            method::TERMINAL_RELEASE => self.terminals.release(&params),
             _ => Err(RpcError::new(METHOD_NOT_FOUND, format!("method not found: {method}"))),
         }
     }
@@ -65,8 +68,21 @@ async fn blocking(work: impl FnOnce() -> Result<Value, RpcError> + Send + 'stati
     tokio::task::spawn_blocking(work).await.map_err(failed)?
 }
 
-fn text<'a>(params: &'a Value, name: &str) -> Result<&'a str, RpcError> {
-    params.get(name).and_then(Value::as_str).ok_or_else(|| invalid(format!("`{name}` has to be text")))
+/// The params of a request; `texts` are the members that it cannot do without.
+fn read<T: DeserializeOwned>(params: &Value, texts: &[&str]) -> Result<T, RpcError> {
+    let is_text = |name: &str| params.get(name).is_some_and(Value::is_string);
+    if let Some(name) = texts.iter().find(|name| !is_text(name)) {
+        return Err(invalid(format!("`{name}` has to be text")));
+    }
+    T::deserialize(params).map_err(|error| invalid(error.to_string()))
+}
+
+fn answer(answer: impl Serialize) -> Result<Value, RpcError> {
+    Ok(sorted(answer))
+}
+
+fn done() -> Result<Value, RpcError> {
+    answer(EmptyResponse {})
 }
 
 fn invalid(message: String) -> RpcError {

@@ -1,20 +1,24 @@
 //! Lines of the agent's.
 
-use serde_json::{Value, json};
+use acp_types::error::{ErrorData, NOT_FOUND};
+use acp_types::{
+    CancelRequest, PromptResponse, SessionResponse, SessionUpdate, StopReason, ToolCallStatus, method as methods,
+    read_answer, sorted,
+};
+use serde_json::Value;
 use wire::jsonrpc::{self, Frame, INVALID_REQUEST, RpcError, Version};
 use wire::replace_lone_surrogates;
 
-use super::{About, Desk, OPEN_CALLS_MAX, Out, SESSIONS_MAX, Settled, Waiting};
-use crate::error::{NOT_FOUND, Problem};
-use crate::event::{Event, Turn};
-use crate::wire::{CallStatus, SessionInfo, StopReason, Update, Usage};
+use super::{About, Connection, ConnectionOut, OPEN_CALLS_MAX, PendingRequest, SESSIONS_MAX, Settled};
+use crate::error::ClientProblem;
+use crate::event::ClientEvent;
 
 /// Characters of a line that is no message which a note repeats.
 const NOTED_CHARS: usize = 200;
 
-impl Desk {
+impl Connection {
     /// Nothing in a line can fail the connection.
-    pub(crate) fn hear(&mut self, line: wire::Frame<'_>, out: &mut Out) {
+    pub(crate) fn hear(&mut self, line: wire::Frame<'_>, out: &mut ConnectionOut) {
         let bytes = match line {
             wire::Frame::Whole(bytes) => bytes,
             wire::Frame::TooLong { limit } => {
@@ -31,7 +35,13 @@ impl Desk {
         match frame {
             Frame::Request { id, method, params } => {
                 let params = params.map(super::raw).filter(|params| !params.is_null());
-                self.asked(id, &method, params.unwrap_or_else(|| json!({})), bytes.len(), out);
+                self.asked(
+                    id,
+                    &method,
+                    params.unwrap_or_else(|| Value::Object(acp_types::Other::new())),
+                    bytes.len(),
+                    out,
+                );
             }
             Frame::Notification { method, params } => {
                 let params = params.map(super::raw).unwrap_or_default();
@@ -42,16 +52,16 @@ impl Desk {
         }
     }
 
-    fn answered(&mut self, id: &Value, outcome: Result<Value, RpcError>, out: &mut Out) {
+    fn answered(&mut self, id: &Value, outcome: Result<Value, RpcError>, out: &mut ConnectionOut) {
         let waiting = id.as_u64().and_then(|id| Some((id, self.waiting.remove(&id)?)));
         let Some((id, waiting)) = waiting else {
             // An agent that could not read a line of ours says so without an id.
             let said = outcome.err().map(|error| format!(": {}", error.message)).unwrap_or_default();
             return note(format!("an answer that nobody waits for{said}"), out);
         };
-        let Waiting { method, about, cancelled, .. } = waiting;
+        let PendingRequest { method, about, cancelled, .. } = waiting;
         let outcome = self.judge(&about, cancelled, outcome, out);
-        let outcome = outcome.map_err(|error| Problem::Refused { method, error });
+        let outcome = outcome.map_err(|error| ClientProblem::Refused { method, error });
         let prompt = about.into_prompt();
         out.settled.push(Settled { id, prompt, outcome });
     }
@@ -62,7 +72,7 @@ impl Desk {
         about: &About,
         cancelled: bool,
         outcome: Result<Value, RpcError>,
-        out: &mut Out,
+        out: &mut ConnectionOut,
     ) -> Result<Value, RpcError> {
         match about {
             About::Plain | About::Resume(_) => outcome,
@@ -75,7 +85,7 @@ impl Desk {
                 self.close_asks_of(session, out);
                 // Hermes answers a prompt that was cancelled at a question with an error.
                 outcome.or_else(|error| match cancelled {
-                    true => Ok(json!({ "stopReason": StopReason::Cancelled })),
+                    true => Ok(sorted(PromptResponse { stop_reason: StopReason::Cancelled, usage: None })),
                     false => Err(error),
                 })
             }
@@ -84,7 +94,7 @@ impl Desk {
                 let answer = outcome?;
                 if replayed == 0 && is_silent(&answer) {
                     let mut error = RpcError::new(NOT_FOUND, "session not found: nothing was loaded");
-                    error.data = Some(json!({ "sessionId": session }));
+                    error.data = Some(sorted(ErrorData { session_id: Some(session.clone()), ..ErrorData::default() }));
                     return Err(error);
                 }
                 Ok(answer)
@@ -92,23 +102,23 @@ impl Desk {
         }
     }
 
-    fn notified(&mut self, method: &str, params: Value, bytes: usize, out: &mut Out) {
+    fn notified(&mut self, method: &str, params: Value, bytes: usize, out: &mut ConnectionOut) {
         match method {
-            "session/update" => self.updated(params, bytes, out),
-            "$/cancel_request" => {
-                let id = params.get("requestId").cloned().unwrap_or_default();
+            methods::SESSION_UPDATE => self.updated(params, bytes, out),
+            methods::CANCEL_REQUEST => {
+                let id = read_answer(&params).map(|it: CancelRequest<Value>| it.request_id).unwrap_or_default();
                 self.withdrawn(&id, out);
             }
-            _ => out.events.push((Event::Notification { method: method.into(), params }, bytes)),
+            _ => out.events.push((ClientEvent::Notification { method: method.into(), params }, bytes)),
         }
     }
 
-    fn updated(&mut self, mut params: Value, bytes: usize, out: &mut Out) {
+    fn updated(&mut self, mut params: Value, bytes: usize, out: &mut ConnectionOut) {
         let session = params.get("sessionId").and_then(Value::as_str).unwrap_or_default().to_owned();
         let update = params.get_mut("update").map(Value::take).unwrap_or_default();
-        let update = serde_json::from_value(update.clone()).unwrap_or(Update::Unknown(update));
+        let update = serde_json::from_value(update.clone()).unwrap_or(SessionUpdate::Unknown(update));
         if update.is_history() {
-            let resumes = |it: &Waiting| matches!(&it.about, About::Resume(waiting) if *waiting == session);
+            let resumes = |it: &PendingRequest| matches!(&it.about, About::Resume(waiting) if *waiting == session);
             if self.waiting.values().any(resumes) {
                 return;
             }
@@ -117,18 +127,18 @@ impl Desk {
             }
         }
         self.follow_calls(&session, &update);
-        out.events.push((Event::Update { session, update }, bytes));
+        out.events.push((ClientEvent::Update { session, update }, bytes));
     }
 
-    fn follow_calls(&mut self, session: &str, update: &Update) {
-        let (Update::ToolCall(call) | Update::ToolCallUpdate(call)) = update else { return };
+    fn follow_calls(&mut self, session: &str, update: &SessionUpdate) {
+        let (SessionUpdate::ToolCall(call) | SessionUpdate::ToolCallUpdate(call)) = update else { return };
         if !self.calls.contains_key(session) && self.calls.len() >= SESSIONS_MAX {
             return;
         }
         let open = self.calls.entry(session.to_owned()).or_default();
-        if call.status.as_ref().is_some_and(CallStatus::is_end) {
+        if call.status.as_ref().is_some_and(ToolCallStatus::is_end) {
             open.remove(&call.tool_call_id);
-        } else if matches!(update, Update::ToolCall(_)) && open.len() < OPEN_CALLS_MAX {
+        } else if matches!(update, SessionUpdate::ToolCall(_)) && open.len() < OPEN_CALLS_MAX {
             open.insert(call.tool_call_id.clone());
         }
         if open.is_empty() {
@@ -136,13 +146,13 @@ impl Desk {
         }
     }
 
-    /// No message. If it was meant as an answer, whoever waits for it must not wait for ever.
-    fn puzzled(&mut self, text: &str, out: &mut Out) {
+    /// No message. If it was meant as an answer, the request must not wait for ever.
+    fn puzzled(&mut self, text: &str, out: &mut ConnectionOut) {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         let id = value.get("id").and_then(Value::as_u64).filter(|_| value.get("method").is_none());
         if let Some(id) = id.filter(|id| self.waiting.contains_key(id)) {
             let error = RpcError::new(INVALID_REQUEST, "an answer with neither a result nor an error");
-            return self.answered(&json!(id), Err(error), out);
+            return self.answered(&id.into(), Err(error), out);
         }
         if self.banner && !self.heard {
             return;
@@ -153,17 +163,11 @@ impl Desk {
 }
 
 fn is_silent(answer: &Value) -> bool {
-    let info: SessionInfo = serde_json::from_value(answer.clone()).unwrap_or_default();
+    let info: SessionResponse = serde_json::from_value(answer.clone()).unwrap_or_default();
     info.is_silent()
 }
 
-/// What the answer to a prompt means. A missing reason is an ordinary end.
-pub(crate) fn turn(answer: &Value) -> Turn {
-    let stop = answer.get("stopReason").and_then(Value::as_str).unwrap_or("end_turn").to_owned();
-    Turn { stop: StopReason::from(stop), usage: Usage::of(answer) }
-}
-
-fn note(text: String, out: &mut Out) {
+fn note(text: String, out: &mut ConnectionOut) {
     let bytes = text.len();
-    out.events.push((Event::Note(text), bytes));
+    out.events.push((ClientEvent::Note(text), bytes));
 }

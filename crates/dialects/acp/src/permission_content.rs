@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use acp_types::ToolCallContent;
 use vocab::visible::{visible, visible_line};
 use vocab::{Fact, FactForm, PermissionAsk};
 use wire::question;
 
 use crate::content::fenced;
-use crate::tools::OUTPUT_BYTES_MAX;
+use crate::tools::{OUTPUT_BYTES_MAX, written};
 
 /// Diffs first, for clients that review the first block; then texts, and last what is short.
-pub(crate) fn blocks(permission: &PermissionAsk, cwd: &Path) -> Vec<Value> {
+pub(crate) fn blocks(permission: &PermissionAsk, cwd: &Path) -> Vec<ToolCallContent> {
     let facts = question::facts(permission);
     let of = |form: FactForm| facts.iter().filter(move |fact| fact.form == form);
-    let mut blocks: Vec<Value> = of(FactForm::Diff).flat_map(|fact| diffs(fact, cwd)).collect();
+    let mut blocks: Vec<ToolCallContent> = of(FactForm::Diff).flat_map(|fact| diffs(fact, cwd)).collect();
     let labelled = |fact: &Fact| {
         let label = visible_line(&fact.label);
         fenced(&format!("{label}:\n"), &question::body(fact, OUTPUT_BYTES_MAX))
@@ -31,7 +31,7 @@ pub(crate) fn blocks(permission: &PermissionAsk, cwd: &Path) -> Vec<Value> {
 /// One block for a file, because some clients show the first block and no other: what stands there now, and what would. What
 /// is between two changes is left out; the line in its place is the same on both sides and says where it goes on. Both sides
 /// are for eyes: what does not show is written out.
-fn diffs(fact: &Fact, cwd: &Path) -> Vec<Value> {
+fn diffs(fact: &Fact, cwd: &Path) -> Vec<ToolCallContent> {
     let mut sides: Option<Sides> = None;
     for line in fact.text.split_terminator('\n') {
         match &mut sides {
@@ -40,7 +40,8 @@ fn diffs(fact: &Fact, cwd: &Path) -> Vec<Value> {
             Some(sides) => sides.take(line),
         }
     }
-    let mut blocks: Vec<Value> = sides.map(|sides| sides.block(&cwd.join(&*fact.label))).into_iter().collect();
+    let mut blocks: Vec<ToolCallContent> =
+        sides.map(|sides| sides.block(&cwd.join(&*fact.label))).into_iter().collect();
     if !fact.is_whole() {
         blocks.push(fenced("", &question::left_out(fact.missing)));
     }
@@ -88,14 +89,16 @@ impl Sides {
         self.last = sign;
     }
 
-    fn block(self, path: &Path) -> Value {
+    fn block(self, path: &Path) -> ToolCallContent {
         let old = (!self.is_new).then_some(self.old);
-        json!({ "type": "diff", "path": path, "oldText": old, "newText": self.new })
+        ToolCallContent::diff(written(path), old, self.new)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use acp_types::sorted;
+    use serde_json::{Value, json};
     use vocab::{CallId, Json, Mode, Required};
 
     use super::*;
@@ -114,7 +117,7 @@ mod tests {
     }
 
     fn shown(facts: Option<Vec<Fact>>) -> Vec<Value> {
-        blocks(&ask(facts), Path::new("/w"))
+        blocks(&ask(facts), Path::new("/w")).into_iter().map(sorted).collect()
     }
 
     #[test]

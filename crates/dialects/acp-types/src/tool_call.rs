@@ -3,24 +3,26 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Block, Other, lenient, optional_entries, words};
+use crate::ContentBlock;
+use crate::forgiving::{Other, lenient, optional_entries};
+use crate::words::words;
 
 words! {
     /// What a call is for.
-    CallKind {
+    ToolKind {
         Read = "read", Edit = "edit", Delete = "delete", Move = "move", Search = "search", Execute = "execute",
-        Think = "think", Fetch = "fetch", SwitchMode = "switch_mode", Elsewise = "other",
+        Think = "think", Fetch = "fetch", SwitchMode = "switch_mode", Other = "other",
     }
 }
 
 words! {
-    CallStatus { Pending = "pending", InProgress = "in_progress", Completed = "completed", Failed = "failed" }
+    ToolCallStatus { Pending = "pending", InProgress = "in_progress", Completed = "completed", Failed = "failed" }
 }
 
-impl CallStatus {
+impl ToolCallStatus {
     /// No further message about this call is expected.
     pub fn is_end(&self) -> bool {
-        matches!(self, CallStatus::Completed | CallStatus::Failed)
+        matches!(self, ToolCallStatus::Completed | ToolCallStatus::Failed)
     }
 }
 
@@ -33,14 +35,14 @@ pub struct ToolCall {
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<CallKind>,
+    pub kind: Option<ToolKind>,
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
-    pub status: Option<CallStatus>,
+    pub status: Option<ToolCallStatus>,
     /// Replaces what was there.
     #[serde(default, deserialize_with = "optional_entries", skip_serializing_if = "Option::is_none")]
-    pub content: Option<Vec<CallContent>>,
+    pub content: Option<Vec<ToolCallContent>>,
     #[serde(default, deserialize_with = "optional_entries", skip_serializing_if = "Option::is_none")]
-    pub locations: Option<Vec<Location>>,
+    pub locations: Option<Vec<ToolCallLocation>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,16 +100,16 @@ impl ToolCall {
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum CallContent {
+pub enum ToolCallContent {
     Content {
-        content: Block,
+        content: ContentBlock,
         #[serde(flatten)]
         other: Other,
     },
     Diff {
         path: String,
-        /// `None`: the file is new.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// `None`: the file is new. Written as `null`.
+        #[serde(default)]
         old_text: Option<String>,
         new_text: String,
         #[serde(flatten)]
@@ -122,11 +124,32 @@ pub enum CallContent {
     Unknown(Value),
 }
 
+impl ToolCallContent {
+    pub fn block(content: ContentBlock) -> Self {
+        Self::Content { content, other: Other::new() }
+    }
+
+    pub fn diff(path: String, old_text: Option<String>, new_text: String) -> Self {
+        Self::Diff { path, old_text, new_text, other: Other::new() }
+    }
+
+    /// A terminal of the client's, shown as it runs.
+    pub fn terminal(terminal_id: String) -> Self {
+        Self::Terminal { terminal_id, other: Other::new() }
+    }
+}
+
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Location {
+pub struct ToolCallLocation {
     pub path: String,
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     #[serde(flatten)]
     pub other: Other,
+}
+
+impl ToolCallLocation {
+    pub fn new(path: String, line: Option<u64>) -> Self {
+        Self { path, line, other: Other::new() }
+    }
 }

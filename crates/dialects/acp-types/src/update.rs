@@ -3,14 +3,28 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Block, ConfigOption, Other, ToolCall, entries, lenient};
+use crate::forgiving::{Other, Readable, entries, lenient};
+use crate::words::words;
+use crate::{ConfigOption, ContentBlock, ToolCall};
+
+/// The params of `session/update`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionNotification<'a, U> {
+    pub session_id: &'a str,
+    pub update: U,
+}
+
+words! {
+    CompactionStatus { InProgress = "in_progress", Completed = "completed", Failed = "failed" }
+}
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Update {
-    UserMessageChunk(Chunk),
-    AgentMessageChunk(Chunk),
-    AgentThoughtChunk(Chunk),
+pub enum SessionUpdate {
+    UserMessageChunk(MessageChunk),
+    AgentMessageChunk(MessageChunk),
+    AgentThoughtChunk(MessageChunk),
     ToolCall(ToolCall),
     /// A patch: what is missing is unchanged, also the status.
     ToolCallUpdate(ToolCall),
@@ -23,7 +37,7 @@ pub enum Update {
     },
     AvailableCommandsUpdate {
         #[serde(deserialize_with = "entries")]
-        available_commands: Vec<CommandEntry>,
+        available_commands: Vec<AvailableCommand>,
         #[serde(flatten)]
         other: Other,
     },
@@ -66,15 +80,19 @@ pub enum Update {
     CompactionUpdate {
         #[serde(default, deserialize_with = "lenient")]
         compaction_id: String,
-        #[serde(default, deserialize_with = "lenient")]
-        status: String,
+        #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+        status: Option<CompactionStatus>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<Readable<Vec<ContentBlock>>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Readable<String>>,
         #[serde(flatten)]
         other: Other,
     },
     CompactionSummaryChunk {
         #[serde(default, deserialize_with = "lenient")]
         compaction_id: String,
-        content: Block,
+        content: ContentBlock,
         #[serde(flatten)]
         other: Other,
     },
@@ -83,17 +101,17 @@ pub enum Update {
     Unknown(Value),
 }
 
-impl Update {
+impl SessionUpdate {
     /// Part of the conversation itself, so part of a replay; the rest is about the state of the session.
     pub fn is_history(&self) -> bool {
         matches!(
             self,
-            Update::UserMessageChunk(_)
-                | Update::AgentMessageChunk(_)
-                | Update::AgentThoughtChunk(_)
-                | Update::ToolCall(_)
-                | Update::ToolCallUpdate(_)
-                | Update::Plan { .. }
+            SessionUpdate::UserMessageChunk(_)
+                | SessionUpdate::AgentMessageChunk(_)
+                | SessionUpdate::AgentThoughtChunk(_)
+                | SessionUpdate::ToolCall(_)
+                | SessionUpdate::ToolCallUpdate(_)
+                | SessionUpdate::Plan { .. }
         )
     }
 }
@@ -101,8 +119,8 @@ impl Update {
 /// Chunks with one id are one message.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Chunk {
-    pub content: Block,
+pub struct MessageChunk {
+    pub content: ContentBlock,
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
     #[serde(flatten)]
@@ -124,13 +142,21 @@ pub struct PlanEntry {
 
 /// A slash command; its name comes without the slash.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct CommandEntry {
+pub struct AvailableCommand {
     pub name: String,
     #[serde(default, deserialize_with = "lenient")]
     pub description: String,
-    /// `{hint}` where it takes words behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Value>,
+    /// Where it takes words behind it.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub input: Option<CommandInput>,
+    #[serde(flatten)]
+    pub other: Other,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CommandInput {
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     #[serde(flatten)]
     pub other: Other,
 }

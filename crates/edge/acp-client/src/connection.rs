@@ -4,20 +4,23 @@
 mod asks;
 mod hear;
 
-use asks::Ask;
 pub use asks::Elicited;
-pub(crate) use hear::turn;
+use asks::OpenAsk;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
+use acp_types::{
+    CancelRequest, ClientAuthCapabilities, ClientCapabilities, ClientConfigOptions, ClientSessionCapabilities,
+    ElicitationCapabilities, FileSystemCapabilities, Other, SessionRequest, method, present, sorted,
+};
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use wire::jsonrpc;
 
-use crate::error::{Problem, Terminated};
-use crate::event::{AskId, Event};
+use crate::error::{ClientProblem, Terminated};
+use crate::event::{AskId, ClientEvent};
 
 /// Requests of ours that may wait at once; one more is refused.
 pub const REQUESTS_MAX: usize = 1024;
@@ -49,7 +52,7 @@ impl About {
     }
 }
 
-struct Waiting {
+struct PendingRequest {
     method: String,
     about: About,
     sent: Duration,
@@ -58,9 +61,9 @@ struct Waiting {
     cancelled: bool,
 }
 
-/// Work for the services, to be answered with [`Desk::served`].
+/// Work for the services, to be answered with [`Connection::served`].
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct EditorRequest {
+pub(crate) struct EditorJob {
     pub(crate) ask: AskId,
     pub(crate) method: String,
     pub(crate) params: Value,
@@ -68,13 +71,13 @@ pub(crate) struct EditorRequest {
 
 /// What is to be done. Reused between calls.
 #[derive(Default)]
-pub(crate) struct Out {
+pub(crate) struct ConnectionOut {
     pub(crate) bytes: Vec<u8>,
     /// In their order, with the bytes each took on the wire.
-    pub(crate) events: Vec<(Event, usize)>,
+    pub(crate) events: Vec<(ClientEvent, usize)>,
     /// Answers to requests of ours; delivered after the events.
     pub(crate) settled: Vec<Settled>,
-    pub(crate) editor_requests: Vec<EditorRequest>,
+    pub(crate) editor_requests: Vec<EditorJob>,
 }
 
 /// The answer to a request of ours.
@@ -82,53 +85,59 @@ pub(crate) struct Settled {
     pub(crate) id: u64,
     /// The session whose turn this ends.
     pub(crate) prompt: Option<String>,
-    pub(crate) outcome: Result<Value, Problem>,
+    pub(crate) outcome: Result<Value, ClientProblem>,
 }
 
-/// Which services stand behind the desk.
+/// Which services of an editor stand behind the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Offers {
     pub read_files: bool,
     pub write_files: bool,
     pub terminals: bool,
-    /// Somebody shows the agent's forms and addresses.
+    /// A person sees the agent's forms and addresses.
     pub elicitation: bool,
 }
 
 impl Offers {
-    pub(crate) fn capabilities(self) -> Value {
-        let mut all = json!({
-            "fs": { "readTextFile": self.read_files, "writeTextFile": self.write_files },
-            "terminal": self.terminals,
-            "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} },
-        });
-        // A way to sign in that is a command is shown with it; some agents name such ways only to who says so.
-        all["auth"] = json!({ "terminal": true });
-        all["_meta"] = json!({ "terminal-auth": true });
-        if self.elicitation {
-            all["elicitation"] = json!({ "form": {}, "url": {} });
+    pub(crate) fn capabilities(self) -> ClientCapabilities {
+        ClientCapabilities {
+            fs: FileSystemCapabilities { read_text_file: self.read_files, write_text_file: self.write_files },
+            terminal: self.terminals,
+            session: ClientSessionCapabilities {
+                config_options: Some(ClientConfigOptions { boolean: present() }),
+                notices: present(),
+                compaction: present(),
+            },
+            // A way to sign in that is a command is shown with it; some agents name such ways only to who says so.
+            auth: ClientAuthCapabilities { terminal: true },
+            meta: Some(Other::from_iter([("terminal-auth".to_owned(), true.into())])),
+            elicitation: self.elicitation.then(|| ElicitationCapabilities { form: present(), url: present() }),
         }
-        all
     }
 
     fn serves(self, method: &str) -> bool {
         match method {
-            "fs/read_text_file" => self.read_files,
-            "fs/write_text_file" => self.write_files,
+            method::FS_READ_TEXT_FILE => self.read_files,
+            method::FS_WRITE_TEXT_FILE => self.write_files,
             _ => self.terminals && TERMINAL_METHODS.contains(&method),
         }
     }
 }
 
-const TERMINAL_METHODS: [&str; 5] =
-    ["terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release"];
+const TERMINAL_METHODS: [&str; 5] = [
+    method::TERMINAL_CREATE,
+    method::TERMINAL_OUTPUT,
+    method::TERMINAL_WAIT_FOR_EXIT,
+    method::TERMINAL_KILL,
+    method::TERMINAL_RELEASE,
+];
 
-pub(crate) struct Desk {
+pub(crate) struct Connection {
     offers: Offers,
     next_id: u64,
     next_ask: u64,
-    waiting: BTreeMap<u64, Waiting>,
-    asks: BTreeMap<AskId, Ask>,
+    waiting: BTreeMap<u64, PendingRequest>,
+    asks: BTreeMap<AskId, OpenAsk>,
     /// Calls that run, by session.
     calls: HashMap<String, HashSet<String>>,
     /// How much history came while a load was waiting, by session.
@@ -140,7 +149,7 @@ pub(crate) struct Desk {
     greeted: bool,
 }
 
-impl Desk {
+impl Connection {
     pub(crate) fn new(offers: Offers, banner: bool) -> Self {
         Self {
             offers,
@@ -156,7 +165,7 @@ impl Desk {
         }
     }
 
-    /// Sends a request; the id names its answer in [`Out::settled`].
+    /// Sends a request; the id names its answer in [`ConnectionOut::settled`].
     pub(crate) fn request(
         &mut self,
         now: Duration,
@@ -164,10 +173,10 @@ impl Desk {
         params: &Value,
         about: About,
         limit: Option<Duration>,
-        out: &mut Out,
-    ) -> Result<u64, Problem> {
+        out: &mut ConnectionOut,
+    ) -> Result<u64, ClientProblem> {
         if self.waiting.len() >= REQUESTS_MAX {
-            return Err(Problem::Busy);
+            return Err(ClientProblem::Busy);
         }
         let id = self.next_id;
         self.next_id += 1;
@@ -175,12 +184,12 @@ impl Desk {
             self.replayed.insert(session.clone(), 0);
         }
         jsonrpc::request(&mut out.bytes, id, method, params);
-        let waiting = Waiting { method: method.into(), about, sent: now, limit, cancelled: false };
+        let waiting = PendingRequest { method: method.into(), about, sent: now, limit, cancelled: false };
         self.waiting.insert(id, waiting);
         Ok(id)
     }
 
-    pub(crate) fn notify(&mut self, method: &str, params: Option<&Value>, out: &mut Out) {
+    pub(crate) fn notify(&mut self, method: &str, params: Option<&Value>, out: &mut ConnectionOut) {
         match params {
             Some(params) => jsonrpc::notification(&mut out.bytes, method, params),
             // Without params, as `$/ping` is known.
@@ -198,28 +207,29 @@ impl Desk {
     }
 
     /// Cancels the turn of a session: tells the agent, closes its open questions. The turn ends when its prompt is answered.
-    pub(crate) fn cancel(&mut self, session: &str, out: &mut Out) {
-        self.notify("session/cancel", Some(&json!({ "sessionId": session })), out);
+    pub(crate) fn cancel(&mut self, session: &str, out: &mut ConnectionOut) {
+        let params = sorted(SessionRequest { session_id: session.to_owned() });
+        self.notify(method::SESSION_CANCEL, Some(&params), out);
         for waiting in self.waiting.values_mut() {
             waiting.cancelled |= waiting.about == About::Prompt(session.to_owned());
         }
         self.close_asks_of(session, out);
     }
 
-    /// When [`Desk::tick`] is next needed.
+    /// When [`Connection::tick`] is next needed.
     pub(crate) fn due(&self) -> Option<Duration> {
         self.waiting.values().filter_map(|it| Some(it.sent + it.limit?)).min()
     }
 
     /// Lets go of requests that took too long.
-    pub(crate) fn tick(&mut self, now: Duration, out: &mut Out) {
-        let late = |it: &Waiting| it.limit.is_some_and(|limit| it.sent + limit <= now);
+    pub(crate) fn tick(&mut self, now: Duration, out: &mut ConnectionOut) {
+        let late = |it: &PendingRequest| it.limit.is_some_and(|limit| it.sent + limit <= now);
         let ids: Vec<u64> = self.waiting.iter().filter(|(_, it)| late(it)).map(|(id, _)| *id).collect();
         for id in ids {
             let Some(it) = self.waiting.remove(&id) else { continue };
-            self.notify("$/cancel_request", Some(&json!({ "requestId": id })), out);
+            self.notify(method::CANCEL_REQUEST, Some(&sorted(CancelRequest { request_id: id })), out);
             let after = it.limit.unwrap_or_default();
-            let outcome = Err(Problem::TimedOut { method: it.method, after });
+            let outcome = Err(ClientProblem::TimedOut { method: it.method, after });
             out.settled.push(Settled { id, prompt: it.about.into_prompt(), outcome });
         }
     }
@@ -229,25 +239,25 @@ impl Desk {
     }
 
     /// The connection is over: everything that waits is told, in order.
-    pub(crate) fn part(&mut self, end: Option<&Terminated>, out: &mut Out) {
+    pub(crate) fn part(&mut self, end: Option<&Terminated>, out: &mut ConnectionOut) {
         for ask in std::mem::take(&mut self.asks).into_keys() {
-            out.events.push((Event::AskClosed { ask }, 0));
+            out.events.push((ClientEvent::AskClosed { ask }, 0));
         }
         for (id, it) in std::mem::take(&mut self.waiting) {
             if let About::Prompt(session) = &it.about {
                 self.leave_calls(session, out);
             }
-            let problem = end.map_or(Problem::Stopped, |end| Problem::ProcessTerminated(end.clone()));
+            let problem = end.map_or(ClientProblem::Stopped, |end| ClientProblem::ProcessTerminated(end.clone()));
             out.settled.push(Settled { id, prompt: it.about.into_prompt(), outcome: Err(problem) });
         }
     }
 
-    /// At the end of a turn: calls that nobody closed.
-    fn leave_calls(&mut self, session: &str, out: &mut Out) {
+    /// At the end of a turn: calls that the agent did not close.
+    fn leave_calls(&mut self, session: &str, out: &mut ConnectionOut) {
         let mut left: Vec<String> = self.calls.remove(session).unwrap_or_default().into_iter().collect();
         left.sort();
         for call in left {
-            out.events.push((Event::CallLeftOpen { session: session.to_owned(), call }, 0));
+            out.events.push((ClientEvent::CallLeftOpen { session: session.to_owned(), call }, 0));
         }
     }
 }

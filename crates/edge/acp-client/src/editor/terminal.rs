@@ -5,52 +5,55 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use acp_types::error::NOT_FOUND;
+use acp_types::{
+    CreateTerminalRequest, CreateTerminalResponse, TerminalExitStatus, TerminalOutputResponse, TerminalRequest,
+};
 use process::{EndSignal, Exit, Launched, Program};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{mpsc, watch};
 use wire::jsonrpc::{INTERNAL_ERROR, RpcError};
 
-use super::{Workshop, files, invalid, outside, text, under};
+use super::{Workshop, answer, done, files, invalid, outside, read, under};
 use crate::channel::find_program;
-use crate::error::NOT_FOUND;
 
 /// Commands of one connection that are not released; one more is refused.
 pub const TERMINALS_MAX: usize = 32;
-/// Output kept of a command, and the most that may be asked for.
+/// KeptOutput kept of a command, and the most that may be asked for.
 pub const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 const READ_BYTES: usize = 16 * 1024;
 
 #[derive(Default)]
 pub(super) struct Terminals {
-    open: Mutex<Open>,
+    open: Mutex<OpenTerminals>,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenTerminals {
     next: u64,
     /// `None`: being started.
-    by_id: BTreeMap<String, Option<Terminal>>,
+    by_id: BTreeMap<String, Option<RunningTerminal>>,
 }
 
 #[derive(Clone)]
-struct Terminal {
-    output: Arc<Mutex<Output>>,
+struct RunningTerminal {
+    output: Arc<Mutex<KeptOutput>>,
     exit: watch::Receiver<Option<Exit>>,
     /// Dropped with the last copy, it ends the command.
     strikes: mpsc::Sender<EndSignal>,
 }
 
 /// The end of what a command wrote.
-struct Output {
+struct KeptOutput {
     bytes: Vec<u8>,
     limit: usize,
     truncated: bool,
 }
 
-impl Output {
+impl KeptOutput {
     fn push(&mut self, more: &[u8]) {
         self.bytes.extend_from_slice(more);
         if self.bytes.len() > self.limit {
@@ -71,16 +74,16 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Terminals {
     pub(super) async fn create(&self, workshop: &Workshop, params: &Value) -> Result<Value, RpcError> {
-        let program = program(workshop, params)?;
-        let limit = params.get("outputByteLimit").and_then(Value::as_u64);
-        let limit = limit.map_or(OUTPUT_BYTES_MAX, |limit| OUTPUT_BYTES_MAX.min(limit as usize));
+        let request: CreateTerminalRequest = read(params, &["command"])?;
+        let program = program(workshop, &request)?;
+        let limit = request.output_byte_limit.map_or(OUTPUT_BYTES_MAX, |limit| OUTPUT_BYTES_MAX.min(limit as usize));
         let id = self.reserve()?;
         let started = workshop.launcher.launch(&program).await;
         let mut open = locked(&self.open);
         match started {
             Ok(started) => {
                 open.by_id.insert(id.clone(), Some(run(started, limit)));
-                Ok(json!({ "terminalId": id }))
+                answer(CreateTerminalResponse { terminal_id: id })
             }
             Err(error) => {
                 open.by_id.remove(&id);
@@ -101,47 +104,47 @@ impl Terminals {
         Ok(id)
     }
 
-    fn get(&self, params: &Value) -> Result<Terminal, RpcError> {
-        let id = text(params, "terminalId")?;
-        let found = locked(&self.open).by_id.get(id).cloned().flatten();
-        found.ok_or_else(|| RpcError::new(NOT_FOUND, format!("there is no terminal {id}")))
+    fn get(&self, params: &Value) -> Result<(String, RunningTerminal), RpcError> {
+        let TerminalRequest { terminal_id: id, .. } = read(params, &["terminalId"])?;
+        let found = locked(&self.open).by_id.get(&id).cloned().flatten();
+        match found {
+            Some(terminal) => Ok((id, terminal)),
+            None => Err(RpcError::new(NOT_FOUND, format!("there is no terminal {id}"))),
+        }
     }
 
     pub(super) fn output(&self, params: &Value) -> Result<Value, RpcError> {
-        let terminal = self.get(params)?;
+        let (_, terminal) = self.get(params)?;
         let output = locked(&terminal.output);
-        let mut answer = json!({
-            "output": String::from_utf8_lossy(&output.bytes),
-            "truncated": output.truncated,
-        });
-        if let Some(exit) = &*terminal.exit.borrow() {
-            answer["exitStatus"] = status(exit);
-        }
-        Ok(answer)
+        answer(TerminalOutputResponse {
+            output: String::from_utf8_lossy(&output.bytes).into_owned(),
+            truncated: output.truncated,
+            exit_status: terminal.exit.borrow().as_ref().map(status),
+        })
     }
 
     pub(super) async fn wait(&self, params: &Value) -> Result<Value, RpcError> {
-        let mut exit = self.get(params)?.exit;
+        let mut exit = self.get(params)?.1.exit;
         let exit = exit.wait_for(Option::is_some).await.ok().and_then(|exit| exit.clone());
-        Ok(status(&exit.unwrap_or_default()))
+        answer(status(&exit.unwrap_or_default()))
     }
 
     pub(super) fn kill(&self, params: &Value) -> Result<Value, RpcError> {
         // A full queue holds a strike already.
-        let _ = self.get(params)?.strikes.try_send(EndSignal::Kill);
-        Ok(json!({}))
+        let _ = self.get(params)?.1.strikes.try_send(EndSignal::Kill);
+        done()
     }
 
     pub(super) fn release(&self, params: &Value) -> Result<Value, RpcError> {
-        self.kill(params)?;
-        let id = text(params, "terminalId")?;
-        locked(&self.open).by_id.remove(id);
-        Ok(json!({}))
+        let (id, terminal) = self.get(params)?;
+        let _ = terminal.strikes.try_send(EndSignal::Kill);
+        locked(&self.open).by_id.remove(&id);
+        done()
     }
 }
 
-fn status(exit: &Exit) -> Value {
-    json!({ "exitCode": exit.code, "signal": exit.signal.map(|number| number.to_string()) })
+fn status(exit: &Exit) -> TerminalExitStatus {
+    TerminalExitStatus { exit_code: exit.code.map(i64::from), signal: exit.signal.map(|number| number.to_string()) }
 }
 
 /// It is a directory below the root and nowhere else, whatever links there are.
@@ -152,12 +155,10 @@ fn check_dir(root: &Path, way: &Path) -> Result<(), Errno> {
     openat2(&root, way, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS).map(drop)
 }
 
-fn program(workshop: &Workshop, params: &Value) -> Result<Program, RpcError> {
-    let command = text(params, "command")?;
-    let args = params.get("args").and_then(Value::as_array).cloned().unwrap_or_default();
-    let args: Vec<&str> = args.iter().filter_map(Value::as_str).collect();
+fn program(workshop: &Workshop, request: &CreateTerminalRequest) -> Result<Program, RpcError> {
+    let args: Vec<&str> = request.args.iter().map(String::as_str).collect();
     let first = workshop.roots.first().ok_or_else(|| invalid("there is no workspace".into()))?;
-    let cwd = match params.get("cwd").and_then(Value::as_str) {
+    let cwd = match request.cwd.as_deref() {
         None => first.clone(),
         Some(cwd) => {
             let (root, way) = under(&workshop.roots, cwd)?;
@@ -170,13 +171,12 @@ fn program(workshop: &Workshop, params: &Value) -> Result<Program, RpcError> {
         }
     };
     let mut env = workshop.env.clone();
-    for pair in params.get("env").and_then(Value::as_array).into_iter().flatten() {
-        let (Some(name), Some(value)) = (pair.get("name").and_then(Value::as_str), pair.get("value")) else { continue };
-        env.retain(|(known, _)| known != name);
-        env.push((name.into(), value.as_str().unwrap_or_default().into()));
+    for pair in &request.env {
+        env.retain(|(known, _)| *known != *pair.name);
+        env.push(((*pair.name).into(), (*pair.value).into()));
     }
     let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
-    let argv = argv(command, &args, path.as_deref(), &cwd);
+    let argv = argv(&request.command, &args, path.as_deref(), &cwd);
     Ok(Program { argv, cwd, env, joined: true })
 }
 
@@ -191,12 +191,12 @@ fn argv(command: &str, args: &[&str], path: Option<&std::ffi::OsStr>, cwd: &Path
     }
 }
 
-fn run(started: Launched, limit: usize) -> Terminal {
-    let output = Arc::new(Mutex::new(Output { bytes: Vec::new(), limit, truncated: false }));
+fn run(started: Launched, limit: usize) -> RunningTerminal {
+    let output = Arc::new(Mutex::new(KeptOutput { bytes: Vec::new(), limit, truncated: false }));
     let (tell, exit) = watch::channel(None);
     let (strikes, mut struck) = mpsc::channel(1);
     let Launched { input, output: out, mut process, .. } = started;
-    // Nobody types there.
+    // The agent has no way to type there.
     drop(input);
     let into = output.clone();
     tokio::spawn(async move {
@@ -215,14 +215,14 @@ fn run(started: Launched, limit: usize) -> Terminal {
         };
         // What it wrote last is there before its end is told; a child of its own that holds the pipe is not waited for.
         if !copied {
-            let _ = tokio::time::timeout(crate::life::LAST_WORDS, &mut copying).await;
+            let _ = tokio::time::timeout(crate::task::LAST_WORDS, &mut copying).await;
         }
         tell.send_replace(Some(exit));
     });
-    Terminal { output, exit, strikes }
+    RunningTerminal { output, exit, strikes }
 }
 
-async fn copy(mut from: Box<dyn AsyncRead + Send + Unpin>, into: &Mutex<Output>) {
+async fn copy(mut from: Box<dyn AsyncRead + Send + Unpin>, into: &Mutex<KeptOutput>) {
     let mut buffer = vec![0; READ_BYTES];
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         locked(into).push(&buffer[..count]);
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn output_is_cut_at_its_start_and_between_characters() {
-        let mut output = Output { bytes: Vec::new(), limit: 5, truncated: false };
+        let mut output = KeptOutput { bytes: Vec::new(), limit: 5, truncated: false };
         output.push(b"abcde");
         assert!(!output.truncated);
         output.push("üü".as_bytes());

@@ -1,4 +1,4 @@
-//! The life of one connection, from its start to its end: the only place here that waits for the agent. One task reads,
+//! The task of one connection, from its start to its end: the only place here that waits for the agent. One task reads,
 //! writes and keeps time, so events and answers cannot overtake each other.
 
 use std::collections::HashMap;
@@ -6,6 +6,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use acp_types::{AuthMethod, PromptResponse};
 use process::{ChildProcess, EndSignal, Exit, Launched, OutputTail};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,13 +17,12 @@ use wire::Lines;
 use wire::jsonrpc::RpcError;
 
 use crate::channel::Channel;
-use crate::desk::{About, Desk, Elicited, Out, turn};
-use crate::error::{Error, Problem, Terminated};
-use crate::event::{AskId, Event, Queue};
+use crate::connection::{About, Connection, ConnectionOut, Elicited};
+use crate::editor::EditorServices;
+use crate::error::{ClientError, ClientProblem, Terminated};
+use crate::event::{AskId, ClientEvent, Queue};
 use crate::hints::SignIns;
-use crate::services::Services;
-use crate::wire::AuthMethod;
-use crate::{Direction, Options, WISHES_MAX};
+use crate::{ConnectOptions, Direction, WISHES_MAX};
 
 /// The longest line taken from an agent; a longer one is skipped and noted.
 pub const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -43,11 +43,11 @@ const STOP_KILL: Duration = Duration::from_secs(5);
 /// How long a killed process may take to be reaped.
 const STOP_REAP: Duration = Duration::from_secs(6);
 
-pub(crate) type Answer = oneshot::Sender<Result<Value, Error>>;
+pub(crate) type AnswerSender = oneshot::Sender<Result<Value, ClientError>>;
 
 /// What a handle wants.
-pub(crate) enum Wish {
-    Request { method: String, params: Value, about: About, limit: Option<Duration>, answer: Answer },
+pub(crate) enum ClientWish {
+    Request { method: String, params: Value, about: About, limit: Option<Duration>, answer: AnswerSender },
     Notify { method: String, params: Value },
     Cancel { session: String },
     Choose { ask: AskId, option: Option<String>, done: oneshot::Sender<bool> },
@@ -55,18 +55,18 @@ pub(crate) enum Wish {
     Stop { done: oneshot::Sender<()> },
 }
 
-/// What handles and the life both know.
+/// What handles and the task both know.
 #[derive(Default)]
-pub(crate) struct Shared {
+pub(crate) struct ConnectionShared {
     command: Vec<String>,
     /// The last lines of its stderr, once it runs.
     tail: Mutex<Option<OutputTail>>,
     auth: Mutex<SignIns>,
-    /// Why nobody answers any more.
-    over: Mutex<Option<Problem>>,
+    /// Why no agent answers any more.
+    over: Mutex<Option<ClientProblem>>,
 }
 
-impl Shared {
+impl ConnectionShared {
     pub(crate) fn new(command: Vec<String>) -> Self {
         Self { command, ..Self::default() }
     }
@@ -84,18 +84,18 @@ impl Shared {
         self.auth.lock().unwrap_or_else(PoisonError::into_inner).tried = Some(method.to_owned());
     }
 
-    pub(crate) fn error(&self, problem: Problem) -> Error {
+    pub(crate) fn error(&self, problem: ClientProblem) -> ClientError {
         let auth = self.auth.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Error::new(problem, &self.command, &auth, &self.stderr())
+        ClientError::new(problem, &self.command, &auth, &self.stderr())
     }
 
-    /// For whoever comes after the end.
-    pub(crate) fn late(&self) -> Error {
+    /// For a handle that comes after the end.
+    pub(crate) fn late(&self) -> ClientError {
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.error(over.unwrap_or(Problem::Stopped))
+        self.error(over.unwrap_or(ClientProblem::Stopped))
     }
 
-    fn is_over(&self, why: Problem) {
+    fn is_over(&self, why: ClientProblem) {
         self.over.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
     }
 
@@ -110,30 +110,30 @@ impl Shared {
     }
 }
 
-pub(crate) struct Life {
-    pub(crate) desk: Desk,
-    pub(crate) out: Out,
+pub(crate) struct ConnectionTask {
+    pub(crate) connection: Connection,
+    pub(crate) out: ConnectionOut,
     /// On its way to the agent.
     pub(crate) unsent: Vec<u8>,
     pub(crate) queue: Arc<Queue>,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) services: Option<Arc<Services>>,
-    pub(crate) options: Options,
-    pub(crate) answers: HashMap<u64, Answer>,
-    pub(crate) wishes: mpsc::Receiver<Wish>,
+    pub(crate) shared: Arc<ConnectionShared>,
+    pub(crate) editor: Option<Arc<EditorServices>>,
+    pub(crate) options: ConnectOptions,
+    pub(crate) answers: HashMap<u64, AnswerSender>,
+    pub(crate) wishes: mpsc::Receiver<ClientWish>,
     pub(crate) born: Instant,
 }
 
 /// Why it is over.
-enum Over {
-    /// We asked for it; whoever did is told.
+enum ConnectionEnd {
+    /// We asked for it; the handle that did is told.
     Asked(Option<oneshot::Sender<()>>),
     /// It closed its output, or ended.
     Silent,
     Failed(String),
 }
 
-impl Life {
+impl ConnectionTask {
     pub(crate) async fn run(mut self, channel: Arc<dyn Channel>) {
         let mut started = match self.open(channel.as_ref()).await {
             Ok(Ok(started)) => started,
@@ -148,11 +148,11 @@ impl Life {
         };
         *self.shared.tail() = Some(OutputTail::new(started.secrets.clone(), TAIL_LINE_CHARS));
         let over = self.talk(&mut started).await;
-        // The one way out. First everybody is told, then the process is ended.
+        // The one way out. First every request is told, then the process is ended.
         let (end, stopper) = match over {
-            Over::Asked(stopper) => (None, stopper),
-            Over::Silent => (Some(self.last_words(&mut started, None).await), None),
-            Over::Failed(why) => (Some(self.last_words(&mut started, Some(why)).await), None),
+            ConnectionEnd::Asked(stopper) => (None, stopper),
+            ConnectionEnd::Silent => (Some(self.last_words(&mut started, None).await), None),
+            ConnectionEnd::Failed(why) => (Some(self.last_words(&mut started, Some(why)).await), None),
         };
         self.part(end);
         let Launched { input, process, .. } = started;
@@ -163,7 +163,7 @@ impl Life {
         }
     }
 
-    /// Opening may take seconds, and somebody may lose patience: an error is a wish to stop, and who is to be told.
+    /// Opening may take seconds, and a person may lose patience: an error is a wish to stop, and who is to be told.
     async fn open(&mut self, channel: &dyn Channel) -> Result<io::Result<Launched>, Option<oneshot::Sender<()>>> {
         let mut opening = channel.open();
         let mut early = Vec::new();
@@ -173,12 +173,12 @@ impl Life {
                 opened = &mut opening => break opened,
                 wish = self.wishes.recv(), if early.len() < WISHES_MAX => match wish {
                     None => return Err(None),
-                    Some(Wish::Stop { done }) => return Err(Some(done)),
+                    Some(ClientWish::Stop { done }) => return Err(Some(done)),
                     Some(wish) => early.push(wish),
                 },
             }
         };
-        // Their time begins when there is somebody to ask.
+        // Their time begins when there is an agent to ask.
         for wish in early {
             self.grant(wish);
         }
@@ -187,21 +187,22 @@ impl Life {
 
     fn stillborn(mut self, error: &io::Error) {
         let why = error.to_string();
-        self.shared.is_over(Problem::Start(why.clone()));
+        self.shared.is_over(ClientProblem::Start(why.clone()));
         self.wishes.close();
         while let Ok(wish) = self.wishes.try_recv() {
             self.grant(wish);
         }
-        let problem = Problem::Start(why.clone());
+        let problem = ClientProblem::Start(why.clone());
         for (_, answer) in self.answers.drain() {
             let _ = answer.send(Err(self.shared.error(problem.clone())));
         }
         let why = Some(format!("cannot start: {why}"));
-        self.queue.push(Event::ConnectionLost(Terminated { why, before_hello: true, ..Terminated::default() }), 0);
+        self.queue
+            .push(ClientEvent::ConnectionLost(Terminated { why, before_hello: true, ..Terminated::default() }), 0);
         self.queue.close();
     }
 
-    async fn talk(&mut self, started: &mut Launched) -> Over {
+    async fn talk(&mut self, started: &mut Launched) -> ConnectionEnd {
         let Launched { input, output, errors, process, .. } = started;
         let mut lines = Lines::new(LINE_BYTES_MAX);
         let (mut heard, mut said) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
@@ -212,10 +213,10 @@ impl Life {
         loop {
             self.settle(&mut work);
             if self.unsent.len() > DEAF_BYTES {
-                return Over::Failed("it does not read its stdin".into());
+                return ConnectionEnd::Failed("it does not read its stdin".into());
             }
             let has_room = self.queue.has_room();
-            let due = self.desk.due().map(|due| self.born + due);
+            let due = self.connection.due().map(|due| self.born + due);
             let far = Instant::now() + Duration::from_secs(3600);
             tokio::select! {
                 biased;
@@ -229,23 +230,23 @@ impl Life {
                     _ => return self.read_rest(output, &mut lines, &mut heard).await,
                 },
                 wish = self.wishes.recv(), if self.unsent.len() < UNSENT_BYTES_MAX => match wish {
-                    None => return Over::Asked(None),
-                    Some(Wish::Stop { done }) => return Over::Asked(Some(done)),
+                    None => return ConnectionEnd::Asked(None),
+                    Some(ClientWish::Stop { done }) => return ConnectionEnd::Asked(Some(done)),
                     Some(wish) => self.grant(wish),
                 },
-                () = sleep_until(ended_at.unwrap_or(far)), if ended_at.is_some() => return Over::Silent,
+                () = sleep_until(ended_at.unwrap_or(far)), if ended_at.is_some() => return ConnectionEnd::Silent,
                 () = sleep_until(due.unwrap_or(far)), if due.is_some() => {
-                    self.desk.tick(self.born.elapsed(), &mut self.out);
+                    self.connection.tick(self.born.elapsed(), &mut self.out);
                 }
-                () = sleep_until(ping_at), if self.options.keepalive.is_some() && self.desk.is_greeted() => {
+                () = sleep_until(ping_at), if self.options.keepalive.is_some() && self.connection.is_greeted() => {
                     ping_at = Instant::now() + self.options.keepalive.unwrap_or_default();
-                    self.desk.notify("$/ping", None, &mut self.out);
+                    self.connection.notify("$/ping", None, &mut self.out);
                 }
                 read = output.read(&mut heard), if has_room => match read {
                     Ok(count @ 1..) => self.hear(&mut lines, &heard[..count]),
                     _ => {
                         self.finish(&mut lines);
-                        return Over::Silent;
+                        return ConnectionEnd::Silent;
                     }
                 },
                 () = self.queue.emptied(), if !has_room => {}
@@ -255,7 +256,7 @@ impl Life {
                 },
                 Some(done) = work.join_next(), if !work.is_empty() => {
                     if let Ok((ask, outcome)) = done {
-                        self.desk.served(ask, outcome, &mut self.out);
+                        self.connection.served(ask, outcome, &mut self.out);
                     }
                 }
                 // A child of the agent's may hold the pipe; what is in it is read, and no longer waited for.
@@ -265,18 +266,18 @@ impl Life {
     }
 
     fn hear(&mut self, lines: &mut Lines, bytes: &[u8]) {
-        let (desk, out, tap) = (&mut self.desk, &mut self.out, &self.options.tap);
+        let (connection, out, tap) = (&mut self.connection, &mut self.out, &self.options.tap);
         lines.feed(bytes, |line| {
             if let (Some(tap), wire::Frame::Whole(line)) = (tap, line) {
                 tap.line(Direction::AgentToClient, line);
             }
-            desk.hear(line, out);
+            connection.hear(line, out);
         });
     }
 
     fn finish(&mut self, lines: &mut Lines) {
-        let (desk, out) = (&mut self.desk, &mut self.out);
-        lines.finish(|line| desk.hear(line, out));
+        let (connection, out) = (&mut self.connection, &mut self.out);
+        lines.finish(|line| connection.hear(line, out));
     }
 
     /// It does not take what we write. What it said before is still in the pipe.
@@ -285,7 +286,7 @@ impl Life {
         output: &mut (dyn tokio::io::AsyncRead + Send + Unpin),
         lines: &mut Lines,
         buffer: &mut [u8],
-    ) -> Over {
+    ) -> ConnectionEnd {
         self.unsent.clear();
         let until = Instant::now() + LAST_WORDS;
         while let Ok(Ok(count @ 1..)) = timeout_at(until, output.read(buffer)).await {
@@ -295,15 +296,15 @@ impl Life {
             }
         }
         self.finish(lines);
-        Over::Silent
+        ConnectionEnd::Silent
     }
 
-    /// Carries out what the desk wants: events first, then the answers that came after them.
+    /// Carries out what the connection wants: events first, then the answers that came after them.
     fn settle(&mut self, work: &mut JoinSet<(AskId, Result<Value, RpcError>)>) {
         for editor_request in self.out.editor_requests.drain(..) {
-            let Some(services) = self.services.clone() else { continue };
+            let Some(editor) = self.editor.clone() else { continue };
             work.spawn(async move {
-                (editor_request.ask, services.perform(&editor_request.method, editor_request.params).await)
+                (editor_request.ask, editor.perform(&editor_request.method, editor_request.params).await)
             });
         }
         if let Some(tap) = &self.options.tap {
@@ -322,8 +323,8 @@ impl Life {
         for settled in self.out.settled.drain(..) {
             let outcome = settled.outcome.map_err(|problem| self.shared.error(problem));
             if let Some(session) = settled.prompt {
-                let turn = outcome.as_ref().map(turn).map_err(Clone::clone);
-                self.queue.push(Event::TurnEnded { session, turn }, 0);
+                let turn = outcome.as_ref().map(PromptResponse::read).map_err(Clone::clone);
+                self.queue.push(ClientEvent::TurnEnded { session, turn }, 0);
             }
             if let Some(answer) = self.answers.remove(&settled.id) {
                 let _ = answer.send(outcome);
@@ -331,25 +332,25 @@ impl Life {
         }
     }
 
-    fn grant(&mut self, wish: Wish) {
-        let (desk, out) = (&mut self.desk, &mut self.out);
+    fn grant(&mut self, wish: ClientWish) {
+        let (connection, out) = (&mut self.connection, &mut self.out);
         match wish {
-            Wish::Request { method, params, about, limit, answer } => {
-                match desk.request(self.born.elapsed(), &method, &params, about, limit, out) {
+            ClientWish::Request { method, params, about, limit, answer } => {
+                match connection.request(self.born.elapsed(), &method, &params, about, limit, out) {
                     Ok(id) => drop(self.answers.insert(id, answer)),
                     Err(problem) => drop(answer.send(Err(self.shared.error(problem)))),
                 }
             }
-            Wish::Notify { method, params } => desk.notify(&method, Some(&params), out),
-            Wish::Cancel { session } => desk.cancel(&session, out),
-            Wish::Choose { ask, option, done } => {
-                let _ = done.send(desk.choose(ask, option.as_deref(), out));
+            ClientWish::Notify { method, params } => connection.notify(&method, Some(&params), out),
+            ClientWish::Cancel { session } => connection.cancel(&session, out),
+            ClientWish::Choose { ask, option, done } => {
+                let _ = done.send(connection.choose(ask, option.as_deref(), out));
             }
-            Wish::Elicited { ask, said, done } => {
-                let _ = done.send(desk.elicited(ask, &said, out));
+            ClientWish::Elicited { ask, said, done } => {
+                let _ = done.send(connection.elicited(ask, &said, out));
             }
             // Only at the very end, where it is what happens anyway.
-            Wish::Stop { done } => drop(done.send(())),
+            ClientWish::Stop { done } => drop(done.send(())),
         }
     }
 
@@ -360,20 +361,20 @@ impl Life {
         while let Ok(Ok(count @ 1..)) = timeout_at(until, started.errors.read(&mut buffer)).await {
             self.shared.said(&buffer[..count]);
         }
-        Terminated { exit, why, stderr: self.shared.stderr(), before_hello: !self.desk.is_greeted() }
+        Terminated { exit, why, stderr: self.shared.stderr(), before_hello: !self.connection.is_greeted() }
     }
 
-    /// Whoever waits is told, the stream of events ends. What comes from handles after this finds nobody.
+    /// Every request that waits is told, the stream of events ends. What comes from handles after this finds no agent.
     fn part(&mut self, end: Option<Terminated>) {
-        self.shared.is_over(end.clone().map_or(Problem::Stopped, Problem::ProcessTerminated));
+        self.shared.is_over(end.clone().map_or(ClientProblem::Stopped, ClientProblem::ProcessTerminated));
         self.wishes.close();
         while let Ok(wish) = self.wishes.try_recv() {
             self.grant(wish);
         }
-        self.desk.part(end.as_ref(), &mut self.out);
+        self.connection.part(end.as_ref(), &mut self.out);
         self.tell();
         if let Some(end) = end {
-            self.queue.push(Event::ConnectionLost(end), 0);
+            self.queue.push(ClientEvent::ConnectionLost(end), 0);
         }
         self.queue.close();
     }

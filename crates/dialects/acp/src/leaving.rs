@@ -1,0 +1,44 @@
+//! Leaving a session: what runs in it is stopped and answered first.
+
+use vocab::{DirectoryVerb, SessionVerb, Verb};
+use wire::Out;
+
+use crate::Acp;
+use crate::pending::Pending;
+use crate::session_view::Closing;
+
+impl Acp {
+    pub(crate) fn delete_saved(&mut self, session: &str, closing: Closing, out: &mut Out) {
+        self.want(Verb::Directory(DirectoryVerb::Delete(session.into())), Pending::Deleted(closing.call), out);
+    }
+
+    /// What runs is stopped first, and its prompt answered.
+    pub(crate) fn leave(&mut self, at: usize, closing: Closing, out: &mut Out) {
+        self.views[at].closing.push(closing);
+        if self.is_busy(at) {
+            self.tell_session(at, Verb::Session(SessionVerb::Interrupt { turn: None }), Pending::Nothing, out);
+        }
+        self.close_if_due(at, out);
+    }
+
+    fn left(&mut self, at: usize, closing: Vec<Closing>, out: &mut Out) {
+        let session = self.views[at].session.clone();
+        self.tell_session(at, Verb::Leave, Pending::Left { session, closing }, out);
+        self.views.remove(at);
+    }
+
+    /// Nothing runs any more in a session that is being left.
+    pub(crate) fn close_if_due(&mut self, at: usize, out: &mut Out) {
+        if !self.is_busy(at) && !self.views[at].closing.is_empty() {
+            let closing = std::mem::take(&mut self.views[at].closing);
+            self.left(at, closing, out);
+        }
+    }
+
+    /// Something runs, or was asked for and has no answer yet.
+    fn is_busy(&self, at: usize) -> bool {
+        let view = &self.views[at];
+        let needs = |pending: &Pending| pending.needs().is_some_and(|session| *session == view.session);
+        view.is_busy() || self.pending.values().any(needs)
+    }
+}
