@@ -37,7 +37,13 @@ enum MethodOutcome {
     /// Answered with nothing.
     Now,
     /// The engine's reply is the answer.
-    Later(SessionId, Verb, ReplyShape),
+    Later(SessionId, Box<SessionVerb>, ReplyShape),
+}
+
+impl MethodOutcome {
+    fn later(session: SessionId, verb: SessionVerb, answer: ReplyShape) -> Self {
+        Self::Later(session, Box::new(verb), answer)
+    }
 }
 
 impl ExtensionConnection {
@@ -242,12 +248,12 @@ impl ExtensionConnection {
                 frames::error(&mut out.bytes, id, REFUSED, text);
             }
             (Ok(MethodOutcome::Later(session, verb, answer)), id) => {
-                let is_question = matches!(verb, Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { .. })));
+                let is_question = matches!(*verb, SessionVerb::Extension(ExtensionVerb::Ask { .. }));
                 if is_question && id.is_none() {
                     return self
                         .bad_frame(format!("`{method}` is a request: without an `id` nobody hears the answer"), out);
                 }
-                let tag = self.command(session, verb, out);
+                let tag = self.command(session, Verb::Session(*verb), out);
                 if let Some(id) = id {
                     self.theirs.insert(tag, TheirRequest { id: id.to_owned(), answer });
                 }
@@ -290,14 +296,14 @@ impl ExtensionConnection {
                     return Ok(MethodOutcome::Now);
                 };
                 let (session, ask) = (session.clone(), ask.clone());
-                let verb = Verb::Session(SessionVerb::Progress { ask, parts: progress.content.parts() });
-                Ok(MethodOutcome::Later(session, verb, ReplyShape::Nothing))
+                let verb = SessionVerb::Progress { ask, parts: progress.content.parts() };
+                Ok(MethodOutcome::later(session, verb, ReplyShape::Nothing))
             }
             "session/exit" => {
                 let session = self.session(params)?;
-                Ok(MethodOutcome::Later(
+                Ok(MethodOutcome::later(
                     session,
-                    Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(Notice::Exit))),
+                    SessionVerb::Extension(ExtensionVerb::Show(Notice::Exit)),
                     ReplyShape::Nothing,
                 ))
             }
@@ -314,8 +320,8 @@ impl ExtensionConnection {
                         )));
                     }
                 };
-                let verb = Verb::Session(SessionVerb::Prompt { parts: vec![Part::text(prompt.text)], delivery });
-                Ok(MethodOutcome::Later(session, verb, ReplyShape::Nothing))
+                let verb = SessionVerb::Prompt { parts: vec![Part::text(prompt.text)], delivery };
+                Ok(MethodOutcome::later(session, verb, ReplyShape::Nothing))
             }
             // Taking a question back: its time limit does that.
             "$/cancel" => Ok(MethodOutcome::Now),
@@ -335,16 +341,16 @@ impl ExtensionConnection {
         };
         let arcs = |lines: Vec<String>| lines.into_iter().map(Arc::from).collect::<Vec<Arc<str>>>();
         let ask = |kind, answer| {
-            Ok(MethodOutcome::Later(
+            Ok(MethodOutcome::later(
                 session.clone(),
-                Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind, timeout_ms })),
+                SessionVerb::Extension(ExtensionVerb::Ask { kind, timeout_ms }),
                 answer,
             ))
         };
         let show = |notice| {
-            Ok(MethodOutcome::Later(
+            Ok(MethodOutcome::later(
                 session.clone(),
-                Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(notice))),
+                SessionVerb::Extension(ExtensionVerb::Show(notice)),
                 ReplyShape::Nothing,
             ))
         };
