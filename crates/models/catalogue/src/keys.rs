@@ -3,15 +3,13 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use net::{Credentials, KnownCredentials};
+use process::{CaptureLimits, Program};
 use providers::Secret;
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
 use tokio::sync::Mutex;
 use vocab::{Fault, FaultKind, Later};
 
@@ -177,48 +175,31 @@ pub(crate) fn read(path: &Path) -> Result<Secret, String> {
 
 /// What a shell command prints, without the blanks around it.
 async fn run(command: &Secret) -> Result<Secret, String> {
-    // It reads nothing of ours and writes nowhere but to us: stdin and stdout belong to a protocol.
-    let mut child = Command::new("/bin/sh")
-        .args(["-c", command.expose()])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| format!("cannot be started: {error}"))?;
-    let output = child.stdout.take().expect("it was piped");
-    let complaints = child.stderr.take().expect("it was piped");
-    let finish = async {
-        let mut text = Vec::new();
-        let complaint = tokio::spawn(complaint(complaints));
-        output.take(KEY_BYTES_MAX as u64 + 1).read_to_end(&mut text).await.map_err(|error| error.to_string())?;
-        if text.len() > KEY_BYTES_MAX {
-            return Err(format!("printed more than {KEY_BYTES_MAX} bytes"));
-        }
-        let status = child.wait().await.map_err(|error| error.to_string())?;
-        if !status.success() {
-            let (printed, complaint) = (String::from_utf8_lossy(&text), complaint.await.unwrap_or_default());
-            return Err(match masked(&complaint, printed.trim()) {
-                said if said.is_empty() => format!("failed ({status})"),
-                said => format!("failed ({status}): {said}"),
-            });
-        }
-        let text = String::from_utf8(text).map_err(|_| "printed something that is not text".to_owned())?;
-        Secret::new(&text).ok_or_else(|| "printed nothing".to_owned())
+    let argv = ["/bin/sh", "-c", command.expose()].map(Into::into).to_vec();
+    // The user wrote it into a file of theirs: it sees what they see.
+    let program = Program { argv, cwd: ".".into(), env: std::env::vars_os().collect(), joined: false };
+    let limits = CaptureLimits {
+        output_bytes_max: KEY_BYTES_MAX,
+        errors_bytes_max: COMPLAINT_BYTES_MAX,
+        time_max: COMMAND_TIME_MAX,
     };
-    let limit = COMMAND_TIME_MAX.as_secs();
-    tokio::time::timeout(COMMAND_TIME_MAX, finish).await.unwrap_or_else(|_| Err(format!("took longer than {limit} s")))
-}
-
-/// The beginning of what a command says on stderr. The rest is read all the same, so that it can end.
-async fn complaint(mut stderr: tokio::process::ChildStderr) -> String {
-    let mut said = Vec::new();
-    let mut piece = [0; 1024];
-    while let Ok(count @ 1..) = stderr.read(&mut piece).await {
-        let room = COMPLAINT_BYTES_MAX.saturating_sub(said.len());
-        said.extend_from_slice(&piece[..count.min(room)]);
+    let printed = process::capture(&program, limits).await.map_err(|error| match error.kind() {
+        std::io::ErrorKind::TimedOut => format!("took longer than {} s", COMMAND_TIME_MAX.as_secs()),
+        _ => format!("cannot be started: {error}"),
+    })?;
+    let Some(exit) = printed.exit else { return Err(format!("printed more than {KEY_BYTES_MAX} bytes")) };
+    if exit.code != Some(0) {
+        let status = match (exit.code, exit.signal) {
+            (Some(code), _) => format!("exit status: {code}"),
+            (None, Some(signal)) => format!("signal: {signal}"),
+            (None, None) => "it ended".to_owned(),
+        };
+        let said = masked(&printed.errors, String::from_utf8_lossy(&printed.output).trim());
+        let colon = if said.is_empty() { "" } else { ": " };
+        return Err(format!("failed ({status}){colon}{said}"));
     }
-    String::from_utf8_lossy(&said).into_owned()
+    let text = String::from_utf8(printed.output).map_err(|_| "printed something that is not text".to_owned())?;
+    Secret::new(&text).ok_or_else(|| "printed nothing".to_owned())
 }
 
 /// One line without what was printed, and without words that could be keys: long, of letters and digits, and no path.

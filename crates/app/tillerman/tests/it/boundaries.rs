@@ -79,7 +79,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "providers" => &["vocab", "net", "safefile"],
         "builtin-tools" => &["vocab", "net", "process"],
         "config" => &["vocab", "safefile", "providers"],
-        "catalogue" => &["vocab", "net", "providers", "accounts", "tour", "config"],
+        "catalogue" => &["vocab", "net", "process", "providers", "accounts", "tour", "config"],
         "store" => &["vocab", "safefile"],
         "store-sqlite" | "export" => &["vocab", "store", "safefile"],
         "accounts" => &["vocab", "safefile", "net"],
@@ -161,6 +161,26 @@ fn stdout_belongs_to_the_host_the_console_and_the_binary() {
                 let touches = line.contains(word) && !line.contains(harmless.as_str()) && !said;
                 assert!(!touches, "{name}:{at} touches stdout, where only frames may go: {line}");
             }
+        }
+    }
+}
+
+#[test]
+fn only_net_speaks_http_and_only_process_starts_programs() {
+    for (name, manifest) in manifests() {
+        let used = names(&manifest, "dependencies");
+        let foreign = ["hyper", "hyper-util", "hyper-rustls", "rustls", "reqwest", "ureq", "curl"];
+        let found = foreign.iter().find(|it| used.contains(**it));
+        assert!(found.is_none() || ["net", "testkit", "bench"].contains(&name.as_str()), "{name} uses {found:?}");
+    }
+    // It becomes that program itself: nothing is started.
+    let free = ["crates/tools/process/", "crates/testkit/", "crates/app/tillerman/src/cmd/rpc/argv.rs"];
+    let mine = |name: &str| name.starts_with("crates/") && name.contains("/src/") && !name.contains("tests");
+    for (name, text) in sources().iter().filter(|(name, _)| mine(name) && !free.iter().any(|it| name.starts_with(it))) {
+        for (at, line) in code(text) {
+            let starts = ["process::Command", "Command::new("].iter().any(|word| line.contains(word));
+            // An argument parser has commands of its own.
+            assert!(!starts || line.contains("clap"), "{name}:{at} starts a program by itself: {line}");
         }
     }
 }

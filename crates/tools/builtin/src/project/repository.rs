@@ -3,13 +3,10 @@
 //! [`crate::shell::git_safety`].
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use process::{EnvironmentRules, Vars};
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
+use process::{CaptureLimits, EnvironmentRules, Program, Vars};
 use vocab::{Keyring, Required};
 
 use super::root;
@@ -19,7 +16,7 @@ use crate::workspace::Workspace;
 /// How long git may take; then nothing is said of what differs.
 const TIME_MAX: Duration = Duration::from_millis(500);
 /// Of git's answer no more is read; the files behind it are not counted, and that is said.
-const ANSWER_BYTES_MAX: u64 = 256 * 1024;
+const ANSWER_BYTES_MAX: usize = 256 * 1024;
 const STATUS: [&str; 5] =
     ["status", "--porcelain=v1", "--no-renames", "--untracked-files=normal", "--ignore-submodules=all"];
 
@@ -45,23 +42,20 @@ pub async fn repository(workspace: Arc<Workspace>, home: Option<PathBuf>, secret
     if inert {
         let rules = EnvironmentRules { keep: &[], secrets, workspace: workspace.path() };
         let asking = ask(workspace.path(), rules.clean(std::env::vars_os(), Required::ReadOnly));
-        found.state = tokio::time::timeout(TIME_MAX, asking).await.ok().flatten();
+        found.state = asking.await;
     }
     Some(found)
 }
 
 /// Dropping it ends git.
 async fn ask(dir: &Path, env: Vars) -> Option<String> {
-    let mut git = Command::new("git");
-    git.args(STATUS).current_dir(dir).env_clear().envs(env).kill_on_drop(true);
-    git.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = git.spawn().ok()?;
-    let mut answer = Vec::new();
-    child.stdout.take()?.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await.ok()?;
-    if answer.len() as u64 == ANSWER_BYTES_MAX {
-        return Some(format!("more than {} changed files", lines(&answer)));
-    }
-    child.wait().await.ok()?.success().then(|| match lines(&answer) {
+    let argv = std::iter::once("git").chain(STATUS).map(Into::into).collect();
+    let program = Program { argv, cwd: dir.into(), env, joined: false };
+    let limits = CaptureLimits { output_bytes_max: ANSWER_BYTES_MAX, errors_bytes_max: 0, time_max: TIME_MAX };
+    let answer = process::capture(&program, limits).await.ok()?;
+    let changed = lines(&answer.output);
+    let Some(exit) = answer.exit else { return Some(format!("more than {changed} changed files")) };
+    (exit.code == Some(0)).then(|| match changed {
         0 => "clean".to_owned(),
         1 => "1 changed file".to_owned(),
         count => format!("{count} changed files"),
