@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::{Fact, FileEdit, Json, Outcome, Part, Snapshot};
 
-/// Shorter keys (`none`, `ollama`) are ordinary words: they are not taken out of texts.
+/// Shorter keys (`none`, `local`) are ordinary words: they are not taken out of texts.
 pub const SCRUBBED_BYTES_MIN: usize = 8;
 /// Keys that are kept; of more the oldest is forgotten. Tokens of accounts change every hour or so.
 pub const KEYS_MAX: usize = 256;
