@@ -8,7 +8,7 @@ use rusqlite::{Connection, Statement, params, params_from_iter};
 use vocab::{Entry, Fault, Lease, SessionId, Summary};
 
 use super::leases::KnownLog;
-use super::rows::{self, SUMMARY_COLUMNS, TOTALS, places, to_int};
+use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
 use super::writer::{Trust, Writer};
 use super::{Attempt, Failure, ReplySender};
 use store::{records, summary};
@@ -33,6 +33,7 @@ pub(super) struct AppendStatements<'c> {
     insert_entry: Statement<'c>,
     insert_session: Statement<'c>,
     update_session: Statement<'c>,
+    place_session: Statement<'c>,
     use_session: Statement<'c>,
     /// Whether commits are forced to the disk at present.
     synced: bool,
@@ -52,9 +53,13 @@ impl<'c> AppendStatements<'c> {
             ))?,
             // The epoch makes a stale lease miss its row; so does a log that is not where its writer left it.
             update_session: connection.prepare(&format!(
-                "UPDATE sessions SET ({TOTALS}) = ({}) WHERE key = ?1 AND epoch = ?2 AND last_seq = ?3 AND id = ?4",
-                places(5, SUMMARY_COLUMNS - 1)
+                "UPDATE sessions SET ({COUNTED}) = ({}) WHERE key = ?1 AND epoch = ?2 AND last_seq = ?3 AND id = ?4",
+                places(5, COUNTED_COLUMNS)
             ))?,
+            place_session: connection.prepare(
+                "UPDATE sessions SET workspace = ?2, child_of = ?3
+                 WHERE key = ?1 AND (workspace IS NOT ?2 OR child_of IS NOT ?3)",
+            )?,
             use_session: connection.prepare(
                 "UPDATE sessions SET used = 1 + (SELECT max(used) FROM sessions)
                  WHERE key = ?1 AND (used = 0 OR used < (SELECT max(used) FROM sessions))",
@@ -89,8 +94,13 @@ impl<'c> AppendStatements<'c> {
     /// Writes the new totals; false when the row is not as `lease` and `last_seq` say.
     fn update(&mut self, key: i64, epoch: u64, last_seq: u64, totals: &Summary) -> rusqlite::Result<bool> {
         let condition = [key, to_int(epoch), to_int(last_seq)].map(Value::Integer);
-        let values = condition.into_iter().chain(rows::columns(totals));
-        Ok(self.update_session.execute(params_from_iter(values))? == 1)
+        let condition = condition.into_iter().chain([Value::Text(totals.id.to_string())]);
+        let (counted, [workspace, child_of]) = rows::counted(totals);
+        if self.update_session.execute(params_from_iter(condition.chain(counted)))? != 1 {
+            return Ok(false);
+        }
+        self.place_session.execute(params![key, workspace, child_of])?;
+        Ok(true)
     }
 }
 

@@ -87,6 +87,10 @@ const MIGRATIONS: &[&str] = &[
         FROM (SELECT key, row_number() OVER (ORDER BY updated_ms, key) AS place FROM sessions) AS ranked
         WHERE ranked.key = sessions.key;
     CREATE INDEX sessions_by_use ON sessions (used);",
+    // 5: a list of one directory's sessions, and of those that worked for a call of one, reads no others. Both columns
+    // are written once in a session's life.
+    "CREATE INDEX sessions_by_workspace ON sessions (workspace, used);
+    CREATE INDEX sessions_by_parent ON sessions (child_of) WHERE child_of IS NOT NULL;",
 ];
 
 /// Opens the database, creating it and its directory when needed.
@@ -108,6 +112,14 @@ pub(crate) fn open(home: &Path) -> Result<Connection, Fault> {
             }
         }
     }
+}
+
+/// As [`open`], for somebody who only looks.
+pub(crate) fn open_to_read(home: &Path) -> Result<Connection, Fault> {
+    let connection = open(home)?;
+    let only_look = connection.execute_batch("PRAGMA query_only = ON");
+    only_look.map_err(|error| faults::from_sqlite(&home.join(FILE_NAME), "open", &error))?;
+    Ok(connection)
 }
 
 /// The number of sessions of a database that is whole.

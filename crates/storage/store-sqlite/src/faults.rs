@@ -11,6 +11,10 @@ pub(crate) use store::faults::{busy, exists, from_io, gap, stale, unknown_sessio
 /// One page of the database; where less is free nothing can be written.
 const PAGE_BYTES: u64 = 4096;
 
+pub(crate) fn thread_died() -> Fault {
+    Fault::new(FaultKind::Internal, "the thread that keeps sessions died; whether this was written is unknown")
+}
+
 const RECOVER: &str = "keep a copy of the file; `sqlite3 FILE .recover` reads what is left of it";
 
 /// What a check of the whole file has found.

@@ -1,10 +1,12 @@
-//! [`vocab::Store`] on SQLite. This file is the caller's side: a queue in front of one thread that owns the database.
+//! [`vocab::Store`] on SQLite. This file is the caller's side: queues in front of the threads that have the database open.
 //!
-//! * Every call is queued when it is made, not when its future is polled; the thread takes jobs in that order. So the
-//!   order of `append` calls is the order on disk, and a read sees everything that was asked for before it. A slow disk
-//!   makes callers wait and fails none of them: as many jobs wait as there are callers who wait for theirs, and a session
-//!   has a bounded number of appends under way (the engine's ledger).
-//! * The thread writes all appends that are waiting in one transaction (group commit) and then answers them all.
+//! * Every call is queued when it is made, not when its future is polled; the writer takes jobs in that order. So the
+//!   order of `append` calls is the order on disk. A slow disk makes callers wait and fails none of them: as many jobs
+//!   wait as there are callers who wait for theirs, and a session has a bounded number of appends under way (the engine's
+//!   ledger).
+//! * The writer writes all appends that are waiting in one transaction (group commit) and then answers them all.
+//! * Reads have threads and connections of their own (`reader`). A read sees everything that was asked for before it: it
+//!   waits until the writer is done with that much (`progress`).
 //! * Nothing touches the disk before the first job; [`SqliteStore::probe`] only looks and makes the directory.
 
 mod append;
@@ -13,38 +15,31 @@ mod faults;
 mod leases;
 mod lock_file;
 mod log;
+mod progress;
+mod reader;
 mod rows;
+mod threads;
 mod upkeep;
 mod writer;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
-use vocab::{Acquired, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{Acquired, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
 
 use append::Append;
-use writer::{StoreRequest, Writer, WriterJob};
-
-/// The thread calls SQLite and serde only; neither recurses deeply on what we store.
-const STACK_BYTES: usize = 512 * 1024;
+use reader::Question;
+use threads::Threads;
+use writer::{StoreRequest, WriterJob};
 
 /// Sessions in one SQLite file in `home`.
 pub struct SqliteStore {
     home: PathBuf,
-    note: Note,
-    writer: Mutex<Option<WriterThread>>,
-}
-
-/// The thread that owns the database, once it runs, and the queue in front of it.
-struct WriterThread {
-    jobs: Sender<WriterJob>,
-    thread: JoinHandle<()>,
+    threads: Threads,
 }
 
 impl SqliteStore {
@@ -52,12 +47,12 @@ impl SqliteStore {
     pub fn new(home: PathBuf) -> Self {
         // The directory is used later and from another thread; it must not move with the working directory.
         let home = std::path::absolute(&home).unwrap_or(home);
-        Self { home, note: Arc::new(|_| {}), writer: Mutex::new(None) }
+        Self { threads: Threads::new(home.clone()), home }
     }
 
     /// Tells `note` what no caller asked about (a log that has grown too large), in words for people.
     pub fn telling(mut self, note: Note) -> Self {
-        self.note = note;
+        self.threads.note = note;
         self
     }
 
@@ -67,55 +62,26 @@ impl SqliteStore {
         job: impl FnOnce(ReplySender<T>) -> WriterJob,
     ) -> Later<'static, Result<T, Fault>> {
         let (reply, answer) = oneshot::channel();
-        if let Err(fault) = self.queue(job(reply)) {
-            return Box::pin(std::future::ready(Err(fault)));
-        }
-        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(thread_died())) })
+        later(self.threads.write(job(reply)), answer)
     }
 
-    fn queue(&self, job: WriterJob) -> Result<(), Fault> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let job = match writer.as_ref() {
-            None => job,
-            Some(running) => match running.jobs.send(job) {
-                Ok(()) => return Ok(()),
-                // It panicked. The leases it held are gone, the database is not.
-                Err(returned) => returned.0,
-            },
-        };
-        let started = self.start()?;
-        let sent = started.jobs.send(job);
-        *writer = Some(started);
-        sent.map_err(|_| thread_died())
-    }
-
-    fn start(&self) -> Result<WriterThread, Fault> {
-        let (jobs, inbox) = channel();
-        let writer = Writer::new(self.home.clone(), inbox, self.note.clone());
-        let thread = std::thread::Builder::new()
-            .name("store".to_owned())
-            .stack_size(STACK_BYTES)
-            .spawn(move || writer.run())
-            .map_err(|error| {
-                Fault::new(FaultKind::Store, format!("cannot start the thread that writes sessions: {error}"))
-            })?;
-        Ok(WriterThread { jobs, thread })
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(ReplySender<T>) -> Question,
+    ) -> Later<'static, Result<T, Fault>> {
+        let (reply, answer) = oneshot::channel();
+        later(self.threads.read(question(reply)), answer)
     }
 }
 
-impl Drop for SqliteStore {
-    /// Waits until everything that was queued is written: a dropped future does not take its entry back.
-    fn drop(&mut self) {
-        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(WriterThread { jobs, thread }) = writer {
-            drop(jobs);
-            let _ = thread.join();
-        }
+fn later<T: Send + 'static>(
+    queued: Result<(), Fault>,
+    answer: oneshot::Receiver<Result<T, Fault>>,
+) -> Later<'static, Result<T, Fault>> {
+    match queued {
+        Ok(()) => Box::pin(async move { answer.await.unwrap_or_else(|_| Err(faults::thread_died())) }),
+        Err(fault) => Box::pin(std::future::ready(Err(fault))),
     }
-}
-
-fn thread_died() -> Fault {
-    Fault::new(FaultKind::Internal, "the thread that writes sessions died; whether this was written is unknown")
 }
 
 impl SqliteStore {
@@ -165,20 +131,20 @@ impl Store for SqliteStore {
 
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
         let session = session.clone();
-        self.submit(|reply| WriterJob::Request(StoreRequest::Read { session, after, limit, reply }))
+        self.ask(|reply| Question::Read { session, after, limit, reply })
     }
 
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
         let session = session.clone();
-        self.submit(|reply| WriterJob::Request(StoreRequest::Summary { session, reply }))
+        self.ask(|reply| Question::Summary { session, reply })
     }
 
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
-        self.submit(|reply| WriterJob::Request(StoreRequest::List { query, reply }))
+        self.ask(|reply| Question::List { query, reply })
     }
 
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
-        self.submit(|reply| WriterJob::Request(StoreRequest::Count { query, reply }))
+        self.ask(|reply| Question::Count { query, reply })
     }
 
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {

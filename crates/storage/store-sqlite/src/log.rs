@@ -25,9 +25,9 @@ use store::summary;
 
 const COLUMNS: &str = "seq, parent, at_ms, kind, payload, crc";
 
-/// Rows read in one go. A statement that is not over keeps the write-ahead log from being used anew, so a long log is
-/// read in many short ones.
-const ROWS_AT_ONCE: usize = 512;
+/// Rows read in one go. A statement that is not over keeps the write-ahead log from being used anew, and whoever else
+/// wants to read waiting, so a long log is read in many short ones; each takes a millisecond or two.
+pub(crate) const SLICE_ROWS: usize = 512;
 
 /// What a row turned out to be.
 enum Judged {
@@ -54,38 +54,86 @@ pub(crate) struct LogScan {
     pub(crate) stand_ins: Vec<String>,
 }
 
-/// At most `limit` entries behind `after`. The memory this takes is the caller's choice of `limit`.
-pub(crate) fn scan(
-    connection: &Connection,
-    id: &SessionId,
-    key: i64,
+impl LogScan {
+    pub(crate) fn is_whole(&self) -> bool {
+        self.damaged_from.is_none() && self.stand_ins.is_empty()
+    }
+}
+
+/// A log on its way into memory, slice by slice: between two of them its reader may turn to somebody else. How far it
+/// goes is what its rows say: they have checksums, the session's own row has none.
+pub(crate) struct LogCursor {
+    pub(crate) key: i64,
     last_seq: u64,
     after: u64,
     limit: usize,
-) -> Attempt<LogScan> {
-    let (judged, is_end) = judge_rows(connection, key, after, limit)?;
-    let whole = judged.iter().rposition(|it| !matches!(it, Judged::Damaged(_))).map_or(0, |at| at + 1);
-    let reached = judged.last().map_or(after, Judged::seq);
-    let mut scan = LogScan { entries: Vec::with_capacity(judged.len()), damaged_from: None, stand_ins: Vec::new() };
-    if whole < judged.len() && (is_end || first_whole(connection, key, reached)?.is_none()) {
-        scan.damaged_from = judged.get(whole).map(Judged::first);
-    } else if is_end && reached < last_seq {
-        scan.damaged_from = Some(reached + 1);
+    judged: Vec<Judged>,
+    is_end: bool,
+}
+
+impl LogCursor {
+    /// At most `limit` entries behind `after`. The memory this takes is the caller's choice of `limit`.
+    pub(crate) fn new(key: i64, last_seq: u64, after: u64, limit: usize) -> Self {
+        Self { key, last_seq, after, limit, judged: Vec::new(), is_end: false }
     }
-    for it in judged {
-        if scan.damaged_from == Some(it.first()) {
-            break;
+
+    fn reached(&self) -> u64 {
+        self.judged.last().map_or(self.after, Judged::seq)
+    }
+
+    /// Reads one slice; false when there was none left to read. What is missing between two rows is one record, however
+    /// much it is.
+    pub(crate) fn read_slice(&mut self, connection: &Connection) -> Attempt<bool> {
+        if self.is_end || self.judged.len() >= self.limit {
+            return Ok(false);
         }
-        match it {
-            Judged::Whole(entry) => scan.entries.push(Arc::new(entry)),
-            Judged::Foreign(seq, why) => return Err(foreign(id, seq, &why).into()),
-            Judged::Damaged(damaged) => {
-                scan.stand_ins.push(damaged.numbers());
-                scan.entries.push(Arc::new(damaged.stand_in()));
+        let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
+        let mut statement = connection.prepare(&sql)?;
+        let wanted = SLICE_ROWS.min(self.limit - self.judged.len());
+        let mut rows = statement.query(params![self.key, to_int(self.reached()), to_int(wanted as u64)])?;
+        let mut found = 0;
+        while let Some(row) = rows.next()? {
+            found += 1;
+            let it = judge(row)?;
+            let next = self.reached() + 1;
+            if it.seq() > next {
+                self.judged.push(Judged::Damaged(Damaged::missing(next, it.seq() - 1)));
+            }
+            if self.judged.len() == self.limit {
+                return Ok(false);
+            }
+            self.judged.push(it);
+        }
+        self.is_end = found < wanted;
+        Ok(!self.is_end && self.judged.len() < self.limit)
+    }
+
+    /// When all slices are read.
+    pub(crate) fn finish(self, connection: &Connection, id: &SessionId) -> Attempt<LogScan> {
+        let reached = self.reached();
+        let Self { key, last_seq, judged, is_end, .. } = self;
+        let whole = judged.iter().rposition(|it| !matches!(it, Judged::Damaged(_))).map_or(0, |at| at + 1);
+        let mut scan = LogScan { entries: Vec::with_capacity(judged.len()), damaged_from: None, stand_ins: Vec::new() };
+        if whole < judged.len() && (is_end || first_whole(connection, key, reached)?.is_none()) {
+            scan.damaged_from = judged.get(whole).map(Judged::first);
+        } else if is_end && reached < last_seq {
+            scan.damaged_from = Some(reached + 1);
+        }
+        for it in judged {
+            if scan.damaged_from == Some(it.first()) {
+                break;
+            }
+            match it {
+                Judged::Whole(entry) => scan.entries.push(Arc::new(entry)),
+                Judged::Foreign(seq, why) => return Err(foreign(id, seq, &why).into()),
+                Judged::Damaged(damaged) => {
+                    scan.stand_ins.push(damaged.numbers());
+                    scan.entries.push(Arc::new(damaged.stand_in()));
+                }
             }
         }
+        Ok(scan)
     }
-    Ok(scan)
 }
 
 impl Judged {
@@ -124,36 +172,6 @@ impl Damaged {
         };
         Entry { seq: self.seq, parent, at_ms: self.at_ms, body: Body::Note(NoteEntry::Recovered { text: text.into() }) }
     }
-}
-
-/// At most `limit` records behind `after`, and whether they reach the end. How far a log goes is what its rows say: they
-/// have checksums, the session's own row has none. What is missing between two of them is one record, however much it is.
-fn judge_rows(connection: &Connection, key: i64, after: u64, limit: usize) -> Attempt<(Vec<Judged>, bool)> {
-    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
-    let mut statement = connection.prepare(&sql)?;
-    let mut judged: Vec<Judged> = Vec::new();
-    while judged.len() < limit {
-        let from = judged.last().map_or(after, Judged::seq);
-        let wanted = ROWS_AT_ONCE.min(limit - judged.len());
-        let mut rows = statement.query(params![key, to_int(from), to_int(wanted as u64)])?;
-        let mut found = 0;
-        while let Some(row) = rows.next()? {
-            found += 1;
-            let it = judge(row)?;
-            let next = judged.last().map_or(after, Judged::seq) + 1;
-            if it.seq() > next {
-                judged.push(Judged::Damaged(Damaged::missing(next, it.seq() - 1)));
-            }
-            if judged.len() == limit {
-                return Ok((judged, false));
-            }
-            judged.push(it);
-        }
-        if found < wanted {
-            return Ok((judged, true));
-        }
-    }
-    Ok((judged, false))
 }
 
 fn judge(row: &Row<'_>) -> Attempt<Judged> {

@@ -16,6 +16,11 @@ pub(crate) const TOTALS: &str = "workspace, model, mode, title, preview, created
      last_seq, tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated, \
      thinking, child_of";
 
+/// Of [`TOTALS`], those that most entries change, in the same order. The others are in an index, which is left alone.
+pub(crate) const COUNTED: &str = "model, mode, title, preview, created_ms, updated_ms, messages, turns, last_seq, \
+     tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated, thinking";
+pub(crate) const COUNTED_COLUMNS: usize = SUMMARY_COLUMNS - 3;
+
 /// How many columns a summary has: `id` and [`TOTALS`], in the order in which [`summary`] reads and [`columns`] gives.
 pub(crate) const SUMMARY_COLUMNS: usize = 18;
 
@@ -183,6 +188,12 @@ pub(crate) fn columns(summary: &Summary) -> [Value; SUMMARY_COLUMNS] {
         text(&summary.thinking),
         summary.child_of.as_ref().map_or(Value::Null, |id| Value::Text(id.to_string())),
     ]
+}
+
+/// The values of [`COUNTED`], and those of `workspace` and `child_of`.
+pub(crate) fn counted(summary: &Summary) -> ([Value; COUNTED_COLUMNS], [Value; 2]) {
+    let [_, workspace, rest @ .., child_of] = columns(summary);
+    (rest, [workspace, child_of])
 }
 
 fn text(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {

@@ -26,7 +26,7 @@ const PAGES_IN_MEMORY_MAX: i64 = 16 * 1024;
 
 /// Names what is being deleted until nothing of it is left: whoever comes after a crash, or after the program that was in
 /// the way, finishes it.
-const UNWIPED_FILE: &str = "sessions.deleting";
+pub(super) const UNWIPED_FILE: &str = "sessions.deleting";
 
 /// What is still to be done for something that was deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,20 +1,22 @@
-//! The thread that owns the database: takes jobs in order, writes neighbouring appends together, answers.
+//! The thread that writes: takes jobs in order, writes neighbouring appends together, answers.
 //!
 //! The connection lives only as long as it can be trusted. After an input/output error it is closed, and the next job
 //! opens a new one; jobs are never refused because an earlier one failed.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use vocab::{Acquired, Fault, Lease, Page, Query, SessionId, Summary};
+use vocab::{Acquired, Fault, Lease, SessionId};
 
 use super::append::{Append, AppendStatements};
 use super::leases::{HeldLease, owner};
+use super::progress::Progress;
 use super::upkeep::{Unwiped, WalWatch};
-use super::{Attempt, Failure, Note, ReplySender, database, log, rows};
+use super::{Attempt, Failure, Note, ReplySender, database};
 use crate::{faults, lock_file};
 
 /// Jobs taken at once, and so the most appends in one transaction; the rest is the next transaction.
@@ -30,13 +32,20 @@ pub(super) enum WriterJob {
 
 /// Everything that is not an append; done one by one, in its place between the appends.
 pub(super) enum StoreRequest {
-    Acquire { session: SessionId, reply: ReplySender<Acquired> },
-    Release { lease: Lease, reply: ReplySender<()> },
-    Read { session: SessionId, after: u64, limit: usize, reply: ReplySender<Page> },
-    Summary { session: SessionId, reply: ReplySender<Option<Summary>> },
-    List { query: Query, reply: ReplySender<Vec<Summary>> },
-    Count { query: Query, reply: ReplySender<u64> },
-    Delete { session: SessionId, reply: ReplySender<bool> },
+    Acquire {
+        session: SessionId,
+        reply: ReplySender<Acquired>,
+    },
+    Release {
+        lease: Lease,
+        reply: ReplySender<()>,
+    },
+    Delete {
+        session: SessionId,
+        reply: ReplySender<bool>,
+    },
+    /// Does what every connection begins with, for somebody who only reads.
+    Tidy,
 }
 
 pub(super) struct Writer {
@@ -48,6 +57,10 @@ pub(super) struct Writer {
     inbox: Receiver<WriterJob>,
     /// Taken from the inbox and not done; at most [`BATCH_JOBS_MAX`].
     taken: VecDeque<WriterJob>,
+    /// Jobs that were ever taken.
+    received: u64,
+    /// Says how many of them are done to whoever reads.
+    progress: Arc<Progress>,
     pub(super) note: Note,
     pub(super) watch: WalWatch,
     /// Something was deleted, and pieces of it are still there.
@@ -65,8 +78,20 @@ pub(super) enum Trust {
     Reopen,
 }
 
+/// What is said of a result, and whether the connection that it came from can be kept. `doing` completes "cannot ...".
+pub(super) fn judged<T>(place: &Path, doing: &str, result: Attempt<T>) -> (Result<T, Fault>, Trust) {
+    match result {
+        Ok(value) => (Ok(value), Trust::Keep),
+        Err(Failure::Fault(fault)) => (Err(fault), Trust::Keep),
+        Err(Failure::Sql(error)) => {
+            let trust = if faults::needs_reopen(&error) { Trust::Reopen } else { Trust::Keep };
+            (Err(faults::from_sqlite(place, doing, &error)), trust)
+        }
+    }
+}
+
 impl Writer {
-    pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, note: Note) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, note: Note, progress: Arc<Progress>) -> Self {
         let owner = owner();
         Self {
             home,
@@ -74,6 +99,8 @@ impl Writer {
             held: HashMap::new(),
             inbox,
             taken: VecDeque::new(),
+            received: 0,
+            progress,
             note,
             watch: WalWatch::default(),
             unwiped: None,
@@ -119,6 +146,7 @@ impl Writer {
                     }
                     WriterJob::Request(request) => self.attend(connection, request),
                 };
+                self.tell_progress();
                 if trust == Trust::Reopen {
                     self.is_suspect = true;
                     return;
@@ -136,7 +164,7 @@ impl Writer {
                 Some(connection) => self.wait_idle(connection),
             };
             let Some(first) = first else { return false };
-            self.taken.push_back(first);
+            self.take(first);
         }
         self.take_waiting();
         true
@@ -162,15 +190,25 @@ impl Writer {
     fn take_waiting(&mut self) {
         while self.taken.len() < BATCH_JOBS_MAX {
             let Ok(job) = self.inbox.try_recv() else { return };
-            self.taken.push_back(job);
+            self.take(job);
         }
+    }
+
+    fn take(&mut self, job: WriterJob) {
+        self.received += 1;
+        self.taken.push_back(job);
+    }
+
+    /// Between two jobs: everything that was taken and does not wait is done.
+    fn tell_progress(&self) {
+        self.progress.reach(self.received - self.taken.len() as u64);
     }
 
     fn next(&mut self) -> Option<WriterJob> {
         self.taken.pop_front()
     }
 
-    /// The append and its neighbours: reads in between keep their place.
+    /// The append and its neighbours.
     fn batch(&mut self, first: Append) -> Vec<Append> {
         let mut batch = vec![first];
         while matches!(self.taken.front(), Some(WriterJob::Append(_))) {
@@ -189,38 +227,22 @@ impl Writer {
         match request {
             StoreRequest::Acquire { session, reply } => {
                 let result = self.acquire(connection, &session);
-                self.answer(reply, "write", result)
+                self.answer(reply, result)
             }
             StoreRequest::Release { lease, reply } => {
                 self.release(&lease);
-                self.answer(reply, "write", Ok(()))
+                self.answer(reply, Ok(()))
             }
-            StoreRequest::Read { session, after, limit, reply } => {
-                let result = self.read(connection, &session, after, limit);
-                self.answer(reply, "read", result)
-            }
-            StoreRequest::Summary { session, reply } => {
-                let result = rows::find(connection, &session).map(|found| found.map(|found| found.summary));
-                self.answer(reply, "read", result)
-            }
-            StoreRequest::List { query, reply } => self.answer(reply, "read", rows::list(connection, &query)),
-            StoreRequest::Count { query, reply } => self.answer(reply, "read", rows::count(connection, &query)),
             StoreRequest::Delete { session, reply } => {
                 let result = self.delete(connection, &session);
-                self.answer(reply, "write", result)
+                self.answer(reply, result)
             }
+            StoreRequest::Tidy => Trust::Keep,
         }
     }
 
-    fn answer<T>(&self, reply: ReplySender<T>, doing: &str, result: Attempt<T>) -> Trust {
-        let (result, trust) = match result {
-            Ok(value) => (Ok(value), Trust::Keep),
-            Err(Failure::Fault(fault)) => (Err(fault), Trust::Keep),
-            Err(Failure::Sql(error)) => {
-                let trust = if faults::needs_reopen(&error) { Trust::Reopen } else { Trust::Keep };
-                (Err(faults::from_sqlite(&self.place(), doing, &error)), trust)
-            }
-        };
+    fn answer<T>(&self, reply: ReplySender<T>, result: Attempt<T>) -> Trust {
+        let (result, trust) = judged(&self.place(), "write", result);
         // The caller may have gone: the work is done all the same.
         let _ = reply.send(result);
         trust
@@ -236,28 +258,10 @@ impl Writer {
                     let _ = reply.send(Ok(()));
                 }
                 WriterJob::Request(StoreRequest::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                WriterJob::Request(StoreRequest::Read { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                WriterJob::Request(StoreRequest::Summary { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                WriterJob::Request(StoreRequest::List { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                WriterJob::Request(StoreRequest::Count { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Tidy) => {}
             }
         }
-    }
-
-    fn read(&self, connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<Page> {
-        let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
-        let scan = log::scan(connection, id, found.key, found.summary.last_seq, after, limit)?;
-        let mut notices = Vec::new();
-        if let Some(from) = scan.damaged_from {
-            notices.push(format!(
-                "session {id} is damaged from entry {from} on; the end is cut off when it is next opened"
-            ));
-        }
-        if !scan.stand_ins.is_empty() {
-            notices.push(format!("session {id}: damaged records in the log: {}", scan.stand_ins.join(", ")));
-        }
-        let recovered = (!notices.is_empty()).then(|| notices.join("; "));
-        Ok(Page { entries: scan.entries, recovered })
+        self.tell_progress();
     }
 }

@@ -11,6 +11,7 @@ mod files;
 mod kit;
 mod numbers;
 mod processes;
+mod reads;
 mod suites;
 mod syscalls;
 mod torn;

@@ -1,0 +1,203 @@
+//! The threads that read. Each has a connection of its own, which may look and not change, so that no append waits for a
+//! read and no read parts a group of appends.
+//!
+//! There are two of them, so that a list of all sessions or a log of a hundred thousand entries does not keep a summary
+//! waiting; and among those who want much, each gets one slice in turn.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use vocab::{Fault, Page, Query, SessionId, Summary};
+
+use super::log::{LogCursor, LogScan, SLICE_ROWS};
+use super::progress::Ticket;
+use super::writer::{Trust, judged};
+use super::{Attempt, ReplySender, database, rows};
+use crate::faults;
+
+/// Without a question for this long, caches are given back.
+const IDLE: Duration = Duration::from_millis(500);
+
+pub(super) enum Question {
+    Read { session: SessionId, after: u64, limit: usize, reply: ReplySender<Page> },
+    Summary { session: SessionId, reply: ReplySender<Option<Summary>> },
+    List { query: Query, reply: ReplySender<Vec<Summary>> },
+    Count { query: Query, reply: ReplySender<u64> },
+}
+
+impl Question {
+    /// Answered within one slice, so it need not wait behind those that take many.
+    pub(super) fn is_quick(&self) -> bool {
+        match self {
+            Question::Summary { .. } => true,
+            Question::Read { limit, .. } => *limit <= SLICE_ROWS,
+            Question::List { query, .. } => query.limit.is_some_and(|limit| limit <= SLICE_ROWS),
+            Question::Count { .. } => false,
+        }
+    }
+
+    fn refuse(self, fault: Fault) {
+        match self {
+            Question::Read { reply, .. } => _ = reply.send(Err(fault)),
+            Question::Summary { reply, .. } => _ = reply.send(Err(fault)),
+            Question::List { reply, .. } => _ = reply.send(Err(fault)),
+            Question::Count { reply, .. } => _ = reply.send(Err(fault)),
+        }
+    }
+}
+
+/// A question, and what it has to see.
+pub(super) struct ReaderJob {
+    pub(super) ticket: Option<Ticket>,
+    pub(super) question: Question,
+}
+
+/// A question that was begun.
+struct OpenRead {
+    job: ReaderJob,
+    /// A log that was read in part.
+    cursor: Option<LogCursor>,
+}
+
+pub(super) struct Reader {
+    home: PathBuf,
+    inbox: Receiver<ReaderJob>,
+    /// In turn. As many as there are callers who wait.
+    open: VecDeque<OpenRead>,
+    connection: Option<Connection>,
+}
+
+impl Reader {
+    pub(super) fn new(home: PathBuf, inbox: Receiver<ReaderJob>) -> Self {
+        Self { home, inbox, open: VecDeque::new(), connection: None }
+    }
+
+    /// Ends when the store is dropped and everybody has an answer.
+    pub(super) fn run(mut self) {
+        while self.wait() {
+            while let Some(next) = self.open.pop_front() {
+                self.attend(next);
+                self.take_waiting();
+            }
+        }
+    }
+
+    fn wait(&mut self) -> bool {
+        let first = match self.inbox.recv_timeout(IDLE) {
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(connection) = &self.connection {
+                    let _ = connection.execute_batch("PRAGMA shrink_memory");
+                }
+                self.inbox.recv().ok()
+            }
+            other => other.ok(),
+        };
+        let Some(first) = first else { return false };
+        self.open.push_back(OpenRead { job: first, cursor: None });
+        self.take_waiting();
+        true
+    }
+
+    fn take_waiting(&mut self) {
+        while let Ok(job) = self.inbox.try_recv() {
+            self.open.push_back(OpenRead { job, cursor: None });
+        }
+    }
+
+    fn attend(&mut self, mut read: OpenRead) {
+        if let Some(ticket) = read.job.ticket.take() {
+            ticket.wait();
+        }
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => match database::open_to_read(&self.home) {
+                Ok(connection) => connection,
+                Err(fault) => return read.job.question.refuse(fault),
+            },
+        };
+        if self.answer(&connection, read) == Trust::Keep {
+            self.connection = Some(connection);
+        }
+    }
+
+    fn answer(&mut self, connection: &Connection, read: OpenRead) -> Trust {
+        let place = self.home.join(database::FILE_NAME);
+        let OpenRead { job: ReaderJob { question, .. }, mut cursor } = read;
+        match question {
+            // Whoever wanted it is gone, and reading changes nothing.
+            Question::Read { reply, .. } if reply.is_closed() => Trust::Keep,
+            Question::Read { session, after, limit, reply } => {
+                let (result, trust) = judged(&place, "read", page(connection, &session, after, limit, &mut cursor));
+                match result.transpose() {
+                    Some(result) => _ = reply.send(result),
+                    None => {
+                        let question = Question::Read { session, after, limit, reply };
+                        self.open.push_back(OpenRead { job: ReaderJob { ticket: None, question }, cursor });
+                    }
+                }
+                trust
+            }
+            Question::Summary { session, reply } => {
+                let found = rows::find(connection, &session).map(|found| found.map(|found| found.summary));
+                send(reply, judged(&place, "read", found))
+            }
+            Question::List { query, reply } => send(reply, judged(&place, "read", rows::list(connection, &query))),
+            Question::Count { query, reply } => send(reply, judged(&place, "read", rows::count(connection, &query))),
+        }
+    }
+}
+
+fn send<T>(reply: ReplySender<T>, (result, trust): (Result<T, Fault>, Trust)) -> Trust {
+    let _ = reply.send(result);
+    trust
+}
+
+/// One slice more; `None` while there is more to read.
+fn page(
+    connection: &Connection,
+    id: &SessionId,
+    after: u64,
+    limit: usize,
+    cursor: &mut Option<LogCursor>,
+) -> Attempt<Option<Page>> {
+    let mut reading = match cursor.take() {
+        Some(reading) => reading,
+        None => begin(connection, id, after, limit)?,
+    };
+    if reading.read_slice(connection)? {
+        *cursor = Some(reading);
+        return Ok(None);
+    }
+    let key = reading.key;
+    let scan = reading.finish(connection, id)?;
+    let is_same = rows::find(connection, id)?.is_some_and(|found| found.key == key);
+    if is_same && scan.is_whole() {
+        return Ok(Some(Page { entries: scan.entries, recovered: None }));
+    }
+    // Others write between two looks. What seems to be damage, or another session's, is looked at in one.
+    let _one_state = connection.unchecked_transaction()?;
+    let mut reading = begin(connection, id, after, limit)?;
+    while reading.read_slice(connection)? {}
+    Ok(Some(with_notices(id, reading.finish(connection, id)?)))
+}
+
+fn begin(connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<LogCursor> {
+    let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
+    Ok(LogCursor::new(found.key, found.summary.last_seq, after, limit))
+}
+
+fn with_notices(id: &SessionId, scan: LogScan) -> Page {
+    let mut notices = Vec::new();
+    if let Some(from) = scan.damaged_from {
+        notices
+            .push(format!("session {id} is damaged from entry {from} on; the end is cut off when it is next opened"));
+    }
+    if !scan.stand_ins.is_empty() {
+        notices.push(format!("session {id}: damaged records in the log: {}", scan.stand_ins.join(", ")));
+    }
+    let recovered = (!notices.is_empty()).then(|| notices.join("; "));
+    Page { entries: scan.entries, recovered }
+}

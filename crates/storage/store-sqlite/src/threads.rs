@@ -1,0 +1,134 @@
+//! The threads of a store: one that writes, two that read. Each is started by its first job, and anew when it died.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use vocab::{Fault, FaultKind};
+
+use super::progress::{Progress, ReleaseAll, Ticket};
+use super::reader::{Question, Reader, ReaderJob};
+use super::upkeep::UNWIPED_FILE;
+use super::writer::{StoreRequest, Writer, WriterJob};
+use super::{Note, faults};
+
+/// The threads call SQLite and serde only; neither recurses deeply on what we store.
+const STACK_BYTES: usize = 512 * 1024;
+
+pub(super) struct Threads {
+    home: PathBuf,
+    pub(super) note: Note,
+    writer: Mutex<Option<WriterThread>>,
+    /// For questions that are answered quickly, and for those that are not.
+    readers: [Mutex<Option<Queue<ReaderJob>>>; 2],
+}
+
+/// A thread and what it is told by.
+struct Queue<J> {
+    jobs: Sender<J>,
+    thread: JoinHandle<()>,
+}
+
+struct WriterThread {
+    queue: Queue<WriterJob>,
+    /// Jobs that were ever queued.
+    queued: u64,
+    progress: Arc<Progress>,
+}
+
+impl Threads {
+    pub(super) fn new(home: PathBuf) -> Self {
+        Self { home, note: Arc::new(|_| {}), writer: Mutex::new(None), readers: Default::default() }
+    }
+
+    pub(super) fn write(&self, job: WriterJob) -> Result<(), Fault> {
+        self.hand_over(&mut lock(&self.writer), job)
+    }
+
+    fn hand_over(&self, writer: &mut Option<WriterThread>, mut job: WriterJob) -> Result<(), Fault> {
+        if let Some(running) = writer.as_mut() {
+            match running.queue.jobs.send(job) {
+                Ok(()) => {
+                    running.queued += 1;
+                    return Ok(());
+                }
+                // It panicked. The leases it held are gone, the database is not.
+                Err(returned) => job = returned.0,
+            }
+        }
+        let progress = Arc::new(Progress::default());
+        let (home, note, told) = (self.home.clone(), self.note.clone(), progress.clone());
+        let queue = start("store", move |inbox| {
+            let _released = ReleaseAll(told.clone());
+            Writer::new(home, inbox, note, told).run();
+        })?;
+        queue.jobs.send(job).map_err(|_| faults::thread_died())?;
+        *writer = Some(WriterThread { queue, queued: 1, progress });
+        Ok(())
+    }
+
+    pub(super) fn read(&self, question: Question) -> Result<(), Fault> {
+        let ticket = self.ticket()?;
+        let mut lane = lock(&self.readers[usize::from(!question.is_quick())]);
+        let mut job = ReaderJob { ticket, question };
+        if let Some(running) = lane.as_ref() {
+            match running.jobs.send(job) {
+                Ok(()) => return Ok(()),
+                Err(returned) => job = returned.0,
+            }
+        }
+        let home = self.home.clone();
+        let queue = start("store-read", move |inbox| Reader::new(home, inbox).run())?;
+        queue.jobs.send(job).map_err(|_| faults::thread_died())?;
+        *lane = Some(queue);
+        Ok(())
+    }
+
+    /// For a read that is asked for now. Whoever only reads sees to it, too, that a delete that was cut short is finished.
+    fn ticket(&self) -> Result<Option<Ticket>, Fault> {
+        let mut writer = lock(&self.writer);
+        if writer.is_none() && self.home.join(UNWIPED_FILE).exists() {
+            self.hand_over(&mut writer, WriterJob::Request(StoreRequest::Tidy))?;
+        }
+        Ok(writer.as_ref().map(|it| Ticket { progress: it.progress.clone(), jobs: it.queued }))
+    }
+}
+
+impl Drop for Threads {
+    /// Waits until everything that was queued is done: a dropped future does not take its entry back.
+    fn drop(&mut self) {
+        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            writer.queue.end();
+        }
+        for lane in &mut self.readers {
+            if let Some(queue) = lane.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+                queue.end();
+            }
+        }
+    }
+}
+
+impl<J> Queue<J> {
+    fn end(self) {
+        drop(self.jobs);
+        let _ = self.thread.join();
+    }
+}
+
+fn start<J: Send + 'static>(
+    name: &str,
+    run: impl FnOnce(std::sync::mpsc::Receiver<J>) + Send + 'static,
+) -> Result<Queue<J>, Fault> {
+    let (jobs, inbox) = channel();
+    let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(move || run(inbox));
+    let failed =
+        |error: io::Error| Fault::new(FaultKind::Store, format!("cannot start a thread that keeps sessions: {error}"));
+    Ok(Queue { jobs, thread: thread.map_err(failed)? })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
