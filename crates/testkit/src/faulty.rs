@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use vocab::{Acquired, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{
+    Acquired, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary,
+};
 
-/// Entries that were appended together, and whether they were to be synced.
-pub type Batch = (Vec<Arc<Entry>>, bool);
+/// Entries that were appended together, and how safe they were to be.
+pub type Batch = (Vec<Arc<Entry>>, Durability);
 
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
@@ -20,7 +22,7 @@ pub struct FaultyStore {
     /// Waits of the appends to come, used in turn; empty = no wait.
     waits_ms: Mutex<Vec<u64>>,
     appends: AtomicU64,
-    /// What was appended, and whether it was to be on the disk.
+    /// What was appended, and how safe it was to be.
     appended: Mutex<Vec<Batch>>,
     leases: Mutex<Vec<Lease>>,
 }
@@ -58,7 +60,7 @@ impl FaultyStore {
     pub fn appends(&self) -> u64 {
         self.appends.load(Ordering::Relaxed)
     }
-    /// Every batch that came, also those that failed, and whether it was to be on the disk before it was acknowledged.
+    /// Every batch that came, also those that failed, and how safe it was to be when it was acknowledged.
     pub fn appended(&self) -> Vec<Batch> {
         lock(&self.appended).clone()
     }
@@ -122,14 +124,19 @@ impl Store for FaultyStore {
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
         self.inner.release(lease)
     }
-    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
+    fn append(
+        &self,
+        lease: &Lease,
+        entries: Vec<Arc<Entry>>,
+        durability: Durability,
+    ) -> Later<'static, Result<(), Fault>> {
         self.appends.fetch_add(1, Ordering::Relaxed);
-        lock(&self.appended).push((entries.clone(), synced));
+        lock(&self.appended).push((entries.clone(), durability));
         let wait = self.wait();
         let done: Later<'static, _> = if is_due(&self.fail_in) {
             Box::pin(async { Err(full()) })
         } else {
-            self.inner.append(lease, entries, synced)
+            self.inner.append(lease, entries, durability)
         };
         Box::pin(async move {
             if let Some(wait) = wait {

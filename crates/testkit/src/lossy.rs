@@ -14,8 +14,8 @@ use store::MemoryStore;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use vocab::{
-    Acquired, Body, Entry, Fault, FaultKind, Later, Lease, NewSession, NoteEntry, Page, Query, SessionId, Store,
-    Summary,
+    Acquired, Body, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, NoteEntry, Page, Query, SessionId,
+    Store, Summary,
 };
 
 use crate::sim::Dice;
@@ -58,7 +58,7 @@ struct State {
 struct Written {
     lease: Lease,
     entries: Vec<Arc<Entry>>,
-    synced: bool,
+    durability: Durability,
 }
 
 /// Something that changes what is there.
@@ -152,7 +152,7 @@ impl LossyStore {
     pub fn power_cut(&self) {
         let kept = {
             let state = self.lock();
-            state.journal.iter().rposition(|written| written.synced).map_or(0, |last| last + 1)
+            state.journal.iter().rposition(|written| written.durability.is_synced()).map_or(0, |last| last + 1)
         };
         self.lose(|at| at < kept);
     }
@@ -186,7 +186,7 @@ impl LossyStore {
         let seq = summary.last_seq + 1;
         let body = Body::Note(NoteEntry::Recovered { text: "somebody else was here".into() });
         let entry = Arc::new(Entry { seq, parent: summary.last_seq, at_ms: summary.updated_ms, body });
-        let written = Written { lease: lease.clone(), entries: vec![entry], synced: true };
+        let written = Written { lease: lease.clone(), entries: vec![entry], durability: Durability::Now };
         let taken = state.apply(written).is_ok();
         let _ = now(state.inner.release(lease));
         taken
@@ -300,7 +300,7 @@ fn replay(journal: &[Written]) -> MemoryStore {
             leases.insert(id.clone(), store.create((**new).clone()));
         }
         let lease = leases.get(id).expect("a log begins with the append that made it");
-        now(store.append(lease, entries.clone(), true)).expect("what was taken once is taken again");
+        now(store.append(lease, entries.clone(), Durability::Now)).expect("what was taken once is taken again");
     }
     for lease in leases.into_values() {
         let _ = now(store.release(lease));
@@ -310,7 +310,7 @@ fn replay(journal: &[Written]) -> MemoryStore {
 
 impl State {
     fn apply(&mut self, written: Written) -> Result<(), Fault> {
-        let result = now(self.inner.append(&written.lease, written.entries.clone(), written.synced));
+        let result = now(self.inner.append(&written.lease, written.entries.clone(), written.durability));
         if result.is_ok() && !written.entries.is_empty() {
             self.journal.push(written);
         }
@@ -367,14 +367,19 @@ impl Store for LossyStore {
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
         self.change(Duration::ZERO, move |state| now(state.inner.release(lease)))
     }
-    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
+    fn append(
+        &self,
+        lease: &Lease,
+        entries: Vec<Arc<Entry>>,
+        durability: Durability,
+    ) -> Later<'static, Result<(), Fault>> {
         let fails = is_due(&self.fail_in);
         let wait = {
             let mut state = self.lock();
             state.watch(lease);
             state.wait()
         };
-        let written = Written { lease: lease.clone(), entries, synced };
+        let written = Written { lease: lease.clone(), entries, durability };
         let done = self.change(wait, move |state| if fails { Err(full()) } else { state.apply(written) });
         let (store, session, epoch) = (self.clone(), lease.session.clone(), lease.epoch);
         Box::pin(async move {
@@ -409,7 +414,7 @@ impl Store for LossyStore {
             let deleted = now(state.inner.delete(&id))?;
             if deleted {
                 let lease = Lease { session: id, epoch: 0, new: None };
-                state.journal.push(Written { lease, entries: Vec::new(), synced: true });
+                state.journal.push(Written { lease, entries: Vec::new(), durability: Durability::Now });
             }
             Ok(deleted)
         })

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use vocab::{
-    Body, Border, CallEntry, CallResult, Entry, Fault, FaultKind, NewSession, NoteEntry, QueueEntry, SessionId,
-    SettingEntry, Store,
+    Body, Border, CallEntry, CallResult, Durability, Entry, Fault, FaultKind, NewSession, NoteEntry, QueueEntry,
+    SessionId, SettingEntry, Store,
 };
 
 /// The entries with nothing in them that a file may not decide. Their number and order stay: others point at them. The
@@ -69,6 +69,6 @@ pub(crate) async fn adopt(
         parent: None,
     };
     let lease = store.create(new);
-    store.append(&lease, entries, true).await?;
+    store.append(&lease, entries, Durability::Now).await?;
     store.release(lease).await
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pi_format::transcript::{LineName, Transcript};
-use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, NewSession, NoteEntry, SessionId};
+use vocab::{
+    Archive, Body, Durability, Entry, Exported, Fault, FaultKind, IdKind, Later, NewSession, NoteEntry, SessionId,
+};
 
 use crate::files::Following;
 use crate::find::{head_of, newest};
@@ -191,7 +193,7 @@ impl SharedMirrors {
             at_ms: found.head.at_ms,
             parent: None,
         });
-        let stored = setup.store.append(&lease, entries, true).await;
+        let stored = setup.store.append(&lease, entries, Durability::Now).await;
         setup.store.release(lease).await?;
         stored
     }
@@ -219,7 +221,7 @@ impl SharedMirrors {
             if notice.is_none() && more.is_empty() {
                 return Ok(());
             }
-            setup.store.append(&acquired.lease, notice.into_iter().chain(more).collect(), true).await
+            setup.store.append(&acquired.lease, notice.into_iter().chain(more).collect(), Durability::Now).await
         }
         .await;
         setup.store.release(acquired.lease).await?;

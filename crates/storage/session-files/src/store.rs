@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    Acquired, Archive, Body, Border, Entry, Fault, Ids, Later, Lease, Mode, NewSession, NoteEntry, Page, Query,
-    SessionId, Store, Summary,
+    Acquired, Archive, Body, Border, Durability, Entry, Fault, Ids, Later, Lease, Mode, NewSession, NoteEntry, Page,
+    Query, SessionId, Store, Summary,
 };
 
 use crate::mirror::OLD_VERSION;
@@ -88,13 +88,18 @@ impl Store for Mirrored {
         })
     }
 
-    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
+    fn append(
+        &self,
+        lease: &Lease,
+        entries: Vec<Arc<Entry>>,
+        durability: Durability,
+    ) -> Later<'static, Result<(), Fault>> {
         // Handed over at once: the order of calls is the order on disk.
-        let stored = self.shared.setup.store.append(lease, entries.clone(), synced);
+        let stored = self.shared.setup.store.append(lease, entries.clone(), durability);
         let (shared, lease) = (self.shared.clone(), lease.clone());
         Box::pin(async move {
             stored.await?;
-            shared.follow(lease, entries, synced).await;
+            shared.follow(lease, entries, durability.is_synced()).await;
             Ok(())
         })
     }

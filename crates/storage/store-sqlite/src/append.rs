@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params, params_from_iter};
-use vocab::{Entry, Fault, Lease, SessionId, Summary};
+use vocab::{Durability, Entry, Fault, Lease, SessionId, Summary};
 
-use super::leases::KnownLog;
+use super::leases::{HeldLease, KnownLog};
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
 use super::writer::{Trust, Writer};
 use super::{Attempt, Failure, ReplySender};
@@ -21,7 +21,7 @@ const BUFFER_BYTES_KEPT: usize = 64 * 1024;
 pub(super) struct Append {
     pub(super) lease: Lease,
     pub(super) entries: Vec<Arc<Entry>>,
-    pub(super) synced: bool,
+    pub(super) durability: Durability,
     pub(super) reply: ReplySender<()>,
 }
 
@@ -35,8 +35,6 @@ pub(super) struct AppendStatements<'c> {
     update_session: Statement<'c>,
     place_session: Statement<'c>,
     use_session: Statement<'c>,
-    /// Whether commits are forced to the disk at present.
-    synced: bool,
     payload: Vec<u8>,
 }
 
@@ -64,22 +62,8 @@ impl<'c> AppendStatements<'c> {
                 "UPDATE sessions SET used = 1 + (SELECT max(used) FROM sessions)
                  WHERE key = ?1 AND (used = 0 OR used < (SELECT max(used) FROM sessions))",
             )?,
-            synced: false,
             payload: Vec::new(),
         })
-    }
-
-    /// Must be called outside a transaction.
-    fn set_synced(&mut self, synced: bool) -> rusqlite::Result<()> {
-        if self.synced != synced {
-            self.connection.execute_batch(if synced {
-                "PRAGMA synchronous = FULL"
-            } else {
-                "PRAGMA synchronous = NORMAL"
-            })?;
-            self.synced = synced;
-        }
-        Ok(())
     }
 
     fn insert(&mut self, key: i64, entry: &Entry) -> rusqlite::Result<()> {
@@ -110,10 +94,8 @@ impl Writer {
         let result = self.transact(statements, &batch);
         statements.payload.shrink_to(BUFFER_BYTES_KEPT);
         let error = match result {
-            Ok(answers) => {
-                for (append, answer) in batch.into_iter().zip(answers) {
-                    let _ = append.reply.send(answer);
-                }
+            Ok((number, answers)) => {
+                self.answer_all(number, batch, answers);
                 return Trust::Keep;
             }
             Err(error) => error,
@@ -138,36 +120,57 @@ impl Writer {
         if reopen { Trust::Reopen } else { Trust::Keep }
     }
 
-    /// One transaction. A refused append leaves the others alone; an error undoes them all.
+    /// Behind a commit.
+    fn answer_all(&mut self, number: u64, batch: Vec<Append>, answers: Vec<Result<(), Fault>>) {
+        let (mut unsynced, mut followers) = (Vec::new(), Vec::new());
+        for (append, answer) in batch.into_iter().zip(answers) {
+            let after = self.held.get(&append.lease.session).and_then(|held| held.answered_after);
+            match after {
+                Some(sync) if answer.is_ok() && sync == number => unsynced.push((append.reply, append.durability)),
+                Some(sync) if answer.is_ok() => followers.push((sync, append.reply)),
+                _ => _ = append.reply.send(answer),
+            }
+        }
+        if !unsynced.is_empty() || !followers.is_empty() {
+            self.syncs.wait(number, unsynced, followers);
+        }
+    }
+
+    /// One transaction. A refused append leaves the others alone; an error undoes them all. Gives the number of its sync,
+    /// should it need one.
     fn transact(
         &mut self,
         statements: &mut AppendStatements<'_>,
         batch: &[Append],
-    ) -> rusqlite::Result<Vec<Result<(), Fault>>> {
-        statements.set_synced(batch.iter().any(|append| append.synced))?;
+    ) -> rusqlite::Result<(u64, Vec<Result<(), Fault>>)> {
         statements.begin.execute([])?;
         let result = self.append_all(statements, batch).and_then(|answers| {
             statements.commit.execute([])?;
             Ok(answers)
         });
         let committed = result.is_ok();
-        for append in batch {
-            if let Some(held) = self.held.get_mut(&append.lease.session)
-                && let Some(pending) = held.pending.take()
-            {
-                if committed {
-                    held.done = Some(pending);
-                    held.uncertain = false;
-                } else {
-                    held.uncertain = true;
-                }
+        let (number, reached) = self.syncs.numbers();
+        // Whatever of a session is committed together is answered together.
+        self.for_each_lease(batch, |_, held| held.answered_after = held.unsynced_at(reached));
+        self.for_each_lease(batch, |append, held| {
+            if append.durability.is_synced() {
+                held.answered_after = Some(number);
             }
-        }
+        });
+        self.for_each_lease(batch, |_, held| if committed { held.commit(number) } else { held.give_up() });
         if !committed && !statements.connection.is_autocommit() {
             // When even this fails, the error at hand closes the connection, which rolls back too.
             let _ = statements.connection.execute_batch("ROLLBACK");
         }
-        result
+        Ok((number, result?))
+    }
+
+    fn for_each_lease(&mut self, batch: &[Append], then: impl Fn(&Append, &mut HeldLease)) {
+        for append in batch {
+            if let Some(held) = self.held.get_mut(&append.lease.session) {
+                then(append, held);
+            }
+        }
     }
 
     fn append_all(

@@ -5,7 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -93,20 +93,37 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX sessions_by_parent ON sessions (child_of) WHERE child_of IS NOT NULL;",
 ];
 
+/// The write-ahead log of the database in `home`.
+pub(crate) fn wal_path(home: &Path) -> PathBuf {
+    home.join(format!("{FILE_NAME}-wal"))
+}
+
 /// Opens the database, creating it and its directory when needed.
 pub(crate) fn open(home: &Path) -> Result<Connection, Fault> {
     let path = home.join(FILE_NAME);
     create(home, &path).map_err(|error| faults::from_io("create", &path, &error))?;
+    let log = wal_path(home);
+    let is_named = log.exists();
+    let connection = open_file(&path)?;
+    if !is_named {
+        // As for the database: what is synced has to have a name. SQLite does this, too, and says nothing if it fails.
+        let named = File::open(home).and_then(|directory| directory.sync_all());
+        named.map_err(|error| faults::from_io("create", &log, &error))?;
+    }
+    Ok(connection)
+}
+
+fn open_file(path: &Path) -> Result<Connection, Fault> {
     let mut tries = 0;
     loop {
         tries += 1;
-        match open_once(&path) {
+        match open_once(path) {
             Ok(connection) => return Ok(connection),
             Err(Failure::Fault(fault)) => return Err(fault),
             Err(Failure::Sql(error)) => {
                 let busy = error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);
                 if !busy || tries >= OPEN_TRIES_MAX {
-                    return Err(faults::from_sqlite(&path, "open", &error));
+                    return Err(faults::from_sqlite(path, "open", &error));
                 }
                 std::thread::sleep(OPEN_RETRY_WAIT);
             }

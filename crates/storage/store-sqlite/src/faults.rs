@@ -23,6 +23,15 @@ pub(crate) fn damaged(place: &Path, what: &str) -> Fault {
     Fault::new(FaultKind::Store, text).hint(RECOVER)
 }
 
+/// The disk would not take what was committed.
+pub(crate) fn not_synced(place: &Path, error: &std::io::Error) -> Fault {
+    let is_full = error.kind() == std::io::ErrorKind::StorageFull || is_full(place);
+    let cause =
+        if is_full { "the disk is full: no space left".to_owned() } else { format!("input/output error ({error})") };
+    Fault::new(FaultKind::Store, format!("cannot write to {}: {cause}", place.display()))
+        .hint("check the disk; the next write is tried again")
+}
+
 /// A database error. `doing` completes "cannot ...".
 pub(crate) fn from_sqlite(place: &Path, doing: &str, error: &rusqlite::Error) -> Fault {
     let (cause, hint) = match error.sqlite_error_code() {

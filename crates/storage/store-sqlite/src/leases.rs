@@ -3,6 +3,7 @@
 //! The lock says that the owner lives; the epoch stops one that lives on after its session was taken over (a lock on
 //! a network file system may be lost without a word).
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
@@ -25,6 +26,10 @@ pub(super) struct HeldLease {
     pub(super) new: Option<Arc<NewSession>>,
     /// What is committed.
     pub(super) done: Option<KnownLog>,
+    /// Commits that wait for their sync, by its number, each with what was committed before it.
+    pub(super) unsynced: VecDeque<(u64, Option<KnownLog>)>,
+    /// The sync behind which the batch at hand is answered: its own, or one that is under way.
+    pub(super) answered_after: Option<u64>,
     /// What the open transaction will have made of it.
     pub(super) pending: Option<KnownLog>,
     /// A commit has failed, so what is on disk may be more than `done`.
@@ -40,7 +45,49 @@ pub(super) struct KnownLog {
 
 impl HeldLease {
     fn new(lock: Lock, epoch: u64) -> Self {
-        Self { _lock: lock, epoch, new: None, done: None, pending: None, uncertain: false }
+        Self {
+            _lock: lock,
+            epoch,
+            new: None,
+            done: None,
+            unsynced: VecDeque::new(),
+            answered_after: None,
+            pending: None,
+            uncertain: false,
+        }
+    }
+
+    /// The sync that this session waits for, if it does; commits up to `reached` are on the disk.
+    pub(super) fn unsynced_at(&mut self, reached: u64) -> Option<u64> {
+        while self.unsynced.front().is_some_and(|(number, _)| *number <= reached) {
+            self.unsynced.pop_front();
+        }
+        self.unsynced.back().map(|(number, _)| *number)
+    }
+
+    /// Its transaction is committed, under this number if it is to be synced.
+    pub(super) fn commit(&mut self, number: u64) {
+        let Some(pending) = self.pending.take() else { return };
+        let before = self.done.replace(pending);
+        self.uncertain = false;
+        if self.answered_after == Some(number) {
+            self.unsynced.push_back((number, before));
+        }
+    }
+
+    /// Its transaction has failed.
+    pub(super) fn give_up(&mut self) {
+        self.uncertain |= self.pending.take().is_some();
+    }
+
+    /// A sync has failed: commits behind `reached` count for nothing any more.
+    pub(super) fn fall_back(&mut self, reached: u64) {
+        self.unsynced_at(reached);
+        if let Some((_, before)) = self.unsynced.pop_front() {
+            self.done = before;
+            self.uncertain = true;
+            self.unsynced.clear();
+        }
     }
 
     pub(super) fn latest(&self) -> Option<&KnownLog> {

@@ -4,7 +4,8 @@
 //!   order of `append` calls is the order on disk. A slow disk makes callers wait and fails none of them: as many jobs
 //!   wait as there are callers who wait for theirs, and a session has a bounded number of appends under way (the engine's
 //!   ledger).
-//! * The writer writes all appends that are waiting in one transaction (group commit) and then answers them all.
+//! * The writer writes all appends that are waiting in one transaction (group commit). Those that are to outlive a power
+//!   cut are answered when one sync has served them all (`sync`), the others at once.
 //! * Reads have threads and connections of their own (`reader`). A read sees everything that was asked for before it: it
 //!   waits until the writer is done with that much (`progress`).
 //! * Nothing touches the disk before the first job; [`SqliteStore::probe`] only looks and makes the directory.
@@ -18,6 +19,7 @@ mod log;
 mod progress;
 mod reader;
 mod rows;
+mod sync;
 mod threads;
 mod upkeep;
 mod writer;
@@ -29,7 +31,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
-use vocab::{Acquired, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{Acquired, Durability, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
 
 use append::Append;
 use reader::Question;
@@ -124,9 +126,14 @@ impl Store for SqliteStore {
         self.submit(|reply| WriterJob::Request(StoreRequest::Release { lease, reply }))
     }
 
-    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
+    fn append(
+        &self,
+        lease: &Lease,
+        entries: Vec<Arc<Entry>>,
+        durability: Durability,
+    ) -> Later<'static, Result<(), Fault>> {
         let lease = lease.clone();
-        self.submit(|reply| WriterJob::Append(Append { lease, entries, synced, reply }))
+        self.submit(|reply| WriterJob::Append(Append { lease, entries, durability, reply }))
     }
 
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {

@@ -301,7 +301,7 @@ fn recount(connection: &Connection, key: i64, old: Summary, last_seq: u64) -> At
     Ok(totals)
 }
 
-fn store_totals(connection: &Connection, key: i64, totals: &Summary) -> Attempt<()> {
+pub(crate) fn store_totals(connection: &Connection, key: i64, totals: &Summary) -> Attempt<()> {
     let places = rows::places(3, rows::SUMMARY_COLUMNS - 1);
     let sql = format!("UPDATE sessions SET ({}) = ({places}) WHERE key = ?1 AND id = ?2", rows::TOTALS);
     let values = std::iter::once(rusqlite::types::Value::Integer(key)).chain(rows::columns(totals));

@@ -1,4 +1,4 @@
-//! The threads of a store: one that writes, two that read. Each is started by its first job, and anew when it died.
+//! The threads of a store: one that writes and one that syncs, two that read. Each is started by its first job, and anew when it died.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use vocab::{Fault, FaultKind};
 
 use super::progress::{Progress, ReleaseAll, Ticket};
 use super::reader::{Question, Reader, ReaderJob};
+use super::sync::Syncs;
 use super::upkeep::UNWIPED_FILE;
 use super::writer::{StoreRequest, Writer, WriterJob};
 use super::{Note, faults};
@@ -60,9 +61,11 @@ impl Threads {
         }
         let progress = Arc::new(Progress::default());
         let (home, note, told) = (self.home.clone(), self.note.clone(), progress.clone());
-        let queue = start("store", move |inbox| {
+        let (jobs, inbox) = channel();
+        let syncs = Syncs::start(jobs.clone(), STACK_BYTES).map_err(not_started)?;
+        let queue = start("store", jobs, move || {
             let _released = ReleaseAll(told.clone());
-            Writer::new(home, inbox, note, told).run();
+            Writer::new(home, inbox, note, told, syncs).run();
         })?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *writer = Some(WriterThread { queue, queued: 1, progress });
@@ -80,7 +83,8 @@ impl Threads {
             }
         }
         let home = self.home.clone();
-        let queue = start("store-read", move |inbox| Reader::new(home, inbox).run())?;
+        let (jobs, inbox) = channel();
+        let queue = start("store-read", jobs, move || Reader::new(home, inbox).run())?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *lane = Some(queue);
         Ok(())
@@ -101,6 +105,8 @@ impl Drop for Threads {
     fn drop(&mut self) {
         let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(writer) = writer {
+            // The thread that syncs has a way into the queue, too, so the end of it has to be said.
+            let _ = writer.queue.jobs.send(WriterJob::End);
             writer.queue.end();
         }
         for lane in &mut self.readers {
@@ -118,15 +124,13 @@ impl<J> Queue<J> {
     }
 }
 
-fn start<J: Send + 'static>(
-    name: &str,
-    run: impl FnOnce(std::sync::mpsc::Receiver<J>) + Send + 'static,
-) -> Result<Queue<J>, Fault> {
-    let (jobs, inbox) = channel();
-    let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(move || run(inbox));
-    let failed =
-        |error: io::Error| Fault::new(FaultKind::Store, format!("cannot start a thread that keeps sessions: {error}"));
-    Ok(Queue { jobs, thread: thread.map_err(failed)? })
+fn start<J>(name: &str, jobs: Sender<J>, run: impl FnOnce() + Send + 'static) -> Result<Queue<J>, Fault> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(run);
+    Ok(Queue { jobs, thread: thread.map_err(not_started)? })
+}
+
+fn not_started(error: io::Error) -> Fault {
+    Fault::new(FaultKind::Store, format!("cannot start a thread that keeps sessions: {error}"))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

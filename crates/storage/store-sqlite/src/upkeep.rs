@@ -5,11 +5,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use vocab::{Fault, FaultKind, SessionId};
 
+use super::leases::HeldLease;
+use super::rows::{self, to_int};
 use super::writer::Writer;
-use super::{Attempt, database, log, rows};
+use super::{Attempt, database, immediate, log};
 use store::{data_dir, private_write};
 
 use crate::faults;
@@ -119,8 +121,8 @@ impl Writer {
         self.unwiped.is_none()
     }
 
-    fn wal(&self) -> PathBuf {
-        self.home.join(format!("{}-wal", database::FILE_NAME))
+    pub(super) fn wal(&self) -> PathBuf {
+        database::wal_path(&self.home)
     }
 
     /// After a transaction.
@@ -153,11 +155,16 @@ impl Writer {
 
     /// Behind an input/output error, on a new connection and before anything else is done with it. What was not synced
     /// may be lost to the disk and still be seen by every process: it is written once more, into the database itself, and
-    /// synced there. A lease whose log is not as its holder was told is over: its next append says so.
+    /// synced there; what was refused is taken back. A lease whose log is not as its holder was told is over: its next
+    /// append says so.
     pub(super) fn verify(&mut self, connection: &Connection) -> Attempt<()> {
-        if !empty_wal(connection)? {
-            let message = format!("{} cannot be written again after an error of the disk", self.wal().display());
-            return Err(Fault::new(FaultKind::Store, message).hint("the next write is tried again").into());
+        self.write_again(connection)?;
+        let mut is_changed = false;
+        for (id, held) in self.held.iter().filter(|(_, held)| held.uncertain) {
+            is_changed |= take_back(connection, id, held)?;
+        }
+        if is_changed {
+            self.write_again(connection)?;
         }
         let mut lost = Vec::new();
         for (id, held) in &self.held {
@@ -179,6 +186,38 @@ impl Writer {
         }
         Ok(())
     }
+
+    fn write_again(&self, connection: &Connection) -> Attempt<()> {
+        if empty_wal(connection)? {
+            return Ok(());
+        }
+        let message = format!("{} cannot be written again after an error of the disk", self.wal().display());
+        Err(Fault::new(FaultKind::Store, message).hint("the next write is tried again").into())
+    }
+}
+
+/// What was committed, and then reported as failed because its sync had, goes away. Whether there was any.
+fn take_back(connection: &Connection, id: &SessionId, held: &HeldLease) -> Attempt<bool> {
+    immediate(connection, || {
+        let Some(found) = rows::find(connection, id)?.filter(|found| found.epoch == held.epoch) else {
+            return Ok(false);
+        };
+        if held.done.is_none() && held.new.is_none() {
+            return Ok(false);
+        }
+        let behind = held.done.as_ref().map_or(0, |done| done.summary.last_seq);
+        if found.summary.last_seq <= behind || held.done.as_ref().is_some_and(|done| done.key != found.key) {
+            return Ok(false);
+        }
+        connection
+            .execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![found.key, to_int(behind)])?;
+        match &held.done {
+            Some(done) => log::store_totals(connection, done.key, &done.summary)?,
+            // Its first append was the one: there is no such session.
+            None => _ = connection.execute("DELETE FROM sessions WHERE key = ?1", [found.key])?,
+        }
+        Ok(true)
+    })
 }
 
 /// Folds the write-ahead log in, syncs the database and cuts the log to nothing. False when a reader still needs it.

@@ -15,6 +15,7 @@ use vocab::{Acquired, Fault, Lease, SessionId};
 use super::append::{Append, AppendStatements};
 use super::leases::{HeldLease, owner};
 use super::progress::Progress;
+use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
 use super::{Attempt, Failure, Note, ReplySender, database};
 use crate::{faults, lock_file};
@@ -28,6 +29,10 @@ const IDLE: Duration = Duration::from_millis(500);
 pub(super) enum WriterJob {
     Append(Append),
     Request(StoreRequest),
+    /// A sync has failed: what was committed has to be looked at.
+    SyncFailed,
+    /// The store is dropped; nothing comes behind it.
+    End,
 }
 
 /// Everything that is not an append; done one by one, in its place between the appends.
@@ -55,6 +60,8 @@ pub(super) struct Writer {
     /// The leases of this store, each with its lock. As many as there are open sessions.
     pub(super) held: HashMap<SessionId, HeldLease>,
     inbox: Receiver<WriterJob>,
+    is_ending: bool,
+    pub(super) syncs: Syncs,
     /// Taken from the inbox and not done; at most [`BATCH_JOBS_MAX`].
     taken: VecDeque<WriterJob>,
     /// Jobs that were ever taken.
@@ -91,13 +98,21 @@ pub(super) fn judged<T>(place: &Path, doing: &str, result: Attempt<T>) -> (Resul
 }
 
 impl Writer {
-    pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, note: Note, progress: Arc<Progress>) -> Self {
+    pub(super) fn new(
+        home: PathBuf,
+        inbox: Receiver<WriterJob>,
+        note: Note,
+        progress: Arc<Progress>,
+        syncs: Syncs,
+    ) -> Self {
         let owner = owner();
         Self {
             home,
             owner,
             held: HashMap::new(),
             inbox,
+            is_ending: false,
+            syncs,
             taken: VecDeque::new(),
             received: 0,
             progress,
@@ -111,22 +126,46 @@ impl Writer {
 
     /// Ends when the store is dropped and everything queued is done.
     pub(super) fn run(mut self) {
-        while self.wait(None) {
-            match database::open(&self.home) {
-                Ok(connection) => self.serve(&connection),
-                Err(fault) => self.refuse_taken(&fault),
+        while self.syncs.has_failed() || self.wait(None) {
+            let failure = self.fall_back();
+            match self.open() {
+                Ok(connection) => {
+                    self.serve(&connection, failure);
+                    // The log that they wait for is that of this connection.
+                    self.syncs.drain();
+                }
+                Err(fault) => {
+                    failure.into_iter().for_each(SyncFailure::tell);
+                    self.refuse_taken(&fault);
+                }
             }
         }
     }
 
-    fn serve(&mut self, connection: &Connection) {
-        if self.is_suspect {
-            match self.verify(connection) {
-                Ok(()) => self.is_suspect = false,
-                Err(Failure::Fault(fault)) => return self.refuse_taken(&fault),
-                Err(Failure::Sql(error)) => {
-                    return self.refuse_taken(&faults::from_sqlite(&self.place(), "verify", &error));
-                }
+    fn open(&self) -> Result<Connection, Fault> {
+        let connection = database::open(&self.home)?;
+        self.syncs.use_log(WalFile::open(&self.wal())?);
+        Ok(connection)
+    }
+
+    /// When a sync has failed: what waited for it was never written, as far as leases know. Those who wait are told when
+    /// this has become true of the disk, too.
+    fn fall_back(&mut self) -> Option<SyncFailure> {
+        let (_, reached) = self.syncs.numbers();
+        let failure = self.syncs.take_failure()?;
+        self.held.values_mut().for_each(|held| held.fall_back(reached));
+        self.is_suspect = true;
+        Some(failure)
+    }
+
+    fn serve(&mut self, connection: &Connection, failure: Option<SyncFailure>) {
+        let verified = if self.is_suspect { self.verify(connection) } else { Ok(()) };
+        failure.into_iter().for_each(SyncFailure::tell);
+        match verified {
+            Ok(()) => self.is_suspect = false,
+            Err(Failure::Fault(fault)) => return self.refuse_taken(&fault),
+            Err(Failure::Sql(error)) => {
+                return self.refuse_taken(&faults::from_sqlite(&self.place(), "verify", &error));
             }
         }
         // The caller who waits now is not kept waiting by what another process left.
@@ -135,7 +174,7 @@ impl Writer {
             Ok(statements) => statements,
             Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
         };
-        while self.wait(Some(connection)) {
+        while self.wait(Some(connection)) && !self.syncs.has_failed() {
             while let Some(job) = self.next() {
                 let trust = match job {
                     WriterJob::Append(append) => {
@@ -144,11 +183,18 @@ impl Writer {
                         self.watch_wal(connection);
                         trust
                     }
-                    WriterJob::Request(request) => self.attend(connection, request),
+                    WriterJob::Request(request) => match self.wait_for_syncs(&request) {
+                        Ok(()) => self.attend(connection, request),
+                        Err(()) => return self.taken.push_front(WriterJob::Request(request)),
+                    },
+                    WriterJob::SyncFailed | WriterJob::End => Trust::Keep,
                 };
                 self.tell_progress();
                 if trust == Trust::Reopen {
                     self.is_suspect = true;
+                    return;
+                }
+                if self.syncs.has_failed() {
                     return;
                 }
                 self.take_waiting();
@@ -156,9 +202,26 @@ impl Writer {
         }
     }
 
-    /// Waits for at least one job; false when none will come any more. With a connection, frees memory when idle.
+    /// Who gives a session back, or deletes one, leaves nothing behind of which it is not known whether it is there. An
+    /// error when it is not, and the database has to be looked at first.
+    fn wait_for_syncs(&self, request: &StoreRequest) -> Result<(), ()> {
+        let waits = match request {
+            StoreRequest::Release { lease, .. } => {
+                self.held.get(&lease.session).is_some_and(|held| !held.unsynced.is_empty())
+            }
+            StoreRequest::Delete { .. } => true,
+            StoreRequest::Acquire { .. } | StoreRequest::Tidy => false,
+        };
+        if waits {
+            self.syncs.drain();
+        }
+        if self.syncs.has_failed() { Err(()) } else { Ok(()) }
+    }
+
+    /// Waits for at least one job, or for word that a sync has failed; false when none will come any more. With a
+    /// connection, frees memory when idle.
     fn wait(&mut self, connection: Option<&Connection>) -> bool {
-        if self.taken.is_empty() {
+        if self.taken.is_empty() && !self.is_ending {
             let first = match connection {
                 None => self.inbox.recv().ok(),
                 Some(connection) => self.wait_idle(connection),
@@ -167,7 +230,7 @@ impl Writer {
             self.take(first);
         }
         self.take_waiting();
-        true
+        !self.is_ending || !self.taken.is_empty()
     }
 
     fn wait_idle(&mut self, connection: &Connection) -> Option<WriterJob> {
@@ -195,8 +258,15 @@ impl Writer {
     }
 
     fn take(&mut self, job: WriterJob) {
-        self.received += 1;
-        self.taken.push_back(job);
+        match job {
+            WriterJob::End => self.is_ending = true,
+            // It was only to wake us.
+            WriterJob::SyncFailed => {}
+            WriterJob::Append(_) | WriterJob::Request(_) => {
+                self.received += 1;
+                self.taken.push_back(job);
+            }
+        }
     }
 
     /// Between two jobs: everything that was taken and does not wait is done.
@@ -259,7 +329,7 @@ impl Writer {
                 }
                 WriterJob::Request(StoreRequest::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                WriterJob::Request(StoreRequest::Tidy) => {}
+                WriterJob::Request(StoreRequest::Tidy) | WriterJob::SyncFailed | WriterJob::End => {}
             }
         }
         self.tell_progress();

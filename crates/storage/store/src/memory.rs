@@ -7,7 +7,7 @@ use std::future::ready;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vocab::{Acquired, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{Acquired, Durability, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
 
 use crate::{faults, summary};
 
@@ -153,7 +153,12 @@ impl Store for MemoryStore {
         now(Ok(()))
     }
 
-    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, _synced: bool) -> Later<'static, Result<(), Fault>> {
+    fn append(
+        &self,
+        lease: &Lease,
+        entries: Vec<Arc<Entry>>,
+        _durability: Durability,
+    ) -> Later<'static, Result<(), Fault>> {
         now(self.append_now(lease, entries))
     }
 

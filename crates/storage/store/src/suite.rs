@@ -12,7 +12,7 @@ mod sums;
 
 use std::sync::Arc;
 
-use vocab::{Body, Entry, Fault, Lease, Mode, NewSession, Part, SessionId, SettingEntry, Store, UserFrom};
+use vocab::{Body, Durability, Entry, Fault, Lease, Mode, NewSession, Part, SessionId, SettingEntry, Store, UserFrom};
 
 pub use durable::run_durable;
 pub use examples::{as_stored, bodies};
@@ -65,7 +65,7 @@ pub fn entry(seq: u64, body: Body) -> Arc<Entry> {
 }
 
 pub async fn append(store: &impl Store, lease: &Lease, entries: Vec<Arc<Entry>>) {
-    store.append(lease, entries, false).await.expect("the append works");
+    store.append(lease, entries, Durability::Commit).await.expect("the append works");
 }
 
 pub async fn seqs(store: &impl Store, session: &SessionId) -> Vec<u64> {

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use vocab::{
-    Archive, Body, Command, Entry, Event, Fault, FaultKind, Mode, Open, Query, Reply, SettingEntry, Store, Summary,
-    Tag, Target, Told, Verb, Which,
+    Archive, Body, Command, Durability, Entry, Event, Fault, FaultKind, Mode, Open, Query, Reply, SettingEntry, Store,
+    Summary, Tag, Target, Told, Verb, Which,
 };
 
 use super::config::home;
@@ -94,7 +94,7 @@ async fn rename(store: &dyn Store, session: &str, title: &str) -> anyhow::Result
     let last = notice.as_ref().map_or(acquired.summary.last_seq, |entry| entry.seq);
     let body = Body::Setting(SettingEntry::Title { title: title.into() });
     let renamed = Arc::new(Entry { seq: last + 1, parent: last, at_ms: now_ms(), body });
-    let renamed = store.append(&acquired.lease, notice.into_iter().chain([renamed]).collect(), true).await;
+    let renamed = store.append(&acquired.lease, notice.into_iter().chain([renamed]).collect(), Durability::Now).await;
     store.release(acquired.lease).await?;
     renamed?;
     if let Some(text) = acquired.recovered {

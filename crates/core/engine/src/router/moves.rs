@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::oneshot;
 use vocab::{
-    Body, Event, Fault, FaultKind, IdKind, Open, Opened, Query, Reply, Saved, SessionId, SlashFault, SlashOutcome,
-    SlashReply, State, Tag, Target, Told, Which,
+    Body, Durability, Event, Fault, FaultKind, IdKind, Open, Opened, Query, Reply, Saved, SessionId, SlashFault,
+    SlashOutcome, SlashReply, State, Tag, Target, Told, Which,
 };
 
 use super::MoveDone;
@@ -148,7 +148,7 @@ impl Visit {
             at_ms: self.shared.ports.clock.now_ms(),
             parent: None,
         });
-        let written = store.append(&lease, kept, true).await;
+        let written = store.append(&lease, kept, Durability::Now).await;
         store.release(lease).await?;
         written.map(|()| Reply::Forked { session: id, text })
     }

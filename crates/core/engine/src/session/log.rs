@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    AskEntry, Body, BranchEntry, CallEntry, Clock, CompactReason, CompactionEvent, Delta, EditorEvent, Entry, Event,
-    Fault, ItemId, Later, Lease, PeerId, QueueEntry, QueueEvent, SessionId, Store, SyncLevel, Tag, TurnEntry, TurnId,
+    AskEntry, Body, BranchEntry, CallEntry, Clock, CompactReason, CompactionEvent, Delta, Durability, EditorEvent,
+    Entry, Event, Fault, ItemId, Later, Lease, PeerId, QueueEntry, QueueEvent, SessionId, Store, SyncLevel, Tag,
+    TurnEntry, TurnId,
 };
 
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
@@ -223,7 +224,8 @@ impl SessionLog {
         }
         let batch = std::mem::take(&mut self.batch);
         let synced = std::mem::take(&mut self.batch_synced);
-        let done = self.store.append(&self.lease, batch, synced);
+        let durability = if synced { Durability::Now } else { Durability::Commit };
+        let done = self.store.append(&self.lease, batch, durability);
         self.commits.push_back(PendingCommit { upto: self.last_seq, leaf: self.leaf, done });
     }
 

@@ -38,7 +38,7 @@ async fn left_behind(stage: &Stage, id: &str, bodies: Vec<Body>) {
         Arc::new(Entry { seq, parent, at_ms: 1, body })
     };
     let entries = [opened].into_iter().chain(bodies).enumerate().map(entry).collect();
-    stage.store.append(&lease, entries, true).await.unwrap();
+    stage.store.append(&lease, entries, Durability::Now).await.unwrap();
     stage.store.release(lease).await.unwrap();
 }
 

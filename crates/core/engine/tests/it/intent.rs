@@ -203,7 +203,10 @@ async fn a_host_hears_of_a_call_when_it_is_written() {
         .appended()
         .into_iter()
         .find(|(entries, _)| entries.iter().any(|entry| matches!(&entry.body, Body::Ask(AskEntry::Opened(_)))));
-    assert!(batch.is_some_and(|(_, synced)| synced), "whatever the host does outlives a power cut");
+    assert!(
+        batch.is_some_and(|(_, durability)| durability == Durability::Now),
+        "whatever the host does outlives a power cut"
+    );
 }
 
 #[tokio::test(start_paused = true)]

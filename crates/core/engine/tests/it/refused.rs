@@ -228,10 +228,10 @@ async fn what_is_acknowledged_is_synced() {
     ask_for(&mut actor, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
     ask_for(&mut actor, slash("undo", "")).await.unwrap();
     let mut seen = std::collections::BTreeMap::new();
-    for (entries, synced) in store.appended() {
+    for (entries, durability) in store.appended() {
         for entry in entries {
             let all = seen.entry(kind(&entry.body)).or_insert(true);
-            *all &= synced;
+            *all &= durability.is_synced();
         }
     }
     for kind in SYNCED {
@@ -296,13 +296,13 @@ async fn each_acknowledged_write_is_synced_by_itself() {
     actor.prompt("go").await;
     actor.turn_end().await;
     let first = &store.appended()[0];
-    assert!(first.1 && first.0.iter().any(|entry| matches!(entry.body, Body::User { .. })), "a prompt");
+    assert!(first.1.is_synced() && first.0.iter().any(|entry| matches!(entry.body, Body::User { .. })), "a prompt");
     for change in changes(1) {
         let before = store.appends();
         let what = format!("{change:?}");
         ask_for(&mut actor, Verb::Session(SessionVerb::Set(change))).await.unwrap();
         let batches = &store.appended()[before as usize..];
-        assert!(batches.iter().all(|(_, synced)| *synced), "{what}");
+        assert!(batches.iter().all(|(_, durability)| durability.is_synced()), "{what}");
     }
 }
 

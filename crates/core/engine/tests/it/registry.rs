@@ -79,12 +79,17 @@ impl Store for Lazy {
         self.leases.fetch_sub(1, Ordering::Relaxed);
         self.late(self.inner.release(lease))
     }
-    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
+    fn append(
+        &self,
+        lease: &Lease,
+        entries: Vec<Arc<Entry>>,
+        durability: Durability,
+    ) -> Later<'static, Result<(), Fault>> {
         assert!(!self.panics.swap(false, Ordering::Relaxed), "a scripted panic of the session");
         if self.fails.swap(false, Ordering::Relaxed) {
             return self.late(Box::pin(async { Err(Fault::new(FaultKind::Store, "as the test asked")) }));
         }
-        self.late(self.inner.append(lease, entries, synced))
+        self.late(self.inner.append(lease, entries, durability))
     }
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
         self.reads.fetch_add(1, Ordering::Relaxed);

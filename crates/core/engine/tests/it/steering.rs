@@ -193,7 +193,7 @@ async fn a_process_that_died_dropped_it() {
         parent: None,
     };
     let lease = again.store.create(new);
-    again.store.append(&lease, entries, true).await.unwrap();
+    again.store.append(&lease, entries, Durability::Now).await.unwrap();
     again.store.release(lease).await.unwrap();
     let mut actor = again.actor();
     actor.open(Open::new(Which::Id("old".into()))).await.unwrap();

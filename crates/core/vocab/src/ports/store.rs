@@ -17,9 +17,14 @@ pub trait Store: Send + Sync {
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>>;
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>>;
     /// Appends in order, all or nothing. The order of calls is the order on disk, whether or not the futures are
-    /// polled. `synced` resolves only when the bytes are on the disk; otherwise they are safe from our own death.
-    /// After a failure nothing of the batch is there and the same entries may be offered again.
-    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>>;
+    /// polled; those of one session are answered in that order, too. After a failure nothing of the batch is there, nor of
+    /// those behind it, and the same entries may be offered again.
+    fn append(
+        &self,
+        lease: &Lease,
+        entries: Vec<Arc<Entry>>,
+        durability: Durability,
+    ) -> Later<'static, Result<(), Fault>>;
     /// Entries with `seq > after`, oldest first. Changes nothing: what is damaged is left out or stood in for, and named
     /// in `recovered`.
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>>;
@@ -35,6 +40,25 @@ pub trait Store: Send + Sync {
     /// The file that follows this session's log, where there is one. It may not exist yet.
     fn file(&self, _session: &SessionId) -> Option<PathBuf> {
         None
+    }
+}
+
+/// What an append outlives once it is answered; the greater, the safer or the sooner.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Durability {
+    /// Our own death.
+    #[default]
+    Commit,
+    /// A power cut. It may take a moment longer, so that a neighbour is written to the disk with it.
+    Soon,
+    /// A power cut, and somebody waits.
+    Now,
+}
+
+impl Durability {
+    /// It is on the disk.
+    pub fn is_synced(self) -> bool {
+        self > Durability::Commit
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use export::FileArchive;
 use store::MemoryStore;
 use vocab::{
-    Archive, Body, Border, CallEnd, CallEntry, CallResult, Delivery, Entry, Fault, FaultKind, FileEdit, Item, Mode,
-    NewSession, NoteEntry, Part, QueueEntry, SettingEntry, Snapshot, Store, UserFrom,
+    Archive, Body, Border, CallEnd, CallEntry, CallResult, Delivery, Durability, Entry, Fault, FaultKind, FileEdit,
+    Item, Mode, NewSession, NoteEntry, Part, QueueEntry, SettingEntry, Snapshot, Store, UserFrom,
 };
 
 /// Takes the model `good`, and directories below `/here`.
@@ -45,7 +45,7 @@ async fn carried(workspace: &str, bodies: Vec<Body>) -> (Vec<Body>, String, Vec<
     let opened = Body::Opened { workspace, model: "bad".into(), mode, forked_from: None, child_of: None };
     let entries = std::iter::once(opened).chain(bodies).zip(1..);
     let entries = entries.map(|(body, seq)| Arc::new(Entry { seq, parent: seq - 1, at_ms: 1, body })).collect();
-    theirs.append(&lease, entries, true).await.unwrap();
+    theirs.append(&lease, entries, Durability::Now).await.unwrap();
     FileArchive::new(theirs, place.path().into()).export(&"s".into(), Some(&file)).await.unwrap();
 
     let (ours, border): (Arc<dyn Store>, _) = (Arc::new(MemoryStore::new()), Arc::new(Narrow::default()));

@@ -26,7 +26,7 @@ async fn export_tree(bodies: Vec<Body>, parents: Vec<u64>) -> (String, page::Rea
         Arc::new(Entry { seq, parent, at_ms: 1_794_781_698_000 + seq as i64 * 1_500, body })
     };
     let entries = bodies.into_iter().zip(parents).enumerate().map(entry).collect();
-    store.append(&lease, entries, true).await.unwrap();
+    store.append(&lease, entries, Durability::Now).await.unwrap();
     let file = place.path().join("talk.html");
     let exported = FileArchive::new(store, place.path().into()).export(&lease.session, Some(&file)).await.unwrap();
     assert_eq!((exported.format, &exported.path), ("html", &file));

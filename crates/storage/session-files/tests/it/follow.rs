@@ -155,7 +155,7 @@ async fn what_was_never_polled_is_written_with_what_follows() {
     let mut talk = RunningSession::begin(&process, ID);
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let entry = talk.entry(user("b"));
-    drop(process.append(&talk.lease, vec![entry], true));
+    drop(process.append(&talk.lease, vec![entry], Durability::Now));
     talk.log(vec![says("2")]).await;
     assert_eq!(lines(&talk.file()).len(), 6);
 }
@@ -168,7 +168,7 @@ async fn a_refused_append_leaves_no_line() {
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let mut gap = (*talk.entry(user("b"))).clone();
     gap.seq += 7;
-    process.append(&talk.lease, vec![gap.into()], true).await.unwrap_err();
+    process.append(&talk.lease, vec![gap.into()], Durability::Now).await.unwrap_err();
     assert_eq!(lines(&talk.file()).len(), 4);
 }
 
@@ -187,7 +187,7 @@ async fn a_fork_names_the_file_it_came_from_and_keeps_the_names() {
         let copy = fork.entry(entry.body.clone());
         copied.push(Entry { at_ms: entry.at_ms, ..(*copy).clone() }.into());
     }
-    process.append(&fork.lease, copied, true).await.unwrap();
+    process.append(&fork.lease, copied, Durability::Now).await.unwrap();
     let (old_lines, new_lines) = (lines(&old), lines(&fork.file()));
     assert_eq!(new_lines[0]["parentSession"], old.to_str().unwrap());
     assert_eq!(new_lines[2]["id"], old_lines[2]["id"]);
@@ -212,7 +212,7 @@ async fn a_session_that_works_for_a_call_has_no_file() {
     process.release(child.lease.clone()).await.unwrap();
     let lease = process.acquire(&"child".into()).await.unwrap().lease;
     let more = Entry { seq: 4, parent: 3, at_ms: 9, body: user("c") };
-    process.append(&lease, vec![more.into()], true).await.unwrap();
+    process.append(&lease, vec![more.into()], Durability::Now).await.unwrap();
     assert_eq!((files(), world.entries("child").await.len()), (1, 4), "nor when it is opened again");
 }
 

@@ -156,7 +156,7 @@ impl RunningSession {
 
     pub(crate) async fn log(&mut self, bodies: Vec<Body>) {
         let entries = bodies.into_iter().map(|body| self.entry(body)).collect();
-        self.mirrored.append(&self.lease, entries, true).await.unwrap();
+        self.mirrored.append(&self.lease, entries, Durability::Now).await.unwrap();
         self.lease.new = None;
     }
 

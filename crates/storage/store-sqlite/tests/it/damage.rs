@@ -1,7 +1,7 @@
 //! Records that are not what was written.
 
 use store_sqlite::SqliteStore;
-use vocab::{FaultKind, Query, SessionId, Store};
+use vocab::{Durability, FaultKind, Query, SessionId, Store};
 
 use crate::kit::{raw, said, text, texts, written};
 
@@ -52,7 +52,7 @@ async fn a_damaged_end_is_cut_by_its_next_owner_who_is_told_and_kept_aside() {
             assert_eq!(summary.updated_ms, 1_000 + left);
             assert_eq!(acquired.summary, summary, "{how}: what comes with the lease is what is there");
 
-            store.append(&acquired.lease, vec![said(left as u64 + 1, "and on")], true).await.unwrap();
+            store.append(&acquired.lease, vec![said(left as u64 + 1, "and on")], Durability::Now).await.unwrap();
             store.release(acquired.lease).await.unwrap();
             assert_eq!(store.acquire(&id).await.unwrap().recovered, None, "it is said once");
             drop(store);
@@ -72,9 +72,9 @@ async fn nothing_is_appended_behind_a_damaged_end_even_unread() {
     let acquired = store.acquire(&id).await.unwrap();
     assert!(acquired.recovered.is_some(), "the cut is said to whoever took it over");
     let lease = acquired.lease;
-    let late = store.append(&lease, vec![said(4, "behind")], false).await.unwrap_err();
+    let late = store.append(&lease, vec![said(4, "behind")], Durability::Commit).await.unwrap_err();
     assert!(late.message.contains("ends at entry 2"), "{late}");
-    store.append(&lease, vec![said(3, "instead")], false).await.unwrap();
+    store.append(&lease, vec![said(3, "instead")], Durability::Commit).await.unwrap();
     let page = store.read(&id, 0, 100).await.unwrap();
     assert_eq!(page.entries.iter().map(|it| text(it)).collect::<Vec<_>>(), ["message 1", "message 2", "instead"]);
     assert_eq!(page.recovered, None, "it is over");
@@ -91,7 +91,7 @@ async fn a_log_that_is_damaged_from_the_start_is_empty_and_usable() {
     assert_eq!((page.entries.len(), page.recovered.is_some()), (0, true));
     let lease = store.acquire(&id).await.unwrap().lease;
     assert_eq!(store.list(Query { non_empty: true, ..Query::default() }).await.unwrap(), []);
-    store.append(&lease, vec![said(1, "anew")], false).await.unwrap();
+    store.append(&lease, vec![said(1, "anew")], Durability::Commit).await.unwrap();
     assert_eq!(texts(&store, &id).await, ["anew"]);
 }
 
@@ -116,7 +116,7 @@ async fn damage_in_the_middle_keeps_everything_and_says_which() {
             let before: Vec<u8> = payload(home.path(), at);
             let store = SqliteStore::new(home.path().to_owned());
             let lease = store.acquire(&id).await.unwrap().lease;
-            store.append(&lease, vec![said(6, "message 6")], false).await.unwrap();
+            store.append(&lease, vec![said(6, "message 6")], Durability::Commit).await.unwrap();
             for limit in [100, 1] {
                 let mut seen = Vec::new();
                 let mut notices = Vec::new();
@@ -156,14 +156,14 @@ async fn a_living_writer_is_not_cut_off() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(crate::kit::new_session("s"));
-    store.append(&lease, vec![said(1, "one"), said(2, "two")], false).await.unwrap();
+    store.append(&lease, vec![said(1, "one"), said(2, "two")], Durability::Commit).await.unwrap();
     damage(home.path(), "crc = 0", "= 2");
     for reader in [&store, &SqliteStore::new(home.path().to_owned())] {
         let page = reader.read(&lease.session, 0, 100).await.unwrap();
         assert_eq!((page.entries.len(), page.recovered.is_some()), (1, true));
     }
     assert_eq!(set_aside(home.path()), 0, "its owner counts on the number of the next entry");
-    store.append(&lease, vec![said(3, "three")], false).await.unwrap();
+    store.append(&lease, vec![said(3, "three")], Durability::Commit).await.unwrap();
     let seen = texts(&store, &lease.session).await;
     assert_eq!((seen.len(), &*seen[2]), (3, "three"));
     assert!(seen[1].contains("record 2 "), "{}", seen[1]);
@@ -189,7 +189,7 @@ async fn a_record_of_a_later_version_is_named_and_never_cut() {
     assert_eq!(fault.kind, FaultKind::Unsupported);
     assert!(fault.message.contains("entry 3 ") && fault.message.contains("`teleported`"), "{fault}");
     let lease = store.acquire(&id).await.unwrap().lease;
-    store.append(&lease, vec![said(4, "behind it")], false).await.unwrap();
+    store.append(&lease, vec![said(4, "behind it")], Durability::Commit).await.unwrap();
     assert_eq!(store.summary(&SessionId::from("s")).await.unwrap().unwrap().last_seq, 4);
     assert_eq!(store.read(&id, 3, 100).await.unwrap().entries.len(), 1, "the rest can be read");
 }
@@ -209,7 +209,7 @@ async fn a_wrong_end_in_the_sessions_row_costs_nothing_and_is_put_right() {
         assert_eq!((acquired.summary.last_seq, acquired.summary.messages), (5, 5), "{last_seq}");
         assert!(acquired.recovered.is_some(), "{last_seq}: it is said");
         assert_eq!(set_aside(home.path()), 0, "{last_seq}: nothing of it was damaged");
-        store.append(&acquired.lease, vec![said(6, "message 6")], false).await.unwrap();
+        store.append(&acquired.lease, vec![said(6, "message 6")], Durability::Commit).await.unwrap();
         assert_eq!(texts(&store, &id).await.len(), 6);
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use export::FileArchive;
 use store_sqlite::SqliteStore;
 use testkit::odd::Dice;
-use vocab::{Archive, Body, Entry, FaultKind, SessionId, SettingEntry, Store};
+use vocab::{Archive, Body, Durability, Entry, FaultKind, SessionId, SettingEntry, Store};
 
 use crate::kit::{self, new_session, raw, said, tell, texts};
 
@@ -52,13 +52,13 @@ async fn nothing_of_a_deleted_session_is_left_in_any_file() {
             let (lease, seq) = &mut leases[at];
             *seq += 1;
             let text = format!("SECRET-{}-{}", lease.session, "x".repeat(dice.below(900)));
-            store.append(lease, vec![said(*seq, &text)], false).await.unwrap();
+            store.append(lease, vec![said(*seq, &text)], Durability::Commit).await.unwrap();
         }
         let title = Body::Setting(SettingEntry::Title { title: "SECRET-s3-title".into() });
         let (lease, seq) = &mut leases[3];
         *seq += 1;
         let named = Entry { seq: *seq, parent: *seq - 1, at_ms: 0, body: title };
-        store.append(lease, vec![Arc::new(named)], false).await.unwrap();
+        store.append(lease, vec![Arc::new(named)], Durability::Commit).await.unwrap();
         for (lease, _) in leases {
             store.release(lease).await.unwrap();
         }
@@ -102,7 +102,7 @@ async fn the_file_gets_small_again() {
     for id in ["large", "small"] {
         let lease = store.create(new_session(id));
         let text = "x".repeat(if id == "large" { 8 << 20 } else { 100 });
-        store.append(&lease, vec![said(1, &text)], true).await.unwrap();
+        store.append(&lease, vec![said(1, &text)], Durability::Now).await.unwrap();
         store.release(lease).await.unwrap();
     }
     store.delete(&"large".into()).await.unwrap();
@@ -116,7 +116,7 @@ async fn what_a_reader_holds_back_is_said_and_goes_when_the_reader_does() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(new_session("s"));
-    store.append(&lease, vec![said(1, "SECRET")], true).await.unwrap();
+    store.append(&lease, vec![said(1, "SECRET")], Durability::Now).await.unwrap();
     store.release(lease).await.unwrap();
     let reader = raw(home.path());
     reader.execute_batch("BEGIN").unwrap();
@@ -141,20 +141,20 @@ async fn a_write_ahead_log_that_cannot_be_used_anew_is_complained_of() {
     let store = SqliteStore::new(home.path().to_owned())
         .telling(Arc::new(move |text: &str| notes.lock().unwrap().push(text.to_owned())));
     let lease = store.create(new_session("s"));
-    store.append(&lease, vec![said(1, "x")], false).await.unwrap();
+    store.append(&lease, vec![said(1, "x")], Durability::Commit).await.unwrap();
     let reader = raw(home.path());
     reader.execute_batch("BEGIN").unwrap();
     let _: i64 = reader.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
     let large = "y".repeat(1 << 20);
     for seq in 2..=120 {
-        store.append(&lease, vec![said(seq, &large)], false).await.unwrap();
+        store.append(&lease, vec![said(seq, &large)], Durability::Commit).await.unwrap();
     }
     let notes = said_aloud.lock().unwrap().clone();
     assert_eq!(notes.len(), 1, "once, until it has doubled: {notes:?}");
     assert!(notes[0].contains("sessions.db-wal has grown to"), "{notes:?}");
     reader.execute_batch("COMMIT").unwrap();
     for seq in 121..=260 {
-        store.append(&lease, vec![said(seq, "x")], false).await.unwrap();
+        store.append(&lease, vec![said(seq, "x")], Durability::Commit).await.unwrap();
     }
     let size = fs::metadata(home.path().join("sessions.db-wal")).unwrap().len();
     assert!(size < 8 << 20, "{size} bytes are left");
@@ -170,7 +170,7 @@ async fn a_delete_that_was_cut_short_is_finished_by_whoever_comes_next() {
         let lease = store.create(new_session(id));
         for seq in 1..40 {
             let text = format!("SECRET-{id}-{}", "x".repeat(dice.below(2000)));
-            store.append(&lease, vec![said(seq, &text)], true).await.unwrap();
+            store.append(&lease, vec![said(seq, &text)], Durability::Now).await.unwrap();
         }
         store.release(lease).await.unwrap();
     }

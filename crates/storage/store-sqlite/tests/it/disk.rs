@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use store_sqlite::SqliteStore;
-use vocab::{FaultKind, Store};
+use vocab::{Durability, FaultKind, Store};
 
 use crate::kit::{self, new_session, said, tell, texts};
 
@@ -39,7 +39,7 @@ async fn a_full_disk_fails_one_append_and_not_the_next() {
     let store = SqliteStore::new(place.path().join("home"));
     let lease = store.create(new_session("s"));
     let ballast = place.path().join("ballast");
-    store.append(&lease, vec![said(1, "one")], true).await.unwrap();
+    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
     let mut seq = 2;
     for round in 0..3 {
         // Fill the disk to the last byte.
@@ -61,7 +61,7 @@ async fn a_full_disk_fails_one_append_and_not_the_next() {
         let before = seq;
         // What is left of the write-ahead log may still take a few small ones.
         for _ in 0..100 {
-            match store.append(&lease, vec![said(seq, &"x".repeat(4_000))], seq.is_multiple_of(2)).await {
+            match store.append(&lease, vec![said(seq, &"x".repeat(4_000))], kit::synced(seq.is_multiple_of(2))).await {
                 Ok(()) => seq += 1,
                 Err(fault) => {
                     refused = Some(fault);
@@ -75,10 +75,13 @@ async fn a_full_disk_fails_one_append_and_not_the_next() {
         assert!(!fault.hints.is_empty());
         let there = store.read(&lease.session, 0, 1_000).await.expect("reading a full disk works");
         assert_eq!(there.entries.len() as u64, seq - 1, "nothing of the failed append is there");
-        let failed_again = store.append(&lease, vec![said(seq, &"x".repeat(4_000))], true).await;
+        let failed_again = store.append(&lease, vec![said(seq, &"x".repeat(4_000))], Durability::Now).await;
         assert!(failed_again.is_err());
         fs::remove_file(&ballast).unwrap();
-        store.append(&lease, vec![said(seq, "room again")], true).await.expect("the next append is tried again");
+        store
+            .append(&lease, vec![said(seq, "room again")], Durability::Now)
+            .await
+            .expect("the next append is tried again");
         seq += 1;
         println!("round {round}: {} appends before the disk was full", seq - before - 1);
     }
@@ -98,16 +101,16 @@ async fn what_is_too_large_for_the_disk_does_not_take_its_neighbours_with_it() {
     let store = SqliteStore::new(place.path().join("home"));
     let (modest, greedy) = (store.create(new_session("modest")), store.create(new_session("greedy")));
     // All of them wait together while the database is being made, so they are one batch.
-    let first = store.append(&modest, vec![said(1, "one")], false);
-    let huge = store.append(&greedy, vec![said(1, &"z".repeat(1_000_000))], false);
-    let second = store.append(&modest, vec![said(2, "two")], true);
+    let first = store.append(&modest, vec![said(1, "one")], Durability::Commit);
+    let huge = store.append(&greedy, vec![said(1, &"z".repeat(1_000_000))], Durability::Commit);
+    let second = store.append(&modest, vec![said(2, "two")], Durability::Now);
     first.await.unwrap();
     let fault = huge.await.unwrap_err();
     assert!(fault.message.contains("full"), "{fault}");
     second.await.unwrap();
     assert_eq!(texts(&store, &modest.session).await, ["one", "two"]);
     assert_eq!(store.summary(&greedy.session).await.unwrap(), None, "nothing of it is there");
-    store.append(&greedy, vec![said(1, "less")], true).await.unwrap();
+    store.append(&greedy, vec![said(1, "less")], Durability::Now).await.unwrap();
     assert_eq!(texts(&store, &greedy.session).await, ["less"]);
 }
 
@@ -135,17 +138,17 @@ async fn role_failing_disk() {
     let lease = store.create(new_session("s"));
     // The very first write may fail as well.
     limit(Some(8 * 1024));
-    let fault = store.append(&lease, vec![said(1, "one")], true).await.unwrap_err();
+    let fault = store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Store, "{fault}");
     limit(wall.current);
-    store.append(&lease, vec![said(1, "one")], true).await.unwrap();
+    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
     let mut seq = 2;
     for _ in 0..20 {
         let size = |name| fs::metadata(store.place().with_file_name(name)).map_or(0, |file| file.len());
         limit(Some(size("sessions.db").max(size("sessions.db-wal"))));
         // There may be room inside the files; push until they have to grow.
         let broken = loop {
-            match store.append(&lease, vec![said(seq, &"y".repeat(20_000))], seq.is_multiple_of(2)).await {
+            match store.append(&lease, vec![said(seq, &"y".repeat(20_000))], kit::synced(seq.is_multiple_of(2))).await {
                 Ok(()) => seq += 1,
                 Err(fault) => break fault,
             }
@@ -154,11 +157,11 @@ async fn role_failing_disk() {
         assert!(broken.message.contains("input/output error"), "{broken}");
         limit(Some(0));
         for _ in 0..3 {
-            let fault = store.append(&lease, vec![said(seq, "no way")], true).await.unwrap_err();
+            let fault = store.append(&lease, vec![said(seq, "no way")], Durability::Now).await.unwrap_err();
             assert_eq!(fault.kind, FaultKind::Store, "{fault}");
         }
         limit(wall.current);
-        store.append(&lease, vec![said(seq, "works again")], true).await.unwrap();
+        store.append(&lease, vec![said(seq, "works again")], Durability::Now).await.unwrap();
         seq += 1;
     }
     tell(&format!("{}", seq - 1));

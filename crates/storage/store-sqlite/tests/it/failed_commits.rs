@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::params;
 use store_sqlite::SqliteStore;
-use vocab::{FaultKind, Store};
+use vocab::{Durability, FaultKind, Store};
 
 use crate::kit::{new_session, raw, said, texts};
 
@@ -23,9 +23,9 @@ async fn what_nobody_was_promised_gives_way_to_what_is_offered_again() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(new_session("s"));
-    store.append(&lease, vec![said(1, "one")], true).await.unwrap();
+    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
     come_back(home.path(), &[2, 3]);
-    store.append(&lease, vec![said(2, "two")], true).await.unwrap();
+    store.append(&lease, vec![said(2, "two")], Durability::Now).await.unwrap();
     assert_eq!(texts(&store, &lease.session).await, ["one", "two"]);
     let summary = store.summary(&lease.session).await.unwrap().unwrap();
     assert_eq!((summary.last_seq, summary.messages), (2, 2));
@@ -36,10 +36,10 @@ async fn a_writer_that_was_taken_over_cannot_write_even_if_its_lock_is_lost() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(new_session("s"));
-    store.append(&lease, vec![said(1, "one")], true).await.unwrap();
+    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
     // As another host would, for which our lock does not exist.
     raw(home.path()).execute("UPDATE sessions SET epoch = 2, owner = 'pid 7 on elsewhere'", []).unwrap();
-    let fault = store.append(&lease, vec![said(2, "two")], true).await.unwrap_err();
+    let fault = store.append(&lease, vec![said(2, "two")], Durability::Now).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::SessionBusy);
     assert!(fault.message.contains("pid 7 on elsewhere"), "{fault}");
     assert_eq!(texts(&store, &lease.session).await, ["one"]);
@@ -50,9 +50,9 @@ async fn entries_that_vanished_are_not_papered_over() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(new_session("s"));
-    store.append(&lease, vec![said(1, "one"), said(2, "two")], true).await.unwrap();
+    store.append(&lease, vec![said(1, "one"), said(2, "two")], Durability::Now).await.unwrap();
     raw(home.path()).execute_batch("DELETE FROM entries WHERE seq = 2; UPDATE sessions SET last_seq = 1").unwrap();
-    let fault = store.append(&lease, vec![said(3, "three")], true).await.unwrap_err();
+    let fault = store.append(&lease, vec![said(3, "three")], Durability::Now).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Store);
     assert!(fault.message.contains("ends at entry 1"), "{fault}");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use store_sqlite::SqliteStore;
-use vocab::{FaultKind, Query, Store};
+use vocab::{Durability, FaultKind, Query, Store};
 
 use crate::kit::{new_session, raw, said, written};
 
@@ -27,7 +27,7 @@ async fn role_careless() {
     let Some((store, _)) = crate::kit::role("files::role_careless") else { return };
     store.probe().unwrap();
     let lease = store.create(new_session("../s"));
-    store.append(&lease, vec![said(1, "x")], true).await.unwrap();
+    store.append(&lease, vec![said(1, "x")], Durability::Now).await.unwrap();
     std::process::exit(0);
 }
 
@@ -73,7 +73,7 @@ async fn nothing_is_on_disk_before_it_is_needed() {
     assert!(!home.exists());
     store.probe().unwrap();
     assert_eq!(fs::read_dir(&home).unwrap().count(), 0, "a probe makes the directory and nothing in it");
-    store.append(&lease, vec![said(1, "x")], false).await.unwrap();
+    store.append(&lease, vec![said(1, "x")], Durability::Commit).await.unwrap();
     assert!(store.place().starts_with(&home) && store.place().is_file());
 }
 

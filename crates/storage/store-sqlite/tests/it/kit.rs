@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use store_sqlite::SqliteStore;
-use vocab::{Body, Entry, Lease, Mode, NewSession, NoteEntry, Part, SessionId, Store, UserFrom};
+use vocab::{Body, Durability, Entry, Lease, Mode, NewSession, NoteEntry, Part, SessionId, Store, UserFrom};
 
 pub(crate) fn new_session(id: &str) -> NewSession {
     NewSession {
@@ -33,12 +33,16 @@ pub(crate) fn text(entry: &Entry) -> String {
     }
 }
 
+pub(crate) fn synced(is_synced: bool) -> Durability {
+    if is_synced { Durability::Now } else { Durability::Commit }
+}
+
 /// A closed session `s` with `count` messages.
 pub(crate) async fn written(home: &Path, count: u64) -> SessionId {
     let store = SqliteStore::new(home.to_owned());
     let lease = store.create(new_session("s"));
     for seq in 1..=count {
-        store.append(&lease, vec![said(seq, &format!("message {seq}"))], false).await.unwrap();
+        store.append(&lease, vec![said(seq, &format!("message {seq}"))], Durability::Commit).await.unwrap();
     }
     lease.session
 }

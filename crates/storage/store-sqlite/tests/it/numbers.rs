@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use store_sqlite::SqliteStore;
-use vocab::{NewSession, Query, Store, Summary};
+use vocab::{Durability, NewSession, Query, Store, Summary};
 
 use crate::kit::{new_session, raw, rounds, said};
 
@@ -20,7 +20,7 @@ async fn ten_thousand_sessions_are_listed_at_once() {
         let workspace = format!("/work/{}", n % 50).into();
         let lease = store.create(NewSession { workspace, ..new_session(&format!("session-{n:05}")) });
         let entry = vocab::Entry { at_ms: 1_000 + n as i64, ..(*said(1, "a prompt of an ordinary length")).clone() };
-        waiting.push(store.append(&lease, vec![Arc::new(entry)], false));
+        waiting.push(store.append(&lease, vec![Arc::new(entry)], Durability::Commit));
         waiting.push(store.release(lease));
         if waiting.len() >= 2_000 {
             for future in waiting.drain(..) {
@@ -65,7 +65,7 @@ async fn group_commit_is_faster_than_one_by_one() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(new_session("s"));
-    store.append(&lease, vec![said(1, "open")], true).await.unwrap();
+    store.append(&lease, vec![said(1, "open")], Durability::Now).await.unwrap();
     let mut seq = 2;
     let alone = rounds(40, 400) as u64;
     let mut times = Vec::new();
@@ -73,7 +73,10 @@ async fn group_commit_is_faster_than_one_by_one() {
         times.clear();
         for _ in 0..alone {
             let start = Instant::now();
-            store.append(&lease, vec![said(seq, "an ordinary message of some length")], synced).await.unwrap();
+            store
+                .append(&lease, vec![said(seq, "an ordinary message of some length")], crate::kit::synced(synced))
+                .await
+                .unwrap();
             times.push(start.elapsed());
             seq += 1;
         }
@@ -86,7 +89,11 @@ async fn group_commit_is_faster_than_one_by_one() {
         let start = Instant::now();
         let mut waiting = Vec::new();
         for _ in 0..together {
-            waiting.push(store.append(&lease, vec![said(seq, "an ordinary message of some length")], synced));
+            waiting.push(store.append(
+                &lease,
+                vec![said(seq, "an ordinary message of some length")],
+                crate::kit::synced(synced),
+            ));
             seq += 1;
             if waiting.len() == 1_000 {
                 for future in waiting.drain(..) {
@@ -109,7 +116,8 @@ async fn writers_that_are_faster_than_the_disk_wait_and_none_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(new_session("s"));
-    let futures: Vec<_> = (1..=20_000).map(|seq| store.append(&lease, vec![said(seq, "x")], false)).collect();
+    let futures: Vec<_> =
+        (1..=20_000).map(|seq| store.append(&lease, vec![said(seq, "x")], Durability::Commit)).collect();
     for future in futures {
         future.await.unwrap();
     }
@@ -123,10 +131,10 @@ async fn role_memory() {
     let Some((store, _)) = crate::kit::role("numbers::role_memory") else { return };
     let before = memory();
     let lease = store.create(new_session("s"));
-    store.append(&lease, vec![said(1, "one")], true).await.unwrap();
+    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
     let opened = memory();
     for seq in 2..=2_000 {
-        store.append(&lease, vec![said(seq, &"words ".repeat(100))], false).await.unwrap();
+        store.append(&lease, vec![said(seq, &"words ".repeat(100))], Durability::Commit).await.unwrap();
     }
     tokio::time::sleep(Duration::from_millis(700)).await;
     let idle = memory();

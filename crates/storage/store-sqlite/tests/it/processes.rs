@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use store_sqlite::SqliteStore;
 use testkit::odd::Dice;
-use vocab::{FaultKind, Lease, Query, SessionId, Store};
+use vocab::{Durability, FaultKind, Lease, Query, SessionId, Store};
 
 use crate::kit::{self, new_session, rounds, said, tell, text, texts};
 
@@ -33,7 +33,7 @@ async fn role_fighter() {
         // Two appends under one lease, so that a second writer in between would be seen.
         for _ in 0..2.min(APPENDS - done) {
             let seq = kit::next(&store, &lease).await;
-            store.append(&lease, vec![said(seq, &format!("{number}.{done}"))], false).await.unwrap();
+            store.append(&lease, vec![said(seq, &format!("{number}.{done}"))], Durability::Commit).await.unwrap();
             tell(&format!("{seq} {number}.{done}"));
             done += 1;
         }
@@ -49,7 +49,7 @@ async fn many_processes_have_one_writer_and_lose_nothing() {
         let home = tempfile::tempdir().unwrap();
         let store = SqliteStore::new(home.path().to_owned());
         let lease = store.create(new_session("s"));
-        store.append(&lease, vec![said(1, "first")], false).await.unwrap();
+        store.append(&lease, vec![said(1, "first")], Durability::Commit).await.unwrap();
         store.release(lease.clone()).await.unwrap();
         let start = |number| kit::child("processes::role_fighter", home.path(), number).spawn().unwrap();
         let children: Vec<_> = (0..count).map(start).collect();
@@ -71,7 +71,7 @@ async fn many_processes_have_one_writer_and_lose_nothing() {
 async fn role_first() {
     let Some((store, number)) = kit::role("processes::role_first") else { return };
     let lease = store.create(new_session(&format!("s{number}")));
-    store.append(&lease, vec![said(1, "first")], true).await.unwrap();
+    store.append(&lease, vec![said(1, "first")], Durability::Now).await.unwrap();
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn processes_that_come_first_together_all_get_in() {
 async fn role_holder() {
     let Some((store, _)) = kit::role("processes::role_holder") else { return };
     let lease = store.create(new_session("held"));
-    store.append(&lease, vec![said(1, "mine")], true).await.unwrap();
+    store.append(&lease, vec![said(1, "mine")], Durability::Now).await.unwrap();
     tell("holding");
     std::thread::sleep(Duration::from_secs(60));
 }
@@ -115,7 +115,7 @@ async fn a_session_is_busy_until_its_process_is_dead() {
     child.wait().unwrap();
     let lease = store.acquire(&id).await.expect("the lock ended with the process").lease;
     assert_eq!(lease.epoch, 2);
-    store.append(&lease, vec![said(2, "ours")], false).await.unwrap();
+    store.append(&lease, vec![said(2, "ours")], Durability::Commit).await.unwrap();
     assert_eq!(texts(&store, &id).await, ["mine", "ours"]);
 }
 
@@ -143,8 +143,8 @@ async fn role_writer() {
     loop {
         // Alone, several at once without waiting in between, and several in one call.
         let batch = vec![said(seq, &format!("{number}:{seq}")), said(seq + 1, &format!("{number}:{}", seq + 1))];
-        let one = store.append(&lease, batch, seq % 3 == 0);
-        let two = store.append(&lease, vec![said(seq + 2, &format!("{number}:{}", seq + 2))], false);
+        let one = store.append(&lease, batch, kit::synced(seq % 3 == 0));
+        let two = store.append(&lease, vec![said(seq + 2, &format!("{number}:{}", seq + 2))], Durability::Commit);
         one.await.unwrap();
         tell(&format!("{}", seq + 1));
         two.await.unwrap();

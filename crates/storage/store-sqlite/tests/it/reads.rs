@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use store_sqlite::SqliteStore;
-use vocab::{FaultKind, Lease, Query, Store};
+use vocab::{Durability, FaultKind, Lease, Query, Store};
 
 use crate::kit::{new_session, raw, said, texts};
 
@@ -17,7 +17,7 @@ async fn long_log(store: &SqliteStore) -> Lease {
     let lease = store.create(new_session("long"));
     for from in (1..=LONG).step_by(1_000) {
         let entries = (from..from + 1_000).map(|seq| said(seq, "a message of some length")).collect();
-        store.append(&lease, entries, false).await.unwrap();
+        store.append(&lease, entries, Durability::Commit).await.unwrap();
     }
     lease
 }
@@ -28,7 +28,7 @@ async fn whoever_wants_little_does_not_wait_for_whoever_wants_much() {
     let store = SqliteStore::new(home.path().to_owned());
     let long = long_log(&store).await;
     let lease = store.create(new_session("short"));
-    store.append(&lease, vec![said(1, "first")], false).await.unwrap();
+    store.append(&lease, vec![said(1, "first")], Durability::Commit).await.unwrap();
     let start = Instant::now();
     let mut much = store.read(&long.session, 0, usize::MAX);
     let is_done =
@@ -36,7 +36,7 @@ async fn whoever_wants_little_does_not_wait_for_whoever_wants_much() {
     let mut slowest = Duration::ZERO;
     for seq in 2..=20 {
         let since = Instant::now();
-        store.append(&lease, vec![said(seq, "more")], false).await.unwrap();
+        store.append(&lease, vec![said(seq, "more")], Durability::Commit).await.unwrap();
         assert_eq!(store.summary(&lease.session).await.unwrap().unwrap().last_seq, seq);
         assert_eq!(store.read(&lease.session, seq - 1, 10).await.unwrap().entries.len(), 1);
         let newest = store.list(Query { limit: Some(1), ..Query::default() }).await.unwrap();
@@ -59,7 +59,7 @@ async fn a_read_sees_what_was_asked_for_before_it() {
     let lease = store.create(new_session("s"));
     for seq in 1..=300 {
         // Nobody waits for the append.
-        drop(store.append(&lease, vec![said(seq, "x")], seq % 10 == 0));
+        drop(store.append(&lease, vec![said(seq, "x")], crate::kit::synced(seq % 10 == 0)));
         let seen = match seq % 3 {
             0 => store.summary(&lease.session).await.unwrap().unwrap().last_seq,
             1 => store.read(&lease.session, 0, usize::MAX).await.unwrap().entries.len() as u64,
@@ -84,7 +84,7 @@ async fn what_is_deleted_while_it_is_read_is_gone_and_not_damaged() {
     other.delete(&lease.session).await.unwrap();
     let heir = other.create(new_session("heir"));
     let entries = (1..=LONG).map(|seq| said(seq, "of somebody else")).collect();
-    other.append(&heir, entries, false).await.unwrap();
+    other.append(&heir, entries, Durability::Commit).await.unwrap();
     match reading.await {
         Err(fault) => assert_eq!(fault.kind, FaultKind::UnknownSession, "{fault}"),
         Ok(page) => {

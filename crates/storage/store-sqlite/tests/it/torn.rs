@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use store_sqlite::SqliteStore;
-use vocab::{SessionId, Store};
+use vocab::{Durability, SessionId, Store};
 
 use crate::kit::{new_session, said, texts};
 
@@ -20,7 +20,7 @@ async fn crashed(origin: &Path) -> (Vec<u8>, Vec<u8>, u64) {
     let batches = 12;
     for batch in 0..batches {
         let entries = (1..=BATCH).map(|n| said(batch * BATCH + n, &format!("message {}", batch * BATCH + n)));
-        store.append(&lease, entries.collect(), batch % 4 == 0).await.unwrap();
+        store.append(&lease, entries.collect(), crate::kit::synced(batch % 4 == 0)).await.unwrap();
     }
     let database = fs::read(origin.join("sessions.db")).unwrap();
     let wal = fs::read(origin.join("sessions.db-wal")).unwrap();
@@ -46,7 +46,7 @@ async fn resume(database: &[u8], wal: &[u8], what: &str) -> u64 {
     assert_eq!(left % BATCH, 0, "{what}: a batch is whole or not there");
     let lease = if left == 0 { store.create(new_session("s")) } else { store.acquire(&id).await.unwrap().lease };
     let more = said(left + 1, "after the crash");
-    store.append(&lease, vec![more], true).await.unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    store.append(&lease, vec![more], Durability::Now).await.unwrap_or_else(|fault| panic!("{what}: {fault}"));
     drop(store);
     let store = SqliteStore::new(home.path().to_owned());
     let seen = texts(&store, &id).await;

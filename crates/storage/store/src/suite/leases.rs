@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vocab::{FaultKind, Query, SessionId, Store};
+use vocab::{Durability, FaultKind, Query, SessionId, Store};
 
 use super::{append, new_session, note, prompt, refused, seqs};
 
@@ -44,11 +44,11 @@ pub(super) async fn an_old_lease_is_refused(store: &impl Store) {
     let first = store.create(new_session("stale"));
     append(store, &first, vec![note(1)]).await;
     store.release(first.clone()).await.expect("released");
-    refused(store.append(&first, vec![note(2)], true).await, FaultKind::SessionBusy, "it was released");
+    refused(store.append(&first, vec![note(2)], Durability::Now).await, FaultKind::SessionBusy, "it was released");
     let second = store.acquire(&first.session).await.expect("free").lease;
-    refused(store.append(&first, vec![note(2)], true).await, FaultKind::SessionBusy, "it was taken over");
+    refused(store.append(&first, vec![note(2)], Durability::Now).await, FaultKind::SessionBusy, "it was taken over");
     let cleared = vocab::Lease { new: None, ..first.clone() };
-    refused(store.append(&cleared, vec![note(2)], true).await, FaultKind::SessionBusy, "it was taken over");
+    refused(store.append(&cleared, vec![note(2)], Durability::Now).await, FaultKind::SessionBusy, "it was taken over");
     store.release(first).await.expect("an old lease gives nothing back");
     refused(store.acquire(&second.session).await, FaultKind::SessionBusy, "the newest lease still holds");
     append(store, &second, vec![note(2)]).await;
@@ -58,13 +58,17 @@ pub(super) async fn an_old_lease_is_refused(store: &impl Store) {
 pub(super) async fn a_new_id_is_given_once(store: &impl Store) {
     let (one, two) = (store.create(new_session("twin")), store.create(new_session("twin")));
     append(store, &one, vec![note(1)]).await;
-    refused(store.append(&two, vec![note(1)], false).await, FaultKind::SessionBusy, "the twin was first");
-    refused(store.append(&two, vec![note(2)], false).await, FaultKind::SessionBusy, "the twin was first");
+    refused(store.append(&two, vec![note(1)], Durability::Commit).await, FaultKind::SessionBusy, "the twin was first");
+    refused(store.append(&two, vec![note(2)], Durability::Commit).await, FaultKind::SessionBusy, "the twin was first");
     store.release(two).await.expect("nothing to give back");
     append(store, &one, vec![note(2)]).await;
     store.release(one.clone()).await.expect("released");
     let three = store.create(new_session("twin"));
-    refused(store.append(&three, vec![note(1)], false).await, FaultKind::SessionBusy, "the id is taken for good");
+    refused(
+        store.append(&three, vec![note(1)], Durability::Commit).await,
+        FaultKind::SessionBusy,
+        "the id is taken for good",
+    );
     assert_eq!(seqs(store, &one.session).await, [1, 2]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Entry, FaultKind, SessionId, Store};
+use vocab::{Durability, Entry, FaultKind, SessionId, Store};
 
 use super::{append, as_stored, bodies, entry, new_session, note, refused, seqs};
 
@@ -43,10 +43,14 @@ pub(super) async fn every_body_comes_back(store: &impl Store) {
 
 pub(super) async fn gaps_and_repeats_are_refused_whole(store: &impl Store) {
     let lease = store.create(new_session("gaps"));
-    refused(store.append(&lease, vec![note(2)], false).await, FaultKind::Store, "a log starts at 1");
+    refused(store.append(&lease, vec![note(2)], Durability::Commit).await, FaultKind::Store, "a log starts at 1");
     append(store, &lease, vec![note(1), note(2)]).await;
     for bad in [vec![note(4)], vec![note(2)], vec![note(3), note(5)], vec![note(3), note(3)], vec![note(1)]] {
-        refused(store.append(&lease, bad, true).await, FaultKind::Store, "the numbers do not continue the log");
+        refused(
+            store.append(&lease, bad, Durability::Now).await,
+            FaultKind::Store,
+            "the numbers do not continue the log",
+        );
         assert_eq!(seqs(store, &lease.session).await, [1, 2], "nothing of a refused batch is there");
     }
     append(store, &lease, vec![note(3)]).await;
@@ -57,7 +61,8 @@ pub(super) async fn the_order_of_calls_is_the_order_of_the_log(store: &impl Stor
     let lease = store.create(new_session("order"));
     let mut kept = Vec::new();
     for seq in 1..=60 {
-        let future = store.append(&lease, vec![note(seq)], seq % 20 == 0);
+        let future =
+            store.append(&lease, vec![note(seq)], if seq % 20 == 0 { Durability::Now } else { Durability::Commit });
         // A third is dropped unpolled, the others are polled in reverse.
         if seq % 3 != 0 {
             kept.push(future);
@@ -73,9 +78,9 @@ pub(super) async fn many_sessions_do_not_mix(store: &impl Store) {
     let leases: Vec<_> = (0..20).map(|n| store.create(new_session(&format!("mix-{n}")))).collect();
     let mut waiting = Vec::new();
     for seq in 1..=10 {
-        waiting.extend(leases.iter().map(|lease| store.append(lease, vec![note(seq)], false)));
+        waiting.extend(leases.iter().map(|lease| store.append(lease, vec![note(seq)], Durability::Commit)));
         // One that is refused must not disturb its neighbours in the same batch.
-        let bad = store.append(&leases[0], vec![note(99)], false);
+        let bad = store.append(&leases[0], vec![note(99)], Durability::Commit);
         refused(bad.await, FaultKind::Store, "99 does not follow");
     }
     for future in waiting {

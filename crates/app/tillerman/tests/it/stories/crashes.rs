@@ -10,8 +10,8 @@ use testkit::sim::Dice;
 use testkit::stories::{Recorder, Step, Teller, read_log, shown_log};
 use testkit::{Stage, StageOptions};
 use vocab::{
-    AskEntry, Body, CallEntry, Delivery, Delta, Entry, Event, FaultKind, NewSession, Part, QueueEntry, SessionVerb,
-    Store, TurnEntry, Verb, Which,
+    AskEntry, Body, CallEntry, Delivery, Delta, Durability, Entry, Event, FaultKind, NewSession, Part, QueueEntry,
+    SessionVerb, Store, TurnEntry, Verb, Which,
 };
 
 use super::ServeTeller;
@@ -66,7 +66,7 @@ async fn left_behind(entries: &[Arc<Entry>]) -> Arc<dyn Store> {
         at_ms: 0,
         parent: None,
     });
-    store.append(&lease, entries.to_vec(), true).await.unwrap();
+    store.append(&lease, entries.to_vec(), Durability::Now).await.unwrap();
     store.release(lease).await.unwrap();
     Arc::new(store)
 }

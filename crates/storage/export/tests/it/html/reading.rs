@@ -205,7 +205,7 @@ async fn the_ending_chooses_the_format() {
     let place = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let lease = store.create(store::suite::new_session("s"));
-    store.append(&lease, vec![store::suite::prompt(1, "x")], true).await.unwrap();
+    store.append(&lease, vec![store::suite::prompt(1, "x")], Durability::Now).await.unwrap();
     let archive = FileArchive::new(store, place.path().into());
     for (name, format) in [("a.html", "html"), ("a.htm", "html"), ("A.HTML", "html"), ("a.md", "md"), ("a", "md")] {
         let file = place.path().join(name);

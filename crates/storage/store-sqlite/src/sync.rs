@@ -1,0 +1,276 @@
+//! The thread that makes commits outlive a power cut. The writer commits with `synchronous = NORMAL`, which is safe from
+//! our own death and costs no sync; whoever wants more waits here, and one `fdatasync` of the write-ahead log serves
+//! everybody who waits (group sync). SQLite's write lock is not held meanwhile: other commits go on, ours and those of
+//! other processes.
+//!
+//! Why a sync of `sessions.db-wal` is enough, and which one:
+//!
+//! * **What it covers.** A commit can be found again when all frames up to its last one are on the disk, those of other
+//!   processes between them. All are in one file, they were written when `COMMIT` returned, and the sync begins after that.
+//! * **Which file.** The log is deleted or made anew only by somebody who has the database alone, and the writer's open
+//!   connection is in the way of that. So the handle that was opened behind the connection is the log for as long as the
+//!   connection lives; both are replaced together. It is a handle of the log and never one of the database: SQLite has its
+//!   locks on the database and on `-shm`, and closing a second handle of those would drop them.
+//! * **A checkpoint between commit and sync.** It syncs the log, then writes the database, and syncs the database before
+//!   it counts the log as folded in (`walCheckpoint`; only then may `walRestartLog` begin the log anew, whose new header
+//!   is synced before the first frame). So what is no longer in the log is on the disk already, and the sync is one too
+//!   many. A test reads it off the system calls.
+//! * **Names.** Whoever makes the database or its log syncs the directory before anything is written (`database`).
+//! * **A sync that fails.** The kernel may have dropped what it could not write, and says so once to each handle that was
+//!   open then; a second sync would lie. So nothing that waits is acknowledged, nor anything that comes, until the writer
+//!   has opened the database anew, taken back what was refused, written the rest into the database itself and synced
+//!   that there (`Writer::verify`). The handle is opened before the first commit that it is to sync, so no error slips
+//!   in between. Only then are the callers told: whoever hears of a failure and looks finds nothing of it.
+//! * **An append that asked for less.** One that is behind an append of its session that waits here waits with it: were
+//!   it answered first, and the other refused, there would be a hole in the log. Others were answered when they were
+//!   committed, and stay: a lease whose log did not come through is over (`Writer::verify`).
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use vocab::{Durability, Fault};
+
+use super::writer::WriterJob;
+use super::{ReplySender, faults};
+
+/// Whoever has time waits this long at most for somebody to share a sync with.
+const SOON_WAIT_MAX: Duration = Duration::from_millis(2);
+/// Of the time that a sync takes, the part that is waited for company: longer would cost more than it saves.
+const SOON_PART_OF_SYNC: u32 = 2;
+/// How long a sync takes as long as none was measured.
+const SYNC_GUESS: Duration = Duration::from_millis(1);
+/// The newest sync counts for one part in this many of what a sync is thought to take.
+const SYNC_MEMORY: u32 = 4;
+
+/// An append that is committed and waits for its sync.
+struct Unsynced {
+    reply: ReplySender<()>,
+    due: Instant,
+}
+
+/// What could not be synced.
+pub(super) struct SyncFailure {
+    fault: Fault,
+    replies: Vec<ReplySender<()>>,
+}
+
+impl SyncFailure {
+    pub(super) fn tell(self) {
+        for reply in self.replies {
+            let _ = reply.send(Err(self.fault.clone()));
+        }
+    }
+}
+
+struct State {
+    wal: Option<Arc<WalFile>>,
+    /// As many as there are callers who wait.
+    waiting: Vec<Unsynced>,
+    /// Answered behind the sync of this number.
+    followers: Vec<(u64, ReplySender<()>)>,
+    /// The number of the last commit that is waited for, and of the last one that is on the disk.
+    last: u64,
+    synced: u64,
+    is_running: bool,
+    /// Nobody is to wait for company.
+    in_hurry: bool,
+    failed: Option<SyncFailure>,
+    sync_takes: Duration,
+    is_over: bool,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// There is something to do.
+    work: Condvar,
+    /// Something was done.
+    done: Condvar,
+}
+
+/// The write-ahead log, opened beside SQLite.
+pub(super) struct WalFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl WalFile {
+    /// While a connection has the database open.
+    pub(super) fn open(path: &Path) -> Result<Self, Fault> {
+        let file = File::open(path).map_err(|error| faults::from_io("open", path, &error))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    fn sync(&self) -> Result<(), Fault> {
+        self.file.sync_data().map_err(|error| faults::not_synced(&self.path, &error))
+    }
+}
+
+/// The writer's side.
+pub(super) struct Syncs {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Syncs {
+    /// `nudge` wakes the writer when a sync has failed.
+    pub(super) fn start(nudge: Sender<WriterJob>, stack_bytes: usize) -> std::io::Result<Self> {
+        let state = State {
+            wal: None,
+            waiting: Vec::new(),
+            followers: Vec::new(),
+            last: 0,
+            synced: 0,
+            is_running: false,
+            in_hurry: false,
+            failed: None,
+            sync_takes: SYNC_GUESS,
+            is_over: false,
+        };
+        let shared = Arc::new(Shared { state: Mutex::new(state), work: Condvar::new(), done: Condvar::new() });
+        let theirs = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("store-sync".to_owned())
+            .stack_size(stack_bytes)
+            .spawn(move || theirs.run(&nudge))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Behind a new connection.
+    pub(super) fn use_log(&self, wal: WalFile) {
+        self.shared.lock().wal = Some(Arc::new(wal));
+    }
+
+    /// The number of a commit that somebody wants on the disk now, and that of the last one that is there.
+    pub(super) fn numbers(&self) -> (u64, u64) {
+        let state = self.shared.lock();
+        (state.last + 1, state.synced)
+    }
+    pub(super) fn has_failed(&self) -> bool {
+        self.shared.lock().failed.is_some()
+    }
+    /// From now on there is nothing wrong any more; whoever waited is the caller's to tell.
+    pub(super) fn take_failure(&self) -> Option<SyncFailure> {
+        self.shared.lock().failed.take()
+    }
+
+    /// They were committed under this number and are answered when they are on the disk; followers as soon as the sync is
+    /// there that an earlier append of their session waits for.
+    pub(super) fn wait(
+        &self,
+        number: u64,
+        appends: Vec<(ReplySender<()>, Durability)>,
+        followers: Vec<(u64, ReplySender<()>)>,
+    ) {
+        let mut state = self.shared.lock();
+        for (after, reply) in followers {
+            if after <= state.synced {
+                let _ = reply.send(Ok(()));
+            } else if let Some(failed) = &mut state.failed {
+                failed.replies.push(reply);
+            } else {
+                state.followers.push((after, reply));
+            }
+        }
+        if appends.is_empty() {
+            return;
+        }
+        state.last = number;
+        let now = Instant::now();
+        let soon = now + (state.sync_takes / SOON_PART_OF_SYNC).min(SOON_WAIT_MAX);
+        let waiting = appends
+            .into_iter()
+            .map(|(reply, durability)| Unsynced { reply, due: if durability == Durability::Now { now } else { soon } });
+        match &mut state.failed {
+            Some(failed) => failed.replies.extend(waiting.map(|it| it.reply)),
+            None => state.waiting.extend(waiting),
+        }
+        self.shared.work.notify_one();
+    }
+
+    /// Returns when nobody waits any more, or when a sync has failed.
+    pub(super) fn drain(&self) {
+        let mut state = self.shared.lock();
+        while (state.is_running || !state.waiting.is_empty()) && state.failed.is_none() && !state.is_over {
+            state.in_hurry = true;
+            self.shared.work.notify_one();
+            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.in_hurry = false;
+    }
+}
+
+impl Drop for Syncs {
+    /// Whoever still waits is served first.
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.work.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, nudge: &Sender<WriterJob>) {
+        while let Some((wal, appends, upto)) = self.next() {
+            let since = Instant::now();
+            let result = wal.sync();
+            let took = since.elapsed();
+            let mut state = self.lock();
+            state.is_running = false;
+            match result {
+                Ok(()) => {
+                    state.synced = upto;
+                    state.sync_takes = (state.sync_takes * (SYNC_MEMORY - 1) + took) / SYNC_MEMORY;
+                    let mut replies: Vec<_> = appends.into_iter().map(|it| it.reply).collect();
+                    replies.extend(state.followers.extract_if(.., |(after, _)| *after <= upto).map(|(_, reply)| reply));
+                    self.done.notify_all();
+                    drop(state);
+                    for reply in replies {
+                        // The caller may have gone: it is on the disk all the same.
+                        let _ = reply.send(Ok(()));
+                    }
+                }
+                Err(fault) => {
+                    let mut replies: Vec<_> = appends.into_iter().map(|it| it.reply).collect();
+                    replies.extend(std::mem::take(&mut state.waiting).into_iter().map(|it| it.reply));
+                    replies.extend(std::mem::take(&mut state.followers).into_iter().map(|(_, reply)| reply));
+                    state.failed = Some(SyncFailure { fault, replies });
+                    self.done.notify_all();
+                    drop(state);
+                    // Without a writer there is nobody to tell.
+                    let _ = nudge.send(WriterJob::SyncFailed);
+                }
+            }
+        }
+    }
+
+    /// Everybody who waits, when the first of them cannot wait longer; `None` when nobody will come any more.
+    fn next(&self) -> Option<(Arc<WalFile>, Vec<Unsynced>, u64)> {
+        let mut state = self.lock();
+        loop {
+            let due = state.waiting.iter().map(|it| it.due).min();
+            let (Some(due), Some(wal)) = (due, state.wal.clone()) else {
+                if state.is_over {
+                    return None;
+                }
+                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() || state.in_hurry || state.is_over {
+                state.is_running = true;
+                return Some((wal, std::mem::take(&mut state.waiting), state.last));
+            }
+            (state, _) = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
