@@ -68,7 +68,7 @@ pub(crate) struct SessionLog {
     committed: u64,
     committed_leaf: u64,
     batch: Vec<Arc<Entry>>,
-    batch_synced: bool,
+    batch_durability: Durability,
     commits: VecDeque<PendingCommit>,
     held: VecDeque<HeldEvent>,
     /// Bytes of deltas among what is held.
@@ -108,7 +108,7 @@ impl SessionLog {
             committed: last_seq,
             committed_leaf: last_seq,
             batch: Vec::new(),
-            batch_synced: false,
+            batch_durability: Durability::Commit,
             commits: VecDeque::new(),
             held: VecDeque::new(),
             held_flow_bytes: 0,
@@ -181,7 +181,7 @@ impl SessionLog {
         };
         self.last_seq += 1;
         self.leaf = self.last_seq;
-        self.batch_synced |= self.wants_sync(&body);
+        self.batch_durability = self.batch_durability.max(self.durability(&body));
         self.logged.take(&body);
         let at_ms = at_ms.unwrap_or_else(|| self.clock.now_ms());
         let entry = Arc::new(Entry { seq: self.last_seq, parent, at_ms, body });
@@ -190,30 +190,34 @@ impl SessionLog {
         entry
     }
 
-    /// What is logged since the last flush is on the disk before anything goes by it.
+    /// What is logged since the last flush is on the disk before anything goes by it, and something waits to.
     pub(crate) fn sync_batch(&mut self) {
-        self.batch_synced |= !self.batch.is_empty() && self.sync != SyncLevel::Off;
+        if !self.batch.is_empty() && self.sync != SyncLevel::Off {
+            self.batch_durability = Durability::Now;
+        }
     }
 
     /// The points a controller relies on: prompt accepted, question answered, tool result, turn end, what a user did to
     /// the history or to what waits, and every setting whose change is acknowledged: a mode that was made tighter must
     /// not be the old one after a power cut.
-    fn wants_sync(&self, body: &Body) -> bool {
-        match self.sync {
-            SyncLevel::Off => false,
-            SyncLevel::Record => true,
-            SyncLevel::Turn => matches!(
-                body,
-                Body::User { .. }
-                    | Body::Ask(AskEntry::Closed { .. })
-                    | Body::Call(CallEntry::Ended { .. })
-                    | Body::Turn(TurnEntry::Ended(_))
-                    | Body::Queue(_)
-                    | Body::Branch(BranchEntry::Compacted(_))
-                    | Body::Branch(BranchEntry::Moved { .. })
-                    | Body::Setting(_)
-                    | Body::Shell(_)
-            ),
+    ///
+    /// Behind a message and behind an answer the turn goes on at once and only the acknowledgement waits, so the store may
+    /// take a moment: if the turn ends meanwhile, both are on the disk with one sync. A call that changes something, and
+    /// with it the answer that allowed it, is not among them ([`SessionLog::sync_batch`]).
+    fn durability(&self, body: &Body) -> Durability {
+        match (self.sync, body) {
+            (SyncLevel::Off, _) => Durability::Commit,
+            (_, Body::User { .. } | Body::Queue(_) | Body::Ask(AskEntry::Closed { .. })) => Durability::Soon,
+            (SyncLevel::Record, _)
+            | (
+                SyncLevel::Turn,
+                Body::Call(CallEntry::Ended { .. })
+                | Body::Turn(TurnEntry::Ended(_))
+                | Body::Branch(BranchEntry::Compacted(_) | BranchEntry::Moved { .. })
+                | Body::Setting(_)
+                | Body::Shell(_),
+            ) => Durability::Now,
+            (SyncLevel::Turn, _) => Durability::Commit,
         }
     }
 
@@ -223,8 +227,7 @@ impl SessionLog {
             return;
         }
         let batch = std::mem::take(&mut self.batch);
-        let synced = std::mem::take(&mut self.batch_synced);
-        let durability = if synced { Durability::Now } else { Durability::Commit };
+        let durability = std::mem::take(&mut self.batch_durability);
         let done = self.store.append(&self.lease, batch, durability);
         self.commits.push_back(PendingCommit { upto: self.last_seq, leaf: self.leaf, done });
     }
@@ -306,7 +309,7 @@ impl SessionLog {
     /// A commit failed: nothing after it was told, and nothing of it is there. Replies that waited become failures.
     pub(crate) fn roll_back(&mut self, fault: &Fault) -> RolledBack {
         self.batch.clear();
-        self.batch_synced = false;
+        self.batch_durability = Durability::Commit;
         self.commits.clear();
         self.last_seq = self.committed;
         self.leaf = self.committed_leaf;

@@ -237,6 +237,15 @@ async fn what_is_acknowledged_is_synced() {
     for kind in SYNCED {
         assert_eq!(seen.get(kind), Some(&true), "{kind}: {seen:?}");
     }
+    // A message and what comes with it may wait for company; a call that changes something, and its answer, may not.
+    let with = |wanted: &str| {
+        let batches = store.appended();
+        let found = batches.into_iter().find(|(entries, _)| entries.iter().any(|entry| kind(&entry.body) == wanted));
+        found.unwrap_or_else(|| panic!("no {wanted}")).1
+    };
+    let durabilities = ["User", "AskClosed", "CallEnded", "TurnEnded", "Queued"].map(with);
+    use Durability::{Now, Soon};
+    assert_eq!(durabilities, [Soon, Now, Now, Now, Soon]);
     // Reading pays nothing.
     assert_eq!(seen.get("CallStarted"), Some(&false), "{seen:?}");
 }
