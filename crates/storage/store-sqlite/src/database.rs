@@ -12,6 +12,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use vocab::{Fault, FaultKind};
 
+use super::patience::Patience;
 use super::{Attempt, Failure};
 use safefile::private_dir;
 
@@ -99,12 +100,12 @@ pub(crate) fn wal_path(home: &Path) -> PathBuf {
 }
 
 /// Opens the database, creating it and its directory when needed.
-pub(crate) fn open(home: &Path) -> Result<Connection, Fault> {
+pub(crate) fn open(home: &Path, patience: &Patience) -> Result<Connection, Fault> {
     let path = home.join(FILE_NAME);
     create(home, &path).map_err(|error| faults::from_io("create", &path, &error))?;
     let log = wal_path(home);
     let is_named = log.exists();
-    let connection = open_file(&path)?;
+    let connection = open_file(&path, patience)?;
     if !is_named {
         // As for the database: what is synced has to have a name. SQLite does this, too, and says nothing if it fails.
         let named = File::open(home).and_then(|directory| directory.sync_all());
@@ -113,11 +114,11 @@ pub(crate) fn open(home: &Path) -> Result<Connection, Fault> {
     Ok(connection)
 }
 
-fn open_file(path: &Path) -> Result<Connection, Fault> {
+fn open_file(path: &Path, patience: &Patience) -> Result<Connection, Fault> {
     let mut tries = 0;
     loop {
         tries += 1;
-        match open_once(path) {
+        match open_once(path, patience) {
             Ok(connection) => return Ok(connection),
             Err(Failure::Fault(fault)) => return Err(fault),
             Err(Failure::Sql(error)) => {
@@ -133,7 +134,7 @@ fn open_file(path: &Path) -> Result<Connection, Fault> {
 
 /// As [`open`], for somebody who only looks.
 pub(crate) fn open_to_read(home: &Path) -> Result<Connection, Fault> {
-    let connection = open(home)?;
+    let connection = open(home, &Patience::new(BUSY_WAIT))?;
     let only_look = connection.execute_batch("PRAGMA query_only = ON");
     only_look.map_err(|error| faults::from_sqlite(&home.join(FILE_NAME), "open", &error))?;
     Ok(connection)
@@ -176,10 +177,10 @@ fn create(home: &Path, path: &Path) -> io::Result<()> {
     }
 }
 
-fn open_once(path: &Path) -> Attempt<Connection> {
+fn open_once(path: &Path, patience: &Patience) -> Attempt<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY_WAIT)?;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    patience.install(&mut connection)?;
     // One look: another process may be making the database between two of its questions.
     let look = connection.unchecked_transaction()?;
     check_is_ours(&look, path)?;

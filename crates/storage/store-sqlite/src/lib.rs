@@ -16,6 +16,7 @@ mod faults;
 mod leases;
 mod lock_file;
 mod log;
+mod patience;
 mod progress;
 mod reader;
 mod rows;

@@ -52,9 +52,9 @@ impl Writer {
     /// the file as small as can be.
     pub(super) fn wipe(&mut self, connection: &Connection, id: &SessionId) -> Attempt<()> {
         self.unwiped = Some(Unwiped::Database);
-        connection.busy_timeout(WIPE_WAIT)?;
+        self.patience.set(WIPE_WAIT);
         let wiped = self.wipe_on(connection);
-        connection.busy_timeout(database::BUSY_WAIT)?;
+        self.patience.set(database::BUSY_WAIT);
         wiped?;
         if self.unwiped.is_some() {
             let message = format!(
@@ -113,10 +113,11 @@ impl Writer {
 
     /// Whether nothing is left to wipe; tried again while there is nothing else to do.
     pub(super) fn wipe_again(&mut self, connection: &Connection) -> bool {
-        if self.unwiped.is_some() && connection.busy_timeout(Duration::ZERO).is_ok() {
+        if self.unwiped.is_some() {
+            self.patience.set(Duration::ZERO);
             // Trouble with the disk is told to the next writer.
             let _ = self.wipe_on(connection);
-            let _ = connection.busy_timeout(database::BUSY_WAIT);
+            self.patience.set(database::BUSY_WAIT);
         }
         self.unwiped.is_none()
     }
@@ -138,11 +139,12 @@ impl Writer {
             self.watch.told = 0;
             return;
         }
-        if now < self.watch.told.saturating_mul(2) || connection.busy_timeout(Duration::ZERO).is_err() {
+        if now < self.watch.told.saturating_mul(2) {
             return;
         }
+        self.patience.set(Duration::ZERO);
         let emptied = empty_wal(connection).unwrap_or(false);
-        let _ = connection.busy_timeout(database::BUSY_WAIT);
+        self.patience.set(database::BUSY_WAIT);
         if !emptied {
             self.watch.told = now;
             (self.note)(&format!(

@@ -14,6 +14,7 @@ use vocab::{Acquired, Fault, Lease, SessionId};
 
 use super::append::{Append, AppendStatements};
 use super::leases::{HeldLease, owner};
+use super::patience::Patience;
 use super::progress::Progress;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
@@ -62,6 +63,8 @@ pub(super) struct Writer {
     inbox: Receiver<WriterJob>,
     is_ending: bool,
     pub(super) syncs: Syncs,
+    /// Of all its connections.
+    pub(super) patience: Patience,
     /// Taken from the inbox and not done; at most [`BATCH_JOBS_MAX`].
     taken: VecDeque<WriterJob>,
     /// Jobs that were ever taken.
@@ -113,6 +116,7 @@ impl Writer {
             inbox,
             is_ending: false,
             syncs,
+            patience: Patience::new(database::BUSY_WAIT),
             taken: VecDeque::new(),
             received: 0,
             progress,
@@ -143,7 +147,7 @@ impl Writer {
     }
 
     fn open(&self) -> Result<Connection, Fault> {
-        let connection = database::open(&self.home)?;
+        let connection = database::open(&self.home, &self.patience)?;
         self.syncs.use_log(WalFile::open(&self.wal())?);
         Ok(connection)
     }

@@ -1,7 +1,7 @@
 //! Several processes on one database: one writer per session, and nothing lost with a process that dies.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use store_sqlite::SqliteStore;
 use testkit::odd::Dice;
@@ -64,6 +64,42 @@ async fn many_processes_have_one_writer_and_lose_nothing() {
         assert_eq!(log.len(), 1 + count * APPENDS);
         assert_eq!(texts(&store, &lease.session).await, log.into_values().collect::<Vec<_>>(), "round {round}");
     }
+}
+
+/// Appends to a session of its own, each time onto the disk, and tells how long each took in microseconds.
+#[tokio::test]
+async fn role_of_many() {
+    let Some((store, number)) = kit::role("processes::role_of_many") else { return };
+    let lease = store.create(new_session(&format!("s{number}")));
+    store.append(&lease, vec![said(1, "first")], Durability::Now).await.unwrap();
+    let mut took = Vec::new();
+    for seq in 2..=MANY_APPENDS {
+        let since = Instant::now();
+        store.append(&lease, vec![said(seq, "an ordinary message of some length")], Durability::Now).await.unwrap();
+        took.push(since.elapsed().as_micros().to_string());
+    }
+    tell(&took.join(" "));
+}
+
+const MANY_APPENDS: u64 = 60;
+
+/// Nobody is kept waiting out of proportion by how many there are. The bound is wide: all of them share two cores or so
+/// with whatever else is tested, and what it is to notice are waits of seconds.
+#[test]
+fn many_processes_that_sync_do_not_starve_each_other() {
+    let home = tempfile::tempdir().unwrap();
+    let count = rounds(8, 32);
+    let children: Vec<_> =
+        (0..count).map(|number| kit::child("processes::role_of_many", home.path(), number).spawn().unwrap()).collect();
+    let mut took: Vec<u64> = Vec::new();
+    for child in children {
+        let told = kit::told(child, false);
+        took.extend(told.last().unwrap().split(' ').map(|it| it.parse::<u64>().unwrap()));
+    }
+    took.sort_unstable();
+    let at = |percent: usize| Duration::from_micros(took[(took.len() - 1) * percent / 100]);
+    println!("{count} processes, synced appends: p50 {:?}, p99 {:?}, longest {:?}", at(50), at(99), at(100));
+    assert!(at(99) < Duration::from_secs(1), "p99 is {:?}", at(99));
 }
 
 /// Makes a session of its own in a home that may not exist yet.

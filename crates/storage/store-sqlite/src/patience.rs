@@ -1,0 +1,86 @@
+//! Waiting for other processes that write to the same database. SQLite's own way is to sleep longer and longer, up to a
+//! tenth of a second, and whoever came last has the best chances; the write lock is held for a fraction of a millisecond,
+//! so we look often.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+/// Looks that come this quickly one after the other: most locks are gone by then.
+const QUICK_LOOKS: i32 = 20;
+const QUICK_PAUSE: Duration = Duration::from_micros(50);
+/// Further ones up to this number come a little slower, and all that follow slower still: whoever has the lock for so
+/// long folds the log in, or rebuilds the database.
+const FURTHER_LOOKS: i32 = 200;
+const FURTHER_PAUSE: Duration = Duration::from_micros(250);
+const LONG_PAUSE: Duration = Duration::from_millis(2);
+
+/// How long the connections that share this wait for a lock before they give up.
+#[derive(Clone)]
+pub(super) struct Patience(Arc<AtomicU64>);
+
+impl Patience {
+    pub(super) fn new(limit: Duration) -> Self {
+        let patience = Self(Arc::default());
+        patience.set(limit);
+        patience
+    }
+
+    pub(super) fn set(&self, limit: Duration) {
+        self.0.store(u64::try_from(limit.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(super) fn install(&self, connection: &mut Connection) -> rusqlite::Result<()> {
+        let (limit, mut since) = (self.0.clone(), Instant::now());
+        connection.busy_handler(Some(move |looks: i32| {
+            if looks == 0 {
+                since = Instant::now();
+            }
+            if since.elapsed() >= Duration::from_micros(limit.load(Ordering::Relaxed)) {
+                return false;
+            }
+            std::thread::sleep(pause(looks));
+            true
+        }))
+    }
+}
+
+fn pause(looks: i32) -> Duration {
+    match looks {
+        ..QUICK_LOOKS => QUICK_PAUSE,
+        ..FURTHER_LOOKS => FURTHER_PAUSE,
+        _ => LONG_PAUSE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_waited_for_as_long_as_the_limit_says_and_no_longer() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("db");
+        let holder = Connection::open(&path).unwrap();
+        holder.execute_batch("CREATE TABLE t (x); BEGIN IMMEDIATE").unwrap();
+        let mut waiter = Connection::open(&path).unwrap();
+        let patience = Patience::new(Duration::from_millis(80));
+        patience.install(&mut waiter).unwrap();
+        let since = Instant::now();
+        assert!(waiter.execute_batch("BEGIN IMMEDIATE").is_err());
+        assert!(since.elapsed() >= Duration::from_millis(80), "{:?}", since.elapsed());
+        patience.set(Duration::ZERO);
+        let since = Instant::now();
+        assert!(waiter.execute_batch("BEGIN IMMEDIATE").is_err());
+        assert!(since.elapsed() < Duration::from_millis(80), "{:?}", since.elapsed());
+        patience.set(Duration::from_secs(10));
+        let holding = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            holder.execute_batch("COMMIT").unwrap();
+        });
+        waiter.execute_batch("BEGIN IMMEDIATE").unwrap();
+        holding.join().unwrap();
+    }
+}
