@@ -149,6 +149,11 @@ impl Writer {
             Ok(answers)
         });
         let committed = result.is_ok();
+        if committed {
+            // A sync takes everything with it that was committed before.
+            self.is_dirty = !batch.iter().any(|append| append.durability.is_synced());
+            self.unfolded += 1;
+        }
         let (number, reached) = self.syncs.numbers();
         // Whatever of a session is committed together is answered together.
         self.for_each_lease(batch, |_, held| held.answered_after = held.unsynced_at(reached));

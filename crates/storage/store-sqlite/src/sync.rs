@@ -191,6 +191,15 @@ impl Syncs {
         self.shared.work.notify_one();
     }
 
+    /// For what nobody waits for, at the end.
+    pub(super) fn sync_the_rest(&self) {
+        let wal = self.shared.lock().wal.clone();
+        if let Some(wal) = wal {
+            // Nobody was promised that it is there.
+            let _ = wal.sync();
+        }
+    }
+
     /// Returns when nobody waits any more, or when a sync has failed.
     pub(super) fn drain(&self) {
         let mut state = self.shared.lock();

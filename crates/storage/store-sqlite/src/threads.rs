@@ -103,16 +103,17 @@ impl Threads {
 impl Drop for Threads {
     /// Waits until everything that was queued is done: a dropped future does not take its entry back.
     fn drop(&mut self) {
+        // The writer last: it knows whether the database is left in order, and what a reader waits for is done meanwhile.
+        for lane in &mut self.readers {
+            if let Some(queue) = lane.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+                queue.end();
+            }
+        }
         let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(writer) = writer {
             // The thread that syncs has a way into the queue, too, so the end of it has to be said.
             let _ = writer.queue.jobs.send(WriterJob::End);
             writer.queue.end();
-        }
-        for lane in &mut self.readers {
-            if let Some(queue) = lane.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-                queue.end();
-            }
         }
     }
 }

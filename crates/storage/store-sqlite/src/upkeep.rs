@@ -21,6 +21,8 @@ use crate::faults;
 pub(super) const WAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Transactions between two looks at its size.
 const COMMITS_PER_LOOK: u32 = 64;
+/// So many of our own make it worth while to fold the log in: behind that, one commit pays for a new header.
+const COMMITS_PER_FOLD: u32 = 64;
 /// How long a delete waits for programs that still read what is deleted.
 const WIPE_WAIT: Duration = Duration::from_secs(2);
 /// Pages that are rebuilt in memory (64 MiB); more of them in a nameless temporary file.
@@ -124,6 +126,16 @@ impl Writer {
 
     pub(super) fn wal(&self) -> PathBuf {
         database::wal_path(&self.home)
+    }
+
+    /// While there is nothing else to do, so that no commit has to. As much as no reader needs.
+    pub(super) fn fold_in(&mut self, connection: &Connection) {
+        if self.unfolded < COMMITS_PER_FOLD {
+            return;
+        }
+        self.unfolded = 0;
+        // Trouble with the disk is told to the next writer.
+        let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get::<_, i64>(0));
     }
 
     /// After a transaction.

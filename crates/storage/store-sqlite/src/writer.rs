@@ -77,6 +77,10 @@ pub(super) struct Writer {
     pub(super) unwiped: Option<Unwiped>,
     /// The last connection saw an input/output error.
     is_suspect: bool,
+    /// Something was committed that no sync has covered.
+    pub(super) is_dirty: bool,
+    /// Commits since the write-ahead log was folded in.
+    pub(super) unfolded: u32,
     /// Lock files of the dead were looked for.
     has_swept: bool,
 }
@@ -124,6 +128,8 @@ impl Writer {
             watch: WalWatch::default(),
             unwiped: None,
             is_suspect: false,
+            is_dirty: false,
+            unfolded: 0,
             has_swept: false,
         }
     }
@@ -204,6 +210,13 @@ impl Writer {
                 self.take_waiting();
             }
         }
+        if self.is_ending && !self.syncs.has_failed() {
+            self.syncs.drain();
+            if std::mem::take(&mut self.is_dirty) {
+                self.syncs.sync_the_rest();
+            }
+            database::prepare_to_close(connection, &self.home);
+        }
     }
 
     /// Who gives a session back, or deletes one, leaves nothing behind of which it is not known whether it is there. An
@@ -247,6 +260,7 @@ impl Writer {
             if !std::mem::replace(&mut self.has_swept, true) {
                 lock_file::sweep(&self.home);
             }
+            self.fold_in(connection);
             if self.wipe_again(connection) {
                 let _ = connection.execute_batch("PRAGMA shrink_memory");
                 return self.inbox.recv().ok();

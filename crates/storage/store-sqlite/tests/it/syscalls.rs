@@ -137,7 +137,7 @@ async fn role_folding_writer() {
 }
 
 /// Each writes five pages or more, so that they fill the write-ahead log a few times.
-const FOLDING_APPENDS: u64 = 400;
+const FOLDING_APPENDS: u64 = 900;
 
 /// What is folded into the database was synced in the write-ahead log before, and is synced in the database before the
 /// log is written from its start again. Otherwise a power cut leaves neither of the two whole.
