@@ -50,7 +50,7 @@ impl Patience {
 fn pause(looks: i32) -> Duration {
     match looks {
         ..QUICK_LOOKS => QUICK_PAUSE,
-        ..FURTHER_LOOKS => FURTHER_PAUSE,
+        QUICK_LOOKS..FURTHER_LOOKS => FURTHER_PAUSE,
         _ => LONG_PAUSE,
     }
 }
