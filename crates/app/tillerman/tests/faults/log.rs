@@ -397,13 +397,16 @@ fn d5_a_failing_write_or_sync_is_never_acknowledged() {
                     }
                 }
             }
-            assert!(errors <= 1, "{call} {n}: one failure, {errors} errors");
             hit += usize::from(errors > 0);
-            // SQLite passes over a directory that cannot be synced; the store does that itself when it makes the file.
+            // SQLite passes over a directory that cannot be synced; the store does that itself when it makes the file. The
+            // count is each thread's own, so the one that writes and the one that syncs may both meet it.
             let calls = fs::read_to_string(&calls).unwrap_or_default();
-            let mut injected = calls.lines().filter(|line| line.contains("(INJECTED)") && line.contains("sessions.db"));
-            assert!(errors > 0 || injected.next().is_none(), "{call} {n} failed and nobody was told");
-            assert!(finished.len() >= 5, "{call} {n}: only {finished:?} worked after one failure");
+            let injected = calls.lines().filter(|line| line.contains("(INJECTED)"));
+            let (all, ours) =
+                injected.fold((0, 0), |(all, ours), line| (all + 1, ours + usize::from(line.contains("sessions.db"))));
+            assert!(errors <= all, "{call} {n}: {all} failures, {errors} errors");
+            assert!(errors > 0 || ours == 0, "{call} {n} failed and nobody was told");
+            assert!(finished.len() + all.max(1) >= 6, "{call} {n}: only {finished:?} worked after {all} failures");
             serve.shutdown();
             let mut serve = world.serve(&["--resume", &session]);
             let export = world.root().join("out.jsonl");
