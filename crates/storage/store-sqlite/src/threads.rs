@@ -23,17 +23,17 @@ pub(super) struct Threads {
     pub(super) note: Note,
     writer: Mutex<Option<WriterThread>>,
     /// For questions that are answered quickly, and for those that are not.
-    readers: [Mutex<Option<Queue<ReaderJob>>>; 2],
+    readers: [Mutex<Option<JobThread<ReaderJob>>>; 2],
 }
 
 /// A thread and what it is told by.
-struct Queue<J> {
+struct JobThread<J> {
     jobs: Sender<J>,
     thread: JoinHandle<()>,
 }
 
 struct WriterThread {
-    queue: Queue<WriterJob>,
+    queue: JobThread<WriterJob>,
     /// Jobs that were ever queued.
     queued: u64,
     progress: Arc<Progress>,
@@ -118,16 +118,16 @@ impl Drop for Threads {
     }
 }
 
-impl<J> Queue<J> {
+impl<J> JobThread<J> {
     fn end(self) {
         drop(self.jobs);
         let _ = self.thread.join();
     }
 }
 
-fn start<J>(name: &str, jobs: Sender<J>, run: impl FnOnce() + Send + 'static) -> Result<Queue<J>, Fault> {
+fn start<J>(name: &str, jobs: Sender<J>, run: impl FnOnce() + Send + 'static) -> Result<JobThread<J>, Fault> {
     let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES).spawn(run);
-    Ok(Queue { jobs, thread: thread.map_err(not_started)? })
+    Ok(JobThread { jobs, thread: thread.map_err(not_started)? })
 }
 
 fn not_started(error: io::Error) -> Fault {
