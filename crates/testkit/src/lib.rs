@@ -6,7 +6,6 @@ pub mod faulty;
 pub mod golden;
 pub mod lossy;
 pub mod mock_model;
-pub mod neighbourhood;
 pub mod odd;
 pub mod peers;
 pub mod pipe;

@@ -92,8 +92,6 @@ fn is_costly(verb: &Verb) -> bool {
             | Verb::Directory(DirectoryVerb::ModelsWithin { .. })
             | Verb::Directory(DirectoryVerb::Tools)
             | Verb::Directory(DirectoryVerb::Sessions(_))
-            | Verb::Directory(DirectoryVerb::Skills)
-            | Verb::Directory(DirectoryVerb::Picture { .. })
     )
 }
 

@@ -24,8 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 use vocab::{
-    Archive, Around, Clock, Command, FitImage, Ids, Keyring, McpServers, PeerId, Preferences, Provider, SessionId,
-    Settings, Store, Told, Toolbox,
+    Accounts, Archive, Clock, Command, FitImage, Ids, Keyring, McpServers, PeerId, Preferences, Provider, SessionId,
+    Settings, Store, Surroundings, Told, Toolbox,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -54,7 +54,8 @@ pub struct Ports {
     pub preferences: Arc<dyn Preferences>,
     pub ids: Arc<dyn Ids>,
     pub clock: Arc<dyn Clock>,
-    pub around: Arc<dyn Around>,
+    pub accounts: Arc<dyn Accounts>,
+    pub surroundings: Arc<dyn Surroundings>,
     pub servers: Arc<dyn McpServers>,
     pub read_object: ReadObject,
     pub fit_image: FitImage,

@@ -84,18 +84,13 @@ fn reply(reply: &Reply) -> usize {
         Reply::Answered(it) => answer(it),
         Reply::Tools(list) => tools(list),
         Reply::Sessions(page) => page.list.iter().map(saved).sum(),
-        Reply::Routes(routes) => routes.len() * ROW_BYTES,
-        Reply::Picture(it) => it.image.base64.len(),
         Reply::Done
         | Reply::Started { .. }
         | Reply::Waiting { .. }
         | Reply::Interrupted { .. }
         | Reply::Exported(_)
         | Reply::Accounts(_)
-        | Reply::SignedIn(_)
-        | Reply::KeySet(_)
-        | Reply::Limits(_)
-        | Reply::Skills(_) => ROW_BYTES,
+        | Reply::SignedIn(_) => ROW_BYTES,
     }
 }
 

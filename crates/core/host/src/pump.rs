@@ -121,10 +121,11 @@ async fn run<D: Dialect>(
     core.greet(clock.now_ms());
     loop {
         core.notes().for_each(|note| (options.notes)(&note));
+        // Begun at once, also where the engine makes a peer wait: what a service does at once holds for the commands behind it.
+        core.own_calls().for_each(|request| calls.begin(request));
         for command in core.commands() {
             peer.submit(command).await;
         }
-        core.own_calls().for_each(|request| calls.begin(request));
         let Some(Awaited { read, write, events: fetch, deaf: hears, until_ms }) = core.awaited() else { break };
         tokio::select! {
             biased;

@@ -254,7 +254,7 @@ impl Acp {
 /// Whether any model can be used as things are.
 fn environment_looked_at(call: &CallId, result: &EngineResult, out: &mut Out) {
     match result {
-        Ok(Reply::Accounts(accounts)) if accounts.model => pen(out).done(call),
+        Ok(Reply::Accounts(accounts)) if accounts.has_model => pen(out).done(call),
         Ok(Reply::Accounts(_)) => pen(out).refuse(Some(call), &no_model()),
         other => refuse(call, None, other, out),
     }

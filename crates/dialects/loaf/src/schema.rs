@@ -16,10 +16,11 @@ mod tests {
     use serde_json::{Map, Value, json};
     use testkit::fakes::{CountedIds, TickingClock};
     use vocab::{Mode, ModelInfo, Opened, SessionId, State};
-    use wire::{Dialect, Frame, Out};
+    use wire::{Dialect, Frame};
 
     use super::schema;
     use crate::methods::METHODS;
+    use crate::own::Out;
     use crate::params::Needs;
     use crate::session_view::SessionView;
     use crate::{Loaf, Options};

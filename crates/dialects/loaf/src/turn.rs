@@ -31,7 +31,7 @@ pub(crate) struct Turn {
     /// The first status of the model's work was said; until then the user's message waits.
     opened: bool,
     opening: Vec<TurnOpening>,
-    /// The pictures of the prompt, which have their names only here.
+    /// The images of the prompt, which have their names only here.
     images: Vec<LoadedImage>,
     /// Steering has joined and its status was not said yet.
     steered: bool,
@@ -94,7 +94,7 @@ impl SessionView {
             turn.images = images;
         }
     }
-    /// The pictures that were given, if there are so many.
+    /// The images that were given, if there are so many.
     pub(crate) fn take_images(&mut self, count: usize) -> Option<Vec<LoadedImage>> {
         let turn = self.turn.as_mut()?;
         (count > 0 && turn.images.len() == count).then(|| std::mem::take(&mut turn.images))

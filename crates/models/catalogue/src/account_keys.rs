@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use accounts::{Account, Key};
 use accounts::{Auth, Environment, Issuer, safe_url};
 use net::{Credentials, KnownCredentials};
 use providers::Secret;
-use vocab::{Account, Fault, FaultKind, Key, Later};
+use vocab::{Fault, FaultKind, Later};
 
 use crate::keys::LateKey;
 

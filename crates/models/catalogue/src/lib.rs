@@ -28,7 +28,7 @@ mod tests;
 mod vendors;
 
 pub use account_keys::{AccountSettings, UserKey, checked, exa_key, sign_ins};
-pub use account_models::AccountModels;
+pub use account_models::{AccountModels, KeySet, ModelSource};
 pub use border::{FileBorder, OnlyShown};
 pub use built_in::is_built_in;
 pub use catalogue::Catalogue;

@@ -10,7 +10,7 @@ use builtin_tools::project::{self, InstructionSearch, Instructions, Repository};
 use builtin_tools::workspace::Guard;
 use skills::{Origin, Places, Skill};
 use vocab::visible::{shell_word, visible_line, visible_path};
-use vocab::{Briefing, Clock, Keyring};
+use vocab::{Briefing, Clock, Keyring, Later, Surroundings};
 
 /// Skills that are named; of more, only the number is.
 const SKILLS_MAX: usize = 64;
@@ -32,7 +32,7 @@ pub(crate) struct BriefingSettings {
     pub(crate) here: Option<PathBuf>,
 }
 
-/// Looks around a workspace.
+/// Looks at a workspace.
 #[derive(Clone)]
 pub(super) struct Briefer {
     pub(super) settings: BriefingSettings,
@@ -43,6 +43,12 @@ pub(super) struct Briefer {
     pub(super) data: PathBuf,
     pub(super) secrets: Keyring,
     pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Surroundings for Briefer {
+    fn briefing(&self, workspace: &Path) -> Option<Later<'static, Briefing>> {
+        Some(Box::pin(self.clone().look(workspace.to_owned())))
+    }
 }
 
 impl Briefer {

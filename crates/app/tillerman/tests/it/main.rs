@@ -35,6 +35,7 @@ mod instructions;
 mod leash_entry;
 mod loaf_limits;
 mod loaf_stage;
+mod loaf_user;
 mod mcp_peer;
 mod peers;
 mod peers_acp;

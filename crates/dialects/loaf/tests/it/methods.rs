@@ -1,10 +1,12 @@
 //! Each method with what it is meant for and with what is wrong, to the letter.
 
+use dialect_loaf::account;
 use expect_test::expect;
 use serde_json::json;
-use vocab::{Accounts, Fault, FaultKind};
+use vocab::{Fault, FaultKind};
 
 use crate::play::{Cast, Play, paused};
+use crate::user::ready;
 
 #[test]
 fn handshake_ping_and_state() {
@@ -213,7 +215,7 @@ fn models_are_listed_and_selected_for_all_sessions() {
             state.changed model_selected
             15 = {"selected_model":"alpha","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"HIGH"}
         "#]]);
-        let kept = play.stage.notebook.0.lock().unwrap().clone();
+        let kept = play.user.kept.lock().unwrap().clone();
         let last: Vec<_> = kept.iter().rev().take(3).map(|(key, value)| format!("{key}={value}")).collect();
         assert_eq!(last, ["loaf.route=any", "loaf.thinking=HIGH", "loaf.model=openai/alpha"]);
         play.ask("session.create", json!({})).await.forget();
@@ -318,9 +320,9 @@ fn commands() {
                 queue
         "#]]);
         play.send("say old").await.forget();
-        play.around.fill(|given| given.accounts = Ok(Accounts { openrouter: true, exa: true, ..Accounts::default() }));
+        play.user.fill(|given| given.accounts = Ok(ready(&[account::OPENROUTER, account::EXA])));
         play.command("/forgeteverything").await.ask("auth.status", json!({})).await.get().await;
-        play.around.fill(|given| given.forget = Err(Fault::new(FaultKind::Store, "disk full")));
+        play.user.fill(|given| given.forget = Err(Fault::new(FaultKind::Store, "disk full")));
         play.command("/forgeteverything").await;
         play.check(expect![[r#"
             > 18 command.execute {"raw_command":"/forgeteverything","session_id":"s1"}
