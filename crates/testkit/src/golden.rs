@@ -112,7 +112,7 @@ pub async fn play_in<D: Dialect<Own = NoOwn> + 'static>(
         args: cast.args.clone(),
     };
     let masks = [(stage.workspace().display().to_string(), "$WS"), (stage.home().display().to_string(), "$HOME")];
-    let mut pipe = Pipe::new(&stage.engine, dialect(&opening), host::Options::default());
+    let mut pipe = Pipe::new(&stage.engine, dialect(&opening), host::PumpOptions::default());
     let mut greeting = Some(shown(pipe.heard(QUIET).await, &masks));
     let mut result = String::new();
     let written = |line: &&str| !line.starts_with('<') && !line.starts_with("exit ");
@@ -229,7 +229,7 @@ impl Cast {
         let model = |slug, window| vocab::ModelInfo { provider: whose.into(), ..tour::model(slug, window) };
         let models = vec![model("mock/alpha", self.window), model("mock/beta", 200_000)];
         if self.script.is_empty() {
-            return Arc::new(tour::Tour::new(tour::Options { models, word_delay_ms: 0 }));
+            return Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
         }
         let script = tour::Script::parse(&self.script).unwrap_or_else(|fault| panic!("{fault}"));
         let plays = vocab::ModelInfo { slug: script.slug().into(), ..tour::model("script", self.window) };

@@ -48,7 +48,7 @@ use wire::{Dialect, Out, Parting, Pending};
 use ending::End;
 use faults::RpcFault;
 use frames::{LoafCall, LoafPen};
-use models::ModelChoice;
+use models::UsualModel;
 use params::Params;
 use pending::LoafPending;
 use session_view::SessionView;
@@ -65,7 +65,7 @@ const SESSIONS_MAX: usize = 256;
 
 /// How a conversation starts.
 #[derive(Clone)]
-pub struct Options {
+pub struct LoafOptions {
     /// Told in the handshake as `server_version`.
     pub version: String,
     pub workspace: Option<PathBuf>,
@@ -84,7 +84,7 @@ pub struct Options {
     pub ids: Arc<dyn Ids>,
 }
 
-impl Options {
+impl LoafOptions {
     pub fn new(version: impl Into<String>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
         Self {
             version: version.into(),
@@ -100,7 +100,7 @@ impl Options {
     }
 }
 
-/// What [`vocab::Verb::Directory(vocab::DirectoryVerb::Prefer)`] is given to keep; the values come back as [`Options`].
+/// What [`vocab::Verb::Directory(vocab::DirectoryVerb::Prefer)`] is given to keep; the values come back as [`LoafOptions`].
 pub mod prefer {
     pub const MODEL: &str = "loaf.model";
     pub const THINKING: &str = "loaf.thinking";
@@ -110,7 +110,7 @@ pub mod prefer {
 
 /// One controller speaking `loaf`.
 pub struct Loaf {
-    options: Options,
+    options: LoafOptions,
     views: Vec<SessionView>,
     views_made: u64,
     pending: Pending<LoafPending>,
@@ -120,7 +120,7 @@ pub struct Loaf {
     skills: Skills,
     /// The list that was asked for last.
     models: Vec<ModelInfo>,
-    choice: ModelChoice,
+    choice: UsualModel,
     onboarded: bool,
     debug: bool,
     /// Answers of the engine that are needed before the first request is heard.
@@ -129,12 +129,12 @@ pub struct Loaf {
 }
 
 impl Loaf {
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: LoafOptions) -> Self {
         let asked = options.thinking.as_deref();
         let thinking = options.model.as_deref().map_or(models::Thinking::OFF, |info| models::fitting(info, asked));
         let route = options.route.clone().unwrap_or_else(|| ANY_ROUTE.into());
         Self {
-            choice: ModelChoice { model: options.model.clone(), thinking, route },
+            choice: UsualModel { model: options.model.clone(), thinking, route },
             onboarded: options.onboarded,
             options,
             views: Vec::new(),

@@ -77,13 +77,13 @@ pub(crate) fn fitting(info: &ModelInfo, asked: Option<&str>) -> Thinking {
 
 /// What all sessions of the process use.
 #[derive(Clone)]
-pub(crate) struct ModelChoice {
+pub(crate) struct UsualModel {
     pub(crate) model: Option<Arc<ModelInfo>>,
     pub(crate) thinking: Thinking,
     pub(crate) route: Arc<str>,
 }
 
-impl ModelChoice {
+impl UsualModel {
     pub(crate) fn model_id(&self) -> &str {
         self.model.as_ref().map_or("", |info| &info.id)
     }
@@ -102,7 +102,7 @@ impl ModelChoice {
 }
 
 /// Which providers can be used now.
-pub(crate) fn enabled(accounts: &Accounts, choice: &ModelChoice) -> Vec<&'static str> {
+pub(crate) fn enabled(accounts: &Accounts, choice: &UsualModel) -> Vec<&'static str> {
     let has = |name: &str| match name {
         "openai" => accounts.openai,
         "antigravity" => accounts.antigravity,
@@ -148,7 +148,7 @@ fn model(info: &ModelInfo) -> Model<'_> {
 }
 
 /// The answer of `model.list`: the models of one provider, or of all that are enabled.
-pub(crate) fn list(models: &[ModelInfo], only: Option<&str>, accounts: &Accounts, choice: &ModelChoice) -> Value {
+pub(crate) fn list(models: &[ModelInfo], only: Option<&str>, accounts: &Accounts, choice: &UsualModel) -> Value {
     let enabled = enabled(accounts, choice);
     let wanted = |name: &str| only.map_or_else(|| enabled.contains(&name), |only| only == name);
     let ordered = PROVIDERS.into_iter().filter(|name| wanted(name));
@@ -193,7 +193,7 @@ mod tests {
         let accounts = Accounts { openai: true, ..Accounts::default() };
         for (chosen, count) in [(0, 1), (1, 2)] {
             let model = Some(Arc::new(models[chosen].clone()));
-            let choice = ModelChoice { model, thinking: Thinking::OFF, route: ANY_ROUTE.into() };
+            let choice = UsualModel { model, thinking: Thinking::OFF, route: ANY_ROUTE.into() };
             assert_eq!(list(&models, None, &accounts, &choice)["models"].as_array().unwrap().len(), count);
         }
     }

@@ -67,7 +67,7 @@ pub enum Errors {
 
 /// How a conversation starts.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RpcOptions {
     pub which: Which,
     /// Go on in a copy of that session.
     pub fork: bool,
@@ -123,7 +123,7 @@ impl ServiceState {
     }
 }
 
-impl Options {
+impl RpcOptions {
     pub fn new(version: impl Into<String>) -> Self {
         Self {
             which: Which::New,
@@ -150,7 +150,7 @@ impl Options {
 
 /// One host speaking `rpc`.
 pub struct Rpc {
-    options: Options,
+    options: RpcOptions,
     view: SessionView,
     filter: Filter,
     pending: Pending<RpcPending>,
@@ -177,7 +177,7 @@ pub struct Rpc {
 }
 
 impl Rpc {
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: RpcOptions) -> Self {
         Self {
             retries_max: options.retry.retries_max.max(RetryPolicy::default().retries_max),
             view: SessionView::new(&options),

@@ -18,14 +18,17 @@ const QUEUE_MAX: usize = 256;
 fn stage() -> (Stage, Pipe) {
     let model = ModelInfo { provider: "openai".into(), ..tour::model("mock/alpha", 128_000) };
     let stage = Stage::new(StageOptions {
-        provider: std::sync::Arc::new(tour::Tour::new(tour::Options { models: vec![model.clone()], word_delay_ms: 0 })),
+        provider: std::sync::Arc::new(tour::Tour::new(tour::TourOptions {
+            models: vec![model.clone()],
+            word_delay_ms: 0,
+        })),
         model: "mock/alpha".into(),
         tune: Box::new(loaf_stage::settle),
         around: loaf_stage::scene().around,
         ..StageOptions::default()
     });
     let dialect = Loaf::new(loaf_stage::options(Some(model)));
-    let pipe = Pipe::new(&stage.engine, Box::new(dialect), host::Options::default());
+    let pipe = Pipe::new(&stage.engine, Box::new(dialect), host::PumpOptions::default());
     (stage, pipe)
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dialect_loaf::{Loaf, Options};
+use dialect_loaf::{Loaf, LoafOptions};
 use testkit::fakes::{CountedIds, TickingClock};
 use testkit::golden::{Opening, Scene};
 use testkit::neighbourhood::Neighbourhood;
@@ -45,11 +45,11 @@ pub(crate) fn scene() -> Scene {
 }
 
 /// `s1`, `t1` on the wire.
-pub(crate) fn options(model: Option<ModelInfo>) -> Options {
-    Options {
+pub(crate) fn options(model: Option<ModelInfo>) -> LoafOptions {
+    LoafOptions {
         mode: Some(Mode::DangerFullAccess),
         model: model.map(Arc::new),
-        ..Options::new(testkit::stage::VERSION, Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
+        ..LoafOptions::new(testkit::stage::VERSION, Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
     let thinking = opening.arg("--thinking").unwrap_or("OFF");
     let mode = opening.arg("--permission-mode").and_then(Mode::parse);
     let model = (asked != "none").then(|| opening.provider.resolve(asked).expect("a model of the stage"));
-    Box::new(Loaf::new(Options {
+    Box::new(Loaf::new(LoafOptions {
         mode: Some(mode.unwrap_or(Mode::DangerFullAccess)),
         thinking: Some(thinking.into()),
         onboarded: opening.arg("--onboarded").is_some(),

@@ -52,25 +52,25 @@ pub(super) struct SessionContext<'a> {
 
 pub(super) fn plan(flags: &Flags, around: &SessionContext<'_>) -> Result<SessionPlan, Fault> {
     let (dir, dir_is_fixed) = directory(flags, around);
-    let title = flags.name.as_deref().map(title).transpose()?;
+    let title = flags.session.title.as_deref().map(title).transpose()?;
     let mut plan = SessionPlan { which: Which::New, fork: false, title, dir, dir_is_fixed, note: None };
-    if let Some(id) = &flags.session_id {
+    if let Some(id) = &flags.session.id {
         refuse_beside_id(flags)?;
         let id = valid(id)?;
-        plan.which = exact(&id, &plan.dir, around).filter(|_| !flags.no_session).unwrap_or(Which::Named(id));
+        plan.which = exact(&id, &plan.dir, around).filter(|_| !flags.session.none).unwrap_or(Which::Named(id));
         return Ok(plan);
     }
-    if let Some(text) = &flags.fork {
+    if let Some(text) = &flags.session.fork {
         refuse_beside_fork(flags)?;
         plan.fork = true;
         plan.which = named(text, &mut plan.note, &plan.dir, around);
         return Ok(plan);
     }
     // What is kept in memory only cannot be a session on disk; pi decides it the same way.
-    if flags.no_session {
+    if flags.session.none {
         return Ok(plan);
     }
-    plan.which = match &flags.asked {
+    plan.which = match &flags.session.asked {
         AskedSession::New => Which::New,
         AskedSession::Newest => newest(&plan.dir, around),
         AskedSession::Named(text) => match text.as_str() {
@@ -82,7 +82,7 @@ pub(super) fn plan(flags: &Flags, around: &SessionContext<'_>) -> Result<Session
 }
 
 fn directory(flags: &Flags, around: &SessionContext<'_>) -> (PathBuf, bool) {
-    if let Some(dir) = &flags.session_dir {
+    if let Some(dir) = &flags.session.dir {
         return (expand(&dir.to_string_lossy(), dir, around.env), true);
     }
     let said = around.env(SESSION_DIR_ENV).or_else(|| around.settings.session_dir.clone());
@@ -167,7 +167,7 @@ fn title(text: &str) -> Result<String, Fault> {
 }
 
 fn refuse_beside_id(flags: &Flags) -> Result<(), Fault> {
-    let other = match (&flags.asked, &flags.fork) {
+    let other = match (&flags.session.asked, &flags.session.fork) {
         (_, Some(_)) => "--fork",
         (AskedSession::Newest, _) => "--continue",
         (AskedSession::Named(_), _) => "--session",
@@ -177,7 +177,7 @@ fn refuse_beside_id(flags: &Flags) -> Result<(), Fault> {
 }
 
 fn refuse_beside_fork(flags: &Flags) -> Result<(), Fault> {
-    let other = match (&flags.asked, flags.no_session) {
+    let other = match (&flags.session.asked, flags.session.none) {
         (_, true) => "--no-session",
         (AskedSession::Newest, _) => "--continue",
         (AskedSession::Named(_), _) => "--session",

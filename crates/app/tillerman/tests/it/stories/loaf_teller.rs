@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dialect_loaf::{Loaf, Options};
+use dialect_loaf::{Loaf, LoafOptions};
 use serde_json::{Value, json};
 use testkit::Stage;
 use testkit::pipe::Pipe;
@@ -38,8 +38,8 @@ impl LoafTeller {
     pub(crate) async fn new(stage: &Stage) -> Self {
         let model = ModelInfo { provider: "openai".into(), ..tour::model("mock/alpha", 128_000) };
         // The mode is the story's.
-        let options = Options { mode: None, thinking: Some("OFF".into()), ..loaf_stage::options(Some(model)) };
-        let pipe = Pipe::new(&stage.engine, Box::new(Loaf::new(options)), host::Options::default());
+        let options = LoafOptions { mode: None, thinking: Some("OFF".into()), ..loaf_stage::options(Some(model)) };
+        let pipe = Pipe::new(&stage.engine, Box::new(Loaf::new(options)), host::PumpOptions::default());
         let mut teller = Self { pipe, session: String::new(), requests: 0 };
         let request = teller.request("session.create", json!({}));
         teller.pipe.send(&request.to_string()).await;
