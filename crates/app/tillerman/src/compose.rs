@@ -1,7 +1,6 @@
 //! Builds the engine from settings: store, tools, models. The one place that knows every crate.
 
 mod around;
-mod briefing;
 mod identity;
 mod integrations;
 mod servers;
@@ -13,6 +12,7 @@ mod web_search;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use builtin_tools::project::{Briefer, BriefingSettings};
 use builtin_tools::workspace::Guard;
 use catalogue::{AccountModels, Catalogue, Chosen, ModelSettings, SourceReport, Standing};
 use config::Guarded;
@@ -21,8 +21,6 @@ use providers::Secret;
 use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Provider, Settings};
 
 use around::{UserAround, Ways};
-use briefing::Briefer;
-pub(crate) use briefing::BriefingSettings;
 use identity::{UuidIds, WallClock};
 pub(crate) use integrations::Integrations;
 use storage::SessionStorage;

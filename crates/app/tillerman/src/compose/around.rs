@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use builtin_tools::project::Briefer;
 use catalogue::{AccountModels, Catalogue, UserKey};
 use vocab::{
     Account, Accounts, Around, Briefing, Fault, FaultKind, Key, KeySet, Later, Limits, ModelSource, Picture, Secret,
     SignInMode, SignInTold, SignedIn, SkillInfo, Skills,
 };
 
-use super::briefing::Briefer;
 use super::hide_memory;
 
 /// How long a provider may take to say what a new key is good for; then the key counts without that.

@@ -60,7 +60,7 @@ async fn found(store: &dyn Store, args: &args::SessionsList) -> anyhow::Result<V
     };
     let Some(directory) = &args.workspace else { return Ok(store.list(query(None)).await?) };
     let named = setup::project(Some(directory))?;
-    let around = setup::project_around(&named).filter(|root| *root != named);
+    let around = builtin_tools::project::around(&named).filter(|root| *root != named);
     let mut found = store.list(query(Some(named))).await?;
     if let Some(root) = around {
         found.extend(store.list(query(Some(root))).await?);
