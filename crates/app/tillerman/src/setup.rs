@@ -116,7 +116,7 @@ fn project_root(given: Option<&Path>) -> Result<Option<PathBuf>, Fault> {
         return Ok(None);
     }
     let here = config::workspace(None)?;
-    Ok(builtin_tools::project::around(&here).filter(|root| *root != here))
+    Ok(builtin_tools::project::enclosing(&here).filter(|root| *root != here))
 }
 
 fn settings(config: &Configuration, basics: &Basics, workspace: PathBuf, default_mode: Mode) -> Settings {

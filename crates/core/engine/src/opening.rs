@@ -90,7 +90,7 @@ impl Shared {
     }
 
     /// A new session that works for a call of another one.
-    pub(crate) async fn start_child(
+    pub(crate) async fn start_subagent(
         self: &Arc<Self>,
         settings: Settings,
         inherited: Inherited,

@@ -32,7 +32,7 @@ pub fn root(directory: &Path, home: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// The repository around a directory, for the user who runs this process.
-pub fn around(directory: &Path) -> Option<PathBuf> {
+pub fn enclosing(directory: &Path) -> Option<PathBuf> {
     let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
     root(directory, home.as_deref())
 }
