@@ -30,7 +30,8 @@ pub(crate) type RegisteredExtensions = Arc<[Arc<RegisteredExtension>]>;
 #[derive(Default)]
 pub(crate) struct ExtensionRegistry {
     /// Grows with every change, so that a session sees with one load whether there is news.
-    version: AtomicU64,
+    /// Read by sessions directly: where there is no news, nothing of this file runs.
+    pub(crate) version: AtomicU64,
     inner: Mutex<Inner>,
 }
 
@@ -45,14 +46,10 @@ impl ExtensionRegistry {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
-    }
-
     /// In order of registration, with the version they belong to.
     pub(crate) fn registered(&self) -> (u64, RegisteredExtensions) {
         let inner = self.lock();
-        (self.version(), inner.registered.as_slice().into())
+        (self.version.load(Ordering::Acquire), inner.registered.as_slice().into())
     }
 
     /// Each name once: the first one who brought it.

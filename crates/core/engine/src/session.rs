@@ -44,6 +44,7 @@ mod verbs;
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use tokio::sync::mpsc;
@@ -163,7 +164,7 @@ impl Session {
 
     /// Looks at the extensions when they have changed. Before a controller has come, there are none for this session.
     fn hear_of_extensions(&mut self) {
-        if self.extensions.met && self.shared.extensions.version() != self.extensions.seen {
+        if self.extensions.met && self.shared.extensions.version.load(Ordering::Acquire) != self.extensions.seen {
             self.meet_extensions();
         }
     }

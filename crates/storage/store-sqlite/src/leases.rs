@@ -160,7 +160,7 @@ pub(super) fn owner() -> String {
 }
 
 /// What `/proc` counts in: `USER_HZ`, fixed by the kernel's ABI on every machine Rust runs on. It is not asked for, because
-/// the way to ask (the auxiliary vector) ends a process that valgrind watches, and `bench walk` watches ours.
+/// the way to ask (the auxiliary vector) ends a process that valgrind watches, and `tests/it/walk.rs` has it watch ours.
 const TICKS_PER_SECOND: i64 = 100;
 
 /// When this process began: in clock ticks since boot it is the 22nd field, counted behind the name, which may itself hold

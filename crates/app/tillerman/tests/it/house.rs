@@ -361,3 +361,46 @@ fn the_core_names_no_dialect_and_no_vendor() {
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+/// Functions that are drawn at once.
+const DRAWN: usize = 12;
+/// Shorter ones are looked up, not looked for.
+const DRAWN_LINES_MIN: usize = 6;
+
+/// Twelve functions by lot: name and first line of its comment, then where they are. Say where you would look for each,
+/// knowing only the names of the files, before you read on.
+///
+///     TILLERMAN_SEED=4711 cargo test -p tillerman --test it twelve -- --ignored --nocapture
+#[test]
+#[ignore = "a game for a reader; it cannot fail"]
+fn twelve_functions_by_lot() {
+    let seed = std::env::var("TILLERMAN_SEED").ok().and_then(|it| it.parse::<u64>().ok()).unwrap_or(1);
+    let mut all = Vec::new();
+    for source in shipped() {
+        for (at, line) in source.lines.iter().enumerate() {
+            let Some(name) = declares(line, "fn").filter(|_| block(&source.lines, at) >= DRAWN_LINES_MIN) else {
+                continue;
+            };
+            let above = source.lines[..at].iter().rev().map(|it| it.trim()).take_while(|it| it.starts_with(['/', '#']));
+            let about = above.filter_map(|it| it.strip_prefix("/// ")).last().unwrap_or("(no comment)").to_owned();
+            let owner =
+                (indent(line) > 0).then(|| source.lines[..at].iter().rev().find(|it| it.starts_with("impl"))).flatten();
+            let owner = owner.map_or("", |it| it.trim_end_matches(" {"));
+            all.push((format!("{owner} {name}"), about, format!("{}:{}", source.name, at + 1)));
+        }
+    }
+    let mut state = seed;
+    // Numerical Recipes' generator: the same lots on every machine.
+    let mut lot = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        all.swap_remove((state >> 33) as usize % all.len())
+    };
+    let drawn: Vec<_> = (0..DRAWN).map(|_| lot()).collect();
+    for (number, (name, about, _)) in drawn.iter().enumerate() {
+        println!("{:>2} {name}: {about}", number + 1);
+    }
+    println!("{}", "\n".repeat(3));
+    for (number, (.., place)) in drawn.iter().enumerate() {
+        println!("{:>2} {place}", number + 1);
+    }
+}

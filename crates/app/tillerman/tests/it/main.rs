@@ -56,3 +56,4 @@ mod stories;
 mod strangers;
 mod transcripts;
 mod typist;
+mod walk;

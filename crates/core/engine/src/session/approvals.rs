@@ -50,6 +50,9 @@ impl Approvals {
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = OpenAsk> + use<> {
         std::mem::take(&mut self.open).into_values()
     }
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
     /// Those of the turn; what extensions ask is not the turn's.
     fn take_of_turn(&mut self) -> Vec<AskId> {
         self.open.extract_if(|_, open| open.dialog.is_none()).map(|(id, _)| id).collect()

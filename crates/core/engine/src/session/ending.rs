@@ -8,7 +8,10 @@ use super::{Mail, Session, guarded};
 impl Session {
     /// Nothing runs and nothing is unwritten.
     pub(super) fn can_end(&self) -> bool {
-        self.activity.is_idle() && self.activity.next.is_none() && self.shells.is_empty() && self.log.is_settled()
+        self.activity.is_idle()
+            && self.activity.next.is_none()
+            && self.shells.running.is_empty()
+            && self.log.is_settled()
     }
 
     /// Nobody is here, nothing runs and nothing waits.
@@ -20,7 +23,7 @@ impl Session {
             && !self.jobs.is_awaited()
             && self.activity.next.is_none()
             && self.activity.is_idle()
-            && self.shells.is_empty()
+            && self.shells.running.is_empty()
     }
 
     /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.

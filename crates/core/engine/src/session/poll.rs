@@ -64,7 +64,7 @@ impl Session {
         if let Poll::Ready(mail) = self.mailbox.poll_recv(context) {
             return Poll::Ready(mail.map_or(Happening::Abandoned, Happening::Mail));
         }
-        if self.poll_catching_up(context).is_ready() {
+        if self.log.peers.is_catching_up() && self.poll_catching_up(context).is_ready() {
             return Poll::Ready(Happening::Caught);
         }
         if let Some(undo) = self.activity.undoing()
@@ -73,7 +73,7 @@ impl Session {
             return Poll::Ready(Happening::Undo(step));
         }
         if is_free
-            && !self.shells.is_empty()
+            && !self.shells.running.is_empty()
             && let Poll::Ready((index, result)) = self.poll_shells(context)
         {
             return Poll::Ready(Happening::Shell(index, result));

@@ -97,8 +97,8 @@ impl Session {
         parts: Vec<Part>,
         delivery: Delivery,
     ) -> Result<(), Fault> {
-        images::check(&parts)?;
         if parts.iter().any(|part| matches!(part, Part::Image(_))) {
+            images::check(&parts)?;
             let fit = self.shared.ports.fit_image;
             self.prompt_job(outbox, tag, delivery, later::fitted_prompt(parts, delivery, fit));
             return Ok(());

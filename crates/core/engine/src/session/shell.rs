@@ -53,13 +53,8 @@ pub(super) struct RunningShell {
 /// The commands of users in one session.
 #[derive(Default)]
 pub(super) struct Shells {
-    running: Vec<RunningShell>,
-}
-
-impl Shells {
-    pub(super) fn is_empty(&self) -> bool {
-        self.running.is_empty()
-    }
+    /// Read by the session itself: where it is empty, nothing of this file runs.
+    pub(super) running: Vec<RunningShell>,
 }
 
 impl RunningShell {
