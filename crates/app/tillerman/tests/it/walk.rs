@@ -48,7 +48,7 @@ const OTHER_ROOMS: &[&str] = &[
 const ROOMS_OF_CALLS: &[&str] = &["core/engine/src/session/calls", "core/engine/src/permission", "tools/"];
 
 /// Files in which a plain prompt works, outside provider, store and the vocabulary.
-const PLAIN_FILES_MAX: usize = 50;
+const PLAIN_FILES_MAX: usize = 48;
 /// What a `bash` call with a question enters besides.
 const CALL_FILES_MAX: usize = 20;
 
@@ -209,6 +209,10 @@ impl Walk {
         inside.map(|(file, why)| format!("{file}: {}", why.join(", "))).collect()
     }
 
+    fn has(&self, named: &str) -> bool {
+        self.rooms.keys().any(|file| format!("/{file}").ends_with(&format!("/{named}")))
+    }
+
     fn print(&self, title: &str) {
         println!("\n{title}: works in {} files, opens doors of {} more", self.counted().len(), self.doors.len());
         for (file, functions) in &self.rooms {
@@ -220,6 +224,19 @@ impl Walk {
             println!("d {file}: {}", functions.join(", "));
         }
     }
+}
+
+/// The files that ARCHITECTURE.md names: on the way of a prompt, and on the detour of a call.
+fn told() -> (Vec<String>, Vec<String>) {
+    let page = fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
+    let (_, walk) = page.split_once("twenty files carry it:").expect("the walk of a prompt");
+    let (prompt, rest) = walk.split_once("A tool call makes a detour").expect("the detour of a call");
+    let (call, _) = rest.split_once("`tests/it/walk.rs`").expect("where this test is named");
+    let files = |text: &str| {
+        let quoted = text.split('`').skip(1).step_by(2);
+        quoted.filter(|it| it.ends_with(".rs")).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+    };
+    (files(prompt), files(call))
 }
 
 #[test]
@@ -251,6 +268,12 @@ fn a_prompt_enters_only_the_rooms_it_needs() {
     assert_eq!(plain.is_in(OTHER_ROOMS), Vec::<String>::new(), "rooms that a plain prompt does not need");
     assert_eq!(plain.is_in(ROOMS_OF_CALLS), Vec::<String>::new(), "rooms of calls");
     assert_eq!(call.is_in(OTHER_ROOMS), Vec::<String>::new(), "rooms that a call does not need");
+    let (on_the_way, detour) = told();
+    assert_eq!(on_the_way.len(), 20, "ARCHITECTURE.md says twenty: {on_the_way:?}");
+    let missed: Vec<&String> = on_the_way.iter().filter(|file| !plain.has(file)).collect();
+    assert!(missed.is_empty(), "ARCHITECTURE.md leads a prompt through {missed:?}, where nothing runs");
+    let missed: Vec<&String> = detour.iter().filter(|file| !call.has(file)).collect();
+    assert!(missed.is_empty(), "ARCHITECTURE.md leads a call through {missed:?}, where nothing runs");
     assert!(plain.counted().len() <= PLAIN_FILES_MAX, "{} files", plain.counted().len());
     assert!(more.len() <= CALL_FILES_MAX, "{} files more", more.len());
 }
