@@ -70,7 +70,7 @@ impl ExtensionRegistry {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Troubles that nobody has read yet, for the first one who can.
+    /// Troubles that no controller has read yet, for the first one that can.
     pub(crate) fn take_unheard(&self) -> Vec<Event> {
         std::mem::take(&mut self.lock().unheard)
     }

@@ -115,7 +115,7 @@ impl Session {
         self.activity.tell_ended();
     }
 
-    /// Until nobody needs it any more, or until it cannot go on. `slice`: model events since others got their turn.
+    /// Until no peer needs it any more, or until it cannot go on. `slice`: model events since others got their turn.
     fn live(&mut self, context: &mut Context<'_>, slice: &mut u32) -> Poll<()> {
         loop {
             let Poll::Ready(happening) = self.poll(context) else { return Poll::Pending };
@@ -149,7 +149,7 @@ impl Session {
         }
     }
 
-    /// What nobody waits for any more, and what there is to say of servers: each behind its own door.
+    /// What no call waits for any more, and what there is to say of servers: each behind its own door.
     fn drop_what_is_over(&mut self) {
         if !self.editor.open.is_empty() {
             self.drop_editor_requests();

@@ -10,7 +10,7 @@
 //! * **item**: one message waiting in a lane.
 //! * **call**: one tool call; it gets exactly one result.
 //! * **child**: a session that works for a call of another one (a sub-agent) and ends before that call does.
-//! * **ask / answer**: the engine asks somebody something; it is answered once or withdrawn.
+//! * **ask / answer**: the engine asks a person something; it is answered once or withdrawn.
 //! * **peer**: one attached controller, speaking one dialect.
 //! * **extension**: a program of the user's beside every session (an extension); **hook / verdict**: it is asked, it says.
 //! * **command**: what a peer wants; **event**: what a peer is told; **tag** joins a reply to its command.

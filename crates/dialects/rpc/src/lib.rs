@@ -102,7 +102,7 @@ pub struct RpcOptions {
 pub struct Service {
     pub name: Arc<str>,
     pub state: ServiceState,
-    /// What somebody could do about it.
+    /// What the user could do about it.
     pub hint: Option<Arc<str>>,
 }
 
@@ -156,7 +156,7 @@ pub struct Rpc {
     pending: Pending<RpcPending>,
     /// Retries as they are when they are switched on.
     retries_max: u32,
-    /// Somebody waits for the running turn to end: aborts, and what comes after one.
+    /// A request waits for the running turn to end: aborts, and what comes after one.
     aborts: Vec<RpcCall>,
     thens: VecDeque<Then>,
     /// On the way to another session; commands wait meanwhile.

@@ -45,7 +45,7 @@ const STRAYS_MAX: usize = 16;
 
 /// What a denied call says when the controller gave no reason.
 const DENIED: &str = "denied by remote controller";
-/// What a denied call says when there is nobody left to ask.
+/// What a denied call says when there is no controller left to ask.
 const DISCONNECTED: &str = "controller disconnected before responding";
 
 /// How a conversation starts.

@@ -20,7 +20,7 @@ use super::{Session, TurnWaits};
 use crate::extensions::{RegisteredExtension, RegisteredExtensions};
 use crate::outbox::Outbox;
 
-/// How long an extension may work on a command without asking anybody anything; then it counts as hanging.
+/// How long an extension may work on a command without asking the user anything; then it counts as hanging.
 pub(super) const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 /// Commands of extensions running in one session; one more is refused.
 const RUNNING_COMMANDS_MAX: usize = 64;
@@ -39,7 +39,7 @@ pub(super) struct Extensions {
     shown: Vec<(PeerId, Notice)>,
     /// Names that are taken already, and how that was told.
     conflicts: HashMap<(PeerId, Arc<str>), Event>,
-    /// How the running turn began; kept only when somebody is asked about it.
+    /// How the running turn began; kept only when an extension is asked about it.
     pub(super) opening: Vec<Part>,
     timer: Option<(Instant, Pin<Box<Sleep>>)>,
 }
@@ -122,7 +122,7 @@ impl Session {
         self.extensions.extension(peer)
     }
 
-    /// A controller is here. With the first one, whoever stands beside the sessions of this process learns of this one;
+    /// A controller is here. With the first one, the extensions of this process learn of this session;
     /// each is told what it would have been told before.
     pub(super) fn introduce(&mut self, outbox: &Outbox) {
         self.extensions.met = true;
@@ -197,7 +197,7 @@ impl Session {
         trouble
     }
 
-    /// Trouble from outside the session. Where nobody is to read it, it waits for somebody.
+    /// Trouble from outside the session. Where no controller is to read it, it waits for one.
     pub(super) fn tell_trouble(&mut self, trouble: Event) {
         if self.log.peers.is_empty() {
             return self.shared.extensions.keep_unheard(trouble);
@@ -320,7 +320,7 @@ impl Session {
 
     // ---- time ---------------------------------------------------------------------------------------------------
 
-    /// Sets the timer for whoever has to answer first.
+    /// Sets the timer for the extension that has to answer first.
     pub(super) fn arm_extension_timer(&mut self) {
         let hook = match self.activity.waiting() {
             TurnWaits::Hook(running_hook) => Some(running_hook.until),

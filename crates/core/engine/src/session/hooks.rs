@@ -98,7 +98,7 @@ impl Session {
         self.asked(point);
     }
 
-    /// Everybody was heard.
+    /// Every extension was heard.
     fn asked(&mut self, point: HookPoint) {
         match point {
             HookPoint::Turn { messages } => {
