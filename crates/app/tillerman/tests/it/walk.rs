@@ -3,7 +3,8 @@
 //!
 //!     cargo test -p tillerman --test it walk -- --nocapture
 //!
-//! prints the files, and what each is entered for. Where valgrind is missing the test says so and measures nothing.
+//! prints the files, and what each is entered for (`-`: not counted, `d`: no more than a door). Where valgrind is missing
+//! the test says so and measures nothing.
 
 mod callgrind;
 
@@ -213,16 +214,16 @@ impl Walk {
         self.rooms.keys().any(|file| format!("/{file}").ends_with(&format!("/{named}")))
     }
 
-    fn print(&self, title: &str) {
-        println!("\n{title}: works in {} files, opens doors of {} more", self.counted().len(), self.doors.len());
-        for (file, functions) in &self.rooms {
+    fn report(&self, title: &str) -> String {
+        let counted = self.counted();
+        let head = format!("\n{title}: works in {} files, opens doors of {} more", counted.len(), self.doors.len());
+        let rooms = self.rooms.iter().map(|(file, functions)| {
             let unique: BTreeSet<&str> = functions.iter().map(String::as_str).collect();
-            let sign = if self.counted().contains(&**file) { ' ' } else { '-' };
-            println!("{sign} {file}: {}", unique.into_iter().take(6).collect::<Vec<_>>().join(", "));
-        }
-        for (file, functions) in &self.doors {
-            println!("d {file}: {}", functions.join(", "));
-        }
+            let sign = if counted.contains(&**file) { ' ' } else { '-' };
+            format!("{sign} {file}: {}", unique.into_iter().take(6).collect::<Vec<_>>().join(", "))
+        });
+        let doors = self.doors.iter().map(|(file, functions)| format!("d {file}: {}", functions.join(", ")));
+        std::iter::once(head).chain(rooms).chain(doors).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -260,8 +261,8 @@ fn a_prompt_enters_only_the_rooms_it_needs() {
         agent.heard("turn_complete");
     });
     let (plain, call) = (Walk::of(&plain), Walk::of(&call));
-    plain.print("a plain prompt");
-    call.print("a bash call with a question");
+    println!("{}", plain.report("a plain prompt"));
+    println!("{}", call.report("a bash call with a question"));
     let more: BTreeSet<&str> = call.counted().difference(&plain.counted()).copied().collect();
     println!("\nthe call adds {}: {}", more.len(), more.iter().copied().collect::<Vec<_>>().join(" "));
     assert!(plain.counted().len() > 15 && more.len() > 5, "the walk has lost its way");
