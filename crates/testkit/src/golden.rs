@@ -63,12 +63,12 @@ impl Opening {
 
     /// A dialect without calls of its own, on the stage.
     pub fn pipe(&self, dialect: impl Dialect<Own = NoOwn> + 'static) -> Pipe {
-        Pipe::new(&self.engine, dialect, host::Options::default())
+        Pipe::new(&self.engine, dialect, host::PumpOptions::default())
     }
 
     /// A dialect and who answers its own calls.
     pub fn pipe_with<D: Dialect + 'static>(&self, dialect: D, own: impl OwnCalls<D::Own> + 'static) -> Pipe {
-        Pipe::new(&self.engine, dialect, host::Options::new(own))
+        Pipe::new(&self.engine, dialect, host::PumpOptions::new(own))
     }
 }
 
@@ -234,7 +234,7 @@ impl Cast {
         let model = |slug, window| vocab::ModelInfo { provider: whose.into(), ..tour::model(slug, window) };
         let models = vec![model("mock/alpha", self.window), model("mock/beta", 200_000)];
         if self.script.is_empty() {
-            return Arc::new(tour::Tour::new(tour::Options { models, word_delay_ms: 0 }));
+            return Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
         }
         let script = tour::Script::parse(&self.script).unwrap_or_else(|fault| panic!("{fault}"));
         let plays = vocab::ModelInfo { slug: script.slug().into(), ..tour::model("script", self.window) };

@@ -1,6 +1,5 @@
 //! Builds the engine from settings: store, tools, models. The one place that knows every crate.
 
-mod briefing;
 mod identity;
 mod integrations;
 mod servers;
@@ -13,6 +12,7 @@ mod web_search;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use builtin_tools::project::{Briefer, BriefingSettings};
 use builtin_tools::workspace::Guard;
 use catalogue::{AccountModels, Catalogue, Chosen, ModelSettings, SourceReport, Standing};
 use config::Guarded;
@@ -20,8 +20,6 @@ use engine::{Config, Engine, Ports};
 use providers::Secret;
 use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Provider, Settings};
 
-use briefing::Briefer;
-pub(crate) use briefing::BriefingSettings;
 use identity::{UuidIds, WallClock};
 pub(crate) use integrations::Integrations;
 use storage::SessionStorage;

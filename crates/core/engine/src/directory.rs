@@ -76,7 +76,7 @@ impl Router {
     }
 }
 
-/// An answer that is given whatever becomes of whoever works on it.
+/// An answer that is given whatever becomes of the task that works on it.
 struct Owed {
     outbox: Arc<Outbox>,
     session: SessionId,
@@ -134,7 +134,7 @@ impl Shared {
         Ok(Recalled { saved: self.show(summary), entries: model_view::active_path(&entries) })
     }
 
-    /// Waits for the end of a session that nobody is on any more; refuses while somebody is.
+    /// Waits for the end of a session that no peer is on any more; refuses while one is.
     async fn let_go(&self, id: &SessionId) -> Result<(), Fault> {
         let Some(handle) = self.registry.find(id).await else { return Ok(()) };
         let (reply, answer) = oneshot::channel();

@@ -63,11 +63,11 @@ pub struct Ports {
     pub keyring: Keyring,
 }
 
-/// What a new session starts with, and what everybody is told about us.
+/// What a new session starts with, and what every peer is told about us.
 pub struct Config {
     pub defaults: Settings,
     pub version: String,
-    /// Shown once to whoever opens a session with the model of the defaults: which one was chosen and why.
+    /// Shown once to a peer that opens a session with the model of the defaults: which one was chosen and why.
     pub notices: Vec<String>,
 }
 

@@ -49,7 +49,7 @@ use wire::{Dialect, Parting, Pending};
 use ending::End;
 use faults::RpcFault;
 use frames::{LoafCall, LoafPen};
-use models::ModelChoice;
+use models::UsualModel;
 use own::Out;
 use params::Params;
 use pending::LoafPending;
@@ -71,7 +71,7 @@ const SESSIONS_MAX: usize = 256;
 
 /// How a conversation starts.
 #[derive(Clone)]
-pub struct Options {
+pub struct LoafOptions {
     /// Told in the handshake as `server_version`.
     pub version: String,
     pub workspace: Option<PathBuf>,
@@ -90,7 +90,7 @@ pub struct Options {
     pub ids: Arc<dyn Ids>,
 }
 
-impl Options {
+impl LoafOptions {
     pub fn new(version: impl Into<String>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
         Self {
             version: version.into(),
@@ -108,7 +108,7 @@ impl Options {
 
 /// One controller speaking `loaf`.
 pub struct Loaf {
-    options: Options,
+    options: LoafOptions,
     views: Vec<SessionView>,
     views_made: u64,
     pending: Pending<LoafPending>,
@@ -118,7 +118,7 @@ pub struct Loaf {
     skills: SkillList,
     /// The list that was asked for last.
     models: Vec<ModelInfo>,
-    choice: ModelChoice,
+    choice: UsualModel,
     onboarded: bool,
     debug: bool,
     /// Answers that are needed before the first request is heard.
@@ -127,12 +127,12 @@ pub struct Loaf {
 }
 
 impl Loaf {
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: LoafOptions) -> Self {
         let asked = options.thinking.as_deref();
         let thinking = options.model.as_deref().map_or(models::Thinking::OFF, |info| models::fitting(info, asked));
         let route = options.route.clone().unwrap_or_else(|| ANY_ROUTE.into());
         Self {
-            choice: ModelChoice { model: options.model.clone(), thinking, route },
+            choice: UsualModel { model: options.model.clone(), thinking, route },
             onboarded: options.onboarded,
             options,
             views: Vec::new(),

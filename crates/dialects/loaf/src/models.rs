@@ -79,13 +79,13 @@ pub(crate) fn fitting(info: &ModelInfo, asked: Option<&str>) -> Thinking {
 
 /// What all sessions of the process use.
 #[derive(Clone)]
-pub(crate) struct ModelChoice {
+pub(crate) struct UsualModel {
     pub(crate) model: Option<Arc<ModelInfo>>,
     pub(crate) thinking: Thinking,
     pub(crate) route: Arc<str>,
 }
 
-impl ModelChoice {
+impl UsualModel {
     pub(crate) fn model_id(&self) -> &str {
         self.model.as_ref().map_or("", |info| &info.id)
     }
@@ -104,7 +104,7 @@ impl ModelChoice {
 }
 
 /// Which providers can be used now.
-pub(crate) fn enabled(accounts: &AccountList, choice: &ModelChoice) -> Vec<&'static str> {
+pub(crate) fn enabled(accounts: &AccountList, choice: &UsualModel) -> Vec<&'static str> {
     let has = |name: &str| match name {
         "openai" => accounts.is_ready(account::OPENAI),
         "antigravity" => accounts.is_ready(account::ANTIGRAVITY),
@@ -150,7 +150,7 @@ fn model(info: &ModelInfo) -> Model<'_> {
 }
 
 /// The answer of `model.list`: the models of one provider, or of all that are enabled.
-pub(crate) fn list(models: &[ModelInfo], only: Option<&str>, accounts: &AccountList, choice: &ModelChoice) -> Value {
+pub(crate) fn list(models: &[ModelInfo], only: Option<&str>, accounts: &AccountList, choice: &UsualModel) -> Value {
     let enabled = enabled(accounts, choice);
     let wanted = |name: &str| only.map_or_else(|| enabled.contains(&name), |only| only == name);
     let ordered = PROVIDERS.into_iter().filter(|name| wanted(name));
@@ -198,7 +198,7 @@ mod tests {
         let accounts = AccountList { accounts: vec![openai], has_model: true };
         for (chosen, count) in [(0, 1), (1, 2)] {
             let model = Some(Arc::new(models[chosen].clone()));
-            let choice = ModelChoice { model, thinking: Thinking::OFF, route: ANY_ROUTE.into() };
+            let choice = UsualModel { model, thinking: Thinking::OFF, route: ANY_ROUTE.into() };
             assert_eq!(list(&models, None, &accounts, &choice)["models"].as_array().unwrap().len(), count);
         }
     }

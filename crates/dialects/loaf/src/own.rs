@@ -19,7 +19,7 @@ pub mod account {
     pub const EXA: AccountName = AccountName::new("exa");
 }
 
-/// What [`LoafOwn::Prefer`] is given to keep; the values come back as [`crate::Options`].
+/// What [`LoafOwn::Prefer`] is given to keep; the values come back as [`crate::LoafOptions`].
 pub mod prefer {
     pub const MODEL: &str = "loaf.model";
     pub const THINKING: &str = "loaf.thinking";

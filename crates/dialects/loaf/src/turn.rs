@@ -12,7 +12,7 @@ use crate::faults;
 use crate::frames::{Chunks, LoafPen};
 use crate::images::LoadedImage;
 use crate::messages::{Kind, NO_TEXT, completed};
-use crate::models::ModelChoice;
+use crate::models::UsualModel;
 use crate::reasoning::Thought;
 use crate::session_view::{READY, SessionView};
 
@@ -49,7 +49,7 @@ struct TurnOpening {
 
 /// What the events of a turn need besides their session.
 pub(crate) struct TurnScene<'a> {
-    pub(crate) choice: &'a ModelChoice,
+    pub(crate) choice: &'a UsualModel,
     /// Messages of this process so far.
     pub(crate) numbers: &'a mut u64,
     pub(crate) debug: bool,

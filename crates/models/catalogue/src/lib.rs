@@ -2,6 +2,7 @@
 //!
 //! * [`Catalogue`]: every source of models in one list, asked in one order; the engine's [`vocab::Provider`].
 //! * [`choose`]: the model to start with, and why.
+//! * [`from_configuration`]: what the user's files and environment say about models.
 //! * [`gather`]: vendors whose key is known, and what the configuration describes.
 //! * [`AccountModels`]: models that come and go with the user's accounts.
 
@@ -15,6 +16,7 @@ mod checkup;
 mod choose;
 mod configured;
 mod described;
+mod from_configuration;
 mod keys;
 mod names;
 mod pick;
@@ -34,6 +36,7 @@ pub use built_in::is_built_in;
 pub use catalogue::Catalogue;
 pub use checkup::Reached;
 pub use choose::{Chosen, choose};
+pub use from_configuration::from_configuration;
 pub use names::ModelNames;
 pub use settings::{Lookout, ModelSettings, Wanted};
 pub use source::SourceKind;

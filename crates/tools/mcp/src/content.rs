@@ -2,7 +2,7 @@
 
 use vocab::{Image, Json, Outcome, Part};
 
-use crate::frames::{Content, Resource, ToolResult};
+use crate::frames::{Content, McpToolResult, Resource};
 
 /// Text of one result; the rest is cut, and that is told.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024;
@@ -11,7 +11,7 @@ pub const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Structured content for dialects that have a place for it; more is left out.
 pub const STRUCTURED_BYTES_MAX: usize = 256 * 1024;
 
-pub(crate) fn outcome(result: ToolResult) -> Outcome {
+pub(crate) fn outcome(result: McpToolResult) -> Outcome {
     let mut parts = ContentParts {
         parts: Vec::new(),
         text_room: TEXT_BYTES_MAX,

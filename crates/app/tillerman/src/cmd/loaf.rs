@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use catalogue::Standing;
 use config::{Configuration, Home};
-use dialect_loaf::{ANY_ROUTE, Loaf, Options};
+use dialect_loaf::{ANY_ROUTE, Loaf, LoafOptions};
 use vocab::{Fault, FaultKind, Mode, ModelInfo, Provider};
 
 use super::stdio::{self, FAILED, FullIds, StdioLimits};
@@ -87,18 +87,18 @@ fn ready(args: &args::LoafArgs) -> Result<LoafSetup, Fault> {
 }
 
 /// How the dialect starts.
-fn options(args: &args::LoafArgs, wired: &Wired, kept: &LoafPreferences, asked: bool) -> Options {
+fn options(args: &args::LoafArgs, wired: &Wired, kept: &LoafPreferences, asked: bool) -> LoafOptions {
     let settings = &wired.settings;
     let by_flag = args.basics.model.is_some();
     let first = (!is_without(wired, asked)).then_some(&*settings.model);
-    Options {
+    LoafOptions {
         workspace: Some(settings.workspace.clone()),
         mode: Some(settings.mode),
         model: model(&*wired.ports.provider, kept.model.as_deref().filter(|_| !by_flag), first).map(Arc::new),
         thinking: kept.thinking.as_deref().map(Arc::from),
         route: kept.route.as_deref().map(Arc::from),
         onboarded: kept.onboarded,
-        ..Options::new(env!("CARGO_PKG_VERSION"), wired.ports.clock.clone(), Arc::new(FullIds))
+        ..LoafOptions::new(env!("CARGO_PKG_VERSION"), wired.ports.clock.clone(), Arc::new(FullIds))
     }
 }
 

@@ -1,11 +1,9 @@
 //! `login`, `logout`, `accounts`: who pays for the models, from a terminal. Keys come from stdin and never from the command
 //! line, where every other program could read them; nothing secret is ever printed.
 
-use std::io::{BufRead, IsTerminal, Read, Write};
 use std::sync::Arc;
 
 use accounts::{Account, Key};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use vocab::{AccountInfo, AccountList, Accounts, Fault, FaultKind, Mode, Secret, SignInMode, SignInStep};
 
 use crate::args::{self, SignInTo};
@@ -13,9 +11,6 @@ use crate::compose::{self, Wired};
 use crate::print::say;
 use crate::setup;
 use catalogue::keyed_vendor;
-
-/// A key is shorter than this; what is longer is something else.
-const KEY_BYTES_MAX: usize = 4096;
 
 pub(crate) fn login(args: &args::LoginArgs) -> anyhow::Result<u8> {
     let key = match args.account {
@@ -173,93 +168,15 @@ fn with(work: impl AsyncFnOnce(&Wired) -> anyhow::Result<u8>) -> anyhow::Result<
     })?
 }
 
-// ---- keys from stdin ------------------------------------------------------------------------------------------
-
+/// From stdin: the command line is shown to every program of the machine.
 fn read_key(account: &str) -> anyhow::Result<Secret> {
-    let stdin = std::io::stdin();
-    let text = if stdin.is_terminal() { typed()? } else { piped(stdin.lock())? };
+    let text = console::secret_line::read()?.ok_or_else(|| Fault::new(FaultKind::Cancelled, "nothing was changed"))?;
+    if text.len() > console::secret_line::BYTES_MAX {
+        return Err(Fault::new(FaultKind::Invalid, "this is too long for a key").into());
+    }
     let nothing = || {
         let fault = Fault::new(FaultKind::Invalid, "no key was given");
         fault.hint(format!("type it, or pipe it: `tillerman login {account} < FILE`"))
     };
     Ok(Secret::new(text.trim()).ok_or_else(nothing)?)
-}
-
-fn piped(input: impl Read) -> anyhow::Result<String> {
-    let mut text = String::new();
-    input.take(KEY_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
-    if text.len() > KEY_BYTES_MAX {
-        return Err(Fault::new(FaultKind::Invalid, "this is too long for a key").into());
-    }
-    Ok(text)
-}
-
-/// One line from the terminal, which shows nothing of it.
-fn typed() -> anyhow::Result<String> {
-    let mut stderr = std::io::stderr().lock();
-    stderr.write_all(b"Key: ")?;
-    stderr.flush()?;
-    let quiet = Quiet::new()?;
-    let line = line(std::io::stdin().lock());
-    drop(quiet);
-    stderr.write_all(b"\n")?;
-    line.ok_or_else(|| Fault::new(FaultKind::Cancelled, "nothing was changed").into())
-}
-
-/// Keys as a terminal sends them one by one; `None` for Ctrl-C, Ctrl-D and the end.
-fn line(input: impl BufRead) -> Option<String> {
-    const INTERRUPT: u8 = 3;
-    const END: u8 = 4;
-    let mut line = Vec::new();
-    for byte in input.bytes().take(KEY_BYTES_MAX) {
-        match byte.ok()? {
-            b'\r' | b'\n' => return String::from_utf8(line).ok(),
-            INTERRUPT | END => return None,
-            8 | 127 => drop(line.pop()),
-            byte => line.push(byte),
-        }
-    }
-    None
-}
-
-/// The terminal echoes nothing, until this is dropped. Its own Ctrl-C is off as well: it would leave the terminal like this.
-struct Quiet {
-    before: Termios,
-}
-
-impl Quiet {
-    fn new() -> std::io::Result<Self> {
-        let before = tcgetattr(std::io::stdin())?;
-        let mut quiet = before.clone();
-        quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-        tcsetattr(std::io::stdin(), OptionalActions::Flush, &quiet)?;
-        Ok(Self { before })
-    }
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        // A terminal that is gone needs nothing.
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &self.before);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_typed_line_ends_with_enter_and_can_be_corrected_or_given_up() {
-        assert_eq!(line(&b"abx\x7fc\rrest"[..]).as_deref(), Some("abc"));
-        assert_eq!(line(&b"\x08a\n"[..]).as_deref(), Some("a"));
-        for given_up in [&b"ab\x03c\n"[..], b"ab\x04", b"ab"] {
-            assert_eq!(line(given_up), None);
-        }
-    }
-
-    #[test]
-    fn a_pipe_has_a_bound() {
-        assert_eq!(piped(&b" key\n"[..]).unwrap(), " key\n");
-        assert!(piped(&vec![b'x'; KEY_BYTES_MAX + 1][..]).is_err());
-    }
 }

@@ -23,7 +23,7 @@ pub(super) struct StdioLimits {
 
 impl Default for StdioLimits {
     fn default() -> Self {
-        let usual = host::Options::default();
+        let usual = host::PumpOptions::default();
         Self { line_bytes_max: usual.frame_bytes_max, grace: usual.grace }
     }
 }
@@ -66,8 +66,8 @@ pub(super) async fn converse_with<D: Dialect>(
         Ok((input, output)) => {
             let StdioLimits { line_bytes_max, grace } = limits;
             let (frame_bytes_max, deaf) = (line_bytes_max, output.gone());
-            let usual = host::Options::new(own);
-            let options = host::Options { frame_bytes_max, grace, frame_log, signals: true, deaf, ..usual };
+            let usual = host::PumpOptions::new(own);
+            let options = host::PumpOptions { frame_bytes_max, grace, frame_log, signals: true, deaf, ..usual };
             Ok(host::pump(dialect, &wired.engine, input, output, options).await.exit_code)
         }
         Err(error) => Err(Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"))),

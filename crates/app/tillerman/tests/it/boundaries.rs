@@ -77,7 +77,8 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "vocab" | "skills" | "safefile" | "acp-types" => &[],
         "wire" | "engine" | "net" | "process" | "tour" | "images" => &["vocab"],
         "providers" => &["vocab", "net", "safefile"],
-        "builtin-tools" => &["vocab", "net", "process"],
+        // A briefing names the skills there are.
+        "builtin-tools" => &["vocab", "net", "process", "skills"],
         "config" => &["vocab", "safefile", "providers"],
         "catalogue" => &["vocab", "net", "process", "providers", "accounts", "tour", "config"],
         "store" => &["vocab", "safefile"],

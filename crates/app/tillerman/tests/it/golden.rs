@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dialect_serve::{Options, Serve};
+use dialect_serve::{Serve, ServeOptions};
 use testkit::golden::{Opening, Scene};
 use testkit::pipe::Pipe;
 use vocab::Which;
@@ -11,11 +11,11 @@ use vocab::Which;
 use crate::{acp_stage, loaf_stage};
 
 pub(crate) fn serve(opening: &Opening) -> Pipe {
-    opening.pipe(Serve::new(Options {
+    opening.pipe(Serve::new(ServeOptions {
         which: opening.resume.as_deref().map_or(Which::New, Which::parse),
         mode: Some(opening.mode),
         multi: opening.multi,
-        ..Options::new(testkit::stage::VERSION)
+        ..ServeOptions::new(testkit::stage::VERSION)
     }))
 }
 
@@ -28,13 +28,13 @@ pub(crate) fn rpc(opening: &Opening) -> Pipe {
         // It lives as long as the runtime.
         drop(crate::recordings_rpc::extension::start(&opening.engine));
     }
-    opening.pipe(Rpc::new(dialect_rpc::Options {
+    opening.pipe(Rpc::new(dialect_rpc::RpcOptions {
         which: opening.resume.as_deref().map_or(Which::New, Which::parse),
         mode: Some(mode.unwrap_or(vocab::Mode::DangerFullAccess)),
         errors,
         updates,
         reminders_max: opening.arg("--reminders").and_then(|most| most.parse().ok()).unwrap_or(0),
-        ..dialect_rpc::Options::new(testkit::stage::VERSION)
+        ..dialect_rpc::RpcOptions::new(testkit::stage::VERSION)
     }))
 }
 

@@ -20,7 +20,7 @@ fn stage() -> (Stage, Pipe) {
     let user = Arc::new(LoafUser::default());
     let model = ModelInfo { provider: "openai".into(), ..tour::model("mock/alpha", 128_000) };
     let stage = Stage::new(StageOptions {
-        provider: Arc::new(tour::Tour::new(tour::Options { models: vec![model.clone()], word_delay_ms: 0 })),
+        provider: Arc::new(tour::Tour::new(tour::TourOptions { models: vec![model.clone()], word_delay_ms: 0 })),
         model: "mock/alpha".into(),
         tune: Box::new(loaf_stage::settle),
         accounts: user.clone(),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dialect_loaf::{Loaf, Options};
+use dialect_loaf::{Loaf, LoafOptions};
 use testkit::Stage;
 use testkit::fakes::{CountedIds, TickingClock};
 use testkit::golden::{Opening, Scene};
@@ -50,18 +50,18 @@ pub(crate) fn scene() -> Scene {
 }
 
 /// `s1`, `t1` on the wire.
-pub(crate) fn options(model: Option<ModelInfo>) -> Options {
-    Options {
+pub(crate) fn options(model: Option<ModelInfo>) -> LoafOptions {
+    LoafOptions {
         mode: Some(Mode::DangerFullAccess),
         model: model.map(Arc::new),
-        ..Options::new(testkit::stage::VERSION, Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
+        ..LoafOptions::new(testkit::stage::VERSION, Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
     }
 }
 
 /// The dialect on a stage whose accounts are those of `user`.
-pub(crate) fn pipe(stage: &Stage, user: &Arc<LoafUser>, options: Options) -> Pipe {
+pub(crate) fn pipe(stage: &Stage, user: &Arc<LoafUser>, options: LoafOptions) -> Pipe {
     let service = user.service(stage.workspace().to_owned());
-    Pipe::new(&stage.engine, Loaf::new(options), host::Options::new(service))
+    Pipe::new(&stage.engine, Loaf::new(options), host::PumpOptions::new(service))
 }
 
 fn dialect(opening: &Opening) -> Loaf {
@@ -69,7 +69,7 @@ fn dialect(opening: &Opening) -> Loaf {
     let thinking = opening.arg("--thinking").unwrap_or("OFF");
     let mode = opening.arg("--permission-mode").and_then(Mode::parse);
     let model = (asked != "none").then(|| opening.provider.resolve(asked).expect("a model of the stage"));
-    Loaf::new(Options {
+    Loaf::new(LoafOptions {
         mode: Some(mode.unwrap_or(Mode::DangerFullAccess)),
         thinking: Some(thinking.into()),
         onboarded: opening.arg("--onboarded").is_some(),

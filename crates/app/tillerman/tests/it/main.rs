@@ -57,3 +57,4 @@ mod stories;
 mod strangers;
 mod transcripts;
 mod typist;
+mod walk;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_loaf::Options;
+use dialect_loaf::LoafOptions;
 use serde_json::Value;
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
@@ -63,7 +63,7 @@ struct Used {
 fn stage(user: &Arc<LoafUser>) -> (Stage, Arc<dyn Provider>) {
     let model = ModelInfo { provider: "openai".into(), ..tour::model("gpt-mock", 128_000) };
     let provider: Arc<dyn Provider> =
-        Arc::new(tour::Tour::new(tour::Options { models: vec![model], word_delay_ms: 0 }));
+        Arc::new(tour::Tour::new(tour::TourOptions { models: vec![model], word_delay_ms: 0 }));
     let stage = Stage::new(StageOptions {
         provider: provider.clone(),
         model: "gpt-mock".into(),
@@ -78,7 +78,7 @@ fn stage(user: &Arc<LoafUser>) -> (Stage, Arc<dyn Provider>) {
 async fn replay(recording: &Recording, used: &mut Used) -> Result<(), String> {
     let user = Arc::new(LoafUser::default());
     let (stage, provider) = stage(&user);
-    let options = Options {
+    let options = LoafOptions {
         thinking: Some("OFF".into()),
         ids: Arc::new(loaf_stage::wire_ids()),
         ..loaf_stage::options(Some(provider.resolve("gpt-mock").expect("the model of the recordings")))

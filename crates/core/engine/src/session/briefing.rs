@@ -1,4 +1,4 @@
-//! What the model is told of the place it works in. Somebody looks once, before the session's first model call; what was seen
+//! What the model is told of the place it works in. A port looks once, before the session's first model call; what was seen
 //! then holds for as long as the session is open, because a system prompt that changes is read anew by every provider's
 //! cache. A session that is opened again is looked at again.
 

@@ -143,7 +143,7 @@ impl Jobs {
     pub(super) fn want_view(&self) -> bool {
         self.awaiting.iter().any(|it| it.need == Need::View && it.outcome.is_none())
     }
-    /// Somebody waits who may be no peer.
+    /// A command waits here, whose peer may be gone by now.
     pub(super) fn is_awaited(&self) -> bool {
         !self.awaiting.is_empty()
     }
@@ -212,7 +212,7 @@ impl Session {
             return Poll::Ready(JobEvent::Next(mail));
         }
         for at in 0..self.jobs.running.len() {
-            // Whoever does not read gets nothing more to read; what it sends waits behind this.
+            // A peer that does not read gets nothing more to read; what it sends waits behind this.
             if self.jobs.running[at].outbox.poll_room(context).is_pending() {
                 continue;
             }

@@ -71,7 +71,7 @@ pub(super) fn stopped(stop: oneshot::Receiver<()>) -> Later<'static, ()> {
     })
 }
 
-/// Hands an order of a call to its session, and waits for what the controller says; `gone` where nobody will say anything.
+/// Hands an order of a call to its session, and waits for what the controller says; `gone` where it will say nothing.
 pub(super) fn editor_reply(
     orders: mpsc::Sender<EditorOrder>,
     order: EditorOrder,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_loaf::{Loaf, Options};
+use dialect_loaf::{Loaf, LoafOptions};
 use expect_test::Expect;
 use serde_json::{Value, json};
 use testkit::fakes::{CountedIds, TickingClock};
@@ -117,7 +117,7 @@ impl Play {
 
     pub(crate) async fn cast(cast: Cast) -> Self {
         let provider: Arc<dyn Provider> =
-            Arc::new(tour::Tour::new(tour::Options { models: models(cast.window), word_delay_ms: 0 }));
+            Arc::new(tour::Tour::new(tour::TourOptions { models: models(cast.window), word_delay_ms: 0 }));
         let chats = (1..50).map(|number| (IdKind::Session, format!("chat{number}"))).collect();
         let base = StageOptions::default();
         let stage = Stage::new(StageOptions {
@@ -130,13 +130,13 @@ impl Play {
             store: cast.store.unwrap_or(base.store),
             ..StageOptions::default()
         });
-        let options = Options {
+        let options = LoafOptions {
             mode: Some(Mode::DangerFullAccess),
             model: cast.model.map(|slug| Arc::new(provider.resolve(slug).unwrap())),
             thinking: Some(cast.thinking.into()),
-            ..Options::new("0.1.0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
+            ..LoafOptions::new("0.1.0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
         };
-        let host = host::Options { grace: cast.grace, ..host::Options::new(Service(cast.user.clone())) };
+        let host = host::PumpOptions { grace: cast.grace, ..host::PumpOptions::new(Service(cast.user.clone())) };
         let pipe = Pipe::new(&stage.engine, Box::new(Loaf::new(options)), host);
         let (user, watch) = (cast.user, Watch::default());
         let (heard, log) = (Vec::new(), String::new());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dialect_loaf::{Loaf, LoafAnswer, LoafOwn, Options, account};
+use dialect_loaf::{Loaf, LoafAnswer, LoafOptions, LoafOwn, account};
 use expect_test::Expect;
 use serde_json::Value;
 use testkit::fakes::{CountedIds, TickingClock};
@@ -31,12 +31,12 @@ pub(crate) struct Talk {
     ids: u64,
 }
 
-pub(crate) fn options() -> Options {
+pub(crate) fn options() -> LoafOptions {
     let model = Arc::new(ModelInfo { provider: "openai".into(), ..ModelInfo::named("alpha", 1000) });
-    Options {
+    LoafOptions {
         mode: Some(Mode::DangerFullAccess),
         model: Some(model),
-        ..Options::new("0.1.0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
+        ..LoafOptions::new("0.1.0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
     }
 }
 

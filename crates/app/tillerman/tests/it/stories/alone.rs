@@ -154,7 +154,7 @@ fn an_unknown_price_stays_unknown() {
                 }),
                 ..tour::model(slug, 128_000)
             });
-            let provider = Arc::new(tour::Tour::new(tour::Options { models: models.into(), word_delay_ms: 0 }));
+            let provider = Arc::new(tour::Tour::new(tour::TourOptions { models: models.into(), word_delay_ms: 0 }));
             let stage = Stage::new(StageOptions { provider, model: model.into(), ..StageOptions::default() });
             let mut actor = stage.open().await;
             actor.prompt("say hello usage 100000 50000").await;

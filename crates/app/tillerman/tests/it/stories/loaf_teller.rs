@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_loaf::Options;
+use dialect_loaf::LoafOptions;
 use serde_json::{Value, json};
 use testkit::Stage;
 use testkit::pipe::Pipe;
@@ -40,7 +40,7 @@ impl LoafTeller {
     pub(crate) async fn new(stage: &Stage) -> Self {
         let model = ModelInfo { provider: "openai".into(), ..tour::model("mock/alpha", 128_000) };
         // The mode is the story's.
-        let options = Options { mode: None, thinking: Some("OFF".into()), ..loaf_stage::options(Some(model)) };
+        let options = LoafOptions { mode: None, thinking: Some("OFF".into()), ..loaf_stage::options(Some(model)) };
         let pipe = loaf_stage::pipe(stage, &Arc::new(LoafUser::default()), options);
         let mut teller = Self { pipe, session: String::new(), requests: 0 };
         let request = teller.request("session.create", json!({}));
