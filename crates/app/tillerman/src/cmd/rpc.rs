@@ -144,14 +144,14 @@ fn ready(flags: &Flags) -> Result<RpcSetup, Fault> {
     setup.compact_at = settle::compact_at(&config, &settings);
     setup.models.api_key = flags.api_key.clone().or_else(argv::handed_over);
     setup.models.wanted = wanted(flags, &config, &settings);
-    let around = SessionContext {
+    let context = SessionContext {
         env: &config::process_env,
         agent_dir: &setup.agent_dir,
         workspace: &setup.settings.workspace,
         settings: &settings,
         files: &FILES,
     };
-    let session = session::plan(flags, &around)?;
+    let session = session::plan(flags, &context)?;
     let files = SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed, only_shown: false };
     setup.session_files = (!flags.no_session).then_some(files);
     let programs = programs(extensions, flags, &settings, &setup.agent_dir);

@@ -248,8 +248,8 @@ fn the_help_names_every_flag_that_does_something() {
 
 fn chosen(line: &[&str], settings: &AgentSettings, agent_dir: &Path) -> Result<SessionPlan, Fault> {
     let env = |name: &str| (name == "HOME").then(|| "/people/u".to_owned());
-    let around = SessionContext { env: &env, agent_dir, workspace: Path::new("/work/x:y"), settings, files: &FILES };
-    plan(&flags(line), &around)
+    let context = SessionContext { env: &env, agent_dir, workspace: Path::new("/work/x:y"), settings, files: &FILES };
+    plan(&flags(line), &context)
 }
 
 #[test]

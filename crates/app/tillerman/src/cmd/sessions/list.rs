@@ -60,9 +60,9 @@ async fn found(store: &dyn Store, args: &args::SessionsList) -> anyhow::Result<V
     };
     let Some(directory) = &args.workspace else { return Ok(store.list(query(None)).await?) };
     let named = setup::project(Some(directory))?;
-    let around = setup::project_around(&named).filter(|root| *root != named);
+    let above = setup::project_around(&named).filter(|root| *root != named);
     let mut found = store.list(query(Some(named))).await?;
-    if let Some(root) = around {
+    if let Some(root) = above {
         found.extend(store.list(query(Some(root))).await?);
         found.sort_by_key(|it| std::cmp::Reverse(it.updated_ms));
         found.truncate(args.limit);
