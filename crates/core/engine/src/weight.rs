@@ -1,4 +1,4 @@
-//! What events and commands weigh in memory, roughly: texts, pictures and lists by their bytes, everything else by a flat
+//! What events and commands weigh in memory, roughly: texts, images and lists by their bytes, everything else by a flat
 //! price. Whoever keeps a queue of them counts with it, so that a bound in bytes holds whatever stands in the queue.
 
 use vocab::{
