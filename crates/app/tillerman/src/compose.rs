@@ -6,7 +6,6 @@ mod servers;
 mod storage;
 #[cfg(test)]
 mod tests;
-mod user_accounts;
 mod web_search;
 
 use std::path::PathBuf;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 
 use builtin_tools::project::{Briefer, BriefingSettings};
 use builtin_tools::workspace::Guard;
-use catalogue::{AccountModels, Catalogue, Chosen, ModelSettings, SourceReport, Standing};
+use catalogue::{AccountModels, Catalogue, Chosen, ModelSettings, SourceReport, Standing, UserAccounts};
 use config::Guarded;
 use engine::{Config, Engine, Ports};
 use providers::Secret;
@@ -23,7 +22,6 @@ use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Provider, 
 use identity::{UuidIds, WallClock};
 pub(crate) use integrations::Integrations;
 use storage::SessionStorage;
-pub(crate) use user_accounts::{UsedUp, UserAccounts};
 
 /// What to build from.
 pub(crate) struct Setup {
@@ -129,7 +127,7 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
     let sources = catalogue.sources_report();
     let catalogue = Arc::new(catalogue);
     let settings = settled(&setup, &catalogue, &model, thinking);
-    let accounts = Arc::new(user_accounts(&setup, catalogue.clone(), accounts));
+    let accounts = Arc::new(UserAccounts::new(&setup.models, catalogue.clone(), accounts, hide_memory));
     let ports = ports(setup, &model, catalogue.clone(), accounts.clone())?;
     let notice = format!("model {}: {reason}", settings.model);
     let config = Config {
@@ -167,13 +165,6 @@ fn settled(setup: &Setup, catalogue: &Catalogue, model: &str, thinking: Option<A
     settings
 }
 
-fn user_accounts(setup: &Setup, catalogue: Arc<Catalogue>, models: Arc<AccountModels>) -> UserAccounts {
-    let exa = Arc::new(catalogue::exa_key(&setup.models.accounts, models.auth()));
-    let asked = setup.models.wanted.model.as_deref();
-    let built_in = asked.is_some_and(|asked| catalogue::is_built_in(asked.trim()));
-    UserAccounts { models, exa, openai_stands: setup.models.openai_stands(), catalogue, built_in }
-}
-
 /// Everything that the engine needs of the world.
 fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<UserAccounts>) -> Result<Ports, Fault> {
     let keyring = setup.models.keyring.clone();
@@ -186,7 +177,7 @@ fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<Use
             proxies: net::ProxyRules::from_env(|name| std::env::var(name).ok()),
             ..net::Route::default()
         },
-        search: Some(web_search::search(&setup.models.accounts, accounts.exa.clone())?),
+        search: Some(web_search::search(&setup.models.accounts, accounts.exa())?),
         ..builtin_tools::BuiltinOptions::new(store::data_dir::spill_dir(&setup.data))
     };
     let SessionStorage { store, archive } = SessionStorage::new(&setup, &catalogue, model);

@@ -1,4 +1,4 @@
-//! What events and commands weigh in memory, roughly: texts, pictures and lists by their bytes, everything else by a flat
+//! What events and commands weigh in memory, roughly: texts, images and lists by their bytes, everything else by a flat
 //! price. Inbox, outbox and log count with it, so that a bound in bytes holds whatever stands in the queue.
 
 use vocab::{

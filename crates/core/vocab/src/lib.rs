@@ -1,5 +1,5 @@
-//! The words every other crate shares. No I/O, no JSON, no runtime, no dialect. What each word
-//! means stands in docs/glossary.md.
+//! The words every other crate shares. No I/O, no JSON, no runtime, no dialect, no vendor. What each
+//! word means stands in docs/glossary.md.
 
 mod ask;
 mod command;

@@ -221,7 +221,7 @@ fn stop_reason(stop: Stop) -> &'static str {
     }
 }
 
-/// The text of a result; a picture, which `output` cannot carry, is named on a line of its own.
+/// The text of a result; an image, which `output` cannot carry, is named on a line of its own.
 fn output(result: &CallResult) -> Cow<'_, str> {
     if let [Part::Text(text)] = &result.parts[..] {
         return Cow::Borrowed(text);

@@ -182,7 +182,7 @@ impl Credentials for UserToken {
 }
 
 /// The key to search the web with.
-pub fn exa_key(settings: &AccountSettings, auth: &Auth) -> UserKey {
+pub(crate) fn exa_key(settings: &AccountSettings, auth: &Auth) -> UserKey {
     UserKey { auth: auth.clone(), key: Key::Exa, given: None, environment: settings.exa_key.clone(), configured: None }
 }
 

@@ -27,9 +27,10 @@ mod sources_report;
 mod suggest;
 #[cfg(test)]
 mod tests;
+mod user_accounts;
 mod vendors;
 
-pub use account_keys::{AccountSettings, UserKey, checked, exa_key, sign_ins};
+pub use account_keys::{AccountSettings, UserKey, checked, sign_ins};
 pub use account_models::{AccountModels, KeySet, ModelSource};
 pub use border::{FileBorder, OnlyShown};
 pub use built_in::is_built_in;
@@ -41,4 +42,5 @@ pub use names::ModelNames;
 pub use settings::{Lookout, ModelSettings, Wanted};
 pub use source::SourceKind;
 pub use sources_report::{SourceReport, Standing};
+pub use user_accounts::{UsedUp, UserAccounts};
 pub use vendors::{Gathered, KEYED_VENDORS, KeyedVendor, Provided, built_in, gather, keyed_vendor};

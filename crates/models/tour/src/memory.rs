@@ -101,7 +101,7 @@ impl Memory {
         for part in parts {
             match part {
                 Part::Text(text) => self.count(text),
-                // It cannot see pictures, so they fill no window of its; they are still bytes.
+                // It cannot see images, so they fill no window of its; they are still bytes.
                 Part::Image(image) => self.bytes += image.base64.len(),
             }
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::golden::repository;
+use crate::rust_code::{code_alone, has_word, names};
 
 /// A file longer than this is a table, or it has two jobs.
 const FILE_LINES_MAX: usize = 500;
@@ -260,45 +261,6 @@ fn one_name_means_one_thing() {
     assert!(crowded * 100 < total * CROWDED_TYPES_PER_CENT_MAX, "{crowded} of {total} types");
 }
 
-/// A line without its strings and its comment: what is said on a wire or kept on a disk is no name of ours. A text that goes
-/// on over several lines is taken for code, so it must not hold such a word either.
-fn code_of(line: &str) -> String {
-    let mut code = String::new();
-    let mut rest = line;
-    while let Some(at) = rest.find(['"', '/']) {
-        code.push_str(&rest[..at]);
-        rest = &rest[at..];
-        if rest.starts_with("//") {
-            return code;
-        }
-        // A quote that is a character is no beginning of a string.
-        let is_text = rest.starts_with('"') && !code.ends_with(['\'', '\\']);
-        let escaped =
-            |at: usize, text: &str| text[..at].bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1;
-        let text = &rest[1..];
-        let end = text.match_indices('"').map(|(at, _)| at).find(|at| !escaped(*at, text));
-        rest = match (is_text, end) {
-            (true, Some(end)) => &text[end + 1..],
-            (true, None) => "",
-            (false, _) => text,
-        };
-    }
-    code + rest
-}
-
-#[test]
-fn the_code_of_a_line_has_no_text_in_it() {
-    for (line, code) in [
-        ("let desk = \"seat\"; // why", "let desk = ; "),
-        ("/// A companion.", ""),
-        ("Extension = \"a \\\" census\", Kept", "Extension = , Kept"),
-        ("matches!(c, '\"' | 'x') / kept", "matches!(c, '' | 'x')  kept"),
-        ("url(\"https://census\").why()", "url().why()"),
-    ] {
-        assert_eq!(code_of(line), code, "{line}");
-    }
-}
-
 #[test]
 fn every_old_word_of_the_glossary_is_gone() {
     let page = std::fs::read_to_string(repository().join("docs/glossary.md")).unwrap();
@@ -309,10 +271,10 @@ fn every_old_word_of_the_glossary_is_gone() {
     assert!(words.len() > 10, "{words:?}");
     let mut found = Vec::new();
     for source in shipped() {
-        for (at, line) in source.lines.iter().enumerate() {
-            let code = code_of(line);
-            let names = code.split(|it: char| !it.is_alphanumeric() && it != '_').filter(|it| words.contains(it));
-            found.extend(names.map(|name| format!("{}:{}: {name}", source.name, at + 1)));
+        // In a comment or a text it is a word like any other.
+        for (at, line) in code_alone(&source.lines).iter().enumerate() {
+            let old = names(line).filter(|name| words.contains(name));
+            found.extend(old.map(|name| format!("{}:{}: {name}", source.name, at + 1)));
         }
         // `ribbon` forbids the word everywhere, `kept.rs` the file alone.
         let path = Path::new(&source.name);
@@ -352,11 +314,8 @@ fn the_core_names_no_dialect_and_no_vendor() {
     let core = ["crates/core/vocab/", "crates/core/engine/"];
     for source in shipped().iter().filter(|source| core.iter().any(|it| source.name.starts_with(it))) {
         for (at, line) in source.lines.iter().enumerate() {
-            let is_foreign = |word: &&str| FOREIGN.iter().any(|it| it.eq_ignore_ascii_case(word));
-            // `OpenAiLimits` and `openai_url` name it as well.
-            let words = line.split(|it: char| !it.is_alphanumeric());
-            let named = words.filter(|word| is_foreign(word) || is_foreign(&word.trim_end_matches("Limits")));
-            found.extend(named.map(|word| format!("{}:{}: {word}: {}", source.name, at + 1, line.trim())));
+            let named = names(line).filter(|name| FOREIGN.iter().any(|word| has_word(name, word)));
+            found.extend(named.map(|name| format!("{}:{}: {name}: {}", source.name, at + 1, line.trim())));
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));

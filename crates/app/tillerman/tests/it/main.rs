@@ -51,6 +51,7 @@ mod requests;
 mod rpc_blocked;
 mod rpc_hosts;
 mod rpc_state;
+mod rust_code;
 mod schema;
 mod schema_loaf;
 mod stories;

@@ -14,7 +14,7 @@ use super::jobs::Finish;
 use super::{Mail, Session};
 use crate::images;
 
-/// Pictures are made small enough before the message is the queue's.
+/// Images are made small enough before the message is the queue's.
 pub(super) fn fitted_prompt(parts: Vec<Part>, delivery: Delivery, fit: FitImage) -> Later<'static, Finish> {
     Box::pin(async move {
         match images::fitted(parts, fit).await {

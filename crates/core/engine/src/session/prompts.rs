@@ -89,7 +89,7 @@ impl Prompts {
 }
 
 impl Session {
-    /// Pictures are made small enough beside everything else. Accepted, refused or waiting: the queue's acts carry the reply.
+    /// Images are made small enough beside everything else. Accepted, refused or waiting: the queue's acts carry the reply.
     pub(super) fn prompt(
         &mut self,
         outbox: &Arc<Outbox>,

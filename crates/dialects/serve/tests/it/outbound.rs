@@ -159,7 +159,7 @@ fn every_fault_kind_has_its_code_and_origin() {
 }
 
 #[test]
-fn arguments_stand_in_one_line_and_pictures_are_named() {
+fn arguments_stand_in_one_line_and_images_are_named() {
     let mut talk = Talk::open();
     talk.log_entry(call_started("t", "c1", "bash", "{\n  \"command\": \"a\\nb\",\r\n\t\"n\": 1e99\n}"));
     talk.log_entry(call_started("t", "c2", "nope", r#"{"a":"\ud800"}"#));

@@ -167,7 +167,7 @@ impl Card<'_> {
         let of_path = path.and_then(colour::by_path);
         for part in &result.parts {
             match part {
-                Part::Image(image) => blocks::picture(out, image),
+                Part::Image(image) => blocks::image(out, image),
                 Part::Text(text) if text.is_empty() => {}
                 Part::Text(text) => {
                     let text = without_paint(text);

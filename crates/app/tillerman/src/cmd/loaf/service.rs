@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accounts::{Key, LimitWindow, ModelLimit, OpenAiLimits};
-use catalogue::{KeySet, ModelSource};
+use catalogue::{KeySet, ModelSource, UsedUp, UserAccounts};
 use dialect_loaf::{
     KeyTried, Listed, LoadedImage, LoafAnswer, LoafLimits, LoafOwn, ModelUse, PlanUse, SkillList, SkillRow, WindowUse,
 };
@@ -14,7 +14,6 @@ use tokio::sync::Semaphore;
 use vocab::{AccountName, Fault, FaultKind, Later, Secret};
 
 use super::preferences::PreferencesFile;
-use crate::compose::{UsedUp, UserAccounts};
 
 /// Images that are read at once: each is as large as a line may be.
 const IMAGES_MAX: usize = 1;

@@ -4,31 +4,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accounts::{Account, Key, ModelLimit, OpenAiLimits};
-use catalogue::{AccountModels, Catalogue, KeySet, UserKey};
 use vocab::{
     AccountInfo, AccountList, AccountName, Accounts, Fault, FaultKind, Later, Profile, Secret, SignInMode, SignInTold,
     SignedIn,
 };
 
-use super::hide_memory;
+use crate::account_keys::exa_key;
+use crate::{AccountModels, Catalogue, KeySet, ModelSettings, UserKey, is_built_in};
 
 /// How long a provider may take to say what a new key is good for; then the key counts without that.
 const KEY_TIME_MAX: Duration = Duration::from_secs(10);
 
-pub(crate) struct UserAccounts {
-    pub(super) models: Arc<AccountModels>,
-    pub(super) exa: Arc<UserKey>,
+pub struct UserAccounts {
+    models: Arc<AccountModels>,
+    exa: Arc<UserKey>,
     /// A server or a key of the environment stands for OpenAI.
-    pub(super) openai_stands: bool,
-    pub(super) catalogue: Arc<Catalogue>,
+    openai_stands: bool,
+    catalogue: Arc<Catalogue>,
     /// The model to start with is built in, and somebody asked for it.
-    pub(super) built_in: bool,
+    built_in: bool,
+    guard: fn(),
 }
 
 /// How much of each account is used up; `None` where nobody is signed in.
-pub(crate) struct UsedUp {
-    pub(crate) openai: Option<Result<OpenAiLimits, Fault>>,
-    pub(crate) antigravity: Option<Result<Vec<ModelLimit>, Fault>>,
+pub struct UsedUp {
+    pub openai: Option<Result<OpenAiLimits, Fault>>,
+    pub antigravity: Option<Result<Vec<ModelLimit>, Fault>>,
 }
 
 impl Accounts for UserAccounts {
@@ -56,12 +57,12 @@ impl Accounts for UserAccounts {
         originator: Option<Arc<str>>,
         told: SignInTold,
     ) -> Later<'static, Result<SignedIn, Fault>> {
-        let auth = self.models.auth().clone();
+        let (auth, guard) = (self.models.auth().clone(), self.guard);
         Box::pin(async move {
             let flowless = || Fault::new(FaultKind::Unsupported, format!("there is no sign-in to {account}"));
             let account = Account::of(account).ok_or_else(flowless)?;
             // From now on there are tokens in our memory.
-            hide_memory();
+            guard();
             let mut tell = |step| told(step);
             auth.connect(account, mode, originator.as_deref(), &mut tell).await
         })
@@ -84,9 +85,22 @@ fn info(name: AccountName, is_ready: bool, id: Option<String>, profile: Option<P
 }
 
 impl UserAccounts {
+    /// `guard` is called before a secret comes into our memory.
+    pub fn new(settings: &ModelSettings, catalogue: Arc<Catalogue>, models: Arc<AccountModels>, guard: fn()) -> Self {
+        let exa = Arc::new(exa_key(&settings.accounts, models.auth()));
+        let asked = settings.wanted.model.as_deref();
+        let built_in = asked.is_some_and(|asked| is_built_in(asked.trim()));
+        Self { models, exa, openai_stands: settings.openai_stands(), catalogue, built_in, guard }
+    }
+
+    /// The key that the web is searched with.
+    pub fn exa(&self) -> Arc<UserKey> {
+        self.exa.clone()
+    }
+
     /// `None` removes it.
-    pub(crate) async fn set_key(&self, key: Key, value: Option<Secret>) -> Result<KeySet, Fault> {
-        hide_memory();
+    pub async fn set_key(&self, key: Key, value: Option<Secret>) -> Result<KeySet, Fault> {
+        (self.guard)();
         let is_set = value.is_some();
         self.models.auth().set_key(key, value).await?;
         Ok(match key {
@@ -96,11 +110,11 @@ impl UserAccounts {
     }
 
     /// Forgets what is kept of one account.
-    pub(crate) async fn sign_out(&self, account: Account) -> Result<(), Fault> {
+    pub async fn sign_out(&self, account: Account) -> Result<(), Fault> {
         self.models.auth().sign_out(account).await
     }
 
-    pub(crate) async fn limits(&self) -> Result<UsedUp, Fault> {
+    pub async fn limits(&self) -> Result<UsedUp, Fault> {
         let auth = self.models.auth();
         let stored = auth.status().await?;
         if !stored.openai && !stored.antigravity {
@@ -113,12 +127,12 @@ impl UserAccounts {
     }
 
     /// Which servers OpenRouter can send a model's requests to, by their short names, sorted.
-    pub(crate) async fn routes(&self, model: &str) -> Result<Vec<Arc<str>>, Fault> {
+    pub async fn routes(&self, model: &str) -> Result<Vec<Arc<str>>, Fault> {
         self.models.routes(model.trim()).await
     }
 
     /// All its models go through this route from now on; `None`: OpenRouter decides.
-    pub(crate) fn route(&self, to: Option<Arc<str>>) {
+    pub fn route(&self, to: Option<Arc<str>>) {
         self.models.route(to);
     }
 }
