@@ -1,7 +1,8 @@
 //! What tests are made of: counted ids, a fixed clock, an engine on a stage with a scripted model, the golden runner,
-//! the simulator, a schema validator, garbage, and a real HTTP mock model. A dev-dependency only.
+//! the simulator, a schema validator, garbage, a real HTTP mock model, and what drives the binary into faults. A dev-dependency only.
 
 pub mod fakes;
+pub mod faults;
 pub mod faulty;
 pub mod golden;
 pub mod lossy;
