@@ -11,6 +11,7 @@ pub mod neighbourhood;
 pub mod odd;
 pub mod peers;
 pub mod pipe;
+pub mod player;
 pub mod schema;
 pub mod sim;
 pub mod stage;

@@ -75,7 +75,7 @@ fn full_disk(what: &str, check: impl FnOnce(&World, &mut dyn FnMut(bool))) {
 #[test]
 fn d5_a_mode_that_a_full_disk_refuses_is_not_in_force_in_serve() {
     full_disk("D5 (settings, serve)", |world, full| {
-        let mut serve = Serve::new(&world, &["--mode", "prompt"]);
+        let mut serve = Serve::new(world, &["--mode", "prompt"]);
         serve.good_turn("say hello");
         let status = |serve: &mut Serve| serve.slash("status", "")["data"]["mode"].clone();
         assert_eq!(status(&mut serve), "prompt");
@@ -91,7 +91,7 @@ fn d5_a_mode_that_a_full_disk_refuses_is_not_in_force_in_serve() {
         assert_eq!(status(&mut serve), "prompt");
         let session = serve.session.clone();
         serve.shutdown();
-        let mut serve = Serve::new(&world, &["--resume", &session]);
+        let mut serve = Serve::new(world, &["--resume", &session]);
         assert_eq!(status(&mut serve), "prompt");
     });
 }
