@@ -68,6 +68,8 @@ impl Limits {
 pub trait Driver: Sized + DerefMut<Target = Process> {
     const NAME: &'static str;
     const LIMITS: Limits = Limits::DEFAULT;
+    /// Whether the text itself ends with a note where a reply was too long to be kept whole.
+    const NOTES_WHAT_IS_NOT_KEPT: bool = true;
     /// Lines that are requests, to be spoiled. Without escapes: half of a surrogate pair is no error.
     const REQUESTS: &'static [&'static str];
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::faults::{Driver, MIB, PATIENCE, count, has, mark, peak_kib, running, skip, within};
+use testkit::faults::{Driver, MIB, PATIENCE, count, has, mark, peak_kib, running, within};
 
 use crate::drivers::{Serve, first};
 use crate::flow::busy;
@@ -66,7 +66,7 @@ fn f5_when_we_are_killed_no_child_survives() {
     for _ in 0..count(1, 10) {
         for line in ESCAPES {
             if line.starts_with("python3") && !has("python3") {
-                skip("F5 (double fork)", "no python3");
+                crate::skip("F5 (double fork)", "no python3");
                 continue;
             }
             let world = tour();

@@ -57,7 +57,8 @@ fn stopped_reader<D: Driver>(args: &[&str], mib: usize) {
     }
     // What is beyond the bound of a kept reply is told all the same; the end may say that it was not kept.
     let note = &turn.text[at..];
-    assert!(note.is_empty() || (note.starts_with("\n[") && note.ends_with("were said and not kept]")), "{note:?}");
+    let is_note = note.starts_with("\n[") && note.ends_with("were said and not kept]");
+    assert!(note.is_empty() || (D::NOTES_WHAT_IS_NOT_KEPT && is_note), "more came than was sent: {note:?}");
     let peak = peak_kib(driver.pid()) / 1024;
     println!(
         "F1 {} {args:?}: {mib} MiB, {} MiB before, +{grown} MiB while stopped, peak {peak} MiB at the end, longest line {} bytes",

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::faults::{Driver, PATIENCE, Tmpfs, World, has, skip, within};
+use testkit::faults::{Driver, PATIENCE, Tmpfs, World, has, within};
 
 use crate::drivers::{Acp, Rpc, Serve};
 use crate::worlds::tour;
@@ -15,7 +15,7 @@ const SYNC: Duration = Duration::from_secs(3);
 #[test]
 fn d4_what_was_begun_on_a_slow_disk_is_in_the_log() {
     if !has("strace") {
-        return skip("D4 (slow disk)", "no strace");
+        return crate::skip("D4 (slow disk)", "no strace");
     }
     let world = tour();
     // The database is there, so that the syncs to come are the turn's.
@@ -63,7 +63,7 @@ fn fill(world: &World) -> std::path::PathBuf {
 fn full_disk(what: &str, check: impl FnOnce(&World, &mut dyn FnMut(bool))) {
     let world = tour();
     let Some(_disk) = Tmpfs::mount(&world.home, "size=4m,mode=700") else {
-        return skip(what, "no tmpfs can be mounted here");
+        return crate::skip(what, "no tmpfs can be mounted here");
     };
     let mut filler = None;
     check(&world, &mut |full| match full {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
-use testkit::faults::{Driver, World, brief, skip};
+use testkit::faults::{Driver, World, brief};
 use testkit::mock_model::{MockModel, Reply};
 
 use crate::drivers::{Serve, first};
@@ -82,7 +82,7 @@ fn s7_keys_of_every_source_reach_their_own_server_and_nothing_else() {
     let own = plant(&mut world, &model);
     // Nothing is hidden from root.
     if !world.as_nobody() && rustix::process::getuid().is_root() {
-        return skip("S7", "root needs setpriv to become somebody else");
+        return crate::skip("S7", "root needs setpriv to become somebody else");
     }
     let frames = world.root().join("frames.log");
     let mut serve = Serve::new(&world, &["--log-frames", frames.to_str().unwrap()]);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use testkit::faults::{Driver, Heard, PATIENCE, Tmpfs, brief, count, has, is_full, skip};
+use testkit::faults::{Driver, Heard, PATIENCE, Tmpfs, brief, count, has, is_full};
 use testkit::mock_model::MockModel;
 use testkit::sim::Dice;
 
@@ -211,7 +211,7 @@ fn d5_a_full_disk_ends_the_turn_with_its_name_and_room_makes_it_work_again() {
     for size in ["256k", "512k", "1m"] {
         let world = tour();
         let Some(_disk) = Tmpfs::mount(&world.home, &format!("size={size},mode=700")) else {
-            return skip("D5", "no tmpfs can be mounted here");
+            return crate::skip("D5", "no tmpfs can be mounted here");
         };
         let mut serve = Serve::new(&world, &[]);
         serve.good_turn("say before");
@@ -286,7 +286,7 @@ fn serve_until_error(serve: &mut Serve) -> Vec<Value> {
 #[test]
 fn d5_a_failing_write_or_sync_is_never_acknowledged() {
     if !has("strace") {
-        return skip("D5 (injected)", "no strace");
+        return crate::skip("D5 (injected)", "no strace");
     }
     let last = count(10, 60);
     let (mut hit, mut kept) = (0, 0);
@@ -382,7 +382,7 @@ fn d6_a_place_that_cannot_be_written_is_refused_at_once_and_not_needed_without_s
         places.push(("a read-only file system", root.join("ro")));
         places.push(("below a read-only file system", root.join("ro/home")));
     } else {
-        skip("D6 (read-only)", "no tmpfs can be mounted here");
+        crate::skip("D6 (read-only)", "no tmpfs can be mounted here");
     }
     for (what, place) in &places {
         world.home = place.clone();
@@ -393,7 +393,7 @@ fn d6_a_place_that_cannot_be_written_is_refused_at_once_and_not_needed_without_s
     }
     let mut world = tour();
     if !world.as_nobody() {
-        return skip("D6 (permission)", "needs root and setpriv");
+        return crate::skip("D6 (permission)", "needs root and setpriv");
     }
     let closed = world.root().join("closed");
     // Root's, not that user's.
@@ -461,7 +461,7 @@ fn d7_one_session_has_one_writer_and_the_others_learn_it_before_any_model_call()
 #[test]
 fn d10_a_killed_config_set_leaves_the_old_or_the_new_file() {
     if !has("strace") {
-        return skip("D10", "no strace");
+        return crate::skip("D10", "no strace");
     }
     let world = tour();
     let old = format!("# mine\nmodel = \"tour\"\n# {}\n", "x".repeat(5000));

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use testkit::faults::{Driver, PATIENCE, World, count, has, skip};
+use testkit::faults::{Driver, PATIENCE, World, count, has};
 use testkit::sim::Dice;
 
 use crate::drivers::Serve;
@@ -129,7 +129,7 @@ fn moments(steps: &[Step], wanted: usize, dice: &mut Dice) -> Vec<usize> {
 #[test]
 fn d1_what_was_acknowledged_survives_a_power_cut_at_any_moment() {
     if !has("strace") {
-        return skip("D1 (power)", "no strace");
+        return crate::skip("D1 (power)", "no strace");
     }
     let run = record();
     let seed = std::env::var("TILLERMAN_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);

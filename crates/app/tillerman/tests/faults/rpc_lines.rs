@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use testkit::faults::{Driver, skip};
+use testkit::faults::Driver;
 
 use crate::drivers::Rpc;
 use crate::lines::answered;
@@ -13,7 +13,7 @@ use crate::worlds::tour;
 fn j2_the_public_suite_as_lines_and_as_a_member() {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let suite = above.map(|up| up.join("shared/data/jsontestsuite/test_parsing")).find(|path| path.is_dir());
-    let Some(suite) = suite else { return skip("J2 rpc", "jsontestsuite is not there") };
+    let Some(suite) = suite else { return crate::skip("J2 rpc", "jsontestsuite is not there") };
     let world = tour();
     let mut rpc = Rpc::new(&world, &[]);
     let mut files = 0;

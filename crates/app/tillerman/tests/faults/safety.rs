@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use testkit::faults::{Driver, KEY, PATIENCE, brief, mark, running, skip, within};
+use testkit::faults::{Driver, KEY, PATIENCE, brief, mark, running, within};
 use testkit::mock_model::{MockModel, Reply};
 
 use crate::drivers::{Serve, first};
@@ -142,7 +142,7 @@ fn s7_keys_are_seen_by_the_model_server_and_by_nobody_else() {
     let frames = world.root().join("frames.log");
     // Nothing is hidden from root.
     if !world.as_nobody() && rustix::process::getuid().is_root() {
-        return skip("S7", "root needs setpriv to become somebody else");
+        return crate::skip("S7", "root needs setpriv to become somebody else");
     }
     let mut serve = Serve::new(&world, &["--log-frames", frames.to_str().unwrap()]);
     let mut heard = Vec::new();

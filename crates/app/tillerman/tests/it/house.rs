@@ -363,3 +363,31 @@ fn twelve_functions_by_lot() {
         println!("{:>2} {place}", number + 1);
     }
 }
+
+/// Libraries run no examples of doc comments, and those without unit tests build no harness: minutes of linking nothing.
+#[test]
+fn no_test_stands_where_none_is_run() {
+    let mut files = Vec::new();
+    rust_files(&repository().join("crates"), &mut files);
+    let mut looked = 0;
+    for path in files.iter().filter(|path| path.ends_with("src/lib.rs")) {
+        let folder = path.parent().unwrap();
+        let manifest = std::fs::read_to_string(folder.with_file_name("Cargo.toml")).unwrap();
+        assert!(manifest.contains("[lib]\n") && manifest.contains("doctest = false"), "{}", path.display());
+        let has_harness = !manifest.contains("\ntest = false");
+        for source in files.iter().filter(|file| file.starts_with(folder)) {
+            let mut is_open = false;
+            for line in std::fs::read_to_string(source).unwrap().lines().map(str::trim_start) {
+                assert!(has_harness || !line.starts_with("#[test]"), "{}: never run", source.display());
+                let Some((_, kind)) = line.split_once("```").filter(|(before, _)| ["/// ", "//! "].contains(before))
+                else {
+                    continue;
+                };
+                assert!(is_open || kind == "text", "{}: an example that is never run", source.display());
+                is_open = !is_open;
+            }
+            looked += 1;
+        }
+    }
+    assert!(looked > 300, "{looked}");
+}

@@ -197,7 +197,8 @@ impl Driver for Acp {
         value["error"].is_object()
     }
     fn is_too_long(refusal: &Value) -> bool {
-        refusal["error"]["code"] == -32600
+        let message = refusal["error"]["message"].as_str().unwrap_or_default();
+        refusal["error"]["code"] == -32600 && message.contains("the line is longer than")
     }
     /// The version may be missing, but not another.
     fn is_refused(request: &Value) -> bool {

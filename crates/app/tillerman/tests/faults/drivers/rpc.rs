@@ -180,7 +180,8 @@ impl Driver for Rpc {
         value["type"] == "response" && value["success"] == false
     }
     fn is_too_long(refusal: &Value) -> bool {
-        refusal["command"] == "parse"
+        let error = refusal["error"].as_str().unwrap_or_default();
+        refusal["command"] == "parse" && error.contains("the line is longer than")
     }
     fn is_refused(request: &Value) -> bool {
         super::serve::has_no_type(request)

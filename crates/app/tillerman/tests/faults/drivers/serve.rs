@@ -113,6 +113,7 @@ pub(super) fn has_no_type(value: &Value) -> bool {
 
 impl Driver for Serve {
     const NAME: &'static str = "serve";
+    const NOTES_WHAT_IS_NOT_KEPT: bool = false;
     const REQUESTS: &'static [&'static str] = &[
         r#"{"type":"prompt","text":"say 1 word"}"#,
         r#"{"type":"slash","command":"status","args":""}"#,
