@@ -5,6 +5,9 @@
 //!
 //! prints the files, and what each is entered for (`-`: not counted, `d`: no more than a door). Where valgrind is missing
 //! the test says so and measures nothing.
+//!
+//! Weaker than it looks: under valgrind `/proc/self/exe` is valgrind, so the leash of the `bash` call does not start and the
+//! call fails there. What follows its output (`follow`, `capture`) is therefore not in the walk of the call.
 
 mod callgrind;
 
