@@ -31,7 +31,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vocab::{Around, IdKind, Mode, Provider, Settings};
+use host::OwnCalls;
+use vocab::{Accounts, IdKind, Mode, Provider, Settings};
 use wire::{Dialect, NoOwn};
 
 use crate::fakes::CountedIds;
@@ -59,6 +60,16 @@ impl Opening {
     pub fn arg(&self, name: &str) -> Option<&str> {
         value_of(&self.args, name)
     }
+
+    /// A dialect without calls of its own, on the stage.
+    pub fn pipe(&self, dialect: impl Dialect<Own = NoOwn> + 'static) -> Pipe {
+        Pipe::new(&self.engine, dialect, host::PumpOptions::default())
+    }
+
+    /// A dialect and who answers its own calls.
+    pub fn pipe_with<D: Dialect + 'static>(&self, dialect: D, own: impl OwnCalls<D::Own> + 'static) -> Pipe {
+        Pipe::new(&self.engine, dialect, host::PumpOptions::new(own))
+    }
 }
 
 fn value_of<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
@@ -71,37 +82,31 @@ pub fn in_real_time(story: &str) -> bool {
     story.lines().any(|line| line.split_whitespace().eq(["clock", "real"]))
 }
 
-/// What a dialect wants to find, beyond what the story says.
+/// A dialect, and what it wants to find beyond what the story says.
 pub struct Scene {
     /// Whose models they are.
     pub provider: &'static str,
     pub tune: fn(&mut Settings),
-    pub around: Arc<dyn Around>,
+    pub accounts: Arc<dyn Accounts>,
     /// Makes a line the same on every run.
     pub steady: fn(&str) -> String,
+    /// Starts the dialect; see [`Opening::pipe`].
+    pub speak: Box<dyn Fn(&Opening) -> Pipe>,
 }
 
-impl Default for Scene {
-    fn default() -> Self {
-        Self { provider: "tour", tune: |_| {}, around: Arc::new(vocab::Alone), steady }
+impl Scene {
+    pub fn new(speak: impl Fn(&Opening) -> Pipe + 'static) -> Self {
+        let (accounts, speak) = (Arc::new(vocab::NoAccounts), Box::new(speak));
+        Self { provider: "tour", tune: |_| {}, accounts, steady, speak }
     }
 }
 
 /// Plays a story and returns it with fresh `<` lines.
-pub async fn play<D: Dialect<Own = NoOwn> + 'static>(story: &str, dialect: impl FnOnce(&Opening) -> D) -> String {
-    play_in(Scene::default(), story, dialect).await
-}
-
-/// The same in a scene of the dialect's own.
-pub async fn play_in<D: Dialect<Own = NoOwn> + 'static>(
-    scene: Scene,
-    story: &str,
-    dialect: impl FnOnce(&Opening) -> D,
-) -> String {
+pub async fn play(scene: Scene, story: &str) -> String {
     let cast = Cast::read(story);
     let shown = |lines, masks: &[(String, &str)]| shown(lines, masks, scene.steady);
     let provider = cast.provider(scene.provider);
-    let stage = cast.stage(provider.clone(), scene.tune, scene.around.clone());
+    let stage = cast.stage(provider.clone(), scene.tune, scene.accounts.clone());
     let opening = Opening {
         mode: cast.mode,
         resume: cast.arg("--resume").map(str::to_owned),
@@ -112,7 +117,7 @@ pub async fn play_in<D: Dialect<Own = NoOwn> + 'static>(
         args: cast.args.clone(),
     };
     let masks = [(stage.workspace().display().to_string(), "$WS"), (stage.home().display().to_string(), "$HOME")];
-    let mut pipe = Pipe::new(&stage.engine, dialect(&opening), host::Options::default());
+    let mut pipe = (scene.speak)(&opening);
     let mut greeting = Some(shown(pipe.heard(QUIET).await, &masks));
     let mut result = String::new();
     let written = |line: &&str| !line.starts_with('<') && !line.starts_with("exit ");
@@ -229,20 +234,20 @@ impl Cast {
         let model = |slug, window| vocab::ModelInfo { provider: whose.into(), ..tour::model(slug, window) };
         let models = vec![model("mock/alpha", self.window), model("mock/beta", 200_000)];
         if self.script.is_empty() {
-            return Arc::new(tour::Tour::new(tour::Options { models, word_delay_ms: 0 }));
+            return Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
         }
         let script = tour::Script::parse(&self.script).unwrap_or_else(|fault| panic!("{fault}"));
         let plays = vocab::ModelInfo { slug: script.slug().into(), ..tour::model("script", self.window) };
         Arc::new(crate::fakes::Renamed { inner: Arc::new(script), models, plays })
     }
 
-    fn stage(&self, provider: Arc<dyn Provider>, tune: fn(&mut Settings), around: Arc<dyn Around>) -> Stage {
+    fn stage(&self, provider: Arc<dyn Provider>, tune: fn(&mut Settings), accounts: Arc<dyn Accounts>) -> Stage {
         let number = |name: &str| self.arg(name).map(|value| value.parse::<u64>().expect("a number"));
         let (rounds, tokens) = (number("--max-iterations"), number("--max-tokens"));
         let reminders = number("--reminders");
         let stage = Stage::new(StageOptions {
             provider,
-            around,
+            accounts,
             model: "mock/alpha".into(),
             mode: self.mode,
             tune: Box::new(move |settings| {

@@ -1,15 +1,16 @@
 //! What tests are made of: counted ids, a fixed clock, an engine on a stage with a scripted model, the golden runner,
-//! the simulator, a schema validator, garbage, and a real HTTP mock model. A dev-dependency only.
+//! the simulator, a schema validator, garbage, a real HTTP mock model, and what drives the binary into faults. A dev-dependency only.
 
 pub mod fakes;
+pub mod faults;
 pub mod faulty;
 pub mod golden;
 pub mod lossy;
 pub mod mock_model;
-pub mod neighbourhood;
 pub mod odd;
 pub mod peers;
 pub mod pipe;
+pub mod player;
 pub mod schema;
 pub mod sim;
 pub mod stage;
@@ -29,6 +30,42 @@ pub fn verb_text(verb: &vocab::Verb) -> String {
         Verb::Session(SessionVerb::Extension(verb)) => format!("{verb:?}"),
         Verb::Session(verb) => format!("{verb:?}"),
         Verb::Directory(verb) => format!("{verb:?}"),
+        Verb::Open(open) => open_text(open),
         verb => format!("{verb:?}"),
     }
+}
+
+/// What is asked for at an opening, and nothing of what is left to the defaults.
+fn open_text(open: &vocab::Open) -> String {
+    fn named<T: std::fmt::Debug>(name: &str, value: &Option<T>) -> String {
+        value.as_ref().map_or(String::new(), |value| format!(", {name} {value:?}"))
+    }
+    let vocab::Open {
+        which,
+        workspace,
+        model,
+        mode,
+        thinking,
+        gate,
+        tool_names,
+        controller,
+        parent,
+        answers,
+        servers,
+        after,
+    } = open;
+    let set = [
+        named("workspace", workspace),
+        named("model", model),
+        named("mode", mode),
+        named("thinking", thinking),
+        named("gate", gate),
+        named("names", tool_names),
+        named("controller", controller),
+        named("parent", parent),
+        named("after", after),
+        named("servers", &(!servers.is_empty()).then_some(servers)),
+    ];
+    let answers = if *answers { "" } else { ", answers nothing" };
+    format!("Open {which:?}{}{answers}", set.concat())
 }

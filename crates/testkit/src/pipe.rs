@@ -20,7 +20,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    pub fn new<D: Dialect + 'static>(engine: &Engine, dialect: D, options: host::Options<D::Own>) -> Self {
+    pub fn new<D: Dialect + 'static>(engine: &Engine, dialect: D, options: host::PumpOptions<D::Own>) -> Self {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let (reader, writer) = tokio::io::split(theirs);
         let engine = engine.clone();

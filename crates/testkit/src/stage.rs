@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::{Config, Engine, Peer, Ports, Slow};
 use store::MemoryStore;
 use vocab::{
-    Around, Command, Delta, Event, Gate, McpServers, Mode, Open, Provider, Reply, SessionVerb, Settings, Store, Tag,
+    Accounts, Command, Delta, Event, Gate, McpServers, Mode, Open, Provider, Reply, SessionVerb, Settings, Store, Tag,
     Target, Told, Toolbox, Verb, Which,
 };
 
@@ -28,7 +28,7 @@ pub struct StageOptions {
     pub tune: Box<dyn FnOnce(&mut Settings)>,
     pub toolbox: Option<Arc<dyn Toolbox>>,
     pub ids: CountedIds,
-    pub around: Arc<dyn Around>,
+    pub accounts: Arc<dyn Accounts>,
     pub servers: Arc<dyn McpServers>,
 }
 
@@ -43,7 +43,7 @@ impl Default for StageOptions {
             tune: Box::new(|_| {}),
             toolbox: None,
             ids: CountedIds::default(),
-            around: Arc::new(vocab::Alone),
+            accounts: Arc::new(vocab::NoAccounts),
             servers: Arc::new(vocab::NoMcp),
         }
     }
@@ -79,7 +79,8 @@ impl Stage {
             read_object: wire::read_object,
             fit_image: vocab::as_it_is,
             keyring: vocab::Keyring::default(),
-            around: options.around,
+            accounts: options.accounts,
+            surroundings: Arc::new(vocab::NoSurroundings),
             servers: options.servers,
         };
         let mut defaults = Settings::new(workspace.path(), options.model);

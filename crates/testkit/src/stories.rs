@@ -180,7 +180,7 @@ fn provider(story: &str, whose: &str) -> Arc<dyn Provider> {
     let models = vec![model("mock/alpha", window), model("mock/beta", 200_000)];
     let script: String = words(story, "model").map(|reply| format!("{reply}\nreply\n")).collect();
     if script.is_empty() {
-        return Arc::new(tour::Tour::new(tour::Options { models, word_delay_ms: 0 }));
+        return Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
     }
     let script = tour::Script::parse(&script).unwrap_or_else(|fault| panic!("{fault}"));
     let plays = vocab::ModelInfo { slug: script.slug().into(), ..tour::model("script", window) };

@@ -1,7 +1,5 @@
 //! Builds the engine from settings: store, tools, models. The one place that knows every crate.
 
-mod around;
-mod briefing;
 mod identity;
 mod integrations;
 mod servers;
@@ -13,16 +11,14 @@ mod web_search;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use builtin_tools::project::{Briefer, BriefingSettings};
 use builtin_tools::workspace::Guard;
-use catalogue::{AccountModels, Catalogue, Chosen, ModelSettings, SourceReport, Standing};
+use catalogue::{AccountModels, Catalogue, Chosen, ModelSettings, SourceReport, Standing, UserAccounts};
 use config::Guarded;
 use engine::{Config, Engine, Ports};
 use providers::Secret;
 use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Provider, Settings};
 
-use around::{UserAround, Ways};
-use briefing::Briefer;
-pub(crate) use briefing::BriefingSettings;
 use identity::{UuidIds, WallClock};
 pub(crate) use integrations::Integrations;
 use storage::SessionStorage;
@@ -86,6 +82,8 @@ pub(crate) struct SessionFiles {
 pub(crate) struct Wired {
     pub(crate) engine: Engine,
     pub(crate) ports: Ports,
+    /// The user's accounts, with what no engine asks of them.
+    pub(crate) accounts: Arc<UserAccounts>,
     pub(crate) settings: Settings,
     /// Which model, and why, in one line.
     pub(crate) reason: String,
@@ -129,7 +127,8 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
     let sources = catalogue.sources_report();
     let catalogue = Arc::new(catalogue);
     let settings = settled(&setup, &catalogue, &model, thinking);
-    let ports = ports(setup, &model, catalogue.clone(), accounts)?;
+    let accounts = Arc::new(UserAccounts::new(&setup.models, catalogue.clone(), accounts, hide_memory));
+    let ports = ports(setup, &model, catalogue.clone(), accounts.clone())?;
     let notice = format!("model {}: {reason}", settings.model);
     let config = Config {
         defaults: settings.clone(),
@@ -137,7 +136,19 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
         notices: vec![notice.clone()],
     };
     let engine = Engine::new(ports.clone(), config);
-    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, catalogue, keyring })
+    Ok(Wired {
+        engine,
+        ports,
+        accounts,
+        settings,
+        reason: notice,
+        notes,
+        scope,
+        integrations,
+        sources,
+        catalogue,
+        keyring,
+    })
 }
 
 /// The settings of sessions, with the model in them and what follows from it.
@@ -155,10 +166,9 @@ fn settled(setup: &Setup, catalogue: &Catalogue, model: &str, thinking: Option<A
 }
 
 /// Everything that the engine needs of the world.
-fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<AccountModels>) -> Result<Ports, Fault> {
+fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<UserAccounts>) -> Result<Ports, Fault> {
     let keyring = setup.models.keyring.clone();
     let guarded = guarded(&setup);
-    let exa = Arc::new(catalogue::exa_key(&setup.models.accounts, accounts.auth()));
     let tools = builtin_tools::BuiltinOptions {
         protected: guarded.protected.clone(),
         secret_paths: guarded.secret.clone(),
@@ -167,7 +177,7 @@ fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<Acc
             proxies: net::ProxyRules::from_env(|name| std::env::var(name).ok()),
             ..net::Route::default()
         },
-        search: Some(web_search::search(&setup.models.accounts, exa.clone())?),
+        search: Some(web_search::search(&setup.models.accounts, accounts.exa())?),
         ..builtin_tools::BuiltinOptions::new(store::data_dir::spill_dir(&setup.data))
     };
     let SessionStorage { store, archive } = SessionStorage::new(&setup, &catalogue, model);
@@ -184,9 +194,6 @@ fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<Acc
         secrets: keyring.clone(),
         clock: Arc::new(WallClock),
     };
-    let asked = setup.models.wanted.model.as_deref();
-    let built_in = asked.is_some_and(|asked| catalogue::is_built_in(asked.trim()));
-    let ways = Ways { accounts, exa, models: catalogue.clone(), built_in };
     Ok(Ports {
         provider: catalogue,
         toolbox: Arc::new(builtin_tools::Builtin::new(tools)),
@@ -197,7 +204,8 @@ fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<Acc
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
         fit_image: images::fit,
-        around: Arc::new(UserAround::new(ways, setup.models.openai_stands(), briefer)),
+        accounts,
+        surroundings: Arc::new(briefer),
         servers: servers::servers(&keyring, setup.servers),
         keyring,
     })

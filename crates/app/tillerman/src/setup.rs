@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use catalogue::{AccountSettings, Lookout, ModelNames, ModelSettings, Wanted};
-use providers::detect::{CANDIDATES, Env};
-use vocab::{Fault, FaultKind, Keyring, Mode, Open, Secret, Settings, Which};
+use builtin_tools::project::BriefingSettings;
+use vocab::{Fault, FaultKind, Mode, Open, Settings, Which};
 
 use crate::args::Basics;
-use crate::compose::{BriefingSettings, CompactAt, Setup};
+use crate::compose::{CompactAt, Setup};
 use config::agent;
 use config::{Configuration, Home, LoadFrom, SettingValue};
 
@@ -28,70 +27,23 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         Fault::new(FaultKind::Invalid, "cannot tell where to keep sessions").hint("set HOME or TILLERMAN_HOME")
     })?;
     let workspace = config::workspace(basics.workspace.as_deref())?;
-    let mut config = Configuration::load(&LoadFrom {
-        env: &config::process_env,
-        home: Some(&home),
-        workspace: &workspace,
-        file: basics.config.as_deref(),
-        default_mode,
-    })?;
-    config.flag("model", basics.model.clone().map(SettingValue::Text));
-    config.flag("mode", basics.mode.map(SettingValue::Mode));
-    config.flag("thinking", basics.thinking.map(|level| SettingValue::Text(level.to_owned())));
-    config.flag("max_tokens", basics.max_tokens.map(SettingValue::Count));
-    config.flag("max_iterations", basics.max_iterations.map(|count| SettingValue::Count(count.into())));
-    let which = match &basics.resume {
-        Some(text) => config::resumed(text, &workspace),
-        None => Which::New,
-    };
-    let open = Open {
-        workspace: Some(workspace.clone()),
-        model: basics.model.as_deref().map(Arc::from),
-        mode: basics.mode,
-        thinking: basics.thinking.map(Arc::from),
-        controller: Some("terminal".into()),
-        ..Open::new(which)
-    };
-    let agent_dir = agent::directory(&config::process_env, &home);
-    let described = agent::models(&agent_dir, &config::process_env);
-    config.warnings.extend(described.notes.iter().cloned());
+    let mut config = configuration(basics, &home, &workspace, default_mode)?;
+    let open = open(basics, &workspace);
     if let Some(file) = config.ca_file() {
         // Said once per process; who prepares twice says the same.
         net::trust_everywhere(file);
     }
-    let elsewhere = base_url(&config);
-    let gathered = catalogue::gather(&config::process_env, config.providers(), elsewhere.is_some());
-    config.warnings.extend(gathered.notes);
+    let agent_dir = agent::directory(&config::process_env, &home);
+    let (models, secrets) = catalogue::from_configuration(&mut config, &agent_dir, host::note);
     let extensions = config.with_extensions(&basics.extensions, basics.no_extensions);
     config.warnings.extend(config::too_wide(&workspace, std::env::home_dir().as_deref()));
-    let models = ModelSettings {
-        wanted: Wanted {
-            model: config.model().map(str::to_owned),
-            suggested: config.suggestion(),
-            ..Wanted::default()
-        },
-        described,
-        providers: gathered.providers,
-        env: Env { base_url: elsewhere, ..Env::read() },
-        candidates: CANDIDATES.to_vec(),
-        accounts: accounts(&config),
-        names: ModelNames { aliases: config.slugs("aliases").to_vec(), tiers: config.slugs("tiers").to_vec() },
-        lookout: Lookout::Later,
-        api_key: None,
-        known_models: config.known_models(),
-        default_context_window: config.context_window(),
-        idle_timeout_ms: config.idle_timeout_s().map(|seconds| seconds.saturating_mul(1000)),
-        cache: None,
-        keyring: Keyring::default(),
-        note: host::note,
-    };
     let setup = Setup {
         data: home.data.clone(),
         config: home.config.clone(),
         settings: settings(&config, basics, workspace, default_mode),
         models,
         agent_dir,
-        secrets: gathered.secrets,
+        secrets,
         compact_at: CompactAt::default(),
         session_files: None,
         preferences: Arc::new(config::UserFile(home.config_file())),
@@ -105,6 +57,36 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         },
     };
     Ok(Prepared { setup, config, home, open, extensions })
+}
+
+/// The files, and what flags say over them.
+fn configuration(basics: &Basics, home: &Home, workspace: &Path, default_mode: Mode) -> Result<Configuration, Fault> {
+    let mut config = Configuration::load(&LoadFrom {
+        env: &config::process_env,
+        home: Some(home),
+        workspace,
+        file: basics.config.as_deref(),
+        default_mode,
+    })?;
+    config.flag("model", basics.model.clone().map(SettingValue::Text));
+    config.flag("mode", basics.mode.map(SettingValue::Mode));
+    config.flag("thinking", basics.thinking.map(|level| SettingValue::Text(level.to_owned())));
+    config.flag("max_tokens", basics.max_tokens.map(SettingValue::Count));
+    config.flag("max_iterations", basics.max_iterations.map(|count| SettingValue::Count(count.into())));
+    Ok(config)
+}
+
+/// Which session, and what flags ask of it.
+fn open(basics: &Basics, workspace: &Path) -> Open {
+    let which = basics.resume.as_deref().map_or(Which::New, |text| config::resumed(text, workspace));
+    Open {
+        workspace: Some(workspace.to_owned()),
+        model: basics.model.as_deref().map(Arc::from),
+        mode: basics.mode,
+        thinking: basics.thinking.map(Arc::from),
+        controller: Some("terminal".into()),
+        ..Open::new(which)
+    }
 }
 
 /// As a person at a terminal means it: without `--workspace` the workspace is the repository around the directory they stand in,
@@ -134,13 +116,7 @@ fn project_root(given: Option<&Path>) -> Result<Option<PathBuf>, Fault> {
         return Ok(None);
     }
     let here = config::workspace(None)?;
-    Ok(project_around(&here).filter(|root| *root != here))
-}
-
-/// The repository around a directory.
-pub(crate) fn project_around(directory: &Path) -> Option<PathBuf> {
-    let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
-    builtin_tools::project::root(directory, home.as_deref())
+    Ok(builtin_tools::project::enclosing(&here).filter(|root| *root != here))
 }
 
 fn settings(config: &Configuration, basics: &Basics, workspace: PathBuf, default_mode: Mode) -> Settings {
@@ -149,31 +125,4 @@ fn settings(config: &Configuration, basics: &Basics, workspace: PathBuf, default
     settings.append_system_prompt = basics.append_system_prompt.as_deref().map(Arc::from);
     settings.ephemeral = basics.no_session;
     settings
-}
-
-/// A server instead of OpenAI's own, which is a vendor like any other.
-fn base_url(config: &Configuration) -> Option<String> {
-    let own = |url: &&str| url.trim().trim_end_matches('/').eq_ignore_ascii_case(providers::detect::OPENAI_URL);
-    config.base_url().filter(|url| !own(url)).map(str::to_owned)
-}
-
-/// Addresses from the configuration, secrets from the environment alone.
-fn accounts(config: &Configuration) -> AccountSettings {
-    let secret = |name: &str| config::process_env(name).as_deref().and_then(Secret::new);
-    AccountSettings {
-        openai_issuer: config.account("openai_issuer"),
-        openai_url: config.account("openai_url"),
-        openai_api: config.account("openai_api"),
-        openai_usage_url: config.account("openai_usage_url"),
-        antigravity_issuer: config.account("antigravity_issuer"),
-        antigravity_url: config.account("antigravity_url"),
-        antigravity_client_id: config.account("antigravity_client_id"),
-        antigravity_client_secret: secret("TILLERMAN_ANTIGRAVITY_CLIENT_SECRET"),
-        oauth_port: config.oauth_port(),
-        openrouter_url: config.account("openrouter_url"),
-        exa_url: config.account("exa_url"),
-        openrouter_key: secret("OPENROUTER_API_KEY"),
-        exa_key: secret("EXA_API_KEY"),
-        environment: accounts::Environment::system(),
-    }
 }

@@ -1,5 +1,5 @@
 //! What an undo cannot take back and a diff does not show. Only edits of files are kept in the log; what a command did is
-//! known to nobody but the disk, so all that can be told is which ran. Pure.
+//! known to the disk alone, so all that can be told is which ran. Pure.
 
 use std::collections::HashMap;
 use std::sync::Arc;

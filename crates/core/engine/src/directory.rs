@@ -45,7 +45,7 @@ impl Router {
                 shared.recall(which).await.map(|recalled| Reply::Recalled(Box::new(recalled)))
             }),
             DirectoryVerb::Accounts => self.later(tag, async move {
-                shared.ports.around.accounts().await.map(|accounts| Reply::Accounts(Box::new(accounts)))
+                shared.ports.accounts.list().await.map(|accounts| Reply::Accounts(Box::new(accounts)))
             }),
             DirectoryVerb::SignIn { account, mode, originator } => {
                 let outbox = self.outbox.clone();
@@ -53,39 +53,15 @@ impl Router {
                     let event = Event::SignIn { tag, account, step };
                     outbox.push(Told { session: nobody(), event });
                 });
-                let flow = shared.ports.around.sign_in(account, mode, originator, told);
+                let flow = shared.ports.accounts.sign_in(account, mode, originator, told);
                 self.later(tag, async move { flow.await.map(|signed_in| Reply::SignedIn(Box::new(signed_in))) });
             }
             DirectoryVerb::CancelSignIns => {
-                shared.ports.around.cancel_sign_ins("the process is shutting down");
-                self.reply(None, tag, Ok(Reply::Done));
-            }
-            DirectoryVerb::SetKey { key, value } => {
-                self.later(tag, async move { shared.ports.around.set_key(key, value).await.map(Reply::KeySet) })
-            }
-            DirectoryVerb::Limits => self.later(tag, async move {
-                shared.ports.around.limits().await.map(|limits| Reply::Limits(Box::new(limits)))
-            }),
-            DirectoryVerb::Routes { model } => {
-                self.later(tag, async move { shared.ports.around.routes(&model).await.map(Reply::Routes) })
-            }
-            DirectoryVerb::Route { to } => {
-                shared.ports.around.route(to);
+                shared.ports.accounts.cancel_sign_ins("the process is shutting down");
                 self.reply(None, tag, Ok(Reply::Done));
             }
             DirectoryVerb::Forget => {
-                self.later(tag, async move { shared.ports.around.forget().await.map(|()| Reply::Done) });
-            }
-            DirectoryVerb::Skills => self.later(tag, async move {
-                Ok(Reply::Skills(Box::new(shared.ports.around.skills(&shared.defaults.workspace).await)))
-            }),
-            DirectoryVerb::Picture { name } => self.later(tag, async move {
-                let picture = shared.ports.around.picture(&shared.defaults.workspace, &name).await;
-                picture.map(|picture| Reply::Picture(Box::new(picture)))
-            }),
-            DirectoryVerb::Prefer { key, value } => {
-                let saved = shared.ports.preferences.save(key, &value);
-                self.reply(None, tag, saved.map(|_| Reply::Done));
+                self.later(tag, async move { shared.ports.accounts.forget().await.map(|()| Reply::Done) });
             }
         }
     }
@@ -100,7 +76,7 @@ impl Router {
     }
 }
 
-/// An answer that is given whatever becomes of whoever works on it.
+/// An answer that is given whatever becomes of the task that works on it.
 struct Owed {
     outbox: Arc<Outbox>,
     session: SessionId,
@@ -158,7 +134,7 @@ impl Shared {
         Ok(Recalled { saved: self.show(summary), entries: model_view::active_path(&entries) })
     }
 
-    /// Waits for the end of a session that nobody is on any more; refuses while somebody is.
+    /// Waits for the end of a session that no peer is on any more; refuses while one is.
     async fn let_go(&self, id: &SessionId) -> Result<(), Fault> {
         let Some(handle) = self.registry.find(id).await else { return Ok(()) };
         let (reply, answer) = oneshot::channel();

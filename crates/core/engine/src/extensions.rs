@@ -30,13 +30,14 @@ pub(crate) type RegisteredExtensions = Arc<[Arc<RegisteredExtension>]>;
 #[derive(Default)]
 pub(crate) struct ExtensionRegistry {
     /// Grows with every change, so that a session sees with one load whether there is news.
-    version: AtomicU64,
+    /// Read by sessions directly: where there is no news, nothing of this file runs.
+    pub(crate) version: AtomicU64,
     inner: Mutex<Inner>,
 }
 
 #[derive(Default)]
 struct Inner {
-    members: Vec<Arc<RegisteredExtension>>,
+    registered: Vec<Arc<RegisteredExtension>>,
     unheard: Vec<Event>,
 }
 
@@ -45,21 +46,17 @@ impl ExtensionRegistry {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
-    }
-
     /// In order of registration, with the version they belong to.
-    pub(crate) fn members(&self) -> (u64, RegisteredExtensions) {
+    pub(crate) fn registered(&self) -> (u64, RegisteredExtensions) {
         let inner = self.lock();
-        (self.version(), inner.members.as_slice().into())
+        (self.version.load(Ordering::Acquire), inner.registered.as_slice().into())
     }
 
     /// Each name once: the first one who brought it.
     pub(crate) fn commands(&self) -> Vec<CommandInfo> {
-        let (_, members) = self.members();
+        let (_, registered) = self.registered();
         let mut commands: Vec<CommandInfo> = Vec::new();
-        for command in members.iter().flat_map(|member| &member.offers.commands) {
+        for command in registered.iter().flat_map(|extension| &extension.offers.commands) {
             if !commands.iter().any(|other| other.name == command.name) {
                 commands.push(command.clone());
             }
@@ -69,11 +66,11 @@ impl ExtensionRegistry {
 
     fn change(&self, step: impl FnOnce(&mut Vec<Arc<RegisteredExtension>>)) {
         let mut inner = self.lock();
-        step(&mut inner.members);
+        step(&mut inner.registered);
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Troubles that nobody has read yet, for the first one who can.
+    /// Troubles that no controller has read yet, for the first one that can.
     pub(crate) fn take_unheard(&self) -> Vec<Event> {
         std::mem::take(&mut self.lock().unheard)
     }
@@ -122,14 +119,14 @@ impl Engine {
         let peer = shared.mint_peer();
         // An extension that does not read is let go; no session ever waits for one.
         let outbox = Outbox::new(peer, Slow::Drop);
-        let member = RegisteredExtension {
+        let extension = RegisteredExtension {
             peer,
             name: name.into(),
             source: source.into(),
             outbox: outbox.clone(),
             offers: tidy(offers),
         };
-        shared.extensions.change(|members| members.push(Arc::new(member)));
+        shared.extensions.change(|registered| registered.push(Arc::new(extension)));
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         tokio::spawn(pass_on(shared.clone(), outbox.clone(), inbox));
         Extension { peer: Peer { commands: Some(commands), outbox }, shared }
@@ -174,10 +171,10 @@ impl Extension {
     pub fn offer(&self, offers: Offers) {
         let id = self.id();
         let offers = tidy(offers);
-        self.shared.extensions.change(|members| {
-            if let Some(member) = members.iter_mut().find(|member| member.peer == id) {
-                let RegisteredExtension { peer, name, source, outbox, .. } = &**member;
-                *member = Arc::new(RegisteredExtension {
+        self.shared.extensions.change(|registered| {
+            if let Some(extension) = registered.iter_mut().find(|extension| extension.peer == id) {
+                let RegisteredExtension { peer, name, source, outbox, .. } = &**extension;
+                *extension = Arc::new(RegisteredExtension {
                     peer: *peer,
                     name: name.clone(),
                     source: source.clone(),
@@ -194,7 +191,7 @@ impl Extension {
 impl Drop for Extension {
     fn drop(&mut self) {
         let id = self.id();
-        self.shared.extensions.change(|members| members.retain(|member| member.peer != id));
+        self.shared.extensions.change(|registered| registered.retain(|extension| extension.peer != id));
     }
 }
 

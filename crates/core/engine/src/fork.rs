@@ -82,7 +82,7 @@ impl Copy {
             Body::Opened { .. }
             | Body::Branch(BranchEntry::Moved { .. })
             | Body::Setting(SettingEntry::Title { .. }) => return None,
-            // Whoever asked a model, ran a command or put files back keeps the record of it.
+            // The session that asked a model, ran a command or put files back keeps the record of it.
             Body::Model(ModelEntry::Requested(_))
             | Body::Shell(ShellEntry::Started { .. })
             | Body::Branch(BranchEntry::Restored { .. }) => return None,

@@ -1,16 +1,16 @@
-//! Pictures are judged, and made small enough, before anything is logged: a provider that refuses one would refuse the
+//! Images are judged, and made small enough, before anything is logged: a provider that refuses one would refuse the
 //! whole conversation from then on.
 
 use vocab::{Fault, FaultKind, FitImage, Image, Later, Outcome, Part};
 
-/// Decoded bytes taken for one picture; larger ones are refused with their size.
+/// Decoded bytes taken for one image; larger ones are refused with their size.
 pub const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Media type and how its base64 begins: the first bytes of each format are fixed.
 const FORMATS: &[(&str, &str)] =
     &[("image/png", "iVBORw0KGgo"), ("image/jpeg", "/9j/"), ("image/gif", "R0lGOD"), ("image/webp", "UklGR")];
 
-/// What a prompt brings, checked before. A model that takes no pictures is the provider's business: it is told that there
+/// What a prompt brings, checked before. A model that takes no images is the provider's business: it is told that there
 /// was one.
 pub(crate) async fn fitted(mut parts: Vec<Part>, fit: FitImage) -> Result<Vec<Part>, Fault> {
     for part in &mut parts {
@@ -21,7 +21,7 @@ pub(crate) async fn fitted(mut parts: Vec<Part>, fit: FitImage) -> Result<Vec<Pa
     Ok(parts)
 }
 
-/// What a tool brings. The call has happened, so that a picture which cannot be shown becomes a word about it.
+/// What a tool brings. The call has happened, so that an image which cannot be shown becomes a word about it.
 pub(crate) fn shown(call: Later<'static, Outcome>, fit: FitImage) -> Later<'static, Outcome> {
     Box::pin(async move {
         let mut outcome = call.await;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_taken_when_it_is_what_it_says() {
+    fn an_image_is_taken_when_it_is_what_it_says() {
         assert_eq!(judged("image/png", "iVBORw0KGgoAAAA="), Ok(()));
         assert_eq!(judged("image/jpg", "/9j/4AAQ"), Ok(()));
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pictures_of_a_prompt_are_fitted_or_refuse_it() {
+    async fn images_of_a_prompt_are_fitted_or_refuse_it() {
         let parts = vec![jpeg("/9j/4AAQ"), Part::text("look")];
         assert_eq!(fitted(parts, halved).await, Ok(vec![jpeg("/9j/"), Part::text("look")]));
         let fault = fitted(vec![jpeg("/9j/bad")], halved).await.unwrap_err();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_picture_of_a_tool_that_cannot_be_shown_becomes_a_word() {
+    async fn an_image_of_a_tool_that_cannot_be_shown_becomes_a_word() {
         let outcome = Outcome { parts: vec![jpeg("/9j/4AAQ"), jpeg("/9j/bad")], ..Outcome::text("") };
         let shown = shown(Box::pin(std::future::ready(outcome)), halved).await;
         assert_eq!(shown.parts, [jpeg("/9j/"), Part::text("[an image was left out: the picture cannot be read]")]);

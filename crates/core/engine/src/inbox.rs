@@ -11,8 +11,8 @@ use vocab::{Command, DirectoryVerb, SessionVerb, Verb};
 use crate::outbox::Outbox;
 use crate::weight;
 
-/// Commands that wait for room. More than a dialect has on their way; whoever sends more is served without waiting, because
-/// whoever speaks and listens in one task would wait for ever.
+/// Commands that wait for room. More than a dialect has on their way; a peer that sends more is served without waiting, because
+/// one that speaks and listens in one task would wait for ever.
 const HELD_MAX: usize = 2048;
 /// What they may bring along in bytes; likewise.
 const HELD_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -37,7 +37,7 @@ impl Inbox {
             if let Some(command) = self.next.pop_front() {
                 return Poll::Ready(Some(command));
             }
-            // Nobody overtakes what need not wait.
+            // No command overtakes what need not wait.
             if let Poll::Ready(command) = self.poll_held(context) {
                 return Poll::Ready(Some(command));
             }
@@ -92,8 +92,6 @@ fn is_costly(verb: &Verb) -> bool {
             | Verb::Directory(DirectoryVerb::ModelsWithin { .. })
             | Verb::Directory(DirectoryVerb::Tools)
             | Verb::Directory(DirectoryVerb::Sessions(_))
-            | Verb::Directory(DirectoryVerb::Skills)
-            | Verb::Directory(DirectoryVerb::Picture { .. })
     )
 }
 

@@ -24,8 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 use vocab::{
-    Archive, Around, Clock, Command, FitImage, Ids, Keyring, McpServers, PeerId, Preferences, Provider, SessionId,
-    Settings, Store, Told, Toolbox,
+    Accounts, Archive, Clock, Command, FitImage, Ids, Keyring, McpServers, PeerId, Preferences, Provider, SessionId,
+    Settings, Store, Surroundings, Told, Toolbox,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -54,7 +54,8 @@ pub struct Ports {
     pub preferences: Arc<dyn Preferences>,
     pub ids: Arc<dyn Ids>,
     pub clock: Arc<dyn Clock>,
-    pub around: Arc<dyn Around>,
+    pub accounts: Arc<dyn Accounts>,
+    pub surroundings: Arc<dyn Surroundings>,
     pub servers: Arc<dyn McpServers>,
     pub read_object: ReadObject,
     pub fit_image: FitImage,
@@ -62,11 +63,11 @@ pub struct Ports {
     pub keyring: Keyring,
 }
 
-/// What a new session starts with, and what everybody is told about us.
+/// What a new session starts with, and what every peer is told about us.
 pub struct Config {
     pub defaults: Settings,
     pub version: String,
-    /// Shown once to whoever opens a session with the model of the defaults: which one was chosen and why.
+    /// Shown once to a peer that opens a session with the model of the defaults: which one was chosen and why.
     pub notices: Vec<String>,
 }
 

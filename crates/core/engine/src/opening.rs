@@ -90,7 +90,7 @@ impl Shared {
     }
 
     /// A new session that works for a call of another one.
-    pub(crate) async fn start_child(
+    pub(crate) async fn start_subagent(
         self: &Arc<Self>,
         settings: Settings,
         inherited: Inherited,
@@ -178,7 +178,7 @@ impl Shared {
     }
 }
 
-/// Nobody asked for this model now: it is the one that the session was left with.
+/// No peer asked for this model now: it is the one that the session was left with.
 fn of_the_session(mut fault: Fault, model: &str) -> Fault {
     if fault.kind != FaultKind::UnknownModel {
         return fault;
@@ -205,7 +205,7 @@ impl SessionLifetime {
 }
 
 impl Drop for SessionLifetime {
-    /// Whoever waits for the end looks into the registry next.
+    /// A router that waits for the end looks into the registry next.
     fn drop(&mut self) {
         self.registry.forget(&self.id, self.serial);
     }

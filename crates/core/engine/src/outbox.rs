@@ -128,7 +128,7 @@ impl Outbox {
         Poll::Pending
     }
 
-    /// Whoever owed a long answer may be gone: the next one does not wait for it.
+    /// The session that owed a long answer may be gone: the next one does not wait for it.
     pub(crate) fn expect_nothing(&self) {
         self.lock().forget_expected();
     }
@@ -168,7 +168,7 @@ impl Outbox {
         Poll::Pending
     }
 
-    /// The peer is gone: nothing is kept for it, nobody waits for it.
+    /// The peer is gone: nothing is kept for it, no session waits for it.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         inner.closed = true;

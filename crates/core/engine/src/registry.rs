@@ -1,4 +1,4 @@
-//! The sessions that are in memory: at most one of each id, also while it is still being opened. Whoever comes second
+//! The sessions that are in memory: at most one of each id, also while it is still being opened. The router that comes second
 //! waits for the first and finds what that one made.
 
 use std::collections::HashMap;
@@ -67,10 +67,10 @@ impl Slot {
     }
 }
 
-/// What somebody who wants a session gets.
+/// What a router that wants a session gets.
 pub(crate) enum Claim {
     Live(Handle),
-    /// Nobody has it: it is the caller's to open.
+    /// No task has it: it is the caller's to open.
     Free(OpenPermit),
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct OpenPermit {
     registry: Arc<Registry>,
     pub(crate) id: SessionId,
     pub(crate) serial: u64,
-    /// Whoever waits wakes up when it is dropped.
+    /// Routers that wait wake up when it is dropped.
     _decided: watch::Sender<()>,
 }
 
@@ -161,7 +161,7 @@ impl Registry {
         }
     }
 
-    /// While this runs, nobody finds or makes a session.
+    /// While this runs, no router finds or makes a session.
     pub(crate) fn alone<T>(&self, step: impl FnOnce() -> T) -> T {
         let _slots = self.lock();
         step()

@@ -8,7 +8,7 @@ use vocab::{Body, Chat, Entry, ModelEntry, Requested, Sent};
 use crate::session::compaction::push_summary_of;
 use crate::session::model_view::{Branch, History};
 
-/// A chat that calls nobody, and a way to read what a request with everything pushed to it looks like. Both are of one
+/// A chat that calls no server, and a way to read what a request with everything pushed to it looks like. Both are of one
 /// conversation.
 pub struct Rewriting {
     pub chat: Box<dyn Chat>,
@@ -26,7 +26,7 @@ pub struct LoggedRequest {
     pub requested: Requested,
     /// As it was, also where the entry says that it is the same as before. `None`: the log does not have it any more.
     pub sent: Option<Arc<Sent>>,
-    /// The whole body. `None`: nobody here can write it.
+    /// The whole body. `None`: no provider here can write it.
     pub body: Option<Vec<u8>>,
 }
 

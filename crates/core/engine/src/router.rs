@@ -226,7 +226,7 @@ impl Router {
             Err(TrySendError::Full(Mail::Verb { verb, .. })) if self.change.is_some() => {
                 self.waiting.push_back(Command { tag, target: Target::Session(session), verb: Verb::Session(verb) });
             }
-            // The session waits for something; nobody else waits for it.
+            // The session waits for something; no other session waits for it.
             Err(TrySendError::Full(mail)) => {
                 let about = session.clone();
                 let sent = async move {

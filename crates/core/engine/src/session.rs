@@ -44,6 +44,7 @@ mod verbs;
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use tokio::sync::mpsc;
@@ -114,7 +115,7 @@ impl Session {
         self.activity.tell_ended();
     }
 
-    /// Until nobody needs it any more, or until it cannot go on. `slice`: model events since others got their turn.
+    /// Until no peer needs it any more, or until it cannot go on. `slice`: model events since others got their turn.
     fn live(&mut self, context: &mut Context<'_>, slice: &mut u32) -> Poll<()> {
         loop {
             let Poll::Ready(happening) = self.poll(context) else { return Poll::Pending };
@@ -148,7 +149,7 @@ impl Session {
         }
     }
 
-    /// What nobody waits for any more, and what there is to say of servers: each behind its own door.
+    /// What no call waits for any more, and what there is to say of servers: each behind its own door.
     fn drop_what_is_over(&mut self) {
         if !self.editor.open.is_empty() {
             self.drop_editor_requests();
@@ -163,7 +164,7 @@ impl Session {
 
     /// Looks at the extensions when they have changed. Before a controller has come, there are none for this session.
     fn hear_of_extensions(&mut self) {
-        if self.extensions.met && self.shared.extensions.version() != self.extensions.seen {
+        if self.extensions.met && self.shared.extensions.version.load(Ordering::Acquire) != self.extensions.seen {
             self.meet_extensions();
         }
     }

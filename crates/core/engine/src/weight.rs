@@ -1,5 +1,5 @@
-//! What events and commands weigh in memory, roughly: texts, pictures and lists by their bytes, everything else by a flat
-//! price. Whoever keeps a queue of them counts with it, so that a bound in bytes holds whatever stands in the queue.
+//! What events and commands weigh in memory, roughly: texts, images and lists by their bytes, everything else by a flat
+//! price. Inbox, outbox and log count with it, so that a bound in bytes holds whatever stands in the queue.
 
 use vocab::{
     Answer, AskEntry, Body, BranchEntry, CallEntry, Delta, EditorEvent, EditorRequest, EditorRequestKind, Entry, Event,
@@ -53,7 +53,7 @@ pub(crate) fn event(event: &Event) -> usize {
     EVENT_BYTES + text
 }
 
-fn slash(reply: &SlashReply) -> usize {
+fn slash_bytes(reply: &SlashReply) -> usize {
     match &reply.result {
         Ok(SlashOutcome::Diff { files, commands }) => {
             let patches: usize = files.iter().map(|file| file.patch.len() + ROW_BYTES).sum();
@@ -75,7 +75,7 @@ fn reply(reply: &Reply) -> usize {
             state(&it.state) + it.spec.system.len() + tools(&it.spec.tools) + items(&it.waiting) + commands
         }
         Reply::Opened(it) => state(&it.state),
-        Reply::Slash(it) => slash(it) + ROW_BYTES,
+        Reply::Slash(it) => slash_bytes(it) + ROW_BYTES,
         Reply::Queue(waiting) => items(waiting),
         Reply::Compacted(it) => it.summary.len(),
         Reply::Forked { text, .. } => text.len(),
@@ -84,18 +84,13 @@ fn reply(reply: &Reply) -> usize {
         Reply::Answered(it) => answer(it),
         Reply::Tools(list) => tools(list),
         Reply::Sessions(page) => page.list.iter().map(saved).sum(),
-        Reply::Routes(routes) => routes.len() * ROW_BYTES,
-        Reply::Picture(it) => it.image.base64.len(),
         Reply::Done
         | Reply::Started { .. }
         | Reply::Waiting { .. }
         | Reply::Interrupted { .. }
         | Reply::Exported(_)
         | Reply::Accounts(_)
-        | Reply::SignedIn(_)
-        | Reply::KeySet(_)
-        | Reply::Limits(_)
-        | Reply::Skills(_) => ROW_BYTES,
+        | Reply::SignedIn(_) => ROW_BYTES,
     }
 }
 

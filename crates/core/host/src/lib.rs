@@ -12,6 +12,6 @@ mod transport;
 
 pub use frame_log::FrameLog;
 pub use notes::{note, notes_dropped};
-pub use pump::{Ended, Gone, NoOwnCalls, Options, OwnCalls, pump, pump_messages};
+pub use pump::{Ended, Gone, NoOwnCalls, OwnCalls, PumpOptions, pump, pump_messages};
 pub use stdio::{Input, Output, take};
 pub use transport::{MemoryEnd, MemorySink, MemoryStream, MessageSink, MessageStream, message_pair};

@@ -30,7 +30,7 @@ pub(crate) use unsent::Unsent;
 /// How long a transport may take to say how it ended.
 const CLOSING: Duration = Duration::from_secs(5);
 
-pub struct Options<O: OwnCall = NoOwn> {
+pub struct PumpOptions<O: OwnCall = NoOwn> {
     pub frame_bytes_max: usize,
     /// How long a running turn may go on after the other side ended.
     pub grace: Duration,
@@ -47,10 +47,10 @@ pub struct Options<O: OwnCall = NoOwn> {
     pub own: Box<dyn OwnCalls<O>>,
 }
 
-/// See [`Options::deaf`].
+/// See [`PumpOptions::deaf`].
 pub type Gone = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl<O: OwnCall> Options<O> {
+impl<O: OwnCall> PumpOptions<O> {
     pub fn new(own: impl OwnCalls<O> + 'static) -> Self {
         Self {
             frame_bytes_max: wire::LINE_BYTES_MAX,
@@ -65,7 +65,7 @@ impl<O: OwnCall> Options<O> {
     }
 }
 
-impl Default for Options {
+impl Default for PumpOptions {
     fn default() -> Self {
         Self::new(NoOwnCalls)
     }
@@ -85,7 +85,7 @@ pub async fn pump<D: Dialect>(
     engine: &Engine,
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin,
-    options: Options<D::Own>,
+    options: PumpOptions<D::Own>,
 ) -> Ended {
     run(dialect, engine, ByteSource::new(reader), ByteSink(writer), Framing::Stream, options).await
 }
@@ -96,7 +96,7 @@ pub async fn pump_messages<D: Dialect>(
     engine: &Engine,
     stream: impl MessageStream,
     sink: impl MessageSink,
-    options: Options<D::Own>,
+    options: PumpOptions<D::Own>,
 ) -> Ended {
     run(dialect, engine, MessageSource::new(stream), FrameSink(sink), Framing::Messages, options).await
 }
@@ -107,7 +107,7 @@ async fn run<D: Dialect>(
     mut source: impl FrameSource,
     mut sink: impl Sink,
     framing: Framing,
-    options: Options<D::Own>,
+    options: PumpOptions<D::Own>,
 ) -> Ended {
     let clock = PumpClock(Instant::now());
     let peer = engine.connect(options.slow);
@@ -121,10 +121,11 @@ async fn run<D: Dialect>(
     core.greet(clock.now_ms());
     loop {
         core.notes().for_each(|note| (options.notes)(&note));
+        // Begun at once, also where the engine makes a peer wait: what a service does at once holds for the commands behind it.
+        core.own_calls().for_each(|request| calls.begin(request));
         for command in core.commands() {
             peer.submit(command).await;
         }
-        core.own_calls().for_each(|request| calls.begin(request));
         let Some(Awaited { read, write, events: fetch, deaf: hears, until_ms }) = core.awaited() else { break };
         tokio::select! {
             biased;

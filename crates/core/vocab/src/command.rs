@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::names::ToolNames;
 use crate::{
-    Account, Answer, AskId, AskKind, CompactionPolicy, EditorOffer, EditorReply, Gate, HookVerdict, ItemId, Json, Key,
-    LanePolicy, McpServer, Mode, Notice, Part, PeerId, Query, Required, RetryPolicy, Secret, SessionId, SignInMode,
-    Tag, TodoPhase, TurnId,
+    AccountName, Answer, AskId, AskKind, CompactionPolicy, EditorOffer, EditorReply, Gate, HookVerdict, ItemId, Json,
+    LanePolicy, McpServer, Mode, Notice, Part, PeerId, Query, Required, RetryPolicy, SessionId, SignInMode, Tag,
+    TodoPhase, TurnId,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -170,38 +170,14 @@ pub enum DirectoryVerb {
     Accounts,
     /// Runs a sign-in; its steps come as events with this tag.
     SignIn {
-        account: Account,
+        account: AccountName,
         mode: SignInMode,
         originator: Option<Arc<str>>,
     },
     /// Ends all sign-ins that run.
     CancelSignIns,
-    /// `None` removes it.
-    SetKey {
-        key: Key,
-        value: Option<Secret>,
-    },
-    Limits,
-    /// Where a provider can route a model to.
-    Routes {
-        model: Arc<str>,
-    },
-    /// Routes all models of that provider; `None`: the provider decides.
-    Route {
-        to: Option<Arc<str>>,
-    },
     /// Signs out everywhere and forgets every key.
     Forget,
-    Skills,
-    /// Reads a picture that the user named, relative to the workspace.
-    Picture {
-        name: Arc<str>,
-    },
-    /// Writes down what a user wants to be the default from now on.
-    Prefer {
-        key: &'static str,
-        value: Arc<str>,
-    },
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -28,19 +28,19 @@ impl Json {
     }
 }
 
-/// A picture: media type and base64 text, as every wire carries it.
+/// An image: media type and base64 text, as every wire carries it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Image {
     pub mime: Arc<str>,
     pub base64: Arc<str>,
 }
 
-/// Makes a picture small enough for model APIs, or says in words why that cannot be.
+/// Makes an image small enough for model APIs, or says in words why that cannot be.
 pub type FitImage = fn(Image) -> Later<'static, Result<Image, String>>;
 
 /// A [`FitImage`] that takes everything.
-pub fn as_it_is(picture: Image) -> Later<'static, Result<Image, String>> {
-    Box::pin(std::future::ready(Ok(picture)))
+pub fn as_it_is(image: Image) -> Later<'static, Result<Image, String>> {
+    Box::pin(std::future::ready(Ok(image)))
 }
 
 /// A piece of a user message or a tool result.

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Account, Accounts, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, EditorRequest, Entry,
-    Exported, Fault, HookCall, Item, ItemEnd, ItemId, KeySet, LanePolicy, Limits, Mode, ModelInfo, Notice, Part,
-    Picture, Recalled, RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, Skills, SlashReply, Tag,
-    TodoPhase, ToolSpec, TurnEnd, TurnId,
+    AccountList, AccountName, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, EditorRequest,
+    Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo, Notice, Part, Recalled,
+    RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, SlashReply, Tag, TodoPhase, ToolSpec, TurnEnd,
+    TurnId,
 };
 
 /// An event and the session it belongs to.
@@ -40,7 +40,7 @@ pub enum Event {
     /// A step of a sign-in that this peer started.
     SignIn {
         tag: Tag,
-        account: Account,
+        account: AccountName,
         step: SignInStep,
     },
     Queue(QueueEvent),
@@ -184,13 +184,8 @@ pub enum Reply {
     Tools(Vec<ToolSpec>),
     Sessions(SavedPage),
     Recalled(Box<Recalled>),
-    Accounts(Box<Accounts>),
+    Accounts(Box<AccountList>),
     SignedIn(Box<SignedIn>),
-    KeySet(KeySet),
-    Limits(Box<Limits>),
-    Routes(Vec<Arc<str>>),
-    Skills(Box<Skills>),
-    Picture(Box<Picture>),
 }
 
 /// A session as it stands, beyond its log.

@@ -1,18 +1,22 @@
 //! The traits behind which all I/O lives, a file per subject. They sit here so that an engine edit leaves their implementers
 //! compiled.
 
+mod accounts;
 mod archive;
 mod model;
 mod store;
+mod surroundings;
 mod tool;
 mod user;
 
 use std::future::Future;
 use std::pin::Pin;
 
+pub use accounts::*;
 pub use archive::*;
 pub use model::*;
 pub use store::*;
+pub use surroundings::*;
 pub use tool::*;
 pub use user::*;
 

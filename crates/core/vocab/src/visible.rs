@@ -258,9 +258,9 @@ mod tests {
     fn writing_keeps_its_joiners_and_nothing_else_does() {
         let kept = |text: &str| -> Vec<bool> {
             let all: Vec<char> = text.chars().collect();
-            let around = |at: usize| (at.checked_sub(1).map(|at| all[at]), all[at], all.get(at + 1).copied());
+            let between = |at: usize| (at.checked_sub(1).map(|at| all[at]), all[at], all.get(at + 1).copied());
             let odd = (0..all.len()).filter(|at| is_ignorable(all[*at]));
-            odd.map(around).map(|(before, c, after)| is_of_writing(before, c, after)).collect()
+            odd.map(between).map(|(before, c, after)| is_of_writing(before, c, after)).collect()
         };
         assert_eq!(kept("👩\u{200d}👩\u{200d}👧 ❤\u{fe0f}\u{200d}🔥 1\u{fe0f}\u{20e3}"), [true; 5]);
         assert_eq!(kept("می\u{200c}خواهم क\u{94d}\u{200d} "), [true; 2]);

@@ -23,7 +23,7 @@ pub enum Frame<'a> {
         method: Cow<'a, str>,
         params: Option<&'a RawValue>,
     },
-    /// Without an `id`: nobody waits for an answer.
+    /// Without an `id`: the peer waits for no answer.
     Notification {
         method: Cow<'a, str>,
         params: Option<&'a RawValue>,

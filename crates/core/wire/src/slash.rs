@@ -95,7 +95,7 @@ fn status(state: &State, sync: SyncLevel) -> String {
     )
 }
 
-/// How a level is called, also where nobody chose one.
+/// How a level is called, also where no peer chose one.
 pub fn level_name(level: &ThinkingLevel) -> &str {
     level.as_deref().unwrap_or("the model's own")
 }

@@ -68,7 +68,7 @@ impl ContentBlock {
         ContentBlock::Image { data: data.into(), mime_type: mime_type.into(), other: Other::new() }
     }
 
-    /// What a person can read of it; a picture is named, not shown.
+    /// What a person can read of it; an image is named, not shown.
     pub fn shown(&self) -> String {
         match self {
             ContentBlock::Text { text, .. } => text.clone(),

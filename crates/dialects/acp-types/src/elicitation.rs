@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::forgiving::lenient;
-use crate::words::words;
+use crate::open_enum::open_enum;
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
@@ -54,7 +54,7 @@ pub struct UrlRequest {
     pub message: String,
 }
 
-words! {
+open_enum! {
     /// What a person did with it.
     ElicitationAction { Accept = "accept", Decline = "decline", Cancel = "cancel" }
 }

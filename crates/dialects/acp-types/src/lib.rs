@@ -17,12 +17,12 @@ mod forgiving;
 mod initialize;
 mod mcp;
 pub mod method;
+mod open_enum;
 mod permission;
 mod prompt;
 mod session;
 mod tool_call;
 mod update;
-mod words;
 
 pub use content::{ContentBlock, EmbeddedResource};
 pub use editor::{

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::ToolCall;
 use crate::forgiving::{Other, entries, lenient};
-use crate::words::words;
+use crate::open_enum::open_enum;
 
 /// May this call run?
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -89,7 +89,7 @@ pub struct OutcomeMembers {
     pub other: Other,
 }
 
-words! {
+open_enum! {
     /// What choosing an option means.
     PermissionOptionKind {
         AllowOnce = "allow_once", AllowAlways = "allow_always",

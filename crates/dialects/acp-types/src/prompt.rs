@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::ContentBlock;
 use crate::forgiving::lenient;
-use crate::words::words;
+use crate::open_enum::open_enum;
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -38,7 +38,7 @@ pub struct CancelRequest<Id> {
     pub request_id: Id,
 }
 
-words! {
+open_enum! {
     /// Why a turn ended.
     StopReason {
         EndTurn = "end_turn", MaxTokens = "max_tokens", MaxTurnRequests = "max_turn_requests",

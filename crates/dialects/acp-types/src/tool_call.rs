@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::ContentBlock;
 use crate::forgiving::{Other, lenient, optional_entries};
-use crate::words::words;
+use crate::open_enum::open_enum;
 
-words! {
+open_enum! {
     /// What a call is for.
     ToolKind {
         Read = "read", Edit = "edit", Delete = "delete", Move = "move", Search = "search", Execute = "execute",
@@ -15,7 +15,7 @@ words! {
     }
 }
 
-words! {
+open_enum! {
     ToolCallStatus { Pending = "pending", InProgress = "in_progress", Completed = "completed", Failed = "failed" }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::forgiving::{Other, Readable, entries, lenient};
-use crate::words::words;
+use crate::open_enum::open_enum;
 use crate::{ConfigOption, ContentBlock, ToolCall};
 
 /// The params of `session/update`.
@@ -15,7 +15,7 @@ pub struct SessionNotification<'a, U> {
     pub update: U,
 }
 
-words! {
+open_enum! {
     CompactionStatus { InProgress = "in_progress", Completed = "completed", Failed = "failed" }
 }
 

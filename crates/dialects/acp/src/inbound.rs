@@ -11,7 +11,7 @@ use acp_types::{
 };
 use serde_json::value::RawValue;
 use vocab::{
-    Account, Change, Delivery, DirectoryVerb, Mode, Open, Query, QueueVerb, SessionVerb, SignInMode, Target, Verb,
+    AccountName, Change, Delivery, DirectoryVerb, Mode, Open, Query, QueueVerb, SessionVerb, SignInMode, Target, Verb,
     Which,
 };
 use wire::Out;
@@ -109,8 +109,8 @@ impl Acp {
 
     fn authenticate(&mut self, call: &RawValue, params: AuthenticateRequest, out: &mut Out) -> Result<(), RpcError> {
         let account = match &*params.method_id {
-            OPENAI => Account::OpenAi,
-            ANTIGRAVITY => Account::Antigravity,
+            OPENAI => AccountName::new(OPENAI),
+            ANTIGRAVITY => AccountName::new(ANTIGRAVITY),
             ENVIRONMENT => {
                 self.want(Verb::Directory(DirectoryVerb::Accounts), Pending::Environment(call.to_owned()), out);
                 return Ok(());

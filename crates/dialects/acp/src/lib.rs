@@ -10,7 +10,6 @@
 //!
 //! The messages themselves are the types of [`acp_types`]. `docs/dialects/acp.md` is the page for authors of clients.
 
-mod answers;
 mod asks;
 mod config;
 mod content;
@@ -27,6 +26,7 @@ mod permission;
 mod permission_content;
 mod replay;
 mod replies;
+mod responses;
 mod session_view;
 mod titles;
 mod tools;

@@ -9,11 +9,11 @@ use vocab::{CompactionEvent, Delta, EditorEvent, Event, ExtensionEvent, Notice, 
 use wire::Out;
 
 use crate::Acp;
-use crate::answers::ended;
 use crate::asks::OpenRequest;
 use crate::config::Chosen;
 use crate::faults::{from_fault, invalid, text};
 use crate::frames::pen;
+use crate::responses::prompt_response;
 use crate::session_view::call_id;
 
 impl Acp {
@@ -72,7 +72,7 @@ impl Acp {
     /// waits will run is not known, so no client is left waiting for it.
     fn lost(&mut self, at: usize, end: &TurnEnd, out: &mut Out) {
         self.forget_asked(at, |asked| matches!(asked, OpenRequest::Permission { .. }), out);
-        let error = ended(end, true).err().unwrap_or_else(|| invalid("the turn was lost"));
+        let error = prompt_response(end, true).err().unwrap_or_else(|| invalid("the turn was lost"));
         let view = &mut self.views[at];
         let mut pen = pen(out);
         for (item, call) in std::mem::take(&mut view.waiting) {

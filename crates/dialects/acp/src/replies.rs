@@ -9,10 +9,10 @@ use vocab::{
 };
 use wire::Out;
 
-use crate::answers::{ended, listed, title};
 use crate::faults::{from_fault, no_model, odd_reply, unknown_session};
 use crate::frames::{CallId, pen};
 use crate::pending::{Pending, SessionOpening, SettingAnswer};
+use crate::responses::{listed, prompt_response, title};
 use crate::session_view::{Closing, SessionView};
 use crate::{Acp, replay};
 
@@ -245,7 +245,7 @@ impl Acp {
         let place = view.prompts.iter().position(|(turn, _)| *turn == end.turn);
         let call = place.map(|place| view.prompts.remove(place).1);
         if let Some(call) = call {
-            pen(out).answer(&call, ended(end, strict));
+            pen(out).answer(&call, prompt_response(end, strict));
         }
         self.close_if_due(at, out);
     }
@@ -254,7 +254,7 @@ impl Acp {
 /// Whether any model can be used as things are.
 fn environment_looked_at(call: &CallId, result: &EngineResult, out: &mut Out) {
     match result {
-        Ok(Reply::Accounts(accounts)) if accounts.model => pen(out).done(call),
+        Ok(Reply::Accounts(accounts)) if accounts.has_model => pen(out).done(call),
         Ok(Reply::Accounts(_)) => pen(out).refuse(Some(call), &no_model()),
         other => refuse(call, None, other, out),
     }

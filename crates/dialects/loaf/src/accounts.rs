@@ -1,16 +1,13 @@
 //! Sign-ins and keys.
 
 use serde_json::{Value, json};
-use vocab::{
-    Account, Accounts, DirectoryVerb, Fault, KeySet, Limits, ModelSource, Profile, SignInMode, SignInStep, SignedIn,
-    Verb,
-};
-use wire::Out;
+use vocab::{AccountList, AccountName, DirectoryVerb, Fault, Profile, SignInMode, SignInStep, SignedIn, Verb};
 
 use crate::Loaf;
 use crate::faults::{self, RpcFault};
 use crate::frames::LoafCall;
 use crate::models;
+use crate::own::{KeyTried, Listed, LoafLimits, ModelUse, Out, WindowUse, account};
 use crate::params::Params;
 use crate::pending::LoafPending;
 
@@ -20,12 +17,12 @@ pub(crate) enum Then {
     Start,
     SignedIn {
         call: LoafCall,
-        account: Account,
+        account: AccountName,
         signed_in: Box<SignedIn>,
     },
     OpenRouterKey {
         call: LoafCall,
-        set: KeySet,
+        tried: KeyTried,
     },
     ExaKey {
         call: LoafCall,
@@ -53,10 +50,10 @@ impl Loaf {
         let accounts = &self.accounts;
         json!({
             "enabled_providers": models::enabled(accounts, &self.choice),
-            "has_openai_token": accounts.openai,
-            "has_openrouter_key": accounts.openrouter,
-            "has_antigravity_token": accounts.antigravity,
-            "antigravity_profile": profile(accounts.antigravity_profile.as_ref()),
+            "has_openai_token": accounts.is_ready(account::OPENAI),
+            "has_openrouter_key": accounts.is_ready(account::OPENROUTER),
+            "has_antigravity_token": accounts.is_ready(account::ANTIGRAVITY),
+            "antigravity_profile": profile_of(accounts, account::ANTIGRAVITY),
         })
     }
 
@@ -68,14 +65,14 @@ impl Loaf {
             Some(_) => return Err(RpcFault::bad_field("mode", "mode must be one of: auto, browser, device_code")),
         };
         let originator = params.text_maybe("originator")?.map(Into::into);
-        self.sign_in(call, Account::OpenAi, mode, originator, out);
+        self.sign_in(call, account::OPENAI, mode, originator, out);
         Ok(())
     }
 
     pub(crate) fn sign_in(
         &mut self,
         call: &LoafCall,
-        account: Account,
+        account: AccountName,
         mode: SignInMode,
         originator: Option<std::sync::Arc<str>>,
         out: &mut Out,
@@ -87,7 +84,7 @@ impl Loaf {
         );
     }
 
-    pub(crate) fn sign_in_step(&mut self, account: Account, step: &SignInStep, out: &mut Out) {
+    pub(crate) fn sign_in_step(&mut self, account: AccountName, step: &SignInStep, out: &mut Out) {
         let (kind, mut payload) = match step {
             SignInStep::Started => ("auth.flow.started", json!({})),
             SignInStep::Url(url) => ("auth.flow.url", json!({ "url": url })),
@@ -103,7 +100,7 @@ impl Loaf {
             SignInStep::Completed(signed_in) => ("auth.flow.completed", about(account, signed_in)),
             SignInStep::Failed { message } => ("auth.flow.failed", json!({ "message": message })),
         };
-        payload["provider"] = json!(account.name());
+        payload["provider"] = json!(account.as_str());
         self.pen(out).event(kind, payload);
     }
 
@@ -112,7 +109,7 @@ impl Loaf {
         self.want(Verb::Directory(DirectoryVerb::Accounts), LoafPending::Accounts(then), out);
     }
 
-    pub(crate) fn accounts_known(&mut self, then: Then, result: Result<&Accounts, &Fault>, out: &mut Out) {
+    pub(crate) fn accounts_known(&mut self, then: Then, result: Result<&AccountList, &Fault>, out: &mut Out) {
         match result {
             Ok(accounts) => self.accounts = accounts.clone(),
             Err(fault) => out.notes.push(faults::text(fault)),
@@ -121,22 +118,22 @@ impl Loaf {
             Then::Start => self.to_learn = self.to_learn.saturating_sub(1),
             Then::SignedIn { call, account, signed_in } => {
                 let reason = match account {
-                    Account::OpenAi => "auth_openai_connected",
-                    Account::Antigravity => "auth_antigravity_connected",
+                    account::ANTIGRAVITY => "auth_antigravity_connected",
+                    _ => "auth_openai_connected",
                 };
                 self.state_changed(reason, None, out);
                 let mut answer = about(account, &signed_in);
-                answer["provider"] = json!(account.name());
+                answer["provider"] = json!(account.as_str());
                 self.pen(out).result(&call, answer);
             }
-            Then::OpenRouterKey { call, set } => {
+            Then::OpenRouterKey { call, tried } => {
                 self.state_changed("openrouter_key_updated", None, out);
-                let source = match set.source {
-                    ModelSource::Remote => "remote",
-                    ModelSource::Cache => "cache",
-                    ModelSource::Fallback => "fallback",
+                let source = match tried.listed {
+                    Listed::Remote => "remote",
+                    Listed::Cache => "cache",
+                    Listed::Fallback => "fallback",
                 };
-                let answer = json!({ "configured": true, "model_count": set.models, "source": source });
+                let answer = json!({ "configured": true, "model_count": tried.models, "source": source });
                 self.pen(out).result(&call, answer);
             }
             Then::ExaKey { call, skipped } => {
@@ -153,26 +150,28 @@ impl Loaf {
 }
 
 /// What a sign-in brought, as its account's events have it.
-fn about(account: Account, signed_in: &SignedIn) -> Value {
+fn about(account: AccountName, signed_in: &SignedIn) -> Value {
     match account {
-        Account::OpenAi => {
-            json!({ "login_method": signed_in.login_method.name(), "account_id": signed_in.account_id })
-        }
-        Account::Antigravity => json!({ "profile": profile(signed_in.profile.as_ref()) }),
+        account::ANTIGRAVITY => json!({ "profile": profile(signed_in.profile.as_ref()) }),
+        _ => json!({ "login_method": signed_in.login_method.name(), "account_id": signed_in.account_id }),
     }
 }
 
-pub(crate) fn profile(profile: Option<&Profile>) -> Value {
-    let Some(Profile { email, name, picture }) = profile else { return Value::Null };
+pub(crate) fn profile_of(accounts: &AccountList, name: AccountName) -> Value {
+    profile(accounts.get(name).and_then(|account| account.profile.as_ref()))
+}
+
+fn profile(profile: Option<&Profile>) -> Value {
+    let Some(Profile { email, name, image }) = profile else { return Value::Null };
     let mut shown = json!({ "email": email, "name": name });
-    if let Some(picture) = picture {
-        shown["picture"] = json!(picture);
+    if let Some(image) = image {
+        shown["picture"] = json!(image);
     }
     shown
 }
 
-pub(crate) fn limits(limits: &Limits) -> Value {
-    let window = |window: &vocab::LimitWindow| {
+pub(crate) fn limits(limits: &LoafLimits) -> Value {
+    let window = |window: &WindowUse| {
         json!({
             "usedPercent": window.used_percent,
             "remainingPercent": (100.0 - window.used_percent).clamp(0.0, 100.0),
@@ -188,7 +187,7 @@ pub(crate) fn limits(limits: &Limits) -> Value {
         } }),
         Err(fault) => json!({ "ok": false, "message": faults::text(fault) }),
     });
-    let row = |it: &vocab::ModelLimit| json!({ "name": it.name, "remainingPercent": it.remaining_percent, "resetTime": it.reset_time });
+    let row = |it: &ModelUse| json!({ "name": it.name, "remainingPercent": it.remaining_percent, "resetTime": it.reset_time });
     let antigravity = limits.antigravity.as_ref().map(|result| match result {
         Ok(models) => json!({ "ok": true, "snapshot": { "models": models.iter().map(row).collect::<Vec<_>>() } }),
         Err(fault) => json!({ "ok": false, "message": faults::text(fault) }),

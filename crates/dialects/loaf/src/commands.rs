@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 use vocab::{Change, DirectoryVerb, QueueVerb, SessionVerb, Verb};
-use wire::Out;
 
+use crate::Loaf;
 use crate::accounts::Then;
 use crate::faults::RpcFault;
 use crate::frames::LoafCall;
 use crate::history::{HistoryPage, Selector};
 use crate::methods::Method;
+use crate::own::{LoafOwn, Out, prefer};
 use crate::pending::{Compacting, Listing, LoafPending, Swap};
 use crate::session_view::After;
-use crate::{Loaf, prefer};
 
 /// As `/help` shows them.
 const COMMANDS: &[(&str, &str)] = &[
@@ -55,21 +55,13 @@ impl Loaf {
                 LoafPending::Models(call.clone(), Listing::Command),
                 out,
             ),
-            "/limits" => self.want(
-                Verb::Directory(DirectoryVerb::Limits),
-                LoafPending::Limits(as_method(Method::LimitsGet)),
-                out,
-            ),
+            "/limits" => self.call(LoafOwn::Limits, LoafPending::Limits(as_method(Method::LimitsGet)), out),
             "/history" => match args {
                 "" | "list" | "all" => self.list_history(call, HistoryPage::new(None, None), out),
                 selector => self.resume(call, at, selector, out)?,
             },
             "/compress" => self.compress(call, at, out)?,
-            "/skills" => self.want(
-                Verb::Directory(DirectoryVerb::Skills),
-                LoafPending::Skills(Some(as_method(Method::SkillsList))),
-                out,
-            ),
+            "/skills" => self.call(LoafOwn::Skills, LoafPending::Skills(Some(as_method(Method::SkillsList))), out),
             "/tools" => self.want(Verb::Directory(DirectoryVerb::Tools), LoafPending::Tools(call.clone()), out),
             "/clear" if self.views[at].is_busy() => {
                 let message = "session is busy; interrupt the turn before clearing";
@@ -182,9 +174,9 @@ impl Loaf {
         self.onboarded = false;
         self.choice.route = crate::models::ANY_ROUTE.into();
         for key in [prefer::MODEL, prefer::THINKING, prefer::ROUTE, prefer::ONBOARDED] {
-            self.want(Verb::Directory(DirectoryVerb::Prefer { key, value: "".into() }), LoafPending::Nothing, out);
+            self.call(LoafOwn::Prefer { key, value: "".into() }, LoafPending::Nothing, out);
         }
-        self.want(Verb::Directory(DirectoryVerb::Route { to: None }), LoafPending::Nothing, out);
+        self.call(LoafOwn::Route { to: None }, LoafPending::Nothing, out);
         let view = self.views[at].number;
         self.want(Verb::Directory(DirectoryVerb::Forget), LoafPending::Forget { call, view }, out);
     }

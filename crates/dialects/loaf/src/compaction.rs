@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use vocab::{CompactReason, Compaction, Fault, FaultKind};
 
 use crate::frames::LoafPen;
-use crate::models::ModelChoice;
+use crate::models::UsualModel;
 use crate::session_view::SessionView;
 use crate::turn::TurnScene;
 
@@ -87,7 +87,7 @@ impl SessionView {
         self.remark(pen, scene.numbers, &text);
     }
 
-    fn switched(&self, choice: &ModelChoice) -> String {
+    fn switched(&self, choice: &UsualModel) -> String {
         let name = |provider: Option<&'static str>| provider.unwrap_or("none");
         format!("provider switched: {} -> {}.", name(self.provider), name(choice.provider()))
     }

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 use vocab::{DirectoryVerb, QueueVerb, SessionVerb, Verb};
-use wire::{Close, Out, Parting};
+use wire::{Close, Parting};
 
 use crate::Loaf;
 use crate::frames::LoafCall;
+use crate::own::Out;
 use crate::pending::LoafPending;
 
 #[derive(Default)]

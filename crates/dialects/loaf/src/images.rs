@@ -1,17 +1,17 @@
-//! Pictures as a controller sends them: by path, or whole in a data URL. What is no picture is passed over; what is a bad one
+//! Images as a controller sends them: by path, or whole in a data URL. What is no image is passed over; what is a bad one
 //! fails the turn.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use vocab::{Image, Part, Picture};
+use vocab::{Image, Part};
 
-/// The largest picture, by its own bytes.
+/// The largest image, by its own bytes.
 pub(crate) const IMAGE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 const MIMES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
-/// One picture as it was asked for.
+/// One image as it was asked for.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Input {
     path: Option<Arc<str>>,
@@ -19,12 +19,13 @@ pub(crate) struct Input {
     mime: Option<Arc<str>>,
 }
 
-/// One picture that a message has.
+/// One image that a message has.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct LoadedImage {
-    pub(crate) path: Arc<str>,
-    pub(crate) image: Image,
-    pub(crate) bytes: u64,
+pub struct LoadedImage {
+    pub path: Arc<str>,
+    pub image: Image,
+    /// Of the file, or of what stands in the data URL.
+    pub bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -45,14 +46,7 @@ impl LoadedImage {
     }
 }
 
-impl From<&Picture> for LoadedImage {
-    fn from(picture: &Picture) -> Self {
-        let path = picture.path.display().to_string();
-        Self { path: path.into(), image: picture.image.clone(), bytes: picture.bytes }
-    }
-}
-
-/// The pictures of a message in the log; their names are not kept there.
+/// The images of a message in the log; their names are not kept there.
 pub(crate) fn of_parts(parts: &[Part], at_ms: i64) -> Vec<LoadedImage> {
     let images = parts.iter().filter_map(|part| match part {
         Part::Image(image) => Some(image),
@@ -65,7 +59,7 @@ fn unnamed(at_ms: i64) -> Arc<str> {
     format!("rpc-image-{at_ms}.png").into()
 }
 
-/// What `images` holds; anything that is no picture is passed over.
+/// What `images` holds; anything that is no image is passed over.
 pub(crate) fn read(images: Option<Value>) -> Vec<Input> {
     let Some(Value::Array(entries)) = images else { return Vec::new() };
     entries.into_iter().filter_map(|entry| Input::read(&entry)).collect()
@@ -84,7 +78,7 @@ impl Input {
         self.path.as_ref().filter(|_| self.data_url.is_none())
     }
 
-    /// The picture of a data URL. The error is a text of the protocol.
+    /// The image of a data URL. The error is a text of the protocol.
     pub(crate) fn decode(&self, now_ms: i64) -> Result<LoadedImage, String> {
         let invalid = || "invalid image data_url. expected data:<mime>;base64,<payload>".to_owned();
         let url = self.data_url.as_deref().ok_or_else(invalid)?;
@@ -112,9 +106,8 @@ impl Input {
         Ok(LoadedImage { path, image: Image { mime: mime.into(), base64: base64.into() }, bytes })
     }
 
-    /// A file's picture; its type is what the controller says it is.
-    pub(crate) fn loaded(&self, picture: &Picture) -> LoadedImage {
-        let mut loaded = LoadedImage::from(picture);
+    /// A file's image; its type is what the controller says it is.
+    pub(crate) fn loaded(&self, mut loaded: LoadedImage) -> LoadedImage {
         if let Some(mime) = self.mime.as_deref().filter(|mime| MIMES.contains(mime)) {
             loaded.image.mime = mime.into();
         }
@@ -136,14 +129,14 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.2} mb", bytes as f64 / (1024.0 * 1024.0))
 }
 
-/// A waiting message's pictures, in the form they can be sent in.
+/// A waiting message's images, in the form they can be sent in.
 pub(crate) fn inputs(images: &[LoadedImage]) -> Vec<Value> {
     let one =
         |it: &LoadedImage| json!({ "path": it.path, "mime_type": it.image.mime, "data_url": it.shown().data_url });
     images.iter().map(one).collect()
 }
 
-/// The text with a label for each picture that it does not name itself.
+/// The text with a label for each image that it does not name itself.
 pub(crate) fn labelled(text: &str, count: usize) -> String {
     let mut labelled = text.trim().to_owned();
     for number in 1..=count {
@@ -167,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_is_passed_over() {
+    fn what_is_no_image_is_passed_over() {
         for value in
             [json!("x"), json!({"path": "a.png"}), json!([1, null, {}, { "path": " " }, { "mime_type": "image/png" }])]
         {

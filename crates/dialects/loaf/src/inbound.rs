@@ -1,19 +1,19 @@
-//! What each method wants from the engine. A handler answers at once where it can; otherwise it leaves word in `pending` what
-//! the engine's reply is for.
+//! What each method wants from the engine, or from the service beside it. A handler answers at once where it can; otherwise
+//! it leaves word in `pending` what the reply is for.
 
 use serde_json::{Value, json};
-use vocab::{DirectoryVerb, IdKind, Key, Query, QueueVerb, Secret, SessionVerb, SignInMode, Verb, Which, iso8601};
-use wire::Out;
+use vocab::{DirectoryVerb, IdKind, Query, QueueVerb, Secret, SessionVerb, SignInMode, Verb, Which, iso8601};
 
 use crate::faults::RpcFault;
 use crate::frames::LoafCall;
 use crate::history::{HistoryPage, Selector};
 use crate::methods::{METHODS, Method};
 use crate::models::{ANY_ROUTE, PROVIDERS};
+use crate::own::{LoafOwn, Out, account, prefer};
 use crate::params::Params;
 use crate::pending::{Listing, LoafPending, Select};
 use crate::session_view::HELD_MAX;
-use crate::{Loaf, PROTOCOL, SESSIONS_MAX, prefer};
+use crate::{Loaf, PROTOCOL, SESSIONS_MAX};
 
 impl Loaf {
     pub(crate) fn ask(&mut self, call: &LoafCall, params: Params, out: &mut Out) -> Result<(), RpcFault> {
@@ -24,9 +24,7 @@ impl Loaf {
                 pen.result(call, json!({ "ok": true, "time": iso8601(pen.now_ms) }));
             }
             Method::SystemShutdown => self.shutdown_asked(call, params.text_maybe("reason")?, out),
-            Method::StateGet => {
-                self.want(Verb::Directory(DirectoryVerb::Skills), LoafPending::Skills(Some(call.clone())), out)
-            }
+            Method::StateGet => self.call(LoafOwn::Skills, LoafPending::Skills(Some(call.clone())), out),
             Method::SessionCreate => self.create(call, params.text_maybe("title")?, out)?,
             Method::AuthStatus => {
                 let status = self.auth_status();
@@ -34,12 +32,12 @@ impl Loaf {
             }
             Method::AuthConnectOpenAi => self.connect_openai(call, &params, out)?,
             Method::AuthConnectAntigravity => {
-                self.sign_in(call, vocab::Account::Antigravity, SignInMode::Auto, None, out);
+                self.sign_in(call, account::ANTIGRAVITY, SignInMode::Auto, None, out);
             }
             Method::AuthSetOpenRouterKey => {
                 let value = Secret::new(&params.text("api_key")?);
-                self.want(
-                    Verb::Directory(DirectoryVerb::SetKey { key: Key::OpenRouter, value }),
+                self.call(
+                    LoafOwn::SetKey { account: account::OPENROUTER, value },
                     LoafPending::OpenRouterKey(call.clone()),
                     out,
                 );
@@ -51,11 +49,7 @@ impl Loaf {
             }
             Method::OnboardingComplete => {
                 self.onboarded = true;
-                self.want(
-                    Verb::Directory(DirectoryVerb::Prefer { key: prefer::ONBOARDED, value: "true".into() }),
-                    LoafPending::Nothing,
-                    out,
-                );
+                self.call(LoafOwn::Prefer { key: prefer::ONBOARDED, value: "true".into() }, LoafPending::Nothing, out);
                 self.state_changed("onboarding_complete", None, out);
                 self.pen(out).result(call, json!({ "completed": true }));
             }
@@ -71,15 +65,13 @@ impl Loaf {
             Method::ModelOpenRouterProviders => {
                 let model = params.text("model_id")?;
                 self.need_openrouter()?;
-                self.want(
-                    Verb::Directory(DirectoryVerb::Routes { model: model.as_str().into() }),
+                self.call(
+                    LoafOwn::Routes { model: model.as_str().into() },
                     LoafPending::Routes(call.clone(), model),
                     out,
                 );
             }
-            Method::LimitsGet => {
-                self.want(Verb::Directory(DirectoryVerb::Limits), LoafPending::Limits(call.clone()), out)
-            }
+            Method::LimitsGet => self.call(LoafOwn::Limits, LoafPending::Limits(call.clone()), out),
             Method::HistoryList => {
                 let page = HistoryPage::new(params.number_maybe("limit")?, params.number_maybe("cursor")?);
                 self.list_history(call, page, out);
@@ -88,9 +80,7 @@ impl Loaf {
                 let selector = Selector::read(&params)?;
                 self.recall(call, selector, out);
             }
-            Method::SkillsList => {
-                self.want(Verb::Directory(DirectoryVerb::Skills), LoafPending::Skills(Some(call.clone())), out)
-            }
+            Method::SkillsList => self.call(LoafOwn::Skills, LoafPending::Skills(Some(call.clone())), out),
             Method::ToolsList => {
                 self.want(Verb::Directory(DirectoryVerb::Tools), LoafPending::Tools(call.clone()), out)
             }
@@ -216,11 +206,11 @@ impl Loaf {
         let value = Secret::new(key).filter(|_| !key.eq_ignore_ascii_case("skip"));
         let skipped = value.is_none();
         let why = LoafPending::ExaKey { call: call.clone(), skipped };
-        self.want(Verb::Directory(DirectoryVerb::SetKey { key: Key::Exa, value }), why, out);
+        self.call(LoafOwn::SetKey { account: account::EXA, value }, why, out);
     }
 
     pub(crate) fn need_openrouter(&self) -> Result<(), RpcFault> {
-        match self.accounts.openrouter {
+        match self.accounts.is_ready(account::OPENROUTER) {
             true => Ok(()),
             false => Err(RpcFault::domain("missing_credentials", "openrouter api key is not configured")),
         }
@@ -278,10 +268,10 @@ impl Loaf {
         json!({
             "auth": {
                 "enabledProviders": crate::models::enabled(accounts, &self.choice),
-                "hasOpenAiToken": accounts.openai,
-                "hasOpenRouterKey": accounts.openrouter,
-                "hasAntigravityToken": accounts.antigravity,
-                "antigravityProfile": crate::accounts::profile(accounts.antigravity_profile.as_ref()),
+                "hasOpenAiToken": accounts.is_ready(account::OPENAI),
+                "hasOpenRouterKey": accounts.is_ready(account::OPENROUTER),
+                "hasAntigravityToken": accounts.is_ready(account::ANTIGRAVITY),
+                "antigravityProfile": crate::accounts::profile_of(accounts, account::ANTIGRAVITY),
             },
             "onboarding": { "completed": self.onboarded },
             "model": {

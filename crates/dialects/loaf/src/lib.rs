@@ -2,7 +2,7 @@
 //! state machine over [`wire::Dialect`]: no I/O and no runtime; time and ids come through ports.
 //!
 //! * `methods`, `params`, `faults`, `frames`: the wire. `inbound`: what each method wants from the engine.
-//! * `pending`: what was wanted. `replies`: what the engine's answers mean. `outbound`: what it tells unasked.
+//! * `own`: what it says to the service beside the engine. `pending`: what was wanted. `replies`: what the answers mean. `outbound`: what it tells unasked.
 //! * `session_view`, `turn`, `calls`, `reasoning`, `compaction`, `context`: one session as its controller sees it.
 //! * `models`, `images`, `messages`, `history`, `commands`, `accounts`: the rest of the vocabulary.
 //!
@@ -23,6 +23,7 @@ mod messages;
 mod methods;
 mod models;
 mod outbound;
+mod own;
 mod params;
 mod pending;
 mod reasoning;
@@ -39,16 +40,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    Accounts, Clock, DirectoryVerb, Event, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb, Skills,
-    Target, Told, Verb, Which,
+    AccountList, Clock, DirectoryVerb, Event, Fault, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb,
+    Tag, Target, Told, Verb, Which,
 };
 use wire::jsonrpc::{self, Frame, Version};
-use wire::{Dialect, Out, Parting, Pending};
+use wire::{Dialect, Parting, Pending};
 
 use ending::End;
 use faults::RpcFault;
 use frames::{LoafCall, LoafPen};
-use models::ModelChoice;
+use models::UsualModel;
+use own::Out;
 use params::Params;
 use pending::LoafPending;
 use session_view::SessionView;
@@ -56,6 +58,10 @@ use turn::TurnScene;
 
 pub use compaction::{HIGH_WATERMARK_PCT, TARGET_PCT};
 pub use models::ANY_ROUTE;
+pub use own::{
+    KeyTried, Listed, LoadedImage, LoafAnswer, LoafLimits, LoafOwn, ModelUse, PlanUse, SkillList, SkillRow, WindowUse,
+    account, prefer,
+};
 pub use schema::schema;
 
 /// What is spoken here.
@@ -65,7 +71,7 @@ const SESSIONS_MAX: usize = 256;
 
 /// How a conversation starts.
 #[derive(Clone)]
-pub struct Options {
+pub struct LoafOptions {
     /// Told in the handshake as `server_version`.
     pub version: String,
     pub workspace: Option<PathBuf>,
@@ -84,7 +90,7 @@ pub struct Options {
     pub ids: Arc<dyn Ids>,
 }
 
-impl Options {
+impl LoafOptions {
     pub fn new(version: impl Into<String>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
         Self {
             version: version.into(),
@@ -100,49 +106,41 @@ impl Options {
     }
 }
 
-/// What [`vocab::Verb::Directory(vocab::DirectoryVerb::Prefer)`] is given to keep; the values come back as [`Options`].
-pub mod prefer {
-    pub const MODEL: &str = "loaf.model";
-    pub const THINKING: &str = "loaf.thinking";
-    pub const ROUTE: &str = "loaf.route";
-    pub const ONBOARDED: &str = "loaf.onboarded";
-}
-
 /// One controller speaking `loaf`.
 pub struct Loaf {
-    options: Options,
+    options: LoafOptions,
     views: Vec<SessionView>,
     views_made: u64,
     pending: Pending<LoafPending>,
     /// Messages of all sessions, numbered for the controller.
     messages: u64,
-    accounts: Accounts,
-    skills: Skills,
+    accounts: AccountList,
+    skills: SkillList,
     /// The list that was asked for last.
     models: Vec<ModelInfo>,
-    choice: ModelChoice,
+    choice: UsualModel,
     onboarded: bool,
     debug: bool,
-    /// Answers of the engine that are needed before the first request is heard.
+    /// Answers that are needed before the first request is heard.
     to_learn: u8,
     end: End,
 }
 
 impl Loaf {
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: LoafOptions) -> Self {
         let asked = options.thinking.as_deref();
         let thinking = options.model.as_deref().map_or(models::Thinking::OFF, |info| models::fitting(info, asked));
         let route = options.route.clone().unwrap_or_else(|| ANY_ROUTE.into());
         Self {
-            choice: ModelChoice { model: options.model.clone(), thinking, route },
+            choice: UsualModel { model: options.model.clone(), thinking, route },
             onboarded: options.onboarded,
             options,
             views: Vec::new(),
             views_made: 0,
             pending: Pending::default(),
             messages: 0,
-            accounts: Accounts::default(),
-            skills: Skills::default(),
+            accounts: AccountList::default(),
+            skills: SkillList::default(),
             models: Vec::new(),
             debug: false,
             to_learn: 0,
@@ -179,6 +177,10 @@ impl Loaf {
 
     fn submit(&mut self, target: Target, verb: Verb, what: LoafPending, out: &mut Out) {
         self.pending.submit(target, verb, what, out);
+    }
+    /// To the service beside the engine.
+    fn call(&mut self, call: LoafOwn, what: LoafPending, out: &mut Out) {
+        self.pending.call(call, what, out);
     }
     /// To the engine itself, or whatever session comes first.
     fn want(&mut self, verb: Verb, what: LoafPending, out: &mut Out) {
@@ -233,12 +235,12 @@ impl Loaf {
 }
 
 impl Dialect for Loaf {
-    type Own = wire::NoOwn;
+    type Own = LoafOwn;
 
     fn greet(&mut self, out: &mut Out) {
         self.to_learn = 2;
         self.want(Verb::Directory(DirectoryVerb::Accounts), LoafPending::Accounts(accounts::Then::Start), out);
-        self.want(Verb::Directory(DirectoryVerb::Skills), LoafPending::Skills(None), out);
+        self.call(LoafOwn::Skills, LoafPending::Skills(None), out);
     }
 
     fn hear(&mut self, frame: wire::Frame<'_>, out: &mut Out) {
@@ -276,6 +278,11 @@ impl Dialect for Loaf {
                 }
             }
         }
+        self.settle(out);
+    }
+
+    fn own_answered(&mut self, tag: Tag, answer: Result<LoafAnswer, Fault>, out: &mut Out) {
+        self.answered(tag, answer, out);
         self.settle(out);
     }
 

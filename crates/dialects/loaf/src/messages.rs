@@ -169,8 +169,8 @@ pub(crate) fn told<'a>(said: &'a [SaidMessage], gist: Option<&'a Gist>) -> Vec<C
     std::iter::once(ChatMessage { role: Kind::User, text, images: Vec::new() }).chain(kept).collect()
 }
 
-/// A message's text with the pictures behind it.
+/// A message's text with the images behind it.
 pub(crate) fn parts(text: String, images: &[LoadedImage]) -> Vec<Part> {
-    let pictures = images.iter().map(|loaded| Part::Image(loaded.image.clone()));
-    std::iter::once(Part::text(text)).chain(pictures).collect()
+    let parts = images.iter().map(|loaded| Part::Image(loaded.image.clone()));
+    std::iter::once(Part::text(text)).chain(parts).collect()
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use vocab::{Accounts, ModelInfo};
+use vocab::{AccountList, ModelInfo};
+
+use crate::own::account;
 
 /// The route that means: let OpenRouter decide.
 pub const ANY_ROUTE: &str = "any";
@@ -77,13 +79,13 @@ pub(crate) fn fitting(info: &ModelInfo, asked: Option<&str>) -> Thinking {
 
 /// What all sessions of the process use.
 #[derive(Clone)]
-pub(crate) struct ModelChoice {
+pub(crate) struct UsualModel {
     pub(crate) model: Option<Arc<ModelInfo>>,
     pub(crate) thinking: Thinking,
     pub(crate) route: Arc<str>,
 }
 
-impl ModelChoice {
+impl UsualModel {
     pub(crate) fn model_id(&self) -> &str {
         self.model.as_ref().map_or("", |info| &info.id)
     }
@@ -102,11 +104,11 @@ impl ModelChoice {
 }
 
 /// Which providers can be used now.
-pub(crate) fn enabled(accounts: &Accounts, choice: &ModelChoice) -> Vec<&'static str> {
+pub(crate) fn enabled(accounts: &AccountList, choice: &UsualModel) -> Vec<&'static str> {
     let has = |name: &str| match name {
-        "openai" => accounts.openai,
-        "antigravity" => accounts.antigravity,
-        _ => accounts.openrouter,
+        "openai" => accounts.is_ready(account::OPENAI),
+        "antigravity" => accounts.is_ready(account::ANTIGRAVITY),
+        _ => accounts.is_ready(account::OPENROUTER),
     };
     // A model that is selected is there, whoever serves it.
     PROVIDERS.into_iter().filter(|name| has(name) || choice.provider() == Some(name)).collect()
@@ -148,7 +150,7 @@ fn model(info: &ModelInfo) -> Model<'_> {
 }
 
 /// The answer of `model.list`: the models of one provider, or of all that are enabled.
-pub(crate) fn list(models: &[ModelInfo], only: Option<&str>, accounts: &Accounts, choice: &ModelChoice) -> Value {
+pub(crate) fn list(models: &[ModelInfo], only: Option<&str>, accounts: &AccountList, choice: &UsualModel) -> Value {
     let enabled = enabled(accounts, choice);
     let wanted = |name: &str| only.map_or_else(|| enabled.contains(&name), |only| only == name);
     let ordered = PROVIDERS.into_iter().filter(|name| wanted(name));
@@ -164,6 +166,8 @@ pub(crate) fn list(models: &[ModelInfo], only: Option<&str>, accounts: &Accounts
 
 #[cfg(test)]
 mod tests {
+    use vocab::AccountInfo;
+
     use super::*;
 
     fn info(levels: Option<&[&str]>) -> ModelInfo {
@@ -190,10 +194,11 @@ mod tests {
     fn the_tour_is_listed_for_whoever_has_chosen_it() {
         let named = |provider: &str| ModelInfo { provider: provider.into(), ..ModelInfo::named(provider, 1) };
         let models = [named("mine"), named(TOUR)];
-        let accounts = Accounts { openai: true, ..Accounts::default() };
+        let openai = AccountInfo { name: account::OPENAI, is_ready: true, id: None, profile: None };
+        let accounts = AccountList { accounts: vec![openai], has_model: true };
         for (chosen, count) in [(0, 1), (1, 2)] {
             let model = Some(Arc::new(models[chosen].clone()));
-            let choice = ModelChoice { model, thinking: Thinking::OFF, route: ANY_ROUTE.into() };
+            let choice = UsualModel { model, thinking: Thinking::OFF, route: ANY_ROUTE.into() };
             assert_eq!(list(&models, None, &accounts, &choice)["models"].as_array().unwrap().len(), count);
         }
     }

@@ -4,13 +4,13 @@ use vocab::{
     Body, BranchEntry, CallEntry, CompactReason, CompactionEvent, Delta, Entry, Event, ExtensionEvent, IdKind, ItemEnd,
     ModelEntry, NoteEntry, Notice, QueueEntry, QueueEvent, SessionVerb, TurnEntry, Verb, parts_text,
 };
-use wire::Out;
 
 use crate::Loaf;
 use crate::faults::{self, RpcFault};
 use crate::frames::LoafCall;
 use crate::images::{self, LoadedImage};
 use crate::messages::is_shown;
+use crate::own::Out;
 use crate::pending::LoafPending;
 
 impl Loaf {

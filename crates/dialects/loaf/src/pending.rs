@@ -1,8 +1,8 @@
-//! What the engine's replies are for: each command that was sent left word here.
+//! What replies are for: each command and each call that was sent left word here.
 
 use std::sync::Arc;
 
-use vocab::{Account, Item, SessionId};
+use vocab::{AccountName, Item, SessionId};
 
 use crate::accounts::Then;
 use crate::frames::LoafCall;
@@ -34,7 +34,7 @@ pub(crate) enum LoafPending {
         /// It was read before, and was older than what had been told by then.
         again: bool,
     },
-    Picture(Box<Sending>),
+    Image(Box<Sending>),
     Send(Box<Sending>),
     Steer {
         call: LoafCall,
@@ -82,7 +82,7 @@ pub(crate) enum LoafPending {
     Tools(LoafCall),
     Limits(LoafCall),
     Routes(LoafCall, String),
-    SignIn(LoafCall, Account),
+    SignIn(LoafCall, AccountName),
     OpenRouterKey(LoafCall),
     ExaKey {
         call: LoafCall,
@@ -149,7 +149,7 @@ impl LoafPending {
             LoafPending::Nothing | LoafPending::Emptied { .. } => None,
             LoafPending::Accounts(then) => then.call(),
             LoafPending::Skills(call) => call.as_ref(),
-            LoafPending::Picture(sending) | LoafPending::Send(sending) => Some(&sending.call),
+            LoafPending::Image(sending) | LoafPending::Send(sending) => Some(&sending.call),
             LoafPending::Compact { how, .. } => match &**how {
                 Compacting::Command(call) | Compacting::Select { call, .. } => Some(call),
             },
@@ -179,7 +179,7 @@ impl LoafPending {
     /// The session that it is about.
     pub(crate) fn view(&self) -> Option<u64> {
         match self {
-            LoafPending::Picture(sending) | LoafPending::Send(sending) => Some(sending.view),
+            LoafPending::Image(sending) | LoafPending::Send(sending) => Some(sending.view),
             LoafPending::Inspect { view, .. }
             | LoafPending::Log { view, .. }
             | LoafPending::Steer { view, .. }

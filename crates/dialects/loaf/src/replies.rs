@@ -3,19 +3,18 @@
 pub(crate) mod chats;
 pub(crate) mod compressed;
 pub(crate) mod model_chosen;
+mod own_answers;
 
 use crate::tool_names::TOOL_NAMES;
 use serde_json::json;
-use vocab::{DirectoryVerb, Fault, FaultKind, Limits, Reply, Tag, Target, ToolSpec, Verb, Which};
-use wire::Out;
+use vocab::{DirectoryVerb, Fault, FaultKind, Reply, Tag, Target, ToolSpec, Verb, Which};
 
 use crate::Loaf;
-use crate::accounts::{self, Then};
+use crate::accounts::Then;
 use crate::faults::RpcFault;
-use crate::frames::LoafCall;
 use crate::history::{self};
 use crate::messages::said;
-use crate::methods::Method;
+use crate::own::Out;
 use crate::pending::{LoafPending, Resume, Swap};
 
 impl Loaf {
@@ -23,13 +22,9 @@ impl Loaf {
         let Some(pending) = self.pending.answered(tag) else { return };
         match pending {
             LoafPending::Nothing => {}
-            pending @ (LoafPending::Accounts(_)
-            | LoafPending::Skills(_)
-            | LoafPending::SignIn(..)
-            | LoafPending::OpenRouterKey(_)
-            | LoafPending::ExaKey { .. }
-            | LoafPending::Limits(_)
-            | LoafPending::Routes(..)) => self.account_replied(pending, result, out),
+            pending @ (LoafPending::Accounts(_) | LoafPending::SignIn(..)) => {
+                self.account_replied(pending, result, out);
+            }
             pending @ (LoafPending::Create { .. }
             | LoafPending::Inspect { .. }
             | LoafPending::Log { .. }
@@ -41,18 +36,24 @@ impl Loaf {
             | LoafPending::Swap { .. }
             | LoafPending::Emptied { .. }
             | LoafPending::Forget { .. }) => self.chat_replied(pending, result, out),
-            pending @ (LoafPending::Picture(_)
-            | LoafPending::Send(_)
+            pending @ (LoafPending::Send(_)
             | LoafPending::Steer { .. }
             | LoafPending::QueueList { .. }
             | LoafPending::QueueClear { .. }) => self.turn_replied(pending, result, out),
             pending @ (LoafPending::Models(..) | LoafPending::Tools(_) | LoafPending::Compact { .. }) => {
                 self.model_replied(pending, result, out)
             }
+            // The service's to answer.
+            pending @ (LoafPending::Skills(_)
+            | LoafPending::Image(_)
+            | LoafPending::OpenRouterKey(_)
+            | LoafPending::ExaKey { .. }
+            | LoafPending::Limits(_)
+            | LoafPending::Routes(..)) => self.answered_otherwise(&pending, result, out),
         }
     }
 
-    /// Sign-ins, keys, skills and what an account may use.
+    /// Accounts and sign-ins.
     fn account_replied(&mut self, pending: LoafPending, result: &Result<Reply, Fault>, out: &mut Out) {
         match (pending, result) {
             (LoafPending::Accounts(then), Ok(Reply::Accounts(accounts))) => {
@@ -60,38 +61,12 @@ impl Loaf {
             }
             (LoafPending::Accounts(then), Err(fault)) => self.accounts_known(then, Err(fault), out),
             (LoafPending::Accounts(then), Ok(_)) => self.accounts_known(then, Err(&something_else()), out),
-            (LoafPending::Skills(call), Ok(Reply::Skills(skills))) => {
-                self.skills = vocab::Skills::clone(skills);
-                self.skills_known(call, out);
-            }
-            // Skills that cannot be looked for are none.
-            (LoafPending::Skills(call), _) => self.skills_known(call, out),
-            (LoafPending::Limits(call), Ok(Reply::Limits(limits))) if **limits == Limits::default() => {
-                let problem = RpcFault::domain("no_oauth_provider", "limits requires at least one oauth provider");
-                self.pen(out).fail(&call, &problem);
-            }
-            (LoafPending::Limits(call), Ok(Reply::Limits(limits))) => {
-                self.pen(out).result(&call, accounts::limits(limits));
-            }
-            (LoafPending::Limits(call), Err(fault)) if fault.kind == FaultKind::Auth => {
-                self.pen(out).fail(&call, &RpcFault::because("no_oauth_provider", fault));
-            }
-            (LoafPending::Routes(call, model), Ok(Reply::Routes(providers))) => {
-                self.pen(out).result(&call, json!({ "model_id": model, "providers": providers }));
-            }
-            (LoafPending::Routes(call, _), Err(fault)) if fault.kind == FaultKind::Auth => {
-                self.pen(out).fail(&call, &RpcFault::because("missing_credentials", fault));
-            }
             (LoafPending::SignIn(call, account), Ok(Reply::SignedIn(signed_in))) => {
                 self.look_again(Then::SignedIn { call, account, signed_in: signed_in.clone() }, out);
             }
             (LoafPending::SignIn(call, _), Err(fault)) => {
                 self.pen(out).fail(&call, &RpcFault::because("auth_failed", fault));
             }
-            (LoafPending::OpenRouterKey(call), Ok(Reply::KeySet(set))) => {
-                self.look_again(Then::OpenRouterKey { call, set: *set }, out);
-            }
-            (LoafPending::ExaKey { call, skipped }, Ok(_)) => self.look_again(Then::ExaKey { call, skipped }, out),
             (pending, result) => self.answered_otherwise(&pending, result, out),
         }
     }
@@ -166,9 +141,6 @@ impl Loaf {
     /// Prompts, steering and the queue.
     fn turn_replied(&mut self, pending: LoafPending, result: &Result<Reply, Fault>, out: &mut Out) {
         match (pending, result) {
-            (LoafPending::Picture(sending), Ok(Reply::Picture(picture))) => self.picture(*sending, Ok(picture), out),
-            (LoafPending::Picture(sending), Err(fault)) => self.picture(*sending, Err(fault), out),
-            (LoafPending::Picture(sending), Ok(_)) => self.picture(*sending, Err(&something_else()), out),
             (LoafPending::Send(sending), result) => self.sent(*sending, result, out),
             (LoafPending::Steer { call, view }, result) => {
                 let Some(at) = self.view_at(view) else { return };
@@ -248,33 +220,9 @@ impl Loaf {
             self.release(at, out);
         }
     }
-
-    pub(crate) fn skills_known(&mut self, call: Option<LoafCall>, out: &mut Out) {
-        let Some(call) = call else {
-            self.to_learn = self.to_learn.saturating_sub(1);
-            return;
-        };
-        let answer = match call.method {
-            Method::StateGet => self.snapshot(),
-            _ => {
-                let one = |skill: &vocab::SkillInfo| {
-                    json!({
-                        "name": skill.name,
-                        "description": skill.description,
-                        "description_preview": skill.preview,
-                        "source_path": skill.source,
-                    })
-                };
-                let found = &self.skills;
-                let rows: Vec<_> = found.skills.iter().map(one).collect();
-                json!({ "directories": found.directories, "errors": found.errors, "skills": rows })
-            }
-        };
-        self.pen(out).result(&call, answer);
-    }
 }
 
-fn something_else() -> Fault {
+pub(crate) fn something_else() -> Fault {
     Fault::new(FaultKind::Internal, "the engine answered something else")
 }
 

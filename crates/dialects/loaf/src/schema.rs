@@ -16,13 +16,14 @@ mod tests {
     use serde_json::{Map, Value, json};
     use testkit::fakes::{CountedIds, TickingClock};
     use vocab::{Mode, ModelInfo, Opened, SessionId, State};
-    use wire::{Dialect, Frame, Out};
+    use wire::{Dialect, Frame};
 
     use super::schema;
     use crate::methods::METHODS;
+    use crate::own::Out;
     use crate::params::Needs;
     use crate::session_view::SessionView;
-    use crate::{Loaf, Options};
+    use crate::{Loaf, LoafOptions};
 
     fn definitions() -> Value {
         let mut schema: Value = serde_json::from_str(schema()).unwrap();
@@ -82,8 +83,8 @@ mod tests {
         };
         let session = state.session.clone();
         let opened = Opened { session, resumed: false, state, tools: Vec::new(), notices: Vec::new() };
-        let options = Options::new("0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()));
-        let mut loaf = Loaf::new(Options { model: Some(info), ..options });
+        let options = LoafOptions::new("0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()));
+        let mut loaf = Loaf::new(LoafOptions { model: Some(info), ..options });
         loaf.views.push(SessionView::new(1, "s".into(), &opened, 0));
         loaf
     }

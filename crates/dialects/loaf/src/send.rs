@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use vocab::{Change, Delivery, DirectoryVerb, Fault, FaultKind, IdKind, Part, Picture, Reply, SessionVerb, Verb};
-use wire::Out;
+use vocab::{Change, Delivery, Fault, FaultKind, IdKind, Part, Reply, SessionVerb, Verb};
 
 use crate::Loaf;
 use crate::faults::{self, RpcFault};
 use crate::frames::LoafCall;
 use crate::images::{self, Input, LoadedImage};
 use crate::messages;
+use crate::own::{LoafOwn, Out};
 use crate::params::Params;
 use crate::pending::LoafPending;
 use crate::session_view::Queued;
 
-/// A prompt on its way: its pictures are loaded one after the other, then it is offered to the session.
+/// A prompt on its way: its images are loaded one after the other, then it is offered to the session.
 pub(crate) struct Sending {
     pub(crate) call: LoafCall,
     pub(crate) view: u64,
@@ -56,7 +56,7 @@ impl Loaf {
         Ok(())
     }
 
-    /// LoafPending no prompt can be given to a model now.
+    /// Why no prompt can be given to a model now.
     fn unready(&self) -> Option<String> {
         match self.choice.provider() {
             None => Some("select a model first before sending a message".to_owned()),
@@ -68,11 +68,7 @@ impl Loaf {
     fn load_next(&mut self, mut sending: Sending, out: &mut Out) {
         while let Some(input) = sending.inputs.get(sending.loaded.len()) {
             if let Some(name) = input.file().cloned() {
-                return self.want(
-                    Verb::Directory(DirectoryVerb::Picture { name }),
-                    LoafPending::Picture(Box::new(sending)),
-                    out,
-                );
+                return self.call(LoafOwn::Image { name }, LoafPending::Image(Box::new(sending)), out);
             }
             match input.decode(self.options.clock.now_ms()) {
                 Ok(loaded) => sending.loaded.push(loaded),
@@ -82,11 +78,11 @@ impl Loaf {
         self.prompt(sending, out);
     }
 
-    pub(crate) fn picture(&mut self, mut sending: Sending, result: Result<&Picture, &Fault>, out: &mut Out) {
+    pub(crate) fn image(&mut self, mut sending: Sending, result: Result<LoadedImage, &Fault>, out: &mut Out) {
         match result {
-            Ok(picture) => {
+            Ok(image) => {
                 let input = &sending.inputs[sending.loaded.len()];
-                let loaded = input.loaded(picture);
+                let loaded = input.loaded(image);
                 sending.loaded.push(loaded);
                 self.load_next(sending, out);
             }
@@ -97,7 +93,7 @@ impl Loaf {
     fn prompt(&mut self, sending: Sending, out: &mut Out) {
         let Some(at) = self.view_at(sending.view) else { return };
         if self.end.ending {
-            // Its pictures came too late: nobody would stop this turn any more.
+            // Its images came too late: nobody would stop this turn any more.
             self.pen(out).fail(&sending.call, &RpcFault::shutting_down());
             return self.release(at, out);
         }
@@ -115,7 +111,7 @@ impl Loaf {
         if let Some(fault) = result.as_ref().err().filter(|it| it.kind == FaultKind::Invalid)
             && !sending.loaded.is_empty()
         {
-            // A picture that is none: we do not look inside, the engine does.
+            // An image that is none: we do not look inside, the engine does.
             return self.stumble(sending, &faults::text(fault), out);
         }
         let Sending { call, turn, loaded, .. } = sending;

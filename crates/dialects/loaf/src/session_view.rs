@@ -13,7 +13,7 @@ use crate::context::{self, FixedContext};
 use crate::frames::{LoafCall, LoafPen};
 use crate::images::{self, LoadedImage};
 use crate::messages::{ChatMessage, Gist, Kind, SaidMessage, UiMessage, told};
-use crate::models::ModelChoice;
+use crate::models::UsualModel;
 use crate::params::Params;
 use crate::turn::Turn;
 
@@ -247,7 +247,7 @@ impl SessionView {
 
     // ---- showing ------------------------------------------------------------------------------------------------
 
-    pub(crate) fn estimate(&self, choice: &ModelChoice) -> Value {
+    pub(crate) fn estimate(&self, choice: &UsualModel) -> Value {
         let (total, breakdown) = context::estimate(&self.state, self.fixed);
         json!({
             "session_id": self.id,
@@ -273,7 +273,7 @@ impl SessionView {
         said: &'a [SaidMessage],
         gist: Option<&'a Gist>,
         waiting: &[Item],
-        choice: &ModelChoice,
+        choice: &UsualModel,
     ) -> SessionState<'a> {
         let (total, breakdown) = context::estimate(&self.state, self.fixed);
         SessionState {

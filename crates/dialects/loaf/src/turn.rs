@@ -12,7 +12,7 @@ use crate::faults;
 use crate::frames::{Chunks, LoafPen};
 use crate::images::LoadedImage;
 use crate::messages::{Kind, NO_TEXT, completed};
-use crate::models::ModelChoice;
+use crate::models::UsualModel;
 use crate::reasoning::Thought;
 use crate::session_view::{READY, SessionView};
 
@@ -31,7 +31,7 @@ pub(crate) struct Turn {
     /// The first status of the model's work was said; until then the user's message waits.
     opened: bool,
     opening: Vec<TurnOpening>,
-    /// The pictures of the prompt, which have their names only here.
+    /// The images of the prompt, which have their names only here.
     images: Vec<LoadedImage>,
     /// Steering has joined and its status was not said yet.
     steered: bool,
@@ -49,7 +49,7 @@ struct TurnOpening {
 
 /// What the events of a turn need besides their session.
 pub(crate) struct TurnScene<'a> {
-    pub(crate) choice: &'a ModelChoice,
+    pub(crate) choice: &'a UsualModel,
     /// Messages of this process so far.
     pub(crate) numbers: &'a mut u64,
     pub(crate) debug: bool,
@@ -94,7 +94,7 @@ impl SessionView {
             turn.images = images;
         }
     }
-    /// The pictures that were given, if there are so many.
+    /// The images that were given, if there are so many.
     pub(crate) fn take_images(&mut self, count: usize) -> Option<Vec<LoadedImage>> {
         let turn = self.turn.as_mut()?;
         (count > 0 && turn.images.len() == count).then(|| std::mem::take(&mut turn.images))

@@ -67,7 +67,7 @@ pub enum Errors {
 
 /// How a conversation starts.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RpcOptions {
     pub which: Which,
     /// Go on in a copy of that session.
     pub fork: bool,
@@ -102,7 +102,7 @@ pub struct Options {
 pub struct Service {
     pub name: Arc<str>,
     pub state: ServiceState,
-    /// What somebody could do about it.
+    /// What the user could do about it.
     pub hint: Option<Arc<str>>,
 }
 
@@ -123,7 +123,7 @@ impl ServiceState {
     }
 }
 
-impl Options {
+impl RpcOptions {
     pub fn new(version: impl Into<String>) -> Self {
         Self {
             which: Which::New,
@@ -150,13 +150,13 @@ impl Options {
 
 /// One host speaking `rpc`.
 pub struct Rpc {
-    options: Options,
+    options: RpcOptions,
     view: SessionView,
     filter: Filter,
     pending: Pending<RpcPending>,
     /// Retries as they are when they are switched on.
     retries_max: u32,
-    /// Somebody waits for the running turn to end: aborts, and what comes after one.
+    /// A request waits for the running turn to end: aborts, and what comes after one.
     aborts: Vec<RpcCall>,
     thens: VecDeque<Then>,
     /// On the way to another session; commands wait meanwhile.
@@ -177,7 +177,7 @@ pub struct Rpc {
 }
 
 impl Rpc {
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: RpcOptions) -> Self {
         Self {
             retries_max: options.retry.retries_max.max(RetryPolicy::default().retries_max),
             view: SessionView::new(&options),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vocab::{AskId, SessionId};
 
-use crate::Options;
+use crate::RpcOptions;
 use crate::models::KnownModels;
 use crate::outbound::run::Run;
 use crate::output::Outputs;
@@ -33,7 +33,7 @@ pub(crate) struct SessionView {
 }
 
 impl SessionView {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &RpcOptions) -> Self {
         Self {
             session: None,
             known: KnownModels::default(),

@@ -94,7 +94,7 @@ names! {
     Hello<'_> = "ready";
     TurnStarted<'_> = "turn_started";
     ToolStart<'_> = "tool_start";
-    ToolResult<'_> = "tool_result";
+    ToolResultFrame<'_> = "tool_result";
     PermissionRequest<'_> = "permission_request";
     TurnComplete<'_> = "turn_complete";
     SlashResult<'_> = "slash_result";
@@ -139,7 +139,7 @@ pub(crate) struct ToolStart<'a> {
 }
 
 #[derive(Serialize)]
-pub(crate) struct ToolResult<'a> {
+pub(crate) struct ToolResultFrame<'a> {
     pub(crate) turn_id: &'a str,
     pub(crate) tool_id: &'a str,
     pub(crate) output: &'a str,

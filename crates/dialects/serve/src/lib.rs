@@ -45,12 +45,12 @@ const STRAYS_MAX: usize = 16;
 
 /// What a denied call says when the controller gave no reason.
 const DENIED: &str = "denied by remote controller";
-/// What a denied call says when there is nobody left to ask.
+/// What a denied call says when there is no controller left to ask.
 const DISCONNECTED: &str = "controller disconnected before responding";
 
 /// How a conversation starts.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ServeOptions {
     /// The session of protocol 1.
     pub which: Which,
     /// Defaults of `open` in protocol 2.
@@ -63,7 +63,7 @@ pub struct Options {
     pub version: String,
 }
 
-impl Options {
+impl ServeOptions {
     pub fn new(version: impl Into<String>) -> Self {
         Self { which: Which::New, workspace: None, model: None, mode: None, multi: false, version: version.into() }
     }
@@ -71,7 +71,7 @@ impl Options {
 
 /// One controller speaking `serve`.
 pub struct Serve {
-    options: Options,
+    options: ServeOptions,
     views: Vec<SessionView>,
     views_made: u64,
     pending: Pending<PendingReply>,
@@ -87,7 +87,7 @@ pub struct Serve {
 }
 
 impl Serve {
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: ServeOptions) -> Self {
         Self {
             options,
             views: Vec::new(),

@@ -14,7 +14,7 @@ use wire::{FrameBuf, escape_into};
 use crate::data::Data;
 use crate::faults;
 use crate::frames::{
-    Details, Error, Framed, PermissionRequest, Ready, SessionMember, SlashResult, ToolResult, ToolStart, Tree,
+    Details, Error, Framed, PermissionRequest, Ready, SessionMember, SlashResult, ToolResultFrame, ToolStart, Tree,
     TurnComplete, TurnStarted, TypedFrame,
 };
 use crate::session_view::SessionView;
@@ -182,7 +182,7 @@ fn body(body: &Body, pen: &mut ServePen<'_>) {
             | AskKind::Input { .. }
             | AskKind::Editor { .. } => {}
         },
-        Body::Call(CallEntry::Ended { turn, result }) => pen.write(&ToolResult {
+        Body::Call(CallEntry::Ended { turn, result }) => pen.write(&ToolResultFrame {
             turn_id: turn.as_str(),
             tool_id: result.call.as_str(),
             output: &output(result),
@@ -221,7 +221,7 @@ fn stop_reason(stop: Stop) -> &'static str {
     }
 }
 
-/// The text of a result; a picture, which `output` cannot carry, is named on a line of its own.
+/// The text of a result; an image, which `output` cannot carry, is named on a line of its own.
 fn output(result: &CallResult) -> Cow<'_, str> {
     if let [Part::Text(text)] = &result.parts[..] {
         return Cow::Borrowed(text);

@@ -86,9 +86,9 @@ impl FactRows {
     }
 
     /// As much as fits on one screen together with the lines around it, from the beginning.
-    pub(crate) fn first(&mut self, size: Option<ScreenSize>, around: &[&str]) -> Vec<String> {
+    pub(crate) fn first(&mut self, size: Option<ScreenSize>, beside: &[&str]) -> Vec<String> {
         let room = size.map_or(usize::MAX, |size| {
-            let taken: usize = around.iter().map(|line| wrap(line, size.cols.max(TEXT_COLS_MIN)).len()).sum();
+            let taken: usize = beside.iter().map(|line| wrap(line, size.cols.max(TEXT_COLS_MIN)).len()).sum();
             size.rows.saturating_sub(taken + ROWS_SPARE).max(ROWS_MIN)
         });
         self.shown = room.min(self.rows.len());

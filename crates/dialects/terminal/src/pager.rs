@@ -24,8 +24,8 @@ impl QuestionPager {
     }
 
     /// One screen of it, together with the lines that stand around it.
-    pub fn first(&mut self, around: &[&str]) -> Vec<String> {
-        self.facts.first(self.size, around)
+    pub fn first(&mut self, beside: &[&str]) -> Vec<String> {
+        self.facts.first(self.size, beside)
     }
 
     /// What comes next: the rest, then the whole input where there is more in it, then everything once more.

@@ -268,8 +268,8 @@ impl TextRenderer {
         let always = format!("  {}", always(ask));
         let question = may_it(ask);
         let mut pager = QuestionPager::new(&facts, || of_input(&ask.input), (self.window)(), self.paint);
-        let around = [&headline, reason.as_deref().unwrap_or_default(), &always, &question, CHOICES];
-        let mut lines = pager.first(&around);
+        let beside = [&headline, reason.as_deref().unwrap_or_default(), &always, &question, CHOICES];
+        let mut lines = pager.first(&beside);
         lines.extend(reason.map(|reason| self.paint.yellow(&reason)));
         lines.push(self.paint.dim(&always));
         lines.extend(pager.warning());

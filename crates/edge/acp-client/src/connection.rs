@@ -61,7 +61,7 @@ struct PendingRequest {
     cancelled: bool,
 }
 
-/// Work for the services, to be answered with [`Connection::served`].
+/// Work for the services, to be answered with [`Connection::editor_answered`].
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct EditorJob {
     pub(crate) ask: AskId,

@@ -256,7 +256,7 @@ impl ConnectionTask {
                 },
                 Some(done) = work.join_next(), if !work.is_empty() => {
                     if let Ok((ask, outcome)) = done {
-                        self.connection.served(ask, outcome, &mut self.out);
+                        self.connection.editor_answered(ask, outcome, &mut self.out);
                     }
                 }
                 // A child of the agent's may hold the pipe; what is in it is read, and no longer waited for.

@@ -15,6 +15,7 @@ mod line_editor;
 mod output;
 mod piped_lines;
 mod screen;
+pub mod secret_line;
 mod signals;
 mod spinner;
 mod streams;

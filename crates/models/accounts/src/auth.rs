@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vocab::{Account, Accounts, Fault, Key, ModelLimit, OpenAiLimits, Secret, SignInMode, SignInStep, SignedIn};
+use vocab::{Fault, Secret, SignInMode, SignInStep, SignedIn};
 
 use crate::Timer;
 use crate::cloud_code::CloudModel;
@@ -12,6 +12,7 @@ use crate::credentials::{CredentialFile, Replace};
 use crate::flow::RunningFlows;
 use crate::presence::Presence;
 use crate::refresh::Refresher;
+use crate::{Account, Key, ModelLimit, OpenAiLimits, StoredAccounts};
 
 /// Sign-ins, tokens and keys of one user.
 #[derive(Clone)]
@@ -122,13 +123,13 @@ impl Auth {
     }
 
     /// What is there, without any of it.
-    pub async fn status(&self) -> Result<Accounts, Fault> {
+    pub async fn status(&self) -> Result<StoredAccounts, Fault> {
         Ok(self.0.file.read().await?.accounts())
     }
 
     /// The same for callers that cannot wait: one look at the disk while nothing changes, and nothing is there that cannot
     /// be read.
-    pub fn present(&self) -> Accounts {
+    pub fn present(&self) -> StoredAccounts {
         self.0.presence.look(&self.0.file).accounts
     }
 

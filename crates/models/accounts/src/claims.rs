@@ -56,7 +56,7 @@ impl Claims {
     pub(crate) fn profile(&self) -> Option<Profile> {
         let email = text(self.0.get("email"))?;
         let name = text(self.0.get("name")).unwrap_or_else(|| email.clone());
-        Some(Profile { email, name, picture: text(self.0.get("picture")) })
+        Some(Profile { email, name, image: text(self.0.get("picture")) })
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
     fn a_profile_needs_an_email_and_gets_a_name() {
         let profile = |payload: &str| Claims::of(&jwt(payload)).unwrap().profile();
         let full = profile(r#"{"email":"a@b","name":"A","picture":"https://p"}"#).unwrap();
-        assert_eq!((full.email.as_str(), full.name.as_str(), full.picture.as_deref()), ("a@b", "A", Some("https://p")));
+        assert_eq!((full.email.as_str(), full.name.as_str(), full.image.as_deref()), ("a@b", "A", Some("https://p")));
         assert_eq!(profile(r#"{"email":"a@b"}"#).unwrap().name, "a@b");
         assert_eq!(profile(r#"{"name":"A"}"#), None);
     }

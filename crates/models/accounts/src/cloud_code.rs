@@ -10,8 +10,9 @@ use std::sync::Arc;
 use net::PostBody;
 use serde::Deserialize;
 use serde_json::Value;
-use vocab::{Account, Fault, Secret};
+use vocab::{Fault, Secret};
 
+use crate::Account;
 use crate::auth::AccountsState;
 use crate::config::AccountsConfig;
 use crate::credentials::Login;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vocab::{Account, Fault, FaultKind, Secret};
+use crate::Account;
+use vocab::{Fault, FaultKind, Secret};
 
 /// Looks up an environment variable. The crate reads the environment nowhere else.
 #[derive(Clone)]

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use safefile::Lock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use vocab::{Account, Accounts, Fault, FaultKind, Key, LoginMethod, Profile, Secret};
+use vocab::{Fault, FaultKind, LoginMethod, Profile, Secret};
 
 use crate::tokens::Tokens;
+use crate::{Account, Key, StoredAccounts};
 
 const FILE: &str = "credentials.json";
 const LOCK: &str = "credentials.lock";
@@ -76,16 +77,15 @@ impl Saved {
         tokens.chain([self.openrouter.as_ref(), self.exa.as_ref()]).flatten().cloned().collect()
     }
     /// What is there, without any of it.
-    pub(crate) fn accounts(&self) -> Accounts {
+    pub(crate) fn accounts(&self) -> StoredAccounts {
         let (openai, antigravity) = (self.openai.as_ref(), self.antigravity.as_ref());
-        Accounts {
+        StoredAccounts {
             openai: openai.is_some(),
             openai_account_id: openai.and_then(|login| login.account_id.clone()),
             antigravity: antigravity.is_some(),
             antigravity_profile: antigravity.and_then(|login| login.profile.clone()),
             openrouter: self.openrouter.is_some(),
             exa: self.exa.is_some(),
-            model: openai.is_some() || antigravity.is_some() || self.openrouter.is_some(),
         }
     }
     pub(crate) fn key_mut(&mut self, key: Key) -> &mut Option<Secret> {
@@ -314,7 +314,7 @@ impl FileRecord {
                     LoginMethod::DeviceCode => Method::DeviceCode,
                 },
                 account_id: login.account_id.clone(),
-                profile: login.profile.clone().map(|it| Person { email: it.email, name: it.name, picture: it.picture }),
+                profile: login.profile.clone().map(|it| Person { email: it.email, name: it.name, picture: it.image }),
                 project: login.project.clone(),
             })
         };
@@ -344,7 +344,7 @@ impl FileRecord {
                     Method::DeviceCode => LoginMethod::DeviceCode,
                 },
                 account_id: record.account_id,
-                profile: record.profile.map(|it| Profile { email: it.email, name: it.name, picture: it.picture }),
+                profile: record.profile.map(|it| Profile { email: it.email, name: it.name, image: it.picture }),
                 project: record.project,
             })
         };

@@ -12,8 +12,9 @@ use std::task::Poll;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use vocab::{Account, Fault, FaultKind, LoginMethod, SignInMode, SignInStep, SignedIn};
+use vocab::{Fault, FaultKind, LoginMethod, SignInMode, SignInStep, SignedIn};
 
+use crate::Account;
 use crate::auth::AccountsState;
 use crate::browser::Browser;
 use crate::credentials::Login;

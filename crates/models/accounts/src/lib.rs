@@ -8,6 +8,7 @@
 //! Knows no dialect, opens no browser, prints nothing, and reads the environment only through what it is given.
 //! No secret is in any `Debug`, message, event or told URL.
 
+mod account;
 mod auth;
 mod browser;
 mod callback;
@@ -26,10 +27,12 @@ mod refresh;
 mod timer;
 mod tokens;
 
+pub use account::{Account, Key, StoredAccounts};
 pub use auth::Auth;
 pub use cloud_code::CloudModel;
 pub use config::{
     AccountsConfig, Device, DeviceStyle, Environment, Issuer, Limits, Lookup, Redirect, safe_url, usage_url,
 };
 pub use credentials::Replace;
+pub use limits::{LimitWindow, ModelLimit, OpenAiLimits};
 pub use timer::{SystemTimer, Timer};

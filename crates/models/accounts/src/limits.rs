@@ -5,11 +5,37 @@ use std::sync::Arc;
 use net::{PostBody, WholeResponse};
 use serde::Deserialize;
 use serde_json::Value;
-use vocab::{Account, Fault, LimitWindow, ModelLimit, OpenAiLimits, Secret};
+use vocab::{Fault, Secret};
 
+use crate::Account;
 use crate::auth::AccountsState;
 use crate::config::{safe_url, unsafe_url};
 use crate::{cloud_code, faults, tokens};
+
+/// What is used up of an OpenAI account.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct OpenAiLimits {
+    pub plan: Option<String>,
+    pub primary: Option<LimitWindow>,
+    pub secondary: Option<LimitWindow>,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LimitWindow {
+    pub used_percent: f64,
+    pub window_seconds: Option<u64>,
+    /// Seconds since 1970.
+    pub resets_at: Option<u64>,
+}
+
+/// What is left of one model of Antigravity.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ModelLimit {
+    pub name: String,
+    pub remaining_percent: f64,
+    /// As the vendor writes it.
+    pub reset_time: Option<String>,
+}
 
 const UNAUTHORIZED: u16 = 401;
 

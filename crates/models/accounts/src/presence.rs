@@ -2,16 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use vocab::{Account, Accounts};
-
 use crate::credentials::{CredentialFile, Stamp};
+use crate::{Account, StoredAccounts};
 
 #[derive(Default)]
 pub(crate) struct Presence(Mutex<Option<(Stamp, KnownAccounts)>>);
 
 #[derive(Clone, Default)]
 pub(crate) struct KnownAccounts {
-    pub(crate) accounts: Accounts,
+    pub(crate) accounts: StoredAccounts,
     /// Of Antigravity.
     pub(crate) project: Option<Arc<str>>,
 }

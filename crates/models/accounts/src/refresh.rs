@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use safefile::Lock;
 use tokio::sync::{Mutex, OwnedMutexGuard};
-use vocab::{Account, Fault, FaultKind, Secret};
+use vocab::{Fault, FaultKind, Secret};
 
+use crate::Account;
 use crate::auth::AccountsState;
 use crate::credentials::Login;
 use crate::tokens::{IssuerClient, Tokens, is_final};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use accounts::{Account, Key};
 use accounts::{Auth, Environment, Issuer, safe_url};
 use net::{Credentials, KnownCredentials};
 use providers::Secret;
-use vocab::{Account, Fault, FaultKind, Key, Later};
+use vocab::{Fault, FaultKind, Later};
 
 use crate::keys::LateKey;
 
@@ -181,7 +182,7 @@ impl Credentials for UserToken {
 }
 
 /// The key to search the web with.
-pub fn exa_key(settings: &AccountSettings, auth: &Auth) -> UserKey {
+pub(crate) fn exa_key(settings: &AccountSettings, auth: &Auth) -> UserKey {
     UserKey { auth: auth.clone(), key: Key::Exa, given: None, environment: settings.exa_key.clone(), configured: None }
 }
 

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accounts::Auth;
+use accounts::Key;
 use net::{Late, Proxy};
 use providers::{Client, Config, Loaded, Routing, openrouter};
-use vocab::{Chat, Fault, FaultKind, Key, KeySet, Later, ModelInfo, ModelSource, Provider};
+use vocab::{Chat, Fault, FaultKind, Later, ModelInfo, Provider};
 
 use crate::account_keys::{UserKey, checked};
 use crate::configured::{described, wants};
@@ -21,6 +22,29 @@ use crate::source::{Source, SourceKind};
 use crate::sources_report::SourceReport;
 use antigravity::ANTIGRAVITY;
 pub(crate) use chatgpt::OPENAI;
+
+/// What came of a new key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeySet {
+    /// Models that it gives access to.
+    pub models: u64,
+    pub source: ModelSource,
+}
+
+impl KeySet {
+    /// Nothing is known of what it gives access to.
+    pub const UNTRIED: KeySet = KeySet { models: 0, source: ModelSource::Fallback };
+}
+
+/// How a list of models was got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ModelSource {
+    Remote,
+    /// Remembered from an earlier time.
+    Cache,
+    /// The provider could not be asked and nothing is remembered.
+    Fallback,
+}
 
 pub struct AccountModels {
     auth: Auth,
@@ -94,7 +118,7 @@ impl AccountModels {
                     Loaded::Remembered => ModelSource::Cache,
                 },
             },
-            Err(_) => KeySet { models: 0, source: ModelSource::Fallback },
+            Err(_) => KeySet::UNTRIED,
         }
     }
 

@@ -71,7 +71,7 @@ pub async fn choose(settings: &ModelSettings, accounts: &Arc<AccountModels>) -> 
 }
 
 impl Chooser<'_> {
-    async fn choice(&mut self, asked: &AskedModel) -> Result<ModelChoice, Fault> {
+    async fn choice(&mut self, asked: &AskedModel) -> Result<FoundModel, Fault> {
         for kind in BY_NAME {
             let found = match kind {
                 SourceKind::BuiltIn => self.built_in_by_name(asked)?,
@@ -117,7 +117,7 @@ impl AskedModel {
 }
 
 /// A model, before there is a catalogue.
-struct ModelChoice {
+struct FoundModel {
     model: String,
     provider: Arc<str>,
     thinking: Option<Arc<str>>,
@@ -132,7 +132,7 @@ struct ModelChoice {
     is_tour: bool,
 }
 
-impl ModelChoice {
+impl FoundModel {
     /// Of a provider that has a name.
     fn of(info: &ModelInfo, thinking: Option<&str>, reason: String) -> Self {
         Self {
@@ -241,8 +241,8 @@ impl<'a> Chooser<'a> {
     }
 
     /// The catalogue around the choice.
-    fn finish(mut self, choice: ModelChoice) -> Result<Chosen, Fault> {
-        let ModelChoice { model, provider, thinking, reason, server, auto, takes_key, is_tour } = choice;
+    fn finish(mut self, choice: FoundModel) -> Result<Chosen, Fault> {
+        let FoundModel { model, provider, thinking, reason, server, auto, takes_key, is_tour } = choice;
         // A server that the environment names stays within reach, whatever is asked first.
         let server = match server {
             Some(server) => Some(server),

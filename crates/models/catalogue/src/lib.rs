@@ -2,6 +2,7 @@
 //!
 //! * [`Catalogue`]: every source of models in one list, asked in one order; the engine's [`vocab::Provider`].
 //! * [`choose`]: the model to start with, and why.
+//! * [`from_configuration`]: what the user's files and environment say about models.
 //! * [`gather`]: vendors whose key is known, and what the configuration describes.
 //! * [`AccountModels`]: models that come and go with the user's accounts.
 
@@ -15,6 +16,7 @@ mod checkup;
 mod choose;
 mod configured;
 mod described;
+mod from_configuration;
 mod keys;
 mod names;
 mod pick;
@@ -25,17 +27,20 @@ mod sources_report;
 mod suggest;
 #[cfg(test)]
 mod tests;
+mod user_accounts;
 mod vendors;
 
-pub use account_keys::{AccountSettings, UserKey, checked, exa_key, sign_ins};
-pub use account_models::AccountModels;
+pub use account_keys::{AccountSettings, UserKey, checked, sign_ins};
+pub use account_models::{AccountModels, KeySet, ModelSource};
 pub use border::{FileBorder, OnlyShown};
 pub use built_in::is_built_in;
 pub use catalogue::Catalogue;
 pub use checkup::Reached;
 pub use choose::{Chosen, choose};
+pub use from_configuration::from_configuration;
 pub use names::ModelNames;
 pub use settings::{Lookout, ModelSettings, Wanted};
 pub use source::SourceKind;
 pub use sources_report::{SourceReport, Standing};
+pub use user_accounts::{UsedUp, UserAccounts};
 pub use vendors::{Gathered, KEYED_VENDORS, KeyedVendor, Provided, built_in, gather, keyed_vendor};

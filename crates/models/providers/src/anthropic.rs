@@ -4,10 +4,10 @@ mod blocks;
 mod decode;
 mod encode;
 mod event;
-mod frame;
 mod ids;
 pub(crate) mod list;
 mod quirks;
+mod request;
 mod splice;
 mod thinking;
 
@@ -22,8 +22,8 @@ use crate::completions::Compat;
 use crate::format::{Decoder, Draft, Encoder};
 use crate::prefix::Prefix;
 use encode::AnthropicTranscript;
-use frame::{AnthropicDraft, VERSION};
 use quirks::AnthropicQuirks;
+use request::{AnthropicDraft, VERSION};
 use splice::{BREAKPOINT, splice};
 use thinking::{Generation, ThinkingWish};
 

@@ -6,12 +6,12 @@ mod content;
 mod decode;
 mod details;
 mod encode;
-mod frame;
 mod ids;
 pub(crate) mod list;
 mod manner;
 mod presets;
 mod quirks;
+mod request;
 mod routing;
 mod stop;
 #[cfg(test)]
@@ -30,9 +30,9 @@ pub use thinking::ThinkingFormat;
 use crate::format::{Decoder, Draft, Encoder};
 use crate::prefix::Prefix;
 use encode::CompletionsTranscript;
-use frame::CompletionsDraft;
 use manner::CompletionsManner;
 use quirks::CompletionsQuirks;
+use request::CompletionsDraft;
 
 /// One conversation with one model.
 pub(crate) struct CompletionsEncoder {

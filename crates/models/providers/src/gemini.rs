@@ -4,12 +4,12 @@ mod chunk;
 mod cloud_code;
 mod decode;
 mod encode;
-mod frame;
 pub(crate) mod list;
 mod model;
 mod parts;
 mod quirks;
 mod reasons;
+mod request;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -23,8 +23,8 @@ pub use cloud_code::CloudCode;
 
 use crate::format::{Decoder, Draft, Encoder};
 use encode::{GeminiManner, GeminiTranscript};
-use frame::{GeminiDraft, GeminiPrefix};
 use quirks::GeminiQuirks;
+use request::{GeminiDraft, GeminiPrefix};
 
 /// How ids begin that we made up for calls to which the server gave none.
 const INVENTED_ID: &str = "unnamed-call-";

@@ -4,12 +4,12 @@ mod decode;
 mod encode;
 mod event;
 mod failure;
-mod frame;
 mod ids;
 mod item;
 mod levels;
 mod open;
 mod quirks;
+mod request;
 mod seal;
 #[cfg(test)]
 mod tests;
@@ -24,9 +24,9 @@ use crate::completions::Compat;
 use crate::format::{Decoder, Draft, Encoder};
 use crate::prefix::Prefix;
 use encode::ResponsesTranscript;
-use frame::ResponsesDraft;
-use levels::Reasoning;
+use levels::RequestedLevel;
 use quirks::ResponsesQuirks;
+use request::ResponsesDraft;
 
 /// One conversation with one model.
 pub(crate) struct ResponsesEncoder {
@@ -76,11 +76,11 @@ impl Encoder for ResponsesEncoder {
 
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
         let instructed = self.compat.instructions == Some(true);
-        let prefix = self.prefix.of(spec, || frame::prefix_head(instructed, &spec.system, &spec.tools)).clone();
+        let prefix = self.prefix.of(spec, || request::prefix_head(instructed, &spec.system, &spec.tools)).clone();
         Box::new(ResponsesDraft {
             model: self.model.id.clone(),
             max_tokens: self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens)),
-            reasoning: Reasoning::of(&self.model, &self.compat, spec.thinking.as_ref()),
+            reasoning: RequestedLevel::of(&self.model, &self.compat, spec.thinking.as_ref()),
             prefix,
             messages: self.messages(),
             quirks: self.quirks.clone(),

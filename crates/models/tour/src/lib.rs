@@ -27,14 +27,14 @@ pub use script::Script;
 
 /// How the tour presents itself.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Options {
+pub struct TourOptions {
     /// The models on offer. They behave alike and differ in name and window.
     pub models: Vec<ModelInfo>,
     /// The wait between two deltas, unless a script says otherwise. With 0 nothing ever sleeps.
     pub word_delay_ms: u64,
 }
 
-impl Default for Options {
+impl Default for TourOptions {
     fn default() -> Self {
         Self { models: vec![model("tour", 128_000), model("tour-mini", 32_000)], word_delay_ms: 0 }
     }
@@ -55,11 +55,11 @@ pub fn model(slug: impl Into<Arc<str>>, context_window: u64) -> ModelInfo {
 /// The built-in model.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Tour {
-    options: Options,
+    options: TourOptions,
 }
 
 impl Tour {
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: TourOptions) -> Self {
         Self { options }
     }
 }

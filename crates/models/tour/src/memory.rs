@@ -26,10 +26,10 @@ pub(crate) struct Memory {
     /// Canonical names of the tools called since the newest user message.
     pub(crate) called: Vec<String>,
     /// Results since the newest user message.
-    pub(crate) results: Vec<ToolResult>,
+    pub(crate) results: Vec<SeenResult>,
 }
 
-pub(crate) struct ToolResult {
+pub(crate) struct SeenResult {
     /// Canonical name.
     pub(crate) tool: String,
     pub(crate) end: CallEnd,
@@ -37,7 +37,7 @@ pub(crate) struct ToolResult {
     parts: Vec<Part>,
 }
 
-impl ToolResult {
+impl SeenResult {
     pub(crate) fn text(&self) -> String {
         parts_text(&self.parts)
     }
@@ -66,7 +66,7 @@ impl Memory {
             }
             Message::Result(result) => {
                 self.count_parts(&result.parts);
-                self.results.push(ToolResult {
+                self.results.push(SeenResult {
                     tool: canonical(&result.tool),
                     end: result.end,
                     is_error: result.is_error,
@@ -80,7 +80,7 @@ impl Memory {
         self.called.iter().any(|called| called == tool)
     }
 
-    pub(crate) fn result_of(&self, tool: &str) -> Option<&ToolResult> {
+    pub(crate) fn result_of(&self, tool: &str) -> Option<&SeenResult> {
         self.results.iter().rev().find(|result| result.tool == tool)
     }
 
@@ -101,7 +101,7 @@ impl Memory {
         for part in parts {
             match part {
                 Part::Text(text) => self.count(text),
-                // It cannot see pictures, so they fill no window of its; they are still bytes.
+                // It cannot see images, so they fill no window of its; they are still bytes.
                 Part::Image(image) => self.bytes += image.base64.len(),
             }
         }

@@ -112,11 +112,11 @@ impl SharedMirrors {
         self.lock().paths.iter().find(|(_, bound)| *bound == path).map(|(session, _)| session.clone())
     }
 
-    fn is_child(&self, session: &SessionId) -> bool {
+    fn is_subagent(&self, session: &SessionId) -> bool {
         self.lock().children.contains(session)
     }
 
-    pub(crate) fn mark_child(&self, session: &SessionId) {
+    pub(crate) fn mark_subagent(&self, session: &SessionId) {
         self.forget(session);
         self.lock().children.insert(session.clone());
     }
@@ -181,9 +181,9 @@ impl SharedMirrors {
     pub(crate) async fn follow(self: Arc<Self>, lease: Lease, entries: Vec<Arc<Entry>>, synced: bool) {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
         if matches!(first.body, Body::Opened { child_of: Some(_), .. }) {
-            self.mark_child(&lease.session);
+            self.mark_subagent(&lease.session);
         }
-        if self.is_child(&lease.session) {
+        if self.is_subagent(&lease.session) {
             return;
         }
         let (first, last) = (first.seq, last.seq);

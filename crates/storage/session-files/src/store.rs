@@ -67,7 +67,7 @@ impl Store for Mirrored {
         Box::pin(async move {
             let acquired = acquired.await?;
             match acquired.summary.child_of.is_some() {
-                true => shared.mark_child(&session),
+                true => shared.mark_subagent(&session),
                 false => _ = shared.open_mirror(&session, acquired.summary.created_ms),
             }
             Ok(acquired)

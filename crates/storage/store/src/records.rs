@@ -7,6 +7,7 @@
 mod asks;
 mod branches;
 mod content;
+mod enums;
 mod messages;
 mod notes;
 mod queue;
@@ -15,7 +16,6 @@ mod settings;
 mod shells;
 mod todos;
 mod turns;
-mod words;
 
 use std::fmt;
 use std::sync::Arc;

@@ -79,7 +79,7 @@ pub fn is_use(body: &Body) -> bool {
     )
 }
 
-/// The first characters of the text, or nothing when the message is all pictures.
+/// The first characters of the text, or nothing when the message is all images.
 fn preview(parts: &[Part]) -> Option<Arc<str>> {
     let texts = parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(&**text),

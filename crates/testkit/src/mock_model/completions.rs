@@ -123,7 +123,7 @@ pub(super) fn models() -> Value {
     json!({ "object": "list", "data": MODELS.iter().map(entry).collect::<Vec<_>>() })
 }
 
-/// A user message of pictures only belongs to the results before it.
+/// A user message of images only belongs to the results before it.
 pub(super) fn position(body: &Value) -> (String, usize) {
     let mut results = 0;
     for message in body["messages"].as_array().into_iter().flatten().rev() {

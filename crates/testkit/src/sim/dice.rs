@@ -18,10 +18,16 @@ impl Dice {
     pub fn below(&mut self, below: u64) -> u64 {
         self.roll() % below.max(1)
     }
+    pub fn byte(&mut self) -> u8 {
+        self.below(256) as u8
+    }
     pub fn chance(&mut self, pct: u64) -> bool {
         self.below(100) < pct
     }
+    pub fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len() as u64) as usize]
+    }
     pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize].clone()
+        self.one(from).clone()
     }
 }

@@ -2,19 +2,15 @@
 //! has its result before anything else is said.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
-use std::time::Duration;
 
-use futures_core::Stream;
-use tokio::time::Sleep;
 use vocab::{
     CallId, CallSpec, Chat, Fault, FaultKind, Finish, Later, Message, ModelEvent, ModelFault, ModelInfo, ModelStream,
     Provider, Sent, Usage,
 };
 
 use super::dice::Dice;
+use crate::player::{Play, Playing, Step};
 
 /// Small, so that conversations of a few turns reach it.
 const WINDOW: u64 = 600;
@@ -119,18 +115,18 @@ impl Chat for SimChat {
             tail: ".".into(),
         });
         let body = body(&sent, &self.messages);
-        let sent = Beat::Event(ModelEvent::Sent { sent, bytes: body.len() as u64 });
+        let sent = Step::Event(ModelEvent::Sent { sent, bytes: body.len() as u64 });
         self.findings.2.lock().expect("nobody panics while holding this").push(body);
         let mut dice = self.dice.lock().expect("nobody panics while holding this");
         let calm = self.calm.load(std::sync::atomic::Ordering::Relaxed);
         let plain = calm || spec.tools.is_empty() && dice.chance(70);
-        let mut beats = if plain { say(&mut dice, Finish::Stop) } else { reply(&mut dice) };
-        beats.insert(0, sent);
+        let mut steps = if plain { say(&mut dice, Finish::Stop) } else { reply(&mut dice) };
+        steps.insert(0, sent);
         if !calm && dice.chance(1) {
             drop(dice);
             panic!("a scripted panic of the client");
         }
-        Box::pin(Playing { beats: beats.into_iter(), sleep: None })
+        Playing::stream(steps)
     }
 }
 
@@ -231,45 +227,37 @@ pub(super) fn sketch(messages: &[Message]) -> String {
     messages.iter().map(line).collect()
 }
 
-#[derive(Debug)]
-enum Beat {
-    Event(ModelEvent),
-    Wait(u64),
-    Forever,
-    Panic,
-}
-
-fn words(dice: &mut Dice, into: &mut Vec<Beat>) {
+fn words(dice: &mut Dice, into: &mut Play) {
     for n in 0..dice.below(8) {
         if dice.chance(40) {
-            into.push(Beat::Wait(dice.pick(&[0, 1, 20, 300])));
+            into.push(Step::Wait(dice.pick(&[0, 1, 20, 300])));
         }
         let kind = if dice.chance(15) { ModelEvent::Thinking } else { ModelEvent::Text };
-        into.push(Beat::Event(kind(format!("w{n} "))));
+        into.push(Step::Event(kind(format!("w{n} "))));
         if dice.chance(3) {
-            into.push(Beat::Event(ModelEvent::Seal("seal".into())));
+            into.push(Step::Event(ModelEvent::Seal("seal".into())));
         }
     }
 }
 
-fn usage(dice: &mut Dice, into: &mut Vec<Beat>) {
+fn usage(dice: &mut Dice, into: &mut Play) {
     if dice.chance(80) {
         let usage =
             Usage { input: 1 + dice.below(300), cache_read: dice.below(9), output: dice.below(50), ..Usage::default() };
-        into.push(Beat::Event(ModelEvent::Usage(usage)));
+        into.push(Step::Event(ModelEvent::Usage(usage)));
     }
 }
 
-fn say(dice: &mut Dice, finish: Finish) -> Vec<Beat> {
-    let mut beats = vec![Beat::Wait(dice.pick(&[0, 0, 5, 100]))];
-    words(dice, &mut beats);
-    beats.push(Beat::Event(ModelEvent::Text("end".into())));
-    usage(dice, &mut beats);
-    beats.push(Beat::Event(ModelEvent::Finished(finish)));
-    beats
+fn say(dice: &mut Dice, finish: Finish) -> Play {
+    let mut steps = vec![Step::Wait(dice.pick(&[0, 0, 5, 100]))];
+    words(dice, &mut steps);
+    steps.push(Step::Event(ModelEvent::Text("end".into())));
+    usage(dice, &mut steps);
+    steps.push(Step::Event(ModelEvent::Finished(finish)));
+    steps
 }
 
-fn failure(dice: &mut Dice) -> Beat {
+fn failure(dice: &mut Dice) -> Step {
     let kinds = [
         FaultKind::RateLimited,
         FaultKind::Provider,
@@ -284,10 +272,10 @@ fn failure(dice: &mut Dice) -> Beat {
     if dice.chance(20) {
         fault.retry_after_ms = Some(dice.pick(&[0, 700, 500_000]));
     }
-    Beat::Event(ModelEvent::Failed(fault))
+    Step::Event(ModelEvent::Failed(fault))
 }
 
-fn calls(dice: &mut Dice, into: &mut Vec<Beat>) {
+fn calls(dice: &mut Dice, into: &mut Play) {
     let many = if dice.chance(2) { 140 } else { 1 + dice.below(4) };
     for index in 0..many {
         let name = dice.pick(&["look", "look", "change", "danger", "nope", "host1", "host2", ""]);
@@ -295,88 +283,60 @@ fn calls(dice: &mut Dice, into: &mut Vec<Beat>) {
         let id = dice.pick(&[Some("same".to_owned()), Some(format!("c{index}")), None, Some(String::new())]);
         let (head, tail) = input.split_at(input.len() / 2);
         let index = index as u32;
-        into.push(Beat::Event(ModelEvent::Call { index, id, name: Some(name.into()), input: head.into() }));
+        into.push(Step::Event(ModelEvent::Call { index, id, name: Some(name.into()), input: head.into() }));
         if dice.chance(20) {
-            into.push(Beat::Wait(10));
+            into.push(Step::Wait(10));
         }
-        into.push(Beat::Event(ModelEvent::Call { index, id: None, name: None, input: tail.into() }));
+        into.push(Step::Event(ModelEvent::Call { index, id: None, name: None, input: tail.into() }));
     }
 }
 
-fn reply(dice: &mut Dice) -> Vec<Beat> {
-    let mut beats = Vec::new();
+fn reply(dice: &mut Dice) -> Play {
+    let mut steps = Vec::new();
     if dice.chance(40) {
-        beats.push(Beat::Wait(dice.pick(&[0, 1, 50, 800])));
+        steps.push(Step::Wait(dice.pick(&[0, 1, 50, 800])));
     }
     match dice.below(100) {
         0..30 => return say(dice, Finish::Stop),
         30..62 => {
-            words(dice, &mut beats);
-            calls(dice, &mut beats);
+            words(dice, &mut steps);
+            calls(dice, &mut steps);
             if dice.chance(20) {
-                words(dice, &mut beats);
+                words(dice, &mut steps);
             }
-            usage(dice, &mut beats);
-            beats.push(Beat::Event(ModelEvent::Finished(Finish::ToolUse)));
+            usage(dice, &mut steps);
+            steps.push(Step::Event(ModelEvent::Finished(Finish::ToolUse)));
         }
         62..76 => {
-            usage(dice, &mut beats);
-            beats.push(failure(dice));
+            usage(dice, &mut steps);
+            steps.push(failure(dice));
         }
         76..82 => {
-            words(dice, &mut beats);
+            words(dice, &mut steps);
             if dice.chance(40) {
-                calls(dice, &mut beats);
+                calls(dice, &mut steps);
             }
-            beats.push(failure(dice));
+            steps.push(failure(dice));
         }
         82..86 => {
-            words(dice, &mut beats);
-            beats.push(Beat::Forever);
+            words(dice, &mut steps);
+            steps.push(Step::Hold);
         }
-        86..89 => words(dice, &mut beats),
+        86..89 => words(dice, &mut steps),
         89..91 => {
-            words(dice, &mut beats);
-            beats.push(Beat::Panic);
+            words(dice, &mut steps);
+            steps.push(Step::Panic);
         }
         91..96 => {
             let finish = dice.pick(&[Finish::Length, Finish::Refusal]);
-            words(dice, &mut beats);
+            words(dice, &mut steps);
             if dice.chance(50) {
-                calls(dice, &mut beats);
+                calls(dice, &mut steps);
             }
-            usage(dice, &mut beats);
-            beats.push(Beat::Event(ModelEvent::Finished(finish)));
+            usage(dice, &mut steps);
+            steps.push(Step::Event(ModelEvent::Finished(finish)));
         }
-        _ => beats.push(Beat::Event(ModelEvent::Finished(dice.pick(&[Finish::Stop, Finish::ToolUse])))),
+        _ => steps.push(Step::Event(ModelEvent::Finished(dice.pick(&[Finish::Stop, Finish::ToolUse])))),
     }
-    beats
-}
-
-struct Playing {
-    beats: std::vec::IntoIter<Beat>,
-    sleep: Option<Pin<Box<Sleep>>>,
-}
-
-impl Stream for Playing {
-    type Item = ModelEvent;
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
-        loop {
-            if let Some(sleep) = &mut self.sleep {
-                if sleep.as_mut().poll(context).is_pending() {
-                    return Poll::Pending;
-                }
-                self.sleep = None;
-            }
-            match self.beats.next() {
-                None => return Poll::Ready(None),
-                Some(Beat::Event(event)) => return Poll::Ready(Some(event)),
-                Some(Beat::Wait(ms)) => self.sleep = Some(Box::pin(tokio::time::sleep(Duration::from_millis(ms)))),
-                Some(Beat::Forever) => {
-                    self.sleep = Some(Box::pin(tokio::time::sleep(Duration::from_secs(1_000_000))));
-                }
-                Some(Beat::Panic) => panic!("a scripted panic of the stream"),
-            }
-        }
-    }
+    steps
 }

@@ -111,7 +111,8 @@ impl World {
             read_object: wire::read_object,
             fit_image: vocab::as_it_is,
             keyring: vocab::Keyring::default(),
-            around: Arc::new(vocab::Alone),
+            accounts: Arc::new(vocab::NoAccounts),
+            surroundings: Arc::new(vocab::NoSurroundings),
             servers: Arc::new(vocab::NoMcp),
         };
         let mut defaults = Settings::new("/nowhere", "a");

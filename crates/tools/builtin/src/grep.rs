@@ -79,9 +79,9 @@ fn parse(input: &Json) -> Result<GrepRequest, String> {
     let multiline = args.flag(&["multiline"])?;
     let matcher =
         matcher(&pattern, args.flag(&["ignore_case", "-i", "ignoreCase"])?, args.flag(&["literal"])?, multiline)?;
-    let around = args.count_maybe(&["-C", "context"])?.unwrap_or(0);
+    let both = args.count_maybe(&["-C", "context"])?.unwrap_or(0);
     let mut context = |names| -> Result<usize, String> {
-        let lines = args.count_maybe(names)?.unwrap_or(around).min(CONTEXT_MAX);
+        let lines = args.count_maybe(names)?.unwrap_or(both).min(CONTEXT_MAX);
         Ok(usize::try_from(lines).unwrap_or(0))
     };
     let (before, after) = (context(&["-B"])?, context(&["-A"])?);

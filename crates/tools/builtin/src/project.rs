@@ -1,12 +1,14 @@
-//! What can be known of a project before anybody works in it: the instructions that lie in it for whoever does, and how its
-//! repository stands. Nothing of the project is run or obeyed to learn that.
+//! What can be known of a project before a session works in it: the instructions that lie in it for agents, how its
+//! repository stands, and the briefing that a model gets of both. Nothing of the project is run or obeyed to learn that.
 
+mod briefing;
 mod instructions;
 mod repository;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+pub use briefing::{Briefer, BriefingSettings};
 pub use instructions::{BYTES_MAX, InstructionSearch, Instructions, Text, search};
 pub use repository::{Repository, repository};
 
@@ -27,6 +29,12 @@ pub fn root(directory: &Path, home: Option<&Path>) -> Option<PathBuf> {
         }
     }
     None
+}
+
+/// The repository around a directory, for the user who runs this process.
+pub fn enclosing(directory: &Path) -> Option<PathBuf> {
+    let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
+    root(directory, home.as_deref())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `read_file`: text exactly as it stands, a window of it when it is long, or a picture.
+//! `read_file`: text exactly as it stands, a window of it when it is long, or an image.
 
 pub(crate) mod kind;
 mod window;
@@ -20,7 +20,7 @@ use window::{LineWindow, read_window};
 const LINES_MAX: u64 = 2_000;
 /// Bytes per call; the window ends at the last whole line before it.
 const BYTES_MAX: usize = 256 * 1024;
-/// Larger pictures are refused: no model takes them.
+/// Larger images are refused: no model takes them.
 const IMAGE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Up to this size the lines of a file that is cut are counted to the end, so that the note can name the total.
 const COUNT_BYTES_MAX: u64 = 8 * 1024 * 1024;

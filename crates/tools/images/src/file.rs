@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustix::fs::OFlags;
-use vocab::{Fault, FaultKind, Image, Picture};
+use vocab::{Fault, FaultKind, Image};
 
 /// A larger file is refused.
 pub const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -17,6 +17,14 @@ const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 const TYPES: [(&str, &str); 5] =
     [("png", "image/png"), ("jpg", "image/jpeg"), ("jpeg", "image/jpeg"), ("webp", "image/webp"), ("gif", "image/gif")];
+
+/// An image and where it came from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImageFile {
+    pub path: PathBuf,
+    pub image: Image,
+    pub bytes: u64,
+}
 
 /// Where a name leads: quotes around it go, `file://` and `~/` are understood, the rest is below `base`. Pure.
 pub fn locate(base: &Path, name: &str, home: Option<&Path>) -> PathBuf {
@@ -60,7 +68,7 @@ fn percent_decoded(text: &str) -> PathBuf {
 }
 
 /// Reads it. Blocks.
-pub fn read(path: &Path) -> Result<Picture, Fault> {
+pub fn read(path: &Path) -> Result<ImageFile, Fault> {
     let shown = path.display();
     let no = |text: String| Fault::new(FaultKind::Invalid, text);
     // Looked at before it is opened: opening a device can do things, and a pipe would make us wait.
@@ -90,7 +98,7 @@ pub fn read(path: &Path) -> Result<Picture, Fault> {
         return Err(too_large(length));
     }
     let image = Image { mime: (*mime).into(), base64: STANDARD.encode(&bytes).into() };
-    Ok(Picture { path: path.to_owned(), image, bytes: length })
+    Ok(ImageFile { path: path.to_owned(), image, bytes: length })
 }
 
 /// Does not wait for the other end of a pipe.

@@ -3,5 +3,5 @@
 mod file;
 mod fit;
 
-pub use file::{FILE_BYTES_MAX, locate, read};
+pub use file::{FILE_BYTES_MAX, ImageFile, locate, read};
 pub use fit::{DECODED_BYTES_MAX, EDGE_PIXELS_MAX, ENCODED_BYTES_MAX, PIXELS_MAX, fit};

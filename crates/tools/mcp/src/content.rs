@@ -2,16 +2,16 @@
 
 use vocab::{Image, Json, Outcome, Part};
 
-use crate::frames::{Content, Resource, ToolResult};
+use crate::frames::{Content, McpToolResult, Resource};
 
 /// Text of one result; the rest is cut, and that is told.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024;
-/// Base64 text of all pictures of one result; one that does not fit is named instead.
+/// Base64 text of all images of one result; one that does not fit is named instead.
 pub const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Structured content for dialects that have a place for it; more is left out.
 pub const STRUCTURED_BYTES_MAX: usize = 256 * 1024;
 
-pub(crate) fn outcome(result: ToolResult) -> Outcome {
+pub(crate) fn outcome(result: McpToolResult) -> Outcome {
     let mut parts = ContentParts {
         parts: Vec::new(),
         text_room: TEXT_BYTES_MAX,
@@ -130,8 +130,8 @@ mod tests {
             [audio audio/wav: not shown]
             [hologram content: not shown]"#]]
         .assert_eq(&parts_text(&result.parts));
-        let pictures: Vec<&Part> = result.parts.iter().filter(|part| matches!(part, Part::Image(_))).collect();
-        assert_eq!(pictures.len(), 2);
+        let images: Vec<&Part> = result.parts.iter().filter(|part| matches!(part, Part::Image(_))).collect();
+        assert_eq!(images.len(), 2);
         assert!(result.is_error);
         assert_eq!(result.details, Some(Json::trusted(r#"{"n": 1}"#)));
     }
@@ -146,10 +146,10 @@ mod tests {
     fn a_huge_result_is_cut_and_says_so() {
         let piece = "\u{e4}".repeat(TEXT_BYTES_MAX / 4);
         let content = serde_json::json!({ "type": "text", "text": piece });
-        let picture =
+        let image =
             serde_json::json!({ "type": "image", "mimeType": "image/png", "data": "A".repeat(IMAGE_BYTES_MAX + 1) });
         let result = serde_json::json!({
-            "content": [picture, content, content, content, content],
+            "content": [image, content, content, content, content],
             "structuredContent": { "x": "y".repeat(STRUCTURED_BYTES_MAX) },
         });
         let outcome = read(&result.to_string());

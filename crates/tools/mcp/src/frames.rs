@@ -145,7 +145,7 @@ pub(crate) struct Annotations {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ToolResult {
+pub(crate) struct McpToolResult {
     #[serde(default)]
     pub(crate) content: Vec<Content>,
     pub(crate) structured_content: Option<Box<RawValue>>,

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use vocab::{Fault, FaultKind, Json, Keyring, McpServer, McpTransport, Outcome, Progress};
 
 use crate::content;
-use crate::frames::{McpRequest, ToolInfo, ToolResult, Us};
+use crate::frames::{McpRequest, McpToolResult, ToolInfo, Us};
 use crate::handshake;
 use crate::link::{Link, LinkTrouble};
 use crate::pipe::Pipe;
@@ -77,7 +77,7 @@ impl ToolServer {
             LinkTrouble::Failed(text) => self.said(&text),
             LinkTrouble::Forgotten => self.said("keeps forgetting the connection"),
         })?;
-        let result = serde_json::from_str::<ToolResult>(raw.get());
+        let result = serde_json::from_str::<McpToolResult>(raw.get());
         let result =
             result.map_err(|error| format!("the server `{}` gave a result that cannot be read: {error}", self.name))?;
         Ok(content::outcome(result))

@@ -2,6 +2,7 @@
 //! line on stderr.
 
 mod preferences;
+mod service;
 mod settle;
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use catalogue::Standing;
 use config::{Configuration, Home};
-use dialect_loaf::{ANY_ROUTE, Loaf, Options};
+use dialect_loaf::{ANY_ROUTE, Loaf, LoafOptions};
 use vocab::{Fault, FaultKind, Mode, ModelInfo, Provider};
 
 use super::stdio::{self, FAILED, FullIds, StdioLimits};
@@ -20,8 +21,9 @@ use crate::compose::{self, Wired};
 use crate::extension_host;
 use crate::setup::{self, Prepared};
 use preferences::{LoafPreferences, PreferencesFile};
+use service::LoafService;
 
-/// A picture of 8 MiB is some 11 MiB as base64; a longer line is refused and passed over.
+/// An image of 8 MiB is some 11 MiB as base64; a longer line is refused and passed over.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The other side asked for the end, closed its pipe, or a signal came. The dialect stops what runs and ends by itself as
 /// soon as everything is said; this is for when that does not come about.
@@ -37,7 +39,7 @@ pub(crate) fn refuse(what: &str) -> u8 {
 }
 
 async fn start(args: &args::LoafArgs) -> Result<u8, Fault> {
-    let LoafSetup { setup, config, home, kept, extensions } = ready(args)?;
+    let LoafSetup { setup, config, home, file, kept, extensions } = ready(args)?;
     for warning in &config.warnings {
         host::note(warning);
     }
@@ -50,10 +52,11 @@ async fn start(args: &args::LoafArgs) -> Result<u8, Fault> {
     }
     let extension_host =
         extension_host::start(&wired, extensions, Some(extension_host::skill_places(&wired, &home, &config))).await;
-    wired.ports.around.route(kept.route.as_deref().filter(|route| *route != ANY_ROUTE).map(Arc::from));
+    wired.accounts.route(kept.route.as_deref().filter(|route| *route != ANY_ROUTE).map(Arc::from));
     let dialect = Loaf::new(options(args, &wired, &kept, asked));
     let limits = StdioLimits { line_bytes_max: LINE_BYTES_MAX, grace: GRACE };
-    stdio::converse(dialect, &wired, extension_host, frame_log, limits).await
+    let service = LoafService::new(wired.accounts.clone(), file, wired.settings.workspace.clone(), home.data);
+    stdio::converse_with(dialect, service, &wired, extension_host, frame_log, limits).await
 }
 
 /// Everything that is decided before anything is built.
@@ -61,6 +64,7 @@ struct LoafSetup {
     setup: compose::Setup,
     config: Configuration,
     home: Home,
+    file: PreferencesFile,
     kept: LoafPreferences,
     extensions: Vec<std::path::PathBuf>,
 }
@@ -73,29 +77,28 @@ fn ready(args: &args::LoafArgs) -> Result<LoafSetup, Fault> {
     let Prepared { mut setup, config, home, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
     settle::settle(&mut setup.settings, &config);
     setup.briefing.skills = true;
-    let (file, kept) = PreferencesFile::open(&home.data, setup.preferences.clone());
+    let (file, kept) = PreferencesFile::open(&home.data);
     if let Some(trouble) = &kept.trouble {
         host::note(trouble);
     }
-    setup.preferences = Arc::new(file);
     // What was selected some earlier time is a habit: it is taken where it exists.
     setup.models.wanted.usual = kept.model.clone().map(|model| (None, model));
-    Ok(LoafSetup { setup, config, home, kept, extensions })
+    Ok(LoafSetup { setup, config, home, file, kept, extensions })
 }
 
 /// How the dialect starts.
-fn options(args: &args::LoafArgs, wired: &Wired, kept: &LoafPreferences, asked: bool) -> Options {
+fn options(args: &args::LoafArgs, wired: &Wired, kept: &LoafPreferences, asked: bool) -> LoafOptions {
     let settings = &wired.settings;
     let by_flag = args.basics.model.is_some();
     let first = (!is_without(wired, asked)).then_some(&*settings.model);
-    Options {
+    LoafOptions {
         workspace: Some(settings.workspace.clone()),
         mode: Some(settings.mode),
         model: model(&*wired.ports.provider, kept.model.as_deref().filter(|_| !by_flag), first).map(Arc::new),
         thinking: kept.thinking.as_deref().map(Arc::from),
         route: kept.route.as_deref().map(Arc::from),
         onboarded: kept.onboarded,
-        ..Options::new(env!("CARGO_PKG_VERSION"), wired.ports.clock.clone(), Arc::new(FullIds))
+        ..LoafOptions::new(env!("CARGO_PKG_VERSION"), wired.ports.clock.clone(), Arc::new(FullIds))
     }
 }
 

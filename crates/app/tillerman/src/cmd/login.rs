@@ -1,20 +1,16 @@
 //! `login`, `logout`, `accounts`: who pays for the models, from a terminal. Keys come from stdin and never from the command
 //! line, where every other program could read them; nothing secret is ever printed.
 
-use std::io::{BufRead, IsTerminal, Read, Write};
 use std::sync::Arc;
 
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use vocab::{Account, Accounts, Around, Fault, FaultKind, Key, Mode, Secret, SignInMode, SignInStep};
+use accounts::{Account, Key};
+use vocab::{AccountInfo, AccountList, Accounts, Fault, FaultKind, Mode, Secret, SignInMode, SignInStep};
 
 use crate::args::{self, SignInTo};
 use crate::compose::{self, Wired};
 use crate::print::say;
 use crate::setup;
 use catalogue::keyed_vendor;
-
-/// A key is shorter than this; what is longer is something else.
-const KEY_BYTES_MAX: usize = 4096;
 
 pub(crate) fn login(args: &args::LoginArgs) -> anyhow::Result<u8> {
     let key = match args.account {
@@ -30,7 +26,7 @@ pub(crate) fn login(args: &args::LoginArgs) -> anyhow::Result<u8> {
     }
     let secret = read_key(&name_of(args.account))?;
     with(async |wired| {
-        let set = wired.ports.around.set_key(key, Some(secret)).await?;
+        let set = wired.accounts.set_key(key, Some(secret)).await?;
         match key {
             Key::OpenRouter => say(&format!("The key is kept; it gives access to {} models.\n", set.models))?,
             Key::Exa => say("The key is kept; the tool web_search uses it.\n")?,
@@ -44,7 +40,7 @@ fn flow(account: Account, device: bool) -> anyhow::Result<u8> {
     with(async |wired| {
         // Nobody is left to tell when stdout is gone; the flow goes on.
         let tell = Arc::new(|text: &str| drop(say(&format!("{text}\n"))));
-        let done = sign_in(&*wired.ports.around, account, mode, tell).await?;
+        let done = sign_in(&*wired.ports.accounts, account, mode, tell).await?;
         say(&format!("{done}\n"))?;
         Ok(0)
     })
@@ -52,7 +48,7 @@ fn flow(account: Account, device: bool) -> anyhow::Result<u8> {
 
 /// Runs a sign-in and tells a person what to do; the last line says who is signed in.
 pub(crate) async fn sign_in(
-    around: &dyn Around,
+    accounts: &dyn Accounts,
     account: Account,
     mode: SignInMode,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
@@ -64,7 +60,7 @@ pub(crate) async fn sign_in(
         }
         SignInStep::Started | SignInStep::Completed(_) | SignInStep::Failed { .. } => {}
     });
-    let done = around.sign_in(account, mode, None, told).await?;
+    let done = accounts.sign_in(account.known_as(), mode, None, told).await?;
     let who = done.profile.map(|profile| profile.email).or(done.account_id);
     Ok(match who {
         Some(who) => format!("Signed in to {} as {who}.", account.name()),
@@ -93,24 +89,24 @@ pub(crate) fn logout(args: &args::LogoutArgs) -> anyhow::Result<u8> {
         return Err(fault.into());
     }
     with(async |wired| {
-        let around = &*wired.ports.around;
+        let accounts = &*wired.accounts;
         let name = match (account, args.all) {
             (_, true) => {
-                around.forget().await?;
+                accounts.forget().await?;
                 say("Signed out; every token and key that was kept is gone.\n")?;
-                return left(around, None).await;
+                return left(accounts, None).await;
             }
-            (None, false) => return Err(unnamed(&around.accounts().await?).into()),
+            (None, false) => return Err(unnamed(&accounts.list().await?).into()),
             (Some(account), false) => account,
         };
         match name {
-            SignInTo::Openai => around.sign_out(Account::OpenAi).await?,
-            SignInTo::Antigravity => around.sign_out(Account::Antigravity).await?,
-            SignInTo::Openrouter => drop(around.set_key(Key::OpenRouter, None).await?),
-            _ => drop(around.set_key(Key::Exa, None).await?),
+            SignInTo::Openai => accounts.sign_out(Account::OpenAi).await?,
+            SignInTo::Antigravity => accounts.sign_out(Account::Antigravity).await?,
+            SignInTo::Openrouter => drop(accounts.set_key(Key::OpenRouter, None).await?),
+            _ => drop(accounts.set_key(Key::Exa, None).await?),
         }
         say(&format!("Signed out of {}; what was kept for it is gone.\n", name_of(name)))?;
-        left(around, Some(name)).await
+        left(accounts, Some(name)).await
     })
 }
 
@@ -120,24 +116,20 @@ fn is_elsewhere(account: SignInTo) -> bool {
 }
 
 /// The environment may still have what was forgotten here.
-async fn left(around: &dyn Around, of: Option<SignInTo>) -> anyhow::Result<u8> {
+async fn left(accounts: &dyn Accounts, of: Option<SignInTo>) -> anyhow::Result<u8> {
     let is = |account: SignInTo| of.is_none_or(|of| of == account);
-    let left = around.accounts().await?;
-    let openai = left.openai && is(SignInTo::Openai);
-    if openai || (left.openrouter && is(SignInTo::Openrouter)) || (left.exa && is(SignInTo::Exa)) {
+    let left = accounts.list().await?;
+    let openai = left.is_ready(Account::OpenAi.known_as()) && is(SignInTo::Openai);
+    let openrouter = left.is_ready(Key::OpenRouter.known_as()) && is(SignInTo::Openrouter);
+    if openai || openrouter || (left.is_ready(Key::Exa.known_as()) && is(SignInTo::Exa)) {
         say("Keys of the environment still count.\n")?;
     }
     Ok(0)
 }
 
-fn unnamed(there: &Accounts) -> Fault {
-    let all = [
-        ("openai", there.openai),
-        ("antigravity", there.antigravity),
-        ("openrouter", there.openrouter),
-        ("exa", there.exa),
-    ];
-    let names: Vec<&str> = all.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect();
+fn unnamed(there: &AccountList) -> Fault {
+    let ready = there.accounts.iter().filter(|account| account.is_ready);
+    let names: Vec<&str> = ready.map(|account| account.name.as_str()).collect();
     let what = match names.is_empty() {
         true => "nothing is signed in".to_owned(),
         false => format!("signed in: {}", names.join(", ")),
@@ -148,26 +140,22 @@ fn unnamed(there: &Accounts) -> Fault {
 
 pub(crate) fn accounts() -> anyhow::Result<u8> {
     with(async |wired| {
-        say(&shown(&wired.ports.around.accounts().await?))?;
+        say(&shown(&wired.ports.accounts.list().await?))?;
         Ok(0)
     })
 }
 
-fn shown(accounts: &Accounts) -> String {
-    let state = |there: bool, more: Option<&str>| match (there, more) {
-        (true, Some(more)) => format!("yes ({more})"),
-        (true, None) => "yes".to_owned(),
-        (false, _) => "no".to_owned(),
+fn shown(list: &AccountList) -> String {
+    let row = |account: &AccountInfo| {
+        let who = account.profile.as_ref().map(|profile| &profile.email).or(account.id.as_ref());
+        let state = match (account.is_ready, who) {
+            (true, Some(who)) => format!("yes ({who})"),
+            (true, None) => "yes".to_owned(),
+            (false, _) => "no".to_owned(),
+        };
+        format!("{:<12} {}\n", account.name.as_str(), dialect_terminal::clean(&state))
     };
-    let email = accounts.antigravity_profile.as_ref().map(|profile| profile.email.as_str());
-    let rows = [
-        ("openai", state(accounts.openai, accounts.openai_account_id.as_deref())),
-        ("antigravity", state(accounts.antigravity, email)),
-        ("openrouter", state(accounts.openrouter, None)),
-        ("exa", state(accounts.exa, None)),
-    ];
-    let rows = rows.map(|(name, state)| format!("{name:<12} {}\n", dialect_terminal::clean(&state)));
-    rows.concat()
+    list.accounts.iter().map(row).collect()
 }
 
 /// Wired without a real model: whoever has to sign in first may have chosen one that is not there yet.
@@ -180,93 +168,15 @@ fn with(work: impl AsyncFnOnce(&Wired) -> anyhow::Result<u8>) -> anyhow::Result<
     })?
 }
 
-// ---- keys from stdin ------------------------------------------------------------------------------------------
-
+/// From stdin: the command line is shown to every program of the machine.
 fn read_key(account: &str) -> anyhow::Result<Secret> {
-    let stdin = std::io::stdin();
-    let text = if stdin.is_terminal() { typed()? } else { piped(stdin.lock())? };
+    let text = console::secret_line::read()?.ok_or_else(|| Fault::new(FaultKind::Cancelled, "nothing was changed"))?;
+    if text.len() > console::secret_line::BYTES_MAX {
+        return Err(Fault::new(FaultKind::Invalid, "this is too long for a key").into());
+    }
     let nothing = || {
         let fault = Fault::new(FaultKind::Invalid, "no key was given");
         fault.hint(format!("type it, or pipe it: `tillerman login {account} < FILE`"))
     };
     Ok(Secret::new(text.trim()).ok_or_else(nothing)?)
-}
-
-fn piped(input: impl Read) -> anyhow::Result<String> {
-    let mut text = String::new();
-    input.take(KEY_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
-    if text.len() > KEY_BYTES_MAX {
-        return Err(Fault::new(FaultKind::Invalid, "this is too long for a key").into());
-    }
-    Ok(text)
-}
-
-/// One line from the terminal, which shows nothing of it.
-fn typed() -> anyhow::Result<String> {
-    let mut stderr = std::io::stderr().lock();
-    stderr.write_all(b"Key: ")?;
-    stderr.flush()?;
-    let quiet = Quiet::new()?;
-    let line = line(std::io::stdin().lock());
-    drop(quiet);
-    stderr.write_all(b"\n")?;
-    line.ok_or_else(|| Fault::new(FaultKind::Cancelled, "nothing was changed").into())
-}
-
-/// Keys as a terminal sends them one by one; `None` for Ctrl-C, Ctrl-D and the end.
-fn line(input: impl BufRead) -> Option<String> {
-    const INTERRUPT: u8 = 3;
-    const END: u8 = 4;
-    let mut line = Vec::new();
-    for byte in input.bytes().take(KEY_BYTES_MAX) {
-        match byte.ok()? {
-            b'\r' | b'\n' => return String::from_utf8(line).ok(),
-            INTERRUPT | END => return None,
-            8 | 127 => drop(line.pop()),
-            byte => line.push(byte),
-        }
-    }
-    None
-}
-
-/// The terminal echoes nothing, until this is dropped. Its own Ctrl-C is off as well: it would leave the terminal like this.
-struct Quiet {
-    before: Termios,
-}
-
-impl Quiet {
-    fn new() -> std::io::Result<Self> {
-        let before = tcgetattr(std::io::stdin())?;
-        let mut quiet = before.clone();
-        quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-        tcsetattr(std::io::stdin(), OptionalActions::Flush, &quiet)?;
-        Ok(Self { before })
-    }
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        // A terminal that is gone needs nothing.
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &self.before);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_typed_line_ends_with_enter_and_can_be_corrected_or_given_up() {
-        assert_eq!(line(&b"abx\x7fc\rrest"[..]).as_deref(), Some("abc"));
-        assert_eq!(line(&b"\x08a\n"[..]).as_deref(), Some("a"));
-        for given_up in [&b"ab\x03c\n"[..], b"ab\x04", b"ab"] {
-            assert_eq!(line(given_up), None);
-        }
-    }
-
-    #[test]
-    fn a_pipe_has_a_bound() {
-        assert_eq!(piped(&b" key\n"[..]).unwrap(), " key\n");
-        assert!(piped(&vec![b'x'; KEY_BYTES_MAX + 1][..]).is_err());
-    }
 }

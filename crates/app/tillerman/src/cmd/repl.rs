@@ -49,7 +49,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let kept = !args.basics.no_session;
     let options = TerminalOptions { open, once: None, answers, kept, bound: args.basics.mode, builtins: BUILTINS };
     let terminal = TerminalDialect::new(options, streams.text_renderer(true).with_prices(price_of(&wired)));
-    let options = host::Options { grace: GRACE, frame_log, ..host::Options::default() };
+    let options = host::PumpOptions { grace: GRACE, frame_log, ..host::PumpOptions::default() };
     interaction.console.waits(None);
     interaction.begins();
     let (_guard, output, lines) = interaction.parts();

@@ -16,7 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dialect_rpc::{Errors, Options, Rpc, Template, Updates};
+use dialect_rpc::{Errors, Rpc, RpcOptions, Template, Updates};
 use vocab::{Fault, FaultKind, Mode, Query, Which};
 
 use super::stdio::{self, FAILED, StdioLimits};
@@ -51,7 +51,7 @@ pub(crate) fn run(words: Vec<OsString>) -> anyhow::Result<u8> {
     if flags.at_file {
         return Ok(refuse("@file arguments are not supported in RPC mode", FAILED));
     }
-    if let Some(key) = &flags.api_key {
+    if let Some(key) = &flags.model.api_key {
         argv::hide(key);
     }
     stdio::run(start(&flags), |fault| refuse(&stdio::in_one_line(fault), FAILED))
@@ -65,17 +65,17 @@ fn refuse(what: &str, code: u8) -> u8 {
 async fn start(flags: &Flags) -> Result<u8, Fault> {
     let RpcSetup { setup, mut session, notes, programs } = ready(flags)?;
     tell(&flags.notes.iter().chain(&notes).collect::<Vec<_>>());
-    if let Some(search) = &flags.list_models {
+    if let Some(search) = &flags.model.list {
         let wired = compose::build(setup).await?;
         return say(&list::text(&*wired.ports.provider, search.as_deref()).await?);
     }
-    if let Some(file) = &flags.export {
+    if let Some(file) = &flags.session.export {
         return export::export(setup, file).await;
     }
-    let frame_log = stdio::frame_log(flags.log_frames.as_deref(), &setup.models.keyring)?;
+    let frame_log = stdio::frame_log(flags.wire.log_frames.as_deref(), &setup.models.keyring)?;
     let templates = templates::load(&setup.agent_dir, flags);
     let wired = compose::build(setup).await?;
-    tell(&wired.warnings(flags.model.is_some()).collect::<Vec<_>>());
+    tell(&wired.warnings(flags.model.name.is_some()).collect::<Vec<_>>());
     must_exist(&session.which, &wired).await?;
     stay_here(&mut session.which, &wired).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
@@ -85,11 +85,10 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
 }
 
 /// How the dialect starts.
-fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<Template>) -> Options {
+fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<Template>) -> RpcOptions {
     let settings = &wired.settings;
-    // Only what a flag says wins over what a resumed session remembers.
-    let by_flag = flags.model.is_some() || flags.provider.is_some();
-    Options {
+    let by_flag = flags.model.is_named();
+    RpcOptions {
         which: session.which.clone(),
         fork: session.fork,
         title: session.title.as_deref().map(Into::into),
@@ -97,8 +96,8 @@ fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<T
         model: by_flag.then(|| settings.model.clone()),
         // Always today's: a resumed session must not keep a wider one.
         mode: Some(settings.mode),
-        errors: flags.errors.unwrap_or_else(|| usual_errors(std::env::args_os().next().as_deref())),
-        updates: flags.updates.unwrap_or(Updates::Full),
+        errors: flags.wire.errors.unwrap_or_else(|| usual_errors(std::env::args_os().next().as_deref())),
+        updates: flags.wire.updates.unwrap_or(Updates::Full),
         emit_title: emit_title(&config::process_env),
         scope: wired.scope.clone(),
         lane: settings.lane,
@@ -108,7 +107,7 @@ fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<T
         templates,
         no_key: wired.integrations.model == Standing::AuthError,
         services: wired.integrations.services.clone(),
-        ..Options::new(env!("CARGO_PKG_VERSION"))
+        ..RpcOptions::new(env!("CARGO_PKG_VERSION"))
     }
 }
 
@@ -125,35 +124,35 @@ fn ready(flags: &Flags) -> Result<RpcSetup, Fault> {
     let (system_prompt, append_system_prompt) = settle::prompts(flags)?;
     let basics = Basics {
         workspace: flags.workspace.clone(),
-        mode: flags.permission_mode,
+        mode: flags.tools.mode,
         config: flags.config.clone(),
         system_prompt,
         append_system_prompt,
-        no_context_files: flags.no_context_files,
-        no_session: flags.no_session,
-        extensions: flags.extensions.iter().map(|path| expand(path)).collect(),
-        no_extensions: flags.no_extensions,
+        no_context_files: flags.prompts.no_context_files,
+        no_session: flags.session.none,
+        extensions: flags.tools.extensions.iter().map(|path| expand(path)).collect(),
+        no_extensions: flags.tools.no_extensions,
         ..Basics::default()
     };
     let Prepared { mut setup, config, extensions, .. } = setup::prepare(&basics, Mode::DangerFullAccess)?;
     let settings = agent::settings(&setup.agent_dir);
     settle::settle(&mut setup.settings, flags, &config, &settings);
-    if flags.no_servers {
+    if flags.tools.no_servers {
         setup.servers.clear();
     }
     setup.compact_at = settle::compact_at(&config, &settings);
-    setup.models.api_key = flags.api_key.clone().or_else(argv::handed_over);
+    setup.models.api_key = flags.model.api_key.clone().or_else(argv::handed_over);
     setup.models.wanted = wanted(flags, &config, &settings);
-    let around = SessionContext {
+    let context = SessionContext {
         env: &config::process_env,
         agent_dir: &setup.agent_dir,
         workspace: &setup.settings.workspace,
         settings: &settings,
         files: &FILES,
     };
-    let session = session::plan(flags, &around)?;
+    let session = session::plan(flags, &context)?;
     let files = SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed, only_shown: false };
-    setup.session_files = (!flags.no_session).then_some(files);
+    setup.session_files = (!flags.session.none).then_some(files);
     let programs = programs(extensions, flags, &settings, &setup.agent_dir);
     setup.programs = programs.clone();
     let mut notes = config.warnings;
@@ -166,22 +165,22 @@ fn ready(flags: &Flags) -> Result<RpcSetup, Fault> {
 
 /// A flag is a demand, and so is our own configuration; `settings.json` is a habit.
 fn wanted(flags: &Flags, config: &config::Configuration, settings: &AgentSettings) -> Wanted {
-    let by_flag = flags.model.is_some() || flags.provider.is_some();
+    let by_flag = flags.model.is_named();
     let configured = config.model().filter(|_| !by_flag).map(str::to_owned);
-    let scope = if flags.models.is_empty() { settings.enabled_models.clone() } else { flags.models.clone() };
+    let scope = if flags.model.scope.is_empty() { settings.enabled_models.clone() } else { flags.model.scope.clone() };
     Wanted {
-        model: flags.model.clone().or(configured),
-        provider: flags.provider.clone(),
+        model: flags.model.name.clone().or(configured),
+        provider: flags.model.provider.clone(),
         scope,
         usual: settings.default_model.clone().map(|model| (settings.default_provider.clone(), model)),
         loose: true,
-        suggested: config.suggestion().filter(|_| !by_flag && flags.models.is_empty()),
+        suggested: config.suggestion().filter(|_| !by_flag && flags.model.scope.is_empty()),
     }
 }
 
 /// What flags and our own configuration name, then what `settings.json` does; its relative paths start at its directory.
 fn programs(mut named: Vec<PathBuf>, flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<PathBuf> {
-    if !flags.no_extensions {
+    if !flags.tools.no_extensions {
         // `join` keeps what is absolute already.
         let own = |text: &String| match text.starts_with('~') {
             true => agent::expand(text, &config::process_env),

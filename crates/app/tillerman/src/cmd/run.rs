@@ -79,7 +79,7 @@ async fn start(args: args::RunArgs) -> anyhow::Result<u8> {
     let terminal = TerminalOptions { open, once, answers, kept: false, bound: args.basics.mode, builtins: BUILTINS };
     let (feed, reader) = tokio::io::duplex(FEED_BYTES);
     tokio::spawn(feed_lines(lines, feed));
-    let options = host::Options { grace: GRACE, frame_log, signals: true, ..host::Options::default() };
+    let options = host::PumpOptions { grace: GRACE, frame_log, signals: true, ..host::PumpOptions::default() };
     console.waits(None);
     console.begins();
     let code = match args.json {
@@ -112,7 +112,7 @@ async fn converse<R: Renderer>(
     wired: Wired,
     input: impl AsyncRead + Unpin,
     output: impl tokio::io::AsyncWrite + Unpin,
-    options: host::Options,
+    options: host::PumpOptions,
 ) -> anyhow::Result<u8> {
     let ended = host::pump(terminal, &wired.engine, input, output, options).await;
     wired.engine.shutdown().await;

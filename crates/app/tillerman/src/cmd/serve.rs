@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dialect_serve::{Options, Serve};
+use dialect_serve::{Serve, ServeOptions};
 use vocab::{Fault, FaultKind, Mode, RetryPolicy};
 
 use super::stdio::{self, StdioLimits};
@@ -35,7 +35,7 @@ async fn start(args: &args::ServeArgs) -> Result<u8, Fault> {
     let wired = compose::build(setup).await?;
     wired.warnings(asked).for_each(|note| host::note(note));
     let extension_host = extension_host::start(&wired, extensions, None).await;
-    let dialect = Serve::new(Options {
+    let dialect = Serve::new(ServeOptions {
         which: open.which,
         workspace: open.workspace,
         // What the name stood for.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use host::FrameLog;
+use host::{FrameLog, OwnCalls};
 use vocab::{Fault, FaultKind, IdKind, Ids, Keyring};
 use wire::Dialect;
 
@@ -23,7 +23,7 @@ pub(super) struct StdioLimits {
 
 impl Default for StdioLimits {
     fn default() -> Self {
-        let usual = host::Options::default();
+        let usual = host::PumpOptions::default();
         Self { line_bytes_max: usual.frame_bytes_max, grace: usual.grace }
     }
 }
@@ -50,18 +50,30 @@ pub(super) async fn converse(
     frame_log: Option<FrameLog>,
     limits: StdioLimits,
 ) -> Result<u8, Fault> {
+    converse_with(dialect, host::NoOwnCalls, wired, extension_host, frame_log, limits).await
+}
+
+/// The same for a dialect with calls of its own, which `own` answers.
+pub(super) async fn converse_with<D: Dialect>(
+    dialect: D,
+    own: impl OwnCalls<D::Own> + 'static,
+    wired: &Wired,
+    extension_host: ExtensionHost,
+    frame_log: Option<FrameLog>,
+    limits: StdioLimits,
+) -> Result<u8, Fault> {
     let code = match host::take() {
         Ok((input, output)) => {
             let StdioLimits { line_bytes_max, grace } = limits;
             let (frame_bytes_max, deaf) = (line_bytes_max, output.gone());
-            let usual = host::Options::default();
-            let options = host::Options { frame_bytes_max, grace, frame_log, signals: true, deaf, ..usual };
+            let usual = host::PumpOptions::new(own);
+            let options = host::PumpOptions { frame_bytes_max, grace, frame_log, signals: true, deaf, ..usual };
             Ok(host::pump(dialect, &wired.engine, input, output, options).await.exit_code)
         }
         Err(error) => Err(Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"))),
     };
     // A flow that waits for a person must not keep us from ending.
-    wired.ports.around.cancel_sign_ins("the process is shutting down");
+    wired.ports.accounts.cancel_sign_ins("the process is shutting down");
     // Sessions end first: extensions are told of it.
     wired.engine.shutdown().await;
     extension_host.shutdown().await;

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &args::ToolsArgs) -> anyhow::Result<u8> {
         own.into_iter().map(|tool| NamedTool { name: tool.spec().name.to_string(), tool }).collect();
     let servers: Vec<String> = prepared.config.servers().iter().map(|server| server.name.to_string()).collect();
     if args.servers {
-        named.extend(super::block_on(served(prepared))??);
+        named.extend(super::block_on(mcp_tools(prepared))??);
     }
     match args.json {
         true => print_json(&named),
@@ -47,14 +47,14 @@ pub(crate) fn run(args: &args::ToolsArgs) -> anyhow::Result<u8> {
 }
 
 /// Tools of the configured servers, which are started for it and end with us.
-async fn served(prepared: setup::Prepared) -> anyhow::Result<Vec<NamedTool>> {
+async fn mcp_tools(prepared: setup::Prepared) -> anyhow::Result<Vec<NamedTool>> {
     let workspace = prepared.setup.settings.workspace.clone();
     let wired = compose::build(prepared.setup).await?;
     let servers = &wired.ports.servers;
     let mut named = Vec::new();
-    for served in servers.start(&SessionId::from("list"), &workspace, servers.own()).await {
-        let server = served.name;
-        match served.tools {
+    for started in servers.start(&SessionId::from("list"), &workspace, servers.own()).await {
+        let server = started.name;
+        match started.tools {
             Ok(tools) => named.extend(tools.into_iter().map(|tool| {
                 let name = format!("mcp__{server}__{}", tool.spec().name);
                 NamedTool { name, tool }

@@ -1,4 +1,4 @@
-//! What stands around the agent, as far as it is known without touching the network: its model's provider, and the other
+//! The services that the agent works with, as far as it is known without touching the network: its model's provider, and the other
 //! services that were described.
 
 use std::sync::Arc;

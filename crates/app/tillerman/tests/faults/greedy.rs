@@ -4,14 +4,12 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use testkit::faults::{MIB, PATIENCE, Process, count, most_kib};
 use testkit::mock_model::{MockModel, Reply, Step};
 
-use crate::acp_driver::Acp;
-use crate::driver::{PATIENCE, Serve, World, count};
-use crate::flow::{MIB, PIECE_BYTES, flood, piece, watch};
-use crate::loaf_driver::Loaf;
-use crate::process::Process;
-use crate::rpc_driver::Rpc;
+use crate::drivers::{Acp, Loaf, Rpc, Serve};
+use crate::flow::{PIECE_BYTES, flood, piece};
+use crate::worlds::with;
 
 /// The log that is asked for.
 const LOG_BYTES: usize = 8 * MIB;
@@ -35,7 +33,7 @@ fn turns() -> usize {
 fn stuff(process: &mut Process, requests: &[Value], about: &str) {
     let before = process.rss_kib();
     requests.iter().for_each(|request| process.send(request));
-    let most = watch(process, Duration::from_secs(count(3, 20) as u64));
+    let most = most_kib(process, Duration::from_secs(count(3, 20) as u64));
     let grown = most.saturating_sub(before) / 1024;
     println!("F1 {about}: {} requests, {} MiB before, +{grown} MiB while stopped", requests.len(), before / 1024);
     assert!(grown < GROWTH_MIB_MAX, "{about}: +{grown} MiB while nobody read");
@@ -67,7 +65,7 @@ fn answered_in_order(process: &mut Process, ids: &[Value], about: &str) -> Vec<u
 #[test]
 fn f1_rpc_that_asks_for_messages_and_does_not_read() {
     let model = MockModel::start_blocking();
-    let world = World::with(&model);
+    let world = with(&model);
     let mut rpc = Rpc::new(&world, &["--rpc-updates", "delta"]);
     for _ in 0..turns() {
         long_reply(&model);
@@ -86,7 +84,7 @@ fn f1_rpc_that_asks_for_messages_and_does_not_read() {
 #[test]
 fn f2_rpc_hears_an_abort_behind_a_hundred_questions_that_nobody_reads() {
     let model = MockModel::start_blocking();
-    let world = World::with(&model);
+    let world = with(&model);
     let mut rpc = Rpc::new(&world, &["--rpc-updates", "delta"]);
     for _ in 0..turns() {
         long_reply(&model);
@@ -117,7 +115,7 @@ fn f2_rpc_hears_an_abort_behind_a_hundred_questions_that_nobody_reads() {
 #[test]
 fn f1_loaf_that_asks_for_a_chat_and_does_not_read() {
     let model = MockModel::start_blocking();
-    let world = World::with(&model);
+    let world = with(&model);
     let mut loaf = Loaf::new(&world, &[]);
     for _ in 0..turns() {
         long_reply(&model);
@@ -139,7 +137,7 @@ fn f1_loaf_that_asks_for_a_chat_and_does_not_read() {
 #[test]
 fn f1_acp_that_loads_a_session_again_and_again_and_does_not_read() {
     let model = MockModel::start_blocking();
-    let world = World::with(&model);
+    let world = with(&model);
     let mut acp = Acp::new(&world, &[]);
     for _ in 0..turns() {
         long_reply(&model);
@@ -157,8 +155,8 @@ fn f1_acp_that_loads_a_session_again_and_again_and_does_not_read() {
 #[test]
 fn f1_serve_that_sends_long_prompts_and_does_not_read() {
     let model = MockModel::start_blocking();
-    let world = World::with(&model);
-    let mut serve: Serve = world.serve(&[]);
+    let world = with(&model);
+    let mut serve = Serve::new(&world, &[]);
     serve.good_turn("say warm");
     // As much in all as is held for a peer; what is sent beyond that is carried out, and costs what it is long.
     let long = "x".repeat(count(256, 64) * 1024);

@@ -4,10 +4,10 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use testkit::faults::{Driver, PATIENCE, Tmpfs, World, has, within};
 
-use crate::acp_driver::Acp;
-use crate::driver::{PATIENCE, Tmpfs, World, has, skip, within};
-use crate::rpc_driver::Rpc;
+use crate::drivers::{Acp, Rpc, Serve};
+use crate::worlds::tour;
 
 /// How long a sync takes on the slow disk.
 const SYNC: Duration = Duration::from_secs(3);
@@ -15,14 +15,14 @@ const SYNC: Duration = Duration::from_secs(3);
 #[test]
 fn d4_what_was_begun_on_a_slow_disk_is_in_the_log() {
     if !has("strace") {
-        return skip("D4 (slow disk)", "no strace");
+        return crate::skip("D4 (slow disk)", "no strace");
     }
-    let world = World::tour();
+    let world = tour();
     // The database is there, so that the syncs to come are the turn's.
-    world.serve(&[]).shutdown();
+    Serve::new(&world, &[]).shutdown();
     let inject = format!("inject=fsync,fdatasync:delay_enter={}", SYNC.as_micros());
     let slow = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e", &inject];
-    let mut serve = world.spawn_in(&slow, &[]);
+    let mut serve = Serve::spawn_in(&world, &slow, &[]);
     serve.ready();
     let session = serve.session.clone();
     let effect = world.workspace.join("effect");
@@ -39,7 +39,7 @@ fn d4_what_was_begun_on_a_slow_disk_is_in_the_log() {
     serve.kill();
     // The answer is written and synced first.
     assert!(begun >= answered + SYNC - Duration::from_millis(200), "{begun:?} after the answer at {answered:?}");
-    let mut serve = world.serve(&["--resume", &session]);
+    let mut serve = Serve::new(&world, &["--resume", &session]);
     let export = world.root().join("slow.jsonl");
     assert_eq!(serve.slash("export", export.to_str().unwrap())["data"]["ok"], true);
     let text = fs::read_to_string(&export).unwrap();
@@ -61,9 +61,9 @@ fn fill(world: &World) -> std::path::PathBuf {
 }
 
 fn full_disk(what: &str, check: impl FnOnce(&World, &mut dyn FnMut(bool))) {
-    let world = World::tour();
+    let world = tour();
     let Some(_disk) = Tmpfs::mount(&world.home, "size=4m,mode=700") else {
-        return skip(what, "no tmpfs can be mounted here");
+        return crate::skip(what, "no tmpfs can be mounted here");
     };
     let mut filler = None;
     check(&world, &mut |full| match full {
@@ -75,9 +75,9 @@ fn full_disk(what: &str, check: impl FnOnce(&World, &mut dyn FnMut(bool))) {
 #[test]
 fn d5_a_mode_that_a_full_disk_refuses_is_not_in_force_in_serve() {
     full_disk("D5 (settings, serve)", |world, full| {
-        let mut serve = world.serve(&["--mode", "prompt"]);
+        let mut serve = Serve::new(world, &["--mode", "prompt"]);
         serve.good_turn("say hello");
-        let status = |serve: &mut crate::driver::Serve| serve.slash("status", "")["data"]["mode"].clone();
+        let status = |serve: &mut Serve| serve.slash("status", "")["data"]["mode"].clone();
         assert_eq!(status(&mut serve), "prompt");
         full(true);
         serve.send(&json!({ "type": "slash", "command": "mode", "args": "danger-full-access" }));
@@ -91,7 +91,7 @@ fn d5_a_mode_that_a_full_disk_refuses_is_not_in_force_in_serve() {
         assert_eq!(status(&mut serve), "prompt");
         let session = serve.session.clone();
         serve.shutdown();
-        let mut serve = world.serve(&["--resume", &session]);
+        let mut serve = Serve::new(world, &["--resume", &session]);
         assert_eq!(status(&mut serve), "prompt");
     });
 }

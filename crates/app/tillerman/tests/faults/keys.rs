@@ -4,10 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
+use testkit::faults::{Driver, World, brief};
 use testkit::mock_model::{MockModel, Reply};
 
-use crate::driver::{Serve, World, brief, first, skip};
+use crate::drivers::{Serve, first};
 use crate::safety::{found, snapshot};
+use crate::worlds::tour;
 
 const ANTHROPIC: &str = "canary-anthropic-1f93c0d7";
 const GEMINI: &str = "canary-gemini-58ab02ee";
@@ -76,14 +78,14 @@ fn plant(world: &mut World, model: &MockModel) -> Vec<std::path::PathBuf> {
 fn s7_keys_of_every_source_reach_their_own_server_and_nothing_else() {
     let canaries = [ANTHROPIC, GEMINI, PRINTED, FILED, SIGNED_IN, REFRESH, HEADER, HEADER_PRINTED].map(str::to_owned);
     let model = MockModel::start_blocking();
-    let mut world = World::tour();
+    let mut world = tour();
     let own = plant(&mut world, &model);
     // Nothing is hidden from root.
     if !world.as_nobody() && rustix::process::getuid().is_root() {
-        return skip("S7", "root needs setpriv to become somebody else");
+        return crate::skip("S7", "root needs setpriv to become somebody else");
     }
     let frames = world.root().join("frames.log");
-    let mut serve = world.serve(&["--log-frames", frames.to_str().unwrap()]);
+    let mut serve = Serve::new(&world, &["--log-frames", frames.to_str().unwrap()]);
     let mut heard = Vec::new();
     for (slug, told) in SOURCES {
         heard.extend(serve.slash("model", slug).to_string().into_bytes());

@@ -1,30 +1,15 @@
-//! Lines and JSON: whatever comes in, the process lives and the next command is answered; what goes out is protocol.
+//! Lines and JSON: whatever comes in, the process lives and the next request is answered; what goes out is protocol.
 
 use std::fs;
 use std::io::Write;
 use std::time::Duration;
 
 use serde_json::Value;
+use testkit::faults::{Driver, MIB, PATIENCE, brief, count, peak_kib};
+use testkit::sim::Dice;
 
-use crate::driver::{Dice, PATIENCE, Serve, World, all, brief, count, first, peak_kib};
-
-/// Without escapes: half of a surrogate pair is no error here, it becomes U+FFFD.
-const GOOD: [&str; 6] = [
-    r#"{"type":"prompt","text":"say 1 word"}"#,
-    r#"{"type":"slash","command":"status","args":""}"#,
-    r#"{"type":"interrupt"}"#,
-    r#"{"type":"permission_response","request_id":"r-1","decision":"allow","reason":null}"#,
-    r#"{"type":"shutdown"}"#,
-    "{\"type\":\"prompt\",\"text\":\"\u{1f600} \u{2028} é\"}",
-];
-
-/// What is still an object may be a command after all, unless its type says otherwise.
-pub(crate) fn has_no_type(value: &Value) -> bool {
-    match value.get("type") {
-        Some(kind) => kind.as_str().is_some_and(|kind| kind.starts_with('x')) || (!kind.is_string() && !kind.is_null()),
-        None => true,
-    }
-}
+use crate::drivers::{Serve, every_dialect, first};
+use crate::worlds::tour;
 
 /// A line that cannot be a command: not JSON, not an object, or an object that is `refused` for sure.
 fn bad_line(dice: &mut Dice, good: &[&str], refused: fn(&Value) -> bool) -> Vec<u8> {
@@ -90,133 +75,130 @@ pub(crate) fn bad_lines(
     sent
 }
 
-/// The next valid command is answered, and this many errors came before it.
-fn answered(serve: &mut Serve, errors: usize, about: &str) {
-    serve.send_raw(b"{\"type\":\"slash\",\"command\":\"version\"}\n");
-    let seen = serve.until("slash_result");
-    let got = all(&seen, "error").len();
-    assert_eq!(got, errors, "{about}: {got} errors instead of {errors}\n{}", brief(&seen));
-    assert_eq!(seen.len(), errors + 1, "{about}: more than errors\n{}", brief(&seen));
+/// The next request is answered, and this many refusals came before it, and nothing else.
+pub(crate) fn answered<D: Driver>(driver: &mut D, refusals: usize, about: &str) -> Vec<Value> {
+    let seen = driver.answered();
+    let got = seen.iter().filter(|value| D::is_refusal(value)).count();
+    assert_eq!((got, seen.len()), (refusals, refusals + 1), "{about}: {got} refusals\n{}", brief(&seen));
+    seen
 }
 
-#[test]
-fn j1_any_bytes_get_one_error_each_and_the_next_command_is_answered() {
-    let world = World::tour();
-    let mut serve = world.serve(&[]);
-    let sent = bad_lines(&GOOD, has_no_type, |group, (start, end)| {
-        serve.send_raw(start);
-        serve.send_raw(end);
-        answered(&mut serve, group, &String::from_utf8_lossy(&[start, end].concat()));
+every_dialect!(j1_any_bytes_get_one_error_each_and_the_next_request_is_answered);
+fn j1_any_bytes_get_one_error_each_and_the_next_request_is_answered<D: Driver>() {
+    let world = tour();
+    let mut driver = D::begin(&world, &[]);
+    driver.settle();
+    let sent = bad_lines(D::REQUESTS, D::is_refused, |group, (start, end)| {
+        driver.send_raw(start);
+        driver.send_raw(end);
+        answered(&mut driver, group, &String::from_utf8_lossy(&[start, end].concat()));
     });
     // A line separator of Unicode is data, and a CR before LF is not.
-    serve.send_raw("{\"type\":\"prompt\",\"text\":\"say \\\"a\u{2028}b\u{2029}c\u{85}d\\\"\"}\r\n".as_bytes());
-    let seen = serve.until("turn_complete");
-    assert_eq!(crate::driver::said(&seen), "a\u{2028}b\u{2029}c\u{85}d");
-    serve.shutdown();
-    println!("J1: {sent} bad lines, {sent} errors, every following command answered");
+    let line = driver.prompt_line("\"say \\\"a\u{2028}b\u{2029}c\u{85}d\\\"\"");
+    driver.send_raw(format!("{line}\r\n").as_bytes());
+    assert_eq!(driver.rest().text, "a\u{2028}b\u{2029}c\u{85}d");
+    driver.shutdown();
+    println!("J1 {}: {sent} bad lines, {sent} errors, every following request answered", D::NAME);
 }
 
-#[test]
-fn j3_depth_and_length_have_limits_that_cost_no_memory() {
-    let world = World::tour();
-    let mut serve = world.serve(&[]);
-    serve.good_turn("say warm");
-    serve.until("state_changed");
+/// A line that is too long is told so, and the next one is heard.
+fn too_long<D: Driver>(driver: &mut D, start: &[u8], mib: usize) {
+    send_long(driver, start, mib);
+    driver.send_raw(b"\n");
+    let seen = answered(driver, 1, "a long line");
+    assert!(D::is_too_long(&seen[0]), "{}", seen[0]);
+}
+
+fn send_long<D: Driver>(driver: &mut D, start: &[u8], mib: usize) {
+    let chunk = vec![b'x'; MIB];
+    driver.send_raw(start);
+    (0..mib).for_each(|_| driver.send_raw(&chunk));
+}
+
+every_dialect!(j3_depth_and_length_have_limits_that_cost_no_memory);
+fn j3_depth_and_length_have_limits_that_cost_no_memory<D: Driver>() {
+    let world = tour();
+    let mut driver = D::begin(&world, &[]);
+    driver.settle();
     let deep = 100_000;
-    let nests = [
-        "[".repeat(deep),
-        "{\"a\":".repeat(deep),
-        format!("{{\"type\":\"prompt\",\"text\":{}{}}}", "[".repeat(deep), "]".repeat(deep)),
-        format!("{{\"type\":\"slash\",\"command\":\"status\",\"x\":{}1{}}}", "{\"a\":".repeat(deep), "}".repeat(deep)),
-        format!("{}{}", "[".repeat(deep), "]".repeat(deep)),
-    ];
+    let closed = format!("{}{}", "[".repeat(deep), "]".repeat(deep));
+    let [start, end] = D::long_ping();
+    // Inside of a request: the text becomes something deep.
+    let inside = |nest: &str| format!("{}{nest}{}", start.trim_end_matches('"'), end.trim_start_matches('"'));
+    let objects = format!("{}1{}", "{\"a\":".repeat(deep), "}".repeat(deep));
+    let nests = ["[".repeat(deep), "{\"a\":".repeat(deep), inside(&closed), inside(&objects), closed.clone()];
     for nest in &nests {
-        serve.send_raw(nest.as_bytes());
-        serve.send_raw(b"\n");
-        answered(&mut serve, 1, "nesting");
+        driver.send_raw(nest.as_bytes());
+        driver.send_raw(b"\n");
+        answered(&mut driver, 1, "nesting");
     }
-    let before = serve.rss_kib();
+    let before = driver.rss_kib();
     let mib = count(64, 1024);
-    let chunk = vec![b'x'; 1 << 20];
-    let starts: [&[u8]; 3] = [b"", b"{\"type\":\"prompt\",\"text\":\"", b"[["];
-    for start in starts {
-        serve.send_raw(start);
-        (0..mib).for_each(|_| serve.send_raw(&chunk));
-        serve.send_raw(b"\n");
-        let error = serve.next(PATIENCE).expect("an error");
-        assert_eq!(error["code"], "line_too_long", "{error}");
-        answered(&mut serve, 0, "after a long line");
+    for start in [&b""[..], start.as_bytes(), b"[["] {
+        too_long(&mut driver, start, mib);
     }
-    // A prompt within the limit still works, and one over it does not.
-    for (mib, errors) in [(15, 0), (17, 1)] {
-        serve.send_raw(b"{\"type\":\"slash\",\"command\":\"version\",\"args\":\"");
-        (0..mib).for_each(|_| serve.send_raw(&chunk));
-        serve.send_raw(b"\"}\n");
-        let value = serve.next(PATIENCE).expect("an answer");
-        assert_eq!(
-            value["type"],
-            if errors == 1 { "error" } else { "slash_result" },
-            "{}",
-            brief(std::slice::from_ref(&value))
-        );
+    let most = D::LIMITS.line;
+    // One that is just within the limit is heard, and one just over it is not.
+    for (mib, refused) in [(most * 2 / 3, false), (most - 1, false), (most + 1, true)] {
+        send_long(&mut driver, start.as_bytes(), mib);
+        driver.send_raw(format!("{end}\n").as_bytes());
+        let value = driver.next(PATIENCE).expect("an answer");
+        assert_eq!(D::is_refusal(&value), refused, "{mib} MiB: {}", brief(std::slice::from_ref(&value)));
     }
-    let grown = peak_kib(serve.pid()).saturating_sub(before) / 1024;
+    let grown = peak_kib(driver.pid()).saturating_sub(before) / 1024;
     // No newline at all, and then the end: nothing to do, an orderly exit.
-    (0..mib).for_each(|_| serve.send_raw(&chunk));
-    let pid = serve.pid();
-    let after = peak_kib(pid).saturating_sub(before) / 1024;
-    serve.close_stdin();
+    send_long(&mut driver, b"", mib);
+    let after = peak_kib(driver.pid()).saturating_sub(before) / 1024;
+    driver.close_stdin();
     let mut seen = Vec::new();
-    while let Some(value) = serve.next(PATIENCE) {
+    while let Some(value) = driver.next(PATIENCE) {
         seen.push(value);
     }
-    assert_eq!(seen.len(), 1, "{}", brief(&seen));
-    assert_eq!(first(&seen, "error")["code"], "line_too_long");
-    assert_eq!(serve.ended(PATIENCE).unwrap().code(), Some(0));
+    assert!(seen.len() == 1 && D::is_too_long(&seen[0]), "{}", brief(&seen));
+    assert_eq!(driver.ended(PATIENCE).unwrap().code(), Some(0));
     println!(
-        "J3: {} nests, 4 lines of {mib} MiB: memory grew by {grown} MiB, then {after} MiB at the peak",
+        "J3 {}: {} nests, 4 lines of {mib} MiB: memory grew by {grown} MiB, then {after} MiB at the peak",
+        D::NAME,
         nests.len()
     );
-    assert!(grown < 96 && after < 96, "{grown} MiB, {after} MiB");
+    let most = D::LIMITS.line_growth;
+    assert!(grown < most && after < most, "{grown} MiB, {after} MiB");
 }
 
-#[test]
-fn j6_a_closed_stdout_ends_the_process_in_order() {
-    for (at, prompt) in [
+every_dialect!(j6_a_closed_stdout_ends_the_process_in_order);
+fn j6_a_closed_stdout_ends_the_process_in_order<D: Driver>() {
+    let prompts = [
         None,
         Some("say 100000 words"),
         Some("slow 1 say 300 words"),
         Some(r#"call bash {"command":"sleep 0.2"} then say done"#),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let world = World::tour();
-        let mut serve = world.serve(&[]);
+    ];
+    for (at, prompt) in prompts.into_iter().enumerate() {
+        let world = tour();
+        let mut driver = D::begin(&world, &[]);
         if let Some(prompt) = prompt {
-            serve.prompt(prompt);
-            serve.until("turn_started");
+            driver.acknowledged(prompt);
         }
-        serve.stdout = None;
+        driver.stdout = None;
         if prompt.is_none() {
-            serve.send_raw(b"{\"type\":\"slash\",\"command\":\"status\"}\n");
+            let ping = driver.ping();
+            driver.send(&ping);
         }
-        let status = serve.ended(Duration::from_secs(10)).unwrap_or_else(|| panic!("case {at} goes on"));
+        let status = driver.ended(Duration::from_secs(10)).unwrap_or_else(|| panic!("case {at} goes on"));
         assert_eq!(status.code(), Some(0), "case {at}: {status:?}");
         // What was said before nobody listened is kept.
         if prompt.is_some() {
-            let session = serve.session.clone();
-            let mut serve = world.serve(&["--resume", &session]);
-            serve.good_turn("say end");
+            let mut driver = D::resume(&world, driver.handle()).expect("the session is there");
+            driver.whole_turn("say end");
         }
     }
-    println!("J6: 4 closed outputs, 4 times exit 0");
+    println!("J6 {}: 4 closed outputs, 4 times exit 0", D::NAME);
 }
 
 #[test]
 fn j6_nothing_but_the_protocol_reaches_stdout() {
-    let world = World::tour();
-    let mut serve = world.serve(&[]);
+    let world = tour();
+    let mut serve = Serve::new(&world, &[]);
     // A print or a panic inside the process would go to these two.
     let of = |fd: u32| fs::read_link(format!("/proc/{}/fd/{fd}", serve.pid())).unwrap();
     let (stdin, stdout, stderr) = (of(0), of(1), of(2));

@@ -7,10 +7,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use testkit::faults::{Driver, Heard, PATIENCE, Tmpfs, brief, count, has, is_full};
 use testkit::mock_model::MockModel;
+use testkit::sim::Dice;
 
-use crate::driver::{Dice, PATIENCE, Serve, Tmpfs, World, brief, count, first, has, is_full, skip};
-use crate::process::Process;
+use crate::drivers::{Serve, every_dialect, first};
+use crate::worlds::{tour, with};
 
 /// What a controller was told about its prompts before the process died.
 #[derive(Default)]
@@ -26,86 +28,26 @@ impl Told {
     }
 }
 
-/// A controller of some dialect, as far as a kill needs one.
-pub(crate) trait Controller: Sized {
-    /// Starts and comes to know its session; `None` when the session to go on with is not there.
-    fn begin(world: &World, session: Option<&str>) -> Option<Self>;
-    fn session(&self) -> &str;
-    fn process(&mut self) -> &mut Process;
-    fn say(&mut self, prompt: &str);
-    /// What a message means for the prompt on its way; answers what is asked.
-    fn meaning(&mut self, message: &Value) -> Meaning;
-    /// A turn to the end.
-    fn whole_turn(&mut self, prompt: &str);
-    /// A file with the session's log, in which each prompt stands once.
-    fn written(&mut self, world: &World) -> String;
-}
-
-pub(crate) enum Meaning {
-    Acknowledged,
-    Ended,
-    Nothing,
-}
-
-impl Controller for Serve {
-    fn begin(world: &World, session: Option<&str>) -> Option<Self> {
-        let mut serve = world.spawn(&session.map_or(vec![], |id| vec!["--resume", id]));
-        let hello = serve.next(PATIENCE).unwrap_or(Value::Null);
-        if hello["code"] == "session_not_found" {
-            return None;
-        }
-        assert_eq!(hello["type"], "ready", "{hello}");
-        serve.session = hello["session_id"].as_str().unwrap().to_owned();
-        Some(serve)
-    }
-    fn session(&self) -> &str {
-        &self.session
-    }
-    fn process(&mut self) -> &mut Process {
-        self
-    }
-    fn say(&mut self, prompt: &str) {
-        self.prompt(prompt);
-    }
-    fn meaning(&mut self, message: &Value) -> Meaning {
-        match message["type"].as_str() {
-            Some("turn_started") => return Meaning::Acknowledged,
-            Some("turn_complete") => return Meaning::Ended,
-            Some("permission_request") => self.answer(message, "allow"),
-            _ => {}
-        }
-        Meaning::Nothing
-    }
-    fn whole_turn(&mut self, prompt: &str) {
-        self.good_turn(prompt);
-    }
-    fn written(&mut self, world: &World) -> String {
-        let export = world.root().join("out.jsonl");
-        let result = self.slash("export", export.to_str().unwrap());
-        assert_eq!(result["data"]["ok"], true, "{result}");
-        fs::read_to_string(&export).unwrap()
-    }
-}
-
 /// Plays prompts until the process is gone, allowing whatever is asked.
-fn play(controller: &mut impl Controller, prompts: &[String], told: &mut Told, kill_at: Instant) {
-    let pid = rustix::process::Pid::from_raw(controller.process().pid() as i32).unwrap();
+fn play<D: Driver>(driver: &mut D, prompts: &[String], told: &mut Told, kill_at: Instant) {
+    let pid = rustix::process::Pid::from_raw(driver.pid() as i32).unwrap();
     let killer = std::thread::spawn(move || {
         std::thread::sleep(kill_at.saturating_duration_since(Instant::now()));
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     });
     for prompt in prompts {
-        controller.say(prompt);
+        driver.say(prompt);
         told.sent.push(prompt.clone());
         let ended = loop {
-            let Some(value) = controller.process().next(PATIENCE) else { break false };
-            match controller.meaning(&value) {
-                Meaning::Acknowledged => drop(told.started.insert(prompt.clone(), false)),
-                Meaning::Ended => {
+            match driver.next_heard() {
+                Some(Heard::Taken | Heard::Text(_)) => drop(told.started.insert(prompt.clone(), false)),
+                Some(Heard::Asked(asked)) => driver.decide(&asked, true),
+                Some(Heard::Ended(_)) => {
                     told.started.insert(prompt.clone(), true);
                     break true;
                 }
-                Meaning::Nothing => {}
+                Some(_) => {}
+                None => break false,
             }
         };
         if !ended {
@@ -113,7 +55,7 @@ fn play(controller: &mut impl Controller, prompts: &[String], told: &mut Told, k
         }
     }
     killer.join().unwrap();
-    controller.process().ended(PATIENCE).expect("killed processes end");
+    driver.ended(PATIENCE).expect("killed processes end");
 }
 
 /// Each acknowledged prompt once and in order, each acknowledged turn with its answer, and nothing twice.
@@ -149,51 +91,52 @@ fn story(kind: usize, tag: &str) -> String {
     }
 }
 
-#[test]
-fn d1_what_was_acknowledged_survives_a_kill_at_any_moment() {
-    survives_kills::<Serve>("serve");
-}
-
-pub(crate) fn survives_kills<C: Controller>(dialect: &str) {
+every_dialect!(d1_what_was_acknowledged_survives_a_kill_at_any_moment);
+fn d1_what_was_acknowledged_survives_a_kill_at_any_moment<D: Driver>() {
     let model = MockModel::start_blocking();
-    let rounds = count(12, 500);
+    let rounds = count(14, 510);
     let (mut acknowledged, mut finished, mut lives) = (0, 0, 0);
     for round in 0..rounds {
         let mut dice = Dice::new(round as u64 + 1);
-        let world = World::with(&model);
+        let world = with(&model);
         let mut told = Told::default();
         let mut session: Option<String> = None;
-        for life in 0..1 + dice.below(2) {
-            let Some(mut controller) = C::begin(&world, session.as_deref()) else {
+        for life in 0..1 + round % 2 {
+            let found = match &session {
+                None => Some(D::begin(&world, &[])),
+                Some(session) => D::resume(&world, session),
+            };
+            let Some(mut driver) = found else {
                 assert_eq!(told.acknowledged(), 0, "the session is lost");
                 break;
             };
-            session = Some(controller.session().to_owned());
+            session = Some(driver.handle().to_owned());
             let prompts: Vec<String> =
                 (0..4).map(|n| story(dice.below(3) as usize, &format!("{round}x{life}x{n}"))).collect();
             let kill_at = Instant::now() + Duration::from_micros(dice.below(450_000));
-            play(&mut controller, &prompts, &mut told, kill_at);
+            play(&mut driver, &prompts, &mut told, kill_at);
             lives += 1;
         }
         acknowledged += told.acknowledged();
         finished += told.started.values().filter(|done| **done).count();
         let id = session.unwrap();
-        let Some(mut controller) = C::begin(&world, Some(&id)) else {
+        let Some(mut driver) = D::resume(&world, &id) else {
             assert_eq!(told.acknowledged(), 0, "the session is lost");
             continue;
         };
-        assert_eq!(controller.session(), id);
-        controller.whole_turn("say end");
+        assert_eq!(driver.handle(), id);
+        driver.whole_turn("say end");
         check_history(model.last_chat()["messages"].as_array().unwrap(), &told);
         // The log says the same as the model was told.
-        let text = controller.written(&world);
+        let text = driver.written(&world);
         for prompt in told.started.keys() {
             let quoted = serde_json::to_string(prompt).unwrap();
             assert_eq!(text.matches(&quoted).count(), 1, "{prompt} in the log");
         }
     }
     println!(
-        "D1 {dialect}: {lives} kills, {acknowledged} acknowledged prompts, {finished} acknowledged turns, 0 lost, 0 doubled"
+        "D1 {}: {lives} kills, {acknowledged} acknowledged prompts, {finished} acknowledged turns, 0 lost, 0 doubled",
+        D::NAME
     );
     assert!(acknowledged > rounds / 2 && finished > 0, "the kills came too early to show anything");
 }
@@ -228,11 +171,11 @@ fn d4_every_open_call_has_a_result_in_the_next_model_request() {
     let mut calls = 0;
     for depth in 0..3 {
         for (prompt, until) in &shapes {
-            let world = World::with(&model);
+            let world = with(&model);
             let mut session = String::new();
             for life in 0..=depth {
                 let args: Vec<&str> = if life == 0 { vec![] } else { vec!["--resume", &session] };
-                let mut serve = world.serve(&args);
+                let mut serve = Serve::new(&world, &args);
                 session = serve.session.clone();
                 if life > 0 {
                     serve.good_turn(&format!("say between-{life}"));
@@ -249,7 +192,7 @@ fn d4_every_open_call_has_a_result_in_the_next_model_request() {
                 std::thread::sleep(Duration::from_millis(100));
                 serve.kill();
             }
-            let mut serve = world.serve(&["--resume", &session]);
+            let mut serve = Serve::new(&world, &["--resume", &session]);
             serve.good_turn("say end");
             calls += check_results(&model.last_chat(), &format!("{until} x {depth}"));
             histories += 1;
@@ -266,11 +209,11 @@ fn store_trouble(value: &Value) -> bool {
 fn d5_a_full_disk_ends_the_turn_with_its_name_and_room_makes_it_work_again() {
     let mut sizes = 0;
     for size in ["256k", "512k", "1m"] {
-        let world = World::tour();
+        let world = tour();
         let Some(_disk) = Tmpfs::mount(&world.home, &format!("size={size},mode=700")) else {
-            return skip("D5", "no tmpfs can be mounted here");
+            return crate::skip("D5", "no tmpfs can be mounted here");
         };
-        let mut serve = world.serve(&[]);
+        let mut serve = Serve::new(&world, &[]);
         serve.good_turn("say before");
         let mut answered = Vec::new();
         let mut failed = None;
@@ -309,11 +252,11 @@ fn d5_a_full_disk_ends_the_turn_with_its_name_and_room_makes_it_work_again() {
         serve.prompt(&format!("say \"again {}\"", "long ".repeat(4000)));
         assert!(store_trouble(first(&serve_until_error(&mut serve), "error")));
         assert!(_disk.remount("size=64m"));
-        drain(&mut serve);
+        serve.drain();
         serve.good_turn("say after");
         let session = serve.session.clone();
         serve.shutdown();
-        let mut serve = world.serve(&["--resume", &session]);
+        let mut serve = Serve::new(&world, &["--resume", &session]);
         let export = world.root().join("full.jsonl");
         assert_eq!(serve.slash("export", export.to_str().unwrap())["data"]["ok"], true);
         let text = fs::read_to_string(&export).unwrap();
@@ -340,26 +283,21 @@ fn serve_until_error(serve: &mut Serve) -> Vec<Value> {
     seen
 }
 
-/// Reads what is on its way.
-fn drain(serve: &mut Serve) {
-    while serve.next(Duration::from_millis(100)).is_some() {}
-}
-
 #[test]
 fn d5_a_failing_write_or_sync_is_never_acknowledged() {
     if !has("strace") {
-        return skip("D5 (injected)", "no strace");
+        return crate::skip("D5 (injected)", "no strace");
     }
     let last = count(10, 60);
     let (mut hit, mut kept) = (0, 0);
     for call in ["pwrite64", "fsync,fdatasync"] {
         for n in 1..=last {
-            let world = World::tour();
+            let world = tour();
             let trace = format!("trace={call}");
             let inject = format!("inject={call}:error=EIO:when={n}");
             let calls = world.root().join("calls").display().to_string();
             let strace = ["strace", "-f", "-y", "-qq", "-o", &calls, "-e", &trace, "-e", &inject];
-            let mut serve = world.spawn_in(&strace, &[]);
+            let mut serve = Serve::spawn_in(&world, &strace, &[]);
             let hello = serve.next(PATIENCE).expect("ready, or why not");
             if hello["type"] != "ready" {
                 assert_eq!(hello["type"], "error", "{hello}");
@@ -408,7 +346,7 @@ fn d5_a_failing_write_or_sync_is_never_acknowledged() {
             assert!(errors > 0 || ours == 0, "{call} {n} failed and nobody was told");
             assert!(finished.len() + all.max(1) >= 6, "{call} {n}: only {finished:?} worked after {all} failures");
             serve.shutdown();
-            let mut serve = world.serve(&["--resume", &session]);
+            let mut serve = Serve::new(&world, &["--resume", &session]);
             let export = world.root().join("out.jsonl");
             assert_eq!(serve.slash("export", export.to_str().unwrap())["data"]["ok"], true);
             let text = fs::read_to_string(&export).unwrap();
@@ -437,7 +375,7 @@ fn refuses(mut serve: Serve, what: &str) {
 
 #[test]
 fn d6_a_place_that_cannot_be_written_is_refused_at_once_and_not_needed_without_sessions() {
-    let mut world = World::tour();
+    let mut world = tour();
     let root = world.root().to_owned();
     fs::write(root.join("file"), "in the way").unwrap();
     let mut places = vec![("a file in the way", root.join("file")), ("below a file", root.join("file/home"))];
@@ -447,18 +385,18 @@ fn d6_a_place_that_cannot_be_written_is_refused_at_once_and_not_needed_without_s
         places.push(("a read-only file system", root.join("ro")));
         places.push(("below a read-only file system", root.join("ro/home")));
     } else {
-        skip("D6 (read-only)", "no tmpfs can be mounted here");
+        crate::skip("D6 (read-only)", "no tmpfs can be mounted here");
     }
     for (what, place) in &places {
         world.home = place.clone();
-        refuses(world.spawn(&[]), what);
-        let mut serve = world.serve(&["--no-session"]);
+        refuses(Serve::spawn(&world, &[]), what);
+        let mut serve = Serve::new(&world, &["--no-session"]);
         serve.good_turn("say hello");
         serve.shutdown();
     }
-    let mut world = World::tour();
+    let mut world = tour();
     if !world.as_nobody() {
-        return skip("D6 (permission)", "needs root and setpriv");
+        return crate::skip("D6 (permission)", "needs root and setpriv");
     }
     let closed = world.root().join("closed");
     // Root's, not that user's.
@@ -466,8 +404,8 @@ fn d6_a_place_that_cannot_be_written_is_refused_at_once_and_not_needed_without_s
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     for (what, place) in [("no permission", closed.clone()), ("no permission above", closed.join("home"))] {
         world.home = place;
-        refuses(world.spawn(&[]), what);
-        let mut serve = world.serve(&["--no-session"]);
+        refuses(Serve::spawn(&world, &[]), what);
+        let mut serve = Serve::new(&world, &["--no-session"]);
         serve.good_turn("say hello");
         serve.shutdown();
     }
@@ -479,8 +417,8 @@ fn d7_one_session_has_one_writer_and_the_others_learn_it_before_any_model_call()
     let rounds = count(3, 50);
     let mut busy = 0;
     for round in 0..rounds {
-        let world = World::with(&model);
-        let mut serve = world.serve(&[]);
+        let world = with(&model);
+        let mut serve = Serve::new(&world, &[]);
         serve.good_turn("say first");
         let session = serve.session.clone();
         if round % 2 == 0 {
@@ -490,7 +428,7 @@ fn d7_one_session_has_one_writer_and_the_others_learn_it_before_any_model_call()
         }
         let processes = count(2 + round % 3, 2 + round % 7);
         let chats = model.counts().chats;
-        let mut others: Vec<Serve> = (0..processes).map(|_| world.spawn(&["--resume", &session])).collect();
+        let mut others: Vec<Serve> = (0..processes).map(|_| Serve::spawn(&world, &["--resume", &session])).collect();
         let mut writers = Vec::new();
         for (at, other) in others.iter_mut().enumerate() {
             other.prompt(&format!("say mine-{at}"));
@@ -516,7 +454,7 @@ fn d7_one_session_has_one_writer_and_the_others_learn_it_before_any_model_call()
         // The lock ends with the process.
         others.iter_mut().for_each(|other| other.kill());
         drop(others);
-        let mut serve = world.serve(&["--resume", "latest"]);
+        let mut serve = Serve::new(&world, &["--resume", "latest"]);
         assert_eq!(serve.session, session);
         serve.good_turn("say last");
     }
@@ -526,9 +464,9 @@ fn d7_one_session_has_one_writer_and_the_others_learn_it_before_any_model_call()
 #[test]
 fn d10_a_killed_config_set_leaves_the_old_or_the_new_file() {
     if !has("strace") {
-        return skip("D10", "no strace");
+        return crate::skip("D10", "no strace");
     }
-    let world = World::tour();
+    let world = tour();
     let old = format!("# mine\nmodel = \"tour\"\n# {}\n", "x".repeat(5000));
     world.config(&old);
     // Which calls there are, and how often.
@@ -593,7 +531,7 @@ fn check_modes(at: &Path, after: &str) -> usize {
 #[test]
 fn d11_everything_is_private_after_every_command() {
     let model = MockModel::start_blocking();
-    let world = World::with(&model);
+    let world = with(&model);
     let mut looked = 0;
     let set = |key: &str, value: &str| {
         // A careless umask must not matter.
@@ -603,8 +541,11 @@ fn d11_everything_is_private_after_every_command() {
     assert!(set("max_iterations", "30").success());
     looked += check_modes(&world.home, "config set");
     let frames = world.home.join("frames.log");
-    let mut serve =
-        world.spawn_in(&["sh", "-c", "umask 0; exec \"$@\"", "sh"], &["--log-frames", frames.to_str().unwrap()]);
+    let mut serve = Serve::spawn_in(
+        &world,
+        &["sh", "-c", "umask 0; exec \"$@\"", "sh"],
+        &["--log-frames", frames.to_str().unwrap()],
+    );
     serve.ready();
     looked += check_modes(&world.home, "ready");
     let spill = r#"call bash {"command":"yes | head -c 3000000"} then say done"#;

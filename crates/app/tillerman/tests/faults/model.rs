@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
+use testkit::faults::{Driver, brief, count, peak_kib};
 use testkit::mock_model::{MockModel, Reply, Step};
 
-use crate::driver::{Serve, World, all, brief, count, first, said};
+use crate::drivers::{Serve, all, first, said};
+use crate::worlds::with;
 
 /// The error of a turn that failed, right before its end.
 fn failed(serve: &mut Serve, prompt: &str, about: &str) -> (Value, Vec<Value>) {
@@ -29,9 +31,9 @@ fn busy_reply(status: u16, after: Option<&str>) -> Reply {
 #[test]
 fn m1_a_busy_server_is_asked_again_when_it_says() {
     let model = MockModel::start_blocking();
-    let world = World::with(&model);
+    let world = with(&model);
     world.quick_retries();
-    let mut serve = world.serve(&[]);
+    let mut serve = Serve::new(&world, &[]);
     let date = |seconds: u64| {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + seconds;
         http_date(at)
@@ -114,9 +116,9 @@ fn http_date(at: u64) -> String {
 #[test]
 fn m2_silence_ends_the_turn_and_keep_alives_are_silence() {
     let model = MockModel::start_blocking();
-    let world = World::with(&model);
+    let world = with(&model);
     world.config("idle_timeout_s = 1\n[retry]\nretries_max = 0\n");
-    let mut serve = world.serve(&[]);
+    let mut serve = Serve::new(&world, &[]);
     let comments: Vec<Step> = (0..200)
         .flat_map(|_| [Step::Comment, Step::Pause { ms: 50 }])
         .chain([Step::text("late"), Step::Done])
@@ -157,9 +159,9 @@ fn m2_silence_ends_the_turn_and_keep_alives_are_silence() {
 #[test]
 fn m3_a_broken_stream_is_an_error_and_what_was_said_is_kept() {
     let model = MockModel::start_blocking();
-    let world = World::with(&model);
+    let world = with(&model);
     world.config("[retry]\nretries_max = 0\n");
-    let mut serve = world.serve(&[]);
+    let mut serve = Serve::new(&world, &[]);
     let part = || Step::text("part ");
     let raw = |text: &str| Step::Raw(text.as_bytes().to_vec());
     let chunk = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"},\"finish_reason\":null}]}\n\n";
@@ -252,8 +254,8 @@ fn results(serve: &mut Serve, reply: Reply, model: &MockModel) -> Vec<Value> {
 #[test]
 fn m4_calls_that_make_no_sense_get_an_error_result() {
     let model = MockModel::start_blocking();
-    let world = World::with(&model);
-    let mut serve = world.serve(&[]);
+    let world = with(&model);
+    let mut serve = Serve::new(&world, &[]);
     let broken = [
         "",
         "{",
@@ -293,12 +295,12 @@ fn m4_calls_that_make_no_sense_get_an_error_result() {
     let told =
         all(&seen, "tool_result").iter().any(|result| result["is_error"] == true) || ended["stop_reason"] == "error";
     assert!(told, "{}", brief(&seen));
-    let grown = crate::driver::peak_kib(serve.pid()).saturating_sub(before) / 1024;
+    let grown = peak_kib(serve.pid()).saturating_sub(before) / 1024;
     drop(serve);
     // A thousand calls at once.
     let model = MockModel::start_blocking();
-    let world = World::with(&model);
-    let mut serve = world.serve(&[]);
+    let world = with(&model);
+    let mut serve = Serve::new(&world, &[]);
     let calls: Vec<(&str, &str)> = (0..1000).map(|_| ("glob_search", "{\"pattern\":\"*\"}")).collect();
     model.push(Reply::calls(&calls));
     model.push(Reply::text("done"));

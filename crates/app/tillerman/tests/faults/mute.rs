@@ -6,9 +6,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use testkit::faults::{PATIENCE, Process, World, brief};
 
-use crate::driver::{PATIENCE, World, brief};
-use crate::process::Process;
+use crate::worlds::tour;
 
 /// Until the first word, on a busy machine.
 const START_MAX: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ fn all_answered(process: &mut Process, requests: Vec<Value>, about: &str) -> Vec
 #[test]
 fn rpc_is_ready_at_once_and_answers_everything_under_its_id() {
     for (kind, _held, port) in servers() {
-        let world = World::tour();
+        let world = tour();
         let started = Instant::now();
         let mut rpc = start(&world, port, "rpc", &[], |value| value["type"].is_string());
         assert_eq!(rpc.next(PATIENCE).expect("the first line")["type"], "ready", "{kind}");
@@ -100,7 +100,7 @@ fn rpc_is_ready_at_once_and_answers_everything_under_its_id() {
 #[test]
 fn serve_is_ready_at_once_and_a_prompt_says_what_is_wrong() {
     for (kind, _held, port) in servers() {
-        let world = World::tour();
+        let world = tour();
         let started = Instant::now();
         let mut serve = start(&world, port, "serve", &[], |value| value["type"].is_string());
         assert_eq!(serve.next(PATIENCE).expect("the first line")["type"], "ready", "{kind}");
@@ -120,7 +120,7 @@ fn serve_is_ready_at_once_and_a_prompt_says_what_is_wrong() {
 #[test]
 fn loaf_answers_at_once_and_everything_under_its_id() {
     for (kind, _held, port) in servers() {
-        let world = World::tour();
+        let world = tour();
         let started = Instant::now();
         let mut loaf = start(&world, port, "loaf", &[], |value| value["jsonrpc"] == "2.0");
         loaf.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "session.create", "params": {} }));
@@ -144,7 +144,7 @@ fn loaf_answers_at_once_and_everything_under_its_id() {
 #[test]
 fn acp_answers_initialize_at_once_and_a_prompt_with_an_error() {
     for (kind, _held, port) in servers() {
-        let world = World::tour();
+        let world = tour();
         let started = Instant::now();
         let mut acp = start(&world, port, "acp", &[], |value| value["jsonrpc"] == "2.0");
         let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
@@ -169,7 +169,7 @@ fn acp_answers_initialize_at_once_and_a_prompt_with_an_error() {
 #[test]
 fn a_run_fails_in_the_time_that_it_names() {
     let [(_, _held, port), _] = servers();
-    let world = World::tour();
+    let world = tour();
     let mut command = world.command(&[]);
     command.env("OPENAI_BASE_URL", format!("http://127.0.0.1:{port}/v1")).args(["run", "hi"]);
     let started = Instant::now();

@@ -9,8 +9,11 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use testkit::faults::{Driver, PATIENCE, World, count, has};
+use testkit::sim::Dice;
 
-use crate::driver::{Dice, PATIENCE, Serve, World, count, has, skip};
+use crate::drivers::Serve;
+use crate::worlds::tour;
 use disk::{Disk, Luck};
 use recording::Step;
 
@@ -26,12 +29,12 @@ struct Run {
 }
 
 fn record() -> Run {
-    let world = World::tour();
+    let world = tour();
     let trace = world.root().join("trace");
     let strace =
         ["strace", "-f", "-y", "-qq", "-xx", "-s", "1000000", "-e", "signal=none", "-e", recording::CALLS, "-o"];
     let wrapper: Vec<&str> = strace.into_iter().chain(trace.to_str()).collect();
-    let mut serve = world.spawn_in(&wrapper, &[]);
+    let mut serve = Serve::spawn_in(&world, &wrapper, &[]);
     serve.ready();
     let session = serve.session.clone();
     for n in 0..TURNS {
@@ -96,8 +99,8 @@ impl Known {
 /// Starts the binary on what is left and has it write down the session. `None`: it does not know the session.
 fn revive(world: &World, home: &Path, session: &str) -> Option<String> {
     let out = home.with_extension("jsonl");
-    let mut command = world.serve_command(&[], &["--resume", session]);
-    let mut serve = Serve::start(command.env("TILLERMAN_HOME", home).stderr(world.stderr_log()));
+    let mut command = world.dialect_command("serve", &[], &["--resume", session]);
+    let mut serve = Serve::of(command.env("TILLERMAN_HOME", home).stderr(world.stderr_log()));
     let hello = serve.next(PATIENCE).expect("ready, or why not");
     if hello["code"] == "session_not_found" {
         return None;
@@ -126,7 +129,7 @@ fn moments(steps: &[Step], wanted: usize, dice: &mut Dice) -> Vec<usize> {
 #[test]
 fn d1_what_was_acknowledged_survives_a_power_cut_at_any_moment() {
     if !has("strace") {
-        return skip("D1 (power)", "no strace");
+        return crate::skip("D1 (power)", "no strace");
     }
     let run = record();
     let seed = std::env::var("TILLERMAN_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);

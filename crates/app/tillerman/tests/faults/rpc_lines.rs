@@ -1,54 +1,20 @@
-//! Lines and JSON in `rpc`: whatever comes in, the process lives and the next command is answered; what goes out is protocol.
+//! JSON in `rpc`, which alone has files of its own and a queue that can be asked for: odd JSON and awkward text.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
+use testkit::faults::Driver;
 
-use crate::driver::{World, all, brief, skip};
-use crate::lines::{bad_lines, has_no_type};
-use crate::rpc_driver::Rpc;
-
-const GOOD: [&str; 5] = [
-    r#"{"id":"a","type":"prompt","message":"say 1 word"}"#,
-    r#"{"id":7,"type":"get_state"}"#,
-    r#"{"type":"abort"}"#,
-    r#"{"type":"extension_ui_response","id":"x","confirmed":true}"#,
-    "{\"type\":\"steer\",\"message\":\"\u{1f600} \u{2028} é\"}",
-];
-
-/// The next command is answered, and this many refusals came before it, and nothing else.
-fn answered(rpc: &mut Rpc, refusals: usize, about: &str) -> Vec<Value> {
-    let id = rpc.request(json!({ "type": "get_subagents" }));
-    let seen = rpc.until_one("answer", |_, value| value["id"] == id.as_str());
-    let got = all(&seen, "response").iter().filter(|value| value["success"] == false).count();
-    assert_eq!((got, seen.len()), (refusals, refusals + 1), "{about}: {got} refusals\n{}", brief(&seen));
-    seen
-}
-
-#[test]
-fn j1_any_bytes_get_one_response_each_and_the_next_command_is_answered() {
-    let world = World::tour();
-    let mut rpc = Rpc::new(&world, &[]);
-    let sent = bad_lines(&GOOD, has_no_type, |group, (start, end)| {
-        rpc.send_raw(start);
-        rpc.send_raw(end);
-        answered(&mut rpc, group, &String::from_utf8_lossy(&[start, end].concat()));
-    });
-    // A line separator of Unicode is data, and a CR before LF is not.
-    rpc.send_raw("{\"type\":\"prompt\",\"message\":\"say \\\"a\u{2028}b\u{2029}c\u{85}d\\\"\"}\r\n".as_bytes());
-    rpc.until("agent_settled");
-    let said = rpc.ask(json!({ "type": "get_last_assistant_text" }));
-    assert_eq!(said["data"]["text"], "a\u{2028}b\u{2029}c\u{85}d");
-    rpc.shutdown();
-    println!("J1 rpc: {sent} bad lines, {sent} responses, every following command answered");
-}
+use crate::drivers::Rpc;
+use crate::lines::answered;
+use crate::worlds::tour;
 
 #[test]
 fn j2_the_public_suite_as_lines_and_as_a_member() {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let suite = above.map(|up| up.join("shared/data/jsontestsuite/test_parsing")).find(|path| path.is_dir());
-    let Some(suite) = suite else { return skip("J2 rpc", "jsontestsuite is not there") };
-    let world = World::tour();
+    let Some(suite) = suite else { return crate::skip("J2 rpc", "jsontestsuite is not there") };
+    let world = tour();
     let mut rpc = Rpc::new(&world, &[]);
     let mut files = 0;
     for entry in std::fs::read_dir(suite).unwrap() {
@@ -118,7 +84,7 @@ fn strings() -> Vec<String> {
 /// Through the queue of the engine, and through the log and the session's file.
 #[test]
 fn j4_awkward_text_comes_back_as_it_was() {
-    let world = World::tour();
+    let world = tour();
     let mut rpc = Rpc::new(&world, &[]);
     let mut sent = Vec::new();
     for text in strings() {

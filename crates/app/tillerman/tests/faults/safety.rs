@@ -1,14 +1,15 @@
-//! Permission and secrets: what was denied has not happened, only the first valid answer counts, and keys stay ours.
+//! Permission and secrets: what was denied has not happened, and keys stay ours.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::faults::{Driver, KEY, PATIENCE, brief, mark, running, within};
 use testkit::mock_model::{MockModel, Reply};
 
-use crate::driver::{KEY, PATIENCE, Serve, World, all, brief, first, mark, running, skip, within};
+use crate::drivers::{Serve, first};
+use crate::worlds::{tour, with};
 
 /// Path, size and bytes of everything below.
 pub(crate) fn snapshot(at: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -39,7 +40,7 @@ fn ask(serve: &mut Serve, tool: &str, input: &Value, decision: &str) -> (Value, 
 
 #[test]
 fn s1_what_leads_outside_is_called_that_and_a_denied_call_changes_nothing() {
-    let world = World::tour();
+    let world = tour();
     let (ws, outside) = (world.workspace.clone(), world.root().join("outside"));
     fs::create_dir_all(outside.join("dir")).unwrap();
     fs::write(outside.join("secret.txt"), "LEAK-7719").unwrap();
@@ -71,7 +72,7 @@ fn s1_what_leads_outside_is_called_that_and_a_denied_call_changes_nothing() {
         "/etc/tillerman-was-here".into(),
     ];
     paths.push(format!("root{}", path("secret.txt")));
-    let mut serve = world.serve(&["--permission-mode", "workspace-write"]);
+    let mut serve = Serve::new(&world, &["--permission-mode", "workspace-write"]);
     let before = snapshot(&outside);
     let mut calls = 0;
     for path in &paths {
@@ -106,76 +107,6 @@ fn s1_what_leads_outside_is_called_that_and_a_denied_call_changes_nothing() {
     println!("S1: {} paths, {calls} denied calls and a swap, 0 bytes outside changed or leaked", paths.len());
 }
 
-#[test]
-fn s6_only_the_first_valid_answer_counts() {
-    let world = World::tour();
-    let mut serve = world.serve(&[]);
-    let mut errors = 0;
-    let mut refused = |serve: &mut Serve, id: &str, about: &str| {
-        serve.send(&json!({ "type": "permission_response", "request_id": id, "decision": "allow" }));
-        let seen = serve.until("error");
-        assert_eq!(seen.last().unwrap()["code"], "unknown_request_id", "{about}: {}", brief(&seen));
-        assert!(seen.last().unwrap()["turn_id"].is_null());
-        errors += 1;
-    };
-    for id in ["", "r-1", "r-000000000000", "../x", "\u{0}", "null", "*"] {
-        refused(&mut serve, id, "nothing was asked");
-    }
-    let touch = |name: &str| format!("call bash {{\"command\":\"echo x >> {name}\"}} then say done");
-    let is_there = |name: &str| world.workspace.join(name).exists();
-    // Wrong ids while one is open leave it open; the second answer to it is wrong too.
-    serve.prompt(&touch("a"));
-    let asked = serve.until("permission_request").pop().unwrap();
-    let id = asked["request_id"].as_str().unwrap().to_owned();
-    for wrong in [format!("{id}x"), id.to_uppercase(), id[..id.len() - 1].to_owned(), format!(" {id}")] {
-        refused(&mut serve, &wrong, "a near miss");
-    }
-    assert!(!is_there("a"), "it ran before it was allowed");
-    serve.answer(&asked, "deny");
-    serve.send(&json!({ "type": "permission_response", "request_id": id, "decision": "allow" }));
-    let mut seen = serve.until("turn_complete");
-    if all(&seen, "error").is_empty() {
-        seen.extend(serve.until("error"));
-    }
-    assert_eq!(first(&seen, "error")["code"], "unknown_request_id");
-    assert_eq!(first(&seen, "tool_result")["is_error"], true);
-    refused(&mut serve, &id, "an old id");
-    assert!(!is_there("a"), "a denied call ran");
-    // After an interrupt the question is gone.
-    serve.prompt(&touch("b"));
-    let asked = serve.until("permission_request").pop().unwrap();
-    serve.interrupt();
-    let seen = serve.until("turn_complete");
-    assert_eq!(seen.last().unwrap()["stop_reason"], "interrupted");
-    refused(&mut serve, asked["request_id"].as_str().unwrap(), "after an interrupt");
-    // The same while the next turn asks.
-    serve.prompt(&touch("c"));
-    let next = serve.until("permission_request").pop().unwrap();
-    refused(&mut serve, asked["request_id"].as_str().unwrap(), "of the turn before");
-    refused(&mut serve, &id, "of the first turn");
-    assert!(!is_there("b") && !is_there("c"));
-    serve.answer(&next, "allow");
-    serve.until("turn_complete");
-    assert!(is_there("c"));
-    // Not an answer at all.
-    serve.prompt(&touch("d"));
-    let asked = serve.until("permission_request").pop().unwrap();
-    for decision in [json!("yes"), json!("ALLOW"), json!(true), Value::Null, json!(1)] {
-        let id = &asked["request_id"];
-        serve.send(&json!({ "type": "permission_response", "request_id": id, "decision": decision }));
-        assert_eq!(serve.until("error").pop().unwrap()["code"], "invalid_message");
-        errors += 1;
-    }
-    // Leaving is no permission, and neither is time.
-    assert!(serve.next(Duration::from_millis(500)).is_none(), "something happened without an answer");
-    serve.close_stdin();
-    let seen = serve.until("turn_complete");
-    assert_eq!(first(&seen, "tool_result")["is_error"], true, "{}", brief(&seen));
-    assert!(!is_there("d"), "the end of input allowed a call");
-    assert_eq!(serve.ended(PATIENCE).unwrap().code(), Some(0));
-    println!("S6: {errors} answers refused, 0 calls ran that nobody allowed");
-}
-
 /// Names the first canary in some bytes.
 pub(crate) fn found(bytes: &[u8], canaries: &[String]) -> Option<String> {
     let hit = |canary: &&String| bytes.windows(canary.len()).any(|part| part == canary.as_bytes());
@@ -185,7 +116,7 @@ pub(crate) fn found(bytes: &[u8], canaries: &[String]) -> Option<String> {
 #[test]
 fn s7_keys_are_seen_by_the_model_server_and_by_nobody_else() {
     let model = MockModel::start_blocking();
-    let mut world = World::with(&model);
+    let mut world = with(&model);
     let canary = |n: usize| format!("canary{n:02}-{}", "d0a7c3f19b55");
     let names = [
         "ANTHROPIC_API_KEY",
@@ -211,9 +142,9 @@ fn s7_keys_are_seen_by_the_model_server_and_by_nobody_else() {
     let frames = world.root().join("frames.log");
     // Nothing is hidden from root.
     if !world.as_nobody() && rustix::process::getuid().is_root() {
-        return skip("S7", "root needs setpriv to become somebody else");
+        return crate::skip("S7", "root needs setpriv to become somebody else");
     }
-    let mut serve = world.serve(&["--log-frames", frames.to_str().unwrap()]);
+    let mut serve = Serve::new(&world, &["--log-frames", frames.to_str().unwrap()]);
     let mut heard = Vec::new();
     let mut turn = |serve: &mut Serve, prompt: &str| {
         let seen = serve.turn(prompt);

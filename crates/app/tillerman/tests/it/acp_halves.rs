@@ -42,7 +42,7 @@ fn agent(stage: &Stage, way: Way) -> Memory {
     tokio::spawn(async move {
         let _errors = errors;
         let dialect = Acp::new(acp_stage::options());
-        let ended = host::pump(dialect, &engine, input, writer, host::Options::default()).await;
+        let ended = host::pump(dialect, &engine, input, writer, host::PumpOptions::default()).await;
         life.exit(acp_client::Exit { code: Some(ended.exit_code.into()), signal: None });
     });
     tokio::spawn(async move {

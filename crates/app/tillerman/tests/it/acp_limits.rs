@@ -17,7 +17,7 @@ const SESSIONS_MAX: usize = 256;
 
 fn stage() -> (Stage, Pipe) {
     let stage = Stage::new(StageOptions::default());
-    let pipe = Pipe::new(&stage.engine, Box::new(Acp::new(acp_stage::options())), host::Options::default());
+    let pipe = Pipe::new(&stage.engine, Box::new(Acp::new(acp_stage::options())), host::PumpOptions::default());
     (stage, pipe)
 }
 

@@ -6,7 +6,6 @@ use dialect_acp::{Acp, AcpOptions, SlashInfo};
 use testkit::fakes::CountedIds;
 use testkit::golden::{Opening, Scene};
 use vocab::IdKind;
-use wire::{Dialect, NoOwn};
 
 /// As `cmd/acp.rs` has it: these would put the client on another session, or are choices of its own.
 const UNOFFERED: [&str; 5] = ["clear", "resume", "sessions", "exit", "thinking"];
@@ -27,7 +26,7 @@ pub(crate) fn options() -> AcpOptions {
 }
 
 pub(crate) fn scene() -> Scene {
-    Scene { steady, ..Scene::default() }
+    Scene { steady, ..Scene::new(|opening| opening.pipe(dialect(opening))) }
 }
 
 /// What a turn that was cut short has used is an estimate, which changes with every word of the system prompt.
@@ -45,6 +44,6 @@ fn steady(line: &str) -> String {
     line
 }
 
-pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
-    Box::new(Acp::new(AcpOptions { mode: Some(opening.mode), strict: opening.arg("--strict").is_some(), ..options() }))
+fn dialect(opening: &Opening) -> Acp {
+    Acp::new(AcpOptions { mode: Some(opening.mode), strict: opening.arg("--strict").is_some(), ..options() })
 }

@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use testkit::golden::{Opening, Scene};
-use wire::{Dialect, NoOwn};
+use testkit::golden::Scene;
 
 use crate::golden::{paused, repository, rpc, serve};
 use crate::{acp_stage, loaf_stage};
@@ -16,9 +15,9 @@ const END: &str = "```";
 const LEFT_OUT: &str = "...";
 
 /// One example, played. An example may leave `ready` out, pieces of lines, and lines.
-fn fresh(scene: Scene, example: &str, dialect: impl Fn(&Opening) -> Box<dyn Dialect<Own = NoOwn>>) -> String {
+fn fresh(scene: Scene, example: &str) -> String {
     // What is left out is made anew, so the player need not understand it.
-    let played = paused(testkit::golden::play_in(scene, example, dialect));
+    let played = paused(testkit::golden::play(scene, example));
     let shows_ready = example.lines().find(|line| line.starts_with('<')).is_some_and(|line| line.contains("\"ready\""));
     let keep = |line: &&str| shows_ready || !line.starts_with("< {\"type\":\"ready\"");
     let told: Vec<&str> = played.lines().filter(keep).filter(|line| !line.starts_with("exit ")).collect();
@@ -54,12 +53,7 @@ fn is_short_for(short: &str, told: &str) -> bool {
     rest.is_empty() || last.is_some_and(|last| told.ends_with(last))
 }
 
-fn check(
-    page: &str,
-    examples_min: usize,
-    scene: fn() -> Scene,
-    dialect: impl Fn(&Opening) -> Box<dyn Dialect<Own = NoOwn>> + Copy,
-) {
+fn check(page: &str, examples_min: usize, scene: fn() -> Scene) {
     let path = repository().join("docs/dialects").join(page);
     let page = std::fs::read_to_string(&path).expect("the page");
     let mut examples = 0;
@@ -68,7 +62,7 @@ fn check(
     for part in parts {
         let (example, rest) = part.split_once(END).expect("a fence is closed");
         told.push_str(START);
-        told.push_str(&fresh(scene(), example, dialect));
+        told.push_str(&fresh(scene(), example));
         told.push_str(END);
         told.push_str(rest);
         examples += 1;
@@ -79,31 +73,31 @@ fn check(
 
 #[test]
 fn the_examples_on_the_page_are_what_serve_says() {
-    check("serve.md", 4, Scene::default, serve);
+    check("serve.md", 4, || Scene::new(serve));
 }
 
 #[test]
 fn the_examples_on_the_page_are_what_rpc_says() {
-    check("rpc.md", 8, Scene::default, rpc);
+    check("rpc.md", 8, || Scene::new(rpc));
 }
 
 #[test]
 fn the_examples_on_the_page_are_what_loaf_says() {
-    check("loaf.md", 6, loaf_stage::scene, loaf_stage::dialect);
+    check("loaf.md", 6, loaf_stage::scene);
 }
 
 #[test]
 fn the_examples_on_the_page_are_what_acp_says() {
-    check("acp.md", 2, acp_stage::scene, acp_stage::dialect);
+    check("acp.md", 2, acp_stage::scene);
 }
 
 /// The first screen shows some of the lines, in their order.
-fn check_readme(start: &str, scene: Scene, dialect: impl Fn(&Opening) -> Box<dyn Dialect<Own = NoOwn>>) {
+fn check_readme(start: &str, scene: Scene) {
     let readme = std::fs::read_to_string(repository().join("README.md")).expect("the first page");
     let example = readme.split(&format!("$ {start}\n")).nth(1).expect("the example");
     let lines: Vec<&str> = example.lines().take_while(|line| !line.is_empty()).map(str::trim_start).collect();
     let story = format!("file src/main.rs fn main() {{}}\\n\n{}\n", lines.join("\n"));
-    let played = paused(testkit::golden::play_in(scene, &story, dialect));
+    let played = paused(testkit::golden::play(scene, &story));
     let mut told = played.lines();
     for line in &lines {
         assert!(told.any(|told| is_short_for(line, told)), "{line}\nis not in\n{played}");
@@ -113,7 +107,7 @@ fn check_readme(start: &str, scene: Scene, dialect: impl Fn(&Opening) -> Box<dyn
 
 #[test]
 fn the_readme_shows_what_rpc_says() {
-    check_readme("tillerman --mode rpc --model tour", Scene::default(), rpc);
+    check_readme("tillerman --mode rpc --model tour", Scene::new(rpc));
 }
 
 #[test]

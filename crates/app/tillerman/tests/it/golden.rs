@@ -3,23 +3,23 @@
 
 use std::path::{Path, PathBuf};
 
-use dialect_serve::{Options, Serve};
+use dialect_serve::{Serve, ServeOptions};
 use testkit::golden::{Opening, Scene};
+use testkit::pipe::Pipe;
 use vocab::Which;
-use wire::{Dialect, NoOwn};
 
 use crate::{acp_stage, loaf_stage};
 
-pub(crate) fn serve(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
-    Box::new(Serve::new(Options {
+pub(crate) fn serve(opening: &Opening) -> Pipe {
+    opening.pipe(Serve::new(ServeOptions {
         which: opening.resume.as_deref().map_or(Which::New, Which::parse),
         mode: Some(opening.mode),
         multi: opening.multi,
-        ..Options::new(testkit::stage::VERSION)
+        ..ServeOptions::new(testkit::stage::VERSION)
     }))
 }
 
-pub(crate) fn rpc(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
+pub(crate) fn rpc(opening: &Opening) -> Pipe {
     use dialect_rpc::{Errors, Rpc, Updates};
     let mode = opening.arg("--permission-mode").and_then(vocab::Mode::parse);
     let errors = if opening.arg("--rpc-errors") == Some("seed") { Errors::Seed } else { Errors::Pi };
@@ -28,13 +28,13 @@ pub(crate) fn rpc(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
         // It lives as long as the runtime.
         drop(crate::recordings_rpc::extension::start(&opening.engine));
     }
-    Box::new(Rpc::new(dialect_rpc::Options {
+    opening.pipe(Rpc::new(dialect_rpc::RpcOptions {
         which: opening.resume.as_deref().map_or(Which::New, Which::parse),
         mode: Some(mode.unwrap_or(vocab::Mode::DangerFullAccess)),
         errors,
         updates,
         reminders_max: opening.arg("--reminders").and_then(|most| most.parse().ok()).unwrap_or(0),
-        ..dialect_rpc::Options::new(testkit::stage::VERSION)
+        ..dialect_rpc::RpcOptions::new(testkit::stage::VERSION)
     }))
 }
 
@@ -65,39 +65,30 @@ fn stories(dialect: &str) -> Vec<PathBuf> {
 
 #[test]
 fn every_golden_conversation_is_what_serve_says() {
-    check("serve", 20, serve);
+    check("serve", 20, || Scene::new(serve));
 }
 
 #[test]
 fn every_golden_conversation_is_what_rpc_says() {
-    check("rpc", 40, rpc);
+    check("rpc", 40, || Scene::new(rpc));
 }
 
 #[test]
 fn every_golden_conversation_is_what_loaf_says() {
-    check_in("loaf", 20, loaf_stage::scene, loaf_stage::dialect);
+    check("loaf", 20, loaf_stage::scene);
 }
 
 #[test]
 fn every_golden_conversation_is_what_acp_says() {
-    check_in("acp", 30, acp_stage::scene, acp_stage::dialect);
+    check("acp", 30, acp_stage::scene);
 }
 
-fn check(dialect: &str, least: usize, make: impl Fn(&Opening) -> Box<dyn Dialect<Own = NoOwn>> + Copy) {
-    check_in(dialect, least, Scene::default, make);
-}
-
-fn check_in(
-    dialect: &str,
-    least: usize,
-    scene: fn() -> Scene,
-    make: impl Fn(&Opening) -> Box<dyn Dialect<Own = NoOwn>> + Copy,
-) {
+fn check(dialect: &str, least: usize, scene: fn() -> Scene) {
     let files = stories(dialect);
     assert!(files.len() >= least, "only {} conversations were found", files.len());
     for file in files {
         let story = std::fs::read_to_string(&file).expect("a readable story");
-        let play = testkit::golden::play_in(scene(), &story, make);
+        let play = testkit::golden::play(scene(), &story);
         let fresh = if testkit::golden::in_real_time(&story) { real_time(play) } else { paused(play) };
         expect_test::expect_file![file].assert_eq(&fresh);
     }

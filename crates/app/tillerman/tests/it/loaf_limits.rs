@@ -1,8 +1,8 @@
 //! Bounds of the `loaf` dialect that a story would be too long for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_loaf::Loaf;
 use serde_json::{Value, json};
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
@@ -10,22 +10,23 @@ use vocab::ModelInfo;
 
 use crate::golden::paused;
 use crate::loaf_stage;
+use crate::loaf_user::LoafUser;
 
 const QUIET: Duration = Duration::from_millis(300);
 /// Prompts that may wait in a session.
 const QUEUE_MAX: usize = 256;
 
 fn stage() -> (Stage, Pipe) {
+    let user = Arc::new(LoafUser::default());
     let model = ModelInfo { provider: "openai".into(), ..tour::model("mock/alpha", 128_000) };
     let stage = Stage::new(StageOptions {
-        provider: std::sync::Arc::new(tour::Tour::new(tour::Options { models: vec![model.clone()], word_delay_ms: 0 })),
+        provider: Arc::new(tour::Tour::new(tour::TourOptions { models: vec![model.clone()], word_delay_ms: 0 })),
         model: "mock/alpha".into(),
         tune: Box::new(loaf_stage::settle),
-        around: loaf_stage::scene().around,
+        accounts: user.clone(),
         ..StageOptions::default()
     });
-    let dialect = Loaf::new(loaf_stage::options(Some(model)));
-    let pipe = Pipe::new(&stage.engine, Box::new(dialect), host::Options::default());
+    let pipe = loaf_stage::pipe(&stage, &user, loaf_stage::options(Some(model)));
     (stage, pipe)
 }
 

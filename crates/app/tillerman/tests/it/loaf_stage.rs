@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use dialect_loaf::{Loaf, Options};
+use dialect_loaf::{Loaf, LoafOptions};
+use testkit::Stage;
 use testkit::fakes::{CountedIds, TickingClock};
 use testkit::golden::{Opening, Scene};
-use testkit::neighbourhood::Neighbourhood;
+use testkit::pipe::Pipe;
 use vocab::{Drain, Gate, IdKind, LateSteer, Mode, ModelInfo, Overflow, Settings};
-use wire::{Dialect, NoOwn};
+
+use crate::loaf_user::LoafUser;
 
 /// Members that hold a time.
 const TIMES: &[&str] = &["timestamp", "createdAt", "updatedAt", "enqueuedAt", "time"];
@@ -41,29 +43,38 @@ pub(crate) fn settle(settings: &mut Settings) {
 }
 
 pub(crate) fn scene() -> Scene {
-    Scene { provider: "openai", tune: settle, around: Arc::new(Neighbourhood::default()), steady }
+    let user = Arc::new(LoafUser::default());
+    let accounts = user.clone();
+    let speak = move |opening: &Opening| opening.pipe_with(dialect(opening), user.service(opening.workspace.clone()));
+    Scene { provider: "openai", tune: settle, accounts, steady, ..Scene::new(speak) }
 }
 
 /// `s1`, `t1` on the wire.
-pub(crate) fn options(model: Option<ModelInfo>) -> Options {
-    Options {
+pub(crate) fn options(model: Option<ModelInfo>) -> LoafOptions {
+    LoafOptions {
         mode: Some(Mode::DangerFullAccess),
         model: model.map(Arc::new),
-        ..Options::new(testkit::stage::VERSION, Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
+        ..LoafOptions::new(testkit::stage::VERSION, Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
     }
 }
 
-pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
+/// The dialect on a stage whose accounts are those of `user`.
+pub(crate) fn pipe(stage: &Stage, user: &Arc<LoafUser>, options: LoafOptions) -> Pipe {
+    let service = user.service(stage.workspace().to_owned());
+    Pipe::new(&stage.engine, Loaf::new(options), host::PumpOptions::new(service))
+}
+
+fn dialect(opening: &Opening) -> Loaf {
     let asked = opening.arg("--model").unwrap_or("mock/alpha");
     let thinking = opening.arg("--thinking").unwrap_or("OFF");
     let mode = opening.arg("--permission-mode").and_then(Mode::parse);
     let model = (asked != "none").then(|| opening.provider.resolve(asked).expect("a model of the stage"));
-    Box::new(Loaf::new(Options {
+    Loaf::new(LoafOptions {
         mode: Some(mode.unwrap_or(Mode::DangerFullAccess)),
         thinking: Some(thinking.into()),
         onboarded: opening.arg("--onboarded").is_some(),
         ..options(model)
-    }))
+    })
 }
 
 /// Ids that nobody takes for those of the engine.

@@ -56,7 +56,7 @@ fn tools() -> Arc<[ToolSpec]> {
     Arc::from([tool("read", schema), tool("bash.run", r#"{"type":"object","properties":{}}"#), tool("none", "{}")])
 }
 
-fn picture() -> Part {
+fn image() -> Part {
     Part::Image(Image { mime: "image/png".into(), base64: PIXEL.into() })
 }
 
@@ -181,17 +181,13 @@ async fn three_rounds(mut talk: Talk) {
     assert_eq!(talk.ask("say bye").await, "bye");
 }
 
-async fn pictures_and_odd_results(mut talk: Talk) {
+async fn images_and_odd_results(mut talk: Talk) {
     let prompt = "call read and call read and call read and call read then say seen";
-    talk.chat.push(&Message::User(vec![picture(), Part::text(prompt)]));
-    let results = [
-        vec![picture()],
-        vec![Part::text("two"), picture(), picture()],
-        vec![],
-        vec![Part::text(""), Part::text("four")],
-    ];
+    talk.chat.push(&Message::User(vec![image(), Part::text(prompt)]));
+    let results =
+        [vec![image()], vec![Part::text("two"), image(), image()], vec![], vec![Part::text(""), Part::text("four")]];
     assert_eq!(talk.until_done(&results).await, "seen");
-    talk.chat.push(&Message::User(vec![Part::text("say x"), picture(), picture()]));
+    talk.chat.push(&Message::User(vec![Part::text("say x"), image(), image()]));
     assert_eq!(talk.until_done(&[]).await, "x");
 }
 
@@ -296,7 +292,7 @@ async fn record(api: Api, format: Format, model: &str, into: &Path) {
         three_rounds(talk(level)).await;
         keep(&format!("rounds-{}", level.unwrap_or("unset")));
     }
-    pictures_and_odd_results(talk(None)).await;
+    images_and_odd_results(talk(None)).await;
     keep("pictures");
     for level in [None, Some("high")] {
         let named = level.unwrap_or("unset");

@@ -98,7 +98,7 @@ impl Play {
     fn new() -> Self {
         let stage = Stage::new(StageOptions { mode: Mode::Prompt, ..StageOptions::default() });
         let dialect = Acp::new(acp_stage::options());
-        let pipe = Pipe::new(&stage.engine, Box::new(dialect), host::Options::default());
+        let pipe = Pipe::new(&stage.engine, Box::new(dialect), host::PumpOptions::default());
         Self { stage, pipe, heard: Vec::new(), session: String::new() }
     }
 

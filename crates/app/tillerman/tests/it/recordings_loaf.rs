@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_loaf::{Loaf, Options};
+use dialect_loaf::LoafOptions;
 use serde_json::Value;
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
@@ -16,6 +16,7 @@ use vocab::{ModelInfo, Provider};
 
 use crate::golden::paused;
 use crate::loaf_stage;
+use crate::loaf_user::LoafUser;
 use crate::recordings::{Bindings, Recording, recordings};
 
 /// How long a line may take to come; time is paused, so it takes none.
@@ -59,15 +60,15 @@ struct Used {
     worded: [bool; WORDED.len()],
 }
 
-fn stage() -> (Stage, Arc<dyn Provider>) {
+fn stage(user: &Arc<LoafUser>) -> (Stage, Arc<dyn Provider>) {
     let model = ModelInfo { provider: "openai".into(), ..tour::model("gpt-mock", 128_000) };
     let provider: Arc<dyn Provider> =
-        Arc::new(tour::Tour::new(tour::Options { models: vec![model], word_delay_ms: 0 }));
+        Arc::new(tour::Tour::new(tour::TourOptions { models: vec![model], word_delay_ms: 0 }));
     let stage = Stage::new(StageOptions {
         provider: provider.clone(),
         model: "gpt-mock".into(),
         tune: Box::new(loaf_stage::settle),
-        around: loaf_stage::scene().around,
+        accounts: user.clone(),
         ..StageOptions::default()
     });
     stage.write("a.txt", "AAA\n");
@@ -75,13 +76,14 @@ fn stage() -> (Stage, Arc<dyn Provider>) {
 }
 
 async fn replay(recording: &Recording, used: &mut Used) -> Result<(), String> {
-    let (stage, provider) = stage();
-    let options = Options {
+    let user = Arc::new(LoafUser::default());
+    let (stage, provider) = stage(&user);
+    let options = LoafOptions {
         thinking: Some("OFF".into()),
         ids: Arc::new(loaf_stage::wire_ids()),
         ..loaf_stage::options(Some(provider.resolve("gpt-mock").expect("the model of the recordings")))
     };
-    let pipe = Pipe::new(&stage.engine, Box::new(Loaf::new(options)), host::Options::default());
+    let pipe = loaf_stage::pipe(&stage, &user, options);
     let workspace = stage.workspace().display().to_string();
     let free = FREE.iter().filter(|(name, _)| *name == recording.name).map(|(_, id)| *id).collect();
     let mut replay = Replay { pipe, heard: VecDeque::new(), early: Vec::new(), free, rules: Rules::default() };

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_rpc::{Errors, Options, Rpc};
+use dialect_rpc::{Errors, Rpc, RpcOptions};
 use pi_format::messages::{Face, Faces};
 use serde_json::Value;
 use testkit::pipe::Pipe;
@@ -118,8 +118,8 @@ async fn replay(name: &str, records: Vec<Record>) -> Result<(), String> {
     let pi = name.starts_with("pi-");
     let errors = if pi { Errors::Pi } else { Errors::Seed };
     let options =
-        Options { mode: Some(Mode::DangerFullAccess), errors, retry, reminders_max: 3, ..Options::new("0.1.0") };
-    let pipe = Pipe::new(&stage.engine, Box::new(Rpc::new(options)), host::Options::default());
+        RpcOptions { mode: Some(Mode::DangerFullAccess), errors, retry, reminders_max: 3, ..RpcOptions::new("0.1.0") };
+    let pipe = Pipe::new(&stage.engine, Box::new(Rpc::new(options)), host::PumpOptions::default());
     let mut replay = Replay { pipe, heard: VecDeque::new(), rules: Rules::new(pi), block: String::new() };
     let gave_up = matches!(records.last(), Some(Record::GaveUp));
     let mut records: VecDeque<Record> = records.into();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_rpc::{Options, Rpc};
+use dialect_rpc::{Rpc, RpcOptions};
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
 use vocab::{Open, Stop, Which};
@@ -21,7 +21,8 @@ fn an_abort_is_heard_while_nobody_reads() {
         let models = vec![tour::model("mock/alpha", 128_000)];
         let provider = Arc::new(testkit::fakes::Renamed { inner: Arc::new(script), models, plays });
         let stage = Stage::new(StageOptions { provider, model: "mock/alpha".into(), ..StageOptions::default() });
-        let mut pipe = Pipe::new(&stage.engine, Box::new(Rpc::new(Options::new("0.1.0"))), host::Options::default());
+        let mut pipe =
+            Pipe::new(&stage.engine, Box::new(Rpc::new(RpcOptions::new("0.1.0"))), host::PumpOptions::default());
         let ready = pipe.heard(Duration::from_millis(100)).await;
         assert_eq!(ready.len(), 1, "{ready:?}");
         let mut watcher = stage.actor();

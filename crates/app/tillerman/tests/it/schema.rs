@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
+use testkit::golden::Scene;
 use testkit::schema::Schema;
 
 use crate::golden::{paused, repository, rpc};
@@ -156,7 +157,7 @@ fn every_command_is_answered_in_the_words_of_the_schema() {
     let commands = published.inbound.definition("command")["oneOf"].as_array().unwrap();
     let known: BTreeSet<&str> = commands.iter().map(|it| it["properties"]["type"]["const"].as_str().unwrap()).collect();
     for flags in ["args   --rpc-errors seed\n", "args   --rpc-updates delta\n"] {
-        let played = paused(testkit::golden::play(&format!("{flags}{}", ALL.trim_start()), rpc));
+        let played = paused(testkit::golden::play(Scene::new(rpc), &format!("{flags}{}", ALL.trim_start())));
         published.check(&played).unwrap_or_else(|why| panic!("{why}"));
         let sent: BTreeSet<String> = played
             .lines()

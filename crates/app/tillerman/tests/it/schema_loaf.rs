@@ -160,7 +160,7 @@ file   a.png x
 #[test]
 fn every_method_and_every_command_is_answered_in_the_words_of_the_schema() {
     let published = Published::read();
-    let play = testkit::golden::play_in(loaf_stage::scene(), ALL.trim_start(), loaf_stage::dialect);
+    let play = testkit::golden::play(loaf_stage::scene(), ALL.trim_start());
     let played = paused(play);
     published.check(&played).unwrap_or_else(|why| panic!("{why}"));
     let frames = |mark: &str| -> Vec<Value> {

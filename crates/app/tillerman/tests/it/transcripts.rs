@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_serve::{Options, Serve};
+use dialect_serve::{Serve, ServeOptions};
 use serde_json::Value;
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
@@ -32,7 +32,7 @@ fn the_recorded_conversations_hold() {
 fn provider(name: &str) -> Arc<dyn Provider> {
     if name != WITH_A_REAL_MODEL {
         let models = vec![tour::model("mock/alpha", 128_000), tour::model("mock/beta", 200_000)];
-        return Arc::new(tour::Tour::new(tour::Options { models, word_delay_ms: 0 }));
+        return Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
     }
     // A window so large that the example's few tokens do not show in `context_pct`.
     let model = tour::model("mock/alpha", 1_000_000);
@@ -50,8 +50,8 @@ async fn replay(name: &str, recording: &str) {
     });
     stage.write("a.py", "");
     stage.write("b.py", "");
-    let dialect = Box::new(Serve::new(Options { mode: Some(Mode::Prompt), ..Options::new("0.1.0") }));
-    let mut pipe = Pipe::new(&stage.engine, dialect, host::Options::default());
+    let dialect = Box::new(Serve::new(ServeOptions { mode: Some(Mode::Prompt), ..ServeOptions::new("0.1.0") }));
+    let mut pipe = Pipe::new(&stage.engine, dialect, host::PumpOptions::default());
     let mut heard: std::collections::VecDeque<String> = pipe.heard(QUIET).await.into();
     if !recording.contains("\"ready\"") {
         heard.pop_front();

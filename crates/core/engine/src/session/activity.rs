@@ -1,5 +1,5 @@
 //! What a session is doing. One enum, so that what excludes each other cannot be written down together: a turn and what it waits
-//! for, a compaction that somebody asked for, an undo, or nothing. Beside it what comes afterwards: the compaction that waits for
+//! for, a compaction that a peer asked for, an undo, or nothing. Beside it what comes afterwards: the compaction that waits for
 //! the running turn, and the session's own end. And the watchdog over all of it.
 //!
 //! It knows no log, no peer and no port: the session does what is to be done and says here what it waits for.
@@ -32,11 +32,11 @@ pub(super) struct Activity {
     effects: Vec<Effect>,
     /// A compaction that comes after what runs now and before the next turn.
     pub(super) next: Option<NextCompaction>,
-    /// Who waits for the session's end. Once somebody does, nothing new begins.
+    /// The callers that wait for the session's end. Once there is one, nothing new begins.
     ending: Vec<oneshot::Sender<()>>,
     /// A turn was started, and that everything settled was not said since.
     pub(super) unsettled: bool,
-    /// The session cannot go on, and everybody was told.
+    /// The session cannot go on, and every peer was told.
     pub(super) is_over: bool,
     moved_at: Instant,
     stall_timer: Pin<Box<Sleep>>,
@@ -222,7 +222,7 @@ impl Activity {
         }
         self.moved();
     }
-    /// The summary that is being made, for the turn or for somebody who asked.
+    /// The summary that is being made, for the turn or for a peer that asked.
     pub(super) fn summarising(&mut self) -> Option<&mut Summarising> {
         match &mut self.doing {
             Doing::Turn(_, TurnWaits::Compaction(summarising, _)) | Doing::Compacting(summarising, _) => {
@@ -279,7 +279,7 @@ impl Activity {
 
     // ---- the end ------------------------------------------------------------------------------------------------
 
-    /// The session is to end; whoever waits for that is told.
+    /// The session is to end; the caller is told when it has.
     pub(super) fn end(&mut self, stopped: oneshot::Sender<()>) {
         self.ending.push(stopped);
     }

@@ -50,6 +50,9 @@ impl Approvals {
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = OpenAsk> + use<> {
         std::mem::take(&mut self.open).into_values()
     }
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
     /// Those of the turn; what extensions ask is not the turn's.
     fn take_of_turn(&mut self) -> Vec<AskId> {
         self.open.extract_if(|_, open| open.dialog.is_none()).map(|(id, _)| id).collect()
@@ -80,12 +83,12 @@ impl Session {
         self.open_ask(AskKind::Permission(permission), None, None);
     }
 
-    /// Whoever brought the tool runs the call.
+    /// The peer that brought the tool runs the call.
     pub(super) fn delegate(&mut self, call: Call, tool: Arc<str>) {
         let owner = self.tools.owner_of(&self.settings, &tool);
         let kind = AskKind::HostCall { call: call.id, tool, input: call.input.json() };
         self.activity.wait(TurnWaits::Host { since: Instant::now() });
-        // Whoever runs it learns of it when this is written.
+        // The peer that runs it learns of it when this is written.
         self.open_ask(kind, owner, None);
         self.log.sync_batch();
     }
@@ -147,7 +150,7 @@ impl Session {
     }
 
     /// Whether the call would still do what the question showed. A file, a directory or a link may have been put in its place
-    /// while somebody thought about it. A call that cannot be planned any more says why when it runs.
+    /// while the user thought about it. A call that cannot be planned any more says why when it runs.
     fn is_as_asked(&self, asked: &PermissionAsk) -> bool {
         let Ok((_, plan)) = self.planned(&asked.tool, &asked.input) else { return true };
         let facts = plan.preview.map(|facts| self.shared.ports.keyring.scrub_facts(&facts));
@@ -159,6 +162,11 @@ impl Session {
         for ask in self.approvals.take_of_turn() {
             self.log(Body::Ask(AskEntry::Closed { ask, end: AskEnd::Withdrawn }));
         }
+    }
+
+    /// Whether no peer could answer a question, so that it would wait for ever.
+    pub(super) fn is_unanswerable(&self) -> bool {
+        self.log.peers.all().all(|outbox| self.approvals.is_mute(outbox.peer))
     }
 
     /// Whether a controller, and not an extension, runs the call.

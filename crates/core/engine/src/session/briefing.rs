@@ -1,4 +1,4 @@
-//! What the model is told of the place it works in. Somebody looks once, before the session's first model call; what was seen
+//! What the model is told of the place it works in. A port looks once, before the session's first model call; what was seen
 //! then holds for as long as the session is open, because a system prompt that changes is read anew by every provider's
 //! cache. A session that is opened again is looked at again.
 
@@ -13,7 +13,7 @@ impl Session {
         if self.tools.is_briefed() {
             return false;
         }
-        match self.look_around() {
+        match self.look_at_place() {
             Some(look) => {
                 self.activity.wait(TurnWaits::Briefing(look));
                 true
@@ -36,7 +36,7 @@ impl Session {
         if self.tools.is_briefed() || self.activity.turn().is_some() {
             return None;
         }
-        let look = self.look_around();
+        let look = self.look_at_place();
         if look.is_none() {
             self.learn(Briefing::default());
         }
@@ -50,8 +50,8 @@ impl Session {
         }
     }
 
-    fn look_around(&self) -> Option<Later<'static, Briefing>> {
-        guarded(|| self.shared.ports.around.briefing(&self.settings.workspace)).ok().flatten()
+    fn look_at_place(&self) -> Option<Later<'static, Briefing>> {
+        guarded(|| self.shared.ports.surroundings.briefing(&self.settings.workspace)).ok().flatten()
     }
 
     fn learn(&mut self, briefing: Briefing) {

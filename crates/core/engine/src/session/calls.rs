@@ -1,9 +1,9 @@
 //! A call of the model on its way: judged, and run. Nothing is done that the log does not know. A call that can change something starts when its record is in the store:
-//! should we die while it runs, or find that the session is somebody else's by now, the log says what was begun. Reading
+//! should we die while it runs, or find that the session is another process's by now, the log says what was begun. Reading
 //! starts at once.
 //!
 //! The record is synced, too, and not only committed: a command that was sent to another machine is not undone by a power
-//! cut here, and whoever goes on afterwards has to know that it was begun. It costs one more sync for a call that ends
+//! cut here, and the process that goes on afterwards has to know that it was begun. It costs one more sync for a call that ends
 //! with one anyway, and such calls take longer than a sync; the many calls that only read pay nothing.
 
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Session {
 
     fn verdict_on(&self, call: &Call) -> Verdict {
         if self.tools.is_hosted(&call.name) {
-            // The controller runs it itself and answers for it: there is nobody else to be asked.
+            // The controller runs it itself and answers for it: there is no other peer to be asked.
             return Verdict::Delegate { tool: call.name.clone() };
         }
         let input = call.input.json();
@@ -67,7 +67,7 @@ impl Session {
             Gate::Proxy => self.settings.tool_names.told(&name, plan.required),
             Gate::Ladder | Gate::Alone => plan.required,
         };
-        let nobody = self.nobody_answers();
+        let nobody = self.is_unanswerable();
         match permission::decide(self.settings.gate, active, plan.required) {
             Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
             Decision::Allow => Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation },
@@ -107,7 +107,7 @@ impl Session {
         }
     }
 
-    /// Why a call is denied that nobody can be asked about.
+    /// Why a call is denied that no peer can be asked about.
     fn unasked(&self, required: Required) -> String {
         if self.log.peers.is_empty() {
             return "denied: nobody is here who could be asked".to_owned();

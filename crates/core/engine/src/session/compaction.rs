@@ -1,4 +1,4 @@
-//! Compactions: those a call needs first, those somebody asks for, and the one that waits for the running turn.
+//! Compactions: those a call needs first, those a peer asks for, and the one that waits for the running turn.
 
 mod summary;
 
@@ -27,7 +27,7 @@ pub(super) struct NextCompaction {
 }
 
 impl Session {
-    /// Starts a compaction that somebody asked for; the reply comes when it is done.
+    /// Starts a compaction that a peer asked for; the reply comes when it is done.
     pub(super) fn compact(
         &mut self,
         outbox: &Arc<Outbox>,
@@ -128,7 +128,7 @@ impl Session {
         let at = match reason {
             // The other provider's replies are not put before this one word for word, however few they are.
             CompactReason::Switch => summary::cut_close(marks),
-            // Whoever asks for it gets it, however much room there is.
+            // A peer that asks for it gets it, however much room there is.
             CompactReason::Manual => {
                 summary::cut(marks, &self.settings.compaction, self.settings.asked().context_window)
                     .or_else(|| summary::cut_whole(marks))
@@ -209,12 +209,12 @@ impl Session {
         self.queue_goes_on(TurnOver::Completed);
     }
 
-    /// Stops a running compaction, if there is one, and says so to whoever heard it start.
+    /// Stops a running compaction, if there is one, and says so to the peers that heard it start.
     pub(super) fn cancel_compaction(&mut self, fault: Fault) {
         let Some((summarising, then)) = self.activity.end_compaction() else { return };
         let Summarising { reason, model, trace, .. } = summarising;
         self.log_trace(&model, &trace);
-        // Whoever stops us does not want us to go on by ourselves.
+        // A user who stops us does not want us to go on by ourselves.
         self.reminders.is_due = false;
         self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
         if let AfterCompaction::Answer(asker) = then {

@@ -18,7 +18,7 @@ use super::{Session, TurnWaits, later};
 const TEXT_LIMIT: Duration = Duration::from_secs(30);
 /// Editor that wait to be told; a call that asks faster waits.
 const ORDERS_MAX: usize = 16;
-/// What a tool reads when nobody will answer any more.
+/// What a tool reads when no editor will answer any more.
 const GONE: &str = "the controller went away";
 
 /// Who serves, and what is under way.
@@ -38,7 +38,7 @@ pub(super) struct EditorOrder {
     peer: PeerId,
     call: CallId,
     kind: EditorRequestKind,
-    /// Closed when nobody waits any more.
+    /// Closed when the call does not wait any more.
     done: oneshot::Sender<EditorReply>,
 }
 
@@ -62,7 +62,7 @@ impl EditorRequests {
         !self.open.is_empty()
     }
 
-    /// Ready when there is an order, or when nobody waits for some editor_request any more.
+    /// Ready when there is an order, or when no call waits for some request any more.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<EditorOrder>> {
         if let Poll::Ready(order) = self.orders.poll_recv(context) {
             return Poll::Ready(order);
@@ -110,7 +110,7 @@ impl Session {
         }
     }
 
-    /// For one call; `None` where nobody serves.
+    /// For one call; `None` where no editor is here.
     pub(super) fn editor_for(&self, call: &CallId) -> Option<Arc<dyn Editor>> {
         let Some(&(peer, offered)) = self.editor.offers.last() else { return self.subagents.inherited_editor.clone() };
         Some(Arc::new(CallEditor { peer, call: call.clone(), offered, order: self.editor.order.clone() }))
@@ -129,7 +129,7 @@ impl Session {
         self.log.reply(outbox, Event::Editor(EditorEvent::Request(EditorRequest { id, call, kind })));
     }
 
-    /// Withdraws what nobody waits for any more: its call was interrupted, or its time was over.
+    /// Withdraws what no call waits for any more: its call was interrupted, or its time was over.
     pub(super) fn drop_editor_requests(&mut self) {
         let dropped: Vec<_> =
             self.editor.open.extract_if(.., |editor_request| editor_request.done.is_closed()).collect();

@@ -1,5 +1,5 @@
 //! How a session ends: by itself, because its lease is gone, or because something in it broke. Nothing runs afterwards,
-//! whoever was here is told, and whoever waited for an answer has one.
+//! every peer that was here is told, and every peer that waited for an answer has one.
 
 use vocab::{Event, Fault, FaultKind, Told};
 
@@ -8,10 +8,13 @@ use super::{Mail, Session, guarded};
 impl Session {
     /// Nothing runs and nothing is unwritten.
     pub(super) fn can_end(&self) -> bool {
-        self.activity.is_idle() && self.activity.next.is_none() && self.shells.is_empty() && self.log.is_settled()
+        self.activity.is_idle()
+            && self.activity.next.is_none()
+            && self.shells.running.is_empty()
+            && self.log.is_settled()
     }
 
-    /// Nobody is here, nothing runs and nothing waits.
+    /// No peer is here, nothing runs and nothing waits.
     pub(super) fn is_deserted(&self) -> bool {
         self.log.peers.was_joined
             && self.log.peers.is_empty()
@@ -20,15 +23,15 @@ impl Session {
             && !self.jobs.is_awaited()
             && self.activity.next.is_none()
             && self.activity.is_idle()
-            && self.shells.is_empty()
+            && self.shells.running.is_empty()
     }
 
-    /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.
+    /// No peer is here, nothing waits, and no router can find the session in the registry any more.
     pub(super) fn retire(&mut self) -> bool {
         self.is_deserted() && self.close_if_unheard()
     }
 
-    /// Under the registry's lock, so that nobody finds the session between the look and the closing.
+    /// Under the registry's lock, so that no router finds the session between the look and the closing.
     fn close_if_unheard(&mut self) -> bool {
         let shared = self.shared.clone();
         shared.registry.alone(|| {
@@ -43,7 +46,7 @@ impl Session {
     /// A panic of our own: what was told and not finished is lost, and the log is as far as it was written.
     pub(super) fn break_off(&mut self, text: &str) {
         let fault = Fault::new(FaultKind::Internal, format!("the session failed: {text}")).hint("open it again");
-        // Whatever is left of us may break once more; that everybody learns of the end must not depend on it.
+        // Whatever is left of us may break once more; that every peer learns of the end must not depend on it.
         let unanswered = self.log.answering.take();
         let _ = guarded(|| self.roll_back(&fault));
         if let Some((outbox, tag)) = unanswered {
@@ -53,7 +56,7 @@ impl Session {
         self.cast_off(fault);
     }
 
-    /// Nothing more is done here. Whoever is here has to come in again.
+    /// Nothing more is done here. Peers that are here have to come in again.
     pub(super) fn cast_off(&mut self, fault: Fault) {
         if std::mem::replace(&mut self.activity.is_over, true) {
             return;
@@ -65,7 +68,7 @@ impl Session {
         }
     }
 
-    /// Whoever wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.
+    /// A peer that wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.
     pub(super) fn refuse_the_rest(&mut self) {
         self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
         self.mailbox.close();

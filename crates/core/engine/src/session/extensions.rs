@@ -20,7 +20,7 @@ use super::{Session, TurnWaits};
 use crate::extensions::{RegisteredExtension, RegisteredExtensions};
 use crate::outbox::Outbox;
 
-/// How long an extension may work on a command without asking anybody anything; then it counts as hanging.
+/// How long an extension may work on a command without asking the user anything; then it counts as hanging.
 pub(super) const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 /// Commands of extensions running in one session; one more is refused.
 const RUNNING_COMMANDS_MAX: usize = 64;
@@ -29,17 +29,17 @@ const SHOWN_MAX: usize = 64;
 
 /// What a session keeps about extensions.
 pub(super) struct Extensions {
-    /// The registry's version that `members` is from.
+    /// The registry's version that `registered` is from.
     pub(super) seen: u64,
     /// A controller has come: extensions are beside the session from then on, so that what they say is heard.
     pub(super) met: bool,
-    members: RegisteredExtensions,
+    registered: RegisteredExtensions,
     next: u64,
     commands: Vec<RunningCommand>,
     shown: Vec<(PeerId, Notice)>,
     /// Names that are taken already, and how that was told.
     conflicts: HashMap<(PeerId, Arc<str>), Event>,
-    /// How the running turn began; kept only when somebody is asked about it.
+    /// How the running turn began; kept only when an extension is asked about it.
     pub(super) opening: Vec<Part>,
     timer: Option<(Instant, Pin<Box<Sleep>>)>,
 }
@@ -57,7 +57,7 @@ impl Default for Extensions {
         Self {
             seen: 0,
             met: false,
-            members: Arc::from([]),
+            registered: Arc::from([]),
             next: 0,
             commands: Vec::new(),
             shown: Vec::new(),
@@ -69,11 +69,11 @@ impl Default for Extensions {
 }
 
 impl Extensions {
-    pub(super) fn members(&self) -> &[Arc<RegisteredExtension>] {
-        &self.members
+    pub(super) fn registered(&self) -> &[Arc<RegisteredExtension>] {
+        &self.registered
     }
     pub(super) fn extension(&self, peer: PeerId) -> Option<&Arc<RegisteredExtension>> {
-        self.members.iter().find(|extension| extension.peer == peer)
+        self.registered.iter().find(|extension| extension.peer == peer)
     }
     pub(super) fn mint(&mut self) -> u64 {
         self.next += 1;
@@ -122,7 +122,7 @@ impl Session {
         self.extensions.extension(peer)
     }
 
-    /// A controller is here. With the first one, whoever stands beside the sessions of this process learns of this one;
+    /// A controller is here. With the first one, the extensions of this process learn of this session;
     /// each is told what it would have been told before.
     pub(super) fn introduce(&mut self, outbox: &Outbox) {
         self.extensions.met = true;
@@ -138,17 +138,17 @@ impl Session {
 
     /// Looks which extensions stand beside the session now. They have changed: [`Session::hear_of_extensions`].
     pub(super) fn meet_extensions(&mut self) {
-        let (seen, members) = self.shared.extensions.members();
+        let (seen, registered) = self.shared.extensions.registered();
         self.extensions.seen = seen;
-        let before = std::mem::replace(&mut self.extensions.members, members.clone());
-        self.tools.set_extensions(members.clone());
+        let before = std::mem::replace(&mut self.extensions.registered, registered.clone());
+        self.tools.set_extensions(registered.clone());
         let is_in = |list: &RegisteredExtensions, peer: PeerId| list.iter().any(|extension| extension.peer == peer);
-        self.log.peers.set_extensions(members.iter().map(|it| (it.outbox.clone(), it.offers.deltas)).collect());
-        for extension in members.iter().filter(|extension| !is_in(&before, extension.peer)) {
+        self.log.peers.set_extensions(registered.iter().map(|it| (it.outbox.clone(), it.offers.deltas)).collect());
+        for extension in registered.iter().filter(|extension| !is_in(&before, extension.peer)) {
             let state = Event::State(Arc::new(State { last_seq: self.log.committed(), ..self.state() }));
             self.log.reply(extension.outbox.clone(), state);
         }
-        for extension in before.iter().filter(|extension| !is_in(&members, extension.peer)) {
+        for extension in before.iter().filter(|extension| !is_in(&registered, extension.peer)) {
             self.extension_gone(extension);
         }
         self.tell_conflicts();
@@ -197,7 +197,7 @@ impl Session {
         trouble
     }
 
-    /// Trouble from outside the session. Where nobody is to read it, it waits for somebody.
+    /// Trouble from outside the session. Where no controller is to read it, it waits for one.
     pub(super) fn tell_trouble(&mut self, trouble: Event) {
         if self.log.peers.is_empty() {
             return self.shared.extensions.keep_unheard(trouble);
@@ -229,7 +229,7 @@ impl Session {
         let has = |extension: &&Arc<RegisteredExtension>| {
             extension.offers.commands.iter().any(|command| command.name == name)
         };
-        let Some(extension) = self.extensions.members.iter().find(has).cloned() else {
+        let Some(extension) = self.extensions.registered.iter().find(has).cloned() else {
             return Err(Fault::new(FaultKind::UnknownCommand, format!("unknown command: /{name}")));
         };
         if self.extensions.commands.len() >= RUNNING_COMMANDS_MAX {
@@ -320,7 +320,7 @@ impl Session {
 
     // ---- time ---------------------------------------------------------------------------------------------------
 
-    /// Sets the timer for whoever has to answer first.
+    /// Sets the timer for the extension that has to answer first.
     pub(super) fn arm_extension_timer(&mut self) {
         let hook = match self.activity.waiting() {
             TurnWaits::Hook(running_hook) => Some(running_hook.until),

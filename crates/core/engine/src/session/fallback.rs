@@ -41,7 +41,7 @@ impl Session {
             if fallback.failed.iter().any(|(tried, _)| *tried == slug) {
                 continue;
             }
-            // A model that nobody can talk to is found out before anything is given up for it.
+            // A model that no provider can talk to is found out before anything is given up for it.
             match provider.resolve(&slug).and_then(|model| provider.chat(&model).map(|_| model)) {
                 Ok(model) => {
                     let to = model.slug.clone();

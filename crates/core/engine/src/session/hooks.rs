@@ -72,13 +72,13 @@ impl HookPoint {
 impl Session {
     /// How the turn begins is kept only where an extension is asked about it.
     pub(super) fn keep_opening(&mut self, parts: &[Part]) {
-        if self.extensions.members().iter().any(|extension| extension.offers.hooks.before_turn) {
+        if self.extensions.registered().iter().any(|extension| extension.offers.hooks.before_turn) {
             self.extensions.opening = parts.to_vec();
         }
     }
 
     pub(super) fn hook(&mut self, point: HookPoint) {
-        let hooked = self.extensions.members().iter().filter(|extension| point.is_hooked(extension.offers.hooks));
+        let hooked = self.extensions.registered().iter().filter(|extension| point.is_hooked(extension.offers.hooks));
         let left = hooked.map(|extension| extension.peer).collect();
         self.next_hook(point, left);
     }
@@ -98,7 +98,7 @@ impl Session {
         self.asked(point);
     }
 
-    /// Everybody was heard.
+    /// Every extension was heard.
     fn asked(&mut self, point: HookPoint) {
         match point {
             HookPoint::Turn { messages } => {

@@ -1,4 +1,4 @@
-//! What a verb waits for that is neither the turn's nor its peer's to wait for: a list of models from a server, pictures
+//! What a verb waits for that is neither the turn's nor its peer's to wait for: a list of models from a server, images
 //! that are made smaller, a log that is read whole, a file that is written. It runs beside everything else; an interrupt
 //! or an answer never waits for it, and neither does the running turn.
 //!
@@ -22,7 +22,7 @@ pub(super) enum Finish {
     Reply(Result<Reply, Fault>),
     /// With the session in hand.
     With(JobStep),
-    /// A message whose pictures are ready.
+    /// A message whose images are ready.
     Prompt {
         parts: Vec<Part>,
         delivery: Delivery,
@@ -51,7 +51,7 @@ struct Awaiting {
 /// What waits for a [`Need`].
 pub(super) enum Awaited {
     Mail(Mail),
-    /// A message whose pictures are ready.
+    /// A message whose images are ready.
     Prompt {
         outbox: Arc<Outbox>,
         tag: Tag,
@@ -143,7 +143,7 @@ impl Jobs {
     pub(super) fn want_view(&self) -> bool {
         self.awaiting.iter().any(|it| it.need == Need::View && it.outcome.is_none())
     }
-    /// Somebody waits who may be no peer.
+    /// A command waits here, whose peer may be gone by now.
     pub(super) fn is_awaited(&self) -> bool {
         !self.awaiting.is_empty()
     }
@@ -175,7 +175,7 @@ impl Session {
         self.push_job(outbox, tag, JobStage::Runs(job), None);
     }
 
-    /// The message becomes the queue's when its pictures are ready.
+    /// The message becomes the queue's when its images are ready.
     pub(super) fn prompt_job(
         &mut self,
         outbox: &Arc<Outbox>,
@@ -212,7 +212,7 @@ impl Session {
             return Poll::Ready(JobEvent::Next(mail));
         }
         for at in 0..self.jobs.running.len() {
-            // Whoever does not read gets nothing more to read; what it sends waits behind this.
+            // A peer that does not read gets nothing more to read; what it sends waits behind this.
             if self.jobs.running[at].outbox.poll_room(context).is_pending() {
                 continue;
             }
@@ -247,7 +247,7 @@ impl Session {
         }
     }
 
-    /// A message whose pictures are ready becomes the queue's once the log is read.
+    /// A message whose images are ready becomes the queue's once the log is read.
     fn offer_when_viewed(&mut self, outbox: Arc<Outbox>, tag: Tag, parts: Vec<Part>, delivery: Delivery) {
         match self.view_at_rest() {
             Ok(true) => self.offer(outbox.peer, tag, parts, delivery),

@@ -17,7 +17,7 @@ impl Session {
     /// Whether the peer is on this session now.
     pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<u64>, resumed: bool) -> bool {
         self.log.peers.was_joined = true;
-        // What is not committed was told to nobody: it comes live.
+        // What is not committed was told to no peer: it comes live.
         let last = self.log.committed();
         if let Some(seq) = after.filter(|seq| *seq > last) {
             let fault = Fault::new(FaultKind::Invalid, format!("seq {seq} is in the future; the last one is {last}"));
@@ -44,7 +44,7 @@ impl Session {
         true
     }
 
-    /// What everybody is told is about the model that sessions start with; one that has another says so instead.
+    /// What every peer is told is about the model that sessions start with; one that has another says so instead.
     fn notices(&self) -> Vec<String> {
         match self.settings.model == self.shared.defaults.model {
             true => self.shared.notices.clone(),
@@ -75,11 +75,6 @@ impl Session {
         }
     }
 
-    /// Whether a question would wait for ever.
-    pub(super) fn nobody_answers(&self) -> bool {
-        self.log.peers.all().all(|outbox| self.approvals.is_mute(outbox.peer))
-    }
-
     /// Ready when a peer got further.
     pub(super) fn poll_catching_up(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let committed = self.log.committed();
@@ -104,15 +99,15 @@ impl Session {
 
     pub(super) fn leave(&mut self, peer: PeerId) {
         self.log.peers.leave(peer);
-        // Nobody is left who could end it or read what comes of it.
+        // No peer is left that could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
         self.leave_jobs(peer);
         self.approvals.set_mute(peer, false);
         self.editor_left(peer);
         self.tools.drop_host(peer);
-        // A question that nobody can answer any more is a no, never a wait for ever and never a yes. A call is for whoever
+        // A question that no peer can answer any more is a no, never a wait for ever and never a yes. A call is for whoever
         // brought its tool.
-        let nobody = self.nobody_answers();
+        let nobody = self.is_unanswerable();
         let orphaned = self.approvals.owned(|owner| owner.map_or(nobody, |owner| owner == peer));
         for ask in orphaned {
             let _ = self.answer(&ask, Answer::Deny(Some(DISCONNECTED.into())), None);

@@ -14,7 +14,7 @@ use super::jobs::Finish;
 use super::{Mail, Session};
 use crate::images;
 
-/// Pictures are made small enough before the message is the queue's.
+/// Images are made small enough before the message is the queue's.
 pub(super) fn fitted_prompt(parts: Vec<Part>, delivery: Delivery, fit: FitImage) -> Later<'static, Finish> {
     Box::pin(async move {
         match images::fitted(parts, fit).await {
@@ -71,7 +71,7 @@ pub(super) fn stopped(stop: oneshot::Receiver<()>) -> Later<'static, ()> {
     })
 }
 
-/// Hands an order of a call to its session, and waits for what the controller says; `gone` where nobody will say anything.
+/// Hands an order of a call to its session, and waits for what the controller says; `gone` where it will say nothing.
 pub(super) fn editor_reply(
     orders: mpsc::Sender<EditorOrder>,
     order: EditorOrder,

@@ -1,5 +1,5 @@
 //! The log of one session and the gate behind it: an entry is told only after the store has it, and everything said
-//! after an entry waits behind it. So the model can be called while a commit is in flight, and still nobody is told
+//! after an entry waits behind it. So the model can be called while a commit is in flight, and still no peer is told
 //! what could be lost.
 
 pub(crate) mod held_deltas;
@@ -164,7 +164,7 @@ impl SessionLog {
     pub(crate) fn is_settled(&self) -> bool {
         self.batch.is_empty() && self.commits.is_empty()
     }
-    /// Entries of this seq and below were told to everybody.
+    /// Entries of this seq and below were told to every peer.
     pub(crate) fn told(&self, seq: u64) -> bool {
         seq <= self.committed
     }
@@ -232,7 +232,7 @@ impl SessionLog {
         self.commits.push_back(PendingCommit { upto: self.last_seq, leaf: self.leaf, done });
     }
 
-    /// Tells everybody, in order with what is held.
+    /// Tells every peer, in order with what is held.
     pub(crate) fn emit(&mut self, event: Event) {
         self.say(Outgoing::All(event));
     }
@@ -284,7 +284,7 @@ impl SessionLog {
         }
     }
 
-    /// What would be left open for whoever hears it, should the next commit fail.
+    /// What would be left open for a peer that hears it, should the next commit fail.
     fn remember(&mut self, event: &Event) {
         match event {
             Event::Compaction(CompactionEvent::Started { reason }) => self.told_compaction = Some(*reason),
@@ -325,7 +325,7 @@ impl SessionLog {
                 Outgoing::One(to, Event::Queue(QueueEvent::Ended { tag, item, .. })) => {
                     senders.push((item, (to.peer, tag)))
                 }
-                // Whoever was told of the editor_request would work on for nobody.
+                // The editor that was told of the request would work on for no call.
                 Outgoing::One(to, event @ Event::Editor(EditorEvent::Dropped { .. })) => {
                     self.peers.tell_one(&to, event);
                 }

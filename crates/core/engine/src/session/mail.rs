@@ -50,7 +50,7 @@ pub(crate) enum Mail {
     Extensions,
     /// For the controllers that are here.
     Trouble(Event),
-    /// Whether nobody is here and nothing runs, so that the session ends by itself.
+    /// Whether no peer is here and nothing runs, so that the session ends by itself.
     Deserted(oneshot::Sender<bool>),
     /// Whether a turn or a compaction runs; answered when everything said so far is written.
     Busy(oneshot::Sender<bool>),
@@ -84,7 +84,7 @@ impl Session {
                 self.log.peers.go_live(outbox);
             }
             Mail::State(reply) => {
-                // Whoever asks wants to know how full the context is; what cannot be read is told by the next prompt.
+                // A peer that asks wants to know how full the context is; what cannot be read is told by the next prompt.
                 if self.log.last_seq() > 0 && matches!(self.view_at_rest(), Ok(false)) {
                     return self.await_need(Need::View, Awaited::Mail(Mail::State(reply)));
                 }
@@ -119,7 +119,7 @@ impl Session {
         }
     }
 
-    /// Whoever asked whether something runs is told when everything that was said before is written, and begun.
+    /// A peer that asked whether something runs is told when everything that was said before is written, and begun.
     pub(super) fn tell_busy(&mut self) {
         if self.log.is_settled() && !self.jobs.is_awaited() {
             let busy = self.prompts.queue.is_busy();

@@ -30,7 +30,7 @@ pub(super) struct Mcp {
     pub(super) starting: Vec<Starting>,
     /// The user's own are started, which happens once.
     has_own: bool,
-    /// What went wrong and was told to nobody yet.
+    /// What went wrong and was told to no peer yet.
     pub(super) untold: Vec<Event>,
     /// The running turn has not called its model yet.
     pub(super) first_call: bool,
@@ -189,7 +189,7 @@ impl Tool for McpTool {
     }
 }
 
-/// `mcp__SERVER__TOOL` as model APIs take it, and as nobody else is called.
+/// `mcp__SERVER__TOOL` as model APIs take it, and as no other tool is called.
 fn free_name(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let clean = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     let name: String = format!("mcp__{server}__{tool}").chars().map(clean).collect();

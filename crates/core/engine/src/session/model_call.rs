@@ -34,12 +34,12 @@ impl Session {
         let tokens = self.view.history().map_or(0, History::context_tokens);
         let (policy, window) = (&self.settings.compaction, self.settings.asked().context_window);
         policy.auto && window > 0 && {
-            // In 128 bits: a server's count, and a window somebody wrote down, may be any number.
+            // In 128 bits: a server's count, and a window that the user wrote down, may be any number.
             u128::from(tokens) * 100 >= u128::from(window) * u128::from(policy.threshold_pct)
         }
     }
 
-    /// Whether the last reply came from another provider's model that somebody had chosen.
+    /// Whether the last reply came from another provider's model that a peer had chosen.
     fn has_switched(&self) -> bool {
         let Some(replier) = self.view.history().and_then(History::replier) else { return false };
         let stood_in = self.settings.fallback.is_some() || self.settings.asked().fallbacks.contains(replier);
@@ -71,7 +71,7 @@ impl Session {
     /// transaction.
     fn begin_stream(&mut self, mut stream: ModelStream) {
         let mut context = Context::from_waker(Waker::noop());
-        // Whoever has nothing yet is asked again by the session's own loop, with a waker that counts.
+        // A stream that has nothing yet is asked again by the session's own loop, with a waker that counts.
         let first = match guarded(|| stream.as_mut().poll_next(&mut context)) {
             Ok(Poll::Pending) => None,
             Ok(Poll::Ready(Some(event @ ModelEvent::Sent { .. }))) => {

@@ -1,5 +1,5 @@
 //! What the model sees of a session's log: in memory ([`History`]), on its way there, or only counted. Resuming a session costs
-//! nothing until somebody speaks.
+//! nothing until a peer speaks.
 
 mod branch;
 mod history;
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts bytes and calls nobody.
+    /// Counts bytes and calls no server.
     #[derive(Default)]
     struct CountingChat(usize);
 

@@ -25,7 +25,7 @@ impl Session {
         let ends = self.activity.is_ending();
         match verb {
             SessionVerb::Prompt { .. } | SessionVerb::Compact { .. } | SessionVerb::Shell { .. } if ends => None,
-            // With pictures it waits when they are ready.
+            // With images it waits when they are ready.
             SessionVerb::Prompt { parts, .. } if parts.iter().any(|part| matches!(part, Part::Image(_))) => None,
             SessionVerb::Prompt { .. } => self.lacks_view(),
             SessionVerb::Queue(_) if self.log.last_seq() > 0 => self.lacks_view(),

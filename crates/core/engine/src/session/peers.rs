@@ -115,6 +115,10 @@ impl Peers {
         }
     }
 
+    pub(super) fn is_catching_up(&self) -> bool {
+        !self.catching_up.is_empty()
+    }
+
     /// Ready when some of those who read the past got further. `read` begins a page behind an entry.
     pub(super) fn poll_catching_up(
         &mut self,

@@ -151,6 +151,8 @@ impl Session {
             | TurnWaits::Briefing(_)
             | TurnWaits::Compaction(..) => {}
         }
-        self.withdraw_asks();
+        if !self.approvals.is_empty() {
+            self.withdraw_asks();
+        }
     }
 }

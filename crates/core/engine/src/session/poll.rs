@@ -1,5 +1,5 @@
 //! What a session waits for, and the one place where it looks for what has come: commits first, then its mailbox, then
-//! whoever catches up, the running work, and the clocks.
+//! peers that catch up, the running work, and the clocks.
 
 use std::task::{Context, Poll};
 
@@ -29,7 +29,7 @@ pub(super) enum Happening {
     Written,
     /// The log was read for the model.
     Read(Result<Page, Fault>),
-    /// Nobody works for the dropped call any more.
+    /// No subagent works for the dropped call any more.
     SubagentsClosed,
     RetryDue,
     Compacted(Result<Compacted, Fault>),
@@ -45,9 +45,9 @@ pub(super) enum Happening {
     Briefed(Briefing),
     Progress(String),
     Stalled,
-    /// Somebody who catches up got further; look again.
+    /// A peer that catches up got further; look again.
     Caught,
-    /// Nobody can reach this session any more.
+    /// No router can reach this session any more.
     Abandoned,
 }
 
@@ -64,7 +64,7 @@ impl Session {
         if let Poll::Ready(mail) = self.mailbox.poll_recv(context) {
             return Poll::Ready(mail.map_or(Happening::Abandoned, Happening::Mail));
         }
-        if self.poll_catching_up(context).is_ready() {
+        if self.log.peers.is_catching_up() && self.poll_catching_up(context).is_ready() {
             return Poll::Ready(Happening::Caught);
         }
         if let Some(undo) = self.activity.undoing()
@@ -73,7 +73,7 @@ impl Session {
             return Poll::Ready(Happening::Undo(step));
         }
         if is_free
-            && !self.shells.is_empty()
+            && !self.shells.running.is_empty()
             && let Poll::Ready((index, result)) = self.poll_shells(context)
         {
             return Poll::Ready(Happening::Shell(index, result));

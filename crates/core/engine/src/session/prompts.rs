@@ -89,7 +89,7 @@ impl Prompts {
 }
 
 impl Session {
-    /// Pictures are made small enough beside everything else. Accepted, refused or waiting: the queue's acts carry the reply.
+    /// Images are made small enough beside everything else. Accepted, refused or waiting: the queue's acts carry the reply.
     pub(super) fn prompt(
         &mut self,
         outbox: &Arc<Outbox>,
@@ -97,8 +97,8 @@ impl Session {
         parts: Vec<Part>,
         delivery: Delivery,
     ) -> Result<(), Fault> {
-        images::check(&parts)?;
         if parts.iter().any(|part| matches!(part, Part::Image(_))) {
+            images::check(&parts)?;
             let fit = self.shared.ports.fit_image;
             self.prompt_job(outbox, tag, delivery, later::fitted_prompt(parts, delivery, fit));
             return Ok(());
@@ -164,7 +164,7 @@ impl Session {
         self.log_settings();
         self.log(Body::Turn(TurnEntry::Started { turn: turn.clone() }));
         for item in &items {
-            // Whoever was told that it waits has had the reply; now it learns that the waiting is over.
+            // The peer that was told that it waits has had the reply; now it learns that the waiting is over.
             if self.prompts.is_in_log(&item.id) {
                 self.settle_item(item, ItemEnd::Consumed);
             } else if let Some((outbox, tag)) = self.sender(item) {
@@ -205,7 +205,7 @@ impl Session {
         }
     }
 
-    /// Each item's end is told to whoever sent it, once.
+    /// Each item's end is told to the peer that sent it, once.
     pub(super) fn settle_item(&mut self, item: &Item, end: ItemEnd) {
         if self.prompts.settle(&item.id) {
             self.log(Body::Queue(QueueEntry::Settled { item: item.id.clone(), end }));

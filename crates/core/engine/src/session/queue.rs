@@ -50,8 +50,8 @@ struct QueuedItem {
 pub(crate) struct Queue {
     policy: LanePolicy,
     phase: QueuePhase,
-    /// Came back from a restart with items waiting. They may have side effects nobody expects any more, so the next
-    /// message (or [`Queue::release`]) wakes them, not we.
+    /// Came back from a restart with items waiting. They may have side effects that the user does not expect any
+    /// more, so the next message (or [`Queue::release`]) wakes them, not we.
     resting: bool,
     /// Steering or a follow-up came while the queue was occupied. No turn will take it up, so the end of what occupies the
     /// queue starts one.
@@ -148,7 +148,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Somebody wants the running turn to stop. TurnWaits `Queue` items are cancelled now, so that one sent after the
+    /// A peer wants the running turn to stop. Waiting `Queue` items are cancelled now, so that one sent after the
     /// interrupt still runs; everything else keeps waiting. Without [`QueueAct::InterruptTurn`] there was nothing to stop.
     pub(crate) fn interrupt(&mut self) -> Vec<QueueAct> {
         let mut acts = self.settle_where(ItemEnd::Cancelled, SettleReason::Interrupted, |waiting| {
@@ -171,7 +171,7 @@ impl Queue {
         if !self.is_busy() {
             return Vec::new();
         }
-        // Whoever stopped it wants nothing to begin by itself.
+        // The peer that stopped it wants nothing to begin by itself.
         let goes_on = std::mem::take(&mut self.came_meanwhile) && self.phase == QueuePhase::Occupied;
         let mut acts = self.settle_turn(how, QueuePhase::Idle);
         self.start_next(now_ms, &mut acts);
@@ -229,7 +229,7 @@ impl Queue {
         self.take(how_many(self.policy.follow_up_drain), |waiting| waiting.item.delivery == Delivery::FollowUp)
     }
 
-    /// Gives one waiting item back to whoever wants it out.
+    /// Gives one waiting item back to the peer that wants it out.
     pub(crate) fn take_back(&mut self, id: &ItemId) -> Result<Item, Fault> {
         let at = self.waiting.iter().position(|waiting| waiting.item.id == *id);
         at.and_then(|at| self.waiting.remove(at)).map(|waiting| waiting.item).ok_or_else(|| {
@@ -248,7 +248,7 @@ impl Queue {
         self.take(WAITING_MAX, |waiting| wants_own_turn(&waiting.item))
     }
 
-    /// Changes the rules for whatever waits and whatever comes. A smaller cap drops nobody until the next message.
+    /// Changes the rules for whatever waits and whatever comes. A smaller cap drops no item until the next message.
     pub(crate) fn set_policy(&mut self, policy: LanePolicy, now_ms: i64) -> Vec<QueueAct> {
         self.policy = policy;
         self.tick(now_ms)
@@ -359,7 +359,7 @@ impl Queue {
 
     // Starting.
 
-    /// The idle queue's way: nobody goes first, so policy does not matter.
+    /// The idle queue's way: no item goes first, so policy does not matter.
     fn start_at_once(&mut self, item: Item) -> QueueAct {
         if !self.waiting.iter().any(|waiting| wants_own_turn(&waiting.item)) {
             self.dropped.lane_was_idle();
@@ -471,7 +471,7 @@ fn how_many(drain: Drain) -> usize {
     }
 }
 
-/// One [`QueueAct::Changed`], and it comes last: whoever is told sees the list as it is then.
+/// One [`QueueAct::Changed`], and it comes last: a peer that is told sees the list as it is then.
 fn tidy(mut acts: Vec<QueueAct>) -> Vec<QueueAct> {
     let before = acts.len();
     acts.retain(|act| *act != QueueAct::Changed);

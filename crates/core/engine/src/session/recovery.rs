@@ -59,7 +59,7 @@ pub(super) struct RollBackOutcome {
 
 impl Session {
     /// Whether the model's view is in memory, or need not be: while something runs the log is in order, and what runs reads
-    /// it when it needs it. `false`: whoever needs it has to wait ([`Need::View`]).
+    /// it when it needs it. `false`: the verb that needs it has to wait ([`Need::View`]).
     pub(super) fn view_at_rest(&mut self) -> Result<bool, Fault> {
         if self.prompts.queue.is_busy() { Ok(true) } else { self.view_ready() }
     }
@@ -167,7 +167,7 @@ impl Session {
         Ok(())
     }
 
-    /// What was repaired before anybody came is the first thing said, to whoever comes first.
+    /// What was repaired before a peer came is the first thing said, to the first peer.
     pub(super) fn log_repair(&mut self) {
         if let Some(text) = self.recovery.repaired.take() {
             self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
@@ -219,7 +219,7 @@ impl Session {
     pub(super) fn store_failed(&mut self, fault: Fault) {
         let RollBackOutcome { was_running, waits } = self.roll_back(&fault);
         if fault.kind == FaultKind::SessionBusy {
-            // Somebody else owns the session now.
+            // Another process owns the session now.
             return self.cast_off(fault);
         }
         if waits || std::mem::take(&mut self.recovery.waits_for_view) {
@@ -271,7 +271,7 @@ impl Session {
         RollBackOutcome { was_running, waits: (waited || rolled_back.reopened) && !rested }
     }
 
-    /// Messages wait in the log, and nobody may ever speak again: they are taken up by ourselves, after a while that
+    /// Messages wait in the log, and no peer may ever speak again: the session takes them up by itself, after a while that
     /// grows with every failure.
     fn mend_later(&mut self) {
         let wait = self.recovery.waited.map_or(MEND_WAIT, |last| (last * 2).min(MEND_WAIT_MAX));

@@ -14,7 +14,7 @@ const NAME_CHARS_MAX: usize = 200;
 /// How often the session went on by itself, and whether it is about to.
 #[derive(Default)]
 pub(super) struct Reminders {
-    /// Since the last message of somebody.
+    /// Since the last message of a peer.
     pub(super) given: u32,
     /// The last turn ended well, and whether to go on is still to be decided.
     pub(super) is_due: bool,
@@ -31,8 +31,8 @@ impl Session {
         Ok(())
     }
 
-    /// A turn ended well and tasks are left: starts another, unless somebody else's message comes first, the session is
-    /// ending, or we did so often enough since anybody last spoke.
+    /// A turn ended well and tasks are left: starts another, unless a peer's message comes first, the session is
+    /// ending, or we did so often enough since a peer last spoke.
     pub(super) fn remind(&mut self) {
         let taken = self.prompts.queue.is_busy() || self.prompts.queue.wants_turn() || self.activity.is_ending();
         let todos = self.log.logged().todos.clone();

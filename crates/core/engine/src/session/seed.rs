@@ -29,7 +29,7 @@ pub(crate) struct Past {
     pub(crate) summary: vocab::Summary,
     /// What had to be repaired when it was taken over.
     pub(crate) recovered: Option<String>,
-    /// Whoever opens it has named another thinking level.
+    /// The peer that opens it has named another thinking level.
     pub(crate) thinking_asked: bool,
 }
 

@@ -91,7 +91,7 @@ impl InForce {
         is_another
     }
 
-    /// What an old log says holds where nobody has said anything else. Whether something is different now.
+    /// What an old log says holds where no peer has said anything else. Whether something is different now.
     pub(super) fn found(&mut self, gadgets_off: Option<&Vec<Arc<str>>>, thinking: Option<&Option<Arc<str>>>) -> bool {
         let before = self.revision;
         if let Some(off) = gadgets_off.filter(|off| self.now.gadgets_off != **off) {

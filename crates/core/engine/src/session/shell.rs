@@ -1,5 +1,5 @@
 //! Commands of users beside the conversation. They run whatever the session does; nothing waits for them, and they wait
-//! for nobody but the log: that one is about to run is written before it does, and what came of it before its owner is
+//! for the log alone: that one is about to run is written before it does, and what came of it before its owner is
 //! told.
 //!
 //! Where the model reads it: at its place in the log, except that nothing stands between a call and its result (see
@@ -53,19 +53,14 @@ pub(super) struct RunningShell {
 /// The commands of users in one session.
 #[derive(Default)]
 pub(super) struct Shells {
-    running: Vec<RunningShell>,
-}
-
-impl Shells {
-    pub(super) fn is_empty(&self) -> bool {
-        self.running.is_empty()
-    }
+    /// Read by the session itself: where it is empty, nothing of this file runs.
+    pub(super) running: Vec<RunningShell>,
 }
 
 impl RunningShell {
     fn stop(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // Whoever does not listen is dropped when the time is over.
+            // A command that does not listen is dropped when the time is over.
             let _ = stop.send(());
             self.given_up = Some(Box::pin(tokio::time::sleep_until(Instant::now() + STOP_TIME_MAX)));
         }

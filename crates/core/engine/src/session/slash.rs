@@ -68,7 +68,7 @@ impl Session {
         })
     }
 
-    /// The list of models may come from far away: nobody waits for it but the one who asked.
+    /// The list of models may come from far away: only the peer that asked waits for it.
     fn slash_model(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) {
         let provider = self.shared.ports.provider.clone();
         let (name, args) = (name.to_owned(), args.to_owned());
@@ -139,7 +139,7 @@ impl Session {
         let tools = vocab::estimate_tokens(spec_bytes(spec) - spec.system.len());
         let history = self.view.history().map_or(0, |history| vocab::estimate_tokens(history.bytes()));
         let state = self.state();
-        // Nobody has counted before the first call.
+        // No provider has counted before the first call.
         let used = match state.context_tokens {
             0 => system + tools + history,
             counted => counted,

@@ -34,7 +34,7 @@ impl Session {
         self.with_turn(|turn, fx| turn.charged(left.spent, left.edits, fx));
     }
 
-    /// The running call is dropped, and with it goes whoever works for it. Whether the turn has to wait for them: what
+    /// The running call is dropped, and with it go the subagents that work for it. Whether the turn has to wait for them: what
     /// they cost to their end is part of it.
     pub(super) fn close_subagents(&mut self) -> bool {
         match self.activity.waiting() {

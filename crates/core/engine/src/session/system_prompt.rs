@@ -8,7 +8,7 @@ use vocab::{Briefing, Gadget, Mode, Settings};
 const WHO: &str = "You are a coding agent. You work in the user's workspace with the tools you are given. Look before you \
 change; keep changes small; say briefly what you did. When a tool call is denied, do not repeat it: adapt or ask.";
 
-/// `briefing`: what is known of the place, once somebody has looked.
+/// `briefing`: what is known of the place, once the port has looked.
 pub(crate) fn system(settings: &Settings, gadgets: &[Gadget], briefing: Option<&Briefing>) -> String {
     let mut text = match &settings.system_prompt {
         Some(own) => own.to_string(),

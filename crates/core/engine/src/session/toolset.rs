@@ -32,7 +32,7 @@ pub(super) struct Toolset {
     spec: Option<((u64, u64), CallSpec)>,
 }
 
-/// A name that an extension brings and somebody else has.
+/// A name that an extension brings and another owner has.
 pub(super) struct Conflict {
     pub(super) extension: Arc<RegisteredExtension>,
     pub(super) name: Arc<str>,
@@ -102,7 +102,7 @@ impl Toolset {
         })
     }
 
-    /// Whether a name belongs to somebody who comes before the extension at `at`.
+    /// Whether a name belongs to an owner that comes before the extension at `at`.
     fn is_taken(&self, settings: &Settings, at: usize, name: &str) -> bool {
         let canonical = names::canonical(name).unwrap_or(name);
         self.offered(settings).any(|own| &*own.spec().name == canonical)

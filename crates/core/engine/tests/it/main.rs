@@ -3,11 +3,11 @@
 // In a helper of a test a failed `unwrap` is a failed test.
 #![allow(clippy::unwrap_used)]
 
-mod around;
 mod asking;
 mod called;
 mod compacting;
 mod controlled;
+mod directory;
 mod editor;
 mod extensions;
 mod fallbacks;

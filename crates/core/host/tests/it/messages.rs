@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
-use host::{MemoryEnd, MessageSink, MessageStream, Options, message_pair, pump_messages};
+use host::{MemoryEnd, MessageSink, MessageStream, PumpOptions, message_pair, pump_messages};
 use wire::{Close, CloseCode};
 
 use crate::echo::{Echo, paused, stage};
@@ -24,7 +24,7 @@ fn each_frame_is_a_message_and_the_close_has_its_code() {
         let (mut ours, theirs) = message_pair(1);
         let engine = stage.engine.clone();
         let host = tokio::spawn(async move {
-            pump_messages(Echo::default(), &engine, theirs.stream, theirs.sink, Options::default()).await
+            pump_messages(Echo::default(), &engine, theirs.stream, theirs.sink, PumpOptions::default()).await
         });
         assert_eq!(receive(&mut ours).await.as_deref(), Some("hello"));
         send(&mut ours, "speak").await;
@@ -53,7 +53,7 @@ fn a_peer_that_leaves_ends_it() {
         let (ours, theirs) = message_pair(4);
         let engine = stage.engine.clone();
         let host = tokio::spawn(async move {
-            pump_messages(Echo::default(), &engine, theirs.stream, theirs.sink, Options::default()).await
+            pump_messages(Echo::default(), &engine, theirs.stream, theirs.sink, PumpOptions::default()).await
         });
         drop(ours);
         let ended = tokio::time::timeout(Duration::from_secs(60), host).await.expect("in time").expect("no panic");

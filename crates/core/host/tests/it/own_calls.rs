@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use host::{Options, message_pair, pump_messages};
+use host::{PumpOptions, message_pair, pump_messages};
 use vocab::{Tag, Told};
 use wire::{Close, Dialect, Frame, Out, OwnCall, Parting, Pending};
 
@@ -55,7 +55,7 @@ fn a_slow_call_holds_back_no_other() {
         let (mut ours, theirs) = message_pair(4);
         let engine = stage.engine.clone();
         tokio::spawn(async move {
-            pump_messages(Sleeper::default(), &engine, theirs.stream, theirs.sink, Options::new(nap)).await
+            pump_messages(Sleeper::default(), &engine, theirs.stream, theirs.sink, PumpOptions::new(nap)).await
         });
         for frame in ["300", "100", "what"] {
             send(&mut ours, frame).await;

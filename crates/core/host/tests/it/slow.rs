@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::Slow;
-use host::{Options, message_pair, pump_messages};
+use host::{PumpOptions, message_pair, pump_messages};
 use vocab::{Open, Stop, Which};
 use wire::CloseCode;
 
@@ -25,7 +25,7 @@ fn a_session_waits_for_a_peer_that_may_hold_it_up() {
         let stage = stage(&flood());
         let (mut ours, theirs) = message_pair(1);
         let engine = stage.engine.clone();
-        let options = Options { slow: Slow::Wait, ..Options::default() };
+        let options = PumpOptions { slow: Slow::Wait, ..PumpOptions::default() };
         tokio::spawn(async move { pump_messages(Echo::default(), &engine, theirs.stream, theirs.sink, options).await });
         receive(&mut ours).await.expect("hello");
         let mut watcher = stage.actor();
@@ -54,7 +54,7 @@ fn a_session_does_not_wait_for_a_peer_that_is_dropped() {
         let stage = stage(&flood());
         let (mut ours, theirs) = message_pair(1);
         let engine = stage.engine.clone();
-        let options = Options { slow: Slow::Drop, ..Options::default() };
+        let options = PumpOptions { slow: Slow::Drop, ..PumpOptions::default() };
         let host =
             tokio::spawn(
                 async move { pump_messages(Echo::default(), &engine, theirs.stream, theirs.sink, options).await },

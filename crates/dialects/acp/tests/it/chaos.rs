@@ -67,7 +67,7 @@ impl ChaosPlay {
         let commands = ["status", "compact", "rename"];
         let slash = |name: &str| dialect_acp::SlashInfo { name: name.into(), description: name.into(), hint: None };
         let options = AcpOptions { commands: commands.map(slash).to_vec(), ..options };
-        let pipe = Pipe::new(&stage.engine, Box::new(Acp::new(options)), host::Options::default());
+        let pipe = Pipe::new(&stage.engine, Box::new(Acp::new(options)), host::PumpOptions::default());
         let watch = Watch::new(dice.below(2) == 0, sound);
         Self { stage, pipe, watch, sessions: vec!["nope".to_owned()], ids: 0, terminals: 0 }
     }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use vocab::{Entry, Inspection, Item, Opened, SessionId, SessionVerb, Target, Verb, Which};
-use wire::Out;
 
 use crate::Loaf;
 use crate::context::FixedContext;
 use crate::frames::LoafCall;
 use crate::messages::{gist, said};
 use crate::models::{self, Thinking};
+use crate::own::Out;
 use crate::pending::{LoafPending, Resume, Swap};
 use crate::session_view::SessionView;
 

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 use vocab::{Compaction, Fault, FaultKind, Reply};
-use wire::Out;
 
 use crate::Loaf;
 use crate::compaction::{COMPRESSING, outcome};
 use crate::faults::RpcFault;
+use crate::own::Out;
 use crate::pending::Compacting;
 use crate::session_view::{READY, SessionView};
 

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use vocab::{DirectoryVerb, ModelInfo, Verb};
-use wire::Out;
+use vocab::ModelInfo;
 
+use crate::Loaf;
 use crate::faults::RpcFault;
 use crate::frames::LoafCall;
 use crate::models::{self, ANY_ROUTE};
+use crate::own::{LoafOwn, Out, prefer};
 use crate::pending::{Compacting, Listing, LoafPending, Select};
 use crate::replies::compressed::compression;
-use crate::{Loaf, prefer};
 
 impl Loaf {
     pub(crate) fn models_known(&mut self, call: &LoafCall, listing: Listing, out: &mut Out) {
@@ -69,9 +69,9 @@ impl Loaf {
         let (thinking, route) = (self.choice.thinking.as_str(), self.choice.route.clone());
         for (key, value) in [(prefer::MODEL, slug), (prefer::THINKING, thinking.into()), (prefer::ROUTE, route.clone())]
         {
-            self.want(Verb::Directory(DirectoryVerb::Prefer { key, value }), LoafPending::Nothing, out);
+            self.call(LoafOwn::Prefer { key, value }, LoafPending::Nothing, out);
         }
         let to = Some(route).filter(|route| **route != *ANY_ROUTE);
-        self.want(Verb::Directory(DirectoryVerb::Route { to }), LoafPending::Nothing, out);
+        self.call(LoafOwn::Route { to }, LoafPending::Nothing, out);
     }
 }

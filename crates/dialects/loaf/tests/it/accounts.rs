@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
+use dialect_loaf::{KeyTried, Listed, LoafLimits, ModelUse, PlanUse, SkillList, SkillRow, WindowUse};
 use expect_test::expect;
 use serde_json::json;
-use vocab::{
-    Fault, FaultKind, KeySet, LimitWindow, Limits, LoginMethod, ModelLimit, ModelSource, OpenAiLimits, Profile,
-    SignInStep, SignedIn, SkillInfo, Skills,
-};
+use vocab::{Fault, FaultKind, LoginMethod, Profile, SignInStep, SignedIn};
 
 use crate::play::{Cast, Play, paused};
 
@@ -21,20 +19,20 @@ fn accounts_and_keys() {
         }
         play.ask("auth.set.exa_key", json!({"api_key": "k"})).await;
         play.ask("auth.set.exa_key", json!({"api_key": " SKIP "})).await;
-        play.around.fill(|given| given.key_set = Err(wrong.clone()));
+        play.user.fill(|given| given.key_set = Err(wrong.clone()));
         play.ask("auth.set.openrouter_key", json!({"api_key": "k"})).await;
-        play.around.fill(|given| given.key_set = Ok(KeySet { models: 3, source: ModelSource::Remote }));
+        play.user.fill(|given| given.key_set = Ok(KeyTried { models: 3, listed: Listed::Remote }));
         play.ask("model.openrouter.providers", json!({"model_id": "x"})).await;
         play.ask("auth.set.openrouter_key", json!({"api_key": "k"})).await;
         play.ask("auth.status", json!([])).await;
-        play.around.fill(|given| given.routes = Ok(vec!["a".into(), "b".into()]));
+        play.user.fill(|given| given.routes = Ok(vec!["a".into(), "b".into()]));
         play.ask("model.openrouter.providers", json!({})).await;
         play.ask("model.openrouter.providers", json!({"model_id": "x"})).await;
-        play.around.fill(|given| given.routes = Err(wrong));
+        play.user.fill(|given| given.routes = Err(wrong));
         play.ask("model.openrouter.providers", json!({"model_id": "x"})).await;
         assert_eq!(
-            play.around.take_wanted(),
-            ["keep Exa", "remove Exa", "keep OpenRouter", "keep OpenRouter", "routes of x", "routes of x"]
+            play.user.take_wanted(),
+            ["keep exa", "remove exa", "keep openrouter", "keep openrouter", "routes of x", "routes of x"]
         );
         play.ask("onboarding.status", json!({})).await.ask("onboarding.complete", json!(7)).await;
         play.ask("onboarding.status", json!({})).await;
@@ -89,7 +87,7 @@ fn signing_in_tells_its_steps_and_ends_in_one_answer() {
         let signed_in = SignedIn {
             login_method: LoginMethod::DeviceCode,
             account_id: Some("acct".into()),
-            profile: Some(Profile { email: "u@x".into(), name: "U".into(), picture: Some("p".into()) }),
+            profile: Some(Profile { email: "u@x".into(), name: "U".into(), image: Some("p".into()) }),
         };
         let code = SignInStep::DeviceCode {
             verification_url: "https://v".into(),
@@ -99,13 +97,13 @@ fn signing_in_tells_its_steps_and_ends_in_one_answer() {
         };
         let steps = vec![SignInStep::Started, SignInStep::Url("https://v".into()), code];
         let done = [steps.clone(), vec![SignInStep::Completed(signed_in.clone())]].concat();
-        play.around.fill(|given| given.sign_in = (done, Some(Ok(signed_in))));
+        play.user.fill(|given| given.sign_in = (done, Some(Ok(signed_in))));
         play.ask("auth.connect.openai", json!({"mode": "device_code", "originator": "me"})).await;
         play.ask("auth.connect.antigravity", json!([])).await;
         let failed = [steps, vec![SignInStep::Failed { message: "denied".into() }]].concat();
-        play.around.fill(|given| given.sign_in = (failed, Some(Err(Fault::new(FaultKind::Auth, "denied")))));
+        play.user.fill(|given| given.sign_in = (failed, Some(Err(Fault::new(FaultKind::Auth, "denied")))));
         play.ask("auth.connect.openai", json!(null)).await;
-        play.around.fill(|given| given.sign_in = (vec![SignInStep::Started], None));
+        play.user.fill(|given| given.sign_in = (vec![SignInStep::Started], None));
         play.ask("auth.connect.openai", json!({"mode": "browser"})).await;
         play.note("other requests go on meanwhile").ask("onboarding.status", json!({})).await;
         play.ask("system.shutdown", json!({})).await;
@@ -150,7 +148,7 @@ fn signing_in_tells_its_steps_and_ends_in_one_answer() {
             8 ! -32000 auth_failed: the process is shutting down
         "#]]);
         assert!(play.ended().await);
-        assert_eq!(play.around.take_wanted()[0], r#"sign in OpenAi DeviceCode Some("me")"#);
+        assert_eq!(play.user.take_wanted()[0], r#"sign in openai DeviceCode Some("me")"#);
     });
 }
 
@@ -160,22 +158,22 @@ fn limits_skills_and_tools() {
         let cast = Cast { toolbox: Some(Arc::new(crate::tools::Simples)), ..Cast::default() };
         let mut play = Play::on_with(cast).await;
         play.ask("limits.get", json!({})).await;
-        let window = LimitWindow { used_percent: 120.0, window_seconds: Some(18_000), resets_at: None };
-        let openai = OpenAiLimits { plan: None, primary: Some(window), secondary: None };
-        let model = ModelLimit { name: "m".into(), remaining_percent: 50.0, reset_time: None };
+        let window = WindowUse { used_percent: 120.0, window_seconds: Some(18_000), resets_at: None };
+        let openai = PlanUse { plan: None, primary: Some(window), secondary: None };
+        let model = ModelUse { name: "m".into(), remaining_percent: 50.0, reset_time: None };
         let failed = Err(Fault::new(FaultKind::Network, "down"));
-        play.around.fill(|given| given.limits = Ok(Limits { openai: Some(Ok(openai)), antigravity: Some(failed) }));
+        play.user.fill(|given| given.limits = Ok(LoafLimits { openai: Some(Ok(openai)), antigravity: Some(failed) }));
         play.ask("limits.get", json!({})).await;
-        play.around.fill(|given| given.limits = Ok(Limits { openai: None, antigravity: Some(Ok(vec![model])) }));
+        play.user.fill(|given| given.limits = Ok(LoafLimits { openai: None, antigravity: Some(Ok(vec![model])) }));
         play.command("/limits").await;
         let nobody = Fault::new(FaultKind::Auth, "limits requires at least one oauth provider");
-        play.around.fill(|given| given.limits = Err(nobody));
+        play.user.fill(|given| given.limits = Err(nobody));
         play.ask("limits.get", json!({})).await.command("/limits").await;
         let skill =
-            SkillInfo { name: "s".into(), description: "long".into(), preview: "l".into(), source: "/skills/s".into() };
+            SkillRow { name: "s".into(), description: "long".into(), preview: "l".into(), source: "/skills/s".into() };
         let directories = vec!["/skills".into()];
-        play.around
-            .fill(|given| given.skills = Skills { directories, errors: vec!["bad".into()], skills: vec![skill] });
+        play.user
+            .fill(|given| given.skills = SkillList { directories, errors: vec!["bad".into()], skills: vec![skill] });
         play.ask("skills.list", json!({})).await.command("/skills").await;
         play.ask("tools.list", json!({})).await.command("/tools").await;
         play.ask("debug.set", json!({})).await.ask("debug.set", json!({"super_debug": 1})).await;

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use dialect_loaf::{KeyTried, Listed, LoafAnswer};
 use serde_json::{Value, json};
 use store::MemoryStore;
 use testkit::faulty::FaultyStore;
@@ -96,7 +97,7 @@ async fn play(seed: u64) {
         store: Some(store.clone()),
         ..Cast::default()
     };
-    cast.around.fill(|given| given.picture_ms = 50);
+    cast.user.fill(|given| given.image_ms = 50);
     let mut play = Play::cast(cast).await;
     for _ in 0..3 {
         play.ask("session.create", json!({})).await;
@@ -202,6 +203,16 @@ fn reply(dice: &mut Dice) -> Result<Reply, Fault> {
     }
 }
 
+fn answer(dice: &mut Dice) -> Result<LoafAnswer, Fault> {
+    match dice.below(6) {
+        0 | 1 => Ok(LoafAnswer::Done),
+        2 => Ok(LoafAnswer::KeySet(KeyTried { models: 1, listed: Listed::Cache })),
+        3 => Ok(LoafAnswer::Limits(Box::default())),
+        4 => Ok(LoafAnswer::Skills(Box::default())),
+        _ => Err(Fault::new(*dice.pick(&[FaultKind::Auth, FaultKind::Invalid]), "no")),
+    }
+}
+
 fn event(dice: &mut Dice) -> Event {
     let turn = *dice.pick(TURNS);
     let logged = |body| Event::Logged(Arc::new(vocab::Entry { seq: 1, parent: 0, at_ms: 0, body }));
@@ -252,6 +263,7 @@ fn no_order_of_events_panics_or_hangs() {
                     let ends = [Parting::Eof, Parting::Deaf, Parting::Asked { by: "sighup" }, Parting::GraceOver];
                     talk.part(*dice.pick(&ends));
                 }
+                14..16 if !talk.own.is_empty() => drop(talk.answer(answer(&mut dice))),
                 _ => drop(talk.tell(dice.pick::<&str>(CHATS), event(&mut dice))),
             }
         }

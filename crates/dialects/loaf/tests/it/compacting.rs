@@ -24,7 +24,7 @@ fn nothing_to_compress_is_an_answer() {
             s1 [compressing context...]
             s1 #1 system: there is nothing to compress yet.
             s1 [ready]
-            2 = {"handled":true,"output":{"anchor_event_index_after":0,"anchor_event_index_before":0,"compressed":false,"estimated_tokens_after":0,"estimated_tokens_before":0,"model_context_window":128000,"reason":"manual","target_limit":94720}}
+            2 = {"handled":true,"output":"manual, not done: 0 -> 0, 0 -> 0 tokens of 128000, target 94720"}
         "#]]);
     });
 }
@@ -41,10 +41,10 @@ fn a_context_is_compressed_on_demand() {
             s1 compaction.started {"anchor_event_index_before":0,"context_window_tokens":4000,"event_count":13,"reason":"manual"}
             s1 compaction.anchor_selected {"anchor_event_index_after":7,"anchor_event_index_before":0}
             s1 compaction.summary_merged {"summary_length":50}
-            s1 compaction.completed {"anchor_event_index_after":7,"anchor_event_index_before":0,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","high_watermark_limit":6000,"model_context_window":4000,"reason":"manual","target_limit":6000}
+            s1 compaction.completed "manual, done: 0 -> 7, N -> N tokens of 4000, target 6000, {\"high_watermark_limit\":6000}"
             s1 #7 system: context compressed: N -> N tokens.
             s1 [ready]
-            5 = {"handled":true,"output":{"anchor_event_index_after":7,"anchor_event_index_before":0,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","model_context_window":4000,"reason":"manual","target_limit":6000}}
+            5 = {"handled":true,"output":"manual, done: 0 -> 7, N -> N tokens of 4000, target 6000"}
             > 6 session.get {"session_id":"s1"}
             6 = s1 [ready] pending false chat "chat1" by "openai" from "compaction" steers 0
                 messages
@@ -67,7 +67,7 @@ fn a_context_is_compressed_on_demand() {
             s1 [compressing context...]
             s1 #8 system: there is nothing to compress yet.
             s1 [ready]
-            7 = {"handled":true,"output":{"anchor_event_index_after":7,"anchor_event_index_before":7,"compressed":false,"estimated_tokens_after":"N","estimated_tokens_before":"N","model_context_window":4000,"reason":"manual","target_limit":6000}}
+            7 = {"handled":true,"output":"manual, not done: 7 -> 7, N -> N tokens of 4000, target 6000"}
         "#]]);
     });
 }
@@ -98,10 +98,10 @@ fn compressing_in_a_turn_stops_the_turn_first_and_then_goes_on_with_the_queue() 
             s1 compaction.started {"anchor_event_index_before":0,"context_window_tokens":4000,"event_count":18,"reason":"manual"}
             s1 compaction.anchor_selected {"anchor_event_index_after":7,"anchor_event_index_before":0}
             s1 compaction.summary_merged {"summary_length":50}
-            s1 compaction.completed {"anchor_event_index_after":7,"anchor_event_index_before":0,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","high_watermark_limit":6000,"model_context_window":4000,"reason":"manual","target_limit":6000}
+            s1 compaction.completed "manual, done: 0 -> 7, N -> N tokens of 4000, target 6000, {\"high_watermark_limit\":6000}"
             s1 #10 system: context compressed: N -> N tokens.
             s1 [ready]
-            7 = {"handled":true,"output":{"anchor_event_index_after":7,"anchor_event_index_before":0,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","model_context_window":4000,"reason":"manual","target_limit":6000}}
+            7 = {"handled":true,"output":"manual, done: 0 -> 7, N -> N tokens of 4000, target 6000"}
             s1 t5 [preparing...]
             s1 t5 [drafting response...]
             s1 #11 user: say queued
@@ -128,7 +128,7 @@ fn a_full_context_is_compressed_before_the_first_call_of_a_turn() {
             s1 compaction.started {"anchor_event_index_before":7,"context_window_tokens":4000,"event_count":14,"reason":"auto","turn_id":"t4"}
             s1 compaction.anchor_selected {"anchor_event_index_after":11,"anchor_event_index_before":7,"turn_id":"t4"}
             s1 compaction.summary_merged {"summary_length":115,"turn_id":"t4"}
-            s1 compaction.completed {"anchor_event_index_after":11,"anchor_event_index_before":7,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","high_watermark_limit":6000,"model_context_window":4000,"reason":"auto","target_limit":6000,"turn_id":"t4"}
+            s1 compaction.completed "auto, done: 7 -> 11, N -> N tokens of 4000, target 6000, {\"high_watermark_limit\":6000,\"turn_id\":\"t4\"}"
             s1 #8 system: context compressed: N -> N tokens.
             s1 t4 [drafting response...]
             s1 #9 user: say next
@@ -163,7 +163,7 @@ fn another_provider_starts_on_a_summary() {
             s1 compaction.started {"anchor_event_index_before":0,"context_window_tokens":128000,"event_count":11,"reason":"provider_switch","turn_id":"t3"}
             s1 compaction.anchor_selected {"anchor_event_index_after":13,"anchor_event_index_before":0,"turn_id":"t3"}
             s1 compaction.summary_merged {"summary_length":55,"turn_id":"t3"}
-            s1 compaction.completed {"anchor_event_index_after":13,"anchor_event_index_before":0,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","high_watermark_limit":104960,"model_context_window":128000,"reason":"provider_switch","target_limit":94720,"turn_id":"t3"}
+            s1 compaction.completed "provider_switch, done: 0 -> 13, N -> N tokens of 128000, target 94720, {\"high_watermark_limit\":104960,\"turn_id\":\"t3\"}"
             s1 #5 system: provider switched: openai -> openrouter. context compressed: N -> N tokens.
             s1 t3 [drafting response...]
             s1 #6 user: say three
@@ -213,10 +213,10 @@ fn a_model_can_be_selected_with_a_compression_at_once() {
             s1 compaction.started {"anchor_event_index_before":0,"context_window_tokens":4000,"event_count":15,"reason":"manual"}
             s1 compaction.anchor_selected {"anchor_event_index_after":8,"anchor_event_index_before":0}
             s1 compaction.summary_merged {"summary_length":50}
-            s1 compaction.completed {"anchor_event_index_after":8,"anchor_event_index_before":0,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","high_watermark_limit":6000,"model_context_window":4000,"reason":"manual","target_limit":6000}
+            s1 compaction.completed "manual, done: 0 -> 8, N -> N tokens of 4000, target 6000, {\"high_watermark_limit\":6000}"
             s1 #8 system: context compressed: N -> N tokens.
             s1 [ready]
-            6 = {"compression":{"anchor_event_index_after":8,"anchor_event_index_before":0,"applied":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","model_context_window":4000,"reason":"auto","requested":true,"target_limit":6000},"selected_model":"beta","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"LOW"}
+            6 = {"compression":"auto, done: 0 -> 8, N -> N tokens of 4000, target 6000, {\"requested\":true}","selected_model":"beta","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"LOW"}
             # in a turn it waits for its end
             > 7 session.send {"session_id":"s1","text":"say long pause 5000"}
             s1 t4 [preparing...]
@@ -230,7 +230,7 @@ fn a_model_can_be_selected_with_a_compression_at_once() {
             # a second one finds it busy
             > 9 model.select {"compress_immediately":true,"model_id":"beta","provider":"openai","session_id":"s1","thinking_level":"LOW"}
             state.changed model_selected
-            9 = {"compression":{"anchor_event_index_after":8,"anchor_event_index_before":8,"applied":false,"estimated_tokens_after":"N","estimated_tokens_before":"N","model_context_window":4000,"reason":"none","requested":true,"target_limit":6000},"selected_model":"beta","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"LOW"}
+            9 = {"compression":"none, not done: 8 -> 8, N -> N tokens of 4000, target 6000, {\"requested\":true}","selected_model":"beta","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"LOW"}
             s1 #10 assistant: long
             s1 session.completed {"answer_length":4,"turn_id":"t4"}
             s1 [ready]
@@ -238,10 +238,10 @@ fn a_model_can_be_selected_with_a_compression_at_once() {
             s1 compaction.started {"anchor_event_index_before":8,"context_window_tokens":4000,"event_count":22,"reason":"manual"}
             s1 compaction.anchor_selected {"anchor_event_index_after":23,"anchor_event_index_before":8}
             s1 compaction.summary_merged {"summary_length":170}
-            s1 compaction.completed {"anchor_event_index_after":23,"anchor_event_index_before":8,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","high_watermark_limit":6000,"model_context_window":4000,"reason":"manual","target_limit":6000}
+            s1 compaction.completed "manual, done: 8 -> 23, N -> N tokens of 4000, target 6000, {\"high_watermark_limit\":6000}"
             s1 #11 system: context compressed: N -> N tokens.
             s1 [ready]
-            8 = {"compression":{"anchor_event_index_after":23,"anchor_event_index_before":8,"applied":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","model_context_window":4000,"reason":"auto","requested":true,"target_limit":6000},"selected_model":"beta","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"LOW"}
+            8 = {"compression":"auto, done: 8 -> 23, N -> N tokens of 4000, target 6000, {\"requested\":true}","selected_model":"beta","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"LOW"}
         "#]]);
         play.watch.at_rest();
     });
@@ -285,7 +285,7 @@ fn an_overflow_ends_its_turn_and_goes_on_under_another_id() {
             s1 compaction.started {"anchor_event_index_before":0,"context_window_tokens":4000,"event_count":16,"reason":"overflow","turn_id":"t6"}
             s1 compaction.anchor_selected {"anchor_event_index_after":10,"anchor_event_index_before":0,"turn_id":"t6"}
             s1 compaction.summary_merged {"summary_length":67,"turn_id":"t6"}
-            s1 compaction.completed {"anchor_event_index_after":10,"anchor_event_index_before":0,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","high_watermark_limit":6000,"model_context_window":4000,"reason":"overflow","target_limit":6000,"turn_id":"t6"}
+            s1 compaction.completed "overflow, done: 0 -> 10, N -> N tokens of 4000, target 6000, {\"high_watermark_limit\":6000,\"turn_id\":\"t6\"}"
             s1 #11 system: context compressed: N -> N tokens.
             s1 t6 [drafting response...]
             s1 t6 answer "saved"

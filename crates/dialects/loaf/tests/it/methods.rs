@@ -1,10 +1,12 @@
 //! Each method with what it is meant for and with what is wrong, to the letter.
 
+use dialect_loaf::account;
 use expect_test::expect;
 use serde_json::json;
-use vocab::{Accounts, Fault, FaultKind};
+use vocab::{Fault, FaultKind};
 
 use crate::play::{Cast, Play, paused};
+use crate::user::ready;
 
 #[test]
 fn handshake_ping_and_state() {
@@ -21,7 +23,7 @@ fn handshake_ping_and_state() {
         play.ask("system.ping", json!([1])).await.ask("state.get", json!("x")).await;
         play.check(expect![[r#"
             > 1 rpc.handshake {"client_name":7,"client_version":[],"protocol_version":"1.0.0"}
-            1 = {"capabilities":{"command_execute":true,"events":true,"image_inputs":["path","data_url"],"multi_session":true},"methods":["auth.connect.antigravity","auth.connect.openai","auth.set.exa_key","auth.set.openrouter_key","auth.status","command.execute","debug.set","history.clear_session","history.get","history.list","limits.get","model.list","model.openrouter.providers","model.select","onboarding.complete","onboarding.status","rpc.handshake","session.create","session.get","session.interrupt","session.queue.clear","session.queue.list","session.send","session.steer","skills.list","state.get","system.ping","system.shutdown","tools.list"],"protocol_version":"1.0.0","server_name":"loaf","server_version":"tillerman 0.1.0"}
+            1 = {"capabilities":{"command_execute":true,"events":true,"image_inputs":["path","data_url"],"multi_session":true},"methods":"29 of them","protocol_version":"1.0.0","server_name":"loaf","server_version":"tillerman 0.1.0"}
             > 2 rpc.handshake {"protocol_version":"9","strict":true}
             2 ! -32602 unsupported_protocol_version {"supported":"1.0.0"}: unsupported protocol_version: 9
             > 3 rpc.handshake {"protocol_version":1}
@@ -29,7 +31,7 @@ fn handshake_ping_and_state() {
             > 4 rpc.handshake {"strict":"yes"}
             4 ! -32602 invalid_params {"field":"strict"}: invalid params for rpc.handshake: `strict` must be a boolean
             > 5 rpc.handshake {"protocol_version":"9","strict":null}
-            5 = {"capabilities":{"command_execute":true,"events":true,"image_inputs":["path","data_url"],"multi_session":true},"methods":["auth.connect.antigravity","auth.connect.openai","auth.set.exa_key","auth.set.openrouter_key","auth.status","command.execute","debug.set","history.clear_session","history.get","history.list","limits.get","model.list","model.openrouter.providers","model.select","onboarding.complete","onboarding.status","rpc.handshake","session.create","session.get","session.interrupt","session.queue.clear","session.queue.list","session.send","session.steer","skills.list","state.get","system.ping","system.shutdown","tools.list"],"protocol_version":"1.0.0","server_name":"loaf","server_version":"tillerman 0.1.0"}
+            5 = {"capabilities":{"command_execute":true,"events":true,"image_inputs":["path","data_url"],"multi_session":true},"methods":"29 of them","protocol_version":"1.0.0","server_name":"loaf","server_version":"tillerman 0.1.0"}
             > 6 system.ping [1]
             6 = {"ok":true,"time":"T"}
             > 7 state.get "x"
@@ -187,13 +189,13 @@ fn models_are_listed_and_selected_for_all_sessions() {
             > 3 command.execute {"raw_command":"/compress","session_id":"s1"}
             3 ! -32000 no_model: select a model first before running /compress
             > 4 model.list {}
-            4 = {"models":[{"contextWindowTokens":128000,"defaultThinkingLevel":"HIGH","description":"ALPHA, 128000 tokens of context","id":"alpha","label":"ALPHA","provider":"openai","supportedThinkingLevels":["OFF","LOW","MEDIUM","HIGH"]},{"contextWindowTokens":128000,"defaultThinkingLevel":"LOW","description":"BETA, 128000 tokens of context","id":"beta","label":"BETA","provider":"openai","supportedThinkingLevels":["OFF","LOW","MEDIUM"]}],"providers":["openai"],"selected_model":"","selected_openrouter_provider":"any","selected_provider":null,"selected_thinking":"OFF"}
+            4 = {"models":["openai alpha 128000 HIGH [\"OFF\",\"LOW\",\"MEDIUM\",\"HIGH\"]","openai beta 128000 LOW [\"OFF\",\"LOW\",\"MEDIUM\"]"],"providers":["openai"],"selected_model":"","selected_openrouter_provider":"any","selected_provider":null,"selected_thinking":"OFF"}
             > 5 model.list {"provider":"nobody"}
             5 ! -32602 invalid_params {"field":"provider"}: provider must be one of: openai, openrouter, antigravity
             > 6 model.list {"provider":7}
             6 ! -32602 invalid_params {"field":"provider"}: invalid params for model.list: `provider` must be a string
             > 7 model.list {"provider":"antigravity"}
-            7 = {"models":[{"contextWindowTokens":128000,"defaultThinkingLevel":"OFF","description":"DELTA, 128000 tokens of context","id":"delta","label":"DELTA","provider":"antigravity","supportedThinkingLevels":["OFF"]}],"providers":["openai"],"selected_model":"","selected_openrouter_provider":"any","selected_provider":null,"selected_thinking":"OFF"}
+            7 = {"models":["antigravity delta 128000 OFF [\"OFF\"]"],"providers":["openai"],"selected_model":"","selected_openrouter_provider":"any","selected_provider":null,"selected_thinking":"OFF"}
             > 8 model.select {}
             8 ! -32602 invalid_params {"field":"model_id"}: invalid params for model.select: `model_id` must be a non-empty string
             > 9 model.select {"model_id":"x","provider":"nobody","thinking_level":"OFF"}
@@ -213,7 +215,7 @@ fn models_are_listed_and_selected_for_all_sessions() {
             state.changed model_selected
             15 = {"selected_model":"alpha","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"HIGH"}
         "#]]);
-        let kept = play.stage.notebook.0.lock().unwrap().clone();
+        let kept = play.user.kept.lock().unwrap().clone();
         let last: Vec<_> = kept.iter().rev().take(3).map(|(key, value)| format!("{key}={value}")).collect();
         assert_eq!(last, ["loaf.route=any", "loaf.thinking=HIGH", "loaf.model=openai/alpha"]);
         play.ask("session.create", json!({})).await.forget();
@@ -274,7 +276,7 @@ fn commands() {
             > 4 command.execute {"raw_command":"/NOPE x","session_id":"s1"}
             4 = {"handled":true,"output":{"error":"unknown command: /NOPE"}}
             > 5 command.execute {"raw_command":" /Help ","session_id":"s1"}
-            5 = {"handled":true,"output":{"commands":[{"description":"add auth provider","name":"/auth"},{"description":"open setup flow (auth + exa key)","name":"/onboarding"},{"description":"wipe local config and restart onboarding","name":"/forgeteverything"},{"description":"choose model and thinking level","name":"/model"},{"description":"show oauth usage limits","name":"/limits"},{"description":"resume a saved chat (/history, /history last, /history <id>)","name":"/history"},{"description":"compress conversation context to reduce token usage","name":"/compress"},{"description":"list available skills","name":"/skills"},{"description":"list registered tools","name":"/tools"},{"description":"clear conversation messages","name":"/clear"},{"description":"exit loaf","name":"/quit"},{"description":"show available commands","name":"/help"},{"description":"exit loaf","name":"/exit"}]}}
+            5 = {"handled":true,"output":{"commands":["/auth: add auth provider","/onboarding: open setup flow (auth + exa key)","/forgeteverything: wipe local config and restart onboarding","/model: choose model and thinking level","/limits: show oauth usage limits","/history: resume a saved chat (/history, /history last, /history <id>)","/compress: compress conversation context to reduce token usage","/skills: list available skills","/tools: list registered tools","/clear: clear conversation messages","/quit: exit loaf","/help: show available commands","/exit: exit loaf"]}}
             > 6 command.execute {"raw_command":"/auth","session_id":"s1"}
             6 = {"handled":true,"output":{"auth_status":{"antigravity_profile":null,"enabled_providers":["openai"],"has_antigravity_token":false,"has_openai_token":true,"has_openrouter_key":false},"hint":"use auth.connect.* and auth.set.* methods for explicit RPC auth flows"}}
             > 7 command.execute {"raw_command":"/onboarding","session_id":"s1"}
@@ -284,7 +286,7 @@ fn commands() {
             > 9 command.execute {"raw_command":"/history zz","session_id":"s1"}
             9 ! -32000 history_not_found: no saved chat matched id: zz
             > 10 command.execute {"raw_command":"/model","session_id":"s1"}
-            10 = {"handled":true,"output":{"available":{"models":[{"contextWindowTokens":128000,"defaultThinkingLevel":"HIGH","description":"ALPHA, 128000 tokens of context","id":"alpha","label":"ALPHA","provider":"openai","supportedThinkingLevels":["OFF","LOW","MEDIUM","HIGH"]},{"contextWindowTokens":128000,"defaultThinkingLevel":"LOW","description":"BETA, 128000 tokens of context","id":"beta","label":"BETA","provider":"openai","supportedThinkingLevels":["OFF","LOW","MEDIUM"]}],"providers":["openai"],"selected_model":"alpha","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"OFF"},"selected_model":"alpha","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"OFF"}}
+            10 = {"handled":true,"output":{"available":{"models":["openai alpha 128000 HIGH [\"OFF\",\"LOW\",\"MEDIUM\",\"HIGH\"]","openai beta 128000 LOW [\"OFF\",\"LOW\",\"MEDIUM\"]"],"providers":["openai"],"selected_model":"alpha","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"OFF"},"selected_model":"alpha","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"OFF"}}
         "#]]);
         play.send("say hi hold").await.forget();
         play.command("/clear")
@@ -318,9 +320,9 @@ fn commands() {
                 queue
         "#]]);
         play.send("say old").await.forget();
-        play.around.fill(|given| given.accounts = Ok(Accounts { openrouter: true, exa: true, ..Accounts::default() }));
+        play.user.fill(|given| given.accounts = Ok(ready(&[account::OPENROUTER, account::EXA])));
         play.command("/forgeteverything").await.ask("auth.status", json!({})).await.get().await;
-        play.around.fill(|given| given.forget = Err(Fault::new(FaultKind::Store, "disk full")));
+        play.user.fill(|given| given.forget = Err(Fault::new(FaultKind::Store, "disk full")));
         play.command("/forgeteverything").await;
         play.check(expect![[r#"
             > 18 command.execute {"raw_command":"/forgeteverything","session_id":"s1"}

@@ -4,15 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_loaf::{Loaf, Options};
+use dialect_loaf::{Loaf, LoafOptions};
 use expect_test::Expect;
 use serde_json::{Value, json};
-use testkit::fakes::{CountedIds, Filled, TickingClock};
+use testkit::fakes::{CountedIds, TickingClock};
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
 use vocab::{Drain, IdKind, LateSteer, Mode, ModelInfo, Overflow, Provider, Settings, Toolbox};
 
 use crate::show::show;
+use crate::user::{Service, User};
 use crate::watch::Watch;
 
 /// Silence of this length, in paused time, means that everything has settled.
@@ -29,7 +30,7 @@ pub(crate) struct Cast {
     pub(crate) model: Option<&'static str>,
     pub(crate) thinking: &'static str,
     pub(crate) window: u64,
-    pub(crate) around: Arc<Filled>,
+    pub(crate) user: Arc<User>,
     pub(crate) toolbox: Option<Arc<dyn Toolbox>>,
     pub(crate) store: Option<Arc<dyn vocab::Store>>,
     pub(crate) grace: Duration,
@@ -41,7 +42,7 @@ impl Default for Cast {
             model: Some("openai/alpha"),
             thinking: "OFF",
             window: 128_000,
-            around: Arc::default(),
+            user: Arc::default(),
             toolbox: None,
             store: None,
             grace: Duration::from_secs(2),
@@ -88,7 +89,7 @@ pub(crate) struct Play {
     pub(crate) stage: Stage,
     pipe: Option<Pipe>,
     pub(crate) watch: Watch,
-    pub(crate) around: Arc<Filled>,
+    pub(crate) user: Arc<User>,
     /// What was heard last, whole.
     pub(crate) heard: Vec<Value>,
     log: String,
@@ -116,7 +117,7 @@ impl Play {
 
     pub(crate) async fn cast(cast: Cast) -> Self {
         let provider: Arc<dyn Provider> =
-            Arc::new(tour::Tour::new(tour::Options { models: models(cast.window), word_delay_ms: 0 }));
+            Arc::new(tour::Tour::new(tour::TourOptions { models: models(cast.window), word_delay_ms: 0 }));
         let chats = (1..50).map(|number| (IdKind::Session, format!("chat{number}"))).collect();
         let base = StageOptions::default();
         let stage = Stage::new(StageOptions {
@@ -124,22 +125,22 @@ impl Play {
             model: "openai/alpha".into(),
             tune: Box::new(settle),
             ids: CountedIds::with_names(chats),
-            around: cast.around.clone(),
+            accounts: cast.user.clone(),
             toolbox: cast.toolbox,
             store: cast.store.unwrap_or(base.store),
             ..StageOptions::default()
         });
-        let options = Options {
+        let options = LoafOptions {
             mode: Some(Mode::DangerFullAccess),
             model: cast.model.map(|slug| Arc::new(provider.resolve(slug).unwrap())),
             thinking: Some(cast.thinking.into()),
-            ..Options::new("0.1.0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
+            ..LoafOptions::new("0.1.0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
         };
-        let host = host::Options { grace: cast.grace, ..host::Options::default() };
+        let host = host::PumpOptions { grace: cast.grace, ..host::PumpOptions::new(Service(cast.user.clone())) };
         let pipe = Pipe::new(&stage.engine, Box::new(Loaf::new(options)), host);
-        let (around, watch) = (cast.around, Watch::default());
+        let (user, watch) = (cast.user, Watch::default());
         let (heard, log) = (Vec::new(), String::new());
-        let mut play = Self { stage, pipe: Some(pipe), watch, around, heard, log, words: 0, id: 0 };
+        let mut play = Self { stage, pipe: Some(pipe), watch, user, heard, log, words: 0, id: 0 };
         play.settle().await;
         assert_eq!(play.log, "", "nothing is said unasked");
         play

@@ -1,6 +1,7 @@
 //! What comes in an order that nobody wished for: answers that fail, sessions that vanish, ends in the middle of beginnings. Each
 //! request has its one answer all the same, and no session stays locked.
 
+use dialect_loaf::{LoadedImage, LoafAnswer};
 use vocab::{
     Body, CompactReason, CompactionEvent, Delta, DirectoryVerb, Event, Fault, FaultKind, ItemEnd, QueueEntry,
     QueueEvent, Reply, SessionVerb, SlashReply, Stop, TurnEntry, Verb,
@@ -82,18 +83,15 @@ fn a_send_that_is_being_decided_at_the_end_is_stopped() {
 }
 
 #[test]
-fn a_prompt_whose_picture_comes_after_the_end_is_refused() {
+fn a_prompt_whose_image_comes_after_the_end_is_refused() {
     let mut talk = Talk::on(1);
     talk.ask("session.send", r#"{"session_id":"s1","images":[{"path":"a.png"}]}"#).ask("system.shutdown", "{}");
-    let picture = vocab::Picture {
+    let image = LoadedImage {
         path: "/w/a.png".into(),
         image: vocab::Image { mime: "image/png".into(), base64: "iVBORw0KGgo=".into() },
         bytes: 8,
     };
-    talk.reply_to(
-        |verb| matches!(verb, Verb::Directory(DirectoryVerb::Picture { .. })),
-        Ok(Reply::Picture(Box::new(picture))),
-    );
+    talk.answer(Ok(LoafAnswer::Image(Box::new(image))));
     assert_eq!(count(&talk, "2 ! -32000 shutting_down"), 1, "{}", talk.log);
     while !talk.open.is_empty() {
         talk.reply(Ok(Reply::Done));
@@ -214,7 +212,7 @@ fn a_log_that_is_older_than_what_was_told_is_read_again() {
 }
 
 #[test]
-fn a_bad_picture_beside_a_compaction_does_not_say_ready() {
+fn a_bad_image_beside_a_compaction_does_not_say_ready() {
     let mut talk = Talk::on(1);
     talk.ask("command.execute", r#"{"session_id":"s1","raw_command":"/compress"}"#);
     talk.tell("c1", Event::Compaction(CompactionEvent::Started { reason: CompactReason::Manual }));
@@ -238,7 +236,7 @@ fn nothing_is_cleared_while_a_compaction_waits_for_the_turn() {
 }
 
 #[test]
-fn a_picture_that_the_engine_refuses_is_a_failed_turn() {
+fn an_image_that_the_engine_refuses_is_a_failed_turn() {
     let mut talk = Talk::on(1);
     let params = r#"{"session_id":"s1","text":"x","images":[{"data_url":"data:image/png;base64,aGk="}]}"#;
     talk.ask("session.send", params).reply_to(is_prompt, fault(FaultKind::Invalid));
@@ -299,8 +297,11 @@ fn whatever_the_engine_answers_each_request_has_one_response_and_no_session_stay
                 }
                 talk.log.clear();
                 talk.ask(method, params);
+                let answer = result.clone().map(|_| LoafAnswer::Done);
                 for _ in 0..20 {
-                    if !talk.open.is_empty() {
+                    if !talk.own.is_empty() {
+                        talk.answer(answer.clone());
+                    } else if !talk.open.is_empty() {
                         talk.reply(result.clone());
                     }
                 }

@@ -1,4 +1,4 @@
-//! Lines as a reader of tests wants them: one short line each, without times.
+//! Lines as a reader of tests wants them: one short line each, without times. The bytes themselves stand in `golden/loaf`.
 
 use serde_json::{Value, json};
 
@@ -28,6 +28,7 @@ pub(crate) fn show(line: &Value) -> Option<String> {
             if let Some(usage) = rest.pointer_mut("/data/usage") {
                 *usage = "...".into();
             }
+            fold(&mut rest);
             format!("{session} {kind} {rest}").trim_start().to_owned()
         }
     })
@@ -50,7 +51,47 @@ fn response(line: &Value) -> String {
         result["state"] = "...".into();
     }
     forget_times(&mut result);
+    fold(&mut result);
     format!("{id} = {result}")
+}
+
+/// Rows that always have the same members become a few words each.
+fn fold(value: &mut Value) {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match value {
+        Value::Array(rows) => rows.iter_mut().for_each(fold),
+        Value::Object(members) => {
+            members.values_mut().for_each(fold);
+            if let Some(methods) = members.get_mut("methods").filter(|methods| methods.is_array()) {
+                *methods = format!("{} of them", methods.as_array().unwrap().len()).into();
+            }
+            let words = |names: &[&str]| -> Option<Vec<String>> {
+                names.iter().map(|name| members.get(*name).map(text)).collect()
+            };
+            let model = ["provider", "id", "contextWindowTokens", "defaultThinkingLevel", "supportedThinkingLevels"];
+            if let Some(words) = words(&model).filter(|_| members.contains_key("label")) {
+                *value = words.join(" ").into();
+            } else if let Some(words) = words(&["name", "description"]).filter(|_| members.len() == 2) {
+                *value = words.join(": ").into();
+            } else if members.contains_key("anchor_event_index_after") && members.contains_key("target_limit") {
+                *value = compaction(members).into();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `manual, done: 0 -> 7, N -> N tokens of 4000, target 6000`
+fn compaction(members: &serde_json::Map<String, Value>) -> String {
+    let mut members = members.clone();
+    let mut take = |name: &str| members.remove(name).map_or(String::new(), |value| value.to_string().replace('"', ""));
+    let (before, after) = (take("anchor_event_index_before"), take("anchor_event_index_after"));
+    let (tokens, left) = (take("estimated_tokens_before"), take("estimated_tokens_after"));
+    let done = take("compressed") + &take("applied") == "true";
+    let (reason, window, target) = (take("reason"), take("model_context_window"), take("target_limit"));
+    let rest = if members.is_empty() { String::new() } else { format!(", {}", Value::Object(members)) };
+    let done = if done { "done" } else { "not done" };
+    format!("{reason}, {done}: {before} -> {after}, {tokens} -> {left} tokens of {window}, target {target}{rest}")
 }
 
 fn forget_times(value: &mut Value) {

@@ -2,38 +2,41 @@
 
 use std::sync::Arc;
 
-use dialect_loaf::{Loaf, Options};
+use dialect_loaf::{Loaf, LoafAnswer, LoafOptions, LoafOwn, account};
 use expect_test::Expect;
 use serde_json::Value;
 use testkit::fakes::{CountedIds, TickingClock};
 use vocab::{
-    Accounts, Body, Delta, Entry, Event, Fault, FaultKind, Inspection, Mode, ModelInfo, Opened, Part, Recalled, Reply,
-    Saved, SessionId, SessionVerb, State, Stop, Summary, Tag, Told, TurnEnd, TurnEntry, Usage, UserFrom, Verb,
+    Body, Delta, Entry, Event, Fault, FaultKind, Inspection, Mode, ModelInfo, Opened, Part, Recalled, Reply, Saved,
+    SessionId, SessionVerb, State, Stop, Summary, Tag, Told, TurnEnd, TurnEntry, Usage, UserFrom, Verb,
 };
-use wire::{Dialect, Frame, Out, Parting};
+use wire::{Dialect, Frame, Out, OwnRequest, Parting};
 
 use crate::show::show;
+use crate::user::ready;
 use crate::watch::Watch;
 
 pub(crate) struct Talk {
     pub(crate) loaf: Loaf,
-    pub(crate) out: Out,
+    pub(crate) out: Out<LoafOwn>,
     pub(crate) log: String,
     pub(crate) watch: Watch,
     /// Commands that were wanted and not replied to, oldest first.
     pub(crate) open: Vec<vocab::Command>,
+    /// The same of own calls.
+    pub(crate) own: Vec<OwnRequest<LoafOwn>>,
     pub(crate) seq: u64,
     /// Events come as an engine would send them.
     pub(crate) strict: bool,
     ids: u64,
 }
 
-pub(crate) fn options() -> Options {
+pub(crate) fn options() -> LoafOptions {
     let model = Arc::new(ModelInfo { provider: "openai".into(), ..ModelInfo::named("alpha", 1000) });
-    Options {
+    LoafOptions {
         mode: Some(Mode::DangerFullAccess),
         model: Some(model),
-        ..Options::new("0.1.0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
+        ..LoafOptions::new("0.1.0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()))
     }
 }
 
@@ -46,6 +49,7 @@ impl Talk {
             log: String::new(),
             watch: Watch::default(),
             open: Vec::new(),
+            own: Vec::new(),
             seq: 0,
             strict: true,
             ids: 0,
@@ -53,8 +57,8 @@ impl Talk {
         talk.loaf.greet(&mut talk.out);
         talk.drain();
         assert!(!talk.loaf.listening());
-        talk.reply(Ok(Reply::Accounts(Box::new(Accounts { openai: true, ..Accounts::default() }))));
-        talk.reply(Ok(Reply::Skills(Box::default())));
+        talk.reply(Ok(Reply::Accounts(Box::new(ready(&[account::OPENAI])))));
+        talk.answer(Ok(LoafAnswer::Skills(Box::default())));
         assert!(talk.loaf.listening());
         talk.log.clear();
         talk
@@ -83,7 +87,7 @@ impl Talk {
         self
     }
 
-    /// What came of it: number of commands, lines.
+    /// What came of it: number of commands and own calls, lines.
     pub(crate) fn hear(&mut self, line: &[u8]) -> (usize, Vec<Value>) {
         self.loaf.hear(Frame::Whole(line), &mut self.out);
         self.drain()
@@ -122,6 +126,14 @@ impl Talk {
 
     pub(crate) fn reply_tag(&mut self, tag: Tag, result: Result<Reply, Fault>) -> &mut Self {
         self.tell("", Event::Reply { tag, result })
+    }
+
+    /// To the oldest own call that waits.
+    pub(crate) fn answer(&mut self, answer: Result<LoafAnswer, Fault>) -> &mut Self {
+        let request = self.own.remove(0);
+        self.loaf.own_answered(request.tag, answer, &mut self.out);
+        self.drain();
+        self
     }
 
     /// A prompt that the engine takes: a turn has begun and the model is called.
@@ -173,13 +185,17 @@ impl Talk {
             self.log += &format!("! {target}{verb}\n");
         }
         self.open.extend(commands.iter().cloned());
+        let own = std::mem::take(&mut self.out.own);
+        let wanted = commands.len() + own.len();
+        self.log.extend(own.iter().map(|request| format!("! {:?}\n", request.call)));
+        self.own.extend(own);
         if std::mem::take(&mut self.out.ending) {
             self.log += "-- ending\n";
         }
         if let Some(close) = &self.out.close {
             self.log += &format!("-- close {:?}\n", close.code);
         }
-        (commands.len(), frames)
+        (wanted, frames)
     }
 
     pub(crate) fn check(&mut self, expected: Expect) -> &mut Self {

@@ -202,7 +202,7 @@ fn what_is_said_reads_back_equal() {
     for text in strings() {
         let s = text.as_str();
         let arc: Arc<str> = s.into();
-        let mut talk = Talk::with(dialect_rpc::Options { emit_title: true, version: s.into(), ..options() });
+        let mut talk = Talk::with(dialect_rpc::RpcOptions { emit_title: true, version: s.into(), ..options() });
         let mut said = Vec::new();
         let turn = || TurnId::from(s);
         for event in [

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dialect_rpc::{Options, Rpc};
+use dialect_rpc::{Rpc, RpcOptions};
 use serde_json::Value;
 use vocab::{
     Body, Command, Entry, Event, Fault, Inspection, Mode, ModelInfo, Opened, Reply, SessionId, State, Tag, Told,
@@ -15,13 +15,13 @@ pub(crate) struct Talk {
     seq: u64,
 }
 
-pub(crate) fn options() -> Options {
-    Options::new("0.1.0")
+pub(crate) fn options() -> RpcOptions {
+    RpcOptions::new("0.1.0")
 }
 
 /// For a host that is older than pi's form of errors.
-pub(crate) fn seed() -> Options {
-    Options { errors: dialect_rpc::Errors::Seed, ..options() }
+pub(crate) fn seed() -> RpcOptions {
+    RpcOptions { errors: dialect_rpc::Errors::Seed, ..options() }
 }
 
 impl Talk {
@@ -30,7 +30,7 @@ impl Talk {
         Self::with(options())
     }
 
-    pub(crate) fn with(options: Options) -> Self {
+    pub(crate) fn with(options: RpcOptions) -> Self {
         Self::on(options, opened(state("s1")))
     }
 
@@ -41,7 +41,7 @@ impl Talk {
         Self { seq: 1, ..Self::on(options(), Reply::Opened(there)) }
     }
 
-    fn on(options: Options, there: Reply) -> Self {
+    fn on(options: RpcOptions, there: Reply) -> Self {
         let mut talk = Self { rpc: Rpc::new(options), out: Out::new(), seq: 0 };
         talk.rpc.greet(&mut talk.out);
         let (commands, frames) = talk.drain();

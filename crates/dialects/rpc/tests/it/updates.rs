@@ -1,6 +1,6 @@
 //! The message that grows: at every delta the update repeats the whole message so far, twice, as if it had just been encoded.
 
-use dialect_rpc::{Options, PARTIAL_BYTES_MAX, Updates};
+use dialect_rpc::{PARTIAL_BYTES_MAX, RpcOptions, Updates};
 use pi_format::messages::tool_name;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
@@ -210,7 +210,7 @@ fn a_reply_without_end_is_repeated_up_to_a_bound_and_told_whole() {
 
 #[test]
 fn delta_updates_have_the_delta_and_the_usage_and_nothing_that_grows() {
-    let mut talk = Talk::with(Options { updates: Updates::Delta, ..options() });
+    let mut talk = Talk::with(RpcOptions { updates: Updates::Delta, ..options() });
     let mut said = String::new();
     for number in 0..100 {
         let delta = format!("word {number} \u{1f600}\u{2028} ");

@@ -12,7 +12,7 @@ fn a_session_is_opened_unasked_and_ready_is_the_first_line() {
     talk.reply(1, Ok(opened("s1")));
     assert!(wire::Dialect::listening(&talk.serve));
     talk.check(expect![[r#"
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 1 Current Open New, mode Prompt, gate Proxy, names ToolNames(11 rows), controller "serve"
         < {"type":"ready","protocol":1,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
     "#]]);
 }

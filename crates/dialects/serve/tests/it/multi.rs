@@ -33,17 +33,17 @@ fn the_process_says_ready_and_then_each_session_does() {
     talk.check(expect![[r#"
         < {"type":"ready","session":null,"protocol":2,"version":"0.1.0"}
         > {"type":"open","session":"a"}
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 1 Current Open New, mode Prompt, gate Proxy, names ToolNames(11 rows), controller "serve"
         > {"type":"open","session":"b","workspace":"/p","model":"mock/beta","resume":"latest"}
-        ! 2 Current Open(Open { which: Latest, workspace: Some("/p"), model: Some("mock/beta"), mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 2 Current Open Latest, workspace "/p", model "mock/beta", mode Prompt, gate Proxy, names ToolNames(11 rows), controller "serve"
         > {"type":"open","session":"c","workspace":null,"model":null,"resume":"0198"}
-        ! 3 Current Open(Open { which: Id("0198"), workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 3 Current Open Id("0198"), mode Prompt, gate Proxy, names ToolNames(11 rows), controller "serve"
         < {"type":"ready","session":"b","protocol":2,"version":"0.1.0","session_id":"s2","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
         < {"type":"ready","session":"a","protocol":2,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
         < {"type":"error","session":"c","code":"session_not_found","message":"no session 0198","origin":"local"}
         # the label is free again
         > {"type":"open","session":"c"}
-        ! 4 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 4 Current Open New, mode Prompt, gate Proxy, names ToolNames(11 rows), controller "serve"
     "#]]);
 }
 
@@ -168,7 +168,7 @@ fn close_denies_what_is_open_lets_the_turn_finish_and_frees_the_label() {
         ! 6 Session("s2") Leave
         # late events of a closed session are not told
         > {"type":"open","session":"a"}
-        ! 7 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 7 Current Open New, mode Prompt, gate Proxy, names ToolNames(11 rows), controller "serve"
     "#]]);
 }
 
@@ -188,7 +188,7 @@ fn what_is_sent_before_ready_or_behind_a_slash_command_waits_in_order() {
     talk.check(expect![[r#"
         < {"type":"ready","session":null,"protocol":2,"version":"0.1.0"}
         > {"type":"open","session":"a"}
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 1 Current Open New, mode Prompt, gate Proxy, names ToolNames(11 rows), controller "serve"
         > {"type":"slash","session":"a","command":"clear"}
         > {"type":"prompt","session":"a","text":"x"}
         < {"type":"ready","session":"a","protocol":2,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
@@ -235,7 +235,7 @@ fn one_session_has_one_label() {
     talk.hear(r#"{"type":"open","session":"c","resume":"s1"}"#).reply(3, Ok(opened("s1")));
     talk.check(expect![[r#"
         > {"type":"open","session":"c","resume":"s1"}
-        ! 3 Current Open(Open { which: Id("s1"), workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 3 Current Open Id("s1"), mode Prompt, gate Proxy, names ToolNames(11 rows), controller "serve"
         < {"type":"error","session":"c","code":"session_busy","message":"session s1 is open as \"a\"","origin":"local"}
     "#]]);
 }
@@ -267,7 +267,7 @@ fn shutdown_and_eof_close_every_session() {
     piped.log_entry(started("t1")).log_entry(ended("t1", Stop::EndTurn));
     piped.check(expect![[r#"
         > {"type":"open","session":"a"}
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 1 Current Open New, mode Prompt, gate Proxy, names ToolNames(11 rows), controller "serve"
         > {"type":"prompt","session":"a","text":"x"}
         -- Eof
         < {"type":"ready","session":"a","protocol":2,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}

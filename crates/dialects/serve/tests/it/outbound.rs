@@ -159,7 +159,7 @@ fn every_fault_kind_has_its_code_and_origin() {
 }
 
 #[test]
-fn arguments_stand_in_one_line_and_pictures_are_named() {
+fn arguments_stand_in_one_line_and_images_are_named() {
     let mut talk = Talk::open();
     talk.log_entry(call_started("t", "c1", "bash", "{\n  \"command\": \"a\\nb\",\r\n\t\"n\": 1e99\n}"));
     talk.log_entry(call_started("t", "c2", "nope", r#"{"a":"\ud800"}"#));
@@ -355,7 +355,7 @@ fn joining_in_mid_turn_says_its_start_first() {
     running.turn = Some("t7".into());
     talk.reply(1, Ok(opened_with(running))).log_entry(ended("t7", Stop::EndTurn));
     talk.check(expect![[r#"
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 1 Current Open New, mode Prompt, gate Proxy, names ToolNames(11 rows), controller "serve"
         < {"type":"ready","protocol":1,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
         < {"type":"turn_started","turn_id":"t7"}
         < {"type":"turn_complete","turn_id":"t7","stop_reason":"end_turn","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}

@@ -20,7 +20,7 @@ fn what_is_said_reads_back_equal() {
     for text_in in strings() {
         let s = &*text_in;
         let arc: Arc<str> = s.into();
-        let mut talk = Talk::new(dialect_serve::Options { version: s.into(), ..options() });
+        let mut talk = Talk::new(dialect_serve::ServeOptions { version: s.into(), ..options() });
         let mut first = state(s);
         (first.model, first.gadgets) = (arc.clone(), vec![arc.clone()]);
         let (_, frames) = talk.told(Event::Reply { tag: vocab::Tag(1), result: Ok(opened_with(first.clone())) });

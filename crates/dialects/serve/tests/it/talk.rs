@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dialect_serve::{Options, Serve};
+use dialect_serve::{Serve, ServeOptions};
 use expect_test::Expect;
 use serde_json::Value;
 use vocab::{
@@ -27,13 +27,13 @@ pub(crate) struct Talk {
     calls: Vec<vocab::CallId>,
 }
 
-pub(crate) fn options() -> Options {
-    Options { mode: Some(Mode::Prompt), ..Options::new("0.1.0") }
+pub(crate) fn options() -> ServeOptions {
+    ServeOptions { mode: Some(Mode::Prompt), ..ServeOptions::new("0.1.0") }
 }
 
 impl Talk {
     /// Greeted and nothing more.
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: ServeOptions) -> Self {
         let protocol = if options.multi { 2 } else { 1 };
         let mut talk = Self {
             serve: Serve::new(options),
@@ -59,7 +59,7 @@ impl Talk {
     }
 
     pub(crate) fn multi() -> Self {
-        Self::new(Options { multi: true, ..options() })
+        Self::new(ServeOptions { multi: true, ..options() })
     }
 
     pub(crate) fn hear(&mut self, line: &str) -> &mut Self {

@@ -112,7 +112,12 @@ impl Connection {
     }
 
     /// A service has done its work.
-    pub(crate) fn served(&mut self, ask: AskId, outcome: Result<Value, RpcError>, out: &mut ConnectionOut) -> bool {
+    pub(crate) fn editor_answered(
+        &mut self,
+        ask: AskId,
+        outcome: Result<Value, RpcError>,
+        out: &mut ConnectionOut,
+    ) -> bool {
         self.close(ask, outcome, out)
     }
 

@@ -249,10 +249,10 @@ impl AgentView for TextView {
         let (options, options_hidden) = question::fitting(question::options(&ask.options), size);
         let mut pager = QuestionPager::new(&question::facts(&call, self.diff), Vec::new, size, self.paint);
         // The call's own line above, and the line that is typed below.
-        let around: Vec<&str> =
+        let beside: Vec<&str> =
             [title.as_str(), &title, ""].into_iter().chain(options.iter().map(String::as_str)).collect();
         let mut lines = vec![self.asking(&title)];
-        lines.extend(pager.first(&around));
+        lines.extend(pager.first(&beside));
         lines.extend(pager.warning());
         lines.extend(options);
         self.asked = Some(OpenQuestion { title, pager, options_hidden });

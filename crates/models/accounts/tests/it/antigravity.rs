@@ -1,7 +1,8 @@
 //! The Google-style account: code with PKCE, a profile.
 
+use accounts::Account;
 use serde_json::json;
-use vocab::{Account, Profile, Secret, SignInMode, SignInStep};
+use vocab::{Profile, Secret, SignInMode, SignInStep};
 
 use crate::issuer::IssuerReply;
 use crate::support::{AccountsStage, jwt};
@@ -23,11 +24,8 @@ async fn a_sign_in_brings_a_profile() {
     assert_eq!(page.value("code_challenge_method"), "S256");
     assert!(!page.url.contains("installed-secret"));
     assert_eq!(page.back_with_code("c").await.0, 200);
-    let profile = Profile {
-        email: "ada@example.org".into(),
-        name: "Ada".into(),
-        picture: Some("https://p.example/a.png".into()),
-    };
+    let profile =
+        Profile { email: "ada@example.org".into(), name: "Ada".into(), image: Some("https://p.example/a.png".into()) };
     let connected = flow.end().await.unwrap();
     assert_eq!(connected.profile, Some(profile.clone()));
     assert_eq!(flow.next().await, SignInStep::Completed(connected));

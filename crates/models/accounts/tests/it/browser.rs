@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use accounts::Account;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use vocab::{Account, FaultKind, LoginMethod, SignInMode, SignInStep};
+use vocab::{FaultKind, LoginMethod, SignInMode, SignInStep};
 
 use crate::issuer::IssuerReply;
 use crate::support::{AccountsStage, TOKEN_PATH, get, granted, is_free, raw};

@@ -1,7 +1,8 @@
 //! No secret is ever shown: every secret of a flow is a canary, and the issuer echoes all it hears.
 
+use accounts::{Account, Key};
 use serde_json::json;
-use vocab::{Account, Key, Secret, SignInMode};
+use vocab::{Secret, SignInMode};
 
 use crate::issuer::IssuerReply;
 use crate::support::{AccountsStage, NOW_MS, POLL_PATH, START_PATH, TOKEN_PATH};

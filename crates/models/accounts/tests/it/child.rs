@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use accounts::{Account, Key};
 use accounts::{Auth, SystemTimer};
-use vocab::{Account, Key, Secret};
+use vocab::Secret;
 
 use crate::support::config;
 

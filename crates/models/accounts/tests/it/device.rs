@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use accounts::Account;
 use accounts::{AccountsConfig, DeviceStyle};
 use serde_json::json;
-use vocab::{Account, FaultKind, LoginMethod, SignInMode, SignInStep};
+use vocab::{FaultKind, LoginMethod, SignInMode, SignInStep};
 
 use crate::issuer::IssuerReply;
 use crate::support::{AccountsStage, POLL_PATH, START_PATH, TOKEN_PATH, environment, granted};

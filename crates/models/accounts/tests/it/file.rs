@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use accounts::{Account, Key};
 use serde_json::json;
-use vocab::{Account, FaultKind, Key, Secret};
+use vocab::{FaultKind, Secret};
 
 use crate::child;
 use crate::issuer::IssuerReply;
@@ -45,8 +46,8 @@ async fn keys_are_kept_privately_and_can_be_removed() {
     assert_eq!((status.openrouter, status.exa), (true, false));
     assert_eq!(stage.auth.present(), status);
     stage.auth.forget_everything().await.unwrap();
-    assert_eq!(stage.auth.status().await.unwrap(), vocab::Accounts::default());
-    assert_eq!(stage.auth.present(), vocab::Accounts::default());
+    assert_eq!(stage.auth.status().await.unwrap(), accounts::StoredAccounts::default());
+    assert_eq!(stage.auth.present(), accounts::StoredAccounts::default());
     assert_eq!(stage.saved(), json!({ "version": 1 }));
 }
 
@@ -148,7 +149,7 @@ async fn a_crash_between_refresh_and_write_leaves_the_old_file() {
 #[tokio::test]
 async fn who_cannot_wait_sees_every_change_of_another_process() {
     let stage = AccountsStage::new().await;
-    assert_eq!(stage.auth.present(), vocab::Accounts::default());
+    assert_eq!(stage.auth.present(), accounts::StoredAccounts::default());
     assert!(!stage.directory().exists(), "looking makes nothing");
     let other =
         accounts::Auth::new(crate::support::config("http://127.0.0.1:1"), &stage.directory(), stage.timer.clone());
@@ -163,5 +164,5 @@ async fn who_cannot_wait_sees_every_change_of_another_process() {
         stage.auth.secrets().await.unwrap().iter().map(|secret| secret.expose().to_owned()).collect();
     assert_eq!(secrets, ["CANARY-access", "CANARY-refresh"]);
     std::fs::write(stage.auth.place(), "{").unwrap();
-    assert_eq!(stage.auth.present(), vocab::Accounts::default());
+    assert_eq!(stage.auth.present(), accounts::StoredAccounts::default());
 }

@@ -1,7 +1,8 @@
 //! How much is used up: asked with the account's token, refreshed once where that is refused.
 
+use accounts::{LimitWindow, OpenAiLimits};
 use serde_json::{Value, json};
-use vocab::{FaultKind, LimitWindow, OpenAiLimits};
+use vocab::FaultKind;
 
 use crate::issuer::IssuerReply;
 use crate::support::{AccountsStage, TOKEN_PATH, granted};

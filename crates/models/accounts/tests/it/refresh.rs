@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use accounts::Account;
 use accounts::Auth;
 use serde_json::json;
 use tokio::task::JoinSet;
-use vocab::{Account, Fault, FaultKind, Secret, SignInMode};
+use vocab::{Fault, FaultKind, Secret, SignInMode};
 
 use crate::issuer::IssuerReply;
 use crate::support::{AccountsStage, NOW_MS, TOKEN_PATH, config, granted, jwt};

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use accounts::Account;
 use accounts::{AccountsConfig, Auth, Environment, Issuer, Timer};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use vocab::{Account, Clock, Fault, Later, SignInMode, SignInStep, SignedIn};
+use vocab::{Clock, Fault, Later, SignInMode, SignInStep, SignedIn};
 
 use crate::issuer::{IssuerReply, TestIssuer};
 

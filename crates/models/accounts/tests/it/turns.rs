@@ -2,9 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
+use accounts::Account;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
-use vocab::{Account, FaultKind, SignInMode, SignInStep};
+use vocab::{FaultKind, SignInMode, SignInStep};
 
 use crate::issuer::IssuerReply;
 use crate::support::{AccountsStage, START_PATH, TOKEN_PATH, granted, is_free, own_port};

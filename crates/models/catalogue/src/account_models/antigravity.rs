@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use accounts::Account;
 use accounts::{Auth, CloudModel};
 use net::{KeyHeader, Late};
 use providers::{Api, CloudCode, Config, Lister, Listing, Lists};
-use vocab::{Account, Fault, FaultKind, Later, ModelInfo};
+use vocab::{Fault, FaultKind, Later, ModelInfo};
 
 use crate::account_keys::{UserToken, checked};
 use crate::configured::described;

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use accounts::Account;
 use accounts::Auth;
 use net::Late;
 use providers::detect::OPENAI_URL;
 use providers::models::CHATGPT;
 use providers::{Api, Config, Listing};
-use vocab::{Account, Fault, FaultKind, ModelInfo};
+use vocab::{Fault, FaultKind, ModelInfo};
 
 use crate::account_keys::{AccountSettings, UserToken, checked};
 use crate::configured::described;

@@ -3,7 +3,7 @@
 use providers::detect::{Choice, Env, Server, decide, detect, knock, look, talks};
 use vocab::{Fault, FaultKind};
 
-use super::{AskedModel, Chooser, ModelChoice};
+use super::{AskedModel, Chooser, FoundModel};
 use crate::auto::Auto;
 use crate::names::AUTO;
 use crate::server::ServerClients;
@@ -32,7 +32,7 @@ impl From<Choice> for Listener {
 
 impl Chooser<'_> {
     /// `auto` is whatever answers on this machine, unless the environment names a server.
-    pub(super) async fn local_by_name(&mut self, asked: &AskedModel) -> Result<Option<ModelChoice>, Fault> {
+    pub(super) async fn local_by_name(&mut self, asked: &AskedModel) -> Result<Option<FoundModel>, Fault> {
         if asked.model() != Some(AUTO) || self.settled().is_some() {
             return Ok(None);
         }
@@ -48,7 +48,7 @@ impl Chooser<'_> {
     }
 
     /// A model of whatever answers on this machine, where no provider was named.
-    pub(super) async fn local_server(&mut self, asked: &AskedModel) -> Result<Option<ModelChoice>, Fault> {
+    pub(super) async fn local_server(&mut self, asked: &AskedModel) -> Result<Option<FoundModel>, Fault> {
         if asked.provider().is_some() {
             return Ok(None);
         }
@@ -96,8 +96,8 @@ impl Chooser<'_> {
     }
 }
 
-fn perhaps(auto: Auto) -> ModelChoice {
+fn perhaps(auto: Auto) -> FoundModel {
     let reason = "the first local model that answers".to_owned();
-    let choice = ModelChoice::named(AUTO.to_owned(), auto.info().provider, reason);
-    ModelChoice { auto: Some(auto), ..choice }
+    let choice = FoundModel::named(AUTO.to_owned(), auto.info().provider, reason);
+    FoundModel { auto: Some(auto), ..choice }
 }

@@ -6,7 +6,7 @@ use providers::detect::provider_name;
 use vocab::{Fault, FaultKind, ModelInfo};
 
 use super::faults::{ambiguous, unknown_model};
-use super::{AskedModel, CATALOGUE_TIME_MAX, Chooser, ModelChoice};
+use super::{AskedModel, CATALOGUE_TIME_MAX, Chooser, FoundModel};
 use crate::built_in::{TOUR, is_built_in};
 use crate::configured::ConfiguredSource;
 use crate::pick::{self, Pick};
@@ -14,10 +14,10 @@ use crate::source::Source;
 
 impl Chooser<'_> {
     /// A name that only we can play is played by us.
-    pub(super) fn built_in_by_name(&self, asked: &AskedModel) -> Result<Option<ModelChoice>, Fault> {
+    pub(super) fn built_in_by_name(&self, asked: &AskedModel) -> Result<Option<FoundModel>, Fault> {
         let tour = |model: &str| {
             let reason = "built in, asked for by name".to_owned();
-            ModelChoice { is_tour: true, ..ModelChoice::named(model.to_owned(), TOUR.into(), reason) }
+            FoundModel { is_tour: true, ..FoundModel::named(model.to_owned(), TOUR.into(), reason) }
         };
         let of_tour = asked.provider() == Some(TOUR);
         match asked.model() {
@@ -32,7 +32,7 @@ impl Chooser<'_> {
     }
 
     /// A described or configured model that is asked for, or usual, or the first where nothing else is known.
-    pub(super) fn known_by_name(&self, asked: &AskedModel) -> Result<Option<ModelChoice>, Fault> {
+    pub(super) fn known_by_name(&self, asked: &AskedModel) -> Result<Option<FoundModel>, Fault> {
         let infos = self.infos(asked.model());
         match (asked.model(), asked.provider()) {
             (Some(model), provider) => self.picked(&infos, model, provider),
@@ -40,22 +40,22 @@ impl Chooser<'_> {
                 let usual = self.configured.find(provider).and_then(|source| source.default_model());
                 let of_it = infos.into_iter().find(|info| info.provider.eq_ignore_ascii_case(provider));
                 let reason = "the first model of the provider asked for";
-                Ok(usual.or(of_it).map(|info| ModelChoice::served(&info, None, reason)))
+                Ok(usual.or(of_it).map(|info| FoundModel::served(&info, None, reason)))
             }
             (None, None) => Ok(self.usual(&infos)),
         }
     }
 
-    fn picked(&self, infos: &[ModelInfo], model: &str, provider: Option<&str>) -> Result<Option<ModelChoice>, Fault> {
+    fn picked(&self, infos: &[ModelInfo], model: &str, provider: Option<&str>) -> Result<Option<FoundModel>, Fault> {
         let of = |info: &&ModelInfo| provider.is_some_and(|it| info.provider.eq_ignore_ascii_case(it));
         match pick::find(infos, provider, model, self.settings.wanted.loose) {
-            Pick::One(info, level) => Ok(Some(ModelChoice::served(info, level, &self.by_name()))),
+            Pick::One(info, level) => Ok(Some(FoundModel::served(info, level, &self.by_name()))),
             Pick::Many => Err(ambiguous(model, infos)),
             Pick::None => match self.source_of(model, provider) {
                 // It may have more than anybody knows.
                 Some((source, rest)) => {
                     let (id, level) = pick::split_level(rest);
-                    Ok(Some(ModelChoice::served(&source.resolve(id)?, level, &self.by_name())))
+                    Ok(Some(FoundModel::served(&source.resolve(id)?, level, &self.by_name())))
                 }
                 None if infos.iter().any(|info| of(&info)) => {
                     Err(unknown_model(model, &pick::names(infos.iter().filter(of))))
@@ -66,7 +66,7 @@ impl Chooser<'_> {
     }
 
     /// The first in the scope, or the usual one; where parts of names count, the first that is described.
-    fn usual(&self, infos: &[ModelInfo]) -> Option<ModelChoice> {
+    fn usual(&self, infos: &[ModelInfo]) -> Option<FoundModel> {
         let wanted = &self.settings.wanted;
         let usual = wanted.usual.as_ref().and_then(|(provider, model)| {
             match pick::find(infos, provider.as_deref(), model, false) {
@@ -83,13 +83,13 @@ impl Chooser<'_> {
         if let Some(first) = scope.first() {
             let usual = usual.and_then(|(usual, _)| scope.iter().find(|(info, _)| info.slug == usual.slug));
             let (info, level) = usual.unwrap_or(first);
-            return Some(ModelChoice::served(info, *level, "first in the scope"));
+            return Some(FoundModel::served(info, *level, "first in the scope"));
         }
         if let Some((info, level)) = usual {
-            return Some(ModelChoice::served(&info, level, "the usual one"));
+            return Some(FoundModel::served(&info, level, "the usual one"));
         }
         let first = self.described().next().filter(|_| wanted.loose && self.settled().is_none())?;
-        Some(ModelChoice::served(first, None, "the first described model"))
+        Some(FoundModel::served(first, None, "the first described model"))
     }
 
     /// The configured provider that a name leads to, and its own name for the model.
@@ -106,7 +106,7 @@ impl Chooser<'_> {
     }
 
     /// A model of an account that is asked for by its provider's name, which no described provider has.
-    pub(super) async fn account_by_name(&self, asked: &AskedModel) -> Result<Option<ModelChoice>, Fault> {
+    pub(super) async fn account_by_name(&self, asked: &AskedModel) -> Result<Option<FoundModel>, Fault> {
         let server = self.settled();
         let accounts = self.account_source(server.as_ref().map(|server| provider_name(&server.base_url)));
         let named = asked.provider().or_else(|| asked.model()?.split_once('/').map(|(name, _)| name));
@@ -124,14 +124,14 @@ impl Chooser<'_> {
             Pick::None => (format!("{name}/{}", model.strip_prefix(&format!("{name}/")).unwrap_or(model)), None),
         };
         let info = accounts.resolve(&slug).unwrap_or_else(|| Err(unknown_model(&slug, &pick::names(infos.iter()))))?;
-        Ok(Some(ModelChoice::served(&info, level, &self.by_name())))
+        Ok(Some(FoundModel::served(&info, level, &self.by_name())))
     }
 }
 
 /// The first model that an account lists.
-pub(super) fn first_of(name: &Arc<str>, listed: Vec<ModelInfo>) -> Result<ModelChoice, Fault> {
+pub(super) fn first_of(name: &Arc<str>, listed: Vec<ModelInfo>) -> Result<FoundModel, Fault> {
     let first = listed.first().ok_or_else(|| {
         Fault::new(FaultKind::UnknownModel, format!("{name} lists no models")).hint("name one with --model")
     })?;
-    Ok(ModelChoice::served(first, None, "the first model of your account"))
+    Ok(FoundModel::served(first, None, "the first model of your account"))
 }

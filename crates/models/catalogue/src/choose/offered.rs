@@ -9,7 +9,7 @@ use vocab::{Fault, FaultKind, ModelInfo};
 
 use super::faults::{SET_A_KEY, keyless, keyless_model, no_such_model, unknown_provider};
 use super::named::first_of;
-use super::{AskedModel, CATALOGUE_TIME_MAX, Chooser, LIST_PATIENCE, ModelChoice};
+use super::{AskedModel, CATALOGUE_TIME_MAX, Chooser, FoundModel, LIST_PATIENCE};
 use crate::auto::Auto;
 use crate::built_in::TOUR;
 use crate::names::AUTO;
@@ -20,7 +20,7 @@ use crate::vendors::{KeyOrigin, Provided};
 
 impl Chooser<'_> {
     /// A model of the server that the environment leads to.
-    pub(super) async fn settled_server(&mut self, asked: &AskedModel) -> Result<Option<ModelChoice>, Fault> {
+    pub(super) async fn settled_server(&mut self, asked: &AskedModel) -> Result<Option<FoundModel>, Fault> {
         let mut env = self.settings.env.clone();
         env.api_key = self.settings.api_key.clone().or(env.api_key);
         match settled(&env) {
@@ -38,7 +38,7 @@ impl Chooser<'_> {
         reason: String,
         model: Option<&str>,
         provider: Option<&str>,
-    ) -> Result<ModelChoice, Fault> {
+    ) -> Result<FoundModel, Fault> {
         let wanted = &self.settings.wanted;
         let name = provider_name(&server.base_url);
         let infos = self.infos(model);
@@ -83,19 +83,19 @@ impl Chooser<'_> {
             }
         };
         self.notes.extend(usual_missing(wanted, name, &infos));
-        Ok(ModelChoice { thinking, server: Some(client), ..ModelChoice::named(model, name.into(), reason) })
+        Ok(FoundModel { thinking, server: Some(client), ..FoundModel::named(model, name.into(), reason) })
     }
 
     /// A server that was named and has not said yet what it serves.
-    fn unlisted(&self, client: Client, reason: &str) -> ModelChoice {
+    fn unlisted(&self, client: Client, reason: &str) -> FoundModel {
         let reason = format!("{reason}; the first model that {} will list", client.server());
         let auto = Auto::of(client.clone(), self.unknown_window());
-        let choice = ModelChoice::named(AUTO.to_owned(), client.provider().clone(), reason);
-        ModelChoice { server: Some(client), auto: Some(auto), ..choice }
+        let choice = FoundModel::named(AUTO.to_owned(), client.provider().clone(), reason);
+        FoundModel { server: Some(client), auto: Some(auto), ..choice }
     }
 
     /// The default of the first provider that is there; or any name that OpenAI may know better than we do.
-    pub(super) fn vendor(&mut self, asked: &AskedModel) -> Result<Option<ModelChoice>, Fault> {
+    pub(super) fn vendor(&mut self, asked: &AskedModel) -> Result<Option<FoundModel>, Fault> {
         if self.settings.api_key.is_some() && asked.provider().is_none() {
             self.configured.add(self.settings, Provided::flagged("openai"))?;
         }
@@ -111,11 +111,11 @@ impl Chooser<'_> {
         }
         let Some(openai) = self.configured.find("openai").filter(|_| provider.is_none()) else { return Ok(None) };
         let (id, level) = if self.settings.wanted.loose { pick::split_level(model) } else { (model, None) };
-        Ok(Some(ModelChoice::served(&openai.resolve(id)?, level, &self.by_name())))
+        Ok(Some(FoundModel::served(&openai.resolve(id)?, level, &self.by_name())))
     }
 
-    fn first_vendor(&self) -> Option<ModelChoice> {
-        let of = |info: &ModelInfo, origin: &KeyOrigin| ModelChoice::of(info, None, origin.to_string());
+    fn first_vendor(&self) -> Option<FoundModel> {
+        let of = |info: &ModelInfo, origin: &KeyOrigin| FoundModel::of(info, None, origin.to_string());
         for provided in &self.settings.providers {
             if *provided.name == *openrouter::NAME {
                 let slug = provided.default_model().map(|id| format!("{}/{id}", openrouter::NAME));
@@ -134,14 +134,14 @@ impl Chooser<'_> {
     }
 
     /// Where no server is: a model of the first account that has one.
-    pub(super) async fn first_of_accounts(&mut self, asked: &AskedModel) -> Result<Option<ModelChoice>, Fault> {
+    pub(super) async fn first_of_accounts(&mut self, asked: &AskedModel) -> Result<Option<FoundModel>, Fault> {
         let accounts = self.account_source(None);
         match (asked.model(), asked.provider()) {
             (Some(model), None) => {
                 let (name, level) = pick::split_level(model);
                 let (name, level) = if self.settings.wanted.loose { (name, level) } else { (model, None) };
                 let info = accounts.resolve(name).transpose()?;
-                return Ok(info.map(|info| ModelChoice::served(&info, level, &self.by_name())));
+                return Ok(info.map(|info| FoundModel::served(&info, level, &self.by_name())));
             }
             (_, Some(_)) => return Ok(None),
             (None, None) => {}
@@ -158,16 +158,16 @@ impl Chooser<'_> {
     }
 
     /// The first model that the user has described in the agent directory.
-    pub(super) fn first_described(&self, asked: &AskedModel) -> Option<ModelChoice> {
+    pub(super) fn first_described(&self, asked: &AskedModel) -> Option<FoundModel> {
         let first = self.described().next().filter(|_| asked.model().is_none() && asked.provider().is_none())?;
-        Some(ModelChoice::served(first, None, "the first described model"))
+        Some(FoundModel::served(first, None, "the first described model"))
     }
 
     /// Where nothing was asked for and nobody answers.
-    pub(super) fn tour(&self, asked: &AskedModel) -> Option<ModelChoice> {
+    pub(super) fn tour(&self, asked: &AskedModel) -> Option<FoundModel> {
         let reason = format!("{}; this is the built-in tour. {SET_A_KEY}", self.nobody);
         let nothing = asked.model().is_none() && asked.provider().is_none();
-        nothing.then(|| ModelChoice::named(TOUR.to_owned(), TOUR.into(), reason))
+        nothing.then(|| FoundModel::named(TOUR.to_owned(), TOUR.into(), reason))
     }
 
     /// A name that leads nowhere.

@@ -22,7 +22,7 @@ pub(super) struct CompletionsTranscript {
     encoded: EncodedMessages,
     pairing: CallPairing,
     /// Images of results: they may only follow when the whole batch of results is there.
-    pictures: Vec<Image>,
+    images: Vec<Image>,
     /// The last message is a result.
     after_result: bool,
     /// Any answer has called a tool.
@@ -35,7 +35,7 @@ impl CompletionsTranscript {
             manner,
             encoded: EncodedMessages::default(),
             pairing: CallPairing::default(),
-            pictures: Vec::new(),
+            images: Vec::new(),
             after_result: false,
             called: false,
         }
@@ -82,9 +82,9 @@ impl CompletionsTranscript {
         for (call, name) in self.pairing.give_up() {
             self.tool(call.as_str(), &name, NO_RESULT);
         }
-        if !self.pictures.is_empty() {
-            let pictures: Vec<Part> = self.pictures.drain(..).map(Part::Image).collect();
-            self.user(&pictures);
+        if !self.images.is_empty() {
+            let images: Vec<Part> = self.images.drain(..).map(Part::Image).collect();
+            self.user(&images);
         }
     }
 
@@ -171,7 +171,7 @@ impl CompletionsTranscript {
         let mut text = result.text();
         for (number, image) in images.enumerate() {
             let note = if self.manner.images {
-                self.pictures.push(image.clone());
+                self.images.push(image.clone());
                 format!("[image {} of this result ({}) is in the next user message]", number + 1, image.mime)
             } else {
                 NO_IMAGES.to_owned()

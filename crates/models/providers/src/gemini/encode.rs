@@ -38,7 +38,7 @@ pub(super) struct GeminiTranscript {
     encoded: EncodedMessages,
     pairing: CallPairing,
     /// Images of results: they may only follow when the whole batch of results is there.
-    pictures: Vec<Image>,
+    images: Vec<Image>,
     /// A content with results is open.
     batch: bool,
     /// Who spoke last.
@@ -54,7 +54,7 @@ enum GeminiRole {
 impl GeminiTranscript {
     pub(super) fn new(manner: GeminiManner) -> Self {
         let (encoded, pairing) = (EncodedMessages::default(), CallPairing::default());
-        Self { manner, encoded, pairing, pictures: Vec::new(), batch: false, last: None }
+        Self { manner, encoded, pairing, images: Vec::new(), batch: false, last: None }
     }
 
     pub(super) fn manner(&self) -> &GeminiManner {
@@ -112,9 +112,9 @@ impl GeminiTranscript {
         if std::mem::take(&mut self.batch) {
             self.close();
         }
-        if !self.pictures.is_empty() {
-            let pictures: Vec<Part> = self.pictures.drain(..).map(Part::Image).collect();
-            self.user(&pictures);
+        if !self.images.is_empty() {
+            let images: Vec<Part> = self.images.drain(..).map(Part::Image).collect();
+            self.user(&images);
         }
     }
 
@@ -209,7 +209,7 @@ impl GeminiTranscript {
             for (number, image) in images.iter().enumerate() {
                 add(&format!("[image {} of this result ({}) is in the next user message]", number + 1, image.mime));
             }
-            self.pictures.extend(images.iter().copied().cloned());
+            self.images.extend(images.iter().copied().cloned());
             inside = &[];
         }
         if text.is_empty() {

@@ -7,7 +7,7 @@ use vocab::ModelInfo;
 use crate::completions::Compat;
 
 /// What a request says about thinking.
-pub(super) struct Reasoning {
+pub(super) struct RequestedLevel {
     /// The model thinks at all, as far as is known.
     pub(super) thinks: bool,
     pub(super) effort: Option<Arc<str>>,
@@ -15,7 +15,7 @@ pub(super) struct Reasoning {
     pub(super) summary: bool,
 }
 
-impl Reasoning {
+impl RequestedLevel {
     pub(super) fn of(model: &ModelInfo, compat: &Compat, level: Option<&Arc<str>>) -> Self {
         let level = level.filter(|level| !level.is_empty());
         let off = level.is_some_and(|level| &**level == "off");
@@ -124,7 +124,7 @@ mod tests {
             (Some("high"), false, None, false),
         ] {
             let model = ModelInfo { thinking, ..ModelInfo::named("gpt-5.1", 1) };
-            let got = Reasoning::of(&model, &compat, level.map(Arc::from).as_ref());
+            let got = RequestedLevel::of(&model, &compat, level.map(Arc::from).as_ref());
             let got = (got.thinks, got.effort.as_deref(), got.summary);
             assert_eq!(got, (thinking, effort, summary), "{level:?}");
         }

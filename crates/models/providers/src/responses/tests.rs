@@ -44,7 +44,7 @@ fn body(conversation: &mut ResponsesEncoder, spec: &CallSpec) -> String {
 fn user(text: &str) -> Message {
     Message::User(vec![Part::text(text)])
 }
-fn picture() -> Part {
+fn image() -> Part {
     Part::Image(Image { mime: "image/png".into(), base64: "AAAA".into() })
 }
 fn assistant(blocks: Vec<Block>, end: MessageEnd) -> Message {

@@ -4,7 +4,7 @@
 use vocab::CallEnd;
 
 use super::intent::Intent;
-use crate::memory::ToolResult;
+use crate::memory::SeenResult;
 
 /// Names an answer lists; the rest is counted.
 const NAMES_SHOWN: usize = 10;
@@ -14,7 +14,7 @@ const LINES_SHOWN: usize = 5;
 const QUOTE_CHARS_MAX: usize = 300;
 
 /// The answer to a prompt whose one tool call has this result.
-pub(super) fn answer(intent: &Intent, result: &ToolResult) -> String {
+pub(super) fn answer(intent: &Intent, result: &SeenResult) -> String {
     if let Some(trouble) = trouble(intent, result) {
         return trouble;
     }
@@ -48,7 +48,7 @@ pub(super) fn answer(intent: &Intent, result: &ToolResult) -> String {
 }
 
 /// What to say when the call did not do what it was made for.
-pub(super) fn trouble(intent: &Intent, result: &ToolResult) -> Option<String> {
+pub(super) fn trouble(intent: &Intent, result: &SeenResult) -> Option<String> {
     let text = result.text();
     let detail = clip(text.trim());
     let tool = &result.tool;

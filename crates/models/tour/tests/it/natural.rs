@@ -247,7 +247,7 @@ fn the_three_prompts_it_recommends_work() {
 }
 
 #[test]
-fn pictures_are_not_pretended_to_be_seen() {
+fn images_are_not_pretended_to_be_seen() {
     let mut talk = Talk::new();
     let image = Image { mime: "image/png".into(), base64: "AAAA".into() };
     talk.push(&Message::User(vec![Part::text("what is this"), Part::Image(image)]));

@@ -1,7 +1,7 @@
 //! Names, windows and the answers to wrong names; summaries.
 
 use expect_test::expect;
-use tour::{Options, Tour};
+use tour::{Tour, TourOptions};
 use vocab::{FaultKind, Message, Part, Provider};
 
 use crate::support::names;
@@ -25,7 +25,7 @@ fn an_unknown_model_is_told_what_exists() {
 
 #[tokio::test]
 async fn models_can_be_named_by_whoever_tests() {
-    let options = Options { models: vec![tour::model("mock/alpha", 200_000)], word_delay_ms: 0 };
+    let options = TourOptions { models: vec![tour::model("mock/alpha", 200_000)], word_delay_ms: 0 };
     let tour = Tour::new(options);
     let models = tour.models().await.unwrap();
     assert_eq!(models.iter().map(|model| &*model.slug).collect::<Vec<_>>(), ["mock/alpha"]);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use tour::{Options, Tour};
+use tour::{Tour, TourOptions};
 use vocab::{
     AssistantMessage, Block, Call, CallEnd, CallInput, CallResult, CallSpec, Chat, Finish, Json, Message, MessageEnd,
     ModelEvent, ModelFault, ModelStream, Part, Provider, ToolSpec, Usage,
@@ -106,7 +106,7 @@ impl Talk {
     }
 
     pub(crate) fn spelling(tool_names: ToolNames) -> Self {
-        let tour = Tour::new(Options::default());
+        let tour = Tour::new(TourOptions::default());
         let model = tour.resolve("tour").unwrap();
         Self::with(tour.chat(&model).unwrap(), tool_names)
     }

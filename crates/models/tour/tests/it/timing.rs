@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::names;
 use tokio::time::Instant;
-use tour::{Options, Script, Tour};
+use tour::{Script, Tour, TourOptions};
 use vocab::{Chat, Message, ModelEvent, ModelStream, Part, Provider};
 
 use crate::support::spec;
@@ -21,7 +21,7 @@ async fn timed(mut stream: ModelStream) -> Vec<(u64, ModelEvent)> {
 }
 
 fn chat(word_delay_ms: u64, prompt: &str) -> Box<dyn Chat> {
-    let tour = Tour::new(Options { word_delay_ms, ..Options::default() });
+    let tour = Tour::new(TourOptions { word_delay_ms, ..TourOptions::default() });
     let mut chat = tour.chat(&tour.resolve("tour").unwrap()).unwrap();
     chat.push(&Message::User(vec![Part::text(prompt)]));
     chat

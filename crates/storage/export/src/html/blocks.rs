@@ -1,4 +1,4 @@
-//! The pieces every part of a page is built from: code, long output behind its size, pictures.
+//! The pieces every part of a page is built from: code, long output behind its size, images.
 
 use vocab::Image;
 
@@ -11,8 +11,8 @@ const OPEN_LINES_MAX: usize = 40;
 const OPEN_BYTES_MAX: usize = 8 * 1024;
 /// Characters of a fence's word that are shown.
 const LANGUAGE_CHARS_MAX: usize = 24;
-/// What a page shows as a picture. SVG is not among them: it is a document that can act.
-const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// What a page shows as an image. SVG is not among them: it is a document that can act.
+const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 pub(super) fn plain(out: &mut String, text: &str) {
     pre(out, text, None);
@@ -60,10 +60,10 @@ pub(super) fn fold(out: &mut String, label: &str, inside: impl FnOnce(&mut Strin
     out.push_str("</details>\n");
 }
 
-/// A picture inside the page, or its name when it is none that a browser shows without acting on it.
-pub(super) fn picture(out: &mut String, image: &Image) {
+/// An image inside the page, or its name when it is none that a browser shows without acting on it.
+pub(super) fn image(out: &mut String, image: &Image) {
     let bytes = size(image.base64.len() / 4 * 3);
-    let known = PICTURES.into_iter().find(|mime| image.mime.eq_ignore_ascii_case(mime));
+    let known = IMAGES.into_iter().find(|mime| image.mime.eq_ignore_ascii_case(mime));
     match known.filter(|_| is_base64(&image.base64)) {
         Some(mime) => {
             out.push_str(&format!("<figure><img alt=\"picture, {bytes}\" src=\"data:{mime};base64,"));
@@ -95,12 +95,12 @@ mod tests {
 
     fn shown(mime: &str, base64: &str) -> String {
         let mut out = String::new();
-        picture(&mut out, &Image { mime: mime.into(), base64: base64.into() });
+        image(&mut out, &Image { mime: mime.into(), base64: base64.into() });
         out
     }
 
     #[test]
-    fn only_harmless_pictures_are_shown() {
+    fn only_harmless_images_are_shown() {
         assert!(shown("image/png", "iVBORw0KGgo=").contains("src=\"data:image/png;base64,iVBORw0KGgo=\""));
         for (mime, base64) in [
             ("image/svg+xml", "PHN2Zz4="),

@@ -30,7 +30,7 @@ pub(super) struct Card<'a> {
 }
 
 /// The arguments as far as they could be read.
-enum CallArgs<'a> {
+enum CardArgs<'a> {
     None,
     Read(Vec<(String, ArgValue<'a>)>),
     /// Not an object; with the reason when there is one.
@@ -68,15 +68,15 @@ impl Card<'_> {
         out.push_str("</div></details>\n");
     }
 
-    fn args(&self) -> CallArgs<'_> {
+    fn args(&self) -> CardArgs<'_> {
         match self.call.map(|call| &call.input) {
-            None => CallArgs::None,
-            Some(CallInput::Broken { text, detail }) => CallArgs::Raw(text, Some(detail)),
+            None => CardArgs::None,
+            Some(CallInput::Broken { text, detail }) => CardArgs::Raw(text, Some(detail)),
             Some(CallInput::Object(text)) => match json::members(text.as_str()) {
-                None => CallArgs::Raw(text.as_str(), None),
+                None => CardArgs::Raw(text.as_str(), None),
                 Some(JsonMembers(members)) => {
                     let value = |value| json::string(value).map_or(ArgValue::Json(value.get()), ArgValue::Text);
-                    CallArgs::Read(members.into_iter().map(|(key, found)| (key, value(found))).collect())
+                    CardArgs::Read(members.into_iter().map(|(key, found)| (key, value(found))).collect())
                 }
             },
         }
@@ -89,7 +89,7 @@ impl Card<'_> {
         names::canonical(found).unwrap_or(found)
     }
 
-    fn headline(&self, out: &mut String, args: &CallArgs<'_>, changes: &[FileChange<'_>]) {
+    fn headline(&self, out: &mut String, args: &CardArgs<'_>, changes: &[FileChange<'_>]) {
         let name = self.call.map(|call| &*call.name).unwrap_or_else(|| self.tool());
         out.push_str("<span class=\"tool\">");
         escape(out, &cut(name, NAME_CHARS_MAX));
@@ -126,10 +126,10 @@ impl Card<'_> {
         }
     }
 
-    fn write_args(&self, out: &mut String, args: &CallArgs<'_>, shown_as_diff: bool) {
+    fn write_args(&self, out: &mut String, args: &CardArgs<'_>, shown_as_diff: bool) {
         match args {
-            CallArgs::None => {}
-            CallArgs::Raw(text, detail) => {
+            CardArgs::None => {}
+            CardArgs::Raw(text, detail) => {
                 if let Some(detail) = detail {
                     out.push_str("<p class=\"dim\">arguments that could not be read: ");
                     escape(out, detail);
@@ -137,11 +137,11 @@ impl Card<'_> {
                 }
                 blocks::foldable(out, "arguments", text, None);
             }
-            CallArgs::Read(members) if members.is_empty() => {}
-            CallArgs::Read(members) if shown_as_diff => {
+            CardArgs::Read(members) if members.is_empty() => {}
+            CardArgs::Read(members) if shown_as_diff => {
                 blocks::fold(out, "arguments", |out| write_members(out, members));
             }
-            CallArgs::Read(members) => {
+            CardArgs::Read(members) => {
                 let is_command = |name: &str| self.tool() == "bash" && name == "command";
                 for (name, value) in members {
                     if let (true, ArgValue::Text(command)) = (is_command(name), value) {
@@ -158,7 +158,7 @@ impl Card<'_> {
         }
     }
 
-    fn write_result(&self, out: &mut String, args: &CallArgs<'_>) {
+    fn write_result(&self, out: &mut String, args: &CardArgs<'_>) {
         let Some(result) = self.result else { return };
         let path = match self.tool() {
             "read_file" if !result.is_error => args.text("path").or_else(|| args.text("file_path")),
@@ -167,7 +167,7 @@ impl Card<'_> {
         let of_path = path.and_then(colour::by_path);
         for part in &result.parts {
             match part {
-                Part::Image(image) => blocks::picture(out, image),
+                Part::Image(image) => blocks::image(out, image),
                 Part::Text(text) if text.is_empty() => {}
                 Part::Text(text) => {
                     let text = without_paint(text);
@@ -183,9 +183,9 @@ impl Card<'_> {
     }
 }
 
-impl CallArgs<'_> {
+impl CardArgs<'_> {
     fn text(&self, wanted: &str) -> Option<&str> {
-        let CallArgs::Read(members) = self else { return None };
+        let CardArgs::Read(members) = self else { return None };
         members.iter().find_map(|(name, value)| match value {
             ArgValue::Text(text) if name == wanted => Some(text.as_str()),
             _ => None,
@@ -194,7 +194,7 @@ impl CallArgs<'_> {
 
     /// What the call is about, in one line.
     fn about(&self, tool: &str) -> String {
-        let CallArgs::Read(members) = self else { return String::new() };
+        let CardArgs::Read(members) = self else { return String::new() };
         // A pattern says more about a search than the place where it looks.
         let first = matches!(tool, "grep" | "glob").then(|| self.text("pattern")).flatten();
         let telling = || TELLING.into_iter().find_map(|name| self.text(name));

@@ -173,7 +173,7 @@ impl<'o, 'a> PageBody<'o, 'a> {
         for part in parts {
             match part {
                 Part::Text(text) => prose::write(self.out, text, Breaks::Keep),
-                Part::Image(image) => blocks::picture(self.out, image),
+                Part::Image(image) => blocks::image(self.out, image),
             }
         }
         self.out.push_str("</article>\n");

@@ -1,4 +1,4 @@
-//! Markdown as a page shows it. Only what is listed here becomes an element; raw HTML stays the text it is, pictures are
+//! Markdown as a page shows it. Only what is listed here becomes an element; raw HTML stays the text it is, images are
 //! named and never fetched, and a link leads to the web or to a mailbox or it is no link.
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag};
@@ -44,7 +44,7 @@ pub(super) fn write(out: &mut String, text: &str, breaks: Breaks) {
 enum Closing {
     Tag(&'static str),
     Anchor,
-    /// Where a refused link or a picture is, unless its text says so already; the number is where that text began.
+    /// Where a refused link or an image is, unless its text says so already; the number is where that text began.
     Target(String, usize),
     Code,
     Nothing,
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_named_and_never_fetched() {
+    fn images_are_named_and_never_fetched() {
         let html = page("![alt](https://x.y/z.png)");
         assert_eq!(html, "<p><span class=\"pic\">alt <span class=\"dim\">(https://x.y/z.png)</span></span></p>");
     }

@@ -45,7 +45,8 @@ fn engine(process: &Mirrored, world: &MirrorWorld) -> Engine {
         read_object: wire::read_object,
         fit_image: as_it_is,
         keyring: Keyring::default(),
-        around: Arc::new(Alone),
+        accounts: Arc::new(NoAccounts),
+        surroundings: Arc::new(NoSurroundings),
         servers: Arc::new(NoMcp),
     };
     let defaults = Settings::new(world.dir.path(), "tour");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use vocab::{AskEntry, AskId, Body, Json};
 
 use super::content::{PartRecord, into_all, json_text};
-use super::words::{Mode, Required, Scope};
+use super::enums::{Mode, Required, Scope};
 use super::{Decoded, get, id, put};
 
 #[derive(Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use vocab::{Body, BranchEntry, Compaction};
 
 use super::content::UsageRecord;
-use super::words::CompactReason;
+use super::enums::CompactReason;
 use super::{Decoded, get, put};
 
 #[derive(Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use vocab::Json;
 
-use super::words::{CallEnd, FaultKind, Finish};
+use super::enums::{CallEnd, FaultKind, Finish};
 
 pub(super) fn into_all<From, To: std::convert::From<From>>(items: impl IntoIterator<Item = From>) -> Vec<To> {
     items.into_iter().map(To::from).collect()

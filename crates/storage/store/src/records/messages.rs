@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use vocab::{AssistantMessage, Body, CallId, Part, SessionId, TurnId, UserFrom};
 
 use super::content::{MessageRecord, PartRecord, PathText, into_all};
-use super::{Decoded, get, put, words};
+use super::{Decoded, enums, get, put};
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct OpenedRecord {
     pub(super) workspace: PathText,
     pub(super) model: Arc<str>,
-    pub(super) mode: words::Mode,
+    pub(super) mode: enums::Mode,
     pub(super) forked_from: Option<(Arc<str>, u64)>,
     /// Session and call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,7 +23,7 @@ pub(super) struct OpenedRecord {
 struct UserRecord {
     turn: Option<Arc<str>>,
     parts: Vec<PartRecord>,
-    from: words::UserFrom,
+    from: enums::UserFrom,
 }
 #[derive(Serialize, Deserialize)]
 struct AssistantRecord {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use vocab::{Body, Item, ItemId, QueueEntry};
 
 use super::content::{PartRecord, into_all};
-use super::words::{Delivery, ItemEnd};
+use super::enums::{Delivery, ItemEnd};
 use super::{Decoded, get, id, put};
 
 /// Without the sender: a peer does not survive a restart.

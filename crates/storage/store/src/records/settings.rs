@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use vocab::{Body, SettingEntry};
 
 use super::content::into_all;
+use super::enums::Mode;
 use super::todos::TodoPhaseRecord;
-use super::words::Mode;
 use super::{Decoded, get, put};
 
 #[derive(Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::content::into_all;
-use super::words::TodoStatus;
+use super::enums::TodoStatus;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct TodoPhaseRecord {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use vocab::{Body, CallEntry, TurnEnd, TurnEntry, TurnId};
 
 use super::content::{CallRecord, CallResultRecord, FaultRecord, UsageRecord};
-use super::words::Stop;
+use super::enums::Stop;
 use super::{Decoded, get, id, put};
 
 #[derive(Serialize, Deserialize)]

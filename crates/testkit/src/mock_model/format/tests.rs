@@ -26,7 +26,7 @@ fn the_path_tells_the_format() {
 
 #[test]
 fn the_last_words_of_the_user_and_the_results_behind_them_are_found_in_every_format() {
-    let picture = json!({ "type": "image" });
+    let image = json!({ "type": "image" });
     let result = json!({ "type": "tool_result", "content": [{ "type": "text", "text": "no" }] });
     let response = json!({ "functionResponse": { "name": "f", "response": { "text": "no" } } });
     for (format, body) in [
@@ -36,7 +36,7 @@ fn the_last_words_of_the_user_and_the_results_behind_them_are_found_in_every_for
                 { "role": "user", "content": "old" }, { "role": "tool", "content": "no" },
                 { "role": "user", "content": [{ "type": "text", "text": "new" }] },
                 { "role": "assistant", "content": "no" }, { "role": "tool", "content": "no" },
-                { "role": "tool", "content": "no" }, { "role": "user", "content": [picture] },
+                { "role": "tool", "content": "no" }, { "role": "user", "content": [image] },
             ] }),
         ),
         (
@@ -44,7 +44,7 @@ fn the_last_words_of_the_user_and_the_results_behind_them_are_found_in_every_for
             json!({ "messages": [
                 { "role": "user", "content": "old" }, { "role": "assistant", "content": "no" },
                 { "role": "user", "content": [result, { "type": "text", "text": "new" }] },
-                { "role": "assistant", "content": "no" }, { "role": "user", "content": [result, result, picture] },
+                { "role": "assistant", "content": "no" }, { "role": "user", "content": [result, result, image] },
             ] }),
         ),
         (

@@ -1,6 +1,6 @@
 //! What a file is, by its first bytes. Pure.
 
-/// Media type of a picture that models take.
+/// Media type of an image that models take.
 pub(crate) fn image(head: &[u8]) -> Option<&'static str> {
     match head {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

@@ -70,7 +70,7 @@ fn a_controller_that_cannot_read_fails_the_call() {
 }
 
 #[test]
-fn pictures_binaries_long_files_and_spilled_output_are_read_from_the_disk() {
+fn images_binaries_long_files_and_spilled_output_are_read_from_the_disk() {
     let bench = Bench::new();
     bench.put("p.png", b"\x89PNG\r\n\x1a\n0000");
     bench.put("g.gif", "GIF89a and what looks like text");

@@ -96,7 +96,7 @@ fn what_is_not_text_is_named() {
 }
 
 #[test]
-fn a_picture_comes_as_an_image() {
+fn an_image_comes_as_an_image() {
     let bench = Bench::new();
     bench.put("p.bin", b"\x89PNG\r\n\x1a\n rest");
     let outcome = bench.call("read_file", json!({"path": "p.bin"}));

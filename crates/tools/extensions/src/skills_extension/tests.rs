@@ -1,68 +1,31 @@
 //! Skills with an engine on a stage, with a model that remembers what it was sent.
 
 use std::path::Path;
-use std::pin::Pin;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
-use vocab::Delta;
 
-use futures_core::Stream;
+use testkit::player::{Front, Player};
 use testkit::stage::Actor;
 use testkit::{Stage, StageOptions};
-use vocab::{CallSpec, Chat, Fault, Finish, Later, Message, ModelEvent, ModelInfo, ModelStream, Open, Provider, Which};
+use vocab::{Delta, Open, Which};
 
 use super::*;
 
 const BODY: &str = "Fill forms with the tool in fill.py.";
 
-/// Says `ok` to everything; keeps the system prompt of each call.
-#[derive(Clone, Default)]
-struct Listener(Arc<Mutex<Vec<String>>>);
-
-impl Provider for Listener {
-    fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
-        Ok(tour::model(slug, 100_000))
-    }
-    fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-    fn chat(&self, _: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
-        Ok(Box::new(self.clone()))
-    }
-}
-
-impl Chat for Listener {
-    fn push(&mut self, _: &Message) {}
-    fn clear(&mut self) {}
-    fn bytes(&self) -> usize {
-        0
-    }
-    fn call(&mut self, spec: &CallSpec) -> ModelStream {
-        self.0.lock().unwrap().push(spec.system.to_string());
-        Box::pin(FixedReply(vec![ModelEvent::Finished(Finish::Stop), ModelEvent::Text("ok".into())]))
-    }
-}
-
-struct FixedReply(Vec<ModelEvent>);
-
-impl Stream for FixedReply {
-    type Item = ModelEvent;
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
-        Poll::Ready(self.0.pop())
-    }
-}
-
 struct SkillsScene {
     stage: Stage,
-    model: Listener,
+    model: Arc<Player>,
     places: Places,
 }
 
 impl SkillsScene {
     fn new() -> Self {
-        let model = Listener::default();
-        let stage = Stage::new(StageOptions { provider: Arc::new(model.clone()), ..StageOptions::default() });
+        let model = Player::new([]);
+        let stage = Stage::new(StageOptions {
+            provider: Arc::new(Front(model.clone())),
+            model: "wide".into(),
+            ..StageOptions::default()
+        });
         // The border of the repository, so that nothing above the workspace is looked at.
         std::fs::create_dir(stage.workspace().join(".git")).unwrap();
         let places = Places {
@@ -91,7 +54,7 @@ impl SkillsScene {
             "{:#?}",
             actor.told
         );
-        (says(&actor.told[..called]), self.model.0.lock().unwrap().last().unwrap().clone())
+        (says(&actor.told[..called]), self.model.system.lock().unwrap().last().unwrap().clone())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use testkit::player::{self, Front, Player};
 use vocab::*;
 
 use crate::support::*;
@@ -175,8 +176,12 @@ async fn one_that_exits_in_mid_call_leaves_an_error_for_the_model() {
 #[tokio::test]
 async fn one_that_does_not_read_is_let_go_and_slows_nobody() {
     // More than the pipe, our buffer and the engine's box hold together.
-    let mut scene =
-        ExtensionScene::with(|options| options.provider = std::sync::Arc::new(Flood { words: 30_000, bytes: 400 }));
+    let words = (0..30_000).map(|_| player::text(&"x".repeat(400)));
+    let model = Player::new([words.chain([player::done(Finish::Stop)]).collect()]);
+    let mut scene = ExtensionScene::with(|options| {
+        options.provider = std::sync::Arc::new(Front(model));
+        options.model = "wide".into();
+    });
     let path = scene.python("deaf.py", "register(events=['text_delta'])\ntime.sleep(1000)\n");
     scene.start(&[&path]).await;
     let mut actor = scene.stage.open().await;

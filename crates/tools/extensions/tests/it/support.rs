@@ -1,9 +1,7 @@
 //! A stage with extensions on it. Programs are written to a directory of their own and run for real.
 
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use extensions::{ExtensionOptions, Extensions};
 use process::GroupLauncher;
@@ -139,45 +137,4 @@ pub(crate) async fn turn(actor: &mut Actor, prompt: &str) -> TurnEnd {
 pub(crate) fn is_alive(pid: &str) -> bool {
     // A zombie that nobody has collected yet does not work any more.
     std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).is_ok_and(|stat| !stat.contains(") Z "))
-}
-
-/// A model that says this many words of this length, as fast as it is asked.
-pub(crate) struct Flood {
-    pub(crate) words: usize,
-    pub(crate) bytes: usize,
-}
-
-impl Provider for Flood {
-    fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
-        Ok(tour::model(slug, 128_000))
-    }
-    fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
-        Box::pin(async { Ok(Vec::new()) })
-    }
-    fn chat(&self, _: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
-        Ok(Box::new(Flood { ..*self }))
-    }
-}
-
-impl Chat for Flood {
-    fn push(&mut self, _: &Message) {}
-    fn clear(&mut self) {}
-    fn bytes(&self) -> usize {
-        0
-    }
-    fn call(&mut self, _: &CallSpec) -> ModelStream {
-        Box::pin(Flood { ..*self })
-    }
-}
-
-impl futures_core::Stream for Flood {
-    type Item = ModelEvent;
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
-        let event = match self.words {
-            0 => ModelEvent::Finished(Finish::Stop),
-            _ => ModelEvent::Text("x".repeat(self.bytes)),
-        };
-        self.words = self.words.saturating_sub(1);
-        Poll::Ready(Some(event))
-    }
 }

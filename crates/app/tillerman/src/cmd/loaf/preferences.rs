@@ -3,14 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use dialect_loaf::prefer;
-use vocab::{Fault, FaultKind, Preferences};
+use vocab::{Fault, FaultKind};
 
 const FILE_NAME: &str = "loaf.json";
-/// Keys that are kept here begin with this; all others belong to somebody else.
-const OURS: &str = "loaf.";
 /// A larger file was not written by us.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
@@ -25,16 +23,15 @@ pub(super) struct LoafPreferences {
     pub(super) trouble: Option<String>,
 }
 
-/// Keeps the keys of this dialect and hands others on.
+/// Keeps what [`prefer`] names.
 pub(super) struct PreferencesFile {
     path: PathBuf,
     /// One change at a time.
     writing: Mutex<()>,
-    others: Arc<dyn Preferences>,
 }
 
 impl PreferencesFile {
-    pub(super) fn open(data: &Path, others: Arc<dyn Preferences>) -> (PreferencesFile, LoafPreferences) {
+    pub(super) fn open(data: &Path) -> (PreferencesFile, LoafPreferences) {
         let path = data.join(FILE_NAME);
         let (values, trouble) = match read(&path) {
             Ok(values) => (values, None),
@@ -51,7 +48,7 @@ impl PreferencesFile {
             onboarded: said(prefer::ONBOARDED).as_deref() == Some("true"),
             trouble,
         };
-        (PreferencesFile { path, writing: Mutex::new(()), others }, kept)
+        (PreferencesFile { path, writing: Mutex::new(()) }, kept)
     }
 
     fn write(&self, values: &BTreeMap<String, String>) -> Result<(), Fault> {
@@ -65,13 +62,9 @@ impl PreferencesFile {
         }
         safefile::replace(&self.path, &bytes).map_err(|error| cannot(&error))
     }
-}
 
-impl Preferences for PreferencesFile {
-    fn save(&self, key: &str, value: &str) -> Result<PathBuf, Fault> {
-        if !key.starts_with(OURS) {
-            return self.others.save(key, value);
-        }
+    /// Writes it; returns the file.
+    pub(super) fn save(&self, key: &str, value: &str) -> Result<PathBuf, Fault> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         // What another process has kept meanwhile stays; what cannot be read is lost already.
         let mut values = read(&self.path).unwrap_or_default();

@@ -1,11 +1,9 @@
 //! What is kept from one process to the next, how a session is settled, which model it starts with.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
 use dialect_loaf::prefer;
-use vocab::{Chat, Drain, Fault, FaultKind, Gate, Ids, LateSteer, Later, ModelInfo, Overflow, Preferences, Provider};
+use vocab::{Chat, Drain, Fault, FaultKind, Gate, Ids, LateSteer, Later, ModelInfo, Overflow, Provider};
 
 use super::preferences::PreferencesFile;
 use super::*;
@@ -13,22 +11,11 @@ use vocab::IdKind;
 
 // ---- what is kept -----------------------------------------------------------------------------------------------
 
-#[derive(Default)]
-struct Others(Mutex<Vec<String>>);
-
-impl Preferences for Others {
-    fn save(&self, key: &str, value: &str) -> Result<PathBuf, Fault> {
-        self.0.lock().unwrap().push(format!("{key}={value}"));
-        Ok("others".into())
-    }
-}
-
 #[test]
 fn what_was_selected_comes_back_and_only_its_owner_can_read_it() {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join("not/yet/there");
-    let others = Arc::new(Others::default());
-    let (file, kept) = PreferencesFile::open(&data, others.clone());
+    let (file, kept) = PreferencesFile::open(&data);
     assert!(kept.model.is_none() && kept.trouble.is_none() && !kept.onboarded, "{kept:?}");
     for (key, value) in [
         (prefer::MODEL, "a"),
@@ -41,10 +28,8 @@ fn what_was_selected_comes_back_and_only_its_owner_can_read_it() {
     }
     let mode = std::fs::metadata(data.join("loaf.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    assert_eq!(file.save("model", "c").unwrap(), Path::new("others"));
-    assert_eq!(*others.0.lock().unwrap(), ["model=c"]);
     file.save(prefer::ROUTE, "").unwrap();
-    let (_, kept) = PreferencesFile::open(&data, others);
+    let (_, kept) = PreferencesFile::open(&data);
     assert_eq!((kept.model.as_deref(), kept.thinking.as_deref()), (Some("b"), Some("LOW")));
     assert_eq!((kept.route, kept.onboarded), (None, true));
 }
@@ -56,12 +41,12 @@ fn a_damaged_file_counts_as_empty_and_is_replaced_whole() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("loaf.json");
         std::fs::write(&path, damage).unwrap();
-        let (file, kept) = PreferencesFile::open(home.path(), Arc::new(Others::default()));
+        let (file, kept) = PreferencesFile::open(home.path());
         let trouble = kept.trouble.unwrap();
         assert!(trouble.contains("loaf.json is damaged"), "{trouble}");
         assert!(kept.model.is_none());
         file.save(prefer::MODEL, "m").unwrap();
-        let (_, kept) = PreferencesFile::open(home.path(), Arc::new(Others::default()));
+        let (_, kept) = PreferencesFile::open(home.path());
         assert_eq!((kept.model.as_deref(), kept.trouble), (Some("m"), None));
     }
 }
@@ -69,7 +54,7 @@ fn a_damaged_file_counts_as_empty_and_is_replaced_whole() {
 #[test]
 fn two_processes_keep_what_the_other_kept() {
     let home = tempfile::tempdir().unwrap();
-    let open = || PreferencesFile::open(home.path(), Arc::new(Others::default()));
+    let open = || PreferencesFile::open(home.path());
     let ((one, _), (other, _)) = (open(), open());
     one.save(prefer::MODEL, "m").unwrap();
     other.save(prefer::THINKING, "LOW").unwrap();
@@ -83,7 +68,7 @@ fn what_is_no_file_is_not_waited_for() {
     let path = home.path().join("loaf.json");
     let made = std::process::Command::new("mkfifo").arg(&path).status();
     assert!(made.is_ok_and(|status| status.success()), "mkfifo");
-    let (_, kept) = PreferencesFile::open(home.path(), Arc::new(Others::default()));
+    let (_, kept) = PreferencesFile::open(home.path());
     assert!(kept.trouble.unwrap().contains("it is not a file"));
 }
 
@@ -92,10 +77,33 @@ fn a_directory_that_cannot_be_written_is_named() {
     let home = tempfile::tempdir().unwrap();
     let blocked = home.path().join("file");
     std::fs::write(&blocked, "").unwrap();
-    let (file, _) = PreferencesFile::open(&blocked, Arc::new(Others::default()));
+    let (file, _) = PreferencesFile::open(&blocked);
     let fault = file.save(prefer::MODEL, "m").unwrap_err();
     assert_eq!(fault.kind, FaultKind::Store);
     assert!(fault.message.contains("loaf.json"), "{fault}");
+}
+
+// ---- what is asked beside the engine ------------------------------------------------------------------------------
+
+#[test]
+fn skills_and_images_come_from_the_disk() {
+    let home = tempfile::tempdir().unwrap();
+    let skill = home.path().join("skills/greet");
+    std::fs::create_dir_all(&skill).unwrap();
+    std::fs::write(skill.join("SKILL.md"), "---\nname: greet\ndescription: Says hello.\n---\nSay hello.\n").unwrap();
+    let (cwd, data_dir) = (home.path().to_owned(), Some(home.path().to_owned()));
+    let found = service::find_skills(&skills::Places { cwd, data_dir, home: None, trusted: Vec::new() });
+    let greet = found.skills.iter().find(|skill| skill.name == "greet").unwrap();
+    assert_eq!((&*greet.description, &*greet.preview), ("Says hello.", "Says hello."));
+    assert!(greet.source.ends_with("greet/SKILL.md") && found.directories.contains(&home.path().join("skills")));
+
+    let path = home.path().join("a.png");
+    std::fs::write(&path, b"abc").unwrap();
+    let image = service::read_image(&path).unwrap();
+    assert_eq!((&*image.path, &*image.image.base64, image.bytes), (path.to_str().unwrap(), "YWJj", 3));
+    let fault = service::read_image(&home.path().join("b.png")).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Invalid);
+    assert!(fault.message.starts_with("file not found: "), "{fault}");
 }
 
 // ---- settings ---------------------------------------------------------------------------------------------------

@@ -68,43 +68,16 @@ pub(super) enum AskedSession {
     Named(String),
 }
 
-/// Everything the command line said.
+/// Everything the command line said, by subject.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Flags {
-    pub(super) provider: Option<String>,
-    pub(super) model: Option<String>,
-    pub(super) models: Vec<String>,
-    pub(super) thinking: Option<&'static str>,
-    pub(super) api_key: Option<Secret>,
-    /// With a word to look for.
-    pub(super) list_models: Option<Option<String>>,
-    /// Text, or the name of a file with it.
-    pub(super) system_prompt: Option<String>,
-    pub(super) append_system_prompt: Vec<String>,
-    pub(super) session_dir: Option<PathBuf>,
-    pub(super) no_session: bool,
-    pub(super) asked: AskedSession,
-    /// Open or create the session of this very id.
-    pub(super) session_id: Option<String>,
-    /// What the session is called from now on.
-    pub(super) name: Option<String>,
-    pub(super) fork: Option<String>,
-    pub(super) export: Option<PathBuf>,
-    pub(super) tools: Option<Vec<String>>,
-    pub(super) without_tools: Vec<String>,
-    pub(super) no_tools: bool,
-    pub(super) permission_mode: Option<Mode>,
-    pub(super) extensions: Vec<PathBuf>,
-    pub(super) no_extensions: bool,
-    pub(super) no_servers: bool,
-    pub(super) templates: Vec<PathBuf>,
-    pub(super) no_templates: bool,
-    pub(super) no_context_files: bool,
+    pub(super) model: ModelFlags,
+    pub(super) session: SessionFlags,
+    pub(super) tools: ToolFlags,
+    pub(super) prompts: PromptFlags,
+    pub(super) wire: WireFlags,
     pub(super) workspace: Option<PathBuf>,
     pub(super) config: Option<PathBuf>,
-    pub(super) log_frames: Option<PathBuf>,
-    pub(super) errors: Option<Errors>,
-    pub(super) updates: Option<Updates>,
     pub(super) sync: Option<SyncLevel>,
     pub(super) help: bool,
     pub(super) version: bool,
@@ -112,6 +85,72 @@ pub(super) struct Flags {
     pub(super) at_file: bool,
     /// For stderr, one line each.
     pub(super) notes: Vec<String>,
+}
+
+/// Which model answers, and how.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct ModelFlags {
+    pub(super) provider: Option<String>,
+    pub(super) name: Option<String>,
+    /// The models that a host goes round.
+    pub(super) scope: Vec<String>,
+    pub(super) thinking: Option<&'static str>,
+    pub(super) api_key: Option<Secret>,
+    /// With a word to look for.
+    pub(super) list: Option<Option<String>>,
+}
+
+impl ModelFlags {
+    /// Only then does the command line win over what a resumed session remembers.
+    pub(super) fn is_named(&self) -> bool {
+        self.name.is_some() || self.provider.is_some()
+    }
+}
+
+/// Which session, and where its file is.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct SessionFlags {
+    pub(super) dir: Option<PathBuf>,
+    /// Nothing is written down.
+    pub(super) none: bool,
+    pub(super) asked: AskedSession,
+    /// Open or create the session of this very id.
+    pub(super) id: Option<String>,
+    /// What the session is called from now on.
+    pub(super) title: Option<String>,
+    pub(super) fork: Option<String>,
+    pub(super) export: Option<PathBuf>,
+}
+
+/// What the model may use, and who brings it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct ToolFlags {
+    pub(super) only: Option<Vec<String>>,
+    pub(super) without: Vec<String>,
+    pub(super) none: bool,
+    pub(super) mode: Option<Mode>,
+    pub(super) extensions: Vec<PathBuf>,
+    pub(super) no_extensions: bool,
+    pub(super) no_servers: bool,
+}
+
+/// What the model is told before the conversation, and the user's own prompts.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct PromptFlags {
+    /// Text, or the name of a file with it.
+    pub(super) system: Option<String>,
+    pub(super) append: Vec<String>,
+    pub(super) templates: Vec<PathBuf>,
+    pub(super) no_templates: bool,
+    pub(super) no_context_files: bool,
+}
+
+/// How the dialect speaks, and where a copy of it goes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct WireFlags {
+    pub(super) errors: Option<Errors>,
+    pub(super) updates: Option<Updates>,
+    pub(super) log_frames: Option<PathBuf>,
 }
 
 /// A value that cannot be meant; one line for people. Never contains a key.
@@ -221,43 +260,44 @@ impl Flags {
         let path = || PathBuf::from(value.clone().unwrap_or_default());
         match means {
             Means::Mode => self.mode(&text()?)?,
-            Means::Provider => self.provider = Some(text()?),
-            Means::Model => self.model = Some(text()?),
-            Means::Models => self.models = list(&text()?),
+            Means::Provider => self.model.provider = Some(text()?),
+            Means::Model => self.model.name = Some(text()?),
+            Means::Models => self.model.scope = list(&text()?),
             Means::Thinking => self.thinking(&text()?),
-            Means::ApiKey => self.api_key = Secret::new(&text()?),
-            Means::ListModels => self.list_models = Some(value.is_some().then(text).transpose()?),
-            Means::SystemPrompt => self.system_prompt = Some(text()?),
-            Means::AppendSystemPrompt => self.append_system_prompt.push(text()?),
-            Means::SessionDir => self.session_dir = Some(path()),
-            Means::NoSession => self.no_session = true,
-            Means::Continue => self.asked = AskedSession::Newest,
+            Means::ApiKey => self.model.api_key = Secret::new(&text()?),
+            Means::ListModels => self.model.list = Some(value.is_some().then(text).transpose()?),
+            Means::SystemPrompt => self.prompts.system = Some(text()?),
+            Means::AppendSystemPrompt => self.prompts.append.push(text()?),
+            Means::SessionDir => self.session.dir = Some(path()),
+            Means::NoSession => self.session.none = true,
+            Means::Continue => self.session.asked = AskedSession::Newest,
             Means::Session => {
                 let named = value.is_some().then(text).transpose()?.filter(|named| !named.is_empty());
-                self.asked = named.map_or(AskedSession::Newest, AskedSession::Named);
+                self.session.asked = named.map_or(AskedSession::Newest, AskedSession::Named);
             }
-            Means::SessionId => self.session_id = Some(text()?),
-            Means::Name => self.name = Some(text()?),
-            Means::Fork => self.fork = Some(text()?),
-            Means::Export => self.export = Some(path()),
+            Means::SessionId => self.session.id = Some(text()?),
+            Means::Name => self.session.title = Some(text()?),
+            Means::Fork => self.session.fork = Some(text()?),
+            Means::Export => self.session.export = Some(path()),
             Means::Tools => self.tools(&list(&text()?))?,
-            Means::ExcludeTools => self.without_tools = list(&text()?),
-            Means::NoTools => self.no_tools = true,
-            Means::PermissionMode => self.permission_mode = Some(permission_mode(name, &text()?)?),
-            Means::Extension => self.extensions.push(path()),
-            Means::NoExtensions => self.no_extensions = true,
-            Means::NoMcp => self.no_servers = true,
-            Means::PromptTemplate => self.templates.push(path()),
-            Means::NoPromptTemplates => self.no_templates = true,
-            Means::NoContextFiles => self.no_context_files = true,
+            Means::ExcludeTools => self.tools.without = list(&text()?),
+            Means::NoTools => self.tools.none = true,
+            Means::PermissionMode => self.tools.mode = Some(permission_mode(name, &text()?)?),
+            Means::Extension => self.tools.extensions.push(path()),
+            Means::NoExtensions => self.tools.no_extensions = true,
+            Means::NoMcp => self.tools.no_servers = true,
+            Means::PromptTemplate => self.prompts.templates.push(path()),
+            Means::NoPromptTemplates => self.prompts.no_templates = true,
+            Means::NoContextFiles => self.prompts.no_context_files = true,
             Means::Workspace => self.workspace = Some(path()),
             Means::Config => self.config = Some(path()),
-            Means::LogFrames => self.log_frames = Some(path()),
+            Means::LogFrames => self.wire.log_frames = Some(path()),
             Means::RpcErrors => {
-                self.errors = Some(one_of(name, &text()?, &[("seed", Errors::Seed), ("pi", Errors::Pi)])?);
+                self.wire.errors = Some(one_of(name, &text()?, &[("seed", Errors::Seed), ("pi", Errors::Pi)])?);
             }
             Means::RpcUpdates => {
-                self.updates = Some(one_of(name, &text()?, &[("full", Updates::Full), ("delta", Updates::Delta)])?);
+                self.wire.updates =
+                    Some(one_of(name, &text()?, &[("full", Updates::Full), ("delta", Updates::Delta)])?);
             }
             Means::Sync => {
                 let levels = [SyncLevel::Turn, SyncLevel::Record, SyncLevel::Off].map(|level| (level.as_str(), level));
@@ -274,7 +314,7 @@ impl Flags {
     fn mode(&mut self, text: &str) -> Result<(), Wrong> {
         match Mode::parse(text) {
             _ if text == "rpc" => {}
-            Some(mode) => self.permission_mode = Some(mode),
+            Some(mode) => self.tools.mode = Some(mode),
             None => return Err(Wrong(format!("--mode is rpc here, not {text:?}"))),
         }
         Ok(())
@@ -285,9 +325,9 @@ impl Flags {
     fn tools(&mut self, names: &[String]) -> Result<(), Wrong> {
         let signed = names.iter().filter(|name| name.starts_with(['+', '-'])).count();
         match signed {
-            0 => self.tools = Some(names.to_vec()),
+            0 => self.tools.only = Some(names.to_vec()),
             _ if signed == names.len() => {
-                self.without_tools.extend(names.iter().filter_map(|name| name.strip_prefix('-')).map(str::to_owned));
+                self.tools.without.extend(names.iter().filter_map(|name| name.strip_prefix('-')).map(str::to_owned));
             }
             _ => return Err(Wrong("--tools takes names, or names that begin with + or -, not both".to_owned())),
         }
@@ -297,7 +337,7 @@ impl Flags {
     /// As in pi, a wrong level costs a line and not the start.
     fn thinking(&mut self, text: &str) {
         match LEVELS.into_iter().find(|level| *level == text) {
-            Some(level) => self.thinking = Some(level),
+            Some(level) => self.model.thinking = Some(level),
             None => self.notes.push(format!("--thinking is one of {}; {text:?} is ignored", LEVELS.join(", "))),
         }
     }

@@ -50,45 +50,45 @@ pub(super) struct SessionContext<'a> {
     pub(super) files: &'a Files,
 }
 
-pub(super) fn plan(flags: &Flags, around: &SessionContext<'_>) -> Result<SessionPlan, Fault> {
-    let (dir, dir_is_fixed) = directory(flags, around);
-    let title = flags.name.as_deref().map(title).transpose()?;
+pub(super) fn plan(flags: &Flags, context: &SessionContext<'_>) -> Result<SessionPlan, Fault> {
+    let (dir, dir_is_fixed) = directory(flags, context);
+    let title = flags.session.title.as_deref().map(title).transpose()?;
     let mut plan = SessionPlan { which: Which::New, fork: false, title, dir, dir_is_fixed, note: None };
-    if let Some(id) = &flags.session_id {
+    if let Some(id) = &flags.session.id {
         refuse_beside_id(flags)?;
         let id = valid(id)?;
-        plan.which = exact(&id, &plan.dir, around).filter(|_| !flags.no_session).unwrap_or(Which::Named(id));
+        plan.which = exact(&id, &plan.dir, context).filter(|_| !flags.session.none).unwrap_or(Which::Named(id));
         return Ok(plan);
     }
-    if let Some(text) = &flags.fork {
+    if let Some(text) = &flags.session.fork {
         refuse_beside_fork(flags)?;
         plan.fork = true;
-        plan.which = named(text, &mut plan.note, &plan.dir, around);
+        plan.which = named(text, &mut plan.note, &plan.dir, context);
         return Ok(plan);
     }
     // What is kept in memory only cannot be a session on disk; pi decides it the same way.
-    if flags.no_session {
+    if flags.session.none {
         return Ok(plan);
     }
-    plan.which = match &flags.asked {
+    plan.which = match &flags.session.asked {
         AskedSession::New => Which::New,
-        AskedSession::Newest => newest(&plan.dir, around),
+        AskedSession::Newest => newest(&plan.dir, context),
         AskedSession::Named(text) => match text.as_str() {
-            "latest" | "last" | "recent" => newest(&plan.dir, around),
-            text => named(text, &mut plan.note, &plan.dir, around),
+            "latest" | "last" | "recent" => newest(&plan.dir, context),
+            text => named(text, &mut plan.note, &plan.dir, context),
         },
     };
     Ok(plan)
 }
 
-fn directory(flags: &Flags, around: &SessionContext<'_>) -> (PathBuf, bool) {
-    if let Some(dir) = &flags.session_dir {
-        return (expand(&dir.to_string_lossy(), dir, around.env), true);
+fn directory(flags: &Flags, context: &SessionContext<'_>) -> (PathBuf, bool) {
+    if let Some(dir) = &flags.session.dir {
+        return (expand(&dir.to_string_lossy(), dir, context.env), true);
     }
-    let said = around.env(SESSION_DIR_ENV).or_else(|| around.settings.session_dir.clone());
+    let said = context.env(SESSION_DIR_ENV).or_else(|| context.settings.session_dir.clone());
     match said.filter(|dir| !dir.trim().is_empty()) {
-        Some(dir) => (agent::expand(dir.trim(), around.env), true),
-        None => ((around.files.default_dir)(around.agent_dir, around.workspace), false),
+        Some(dir) => (agent::expand(dir.trim(), context.env), true),
+        None => ((context.files.default_dir)(context.agent_dir, context.workspace), false),
     }
 }
 
@@ -106,20 +106,20 @@ impl SessionContext<'_> {
     }
 }
 
-fn newest(dir: &Path, around: &SessionContext<'_>) -> Which {
-    (around.files.newest)(dir).map_or(Which::New, Which::Path)
+fn newest(dir: &Path, context: &SessionContext<'_>) -> Which {
+    (context.files.newest)(dir).map_or(Which::New, Which::Path)
 }
 
 /// A path, or an id: in this directory's sessions first, then in everybody's, then in our own store.
-fn named(text: &str, note: &mut Option<String>, dir: &Path, around: &SessionContext<'_>) -> Which {
+fn named(text: &str, note: &mut Option<String>, dir: &Path, context: &SessionContext<'_>) -> Which {
     if text.contains(['/', '\\']) || text.ends_with(".jsonl") {
-        return Which::Path(agent::expand(text, around.env));
+        return Which::Path(agent::expand(text, context.env));
     }
-    let by_id = around.files.by_id;
+    let by_id = context.files.by_id;
     if let Some(path) = by_id(dir, text).into_iter().next() {
         return Which::Path(path);
     }
-    let others = std::fs::read_dir(around.agent_dir.join("sessions")).into_iter().flatten().filter_map(Result::ok);
+    let others = std::fs::read_dir(context.agent_dir.join("sessions")).into_iter().flatten().filter_map(Result::ok);
     let elsewhere = others
         .map(|entry| entry.path())
         .filter(|path| path != dir)
@@ -134,9 +134,9 @@ fn named(text: &str, note: &mut Option<String>, dir: &Path, around: &SessionCont
 }
 
 /// The file of that session in its directory; pi may have written it.
-fn exact(id: &SessionId, dir: &Path, around: &SessionContext<'_>) -> Option<Which> {
+fn exact(id: &SessionId, dir: &Path, context: &SessionContext<'_>) -> Option<Which> {
     let whole = |path: &PathBuf| session_files::id_of(path).as_ref() == Some(id);
-    (around.files.by_id)(dir, id.as_str()).into_iter().find(whole).map(Which::Path)
+    (context.files.by_id)(dir, id.as_str()).into_iter().find(whole).map(Which::Path)
 }
 
 /// As pi has them, so that an id can be part of a file's name.
@@ -167,7 +167,7 @@ fn title(text: &str) -> Result<String, Fault> {
 }
 
 fn refuse_beside_id(flags: &Flags) -> Result<(), Fault> {
-    let other = match (&flags.asked, &flags.fork) {
+    let other = match (&flags.session.asked, &flags.session.fork) {
         (_, Some(_)) => "--fork",
         (AskedSession::Newest, _) => "--continue",
         (AskedSession::Named(_), _) => "--session",
@@ -177,7 +177,7 @@ fn refuse_beside_id(flags: &Flags) -> Result<(), Fault> {
 }
 
 fn refuse_beside_fork(flags: &Flags) -> Result<(), Fault> {
-    let other = match (&flags.asked, flags.no_session) {
+    let other = match (&flags.session.asked, flags.session.none) {
         (_, true) => "--no-session",
         (AskedSession::Newest, _) => "--continue",
         (AskedSession::Named(_), _) => "--session",

@@ -47,18 +47,18 @@ pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Configurat
         config.retry(RetryPolicy { retries_max, base_ms: agent.retry_base_ms.unwrap_or(RETRY.base_ms), ..RETRY });
     let usual = CompactionPolicy::default();
     settings.compaction = config.compaction(CompactionPolicy { auto: agent.compaction.unwrap_or(usual.auto), ..usual });
-    settings.thinking = flags.thinking.or(config.thinking()).or(agent.thinking).map(Arc::from);
+    settings.thinking = flags.model.thinking.or(config.thinking()).or(agent.thinking).map(Arc::from);
     if let Some(level) = flags.sync {
         settings.sync = level;
     }
-    if flags.no_tools {
+    if flags.tools.none {
         settings.only_tools = Some(Vec::new());
     }
-    if let Some(tools) = &flags.tools {
+    if let Some(tools) = &flags.tools.only {
         settings.only_tools = Some(tools.iter().map(|name| names::canonical(name).unwrap_or(name).into()).collect());
     }
-    settings.without_tools.extend(flags.without_tools.iter().map(|name| names::canonical(name).unwrap_or(name).into()));
-    settings.ephemeral = flags.no_session;
+    settings.without_tools.extend(flags.tools.without.iter().map(|name| names::canonical(name).unwrap_or(name).into()));
+    settings.ephemeral = flags.session.none;
 }
 
 /// Compaction as the originals measure it, in tokens, where our own configuration does not say it in percent.
@@ -73,15 +73,14 @@ pub(super) fn compact_at(config: &Configuration, agent: &AgentSettings) -> crate
 /// Names in `--tools` that no tool of ours has. They may be tools of the host or of an extension.
 pub(super) fn strangers(flags: &Flags) -> Option<String> {
     let strange = |name: &&String| names::canonical(name).is_none();
-    let names: Vec<&str> = flags.tools.iter().flatten().filter(strange).map(String::as_str).collect();
+    let names: Vec<&str> = flags.tools.only.iter().flatten().filter(strange).map(String::as_str).collect();
     (!names.is_empty()).then(|| format!("--tools names tools that are not built in: {}", names.join(", ")))
 }
 
 /// Both prompts: each word is the text itself or the name of a file with it.
 pub(super) fn prompts(flags: &Flags) -> Result<(Option<String>, Option<String>), Fault> {
-    let whole = flags.system_prompt.as_deref().filter(|text| !text.is_empty()).map(text_or_file).transpose()?;
-    let more: Vec<String> =
-        flags.append_system_prompt.iter().map(|text| text_or_file(text)).collect::<Result<_, _>>()?;
+    let whole = flags.prompts.system.as_deref().filter(|text| !text.is_empty()).map(text_or_file).transpose()?;
+    let more: Vec<String> = flags.prompts.append.iter().map(|text| text_or_file(text)).collect::<Result<_, _>>()?;
     let more = more.join("\n\n");
     Ok((whole, (!more.is_empty()).then_some(more)))
 }

@@ -14,8 +14,8 @@ const FILE_BYTES_MAX: u64 = 256 * 1024;
 
 /// Of one name the first counts, and the command line comes first.
 pub(super) fn load(agent_dir: &Path, flags: &Flags) -> Vec<Template> {
-    let named = flags.templates.iter().map(|path| super::expand(path));
-    let own = (!flags.no_templates).then(|| agent_dir.join("prompts"));
+    let named = flags.prompts.templates.iter().map(|path| super::expand(path));
+    let own = (!flags.prompts.no_templates).then(|| agent_dir.join("prompts"));
     let mut templates: Vec<Template> = Vec::new();
     for file in named.chain(own).flat_map(files).take(FILES_MAX) {
         let Some(name) = file.file_stem().and_then(|name| name.to_str()) else { continue };
@@ -48,6 +48,7 @@ fn read(file: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flags::PromptFlags;
     use super::*;
 
     #[test]
@@ -60,13 +61,17 @@ mod tests {
         }
         std::fs::write(prompts.join("huge.md"), vec![b'x'; FILE_BYTES_MAX as usize + 1]).unwrap();
         std::fs::write(place.path().join("a.md"), "another a").unwrap();
-        let named = Flags { templates: vec![place.path().join("a.md"), "/no/such".into()], ..Flags::default() };
+        let files = vec![place.path().join("a.md"), "/no/such".into()];
+        let with = |no_templates| Flags {
+            prompts: PromptFlags { templates: files.clone(), no_templates, ..PromptFlags::default() },
+            ..Flags::default()
+        };
         let shown = |flags: &Flags| {
             let all = load(place.path(), flags);
             all.iter().map(|it| format!("{}: {}", it.name, it.body)).collect::<Vec<_>>()
         };
         assert_eq!(shown(&Flags::default()), ["a: alpha", "b: be $1"]);
-        assert_eq!(shown(&named), ["a: another a", "b: be $1"]);
-        assert_eq!(shown(&Flags { no_templates: true, ..named }), ["a: another a"]);
+        assert_eq!(shown(&with(false)), ["a: another a", "b: be $1"]);
+        assert_eq!(shown(&with(true)), ["a: another a"]);
     }
 }

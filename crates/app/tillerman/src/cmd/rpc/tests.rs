@@ -7,7 +7,7 @@ use vocab::{CompactionPolicy, Drain, Gate, Mode, Overflow, Settings, SteerPoint,
 
 use dialect_rpc::{Errors, Updates};
 
-use super::flags::{AskedSession, Flags, Means, parse};
+use super::flags::{AskedSession, Flags, Means, ModelFlags, PromptFlags, SessionFlags, ToolFlags, WireFlags, parse};
 use super::session::{FILES, SessionContext, SessionPlan, plan};
 use super::table::{FLAGS, Takes};
 use super::*;
@@ -70,28 +70,39 @@ fn every_flag_of_a_usual_host_is_understood() {
         "sk-canary",
         "--no-mcp",
     ]);
-    let want = Flags {
+    let model = ModelFlags {
         provider: Some("lab".into()),
-        model: Some("alpha:high".into()),
-        models: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        name: Some("alpha:high".into()),
+        scope: ["a", "b", "c"].map(str::to_owned).to_vec(),
         thinking: Some("low"),
-        session_dir: Some("/s".into()),
-        no_session: true,
-        asked: AskedSession::Newest,
-        tools: Some(["read", "bash"].map(str::to_owned).to_vec()),
-        system_prompt: Some("be kind".into()),
-        append_system_prompt: ["one", "two"].map(str::to_owned).to_vec(),
+        api_key: providers::Secret::new("sk-canary"),
+        list: None,
+    };
+    let session =
+        SessionFlags { dir: Some("/s".into()), none: true, asked: AskedSession::Newest, ..SessionFlags::default() };
+    let tools = ToolFlags {
+        only: Some(["read", "bash"].map(str::to_owned).to_vec()),
+        mode: Some(Mode::ReadOnly),
         extensions: vec!["/x".into(), "/y".into()],
         no_extensions: true,
         no_servers: true,
-        permission_mode: Some(Mode::ReadOnly),
+        ..ToolFlags::default()
+    };
+    let prompts = PromptFlags {
+        system: Some("be kind".into()),
+        append: ["one", "two"].map(str::to_owned).to_vec(),
+        ..PromptFlags::default()
+    };
+    let wire = WireFlags { errors: Some(Errors::Pi), updates: Some(Updates::Delta), log_frames: Some("/l".into()) };
+    let want = Flags {
+        model,
+        session,
+        tools,
+        prompts,
+        wire,
         workspace: Some("/w".into()),
         config: Some("/c".into()),
-        log_frames: Some("/l".into()),
-        errors: Some(Errors::Pi),
-        updates: Some(Updates::Delta),
         sync: Some(SyncLevel::Off),
-        api_key: providers::Secret::new("sk-canary"),
         ..Flags::default()
     };
     assert_eq!(read, want);
@@ -111,11 +122,11 @@ fn unknown_flags_go_with_their_value_wherever_they_stand() {
         &["--frob", "--frob", "x", "--model", "m", "--frob=1"],
     ] {
         let read = flags(line);
-        assert_eq!(read.model.as_deref(), Some("m"), "{line:?}");
+        assert_eq!(read.model.name.as_deref(), Some("m"), "{line:?}");
         let [note] = &read.notes[..] else { panic!("{line:?}: {:?}", read.notes) };
         assert!(note.starts_with("unknown flags are skipped: -"), "{note}");
         assert!(!note.contains("value"), "a value may be a secret: {note}");
-        assert_eq!(Flags { notes: Vec::new(), model: None, ..read }, Flags::default(), "{line:?}");
+        assert_eq!(Flags { notes: Vec::new(), model: ModelFlags::default(), ..read }, Flags::default(), "{line:?}");
     }
     let many: Vec<String> = (0..50).map(|n| format!("--x{n}")).collect();
     let read = parse(many.iter().map(OsString::from)).unwrap();
@@ -126,9 +137,9 @@ fn unknown_flags_go_with_their_value_wherever_they_stand() {
 fn of_a_repeated_flag_the_last_counts() {
     let read =
         flags(&["--model", "a", "--model=b", "--session", "x", "--continue", "--resume", "y", "--tools=a", "-t", "b"]);
-    assert_eq!(read.model.as_deref(), Some("b"));
-    assert_eq!(read.asked, AskedSession::Named("y".into()));
-    assert_eq!(read.tools, Some(vec!["b".to_owned()]));
+    assert_eq!(read.model.name.as_deref(), Some("b"));
+    assert_eq!(read.session.asked, AskedSession::Named("y".into()));
+    assert_eq!(read.tools.only, Some(vec!["b".to_owned()]));
 }
 
 #[test]
@@ -143,20 +154,20 @@ fn a_session_may_be_named_or_not() {
         (&["-c"], AskedSession::Newest),
         (&["--continue=false"], AskedSession::New),
     ] {
-        assert_eq!(flags(line).asked, want, "{line:?}");
+        assert_eq!(flags(line).session.asked, want, "{line:?}");
     }
-    assert_eq!(flags(&["--list-models"]).list_models, Some(None));
-    assert_eq!(flags(&["--list-models", "gpt"]).list_models, Some(Some("gpt".into())));
+    assert_eq!(flags(&["--list-models"]).model.list, Some(None));
+    assert_eq!(flags(&["--list-models", "gpt"]).model.list, Some(Some("gpt".into())));
 }
 
 #[test]
 fn a_value_may_look_like_anything_but_a_flag_of_ours() {
-    assert_eq!(flags(&["--system-prompt", "- be kind"]).system_prompt.as_deref(), Some("- be kind"));
-    assert_eq!(flags(&["--system-prompt", "--be-kind"]).system_prompt.as_deref(), Some("--be-kind"));
-    assert_eq!(flags(&["--system-prompt", "@me"]).system_prompt.as_deref(), Some("@me"));
-    assert_eq!(flags(&["--system-prompt=--model"]).system_prompt.as_deref(), Some("--model"));
-    assert_eq!(flags(&["--model", "a=b"]).model.as_deref(), Some("a=b"));
-    assert_eq!(flags(&["--model=a=b"]).model.as_deref(), Some("a=b"));
+    assert_eq!(flags(&["--system-prompt", "- be kind"]).prompts.system.as_deref(), Some("- be kind"));
+    assert_eq!(flags(&["--system-prompt", "--be-kind"]).prompts.system.as_deref(), Some("--be-kind"));
+    assert_eq!(flags(&["--system-prompt", "@me"]).prompts.system.as_deref(), Some("@me"));
+    assert_eq!(flags(&["--system-prompt=--model"]).prompts.system.as_deref(), Some("--model"));
+    assert_eq!(flags(&["--model", "a=b"]).model.name.as_deref(), Some("a=b"));
+    assert_eq!(flags(&["--model=a=b"]).model.name.as_deref(), Some("a=b"));
 }
 
 #[test]
@@ -176,14 +187,14 @@ fn wrong_values_are_named() {
         assert!(what.contains(said), "{line:?}: {what}");
     }
     let read = flags(&["--thinking", "huge", "--mode", "plan"]);
-    assert_eq!((read.thinking, read.permission_mode), (None, Some(Mode::Plan)));
+    assert_eq!((read.model.thinking, read.tools.mode), (None, Some(Mode::Plan)));
     assert!(read.notes[0].contains("\"huge\" is ignored"), "{:?}", read.notes);
 }
 
 #[test]
 fn words_are_no_prompts_and_files_are_noticed() {
     let read = flags(&["hello", "--model", "m", "world", "-", "", "--", "--model", "x"]);
-    assert_eq!(read.model.as_deref(), Some("m"));
+    assert_eq!(read.model.name.as_deref(), Some("m"));
     assert_eq!(read.notes, ["6 words beside the flags are skipped: prompts come over stdin"]);
     for line in [&["@a.txt"][..], &["--frob", "@a.txt"], &["--", "@a.txt"], &["-r", "@a.txt"], &["--no-session", "@x"]]
     {
@@ -196,7 +207,7 @@ fn words_are_no_prompts_and_files_are_noticed() {
 fn a_path_need_not_be_unicode_but_a_name_must() {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let odd = || OsString::from_vec(b"--session-dir=/a\xff".to_vec());
-    assert_eq!(parse([odd()]).unwrap().session_dir.unwrap().as_os_str().as_bytes(), b"/a\xff");
+    assert_eq!(parse([odd()]).unwrap().session.dir.unwrap().as_os_str().as_bytes(), b"/a\xff");
     let Err(Wrong(what)) = parse([OsString::from("--model"), OsString::from_vec(vec![0xff])]) else { panic!() };
     assert_eq!(what, "the value of --model is not Unicode text");
 }
@@ -248,8 +259,8 @@ fn the_help_names_every_flag_that_does_something() {
 
 fn chosen(line: &[&str], settings: &AgentSettings, agent_dir: &Path) -> Result<SessionPlan, Fault> {
     let env = |name: &str| (name == "HOME").then(|| "/people/u".to_owned());
-    let around = SessionContext { env: &env, agent_dir, workspace: Path::new("/work/x:y"), settings, files: &FILES };
-    plan(&flags(line), &around)
+    let context = SessionContext { env: &env, agent_dir, workspace: Path::new("/work/x:y"), settings, files: &FILES };
+    plan(&flags(line), &context)
 }
 
 #[test]

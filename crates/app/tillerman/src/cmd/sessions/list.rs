@@ -50,7 +50,7 @@ pub(super) async fn list(store: &dyn Store, args: &args::SessionsList) -> anyhow
     Ok(0)
 }
 
-/// Those of a directory are those that were started in it, and those of the project around it.
+/// Those of a directory are those that were started in it, and those of the project enclosing it.
 async fn found(store: &dyn Store, args: &args::SessionsList) -> anyhow::Result<Vec<Summary>> {
     let query = |workspace: Option<PathBuf>| Query {
         workspace,
@@ -60,9 +60,9 @@ async fn found(store: &dyn Store, args: &args::SessionsList) -> anyhow::Result<V
     };
     let Some(directory) = &args.workspace else { return Ok(store.list(query(None)).await?) };
     let named = setup::project(Some(directory))?;
-    let around = setup::project_around(&named).filter(|root| *root != named);
+    let enclosing = builtin_tools::project::enclosing(&named).filter(|root| *root != named);
     let mut found = store.list(query(Some(named))).await?;
-    if let Some(root) = around {
+    if let Some(root) = enclosing {
         found.extend(store.list(query(Some(root))).await?);
         found.sort_by_key(|it| std::cmp::Reverse(it.updated_ms));
         found.truncate(args.limit);

@@ -1,9 +1,10 @@
 //! Models of an Antigravity account at a server that speaks Gemini as Cloud Code does, from the sign-in to the answer.
 
+use accounts::Account;
 use serde_json::{Value, json};
 use testkit::mock_model::gemini::PROJECT;
 use testkit::mock_model::{MockModel, Reply as Said};
-use vocab::{Account, DirectoryVerb, SignInMode, SignInStep, Verb};
+use vocab::{DirectoryVerb, SignInMode, SignInStep, Verb};
 
 use super::stage::{BuiltStage, SetupPlace, come_back};
 use super::vendor::{granted, json};

@@ -1,8 +1,9 @@
 //! Models of a ChatGPT account at a server that speaks Responses, from the sign-in to the answer.
 
+use accounts::Account;
 use serde_json::json;
 use testkit::mock_model::{MockModel, Reply as Said, Request};
-use vocab::{Account, SignInMode, SignInStep};
+use vocab::{SignInMode, SignInStep};
 
 use super::stage::{BuiltStage, SetupPlace, come_back, login};
 use super::vendor::granted;

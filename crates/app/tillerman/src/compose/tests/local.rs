@@ -36,6 +36,6 @@ async fn a_server_of_this_machine_is_a_model_that_can_be_used_and_the_tour_alone
     {
         let mut place = SetupPlace::new(Wanted::default()).await;
         place.setup.models.candidates = candidates;
-        assert_eq!(place.stage().await.accounts().await.model, is_there);
+        assert_eq!(place.stage().await.accounts().await.has_model, is_there);
     }
 }

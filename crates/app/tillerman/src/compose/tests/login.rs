@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use accounts::Account;
 use serde_json::json;
-use vocab::{Account, SignInMode};
+use vocab::SignInMode;
 
 use super::stage::{SetupPlace, come_back};
 use super::vendor::{granted, json};
@@ -21,7 +22,7 @@ async fn a_person_is_shown_an_address_and_who_is_signed_in() {
         let page = text.lines().find_map(|line| line.strip_prefix("  http")).expect("an address on a line of its own");
         come_back(&format!("http{page}"), "code=CANARY-code").await;
     };
-    let (done, ()) = tokio::join!(sign_in(&*wired.ports.around, Account::OpenAi, SignInMode::Browser, tell), browser);
+    let (done, ()) = tokio::join!(sign_in(&*wired.ports.accounts, Account::OpenAi, SignInMode::Browser, tell), browser);
     assert_eq!(done.unwrap(), "Signed in to openai as acct-7.");
 }
 
@@ -38,7 +39,7 @@ async fn a_code_is_shown_with_its_address_and_nothing_secret_is() {
         let shown = shown.clone();
         Arc::new(move |text: &str| *shown.lock().unwrap() += text)
     };
-    let done = sign_in(&*wired.ports.around, Account::OpenAi, SignInMode::DeviceCode, tell).await.unwrap();
+    let done = sign_in(&*wired.ports.accounts, Account::OpenAi, SignInMode::DeviceCode, tell).await.unwrap();
     let shown = shown.lock().unwrap().clone();
     assert!(
         shown.contains("Open this address") && shown.contains("the code ABCD-1234 there, within 15 minutes"),
@@ -48,6 +49,6 @@ async fn a_code_is_shown_with_its_address_and_nothing_secret_is() {
 
     // What fails is the issuer's word.
     vendor.on("/openai/oauth/token", [json(400, json!({ "error": "invalid_grant" }))]);
-    let failed = sign_in(&*wired.ports.around, Account::OpenAi, SignInMode::DeviceCode, Arc::new(|_: &str| {})).await;
+    let failed = sign_in(&*wired.ports.accounts, Account::OpenAi, SignInMode::DeviceCode, Arc::new(|_: &str| {})).await;
     assert!(failed.unwrap_err().message.contains("invalid_grant"));
 }

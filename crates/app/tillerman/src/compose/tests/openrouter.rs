@@ -1,7 +1,9 @@
 //! A key of OpenRouter's, and what follows from it; and which model a session starts with when only an account has one.
 
+use accounts::Key;
+use catalogue::{KeySet, ModelSource};
 use serde_json::{Value, json};
-use vocab::{DirectoryVerb, FaultKind, Key, KeySet, ModelSource, Reply, Secret, Verb};
+use vocab::{DirectoryVerb, FaultKind, Reply, Secret, Verb};
 
 use super::stage::{BuiltStage, SetupPlace, login};
 use super::vendor::{FakeVendor, json, says};
@@ -23,14 +25,7 @@ async fn stage() -> BuiltStage {
 }
 
 async fn set(stage: &mut BuiltStage, value: Option<&str>) -> KeySet {
-    match stage
-        .ask(Verb::Directory(DirectoryVerb::SetKey { key: Key::OpenRouter, value: value.and_then(Secret::new) }))
-        .await
-        .unwrap()
-    {
-        Reply::KeySet(set) => set,
-        other => panic!("{other:?}"),
-    }
+    stage.wired.accounts.set_key(Key::OpenRouter, value.and_then(Secret::new)).await.unwrap()
 }
 
 fn key() -> Value {
@@ -41,7 +36,7 @@ fn key() -> Value {
 async fn a_key_brings_models_and_a_route_is_in_every_request() {
     let mut stage = stage().await;
     assert_eq!(set(&mut stage, Some("CANARY-key")).await, KeySet { models: 3, source: ModelSource::Remote });
-    assert!(stage.accounts().await.openrouter);
+    assert!(stage.is_ready("openrouter").await);
     let models = stage.models().await;
     let levels = |slug: &str| {
         let model = models.iter().find(|model| &*model.slug == slug).unwrap();
@@ -58,9 +53,9 @@ async fn a_key_brings_models_and_a_route_is_in_every_request() {
 
     stage.vendor.on(CHAT, [says("one")]);
     assert_eq!(stage.prompt("openrouter/a/one").await, "one");
-    stage.ask(Verb::Directory(DirectoryVerb::Route { to: Some("deepinfra".into()) })).await.unwrap();
+    stage.wired.accounts.route(Some("deepinfra".into()));
     assert_eq!(stage.prompt("").await, "one");
-    stage.ask(Verb::Directory(DirectoryVerb::Route { to: None })).await.unwrap();
+    stage.wired.accounts.route(None);
     assert_eq!(stage.prompt("").await, "one");
     let heard = stage.vendor.heard(CHAT);
     assert!(heard.iter().all(|heard| heard.bearer() == "CANARY-key" && heard.json()["model"] == "a/one"));
@@ -83,34 +78,32 @@ async fn a_key_stays_when_its_models_cannot_be_listed() {
     let mut stage = stage().await;
     stage.vendor.on(MODELS, [json(500, json!({}))]);
     assert_eq!(set(&mut stage, Some("CANARY-key")).await, KeySet { models: 0, source: ModelSource::Fallback });
-    assert!(stage.accounts().await.openrouter);
+    assert!(stage.is_ready("openrouter").await);
     list(&stage.vendor);
     assert_eq!(set(&mut stage, Some("CANARY-key")).await.source, ModelSource::Remote);
     stage.vendor.on(MODELS, [json(500, json!({}))]);
     assert_eq!(set(&mut stage, Some("CANARY-key-2")).await, KeySet { models: 3, source: ModelSource::Cache });
-    let exa =
-        stage.ask(Verb::Directory(DirectoryVerb::SetKey { key: Key::Exa, value: Secret::new("CANARY-exa") })).await;
-    assert!(exa.is_ok() && stage.accounts().await.exa);
+    let exa = stage.wired.accounts.set_key(Key::Exa, Secret::new("CANARY-exa")).await;
+    assert!(exa.is_ok() && stage.is_ready("exa").await);
 }
 
 #[tokio::test]
 async fn routes_are_asked_for_with_the_key() {
     let mut stage = stage().await;
-    let routes = |model: &str| Verb::Directory(DirectoryVerb::Routes { model: model.into() });
-    let fault = stage.ask(routes("a/one")).await.unwrap_err();
+    let fault = stage.wired.accounts.routes("a/one").await.unwrap_err();
     assert_eq!((fault.kind, &*fault.message), (FaultKind::Auth, "openrouter api key is not configured"));
     set(&mut stage, Some("CANARY-key")).await;
     let endpoints = json!({ "data": { "endpoints": [{ "tag": "zeta/fp8" }, { "provider_name": "Amazon Bedrock" }] } });
     stage.vendor.on("/router/v1/models/a/one/endpoints", [json(200, endpoints)]);
     for name in ["a/one", "openrouter/a/one", " a/one "] {
-        let Reply::Routes(found) = stage.ask(routes(name)).await.unwrap() else { panic!("routes") };
+        let found = stage.wired.accounts.routes(name).await.unwrap();
         assert_eq!(found.join(" "), "amazon-bedrock zeta", "{name}");
     }
     assert_eq!(stage.vendor.heard("/router/v1/models/a/one/endpoints")[0].bearer(), "CANARY-key");
     stage.vendor.on("/router/v1/models/b/two/endpoints", [json(401, json!({ "error": "bad CANARY-key" }))]);
-    let fault = stage.ask(routes("b/two")).await.unwrap_err();
+    let fault = stage.wired.accounts.routes("b/two").await.unwrap_err();
     assert_eq!((fault.kind, &*fault.message), (FaultKind::Auth, "401 bad ***"));
-    assert_eq!(stage.ask(routes("../keys")).await.unwrap_err().kind, FaultKind::UnknownModel);
+    assert_eq!(stage.wired.accounts.routes("../keys").await.unwrap_err().kind, FaultKind::UnknownModel);
 }
 
 #[tokio::test]
@@ -193,7 +186,7 @@ async fn what_stands_for_openai_in_the_environment_keeps_its_place() {
     place.vendor.on("/own/v1/models", [json(200, own)]);
     place.vendor.on("/own/v1/chat/completions", [says("own")]);
     let mut stage = place.stage().await;
-    assert!(stage.accounts().await.openai);
+    assert!(stage.is_ready("openai").await);
     assert_eq!(stage.offered().await, ["openai gpt-x"]);
     assert_eq!(stage.prompt("gpt-x").await, "own");
     assert_eq!(stage.vendor.heard("/own/v1/chat/completions")[0].bearer(), "-", "a token is for its vendor alone");
@@ -220,34 +213,6 @@ async fn a_file_that_cannot_be_read_costs_a_note_and_an_address_in_the_clear_the
 }
 
 #[tokio::test]
-async fn skills_and_pictures_come_from_the_workspace() {
-    let mut stage = stage().await;
-    let home = stage.home.path().to_owned();
-    let skill = home.join("data/skills/greet");
-    std::fs::create_dir_all(&skill).unwrap();
-    std::fs::write(skill.join("SKILL.md"), "---\nname: greet\ndescription: Says hello.\n---\nSay hello.\n").unwrap();
-    let Reply::Skills(found) = stage.ask(Verb::Directory(DirectoryVerb::Skills)).await.unwrap() else {
-        panic!("skills")
-    };
-    let greet = found.skills.iter().find(|skill| skill.name == "greet").unwrap();
-    assert_eq!((&*greet.description, &*greet.preview), ("Says hello.", "Says hello."));
-    assert!(greet.source.ends_with("greet/SKILL.md") && found.directories.contains(&home.join("data/skills")));
-
-    std::fs::write(home.join("a.png"), b"abc").unwrap();
-    let Reply::Picture(picture) =
-        stage.ask(Verb::Directory(DirectoryVerb::Picture { name: "'a.png'".into() })).await.unwrap()
-    else {
-        panic!("a picture")
-    };
-    assert_eq!((picture.path, &*picture.image.base64, picture.bytes), (home.join("a.png"), "YWJj", 3));
-    let fault = stage.ask(Verb::Directory(DirectoryVerb::Picture { name: "b.png".into() })).await.unwrap_err();
-    assert_eq!(
-        (fault.kind, fault.message),
-        (FaultKind::Invalid, format!("file not found: {}", home.join("b.png").display()))
-    );
-}
-
-#[tokio::test]
 async fn the_web_can_be_searched_as_soon_as_there_is_a_key() {
     let mut stage = stage().await;
     async fn searches(stage: &mut BuiltStage) -> bool {
@@ -258,7 +223,7 @@ async fn the_web_can_be_searched_as_soon_as_there_is_a_key() {
     }
     assert!(!searches(&mut stage).await);
     for (value, is_there) in [(Secret::new("CANARY-exa"), true), (None, false)] {
-        stage.ask(Verb::Directory(DirectoryVerb::SetKey { key: Key::Exa, value })).await.unwrap();
-        assert_eq!((searches(&mut stage).await, stage.accounts().await.exa), (is_there, is_there));
+        stage.wired.accounts.set_key(Key::Exa, value).await.unwrap();
+        assert_eq!((searches(&mut stage).await, stage.is_ready("exa").await), (is_there, is_there));
     }
 }

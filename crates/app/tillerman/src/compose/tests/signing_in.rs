@@ -1,9 +1,8 @@
 //! Sign-ins from the verb to the answer of a model.
 
+use accounts::Account;
 use serde_json::json;
-use vocab::{
-    Account, Accounts, DirectoryVerb, FaultKind, LoginMethod, Profile, Reply, SignInMode, SignInStep, SignedIn, Verb,
-};
+use vocab::{DirectoryVerb, FaultKind, LoginMethod, Profile, Reply, SignInMode, SignInStep, SignedIn, Verb};
 
 use super::stage::{BuiltStage, SetupPlace, come_back, login, value};
 use super::vendor::{granted, json, says};
@@ -21,6 +20,13 @@ async fn stage() -> BuiltStage {
     stage
 }
 
+/// The ids of the accounts that are ready. Some model always is: the tour was asked for.
+async fn ready(stage: &mut BuiltStage) -> Vec<Option<String>> {
+    let list = stage.accounts().await;
+    assert!(list.has_model);
+    list.accounts.into_iter().filter(|account| account.is_ready).map(|account| account.id).collect()
+}
+
 async fn url(stage: &mut BuiltStage, tag: vocab::Tag) -> String {
     match stage.step(tag).await {
         SignInStep::Url(url) => url,
@@ -31,8 +37,7 @@ async fn url(stage: &mut BuiltStage, tag: vocab::Tag) -> String {
 #[tokio::test]
 async fn a_browser_brings_an_account_and_the_account_its_models() {
     let mut stage = stage().await;
-    // The tour was asked for.
-    assert_eq!(stage.accounts().await, Accounts { model: true, ..Accounts::default() });
+    assert!(ready(&mut stage).await.is_empty());
     assert_eq!(stage.offered().await, ["tour tour", "tour tour-mini"]);
     assert!(!stage.home.path().join("config").exists(), "looking makes nothing");
 
@@ -45,8 +50,7 @@ async fn a_browser_brings_an_account_and_the_account_its_models() {
     let signed_in = SignedIn { login_method: LoginMethod::Browser, account_id: Some("acct-7".into()), profile: None };
     assert_eq!(stage.step(tag).await, SignInStep::Completed(signed_in.clone()));
     assert_eq!(stage.reply(tag).await.unwrap(), Reply::SignedIn(Box::new(signed_in)));
-    let want = Accounts { openai: true, openai_account_id: Some("acct-7".into()), model: true, ..Accounts::default() };
-    assert_eq!(stage.accounts().await, want);
+    assert_eq!(ready(&mut stage).await, [Some("acct-7".to_owned())]);
 
     assert_eq!(stage.offered().await, ["openai gpt-x", "openai gpt-y", "tour tour", "tour tour-mini"]);
     stage.vendor.on(CHAT, [says("hi there")]);
@@ -55,7 +59,7 @@ async fn a_browser_brings_an_account_and_the_account_its_models() {
     assert_eq!((heard.bearer(), &heard.json()["model"]), ("CANARY-access", &json!("gpt-y")));
 
     stage.ask(Verb::Directory(DirectoryVerb::Forget)).await.unwrap();
-    assert_eq!(stage.accounts().await, Accounts { model: true, ..Accounts::default() });
+    assert!(ready(&mut stage).await.is_empty());
     assert_eq!(stage.offered().await, ["tour tour", "tour tour-mini"]);
     assert_eq!(stage.prompt("gpt-y").await, "failed: not signed in to openai");
 }
@@ -98,7 +102,7 @@ async fn a_device_code_is_polled_until_somebody_typed_it() {
     assert_eq!(stage.step(tag).await, want);
     let Reply::SignedIn(signed_in) = stage.reply(tag).await.unwrap() else { panic!("signed in") };
     assert_eq!(signed_in.login_method, LoginMethod::DeviceCode);
-    assert!(stage.accounts().await.openai);
+    assert!(stage.is_ready("openai").await);
 }
 
 #[tokio::test]
@@ -114,7 +118,7 @@ async fn a_code_that_nobody_types_expires() {
         last = stage.step(tag).await;
     }
     assert_eq!(last, SignInStep::Failed { message: fault.message });
-    assert!(!stage.accounts().await.openai);
+    assert!(!stage.is_ready("openai").await);
 }
 
 #[tokio::test]
@@ -132,7 +136,7 @@ async fn sign_ins_can_be_cancelled_and_free_their_port() {
 #[tokio::test]
 async fn antigravity_brings_a_profile_and_limits() {
     let mut stage = stage().await;
-    let none = stage.ask(Verb::Directory(DirectoryVerb::Limits)).await.unwrap_err();
+    let none = stage.wired.accounts.limits().await.err().unwrap();
     assert_eq!((none.kind, &*none.message), (FaultKind::Auth, "limits requires at least one oauth provider"));
     let grant = json!({ "access_token": "CANARY-google", "refresh_token": "CANARY-r", "expires_in": 3600 });
     stage.vendor.on("/google/token", [json(200, grant)]);
@@ -142,18 +146,17 @@ async fn antigravity_brings_a_profile_and_limits() {
     let page = url(&mut stage, tag).await;
     assert_eq!(value(&page, "client_id"), "client");
     come_back(&page, "code=CANARY-code").await;
-    let profile = Profile { email: "ada@example.org".into(), name: "Ada".into(), picture: None };
+    let profile = Profile { email: "ada@example.org".into(), name: "Ada".into(), image: None };
     let Reply::SignedIn(signed_in) = stage.reply(tag).await.unwrap() else { panic!("signed in") };
     assert_eq!(signed_in.profile, Some(profile.clone()));
     let accounts = stage.accounts().await;
-    assert_eq!((accounts.antigravity, accounts.antigravity_profile), (true, Some(profile)));
+    let antigravity = accounts.get(Account::Antigravity.known_as()).unwrap();
+    assert_eq!((antigravity.is_ready, &antigravity.profile), (true, &Some(profile)));
     assert_eq!(stage.offered().await, ["tour tour", "tour tour-mini"], "its list is not to be had here");
 
     let quota = json!({ "models": { "gemini": { "quotaInfo": { "remainingFraction": 0.25 } } } });
     stage.vendor.on("/antigravity/v1internal:fetchAvailableModels", [json(200, quota)]);
-    let Reply::Limits(limits) = stage.ask(Verb::Directory(DirectoryVerb::Limits)).await.unwrap() else {
-        panic!("limits")
-    };
+    let limits = stage.wired.accounts.limits().await.unwrap();
     assert_eq!(limits.openai, None);
     assert_eq!(limits.antigravity.unwrap().unwrap()[0].remaining_percent, 25.0);
 }
@@ -162,12 +165,10 @@ async fn antigravity_brings_a_profile_and_limits() {
 async fn the_limits_of_one_account_do_not_wait_for_the_other_to_be_well() {
     let mut stored = login("CANARY-access");
     stored["antigravity"] = stored["openai"].clone();
-    let mut stage = SetupPlace::new(loose(Some("tour"), None)).await.stored(stored).stage().await;
+    let stage = SetupPlace::new(loose(Some("tour"), None)).await.stored(stored).stage().await;
     let primary = json!({ "used_percent": 40, "limit_window_seconds": 60, "reset_at": 1 });
     stage.vendor.on("/usage/wham/usage", [json(200, json!({ "rate_limit": { "primary_window": primary } }))]);
-    let Reply::Limits(limits) = stage.ask(Verb::Directory(DirectoryVerb::Limits)).await.unwrap() else {
-        panic!("limits")
-    };
+    let limits = stage.wired.accounts.limits().await.unwrap();
     assert_eq!(limits.openai.unwrap().unwrap().primary.unwrap().used_percent, 40.0);
     let fault = limits.antigravity.unwrap().unwrap_err();
     assert_eq!(fault.message, "asking for the limits of antigravity was refused (404): no_such_path");

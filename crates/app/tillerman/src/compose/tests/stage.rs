@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use accounts::Account;
 use engine::{Peer, Slow};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use vocab::{
-    Account, Accounts, Body, Command, Delivery, DirectoryVerb, Event, Open, Part, Reply, SessionVerb, SignInMode,
-    SignInStep, Tag, Target, Told, TurnEntry, Verb, Which,
+    AccountList, AccountName, Body, Command, Delivery, DirectoryVerb, Event, Open, Part, Reply, SessionVerb,
+    SignInMode, SignInStep, Tag, Target, Told, TurnEntry, Verb, Which,
 };
 
 use catalogue::Wanted;
@@ -131,17 +132,26 @@ impl BuiltStage {
     }
 
     pub(super) async fn sign_in(&mut self, account: Account, mode: SignInMode) -> Tag {
-        let tag =
-            self.send(Verb::Directory(DirectoryVerb::SignIn { account, mode, originator: Some("tests".into()) })).await;
+        let tag = self
+            .send(Verb::Directory(DirectoryVerb::SignIn {
+                account: account.known_as(),
+                mode,
+                originator: Some("tests".into()),
+            }))
+            .await;
         assert_eq!(self.step(tag).await, SignInStep::Started);
         tag
     }
 
-    pub(super) async fn accounts(&mut self) -> Accounts {
+    pub(super) async fn accounts(&mut self) -> AccountList {
         match self.ask(Verb::Directory(DirectoryVerb::Accounts)).await.unwrap() {
             Reply::Accounts(accounts) => *accounts,
             other => panic!("{other:?}"),
         }
+    }
+
+    pub(super) async fn is_ready(&mut self, name: &'static str) -> bool {
+        self.accounts().await.is_ready(AccountName::new(name))
     }
 
     pub(super) async fn models(&mut self) -> Vec<vocab::ModelInfo> {

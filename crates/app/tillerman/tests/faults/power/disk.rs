@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::driver::Dice;
+use testkit::sim::Dice;
 
 /// What a disk writes whole or not at all.
 const SECTOR: usize = 512;

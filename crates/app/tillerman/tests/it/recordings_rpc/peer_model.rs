@@ -1,13 +1,9 @@
 //! The scripted model that the recordings were made with, as a provider: `TEXT ...`, `SLOW:n:ms`, `TOOL:name:{json}`,
 //! `E500`, `E429:n`. Knows no dialect.
 
-use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
-use futures_core::Stream;
+use testkit::player::{Play, Playing, Step};
 use vocab::{
     CallSpec, Chat, Fault, FaultKind, Finish, Later, Message, ModelEvent, ModelFault, ModelInfo, ModelStream, Prices,
     Provider, Usage,
@@ -79,12 +75,12 @@ impl Chat for PeerChat {
     fn call(&mut self, _: &CallSpec) -> ModelStream {
         self.attempts += 1;
         let number = self.calls_made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Box::pin(Played { events: self.reply(number), sleep: None })
+        Playing::stream(self.reply(number))
     }
 }
 
 impl PeerChat {
-    fn reply(&self, number: u64) -> VecDeque<(u64, ModelEvent)> {
+    fn reply(&self, number: u64) -> Play {
         let asked = match self.messages.last() {
             Some(Message::User(parts)) => vocab::parts_text(parts),
             Some(Message::Result(_)) => return said(&["Tool f", "inished."], 0),
@@ -116,50 +112,32 @@ impl PeerChat {
     }
 }
 
-fn finished(finish: Finish) -> [(u64, ModelEvent); 2] {
+fn finished(finish: Finish) -> [Step; 2] {
     let usage = Usage { input: 100, output: 20, ..Usage::default() };
-    [(0, ModelEvent::Usage(usage)), (0, ModelEvent::Finished(finish))]
+    [Step::Event(ModelEvent::Usage(usage)), Step::Event(ModelEvent::Finished(finish))]
 }
 
-fn said(words: &[impl ToString], ms: u64) -> VecDeque<(u64, ModelEvent)> {
-    let first = words.iter().enumerate().map(|(at, word)| (if at > 0 { ms } else { 0 }, word.to_string()));
-    first.map(|(ms, word)| (ms, ModelEvent::Text(word))).chain(finished(Finish::Stop)).collect()
+fn said(words: &[impl ToString], ms: u64) -> Play {
+    let word = |(at, word): (usize, String)| {
+        let wait = (at > 0 && ms > 0).then_some(Step::Wait(ms));
+        wait.into_iter().chain([Step::Event(ModelEvent::Text(word))])
+    };
+    words.iter().map(ToString::to_string).enumerate().flat_map(word).chain(finished(Finish::Stop)).collect()
 }
 
-fn called(name: &str, input: &str, number: u64) -> VecDeque<(u64, ModelEvent)> {
+fn called(name: &str, input: &str, number: u64) -> Play {
     // The peer's model wrote a space behind each colon.
     let input = input.replace("\":", "\": ");
     let (id, name) = (format!("call_{number}"), name.to_owned());
     let begun = ModelEvent::Call { index: 0, id: Some(id), name: Some(name), input: String::new() };
-    let more = |input: &str| (0, ModelEvent::Call { index: 0, id: None, name: None, input: input.to_owned() });
+    let more = |input: &str| ModelEvent::Call { index: 0, id: None, name: None, input: input.to_owned() };
     let (start, end) = input.split_at(input.len() / 2);
-    let text = ["Callin", "g."].map(|text| (0, ModelEvent::Text(text.into())));
-    text.into_iter().chain([(0, begun), more(start), more(end)]).chain(finished(Finish::ToolUse)).collect()
+    let text = ["Callin", "g."].map(|text| ModelEvent::Text(text.into()));
+    let events = text.into_iter().chain([begun, more(start), more(end)]).map(Step::Event);
+    events.chain(finished(Finish::ToolUse)).collect()
 }
 
-fn failed(kind: FaultKind, status: u16, text: &str) -> VecDeque<(u64, ModelEvent)> {
+fn failed(kind: FaultKind, status: u16, text: &str) -> Play {
     let fault = ModelFault { status: Some(status), ..ModelFault::new(kind, text) };
-    [(0, ModelEvent::Failed(fault))].into()
-}
-
-/// Events, each after a wait.
-struct Played {
-    events: VecDeque<(u64, ModelEvent)>,
-    sleep: Option<Pin<Box<tokio::time::Sleep>>>,
-}
-
-impl Stream for Played {
-    type Item = ModelEvent;
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
-        let Some((ms, _)) = self.events.front() else { return Poll::Ready(None) };
-        if *ms > 0 {
-            let wait = Duration::from_millis(*ms);
-            let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(wait)));
-            if sleep.as_mut().poll(context).is_pending() {
-                return Poll::Pending;
-            }
-            self.sleep = None;
-        }
-        Poll::Ready(self.events.pop_front().map(|(_, event)| event))
-    }
+    vec![Step::Event(ModelEvent::Failed(fault))]
 }

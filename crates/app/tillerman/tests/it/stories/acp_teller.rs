@@ -38,7 +38,7 @@ impl AcpTeller {
     pub(crate) async fn new(stage: &Stage) -> Self {
         // The mode is the story's.
         let dialect = Acp::new(AcpOptions { mode: None, ..acp_stage::options() });
-        let pipe = Pipe::new(&stage.engine, Box::new(dialect), host::Options::default());
+        let pipe = Pipe::new(&stage.engine, Box::new(dialect), host::PumpOptions::default());
         let (asks, prompts) = (Vec::new(), Vec::new());
         let mut teller = Self { pipe, session: String::new(), requests: 0, asks, last_ask: None, prompts };
         let request = teller.request("session/new", json!({ "cwd": stage.workspace(), "mcpServers": [] }));

@@ -1,4 +1,4 @@
-//! Stories that need more than steps: forks, pictures, a crowd, nobody at all.
+//! Stories that need more than steps: forks, images, a crowd, nobody at all.
 
 use std::sync::Arc;
 
@@ -81,9 +81,9 @@ fn two_branches_of_a_fork_do_not_know_each_other() {
     });
 }
 
-/// 33: a picture in the prompt reaches the provider in its own form.
+/// 33: an image in the prompt reaches the provider in its own form.
 #[tokio::test]
-async fn a_picture_is_sent_in_the_provider_s_form() {
+async fn an_image_is_sent_in_the_provider_s_form() {
     let model = MockModel::start().await;
     let mut config = providers::Config::new(&model.base_url);
     config.models = vec![
@@ -96,8 +96,8 @@ async fn a_picture_is_sent_in_the_provider_s_form() {
         ..StageOptions::default()
     });
     let base64 = base64::engine::general_purpose::STANDARD.encode(b"\x89PNG\r\n\x1a\n");
-    let picture = Part::Image(Image { mime: "image/png".into(), base64: base64.as_str().into() });
-    let parts = vec![Part::text("say seen"), picture];
+    let image = Part::Image(Image { mime: "image/png".into(), base64: base64.as_str().into() });
+    let parts = vec![Part::text("say seen"), image];
 
     let mut actor = stage.open().await;
     actor.send(Verb::Session(SessionVerb::Prompt { parts: parts.clone(), delivery: Delivery::RejectIfBusy })).await;
@@ -154,7 +154,7 @@ fn an_unknown_price_stays_unknown() {
                 }),
                 ..tour::model(slug, 128_000)
             });
-            let provider = Arc::new(tour::Tour::new(tour::Options { models: models.into(), word_delay_ms: 0 }));
+            let provider = Arc::new(tour::Tour::new(tour::TourOptions { models: models.into(), word_delay_ms: 0 }));
             let stage = Stage::new(StageOptions { provider, model: model.into(), ..StageOptions::default() });
             let mut actor = stage.open().await;
             actor.prompt("say hello usage 100000 50000").await;

@@ -1,8 +1,9 @@
 //! Tells stories as a client that speaks `loaf`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_loaf::{Loaf, Options};
+use dialect_loaf::LoafOptions;
 use serde_json::{Value, json};
 use testkit::Stage;
 use testkit::pipe::Pipe;
@@ -10,6 +11,7 @@ use testkit::stories::{EngineTeller, Step, Teller};
 use vocab::{Delivery, Gate, Later, ModelInfo, Open, SessionId, Which};
 
 use crate::loaf_stage;
+use crate::loaf_user::LoafUser;
 
 const QUIET: Duration = Duration::from_millis(200);
 /// The engine's first session on a stage.
@@ -38,8 +40,8 @@ impl LoafTeller {
     pub(crate) async fn new(stage: &Stage) -> Self {
         let model = ModelInfo { provider: "openai".into(), ..tour::model("mock/alpha", 128_000) };
         // The mode is the story's.
-        let options = Options { mode: None, thinking: Some("OFF".into()), ..loaf_stage::options(Some(model)) };
-        let pipe = Pipe::new(&stage.engine, Box::new(Loaf::new(options)), host::Options::default());
+        let options = LoafOptions { mode: None, thinking: Some("OFF".into()), ..loaf_stage::options(Some(model)) };
+        let pipe = loaf_stage::pipe(stage, &Arc::new(LoafUser::default()), options);
         let mut teller = Self { pipe, session: String::new(), requests: 0 };
         let request = teller.request("session.create", json!({}));
         teller.pipe.send(&request.to_string()).await;

@@ -125,8 +125,8 @@ async fn a_reader_that_stops_slows_the_model_down() {
     /// A pipe of 1 MiB, and what host and engine may hold for one peer, with some room.
     const HELD_BYTES_MAX: usize = 2 << 20;
     let stage = stage();
-    let dialect = dialect_serve::Serve::new(dialect_serve::Options::new(testkit::stage::VERSION));
-    let mut pipe = testkit::pipe::Pipe::new(&stage.engine, Box::new(dialect), host::Options::default());
+    let dialect = dialect_serve::Serve::new(dialect_serve::ServeOptions::new(testkit::stage::VERSION));
+    let mut pipe = testkit::pipe::Pipe::new(&stage.engine, Box::new(dialect), host::PumpOptions::default());
     pipe.send("{\"type\":\"prompt\",\"text\":\"say 5000000 words\"}").await;
     // Nobody reads. Whoever did not stop would make several megabytes in this time.
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dialect_rpc::{Options, Rpc};
+use dialect_rpc::{Rpc, RpcOptions};
 use serde_json::{Value, json};
 use testkit::Stage;
 use testkit::pipe::Pipe;
@@ -35,8 +35,8 @@ impl RpcTeller {
     }
 
     pub(crate) async fn open(stage: &Stage, which: Which) -> Self {
-        let dialect = Rpc::new(Options { which, ..Options::new(testkit::stage::VERSION) });
-        let pipe = Pipe::new(&stage.engine, Box::new(dialect), host::Options::default());
+        let dialect = Rpc::new(RpcOptions { which, ..RpcOptions::new(testkit::stage::VERSION) });
+        let pipe = Pipe::new(&stage.engine, Box::new(dialect), host::PumpOptions::default());
         let mut teller =
             Self { session: "".into(), pipe, asks: Vec::new(), last_ask: None, shell_runs: false, heard: Vec::new() };
         teller.send(&json!({ "id": "open", "type": "get_state" })).await;

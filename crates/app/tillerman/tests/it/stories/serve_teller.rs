@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dialect_serve::{Options, Serve};
+use dialect_serve::{Serve, ServeOptions};
 use serde_json::{Value, json};
 use testkit::Stage;
 use testkit::pipe::Pipe;
@@ -32,8 +32,8 @@ impl ServeTeller {
     }
 
     pub(crate) async fn open(stage: &Stage, which: Which) -> Self {
-        let dialect = Serve::new(Options { which, ..Options::new(testkit::stage::VERSION) });
-        let mut pipe = Pipe::new(&stage.engine, Box::new(dialect), host::Options::default());
+        let dialect = Serve::new(ServeOptions { which, ..ServeOptions::new(testkit::stage::VERSION) });
+        let mut pipe = Pipe::new(&stage.engine, Box::new(dialect), host::PumpOptions::default());
         let ready = pipe.heard(QUIET).await;
         let ready: Value = serde_json::from_str(&ready[0]).expect("the first line is JSON");
         let session = ready["session_id"].as_str().unwrap_or_else(|| panic!("not ready: {ready}"));

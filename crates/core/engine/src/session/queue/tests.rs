@@ -146,13 +146,13 @@ fn coalescing_makes_one_turn_per_sender() {
 
 #[test]
 fn joined_items_keep_every_text_and_attachment() {
-    let picture = Part::Image(Image { mime: "image/png".into(), base64: "AAAA".into() });
+    let image = Part::Image(Image { mime: "image/png".into(), base64: "AAAA".into() });
     let mut first = item("a", Delivery::Policy);
-    first.parts.push(picture.clone());
+    first.parts.push(image.clone());
     let second = item("b", Delivery::Policy);
     assert_eq!(
         opening(&[first.clone(), second], Some("note")),
-        [Part::text("note\n\n"), Part::text("text of a\n\ntext of b"), picture.clone()]
+        [Part::text("note\n\n"), Part::text("text of a\n\ntext of b"), image.clone()]
     );
     assert_eq!(opening(&[first.clone()], None), first.parts);
 }

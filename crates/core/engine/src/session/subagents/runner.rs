@@ -186,7 +186,7 @@ impl SubagentParent {
             mcp_tools: self.inherited.mcp_tools.clone(),
             editor: self.inherited.editor.clone(),
         };
-        let child = self.shared.start_child(settings, inherited).await?;
+        let child = self.shared.start_subagent(settings, inherited).await?;
         let watcher = SubagentWatcher {
             outbox: Outbox::new(self.shared.mint_peer(), Slow::Wait),
             child,

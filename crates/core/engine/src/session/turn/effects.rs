@@ -7,7 +7,7 @@ use vocab::{Body, Call, CallId, CompactReason, ModelFault, Part, PermissionAsk, 
 /// What the turn wants done, in order.
 #[derive(Debug)]
 pub(crate) enum Effect {
-    /// Append to the log and tell everybody.
+    /// Append to the log and tell every peer.
     Log(Body),
     Text(String),
     Thinking(String),

@@ -20,7 +20,7 @@ use super::reply_builder::{ReadObject, ReplyBuilder};
 use super::retry;
 use crate::session::log::held_deltas::HeldDeltas;
 
-/// Text given to the model for a call that somebody refused without a word why.
+/// Text given to the model for a call that the user refused without a word why.
 pub(crate) const DENIED: &str = "denied by the user";
 pub(crate) const INTERRUPTED: &str = "interrupted";
 pub(crate) const SKIPPED: &str = "Skipped due to queued user message.";
@@ -138,7 +138,7 @@ impl Turn {
     pub(crate) fn answers(&mut self, model: Arc<str>) {
         self.model = model;
     }
-    /// Whether the model is called again wherever the turn stands now, also when nobody joins it.
+    /// Whether the model is called again wherever the turn stands now, also when no message joins it.
     pub(crate) fn goes_on(&self) -> bool {
         match self.phase {
             TurnPhase::At(SafePoint::Start) => true,
@@ -345,7 +345,7 @@ impl Turn {
         }
     }
 
-    /// Whoever was told of a retry is told how it came out, on every way out.
+    /// Peers that were told of a retry are told how it came out, on every way out.
     fn end_retries(&mut self, ok: bool, fx: &mut Vec<Effect>) {
         let attempt = std::mem::take(&mut self.retried);
         if attempt > 0 {

@@ -35,7 +35,7 @@ fn check(messages: &[Message], want: Expect) {
 fn user(text: &str) -> Message {
     Message::User(vec![Part::text(text)])
 }
-fn picture(mime: &str) -> Part {
+fn image(mime: &str) -> Part {
     Part::Image(Image { mime: mime.into(), base64: "AAAA".into() })
 }
 fn assistant(blocks: Vec<Block>, end: MessageEnd) -> Message {
@@ -102,11 +102,11 @@ fn a_conversation_with_calls() {
 fn images_stand_inside_results_except_in_those_that_failed() {
     check(
         &[
-            Message::User(vec![Part::text("see"), picture("image/png"), picture("image/bmp"), Part::text("")]),
+            Message::User(vec![Part::text("see"), image("image/png"), image("image/bmp"), Part::text("")]),
             assistant(vec![call("c1"), call("c2"), call("c3")], TOOLS),
-            result_with("c2", vec![Part::text("no"), picture("image/jpeg")], true),
-            result("c1", vec![Part::text("a"), picture("image/webp")]),
-            result("c3", vec![picture("image/gif")]),
+            result_with("c2", vec![Part::text("no"), image("image/jpeg")], true),
+            result("c1", vec![Part::text("a"), image("image/webp")]),
+            result("c3", vec![image("image/gif")]),
         ],
         expect![[r#"
             {"role":"user","content":[{"text","text":"see"},{"image","source":{"base64","media_type":"image/png","data":"AAAA"}},{"text","text":"[an image was left out: image/bmp is not taken here]"^}]}
@@ -115,7 +115,7 @@ fn images_stand_inside_results_except_in_those_that_failed() {
         "#]],
     );
     let mut blind = AnthropicTranscript::new("m".into(), false);
-    blind.push(&Message::User(vec![picture("image/png")]));
+    blind.push(&Message::User(vec![image("image/png")]));
     expect![[r#"
         {"role":"user","content":[{"text","text":"[an image was left out: this model takes none]"^}]}
     "#]]
@@ -132,7 +132,7 @@ fn half_an_answer_goes_back_as_text_and_pairs_stay_whole() {
             result("c1", vec![Part::text("late")]),
             assistant(vec![thought("t", Some("s"))], failed),
             assistant(vec![call("c2"), call("c3")], TOOLS),
-            result("other", vec![Part::text("whose?"), picture("image/png")]),
+            result("other", vec![Part::text("whose?"), image("image/png")]),
             result("c3", vec![]),
             user("2"),
             assistant(vec![said("the end ")], MessageEnd::Interrupted),
@@ -261,7 +261,7 @@ fn what_was_said_stays_what_it_was_and_lies_in_few_pieces() {
             2 => transcript.push(&assistant(vec![thought("t", Some("s")), call("a"), call("b")], TOOLS)),
             3 => {
                 transcript.push(&result("a", vec![Part::text("r")]));
-                transcript.push(&result("b", vec![picture("image/png")]));
+                transcript.push(&result("b", vec![image("image/png")]));
             }
             _ => transcript.push(&assistant(vec![said("ok")], MessageEnd::Interrupted)),
         }

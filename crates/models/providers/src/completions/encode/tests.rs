@@ -27,7 +27,7 @@ fn check_with(compat: &Compat, messages: &[Message], want: Expect) {
 fn user(text: &str) -> Message {
     Message::User(vec![Part::text(text)])
 }
-fn picture() -> Part {
+fn image() -> Part {
     Part::Image(Image { mime: "image/png".into(), base64: "AAAA".into() })
 }
 fn assistant(blocks: Vec<Block>, end: MessageEnd) -> Message {
@@ -86,9 +86,9 @@ fn a_conversation_with_calls() {
 fn images_of_results_follow_the_whole_batch() {
     check(
         &[
-            Message::User(vec![Part::text("see"), picture()]),
+            Message::User(vec![Part::text("see"), image()]),
             assistant(vec![call("c1", object()), call("c2", object())], TOOLS),
-            result("c1", vec![Part::text("a"), picture()]),
+            result("c1", vec![Part::text("a"), image()]),
             result("c2", vec![Part::text("b")]),
             user("next"),
         ],
@@ -258,7 +258,7 @@ fn tool_result_name_and_call_ids_and_assistant_after_result_and_null_content() {
     };
     let mut messages = thoughtful();
     // Images of a result come as a user's message, so the assistant speaks before them, too.
-    messages[3] = result("c2", vec![picture()]);
+    messages[3] = result("c2", vec![image()]);
     // The last result never came.
     messages.push(assistant(vec![call("c3", object())], TOOLS));
     messages.push(user("and"));

@@ -28,7 +28,7 @@ fn check_strict(messages: &[Message], want: Expect) {
 fn user(text: &str) -> Message {
     Message::User(vec![Part::text(text)])
 }
-fn picture() -> Part {
+fn image() -> Part {
     Part::Image(Image { mime: "image/png".into(), base64: "AAAA".into() })
 }
 fn said_by(model: &str, blocks: Vec<Block>, end: MessageEnd) -> Message {
@@ -91,10 +91,10 @@ fn results_of_a_batch_stand_in_one_content_behind_their_calls() {
 #[test]
 fn images_of_results_follow_the_whole_batch() {
     let messages = [
-        Message::User(vec![Part::text("see"), picture()]),
+        Message::User(vec![Part::text("see"), image()]),
         assistant(vec![call("c1", Some("S1")), call("c2", None)], TOOLS),
-        result("c1", vec![Part::text("a"), picture()]),
-        result("c2", vec![picture(), picture()]),
+        result("c1", vec![Part::text("a"), image()]),
+        result("c2", vec![image(), image()]),
         user("next"),
     ];
     check(
@@ -138,7 +138,7 @@ fn half_an_answer_goes_back_as_text_and_pairs_stay_whole() {
             assistant(vec![thinking("hm", Some("S0")), text("par"), call("c1", Some("S1"))], MessageEnd::Interrupted),
             assistant(vec![call("c0", Some("S2"))], TOOLS),
             user("2"),
-            result("c1", vec![Part::text("late"), picture()]),
+            result("c1", vec![Part::text("late"), image()]),
             assistant(vec![], failed),
             assistant(vec![thinking("", Some("S3"))], STOP),
         ],
@@ -260,7 +260,7 @@ fn what_was_said_stays_what_it_was_and_lies_in_few_pieces() {
     for round in 0..100 {
         transcript.push(&user(&"x".repeat(round * 7)));
         transcript.push(&assistant(vec![text("t"), call("c", Some("S"))], TOOLS));
-        transcript.push(&result("c", vec![Part::text("y"), picture()]));
+        transcript.push(&result("c", vec![Part::text("y"), image()]));
         let pieces = transcript.list();
         let now = pieces.concat();
         assert!(now.starts_with(&before) && now.len() > before.len(), "round {round}");

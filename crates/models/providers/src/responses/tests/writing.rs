@@ -58,10 +58,10 @@ fn a_conversation_with_calls() {
 #[test]
 fn images_stand_where_they_were_and_are_left_out_for_models_that_take_none() {
     let messages = [
-        Message::User(vec![Part::text("see"), picture()]),
+        Message::User(vec![Part::text("see"), image()]),
         assistant(vec![call("c1", object()), call("c2", object())], TOOLS),
-        result("c1", vec![Part::text("a"), picture(), Part::text("b")]),
-        result("c2", vec![picture()]),
+        result("c1", vec![Part::text("a"), image(), Part::text("b")]),
+        result("c2", vec![image()]),
         Message::User(vec![]),
     ];
     check(
@@ -98,7 +98,7 @@ fn half_an_answer_goes_back_as_text_and_pairs_stay_whole() {
                 vec![thinking(REASONING), Block::Text("par".into()), thinking(LABEL), call("c1", object())],
                 MessageEnd::Interrupted,
             ),
-            result("c1", vec![Part::text("late"), picture()]),
+            result("c1", vec![Part::text("late"), image()]),
             assistant(vec![thinking(REASONING)], failed),
             assistant(vec![call("c2", object())], TOOLS),
             user("2"),
@@ -304,7 +304,7 @@ fn messages_are_written_again_from_the_manner_alone() {
             unreachable!()
         };
         ours.model = "p/m".into();
-        for message in [Message::User(vec![picture()]), Message::Assistant(ours), user("x")] {
+        for message in [Message::User(vec![image()]), Message::Assistant(ours), user("x")] {
             conversation.push(&message);
             again.push(&message);
         }

@@ -37,7 +37,7 @@ impl Acp {
 }
 
 /// How a turn ended, as the answer to its prompt.
-pub(crate) fn ended(end: &TurnEnd, strict: bool) -> Result<PromptResponse, RpcError> {
+pub(crate) fn prompt_response(end: &TurnEnd, strict: bool) -> Result<PromptResponse, RpcError> {
     let stop_reason = match end.stop {
         Stop::EndTurn => StopReason::EndTurn,
         Stop::MaxTokens => StopReason::MaxTokens,

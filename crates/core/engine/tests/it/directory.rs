@@ -1,6 +1,6 @@
 //! What a peer asks without being on a session.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,6 +10,8 @@ use testkit::{Stage, StageOptions};
 use vocab::*;
 
 use crate::support::*;
+
+const BANK: AccountName = AccountName::new("bank");
 
 /// Answers everything, and remembers what it was asked. A sign-in takes a minute and gives up when it is cancelled.
 #[derive(Default)]
@@ -31,18 +33,19 @@ fn signed_in() -> SignedIn {
     SignedIn { login_method: LoginMethod::Browser, account_id: Some("acc".into()), profile: None }
 }
 
-impl Around for Fake {
-    fn accounts(&self) -> Later<'_, Result<Accounts, Fault>> {
-        Box::pin(async { Ok(Accounts { openai: true, ..Accounts::default() }) })
+impl Accounts for Fake {
+    fn list(&self) -> Later<'_, Result<AccountList, Fault>> {
+        let bank = AccountInfo { name: BANK, is_ready: true, id: None, profile: None };
+        Box::pin(async { Ok(AccountList { accounts: vec![bank], has_model: true }) })
     }
     fn sign_in(
         &self,
-        account: Account,
+        account: AccountName,
         mode: SignInMode,
         originator: Option<Arc<str>>,
         told: SignInTold,
     ) -> Later<'static, Result<SignedIn, Fault>> {
-        self.note(format!("sign in {account:?} {mode:?} {originator:?}"));
+        self.note(format!("sign in {account} {mode:?} {originator:?}"));
         let cancelled = self.cancelled.clone();
         Box::pin(async move {
             told(SignInStep::Started);
@@ -62,39 +65,16 @@ impl Around for Fake {
     fn cancel_sign_ins(&self, _: &str) {
         self.cancelled.notify_waiters();
     }
-    fn set_key(&self, key: Key, value: Option<Secret>) -> Later<'_, Result<KeySet, Fault>> {
-        self.note(format!("{key:?} {:?}", value.map(|value| value.expose().to_owned())));
-        Box::pin(async { Ok(KeySet { models: 3, source: ModelSource::Remote }) })
-    }
-    fn limits(&self) -> Later<'_, Result<Limits, Fault>> {
-        Box::pin(async { Err(Fault::new(FaultKind::Network, "nobody answers")) })
-    }
-    fn routes(&self, model: &str) -> Later<'_, Result<Vec<Arc<str>>, Fault>> {
-        let route: Arc<str> = format!("{model}-route").into();
-        Box::pin(async { Ok(vec![route]) })
-    }
-    fn route(&self, to: Option<Arc<str>>) {
-        self.note(format!("route {to:?}"));
-    }
     fn forget(&self) -> Later<'_, Result<(), Fault>> {
         self.note("forget".into());
         Box::pin(async { Ok(()) })
-    }
-    fn skills(&self, workspace: &Path) -> Later<'static, Skills> {
-        let skills = Skills { directories: vec![workspace.into()], ..Skills::default() };
-        Box::pin(async { skills })
-    }
-    fn picture(&self, base: &Path, name: &str) -> Later<'static, Result<Picture, Fault>> {
-        let image = Image { mime: "image/png".into(), base64: "AAAA".into() };
-        let picture = Picture { path: base.join(name), image, bytes: 3 };
-        Box::pin(async { Ok(picture) })
     }
 }
 
 fn with_fake() -> (Stage, Arc<Fake>) {
     let fake = Arc::new(Fake::default());
-    let around = fake.clone();
-    (stage_with(&Player::new([]), |options| options.around = around), fake)
+    let accounts = fake.clone();
+    (stage_with(&Player::new([]), |options| options.accounts = accounts), fake)
 }
 
 /// Stages whose sessions have these names.
@@ -119,7 +99,7 @@ async fn saved(names: &[&str]) -> (Stage, Actor) {
 
 fn sign_in() -> Verb {
     Verb::Directory(DirectoryVerb::SignIn {
-        account: Account::OpenAi,
+        account: BANK,
         mode: SignInMode::DeviceCode,
         originator: Some("me".into()),
     })
@@ -128,7 +108,7 @@ fn sign_in() -> Verb {
 /// Everything told that carries this tag.
 fn told(actor: &Actor, tag: Tag) -> Vec<String> {
     let word = |told: &Told| match &told.event {
-        Event::SignIn { tag: of, account, step } if *of == tag => Some(format!("{account:?} {step:?}")),
+        Event::SignIn { tag: of, account, step } if *of == tag => Some(format!("{account} {step:?}")),
         Event::Reply { tag: of, result } if *of == tag => {
             Some(result.as_ref().map_or_else(|fault| format!("{:?}", fault.kind), |_| "signed in".into()))
         }
@@ -144,10 +124,10 @@ async fn the_steps_of_a_sign_in_carry_its_tag_and_come_before_the_reply() {
     let tag = actor.send(sign_in()).await;
     assert_eq!(actor.reply(tag).await, Ok(Reply::SignedIn(Box::new(signed_in()))));
     let steps = told(&actor, tag);
-    assert_eq!(steps[..2], ["OpenAi Started", "OpenAi Url(\"https://issuer.test/\")"]);
-    assert!(steps[2].starts_with("OpenAi Completed"), "{steps:?}");
+    assert_eq!(steps[..2], ["bank Started", "bank Url(\"https://issuer.test/\")"]);
+    assert!(steps[2].starts_with("bank Completed"), "{steps:?}");
     assert_eq!(steps[3..], ["signed in"]);
-    assert_eq!(fake.asked(), ["sign in OpenAi DeviceCode Some(\"me\")"]);
+    assert_eq!(fake.asked(), ["sign in bank DeviceCode Some(\"me\")"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +137,7 @@ async fn a_sign_in_that_takes_its_time_holds_nobody_up() {
     let began = tokio::time::Instant::now();
     let tag = actor.send(sign_in()).await;
     assert!(
-        matches!(ask_for(&mut actor, Verb::Directory(DirectoryVerb::Accounts)).await, Ok(Reply::Accounts(it)) if it.openai)
+        matches!(ask_for(&mut actor, Verb::Directory(DirectoryVerb::Accounts)).await, Ok(Reply::Accounts(it)) if it.is_ready(BANK))
     );
     actor.open(Open::new(Which::New)).await.unwrap();
     actor.prompt("go").await;
@@ -177,7 +157,7 @@ async fn sign_ins_that_are_cancelled_say_so_and_end() {
     assert_eq!(ask_for(&mut actor, Verb::Directory(DirectoryVerb::CancelSignIns)).await, Ok(Reply::Done));
     for tag in [first, second] {
         assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Cancelled);
-        assert_eq!(told(&actor, tag)[2..], ["OpenAi Failed { message: \"cancelled\" }", "Cancelled"]);
+        assert_eq!(told(&actor, tag)[2..], ["bank Failed { message: \"cancelled\" }", "Cancelled"]);
     }
 }
 
@@ -186,35 +166,14 @@ async fn each_question_finds_its_answer() {
     let (stage, fake) = with_fake();
     let mut actor = stage.actor();
     let mut ask = async |verb: Verb| ask_for(&mut actor, verb).await;
-    let keyed = Reply::KeySet(KeySet { models: 3, source: ModelSource::Remote });
-    let set = |value: Option<&str>| {
-        Verb::Directory(DirectoryVerb::SetKey { key: Key::Exa, value: value.and_then(Secret::new) })
-    };
-    assert_eq!(ask(set(Some("k"))).await, Ok(keyed.clone()));
-    assert_eq!(ask(set(None)).await, Ok(keyed));
-    assert_eq!(ask(Verb::Directory(DirectoryVerb::Limits)).await.unwrap_err().kind, FaultKind::Network);
-    assert_eq!(
-        ask(Verb::Directory(DirectoryVerb::Routes { model: "m".into() })).await,
-        Ok(Reply::Routes(vec!["m-route".into()]))
-    );
-    assert_eq!(ask(Verb::Directory(DirectoryVerb::Route { to: Some("r".into()) })).await, Ok(Reply::Done));
     assert_eq!(ask(Verb::Directory(DirectoryVerb::Forget)).await, Ok(Reply::Done));
-    let Ok(Reply::Skills(skills)) = ask(Verb::Directory(DirectoryVerb::Skills)).await else { panic!() };
-    assert_eq!(skills.directories, [stage.workspace()]);
-    let Ok(Reply::Picture(picture)) = ask(Verb::Directory(DirectoryVerb::Picture { name: "a.png".into() })).await
-    else {
-        panic!()
-    };
-    assert_eq!(picture.path, stage.workspace().join("a.png"));
-    assert_eq!(ask(Verb::Directory(DirectoryVerb::Prefer { key: "model", value: "m2".into() })).await, Ok(Reply::Done));
-    assert_eq!(*stage.notebook.0.lock().unwrap(), [("model".to_owned(), "m2".to_owned())]);
     let Ok(Reply::Models(models)) = ask(Verb::Directory(DirectoryVerb::Models)).await else { panic!() };
     assert_eq!(models.len(), 2);
-    assert_eq!(fake.asked(), ["Exa Some(\"k\")", "Exa None", "route Some(\"r\")", "forget"]);
+    assert_eq!(fake.asked(), ["forget"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_nothing_is_around_that_is_the_answer() {
+async fn where_there_are_no_accounts_that_is_the_answer() {
     let stage = stage(&Player::new([]));
     let mut actor = stage.actor();
     assert_eq!(ask_for(&mut actor, sign_in()).await.unwrap_err().kind, FaultKind::Unsupported);
@@ -222,10 +181,7 @@ async fn where_nothing_is_around_that_is_the_answer() {
         ask_for(&mut actor, Verb::Directory(DirectoryVerb::Accounts)).await,
         Ok(Reply::Accounts(Box::default()))
     );
-    assert_eq!(ask_for(&mut actor, Verb::Directory(DirectoryVerb::Limits)).await, Ok(Reply::Limits(Box::default())));
-    assert_eq!(ask_for(&mut actor, Verb::Directory(DirectoryVerb::Skills)).await, Ok(Reply::Skills(Box::default())));
-    let picture = ask_for(&mut actor, Verb::Directory(DirectoryVerb::Picture { name: "a.png".into() })).await;
-    assert_eq!(picture.unwrap_err().kind, FaultKind::Unsupported);
+    assert_eq!(ask_for(&mut actor, Verb::Directory(DirectoryVerb::Forget)).await, Ok(Reply::Done));
 }
 
 #[tokio::test(start_paused = true)]

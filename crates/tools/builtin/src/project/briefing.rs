@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use builtin_tools::Workspace;
-use builtin_tools::project::{self, InstructionSearch, Instructions, Repository};
-use builtin_tools::workspace::Guard;
 use skills::{Origin, Places, Skill};
 use vocab::visible::{shell_word, visible_line, visible_path};
-use vocab::{Briefing, Clock, Keyring};
+use vocab::{Briefing, Clock, Keyring, Later, Surroundings};
+
+use super::{BYTES_MAX, InstructionSearch, Instructions, Repository};
+use crate::Workspace;
+use crate::workspace::Guard;
 
 /// Skills that are named; of more, only the number is.
 const SKILLS_MAX: usize = 64;
@@ -22,31 +23,37 @@ const SKILLS: &str =
 
 /// What is told besides day, machine and repository.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct BriefingSettings {
+pub struct BriefingSettings {
     /// `AGENTS.md` and `CLAUDE.md`.
-    pub(crate) files: bool,
-    pub(crate) skills: bool,
+    pub files: bool,
+    pub skills: bool,
     /// Directories whose files the user trusts.
-    pub(crate) trusted: Vec<PathBuf>,
+    pub trusted: Vec<PathBuf>,
     /// Where the user stands, if that is known: in a workspace that holds it, instructions are read down to there.
-    pub(crate) here: Option<PathBuf>,
+    pub here: Option<PathBuf>,
 }
 
-/// Looks around a workspace.
+/// Looks at a workspace.
 #[derive(Clone)]
-pub(super) struct Briefer {
-    pub(super) settings: BriefingSettings,
-    pub(super) guard: Guard,
+pub struct Briefer {
+    pub settings: BriefingSettings,
+    pub guard: Guard,
     /// The user's configuration, and the user's own instructions.
-    pub(super) config: PathBuf,
+    pub config: PathBuf,
     /// The user's own skills.
-    pub(super) data: PathBuf,
-    pub(super) secrets: Keyring,
-    pub(super) clock: Arc<dyn Clock>,
+    pub data: PathBuf,
+    pub secrets: Keyring,
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Surroundings for Briefer {
+    fn briefing(&self, workspace: &Path) -> Option<Later<'static, Briefing>> {
+        Some(Box::pin(self.clone().look(workspace.to_owned())))
+    }
 }
 
 impl Briefer {
-    pub(super) async fn look(self, workspace: PathBuf) -> Briefing {
+    pub async fn look(self, workspace: PathBuf) -> Briefing {
         let below = self.settings.here.as_deref().and_then(|here| here.strip_prefix(&workspace).ok());
         let below = below.filter(|below| !below.as_os_str().is_empty()).map(Path::to_owned);
         // Whatever lies on the way down to the user counts, too.
@@ -55,7 +62,7 @@ impl Briefer {
         let handle = Workspace::open(&workspace, self.guard.clone()).ok().map(Arc::new);
         let standing = async {
             match handle {
-                Some(handle) => project::repository(handle, home, &secrets).await,
+                Some(handle) => super::repository(handle, home, &secrets).await,
                 None => None,
             }
         };
@@ -78,7 +85,7 @@ impl Briefer {
         if !self.settings.files {
             return Instructions::default();
         }
-        project::search(&InstructionSearch {
+        super::search(&InstructionSearch {
             workspace,
             guard: self.guard.clone(),
             own: Some(&self.config),
@@ -171,7 +178,7 @@ fn notes(found: &Instructions) -> Vec<String> {
     }
     notes.extend(found.refused.iter().map(|what| format!("not read: {what}")));
     notes.extend(found.texts.iter().filter(|file| file.cut > 0).map(|file| {
-        let (path, cut, max) = (visible_path(&file.path), file.cut, project::BYTES_MAX);
+        let (path, cut, max) = (visible_path(&file.path), file.cut, BYTES_MAX);
         format!("{path}: {cut} bytes are not given to the model; {max} are for all such files together")
     }));
     notes

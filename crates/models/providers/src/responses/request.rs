@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use vocab::ToolSpec;
 
-use super::levels::Reasoning;
+use super::levels::RequestedLevel;
 use super::quirks::ResponsesQuirks;
 use crate::call_pairing::function_name;
 use crate::format::{Draft, WrittenBody};
@@ -21,7 +21,7 @@ const NO_INSTRUCTIONS: &str = "Answer the user.";
 pub(super) struct ResponsesDraft {
     pub(super) model: Arc<str>,
     pub(super) max_tokens: u64,
-    pub(super) reasoning: Reasoning,
+    pub(super) reasoning: RequestedLevel,
     /// Instructions and tools.
     pub(super) prefix: Bytes,
     pub(super) messages: Vec<Bytes>,

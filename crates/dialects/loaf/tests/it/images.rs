@@ -1,8 +1,9 @@
-//! Pictures: by path, whole, and bad ones of each kind.
+//! Images: by path, whole, and bad ones of each kind.
 
+use dialect_loaf::LoadedImage;
 use expect_test::expect;
 use serde_json::{Value, json};
-use vocab::{Fault, FaultKind, Image, Picture};
+use vocab::{Fault, FaultKind, Image};
 
 use crate::play::{Cast, Play, paused};
 
@@ -12,15 +13,15 @@ fn send(images: Value) -> Value {
     json!({"session_id": "s1", "text": "say ok", "images": images})
 }
 
-fn picture(path: &str) -> Picture {
-    Picture { path: path.into(), image: Image { mime: "image/png".into(), base64: PNG.into() }, bytes: 9 }
+fn image(path: &str) -> LoadedImage {
+    LoadedImage { path: path.into(), image: Image { mime: "image/png".into(), base64: PNG.into() }, bytes: 9 }
 }
 
 #[test]
-fn pictures_have_names_and_labels() {
+fn images_have_names_and_labels() {
     paused(async {
         let mut play = Play::on().await;
-        play.around.fill(|given| drop(given.pictures.insert("a.png".into(), Ok(picture("/w/a.png")))));
+        play.user.fill(|given| drop(given.images.insert("a.png".into(), Ok(image("/w/a.png")))));
         let whole = json!({"data_url": format!("data:image/png;base64,{PNG}"), "path": "mine.png"});
         play.ask("session.send", send(json!([{"path": " a.png "}, 7, whole, {"mime_type": "image/png"}]))).await;
         play.ask("session.send", json!({"session_id": "s1", "images": [{"path": "a.png"}]})).await.get().await;
@@ -73,11 +74,11 @@ fn pictures_have_names_and_labels() {
 }
 
 #[test]
-fn a_bad_picture_fails_the_turn_before_the_response() {
+fn a_bad_image_fails_the_turn_before_the_response() {
     paused(async {
         let mut play = Play::on().await;
         let large = Fault::new(FaultKind::Invalid, "image too large (9.00 mb). max is 8.00 mb");
-        play.around.fill(|given| drop(given.pictures.insert("large.png".into(), Err(large))));
+        play.user.fill(|given| drop(given.images.insert("large.png".into(), Err(large))));
         for entry in [
             json!({"path": "gone.png"}),
             json!({"path": "large.png"}),
@@ -151,7 +152,7 @@ fn a_bad_picture_fails_the_turn_before_the_response() {
 }
 
 #[test]
-fn a_bad_picture_beside_a_turn_leaves_the_turn_alone() {
+fn a_bad_image_beside_a_turn_leaves_the_turn_alone() {
     paused(async {
         let mut play = Play::on().await;
         play.send("say one hold").await;
@@ -181,12 +182,12 @@ fn a_bad_picture_beside_a_turn_leaves_the_turn_alone() {
 }
 
 #[test]
-fn requests_keep_their_order_while_a_picture_is_read() {
+fn requests_keep_their_order_while_an_image_is_read() {
     paused(async {
         let cast = Cast::default();
-        cast.around.fill(|given| {
-            given.picture_ms = 1000;
-            given.pictures.insert("a.png".into(), Ok(picture("/w/a.png")));
+        cast.user.fill(|given| {
+            given.image_ms = 1000;
+            given.images.insert("a.png".into(), Ok(image("/w/a.png")));
         });
         let mut play = Play::on_with(cast).await;
         let params = json!({"session_id": "s1", "text": "say \"[Image 1]\" hold", "images": [{"path": "a.png"}]});

@@ -1,6 +1,6 @@
 //! Enums of words where an unknown one is kept.
 
-macro_rules! words {
+macro_rules! open_enum {
     ($(#[$about:meta])* $name:ident { $($variant:ident = $word:literal),* $(,)? }) => {
         $(#[$about])*
         #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
@@ -33,4 +33,4 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub(crate) use open_enum;

@@ -9,15 +9,16 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 
-use crate::driver::{PATIENCE, brief, rss_kib};
+use super::watch::rss_kib;
+use super::{PATIENCE, brief};
 
 /// A running controller's end. Killed when dropped.
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
-    pub(crate) stdin: Option<ChildStdin>,
-    pub(crate) stdout: Option<ChildStdout>,
+    pub stdin: Option<ChildStdin>,
+    pub stdout: Option<ChildStdout>,
     /// Held, so that it is neither read nor closed.
-    pub(crate) stderr: Option<ChildStderr>,
+    pub stderr: Option<ChildStderr>,
     buffer: Vec<u8>,
     searched: usize,
     /// Whether a line of JSON is a message of the dialect.
@@ -26,33 +27,33 @@ pub(crate) struct Process {
 
 impl Process {
     /// A dialect whose messages have a type.
-    pub(crate) fn start(command: &mut Command) -> Self {
+    pub fn start(command: &mut Command) -> Self {
         Self::speaking(command, |value| value["type"].is_string())
     }
 
-    pub(crate) fn speaking(command: &mut Command, is_message: fn(&Value) -> bool) -> Self {
+    pub fn speaking(command: &mut Command, is_message: fn(&Value) -> bool) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         Self { child, stdin, stdout, stderr, buffer: Vec::new(), searched: 0, is_message }
     }
 
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub(crate) fn send(&mut self, message: &Value) {
+    pub fn send(&mut self, message: &Value) {
         self.send_raw(format!("{message}\n").as_bytes());
     }
 
     /// A process that is gone is for the reader to notice.
-    pub(crate) fn send_raw(&mut self, bytes: &[u8]) {
+    pub fn send_raw(&mut self, bytes: &[u8]) {
         if let Some(stdin) = &mut self.stdin {
             let _ = stdin.write_all(bytes);
         }
     }
 
     /// The next line as it is; `None` when there is none in time or will never be.
-    pub(crate) fn line(&mut self, wait: Duration) -> Option<Vec<u8>> {
+    pub fn line(&mut self, wait: Duration) -> Option<Vec<u8>> {
         let deadline = Instant::now() + wait;
         loop {
             if let Some(at) = self.buffer[self.searched..].iter().position(|&byte| byte == b'\n') {
@@ -77,16 +78,26 @@ impl Process {
     }
 
     /// The next line, which must be a message: stdout carries nothing else.
-    pub(crate) fn next(&mut self, wait: Duration) -> Option<Value> {
+    pub fn next(&mut self, wait: Duration) -> Option<Value> {
         let line = self.line(wait)?;
-        let value: Value = serde_json::from_slice(&line)
-            .unwrap_or_else(|error| panic!("not JSON ({error}): {}", String::from_utf8_lossy(&line)));
+        Some(self.read(&line))
+    }
+
+    /// A line as a message, which it must be.
+    pub fn read(&self, line: &[u8]) -> Value {
+        let value: Value = serde_json::from_slice(line)
+            .unwrap_or_else(|error| panic!("not JSON ({error}): {}", String::from_utf8_lossy(line)));
         assert!((self.is_message)(&value), "not a message of this dialect: {value}");
-        Some(value)
+        value
+    }
+
+    /// Reads what is on its way.
+    pub fn drain(&mut self) {
+        while self.line(Duration::from_millis(100)).is_some() {}
     }
 
     /// Everything up to and with the first message that is wanted.
-    pub(crate) fn until_one(&mut self, about: &str, mut wanted: impl FnMut(&mut Self, &Value) -> bool) -> Vec<Value> {
+    pub fn until_one(&mut self, about: &str, mut wanted: impl FnMut(&mut Self, &Value) -> bool) -> Vec<Value> {
         let mut seen = Vec::new();
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -102,16 +113,16 @@ impl Process {
     }
 
     /// Sends the signal to this process alone.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         let _ = self.child.kill();
     }
 
-    pub(crate) fn close_stdin(&mut self) {
+    pub fn close_stdin(&mut self) {
         self.stdin = None;
     }
 
     /// How it ended; `None` when it has not in time.
-    pub(crate) fn ended(&mut self, wait: Duration) -> Option<ExitStatus> {
+    pub fn ended(&mut self, wait: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + wait;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -125,14 +136,14 @@ impl Process {
     }
 
     /// Leaves in order.
-    pub(crate) fn leave(&mut self) {
+    pub fn leave(&mut self) {
         self.close_stdin();
         while self.line(PATIENCE).is_some() {}
         let status = self.ended(PATIENCE).expect("it ends after the end of input");
         assert_eq!(status.code(), Some(0), "signal {:?}", status.signal());
     }
 
-    pub(crate) fn rss_kib(&self) -> u64 {
+    pub fn rss_kib(&self) -> u64 {
         rss_kib(self.pid())
     }
 }
