@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of sessions beyond the text of their tables.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -39,10 +39,6 @@ const WAL_PAGES_MAX: u32 = 1024;
 /// A larger write-ahead log, left by one large batch, is cut back to this when it is next reset. What is written over is
 /// synced faster than what is written anew, so it is not less than what an ordinary one grows to.
 const WAL_BYTES_KEPT: u32 = 6 * 1024 * 1024;
-/// A write-ahead log of this size is left where it is when the last process ends: the next one need not make it anew,
-/// which costs three syncs, and reads it in a millisecond. A larger one is folded in and deleted.
-const WAL_BYTES_LEFT: u64 = 1024 * 1024;
-
 /// Steps from an empty file to today's schema; `user_version` counts the steps taken. Append only.
 const MIGRATIONS: &[&str] = &[
     // 1: sessions with their totals, logs, and what was cut off.
@@ -146,12 +142,12 @@ pub(crate) fn open_to_read(home: &Path) -> Result<Connection, Fault> {
     Ok(connection)
 }
 
-/// Before a connection is closed: what is to become of the write-ahead log if nobody else has the database open. SQLite
-/// knows that, and does it; while others are there nothing happens to it.
-pub(crate) fn prepare_to_close(connection: &Connection, home: &Path) {
-    let is_large = fs::metadata(wal_path(home)).is_ok_and(|log| log.len() > WAL_BYTES_LEFT);
-    // Left as it is, the next process reads a longer one.
-    let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !is_large);
+/// Before a connection that can be trusted is closed: whoever is the last to close the database folds the write-ahead log in
+/// and removes it, so that a copy of the one file is whole. Without this, nothing happens to the log: behind an error what is
+/// in it is not to be believed.
+pub(crate) fn prepare_to_close(connection: &Connection) {
+    // The next process folds it in.
+    let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
 }
 
 /// The number of sessions of a database that is whole.

@@ -83,6 +83,9 @@ impl Reader {
                 self.take_waiting();
             }
         }
+        if let Some(connection) = &self.connection {
+            database::prepare_to_close(connection);
+        }
     }
 
     fn wait(&mut self) -> bool {

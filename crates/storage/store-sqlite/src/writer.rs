@@ -215,7 +215,7 @@ impl Writer {
             if std::mem::take(&mut self.is_dirty) {
                 self.syncs.sync_the_rest();
             }
-            database::prepare_to_close(connection, &self.home);
+            database::prepare_to_close(connection);
         }
     }
 

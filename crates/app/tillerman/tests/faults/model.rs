@@ -40,7 +40,8 @@ fn m1_a_busy_server_is_asked_again_when_it_says() {
     };
     let mut cases = 0;
     // Seconds and date: at least that long.
-    for (after, least) in [("1".to_owned(), 1000), (date(2), 900), ("0".to_owned(), 0)] {
+    for (after, least) in [(Some(1), 1000), (None, 900), (Some(0), 0)] {
+        let after = after.map_or_else(|| date(2), |seconds: u32| seconds.to_string());
         model.push(busy_reply(429, Some(&after)));
         let start = Instant::now();
         serve.good_turn("say back");
