@@ -3,7 +3,7 @@
 //! * Every call is queued when it is made, not when its future is polled; the writer takes jobs in that order. So the
 //!   order of `append` calls is the order on disk. A slow disk makes callers wait and fails none of them: as many jobs
 //!   wait as there are callers who wait for theirs, and a session has a bounded number of appends under way (the engine's
-//!   ledger).
+//!   `SessionLog`).
 //! * The writer writes all appends that are waiting in one transaction (group commit). Those that are to outlive a power
 //!   cut are answered when one sync has served them all (`sync`), the others at once.
 //! * Reads have threads and connections of their own (`reader`). A read sees everything that was asked for before it: it
