@@ -69,7 +69,7 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
 }
 
 /// By id, the start or the end of one, or `latest` of this project.
-async fn find(store: &dyn Store, text: &str) -> Result<Summary, Fault> {
+pub(super) async fn find(store: &dyn Store, text: &str) -> Result<Summary, Fault> {
     let hint = "`tillerman sessions list` shows what there is";
     match Which::parse(text) {
         Which::Id(part) => vocab::find_session(store, &part).await,
