@@ -64,7 +64,11 @@ impl Archive for FileArchive {
             {
                 return Ok(SessionId::from(id));
             }
-            let (id, mut entries) = jsonl::read(&file)?;
+            // A large file takes a second to read; other sessions share this thread.
+            let read = tokio::task::spawn_blocking(move || (jsonl::read(&file), file)).await;
+            let (found, file) =
+                read.map_err(|error| Fault::new(FaultKind::Internal, format!("the reader failed: {error}")))?;
+            let (id, mut entries) = found?;
             if store.summary(&id).await?.is_some() {
                 return Ok(id);
             }
