@@ -157,6 +157,8 @@ impl SharedMirrors {
     /// The session behind a file: that of its head, unless the file is a copy. A copy goes its own way, so it is a session
     /// of its own, called after its place.
     async fn session_of(&self, file: &Path, head: &SessionId) -> Result<SessionId, Fault> {
+        // What commands could not name is not taken from a file.
+        let head = &if head.is_plain() { head.clone() } else { copy_of(&"file".into(), file) };
         if self.setup.store.summary(head).await?.is_none() {
             return Ok(head.clone());
         }
