@@ -126,11 +126,24 @@ const MIGRATIONS: &[&str] = &[
         failed INTEGER NOT NULL,
         PRIMARY KEY (day, session, principal, tool)
     ) WITHOUT ROWID;",
+    // 7
+    DELETED,
 ];
 
-/// The write-ahead log of the database in `home`.
+/// Deletes of which pieces are still there, written with the delete itself. A number is never used again: whoever has wiped
+/// strikes out what was there when it began.
+const DELETED: &str = "CREATE TABLE deleted (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL,
+        rebuilt INTEGER NOT NULL DEFAULT 0
+    );";
+
+/// The write-ahead log of the database in `home`: beside the file itself, also where its name is a link.
 pub(crate) fn wal_path(home: &Path) -> PathBuf {
-    home.join(format!("{FILE_NAME}-wal"))
+    let named = home.join(FILE_NAME);
+    let mut log = named.canonicalize().unwrap_or(named).into_os_string();
+    log.push("-wal");
+    log.into()
 }
 
 /// Opens the database, creating it and its directory when needed.
@@ -142,7 +155,8 @@ pub(crate) fn open(home: &Path, patience: &Patience) -> Result<Connection, Fault
     let connection = open_file(&path, patience)?;
     if !is_named {
         // As for the database: what is synced has to have a name. SQLite does this, too, and says nothing if it fails.
-        let named = File::open(home).and_then(|directory| directory.sync_all());
+        let directory = log.parent().unwrap_or(home);
+        let named = File::open(directory).and_then(|directory| directory.sync_all());
         named.map_err(|error| faults::from_io("create", &log, &error))?;
     }
     Ok(connection)

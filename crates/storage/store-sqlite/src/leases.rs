@@ -11,6 +11,7 @@ use vocab::{Acquired, Fault, Lease, NewSession, Principal, SessionId, Summary};
 
 use super::audit::AuditStatements;
 use super::rows::{self, to_int};
+use super::upkeep::note_deleted;
 use super::writer::Writer;
 use super::{Attempt, immediate, log};
 use store::audit::AuditRecord;
@@ -170,12 +171,12 @@ impl Writer {
             let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
             locked.push((id, found.key, lock));
         }
-        self.mark_unwiped(&family)?;
         let is_gone = immediate(connection, || {
             let mut is_gone = false;
             for (it, key, _) in &locked {
                 connection.execute("DELETE FROM entries WHERE session = ?1", [key])?;
                 connection.execute("DELETE FROM damaged WHERE session_id = ?1", [it.as_str()])?;
+                note_deleted(connection, it)?;
                 is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && *it == id;
             }
             if let Some(by) = by.filter(|_| is_gone) {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -11,7 +12,6 @@ use vocab::{Fault, FaultKind};
 use super::progress::{Progress, ReleaseAll, Ticket};
 use super::reader::{Question, Reader, ReaderJob};
 use super::sync::Syncs;
-use super::upkeep::UNWIPED_FILE;
 use super::writer::{StoreRequest, Writer, WriterJob, WriterTies};
 use super::{Note, faults};
 use store::rollup::PriceList;
@@ -26,6 +26,8 @@ pub(super) struct Threads {
     writer: Mutex<Option<WriterThread>>,
     /// For questions that are answered quickly, and for those that are not.
     readers: [Mutex<Option<JobThread<ReaderJob>>>; 2],
+    /// A reader has seen that a delete is not finished.
+    unwiped: Arc<AtomicBool>,
 }
 
 /// A thread and what it is told by.
@@ -49,6 +51,7 @@ impl Threads {
             prices: Arc::new(|_| None),
             writer: Mutex::new(None),
             readers: Default::default(),
+            unwiped: Arc::default(),
         }
     }
 
@@ -91,20 +94,17 @@ impl Threads {
                 Err(returned) => job = returned.0,
             }
         }
-        let home = self.home.clone();
+        let (home, unwiped) = (self.home.clone(), self.unwiped.clone());
         let (jobs, inbox) = channel();
-        let queue = start("store-read", jobs, move || Reader::new(home, inbox).run())?;
+        let queue = start("store-read", jobs, move || Reader::new(home, inbox, unwiped).run())?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *lane = Some(queue);
         Ok(())
     }
 
-    /// For a read that is asked for now. Whoever only reads sees to it, too, that a delete that was cut short is finished.
+    /// For a read that is asked for now.
     fn ticket(&self) -> Result<Option<Ticket>, Fault> {
-        let mut writer = lock(&self.writer);
-        if writer.is_none() && self.home.join(UNWIPED_FILE).exists() {
-            self.hand_over(&mut writer, WriterJob::Request(StoreRequest::Tidy))?;
-        }
+        let writer = lock(&self.writer);
         Ok(writer.as_ref().map(|it| Ticket { progress: it.progress.clone(), jobs: it.queued }))
     }
 }
@@ -118,7 +118,11 @@ impl Drop for Threads {
                 queue.end();
             }
         }
-        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let mut writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // Whoever only reads sees to it, too, that a delete that was cut short is finished.
+        if writer.is_none() && self.unwiped.load(Ordering::Relaxed) {
+            let _ = self.hand_over(&mut writer, WriterJob::Request(StoreRequest::Tidy));
+        }
         if let Some(writer) = writer {
             // The thread that syncs has a way into the queue, too, so the end of it has to be said.
             let _ = writer.queue.jobs.send(WriterJob::End);

@@ -161,7 +161,7 @@ impl Writer {
 
     fn open(&self) -> Result<Connection, Fault> {
         let connection = database::open(&self.home, &self.patience)?;
-        self.syncs.use_log(WalFile::open(&self.wal())?);
+        self.syncs.use_log(WalFile::open(&self.wal(), &self.place())?);
         Ok(connection)
     }
 
@@ -185,8 +185,8 @@ impl Writer {
                 return self.refuse_taken(&faults::from_sqlite(&self.place(), "verify", &error));
             }
         }
-        // The caller who waits now is not kept waiting by what another process left.
-        let _ = self.finish_deleting(connection);
+        // What another process left; trouble with the disk is told to whoever writes.
+        let _ = self.find_unwiped(connection);
         let mut statements = match AppendStatements::prepare(connection, self.prices.clone()) {
             Ok(statements) => statements,
             Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
@@ -219,6 +219,7 @@ impl Writer {
         }
         if self.is_ending && !self.syncs.has_failed() {
             self.syncs.drain();
+            self.wipe_again(connection);
             if std::mem::take(&mut self.is_dirty) {
                 self.syncs.sync_the_rest();
             }

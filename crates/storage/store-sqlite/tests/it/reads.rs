@@ -99,7 +99,7 @@ async fn a_database_of_an_earlier_version_gets_its_indexes() {
     let id = crate::kit::written(home.path(), 3).await;
     let earlier = "DROP INDEX sessions_by_workspace; DROP INDEX sessions_by_parent;
                    ALTER TABLE entries DROP COLUMN by; ALTER TABLE damaged DROP COLUMN by;
-                   DROP TABLE audit; DROP TABLE used; DROP TABLE used_tools; PRAGMA user_version = 4";
+                   DROP TABLE audit; DROP TABLE used; DROP TABLE used_tools; DROP TABLE deleted; PRAGMA user_version = 4";
     raw(home.path()).execute_batch(earlier).unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     assert_eq!(texts(&store, &id).await.len(), 3);
