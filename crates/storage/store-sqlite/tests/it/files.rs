@@ -24,23 +24,31 @@ fn modes(directory: &Path, found: &mut Vec<(String, u32)>) {
 
 #[tokio::test]
 async fn a_database_that_is_a_link_is_written_where_it_leads() {
-    let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let store = SqliteStore::new(home.path().to_owned());
-    let lease = store.create(new_session("s"));
-    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
-    store.release(lease).await.unwrap();
-    drop(store);
-    let real = other.path().join("real.db");
-    fs::rename(home.path().join("sessions.db"), &real).unwrap();
-    std::os::unix::fs::symlink(&real, home.path().join("sessions.db")).unwrap();
-    // What another database of that name left here is none of ours.
-    fs::write(home.path().join("sessions.db-wal"), "").unwrap();
-    let store = Arc::new(SqliteStore::new(home.path().to_owned()));
-    let acquired = store.acquire(&"s".into()).await.unwrap();
-    store.append(&acquired.lease, vec![said(2, "two")], Durability::Now).await.unwrap();
-    assert!(fs::metadata(other.path().join("real.db-wal")).unwrap().len() > 0);
-    let calm = kit::texts(&Arc::new(SqliteStore::new(home.path().to_owned())), &"s".into()).await;
-    assert_eq!(calm, ["one", "two"]);
+    for has_foreign_log in [false, true] {
+        let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = SqliteStore::new(home.path().to_owned());
+        let lease = store.create(new_session("s"));
+        store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
+        store.release(lease).await.unwrap();
+        drop(store);
+        let (real, log) = (other.path().join("real.db"), home.path().join("sessions.db-wal"));
+        fs::rename(home.path().join("sessions.db"), &real).unwrap();
+        std::os::unix::fs::symlink(&real, home.path().join("sessions.db")).unwrap();
+        if has_foreign_log {
+            fs::write(&log, "").unwrap();
+        }
+        let store = SqliteStore::new(home.path().to_owned());
+        let acquired = store.acquire(&"s".into()).await.unwrap();
+        store.append(&acquired.lease, vec![said(2, "two")], Durability::Now).await.unwrap();
+        assert!(fs::metadata(other.path().join("real.db-wal")).unwrap().len() > 0);
+        if has_foreign_log {
+            // What another database of that name left is none of ours: nothing waits for it.
+            fs::remove_file(&log).unwrap();
+        }
+        store.append(&acquired.lease, vec![said(3, "three")], Durability::Now).await.unwrap();
+        let seen = kit::texts(&SqliteStore::new(home.path().to_owned()), &"s".into()).await;
+        assert_eq!(seen, ["one", "two", "three"]);
+    }
 }
 
 #[tokio::test]
