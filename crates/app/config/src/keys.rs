@@ -214,10 +214,10 @@ pub enum SettingValue {
 }
 
 impl SettingValue {
-    /// As `config get` prints it and `config set` takes it.
+    /// As `config get` prints it and `config set` takes it; a password in an address stays out of it.
     pub fn show(&self) -> String {
         match self {
-            SettingValue::Text(text) => text.clone(),
+            SettingValue::Text(text) => without_password(text),
             SettingValue::Mode(mode) => mode.as_str().to_owned(),
             SettingValue::Sync(level) => level.as_str().to_owned(),
             SettingValue::Count(number) => number.to_string(),
@@ -232,6 +232,16 @@ impl SettingValue {
                 names.iter().map(shown).collect::<Vec<_>>().join(",")
             }
         }
+    }
+}
+
+/// An address as people may see it: who is signed in there is nobody else's business.
+fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    match host.rsplit_once('@') {
+        Some((user, _)) => format!("{scheme}://***{}", &rest[user.len()..]),
+        None => text.to_owned(),
     }
 }
 

@@ -164,6 +164,7 @@ impl Engine {
     /// Ends every session in order: turns are interrupted, logs written, leases given back.
     pub async fn shutdown(&self) {
         self.shared.registry.close().await;
+        self.shared.ports.store.hurry();
         let mut live: Vec<Handle> = self.shared.registry.live();
         // Who has children ends them; one that was ended first would be the result of a call, and be answered.
         live.sort_by_key(|handle| handle.is_child);

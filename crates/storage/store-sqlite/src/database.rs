@@ -140,8 +140,11 @@ const DELETED: &str = "CREATE TABLE deleted (
 
 /// The write-ahead log of the database in `home`: beside the file itself, also where its name is a link.
 pub(crate) fn wal_path(home: &Path) -> PathBuf {
-    let named = home.join(FILE_NAME);
-    let mut log = named.canonicalize().unwrap_or(named).into_os_string();
+    wal_of(&home.join(FILE_NAME))
+}
+
+fn wal_of(database: &Path) -> PathBuf {
+    let mut log = database.canonicalize().unwrap_or_else(|_| database.to_owned()).into_os_string();
     log.push("-wal");
     log.into()
 }
@@ -198,8 +201,15 @@ pub(crate) fn prepare_to_close(connection: &Connection) {
 
 /// The number of sessions of a database that is whole.
 pub(crate) fn check(path: &Path) -> Result<u64, Fault> {
+    // Whoever only reads cannot remove the files that it made to read, so where there is no log it opens as a writer, who
+    // does. Where there is one, a writer would fold it in.
+    let flags = match wal_of(path).exists() {
+        true => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        false => OpenFlags::SQLITE_OPEN_READ_WRITE,
+    };
     let look = || {
-        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.execute_batch("PRAGMA query_only = ON")?;
         connection.busy_timeout(BUSY_WAIT)?;
         let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         let sessions: i64 = connection.query_row("SELECT count(*) FROM sessions", [], |row| row.get(0))?;

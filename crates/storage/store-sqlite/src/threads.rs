@@ -9,11 +9,12 @@ use std::thread::JoinHandle;
 
 use vocab::{Fault, FaultKind};
 
+use super::patience::Patience;
 use super::progress::{Progress, ReleaseAll, Ticket};
 use super::reader::{Question, Reader, ReaderJob};
 use super::sync::Syncs;
 use super::writer::{StoreRequest, Writer, WriterJob, WriterTies};
-use super::{Note, faults};
+use super::{Note, database, faults};
 use store::rollup::PriceList;
 
 /// The threads call SQLite and serde only; neither recurses deeply on what we store.
@@ -26,6 +27,8 @@ pub(super) struct Threads {
     writer: Mutex<Option<WriterThread>>,
     /// For questions that are answered quickly, and for those that are not.
     readers: [Mutex<Option<JobThread<ReaderJob>>>; 2],
+    /// Of the writer's connections.
+    pub(super) patience: Patience,
     /// A reader has seen that a delete is not finished.
     unwiped: Arc<AtomicBool>,
 }
@@ -51,6 +54,7 @@ impl Threads {
             prices: Arc::new(|_| None),
             writer: Mutex::new(None),
             readers: Default::default(),
+            patience: Patience::new(database::BUSY_WAIT),
             unwiped: Arc::default(),
         }
     }
@@ -72,12 +76,12 @@ impl Threads {
         }
         let progress = Arc::new(Progress::default());
         let (home, note, told) = (self.home.clone(), self.note.clone(), progress.clone());
-        let prices = self.prices.clone();
+        let (prices, patience) = (self.prices.clone(), self.patience.clone());
         let (jobs, inbox) = channel();
         let syncs = Syncs::start(jobs.clone(), STACK_BYTES).map_err(not_started)?;
         let queue = start("store", jobs, move || {
             let _released = ReleaseAll(told.clone());
-            Writer::new(home, inbox, WriterTies { note, progress: told, syncs, prices }).run();
+            Writer::new(home, inbox, WriterTies { note, progress: told, syncs, prices, patience }).run();
         })?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *writer = Some(WriterThread { queue, queued: 1, progress });

@@ -94,6 +94,7 @@ pub(super) struct WriterTies {
     pub(super) progress: Arc<Progress>,
     pub(super) syncs: Syncs,
     pub(super) prices: PriceList,
+    pub(super) patience: Patience,
 }
 
 /// What a connection is good for after a job.
@@ -118,7 +119,7 @@ pub(super) fn judged<T>(place: &Path, doing: &str, result: Attempt<T>) -> (Resul
 impl Writer {
     pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, ties: WriterTies) -> Self {
         let owner = owner();
-        let WriterTies { note, progress, syncs, prices } = ties;
+        let WriterTies { note, progress, syncs, prices, patience } = ties;
         Self {
             home,
             owner,
@@ -126,7 +127,7 @@ impl Writer {
             inbox,
             is_ending: false,
             syncs,
-            patience: Patience::new(database::BUSY_WAIT),
+            patience,
             taken: VecDeque::new(),
             received: 0,
             progress,

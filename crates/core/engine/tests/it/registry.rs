@@ -27,6 +27,7 @@ pub(crate) struct Lazy {
     pub(crate) fails: AtomicBool,
     /// That were given and not given back.
     leases: AtomicUsize,
+    hurried: AtomicBool,
 }
 
 impl Lazy {
@@ -41,6 +42,7 @@ impl Lazy {
             wait_ms: AtomicU64::default(),
             fails: AtomicBool::default(),
             leases: AtomicUsize::default(),
+            hurried: AtomicBool::default(),
         })
     }
 
@@ -118,6 +120,9 @@ impl Store for Lazy {
     }
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.inner.usage(query)
+    }
+    fn hurry(&self) {
+        self.hurried.store(true, Ordering::Relaxed);
     }
     fn place(&self) -> PathBuf {
         self.inner.place()
@@ -491,4 +496,13 @@ async fn the_log_says_which_controller_answered() {
     let log = log_of(&stage, "x").await;
     let (first, second) = (log.find("by an editor").unwrap(), log.find("by serve").unwrap());
     assert!(first < second, "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_hears_that_everything_ends() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    let stage = on(&store, &Player::new([]));
+    assert!(!store.hurried.load(Ordering::Relaxed));
+    stage.engine.shutdown().await;
+    assert!(store.hurried.load(Ordering::Relaxed));
 }

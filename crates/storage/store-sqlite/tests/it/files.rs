@@ -210,3 +210,26 @@ async fn a_file_of_another_program_is_refused_and_left_alone() {
     let fault = SqliteStore::new(home.path().to_owned()).list(Query::default()).await.unwrap_err();
     assert!(fault.message.contains("another program"), "{fault}");
 }
+
+#[tokio::test]
+async fn a_check_leaves_no_file_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let lease = store.create(new_session("s"));
+    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
+    let names = || {
+        let entries = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = entries.filter(|name| name.starts_with("sessions.")).collect();
+        names.sort();
+        names
+    };
+    let log = || fs::metadata(home.path().join("sessions.db-wal")).unwrap().len();
+    // While another has it open, its log stays as it is.
+    let (before, size) = (names(), log());
+    assert_eq!(SqliteStore::new(home.path().to_owned()).check().unwrap(), Some(1));
+    assert_eq!((names(), log()), (before, size));
+    drop(store);
+    assert_eq!(names(), ["sessions.db"]);
+    assert_eq!(SqliteStore::new(home.path().to_owned()).check().unwrap(), Some(1));
+    assert_eq!(names(), ["sessions.db"]);
+}
