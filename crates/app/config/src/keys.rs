@@ -214,10 +214,10 @@ pub enum SettingValue {
 }
 
 impl SettingValue {
-    /// As `config get` prints it and `config set` takes it; a password in an address stays out of it.
+    /// As `config set` takes it and a file keeps it.
     pub fn show(&self) -> String {
         match self {
-            SettingValue::Text(text) => without_password(text),
+            SettingValue::Text(text) => text.clone(),
             SettingValue::Mode(mode) => mode.as_str().to_owned(),
             SettingValue::Sync(level) => level.as_str().to_owned(),
             SettingValue::Count(number) => number.to_string(),
@@ -231,6 +231,14 @@ impl SettingValue {
                 let shown = |(name, slugs): &(String, Vec<String>)| format!("{name}={}", slugs.join(" "));
                 names.iter().map(shown).collect::<Vec<_>>().join(",")
             }
+        }
+    }
+
+    /// As `config get` prints it: others may look on.
+    pub fn show_safely(&self) -> String {
+        match self {
+            SettingValue::Text(text) => without_password(text),
+            other => other.show(),
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Lazy {
     pub(crate) fails: AtomicBool,
     /// That were given and not given back.
     leases: AtomicUsize,
-    hurried: AtomicBool,
+    pub(crate) hurried: AtomicBool,
 }
 
 impl Lazy {
@@ -496,13 +496,4 @@ async fn the_log_says_which_controller_answered() {
     let log = log_of(&stage, "x").await;
     let (first, second) = (log.find("by an editor").unwrap(), log.find("by serve").unwrap());
     assert!(first < second, "{log}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_store_hears_that_everything_ends() {
-    let store = Lazy::new(Arc::new(MemoryStore::new()));
-    let stage = on(&store, &Player::new([]));
-    assert!(!store.hurried.load(Ordering::Relaxed));
-    stage.engine.shutdown().await;
-    assert!(store.hurried.load(Ordering::Relaxed));
 }
