@@ -4,11 +4,13 @@
 mod beyond;
 mod commands;
 mod directory;
+mod end_signal;
 mod extensions;
 mod fork;
 mod guard;
 mod images;
 mod inbox;
+mod mailbox;
 mod opening;
 mod outbox;
 pub mod permission;

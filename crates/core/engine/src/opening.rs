@@ -1,17 +1,22 @@
 //! Finding, making and starting sessions. Whatever happens in between, one id has one session: see [`Registry`].
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use tokio::sync::{mpsc, watch};
 use vocab::{
-    Acquired, Fault, FaultKind, IdKind, Lease, NewSession, Open, Query, SessionId, Settings, Store, Summary, Which,
+    Acquired, Fault, FaultKind, IdKind, Later, Lease, NewSession, Open, Query, SessionId, Settings, Store, Summary,
+    Which,
 };
 
 use crate::Shared;
+use crate::end_signal::{EndGuard, end_signal};
+use crate::guard::guarded;
+use crate::mailbox::mailbox;
 use crate::registry::{Claim, Handle, OpenPermit, Registry};
 use crate::session::log::SessionLog;
 use crate::session::subagents::Inherited;
-use crate::session::{MAILBOX_MAX, Past, Seed, Session};
+use crate::session::{Past, Seed, Session};
 
 impl Shared {
     /// Finds or makes the session. The flag says whether it existed before.
@@ -152,8 +157,8 @@ impl Shared {
         let last_seq = past.as_ref().map_or(0, |past| past.summary.last_seq);
         let ports = &self.ports;
         let log = SessionLog::new(ports.store.clone(), ports.clock.clone(), lease.clone(), settings.sync, last_seq);
-        let (mail, mailbox) = mpsc::channel(MAILBOX_MAX);
-        let (alive, gone) = watch::channel(());
+        let (mail, mailbox) = mailbox();
+        let (alive, gone) = end_signal();
         let handle = Handle {
             id: opening.id.clone(),
             serial: opening.serial,
@@ -173,7 +178,7 @@ impl Shared {
         opening.done(handle.clone())?;
         let seed = Seed { settings, model, log, tools, past, inherited };
         let session = Session::new(self.clone(), seed, mailbox);
-        tokio::spawn(life.follow(session, ports.store.clone(), lease));
+        tokio::spawn(life.follow(Box::pin(session.run()), ports.store.clone(), lease));
         Ok(handle)
     }
 }
@@ -193,13 +198,15 @@ struct SessionLifetime {
     registry: Arc<Registry>,
     id: SessionId,
     serial: u64,
-    _alive: watch::Sender<()>,
+    _alive: EndGuard,
 }
 
 impl SessionLifetime {
-    async fn follow(self, session: Session, store: Arc<dyn Store>, lease: Lease) {
-        // What a panic tears down with it must not be the lease.
-        let _ = tokio::spawn(session.run()).await;
+    async fn follow(self, mut running: Later<'static, ()>, store: Arc<dyn Store>, lease: Lease) {
+        // What a panic tears down with it must not be the lease, wherever in the session it happens.
+        let step = |context: &mut Context<'_>| guarded(|| running.as_mut().poll(context)).unwrap_or(Poll::Ready(()));
+        poll_fn(step).await;
+        let _ = guarded(move || drop(running));
         let _ = store.release(lease).await;
     }
 }

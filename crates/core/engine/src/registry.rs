@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::oneshot;
 use vocab::names::ToolNames;
 use vocab::{Fault, FaultKind, Gate, SessionId, State};
 
+use crate::end_signal::{EndGuard, EndSignal, end_signal};
+use crate::mailbox::MailSender;
 use crate::session::Mail;
 
 /// How to reach a live session.
@@ -21,16 +23,16 @@ pub(crate) struct Handle {
     pub(crate) workspace: PathBuf,
     pub(crate) gate: Gate,
     pub(crate) tool_names: ToolNames,
-    pub(crate) mail: mpsc::Sender<Mail>,
+    pub(crate) mail: MailSender,
     /// Works for a call of another session.
     pub(crate) is_child: bool,
-    /// Never sent to; closes when the session has ended and its lease is free again.
-    pub(crate) gone: watch::Receiver<()>,
+    /// The session has ended and its lease is free again.
+    pub(crate) gone: EndSignal,
 }
 
 impl Handle {
     pub(crate) async fn gone(&self) {
-        closed(self.gone.clone()).await;
+        self.gone.ended().await;
     }
 
     pub(crate) async fn state(&self) -> Option<State> {
@@ -38,10 +40,6 @@ impl Handle {
         self.mail.send(Mail::State(reply)).await.ok()?;
         answer.await.ok()
     }
-}
-
-async fn closed(mut signal: watch::Receiver<()>) {
-    while signal.changed().await.is_ok() {}
 }
 
 #[derive(Default)]
@@ -53,8 +51,8 @@ pub(crate) struct Registry {
 }
 
 enum Slot {
-    /// Closes when it is decided what comes of it.
-    Opening(u64, watch::Receiver<()>),
+    /// Ends when it is decided what comes of it.
+    Opening(u64, EndSignal),
     Live(Handle),
 }
 
@@ -80,7 +78,7 @@ pub(crate) struct OpenPermit {
     pub(crate) id: SessionId,
     pub(crate) serial: u64,
     /// Routers that wait wake up when it is dropped.
-    _decided: watch::Sender<()>,
+    _decided: EndGuard,
 }
 
 impl OpenPermit {
@@ -119,7 +117,7 @@ impl Registry {
                 match slots.get(id) {
                     None => {
                         let serial = self.serials.fetch_add(1, Ordering::Relaxed);
-                        let (decided, signal) = watch::channel(());
+                        let (decided, signal) = end_signal();
                         slots.insert(id.clone(), Slot::Opening(serial, signal));
                         let registry = self.clone();
                         return Claim::Free(OpenPermit { registry, id: id.clone(), serial, _decided: decided });
@@ -129,7 +127,7 @@ impl Registry {
                     Some(Slot::Opening(_, signal)) => signal.clone(),
                 }
             };
-            closed(wait).await;
+            wait.ended().await;
         }
     }
 
@@ -192,7 +190,7 @@ impl Registry {
                 .collect()
         };
         for signal in under_way {
-            closed(signal).await;
+            signal.ended().await;
         }
     }
 }
@@ -200,10 +198,11 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mailbox::{Mailbox, mailbox};
 
-    fn live(opening: &OpenPermit) -> (Handle, watch::Sender<()>, mpsc::Receiver<Mail>) {
-        let (mail, mailbox) = mpsc::channel(1);
-        let (alive, gone) = watch::channel(());
+    fn live(opening: &OpenPermit) -> (Handle, EndGuard, Mailbox) {
+        let (mail, mailbox) = mailbox();
+        let (alive, gone) = end_signal();
         let handle = Handle {
             id: opening.id.clone(),
             serial: opening.serial,
@@ -217,7 +216,7 @@ mod tests {
         (handle, alive, mailbox)
     }
 
-    async fn opened(registry: &Arc<Registry>, id: &SessionId) -> (Handle, watch::Sender<()>, mpsc::Receiver<Mail>) {
+    async fn opened(registry: &Arc<Registry>, id: &SessionId) -> (Handle, EndGuard, Mailbox) {
         let Claim::Free(opening) = registry.claim(id).await else { panic!("nobody has it") };
         let made = live(&opening);
         opening.done(made.0.clone()).unwrap();

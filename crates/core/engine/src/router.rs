@@ -223,14 +223,17 @@ impl Router {
         match mailbox.try_send(mail) {
             Ok(()) => {}
             Err(TrySendError::Closed(_)) => self.session_gone(session, tag),
-            Err(TrySendError::Full(Mail::Verb { verb, .. })) if self.change.is_some() => {
-                self.waiting.push_back(Command { tag, target: Target::Session(session), verb: Verb::Session(verb) });
+            Err(TrySendError::Full(mail)) if self.change.is_some() => {
+                if let Mail::Verb { verb, .. } = *mail {
+                    let target = Target::Session(session);
+                    self.waiting.push_back(Command { tag, target, verb: Verb::Session(verb) });
+                }
             }
             // The session waits for something; no other session waits for it.
             Err(TrySendError::Full(mail)) => {
                 let about = session.clone();
                 let sent = async move {
-                    let is_gone = mailbox.send(mail).await.is_err();
+                    let is_gone = mailbox.send_boxed(mail).await.is_err();
                     MoveDone::Passed { session, tag, is_gone }
                 };
                 self.begin(Some(about), false, sent);

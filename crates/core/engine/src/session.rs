@@ -47,13 +47,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use tokio::sync::mpsc;
 use vocab::{Body, Entry, SessionId, TurnId};
 
-pub(crate) use mail::{MAILBOX_MAX, Mail};
+pub(crate) use mail::Mail;
 pub(crate) use seed::{Past, Seed};
 
 use crate::Shared;
+use crate::mailbox::Mailbox;
 use crate::session::log::SessionLog;
 use crate::session::subagents::SubagentPool;
 use activity::{Activity, TurnWaits};
@@ -77,7 +77,7 @@ const EVENTS_PER_SLICE: u32 = 32;
 pub(crate) struct Session {
     id: SessionId,
     shared: Arc<Shared>,
-    mailbox: mpsc::Receiver<Mail>,
+    mailbox: Mailbox,
     settings: InForce,
     log: SessionLog,
     view: ModelView,
@@ -100,17 +100,20 @@ pub(crate) struct Session {
 impl Session {
     /// The session's task. It awaits once: everything that can happen is polled in one place.
     pub(crate) async fn run(mut self) {
-        let mut slice = 0;
-        let step = |context: &mut Context<'_>| match guarded(|| self.live(context, &mut slice)) {
-            Ok(Poll::Ready(())) => Poll::Ready(None),
-            Ok(Poll::Pending) => Poll::Pending,
-            Err(text) => Poll::Ready(Some(text)),
+        let (mut slice, mut is_over) = (0, false);
+        let step = |context: &mut Context<'_>| {
+            if !is_over {
+                match guarded(|| self.live(context, &mut slice)) {
+                    Ok(Poll::Pending) => return Poll::Pending,
+                    Ok(Poll::Ready(())) => {}
+                    Err(text) => self.break_off(&text),
+                }
+                is_over = true;
+                self.close();
+            }
+            self.poll_refuse_the_rest(context)
         };
-        let broken = poll_fn(step).await;
-        if let Some(text) = broken {
-            self.break_off(&text);
-        }
-        self.refuse_the_rest();
+        poll_fn(step).await;
         self.say_goodbye();
         self.activity.tell_ended();
     }

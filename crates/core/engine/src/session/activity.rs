@@ -39,7 +39,8 @@ pub(super) struct Activity {
     /// The session cannot go on, and every peer was told.
     pub(super) is_over: bool,
     moved_at: Instant,
-    stall_timer: Pin<Box<Sleep>>,
+    /// Made with the first turn.
+    stall_timer: Option<Pin<Box<Sleep>>>,
 }
 
 enum Doing {
@@ -128,7 +129,7 @@ impl Default for Activity {
             unsettled: false,
             is_over: false,
             moved_at: Instant::now(),
-            stall_timer: Box::pin(tokio::time::sleep(STALL)),
+            stall_timer: None,
         }
     }
 }
@@ -302,7 +303,10 @@ impl Activity {
     /// Ready when a turn or a compaction may stand still: [`Activity::is_stalled`] knows.
     pub(super) fn poll_watchdog(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match self.turn().is_some() || self.is_compacting() {
-            true => self.stall_timer.as_mut().poll(context),
+            true => {
+                let timer = self.stall_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALL)));
+                timer.as_mut().poll(context)
+            }
             false => Poll::Pending,
         }
     }
@@ -313,11 +317,13 @@ impl Activity {
             self.moved();
         }
         let deadline = self.moved_at + STALL;
-        self.stall_timer.as_mut().reset(deadline.max(Instant::now() + STALL_LOOK_AGAIN));
         let is_stalled = deadline <= Instant::now();
-        if !is_stalled {
-            // Register the new deadline.
-            let _ = self.stall_timer.as_mut().poll(context);
+        if let Some(timer) = &mut self.stall_timer {
+            timer.as_mut().reset(deadline.max(Instant::now() + STALL_LOOK_AGAIN));
+            if !is_stalled {
+                // Register the new deadline.
+                let _ = timer.as_mut().poll(context);
+            }
         }
         is_stalled
     }

@@ -1,6 +1,8 @@
 //! How a session ends: by itself, because its lease is gone, or because something in it broke. Nothing runs afterwards,
 //! every peer that was here is told, and every peer that waited for an answer has one.
 
+use std::task::{Context, Poll, ready};
+
 use vocab::{Event, Fault, FaultKind, Told};
 
 use super::{Mail, Session, guarded};
@@ -68,11 +70,16 @@ impl Session {
         }
     }
 
-    /// A peer that wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.
-    pub(super) fn refuse_the_rest(&mut self) {
+    /// No mail is taken any more.
+    pub(super) fn close(&mut self) {
         self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
         self.mailbox.close();
-        while let Ok(mail) = self.mailbox.try_recv() {
+    }
+
+    /// A peer that wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.
+    /// Ready when nobody on another thread is still putting something in.
+    pub(super) fn poll_refuse_the_rest(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while let Some(mail) = ready!(self.mailbox.poll_recv(context)) {
             match mail {
                 Mail::Verb { outbox, tag, .. } => {
                     let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
@@ -90,5 +97,6 @@ impl Session {
                 | Mail::Busy(_) => {}
             }
         }
+        Poll::Ready(())
     }
 }

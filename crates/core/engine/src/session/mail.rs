@@ -10,9 +10,6 @@ use super::jobs::{Awaited, Need};
 use super::verbs::Response;
 use crate::outbox::Outbox;
 
-/// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
-pub(crate) const MAILBOX_MAX: usize = 64;
-
 pub(crate) enum Mail {
     Join {
         outbox: Arc<Outbox>,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use vocab::{ModelInfo, Settings, Tool};
 
+use super::Session;
 use super::activity::Activity;
 use super::approvals::Approvals;
 use super::editor::EditorRequests;
@@ -21,8 +21,8 @@ use super::settings::InForce;
 use super::shell::Shells;
 use super::subagents::{Inherited, SubagentPool};
 use super::toolset::Toolset;
-use super::{Mail, Session};
 use crate::Shared;
+use crate::mailbox::Mailbox;
 
 /// What a session that was there before has behind it.
 pub(crate) struct Past {
@@ -46,7 +46,7 @@ pub(crate) struct Seed {
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>, mut seed: Seed, mailbox: mpsc::Receiver<Mail>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, mut seed: Seed, mailbox: Mailbox) -> Self {
         let (mut mcp, mut subagents) = (Mcp::default(), SubagentPool::default());
         if seed.inherited.is_some() {
             seed.tools.retain(|tool| !tool.has_subagents());
