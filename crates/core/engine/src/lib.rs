@@ -8,6 +8,7 @@ mod end_signal;
 mod extensions;
 mod fork;
 mod guard;
+mod idle;
 mod images;
 mod inbox;
 mod mailbox;
@@ -32,6 +33,7 @@ use vocab::{
 
 pub use commands::{COMMANDS, SlashCommand};
 pub use extensions::Extension;
+pub use idle::IdlePolicy;
 pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow};
 pub use session::turn::synthetic;
@@ -71,6 +73,8 @@ pub struct Config {
     pub version: String,
     /// Shown once to a peer that opens a session with the model of the defaults: which one was chosen and why.
     pub notices: Vec<String>,
+    /// `None`: a session ends with its last peer.
+    pub idle: Option<IdlePolicy>,
 }
 
 /// The engine. Cheap to clone; ends when the last clone and the last peer are gone.
@@ -84,6 +88,7 @@ pub(crate) struct Shared {
     defaults: Settings,
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
+    pub(crate) idle: Option<IdlePolicy>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) extensions: extensions::ExtensionRegistry,
     next_peer: AtomicU64,
@@ -137,6 +142,7 @@ impl Engine {
             defaults: config.defaults,
             version: config.version,
             notices: config.notices,
+            idle: config.idle,
             registry: Arc::default(),
             extensions: extensions::ExtensionRegistry::default(),
             next_peer: AtomicU64::new(1),
@@ -167,6 +173,11 @@ impl Engine {
             }
             handle.gone().await;
         }
+    }
+
+    /// How many sessions are parked: what their logs do not say is in memory, and nothing else.
+    pub fn parked(&self) -> usize {
+        self.shared.registry.parked()
     }
 
     /// Sessions that are in memory now.

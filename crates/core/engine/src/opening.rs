@@ -12,6 +12,7 @@ use vocab::{
 use crate::Shared;
 use crate::end_signal::{EndGuard, end_signal};
 use crate::guard::guarded;
+use crate::idle::Parked;
 use crate::mailbox::mailbox;
 use crate::registry::{Claim, Handle, OpenPermit, Registry};
 use crate::session::log::SessionLog;
@@ -30,7 +31,7 @@ impl Shared {
             // An archive may give a name to a file that is still to be written.
             Which::Path(path) => (self.ports.archive.import(&workspace.join(path)).await?, true),
         };
-        let opening = match self.registry.claim(&id).await {
+        let mut opening = match self.registry.claim(&id).await {
             Claim::Live(handle) => return Ok((handle, true)),
             Claim::Free(opening) => opening,
         };
@@ -39,19 +40,29 @@ impl Shared {
         }
         match self.ports.store.acquire(&id).await {
             Ok(acquired) => self.resume(opening, &open, acquired).await,
-            Err(fault) if fault.kind == FaultKind::UnknownSession && may_be_new => self.start_new(opening, &open),
+            Err(fault) if fault.kind == FaultKind::UnknownSession => {
+                // One that was parked before anything was written is where it was left; of any other nothing is left.
+                opening.parked.take_if(|parked| parked.last_seq > 0);
+                match opening.parked.is_some() {
+                    true => Ok((self.start_new(opening, &open)?.0, true)),
+                    false if may_be_new => self.start_new(opening, &open),
+                    false => Err(fault),
+                }
+            }
             Err(fault) => Err(fault),
         }
     }
 
     async fn resume(
         self: &Arc<Self>,
-        opening: OpenPermit,
+        mut opening: OpenPermit,
         open: &Open,
         acquired: Acquired,
     ) -> Result<(Handle, bool), Fault> {
         let Acquired { lease, summary, recovered } = acquired;
-        let settings = self.settings_for(open, Some(&summary));
+        // Somebody else had it since then: what was said there counts.
+        opening.parked.take_if(|parked| parked.last_seq != summary.last_seq);
+        let settings = self.settings_for(open, opening.parked.as_deref(), Some(&summary));
         let (chosen, left) = (open.model.is_some(), settings.model.clone());
         let past = Past { summary, recovered, thinking_asked: open.thinking.is_some() };
         match self.start_with(opening, settings, lease.clone(), Some(past), None) {
@@ -89,7 +100,7 @@ impl Shared {
 
     fn start_new(self: &Arc<Self>, opening: OpenPermit, open: &Open) -> Result<(Handle, bool), Fault> {
         self.ports.store.probe()?;
-        let settings = self.settings_for(open, None);
+        let settings = self.settings_for(open, opening.parked.as_deref(), None);
         let lease = self.create(opening.id.clone(), &settings, open.parent.clone());
         Ok((self.start_with(opening, settings, lease, None, None)?, false))
     }
@@ -121,8 +132,8 @@ impl Shared {
     }
 
     /// What was asked for, else what the session had, else the defaults.
-    fn settings_for(&self, open: &Open, summary: Option<&Summary>) -> Settings {
-        let mut settings = self.defaults.clone();
+    fn settings_for(&self, open: &Open, parked: Option<&Parked>, summary: Option<&Summary>) -> Settings {
+        let mut settings = parked.map_or(&self.defaults, |parked| &parked.settings).clone();
         if let Some(summary) = summary {
             settings.workspace = summary.workspace.clone();
             settings.model = summary.model.clone();
@@ -146,7 +157,7 @@ impl Shared {
 
     fn start_with(
         self: &Arc<Self>,
-        opening: OpenPermit,
+        mut opening: OpenPermit,
         settings: Settings,
         lease: Lease,
         past: Option<Past>,
@@ -175,8 +186,10 @@ impl Shared {
             serial: opening.serial,
             _alive: alive,
         };
+        let parked = opening.parked.take();
         opening.done(handle.clone())?;
-        let seed = Seed { settings, model, log, tools, past, inherited };
+        let remembered = parked.map(|parked| parked.remembered).unwrap_or_default();
+        let seed = Seed { settings, model, log, tools, past, remembered, inherited };
         let session = Session::new(self.clone(), seed, mailbox);
         tokio::spawn(life.follow(Box::pin(session.run()), ports.store.clone(), lease));
         Ok(handle)
@@ -202,12 +215,15 @@ struct SessionLifetime {
 }
 
 impl SessionLifetime {
-    async fn follow(self, mut running: Later<'static, ()>, store: Arc<dyn Store>, lease: Lease) {
+    async fn follow(self, mut running: Later<'static, Option<Box<Parked>>>, store: Arc<dyn Store>, lease: Lease) {
         // What a panic tears down with it must not be the lease, wherever in the session it happens.
-        let step = |context: &mut Context<'_>| guarded(|| running.as_mut().poll(context)).unwrap_or(Poll::Ready(()));
-        poll_fn(step).await;
+        let step = |context: &mut Context<'_>| guarded(|| running.as_mut().poll(context)).unwrap_or(Poll::Ready(None));
+        let parked = poll_fn(step).await;
         let _ = guarded(move || drop(running));
         let _ = store.release(lease).await;
+        if let Some(parked) = parked {
+            self.registry.park(&self.id, self.serial, parked);
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use vocab::names::ToolNames;
 use vocab::{Fault, FaultKind, Gate, SessionId, State};
 
 use crate::end_signal::{EndGuard, EndSignal, end_signal};
+use crate::idle::{PARKED_MAX, Parked};
 use crate::mailbox::MailSender;
 use crate::session::Mail;
 
@@ -53,14 +54,18 @@ pub(crate) struct Registry {
 enum Slot {
     /// Ends when it is decided what comes of it.
     Opening(u64, EndSignal),
-    Live(Handle),
+    /// Boxed, because a process has many that are parked.
+    Live(Box<Handle>),
+    /// Not in memory but for this.
+    Parked(Box<Parked>),
 }
 
 impl Slot {
-    fn serial(&self) -> u64 {
+    fn serial(&self) -> Option<u64> {
         match self {
-            Slot::Opening(serial, _) => *serial,
-            Slot::Live(handle) => handle.serial,
+            Slot::Opening(serial, _) => Some(*serial),
+            Slot::Live(handle) => Some(handle.serial),
+            Slot::Parked(_) => None,
         }
     }
 }
@@ -74,6 +79,8 @@ pub(crate) enum Claim {
 
 /// The right to open one session. Dropping it lets the next one try.
 pub(crate) struct OpenPermit {
+    /// What is left of it where it was parked.
+    pub(crate) parked: Option<Box<Parked>>,
     registry: Arc<Registry>,
     pub(crate) id: SessionId,
     pub(crate) serial: u64,
@@ -88,7 +95,7 @@ impl OpenPermit {
         if self.registry.closing.load(Ordering::Relaxed) {
             return Err(Fault::new(FaultKind::ShuttingDown, "the engine is shutting down"));
         }
-        slots.insert(self.id.clone(), Slot::Live(handle));
+        slots.insert(self.id.clone(), Slot::Live(Box::new(handle)));
         Ok(())
     }
 }
@@ -97,7 +104,10 @@ impl Drop for OpenPermit {
     fn drop(&mut self) {
         let mut slots = self.registry.lock();
         if matches!(slots.get(&self.id), Some(Slot::Opening(serial, _)) if *serial == self.serial) {
-            slots.remove(&self.id);
+            match self.parked.take() {
+                Some(parked) => slots.insert(self.id.clone(), Slot::Parked(parked)),
+                None => slots.remove(&self.id),
+            };
         }
     }
 }
@@ -115,14 +125,17 @@ impl Registry {
             let wait = {
                 let mut slots = self.lock();
                 match slots.get(id) {
-                    None => {
+                    None | Some(Slot::Parked(_)) => {
                         let serial = self.serials.fetch_add(1, Ordering::Relaxed);
                         let (decided, signal) = end_signal();
-                        slots.insert(id.clone(), Slot::Opening(serial, signal));
+                        let parked = match slots.insert(id.clone(), Slot::Opening(serial, signal)) {
+                            Some(Slot::Parked(parked)) => Some(parked),
+                            _ => None,
+                        };
                         let registry = self.clone();
-                        return Claim::Free(OpenPermit { registry, id: id.clone(), serial, _decided: decided });
+                        return Claim::Free(OpenPermit { parked, registry, id: id.clone(), serial, _decided: decided });
                     }
-                    Some(Slot::Live(handle)) if !handle.mail.is_closed() => return Claim::Live(handle.clone()),
+                    Some(Slot::Live(handle)) if !handle.mail.is_closed() => return Claim::Live(Handle::clone(handle)),
                     Some(Slot::Live(handle)) => handle.gone.clone(),
                     Some(Slot::Opening(_, signal)) => signal.clone(),
                 }
@@ -142,7 +155,7 @@ impl Registry {
     /// The session as it is, without waiting for anything.
     pub(crate) fn get(&self, id: &SessionId) -> Option<Handle> {
         match self.lock().get(id) {
-            Some(Slot::Live(handle)) => Some(handle.clone()),
+            Some(Slot::Live(handle)) => Some(Handle::clone(handle)),
             _ => None,
         }
     }
@@ -154,9 +167,33 @@ impl Registry {
     /// Takes out this session and no later one of the same id.
     pub(crate) fn forget(&self, id: &SessionId, serial: u64) {
         let mut slots = self.lock();
-        if slots.get(id).is_some_and(|slot| slot.serial() == serial) {
+        if slots.get(id).is_some_and(|slot| slot.serial() == Some(serial)) {
             slots.remove(id);
         }
+    }
+
+    /// As [`Registry::forget`], but for what is kept of it.
+    pub(crate) fn park(&self, id: &SessionId, serial: u64, parked: Box<Parked>) {
+        let mut slots = self.lock();
+        if slots.len() < PARKED_MAX && slots.get(id).is_some_and(|slot| slot.serial() == Some(serial)) {
+            slots.insert(id.clone(), Slot::Parked(parked));
+        } else {
+            drop(slots);
+            self.forget(id, serial);
+        }
+    }
+
+    /// It was deleted: nothing is kept of it.
+    pub(crate) fn forget_parked(&self, id: &SessionId) {
+        let mut slots = self.lock();
+        if matches!(slots.get(id), Some(Slot::Parked(_))) {
+            slots.remove(id);
+        }
+    }
+
+    /// Sessions of which only settings are in memory.
+    pub(crate) fn parked(&self) -> usize {
+        self.lock().values().filter(|slot| matches!(slot, Slot::Parked(_))).count()
     }
 
     /// While this runs, no router finds or makes a session.
@@ -170,8 +207,8 @@ impl Registry {
         slots
             .values()
             .filter_map(|slot| match slot {
-                Slot::Live(handle) => Some(handle.clone()),
-                Slot::Opening(..) => None,
+                Slot::Live(handle) => Some(Handle::clone(handle)),
+                Slot::Opening(..) | Slot::Parked(_) => None,
             })
             .collect()
     }
@@ -185,7 +222,7 @@ impl Registry {
                 .values()
                 .filter_map(|slot| match slot {
                     Slot::Opening(_, signal) => Some(signal.clone()),
-                    Slot::Live(_) => None,
+                    Slot::Live(_) | Slot::Parked(_) => None,
                 })
                 .collect()
         };

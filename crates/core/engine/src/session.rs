@@ -13,6 +13,7 @@ mod ending;
 mod extensions;
 mod fallback;
 mod hooks;
+mod idle;
 mod inspect;
 mod jobs;
 mod joining;
@@ -53,6 +54,7 @@ pub(crate) use mail::Mail;
 pub(crate) use seed::{Past, Seed};
 
 use crate::Shared;
+use crate::idle::Parked;
 use crate::mailbox::Mailbox;
 use crate::session::log::SessionLog;
 use crate::session::subagents::SubagentPool;
@@ -60,6 +62,7 @@ use activity::{Activity, TurnWaits};
 use approvals::Approvals;
 use editor::EditorRequests;
 use extensions::Extensions;
+use idle::Idleness;
 use jobs::Jobs;
 use mcp::Mcp;
 use model_view::ModelView;
@@ -95,11 +98,13 @@ pub(crate) struct Session {
     mcp: Mcp,
     subagents: SubagentPool,
     reminders: Reminders,
+    idle: Idleness,
 }
 
 impl Session {
-    /// The session's task. It awaits once: everything that can happen is polled in one place.
-    pub(crate) async fn run(mut self) {
+    /// The session's task. It awaits once: everything that can happen is polled in one place. Gives back what is to be kept
+    /// of a session that was parked.
+    pub(crate) async fn run(mut self) -> Option<Box<Parked>> {
         let (mut slice, mut is_over) = (0, false);
         let step = |context: &mut Context<'_>| {
             if !is_over {
@@ -116,6 +121,7 @@ impl Session {
         poll_fn(step).await;
         self.say_goodbye();
         self.activity.tell_ended();
+        self.parked()
     }
 
     /// Until no peer needs it any more, or until it cannot go on. `slice`: model events since others got their turn.

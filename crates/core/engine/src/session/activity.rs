@@ -300,6 +300,10 @@ impl Activity {
         self.moved_at = Instant::now();
     }
 
+    pub(super) fn moved_at(&self) -> Instant {
+        self.moved_at
+    }
+
     /// Ready when a turn or a compaction may stand still: [`Activity::is_stalled`] knows.
     pub(super) fn poll_watchdog(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match self.turn().is_some() || self.is_compacting() {

@@ -28,13 +28,8 @@ impl Session {
             && self.shells.running.is_empty()
     }
 
-    /// No peer is here, nothing waits, and no router can find the session in the registry any more.
-    pub(super) fn retire(&mut self) -> bool {
-        self.is_deserted() && self.close_if_unheard()
-    }
-
     /// Under the registry's lock, so that no router finds the session between the look and the closing.
-    fn close_if_unheard(&mut self) -> bool {
+    pub(super) fn close_if_unheard(&mut self) -> bool {
         let shared = self.shared.clone();
         shared.registry.alone(|| {
             let free = self.mailbox.is_empty();

@@ -47,7 +47,7 @@ pub(crate) enum Mail {
     Extensions,
     /// For the controllers that are here.
     Trouble(Event),
-    /// Whether no peer is here and nothing runs, so that the session ends by itself.
+    /// Whether no peer is here and nothing runs; then the session ends, and nobody comes in before it has.
     Deserted(oneshot::Sender<bool>),
     /// Whether a turn or a compaction runs; answered when everything said so far is written.
     Busy(oneshot::Sender<bool>),
@@ -65,7 +65,14 @@ impl Session {
     /// Mail that nothing stands before.
     pub(super) fn take_mail(&mut self, mail: Mail) {
         match mail {
+            // It comes again: the router sees to it.
+            Mail::Join { .. } if self.idle.is_dismissed() => {}
             Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined } => {
+                if let Err(fault) = self.wake() {
+                    self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
+                    let _ = joined.send(false);
+                    return;
+                }
                 let peer = outbox.peer;
                 let is_on = self.join(outbox, tag, after, resumed);
                 if is_on {
@@ -91,7 +98,11 @@ impl Session {
             Mail::Extensions => self.hear_of_extensions(),
             Mail::Trouble(trouble) => self.tell_trouble(trouble),
             Mail::Deserted(reply) => {
-                let _ = reply.send(self.is_deserted());
+                let is_deserted = self.is_deserted();
+                if is_deserted {
+                    self.idle.dismiss();
+                }
+                let _ = reply.send(is_deserted);
             }
             Mail::Busy(reply) => self.jobs.asked_busy.push(reply),
             Mail::Stop(stopped) => {
@@ -107,6 +118,9 @@ impl Session {
                 self.interrupt_turn();
             }
             Mail::Verb { outbox, tag, verb } => {
+                if let Err(fault) = self.wake() {
+                    return self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
+                }
                 self.log.answering = Some((outbox.clone(), tag));
                 if let Response::Now(result) = self.verb(&outbox, tag, verb) {
                     self.log.reply(outbox, Event::Reply { tag, result });

@@ -12,6 +12,7 @@ mod editor;
 mod extensions;
 mod fallbacks;
 mod forks;
+mod idle;
 mod intent;
 mod interrupts;
 mod lanes;
