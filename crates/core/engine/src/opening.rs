@@ -190,7 +190,8 @@ impl Shared {
         opening.done(handle.clone())?;
         let remembered = parked.map(|parked| parked.remembered).unwrap_or_default();
         let seed = Seed { settings, model, log, tools, past, remembered, inherited };
-        let session = Session::new(self.clone(), seed, mailbox);
+        // Boxed, because a future keeps room for what it is given and for what it makes of it.
+        let session = Box::new(Session::new(self.clone(), seed, mailbox));
         tokio::spawn(life.follow(Box::pin(session.run()), ports.store.clone(), lease));
         Ok(handle)
     }

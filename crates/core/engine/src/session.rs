@@ -104,7 +104,7 @@ pub(crate) struct Session {
 impl Session {
     /// The session's task. It awaits once: everything that can happen is polled in one place. Gives back what is to be kept
     /// of a session that was parked.
-    pub(crate) async fn run(mut self) -> Option<Box<Parked>> {
+    pub(crate) async fn run(mut self: Box<Self>) -> Option<Box<Parked>> {
         let (mut slice, mut is_over) = (0, false);
         let step = |context: &mut Context<'_>| {
             if !is_over {
