@@ -13,8 +13,10 @@ const UNLOADED_BYTES_MAX: usize = 8 * 1024;
 const PARKED_BYTES_MAX: usize = 1024;
 /// Sessions before the measuring begins: caches are full then, and the allocator has what it needs.
 const WARM_UP: usize = 200;
-/// Sessions to tell the cost of one by; more of them by this variable.
+/// Sessions to tell the cost of one by: the less one costs, the more it takes.
 const COUNT: usize = 400;
+const PARKED_COUNT: usize = 1000;
+/// More of them, for numbers to tell.
 const COUNT_VARIABLE: &str = "TILLERMAN_MANY_SESSIONS";
 
 struct Cost {
@@ -23,8 +25,8 @@ struct Cost {
 }
 
 /// Each has had one turn and was left.
-async fn cost_of_one(idle: IdlePolicy, what: &str) -> Cost {
-    let count = std::env::var(COUNT_VARIABLE).ok().and_then(|count| count.parse().ok()).unwrap_or(COUNT);
+async fn cost_of_one(idle: IdlePolicy, what: &str, count: usize) -> Cost {
+    let count = std::env::var(COUNT_VARIABLE).ok().and_then(|count| count.parse().ok()).unwrap_or(count);
     let world = World::new(idle);
     for _ in 0..WARM_UP {
         world.visit().await;
@@ -63,9 +65,9 @@ fn a_session_that_nobody_is_on_costs_next_to_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         // Parked first: memory that was used and given back would hide what they cost.
-        let parked = cost_of_one(PARKS_AT_ONCE, "parked").await;
-        let unloaded = cost_of_one(UNLOADS_AT_ONCE, "unloaded").await;
-        cost_of_one(KEEPS, "lingering").await;
+        let parked = cost_of_one(PARKS_AT_ONCE, "parked", PARKED_COUNT).await;
+        let unloaded = cost_of_one(UNLOADS_AT_ONCE, "unloaded", COUNT).await;
+        cost_of_one(KEEPS, "lingering", COUNT).await;
         assert!(parked.bytes <= PARKED_BYTES_MAX, "a parked session costs {} bytes", parked.bytes);
         assert!(unloaded.bytes <= UNLOADED_BYTES_MAX, "an unloaded session costs {} bytes", unloaded.bytes);
         assert_eq!(parked.descriptors, 0.0);
