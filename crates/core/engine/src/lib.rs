@@ -19,13 +19,14 @@ mod registry;
 pub mod requests;
 mod router;
 mod session;
+mod shutdown;
 mod weight;
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use vocab::{
     Accounts, Archive, Clock, Command, FitImage, Ids, Keyring, McpServers, PeerId, Preferences, Provider, SessionId,
     Settings, Store, Surroundings, Told, Toolbox,
@@ -43,7 +44,6 @@ use guard::{GuardedProvider, GuardedToolbox};
 use outbox::Outbox;
 use registry::{Handle, Registry};
 use router::Router;
-use session::Mail;
 
 /// Commands a peer may have on its way; one that sends faster waits.
 const COMMANDS_MAX: usize = 64;
@@ -158,21 +158,6 @@ impl Engine {
         let router = Router::new(self.shared.clone(), outbox.clone());
         tokio::spawn(router.run(inbox));
         Peer { commands: Some(commands), outbox }
-    }
-
-    /// Ends every session in order: turns are interrupted, logs written, leases given back.
-    pub async fn shutdown(&self) {
-        self.shared.registry.close().await;
-        let mut live: Vec<Handle> = self.shared.registry.live();
-        // Who has children ends them; one that was ended first would be the result of a call, and be answered.
-        live.sort_by_key(|handle| handle.is_child);
-        for handle in live {
-            let (stopped, done) = oneshot::channel();
-            if handle.mail.send(Mail::Stop(stopped)).await.is_ok() {
-                let _ = done.await;
-            }
-            handle.gone().await;
-        }
     }
 
     /// How many sessions are parked: what their logs do not say is in memory, and nothing else.

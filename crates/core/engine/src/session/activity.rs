@@ -34,6 +34,8 @@ pub(super) struct Activity {
     pub(super) next: Option<NextCompaction>,
     /// The callers that wait for the session's end. Once there is one, nothing new begins.
     ending: Vec<oneshot::Sender<()>>,
+    /// The session is to end by itself, as soon as it can.
+    is_draining: bool,
     /// A turn was started, and that everything settled was not said since.
     pub(super) unsettled: bool,
     /// The session cannot go on, and every peer was told.
@@ -126,6 +128,7 @@ impl Default for Activity {
             effects: Vec::new(),
             next: None,
             ending: Vec::new(),
+            is_draining: false,
             unsettled: false,
             is_over: false,
             moved_at: Instant::now(),
@@ -285,7 +288,14 @@ impl Activity {
         self.ending.push(stopped);
     }
     pub(super) fn is_ending(&self) -> bool {
-        !self.ending.is_empty()
+        !self.ending.is_empty() || self.is_draining
+    }
+    /// The session is to end when what runs has come to a point where it can stop.
+    pub(super) fn drain(&mut self) {
+        self.is_draining = true;
+    }
+    pub(super) fn is_draining(&self) -> bool {
+        self.is_draining
     }
     pub(super) fn tell_ended(&mut self) {
         for stopped in self.ending.drain(..) {

@@ -5,6 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use vocab::{Event, Fault, FaultKind, Told};
 
+use super::turn::SafePoint;
 use super::{Mail, Session, guarded};
 
 impl Session {
@@ -26,6 +27,32 @@ impl Session {
             && self.activity.next.is_none()
             && self.activity.is_idle()
             && self.shells.running.is_empty()
+    }
+
+    /// The session is to end: what has not begun yet does not begin any more.
+    pub(super) fn give_up_what_waits(&mut self) {
+        let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+        self.refuse_jobs(&fault);
+        match self.activity.is_compaction_next() {
+            true => self.give_up_next_compaction(fault),
+            false => self.refuse_next_compaction(fault),
+        }
+        self.withdraw_dialogs(None);
+    }
+
+    /// A turn stands at a point where it could take in messages. Whether it was dealt with: a session that is to end takes in
+    /// none. With the results of its calls in the log the turn stops; the model is not asked again.
+    pub(super) fn stops_at(&mut self, point: SafePoint) -> bool {
+        if !self.activity.is_draining() {
+            return false;
+        }
+        match point {
+            SafePoint::AfterCalls => self.interrupt_turn(),
+            SafePoint::Start | SafePoint::BetweenCalls | SafePoint::EndOfReply => {
+                self.with_turn(|turn, fx| turn.joined(false, fx));
+            }
+        }
+        true
     }
 
     /// Under the registry's lock, so that no router finds the session between the look and the closing.
@@ -89,6 +116,7 @@ impl Session {
                 | Mail::State(_)
                 | Mail::Extensions
                 | Mail::Deserted(_)
+                | Mail::Drain
                 | Mail::Busy(_) => {}
             }
         }

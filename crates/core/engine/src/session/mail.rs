@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use vocab::{Event, Fault, FaultKind, McpServer, PeerId, SessionVerb, State, Tag};
+use vocab::{Event, McpServer, PeerId, SessionVerb, State, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
@@ -51,6 +51,8 @@ pub(crate) enum Mail {
     Deserted(oneshot::Sender<bool>),
     /// Whether a turn or a compaction runs; answered when everything said so far is written.
     Busy(oneshot::Sender<bool>),
+    /// Begin nothing new, and end when what runs can be stopped.
+    Drain,
     /// End the turn, write everything, let go of the lease.
     Stop(oneshot::Sender<()>),
 }
@@ -105,15 +107,13 @@ impl Session {
                 let _ = reply.send(is_deserted);
             }
             Mail::Busy(reply) => self.jobs.asked_busy.push(reply),
+            Mail::Drain => {
+                self.activity.drain();
+                self.give_up_what_waits();
+            }
             Mail::Stop(stopped) => {
                 self.activity.end(stopped);
-                let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
-                self.refuse_jobs(&fault);
-                match self.activity.is_compaction_next() {
-                    true => self.give_up_next_compaction(fault),
-                    false => self.refuse_next_compaction(fault),
-                }
-                self.withdraw_dialogs(None);
+                self.give_up_what_waits();
                 self.stop_shells(|_| true);
                 self.interrupt_turn();
             }

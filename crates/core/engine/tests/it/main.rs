@@ -8,6 +8,7 @@ mod called;
 mod compacting;
 mod controlled;
 mod directory;
+mod draining;
 mod editor;
 mod extensions;
 mod fallbacks;
