@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use vocab::{
-    Acquired, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary,
+    Acquired, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Principal, Query, SessionId, Store,
+    Summary,
 };
 
 /// Entries that were appended together, and how safe they were to be.
@@ -169,8 +170,8 @@ impl Store for FaultyStore {
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.inner.list(query)
     }
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
-        self.inner.delete(session)
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
+        self.inner.delete(session, by)
     }
     fn place(&self) -> PathBuf {
         self.inner.place()

@@ -2,6 +2,7 @@
 
 mod identity;
 mod integrations;
+pub(crate) mod local_user;
 mod servers;
 mod storage;
 #[cfg(test)]
@@ -136,6 +137,7 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
         notices: vec![notice.clone()],
         // Every command so far serves one controller.
         idle: None,
+        user: local_user::principal(),
     };
     let engine = Engine::new(ports.clone(), config);
     Ok(Wired {

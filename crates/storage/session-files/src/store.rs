@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use vocab::{
     Acquired, Archive, Body, Border, Durability, Entry, Fault, Ids, Later, Lease, Mode, NewSession, NoteEntry, Page,
-    Query, SessionId, Store, Summary,
+    Principal, Query, SessionId, Store, Summary,
 };
 
 use crate::mirror::OLD_VERSION;
@@ -121,13 +121,13 @@ impl Store for Mirrored {
     }
 
     /// The file goes too, unless another program began it.
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
         let (shared, session) = (self.shared.clone(), session.clone());
         let beginning = shared.setup.store.read(&session, 0, 2);
         Box::pin(async move {
             let entries = beginning.await.map(|page| page.entries).unwrap_or_default();
             let is_theirs = entries.iter().any(|entry| matches!(entry.body, Body::Note(NoteEntry::Imported { .. })));
-            let deleted = shared.setup.store.delete(&session).await;
+            let deleted = shared.setup.store.delete(&session, by).await;
             // A delete may have worked and leave something to be said.
             let is_gone = match &deleted {
                 Ok(is_gone) => *is_gone,

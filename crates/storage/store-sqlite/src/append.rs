@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params, params_from_iter};
-use vocab::{Durability, Entry, Fault, Lease, SessionId, Summary};
+use vocab::{Durability, Entry, Fault, Lease, Principal, SessionId, Summary};
 
 use super::leases::{HeldLease, KnownLog};
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
@@ -44,7 +44,7 @@ impl<'c> AppendStatements<'c> {
             connection,
             begin: connection.prepare("BEGIN IMMEDIATE")?,
             commit: connection.prepare("COMMIT")?,
-            insert_entry: connection.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?,
+            insert_entry: connection.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?,
             insert_session: connection.prepare(&format!(
                 "INSERT INTO sessions (epoch, owner, id, {TOTALS}) VALUES (?1, ?2, {})",
                 places(3, SUMMARY_COLUMNS)
@@ -69,9 +69,11 @@ impl<'c> AppendStatements<'c> {
     fn insert(&mut self, key: i64, entry: &Entry) -> rusqlite::Result<()> {
         self.payload.clear();
         let kind = records::to_record(&entry.body, &mut self.payload);
-        let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload);
+        let by = entry.by.as_ref().map(Principal::as_str);
+        let by_bytes = by.map(str::as_bytes);
+        let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload, by_bytes);
         let (seq, parent) = (to_int(entry.seq), to_int(entry.parent));
-        self.insert_entry.execute(params![key, seq, parent, entry.at_ms, kind, self.payload.as_slice(), crc])?;
+        self.insert_entry.execute(params![key, seq, parent, entry.at_ms, kind, self.payload.as_slice(), crc, by])?;
         Ok(())
     }
 

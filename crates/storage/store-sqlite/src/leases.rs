@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
-use vocab::{Acquired, Fault, Lease, NewSession, SessionId, Summary};
+use vocab::{Acquired, Fault, Lease, NewSession, Principal, SessionId, Summary};
 
 use super::rows::{self, to_int};
 use super::writer::Writer;
@@ -155,7 +155,7 @@ impl Writer {
         }
     }
 
-    pub(super) fn delete(&mut self, connection: &Connection, id: &SessionId) -> Attempt<bool> {
+    pub(super) fn delete(&mut self, connection: &Connection, id: &SessionId, _by: Option<&Principal>) -> Attempt<bool> {
         let mut family = vec![id.clone()];
         family.extend(rows::children(connection, id)?);
         // Each is locked until all are gone.

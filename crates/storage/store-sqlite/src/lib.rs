@@ -32,7 +32,9 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
-use vocab::{Acquired, Durability, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{
+    Acquired, Durability, Entry, Fault, Later, Lease, NewSession, Page, Principal, Query, SessionId, Store, Summary,
+};
 
 use append::Append;
 use reader::Question;
@@ -155,9 +157,9 @@ impl Store for SqliteStore {
         self.ask(|reply| Question::Count { query, reply })
     }
 
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
         let session = session.clone();
-        self.submit(|reply| WriterJob::Request(StoreRequest::Delete { session, reply }))
+        self.submit(|reply| WriterJob::Request(StoreRequest::Delete { session, by, reply }))
     }
 
     fn place(&self) -> PathBuf {

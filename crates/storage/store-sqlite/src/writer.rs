@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use vocab::{Acquired, Fault, Lease, SessionId};
+use vocab::{Acquired, Fault, Lease, Principal, SessionId};
 
 use super::append::{Append, AppendStatements};
 use super::leases::{HeldLease, owner};
@@ -48,6 +48,7 @@ pub(super) enum StoreRequest {
     },
     Delete {
         session: SessionId,
+        by: Option<Principal>,
         reply: ReplySender<bool>,
     },
     /// Does what every connection begins with, for somebody who only reads.
@@ -321,8 +322,8 @@ impl Writer {
                 self.release(&lease);
                 self.answer(reply, Ok(()))
             }
-            StoreRequest::Delete { session, reply } => {
-                let result = self.delete(connection, &session);
+            StoreRequest::Delete { session, by, reply } => {
+                let result = self.delete(connection, &session, by.as_ref());
                 self.answer(reply, result)
             }
             StoreRequest::Tidy => Trust::Keep,

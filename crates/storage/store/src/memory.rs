@@ -89,7 +89,7 @@ impl MemoryStore {
         session.entries.extend(entries.into_iter().map(|entry| match &entry.body {
             vocab::Body::Queue(vocab::QueueEntry::Queued(item)) if item.sender.is_some() => {
                 let item = vocab::Item { sender: None, ..item.clone() };
-                Arc::new(Entry { body: vocab::Body::Queue(vocab::QueueEntry::Queued(item)), ..*entry })
+                Arc::new(Entry { body: vocab::Body::Queue(vocab::QueueEntry::Queued(item)), ..(*entry).clone() })
             }
             _ => entry,
         }));
@@ -189,7 +189,7 @@ impl Store for MemoryStore {
         now(Ok(page.map(|session| session.summary.clone()).collect()))
     }
 
-    fn delete(&self, id: &SessionId) -> Later<'static, Result<bool, Fault>> {
+    fn delete(&self, id: &SessionId, _by: Option<vocab::Principal>) -> Later<'static, Result<bool, Fault>> {
         let mut sessions = self.lock();
         now(match sessions.by_id.get(id) {
             None => Ok(false),

@@ -61,7 +61,7 @@ pub fn prompt(seq: u64, text: &str) -> Arc<Entry> {
 }
 
 pub fn entry(seq: u64, body: Body) -> Arc<Entry> {
-    Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + i64::try_from(seq).unwrap_or(0), body })
+    Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + i64::try_from(seq).unwrap_or(0), body, by: None })
 }
 
 pub async fn append(store: &impl Store, lease: &Lease, entries: Vec<Arc<Entry>>) {

@@ -132,7 +132,8 @@ impl World {
         defaults.max_iterations = 1 + self.dice.below(6) as u32;
         // In half of the worlds sessions go out of memory, stage by stage, and come back in the middle of it.
         let idle = defaults.max_iterations.is_multiple_of(2).then_some(IDLE);
-        Engine::new(ports, Config { defaults, version: "sim".into(), notices: Vec::new(), idle })
+        let (notices, user) = (Vec::new(), vocab::Principal::user("ann"));
+        Engine::new(ports, Config { defaults, version: "sim".into(), notices, user, idle })
     }
 
     /// One life of the process.

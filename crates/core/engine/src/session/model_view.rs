@@ -190,7 +190,7 @@ mod tests {
 
     fn user(seq: u64, text: &str) -> Entry {
         let body = Body::User { turn: None, parts: vec![Part::text(text)], from: UserFrom::Prompt };
-        Entry { seq, parent: seq - 1, at_ms: 0, body }
+        Entry { seq, parent: seq - 1, at_ms: 0, body, by: None }
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(["a", "a", "b", "a"].map(|api| logged(&mut view, api)), [true, false, true, true]);
         view.forget_sent();
         assert!(logged(&mut view, "a"), "the entry that had it may be gone");
-        let entry = |seq, body| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body });
+        let entry = |seq, body| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, by: None, body });
         let log = [entry(1, requested(sent("a"))), entry(2, requested(sent("b"))), entry(3, requested(None))];
         view.find_sent(&log);
         assert_eq!(["b", "a"].map(|api| logged(&mut view, api)), [false, true], "as the log has it");

@@ -264,7 +264,7 @@ async fn what_another_process_did_meanwhile_counts() {
     let acquired = world.store.acquire(&"x".into()).await.unwrap();
     let seq = acquired.summary.last_seq + 1;
     let body = Body::Setting(SettingEntry::Title { title: "taken over".into() });
-    let entry = Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body });
+    let entry = Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, by: None, body });
     world.store.append(&acquired.lease, vec![entry], Durability::Now).await.unwrap();
     let mut actor = world.stage.actor();
     let busy = actor.open(named("x")).await.unwrap_err();

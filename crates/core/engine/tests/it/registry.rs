@@ -107,8 +107,8 @@ impl Store for Lazy {
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
         self.late(self.inner.count(query))
     }
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
-        self.late(self.inner.delete(session))
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
+        self.late(self.inner.delete(session, by))
     }
     fn place(&self) -> PathBuf {
         self.inner.place()

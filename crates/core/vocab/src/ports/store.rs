@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Later;
-use crate::{Body, Entry, Fault, Mode, NoteEntry, SessionId, Usage};
+use crate::{Body, Entry, Fault, Mode, NoteEntry, Principal, SessionId, Usage};
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
 /// transaction that writes.
@@ -33,8 +33,8 @@ pub trait Store: Send + Sync {
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>>;
     /// How many a list without limit and offset would have.
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>>;
-    /// Together with its children; refused while one of them is open somewhere.
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>>;
+    /// Together with its children; refused while one of them is open somewhere. `by`: who wants it gone.
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>>;
     /// Where it all is, for people.
     fn place(&self) -> PathBuf;
     /// The file that follows this session's log, where there is one. It may not exist yet.
@@ -96,7 +96,7 @@ impl Acquired {
     pub fn notice(&self, at_ms: i64) -> Option<Arc<Entry>> {
         let body = Body::Note(NoteEntry::Recovered { text: self.recovered.as_deref()?.into() });
         let last = self.summary.last_seq;
-        Some(Arc::new(Entry { seq: last + 1, parent: last, at_ms, body }))
+        Some(Arc::new(Entry { seq: last + 1, parent: last, at_ms, body, by: None }))
     }
 }
 

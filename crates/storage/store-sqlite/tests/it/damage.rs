@@ -253,7 +253,7 @@ async fn a_row_with_a_value_of_another_type_is_listed_and_the_session_goes_on() 
             let entries = store.read(&id, 0, usize::MAX).await.unwrap().entries;
             assert!(entries.len() >= 5, "{column} = {value}");
             store.release(acquired.lease).await.unwrap();
-            assert!(store.delete(&id).await.unwrap(), "{column} = {value}");
+            assert!(store.delete(&id, None).await.unwrap(), "{column} = {value}");
         }
     }
 }
