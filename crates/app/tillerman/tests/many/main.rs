@@ -6,4 +6,5 @@
 
 mod cost;
 mod process;
+mod stress;
 mod world;

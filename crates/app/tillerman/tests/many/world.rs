@@ -23,16 +23,21 @@ pub(crate) const KEEPS: IdlePolicy = IdlePolicy { linger: HOUR, ..UNLOADS_AT_ONC
 
 impl World {
     pub(crate) fn new(idle: IdlePolicy) -> Self {
+        Self::with(idle, |_| {})
+    }
+
+    pub(crate) fn with(idle: IdlePolicy, change: impl FnOnce(&mut StageOptions)) -> Self {
         let home = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::new(home.path().to_owned()));
-        let stage = Stage::new(StageOptions {
+        let mut options = StageOptions {
             store,
             idle: Some(idle),
             // What is measured here is not the disk.
             tune: Box::new(|settings| settings.sync = SyncLevel::Off),
             ..StageOptions::default()
-        });
-        Self { stage, home }
+        };
+        change(&mut options);
+        Self { stage: Stage::new(options), home }
     }
 
     /// Somebody comes, says something, hears the answer and goes.
