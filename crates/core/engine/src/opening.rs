@@ -65,7 +65,7 @@ impl Shared {
         let settings = self.settings_for(open, opening.parked.as_deref(), Some(&summary));
         let (chosen, left) = (open.model.is_some(), settings.model.clone());
         let past = Past { summary, recovered, thinking_asked: open.thinking.is_some() };
-        match self.start_with(opening, settings, lease.clone(), Some(past), None) {
+        match self.start_with(&mut opening, settings, lease.clone(), Some(past), None) {
             Ok(handle) => Ok((handle, true)),
             Err(fault) => {
                 let _ = self.ports.store.release(lease).await;
@@ -98,11 +98,11 @@ impl Shared {
             .ok_or_else(|| Fault::new(FaultKind::NotFound, format!("no saved session in {}", workspace.display())))
     }
 
-    fn start_new(self: &Arc<Self>, opening: OpenPermit, open: &Open) -> Result<(Handle, bool), Fault> {
+    fn start_new(self: &Arc<Self>, mut opening: OpenPermit, open: &Open) -> Result<(Handle, bool), Fault> {
         self.ports.store.probe()?;
         let settings = self.settings_for(open, opening.parked.as_deref(), None);
         let lease = self.create(opening.id.clone(), &settings, open.parent.clone());
-        Ok((self.start_with(opening, settings, lease, None, None)?, false))
+        Ok((self.start_with(&mut opening, settings, lease, None, None)?, false))
     }
 
     /// A new session that works for a call of another one.
@@ -113,11 +113,11 @@ impl Shared {
     ) -> Result<Handle, Fault> {
         self.ports.store.probe()?;
         let id = SessionId::from(self.ports.ids.mint(IdKind::Session));
-        let Claim::Free(opening) = self.registry.claim(&id).await else {
+        let Claim::Free(mut opening) = self.registry.claim(&id).await else {
             return Err(Fault::new(FaultKind::Internal, format!("there is a session {id} already")));
         };
         let lease = self.create(id, &settings, None);
-        self.start_with(opening, settings, lease, None, Some(inherited))
+        self.start_with(&mut opening, settings, lease, None, Some(inherited))
     }
 
     fn create(&self, id: SessionId, settings: &Settings, parent: Option<Arc<str>>) -> Lease {
@@ -157,7 +157,7 @@ impl Shared {
 
     fn start_with(
         self: &Arc<Self>,
-        mut opening: OpenPermit,
+        opening: &mut OpenPermit,
         settings: Settings,
         lease: Lease,
         past: Option<Past>,

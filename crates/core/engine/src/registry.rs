@@ -77,7 +77,7 @@ pub(crate) enum Claim {
     Free(OpenPermit),
 }
 
-/// The right to open one session. Dropping it lets the next one try.
+/// The right to open one session. Dropping it lets the next one try, so whoever could not open it gives the lease back first.
 pub(crate) struct OpenPermit {
     /// What is left of it where it was parked.
     pub(crate) parked: Option<Box<Parked>>,
@@ -90,7 +90,7 @@ pub(crate) struct OpenPermit {
 
 impl OpenPermit {
     /// The session is there. Refused when everything is ending.
-    pub(crate) fn done(self, handle: Handle) -> Result<(), Fault> {
+    pub(crate) fn done(&self, handle: Handle) -> Result<(), Fault> {
         let mut slots = self.registry.lock();
         if self.registry.closing.load(Ordering::Relaxed) {
             return Err(Fault::new(FaultKind::ShuttingDown, "the engine is shutting down"));
