@@ -6,5 +6,6 @@
 
 mod cost;
 mod process;
+mod soak;
 mod stress;
 mod world;

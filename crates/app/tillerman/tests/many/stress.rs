@@ -3,7 +3,7 @@
 //! the dice's, so a seed that fails may pass the next time. Held against it: every command is answered once, no session
 //! breaks, every log is in order, every lease is free in the end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,11 +21,14 @@ use crate::world::World;
 const ROUNDS: u64 = 6;
 /// More of them, to look for what is rare.
 const ROUNDS_VARIABLE: &str = "TILLERMAN_STRESS_ROUNDS";
+const SEED_VARIABLE: &str = "TILLERMAN_STRESS_SEED";
 const PEERS: u64 = 8;
 const SESSIONS: u64 = 6;
 const COMMANDS: u64 = 120;
+const TRACE_LINES: usize = 160;
+const TRACE_CHARS: usize = 160;
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// As short as the pauses between commands.
 const IDLE: IdlePolicy = IdlePolicy {
     linger: Duration::from_millis(3),
@@ -52,12 +55,24 @@ struct Person {
     open: HashMap<Tag, String>,
     told: Vec<Told>,
     answered: u64,
+    /// The newest of what was said and answered, for people.
+    trace: VecDeque<String>,
 }
 
 impl Person {
     fn new(name: u64, dice: Dice, engine: Engine) -> Self {
         let peer = engine.connect(Slow::Wait);
-        Self { name, dice, engine, peer, next: 0, open: HashMap::new(), told: Vec::new(), answered: 0 }
+        Self {
+            name,
+            dice,
+            engine,
+            peer,
+            next: 0,
+            open: HashMap::new(),
+            told: Vec::new(),
+            answered: 0,
+            trace: VecDeque::new(),
+        }
     }
 
     fn some_session(&mut self) -> String {
@@ -95,6 +110,13 @@ impl Person {
         }
     }
 
+    fn note(&mut self, line: String) {
+        if self.trace.len() >= TRACE_LINES {
+            self.trace.pop_front();
+        }
+        self.trace.push_back(line.chars().take(TRACE_CHARS).collect());
+    }
+
     async fn command(&mut self) {
         let verb = self.verb();
         let target = match self.dice.chance(70) {
@@ -103,15 +125,18 @@ impl Person {
         };
         self.next += 1;
         let tag = Tag(self.next);
-        self.open.insert(tag, format!("{verb:?} for {target:?}"));
+        let said = format!("{verb:?} for {target:?}");
+        self.note(format!("{} says {said}", tag.0));
+        self.open.insert(tag, said);
         self.peer.submit(Command::new(tag, target, verb)).await;
     }
 
     async fn listen(&mut self, at_most: Duration) -> Result<(), String> {
         let more = timeout(at_most, self.peer.events(&mut self.told)).await;
-        for told in self.told.drain(..) {
+        for told in std::mem::take(&mut self.told) {
             match told.event {
                 Event::Reply { tag, result } => {
+                    self.note(format!("{} is answered by {:?}: {result:?}", tag.0, told.session));
                     let Some(_) = self.open.remove(&tag) else {
                         return Err(format!("peer {}: {tag:?} was answered once more", self.name));
                     };
@@ -137,6 +162,7 @@ impl Person {
         for _ in 0..COMMANDS {
             self.command().await;
             if self.dice.chance(2) {
+                self.note("(hangs up)".into());
                 // Whoever hangs up does not wait for answers.
                 self.peer = self.engine.connect(Slow::Wait);
                 self.open.clear();
@@ -152,7 +178,8 @@ impl Person {
         while !self.open.is_empty() {
             self.listen(Duration::from_millis(20)).await?;
             if since.elapsed() > PATIENCE {
-                return Err(format!("peer {}: never answered: {:?}", self.name, self.open));
+                let trace = self.trace.make_contiguous().join("\n");
+                return Err(format!("peer {}: never answered: {:?}\n{trace}", self.name, self.open));
             }
         }
         self.listen(Duration::from_millis(20)).await?;
@@ -201,7 +228,8 @@ fn on_all_cores_every_command_is_answered_once_and_every_log_is_in_order() {
     let rounds = std::env::var(ROUNDS_VARIABLE).ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS);
     let runtime = host::daemon_runtime().unwrap();
     let mut answered = 0;
-    for seed in 0..rounds {
+    let first = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    for seed in first..first + rounds {
         match runtime.block_on(async { tokio::spawn(round(seed)).await.unwrap() }) {
             Ok(count) => answered += count,
             Err(what) => panic!("seed {seed}: {what}"),

@@ -1,5 +1,6 @@
 //! An engine as a daemon has it: the SQLite store, the built-in tools, a model that needs no network.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,19 @@ pub(crate) const UNLOADS_AT_ONCE: IdlePolicy =
 pub(crate) const PARKS_AT_ONCE: IdlePolicy = IdlePolicy { park_after: Duration::ZERO, ..UNLOADS_AT_ONCE };
 pub(crate) const KEEPS: IdlePolicy = IdlePolicy { linger: HOUR, ..UNLOADS_AT_ONCE };
 
+/// A process on what is saved in `home`.
+pub(crate) fn stage(home: &Path, idle: IdlePolicy, change: impl FnOnce(&mut StageOptions)) -> Stage {
+    let mut options = StageOptions {
+        store: Arc::new(SqliteStore::new(home.to_owned())),
+        idle: Some(idle),
+        // What is measured here is not the disk.
+        tune: Box::new(|settings| settings.sync = SyncLevel::Off),
+        ..StageOptions::default()
+    };
+    change(&mut options);
+    Stage::new(options)
+}
+
 impl World {
     pub(crate) fn new(idle: IdlePolicy) -> Self {
         Self::with(idle, |_| {})
@@ -28,16 +42,8 @@ impl World {
 
     pub(crate) fn with(idle: IdlePolicy, change: impl FnOnce(&mut StageOptions)) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::new(home.path().to_owned()));
-        let mut options = StageOptions {
-            store,
-            idle: Some(idle),
-            // What is measured here is not the disk.
-            tune: Box::new(|settings| settings.sync = SyncLevel::Off),
-            ..StageOptions::default()
-        };
-        change(&mut options);
-        Self { stage: Stage::new(options), home }
+        let stage = stage(home.path(), idle, change);
+        Self { stage, home }
     }
 
     /// Somebody comes, says something, hears the answer and goes.
