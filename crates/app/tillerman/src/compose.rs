@@ -134,6 +134,8 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
         defaults: settings.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         notices: vec![notice.clone()],
+        // Every command so far serves one controller.
+        idle: None,
         user: Principal::user(&process::user_name()),
     };
     let engine = Engine::new(ports.clone(), config);

@@ -82,6 +82,9 @@ impl Session {
     }
 
     pub(super) fn safe_point(&mut self, point: SafePoint) {
+        if self.stops_at(point) {
+            return;
+        }
         let goes_on = self.activity.turn().is_some_and(Turn::goes_on);
         if point == SafePoint::BetweenCalls {
             let cut = self.prompts.queue.cuts_batch(goes_on);

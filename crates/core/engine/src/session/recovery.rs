@@ -141,6 +141,9 @@ impl Session {
         if let Some(mut page) = page {
             // A commit that was said to have failed may be there all the same; the next append takes it away.
             page.entries.retain(|entry| entry.seq <= self.log.last_seq());
+            if page.recovered.is_none() {
+                self.view.find_sent(&page.entries);
+            }
             let branch = Branch::read(&page.entries);
             history.rebuild(&branch, self.current_turn().as_ref());
             news = self.settings.found(branch.gadgets_off.as_ref(), branch.thinking.as_ref());

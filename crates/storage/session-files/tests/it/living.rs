@@ -50,7 +50,10 @@ fn engine(process: &Mirrored, world: &MirrorWorld) -> Engine {
         servers: Arc::new(NoMcp),
     };
     let defaults = Settings::new(world.dir.path(), "tour");
-    Engine::new(ports, Config { defaults, version: "0".into(), notices: Vec::new(), user: Principal::user("ann") })
+    Engine::new(
+        ports,
+        Config { defaults, version: "0".into(), notices: Vec::new(), idle: None, user: Principal::user("ann") },
+    )
 }
 
 /// A peer that sends one thing at a time.
