@@ -8,7 +8,6 @@ mod extension_host;
 mod leash_hook;
 mod print;
 mod setup;
-mod signals;
 
 use std::process::ExitCode;
 
@@ -16,7 +15,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == process::leash::ARG) {
         return leash_hook::enter();
     }
-    signals::survive_file_limits();
+    host::survive_file_limits();
     match cmd::dispatch(args::parse()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

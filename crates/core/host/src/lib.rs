@@ -15,5 +15,6 @@ pub use frame_log::FrameLog;
 pub use notes::{note, notes_dropped};
 pub use pump::{Ended, Gone, NoOwnCalls, OwnCalls, PumpOptions, pump, pump_messages};
 pub use runtime::daemon_runtime;
+pub use signals::survive_file_limits;
 pub use stdio::{Input, Output, take};
 pub use transport::{MemoryEnd, MemorySink, MemoryStream, MessageSink, MessageStream, message_pair};

@@ -1,5 +1,7 @@
-//! Signals that ask a process to end. A dialect hears of them as [`wire::Parting::Asked`], with their name.
+//! Signals that ask a process to end: a dialect hears of them as [`wire::Parting::Asked`], with their name. And one that
+//! would end it without a word.
 
+use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(crate) struct Signals {
@@ -26,4 +28,13 @@ impl Signals {
             _ = signals.hangup.recv() => "sighup",
         }
     }
+}
+
+/// A write beyond the limit on the size of files (`ulimit -f`) fails like one to a full disk, and is told like one. The
+/// handler does nothing and stays for good; it is not handed on to programs that we start, as an ignored signal would be.
+pub fn survive_file_limits() {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+    let _entered = runtime.enter();
+    // Without it everything works but the limit.
+    let _ = signal(SignalKind::from_raw(Number::XFSZ.as_raw()));
 }

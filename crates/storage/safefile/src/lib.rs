@@ -13,7 +13,7 @@ use std::path::Path;
 
 pub use lock::Lock;
 pub use ours::not_ours;
-pub use regular::{open_regular, read_regular, read_regular_text};
+pub use regular::{copy_regular, open_regular, read_regular, read_regular_text};
 pub use replace::{create, replace, replace_keeping};
 
 /// Makes a directory for its owner only. One that exists is left as it is.

@@ -42,6 +42,15 @@ pub fn read_regular_text(path: &Path, max: u64) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
+/// Copies a regular file of at most `max` bytes to a new one: what grows without end must not fill the disk.
+pub fn copy_regular(path: &Path, new: &Path, max: u64) -> io::Result<()> {
+    let from = open_regular(path)?;
+    match io::copy(&mut from.take(max.saturating_add(1)), &mut File::create_new(new)?)? > max {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {max} bytes"))),
+        false => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
