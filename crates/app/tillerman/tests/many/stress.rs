@@ -215,9 +215,18 @@ async fn round(seed: u64) -> Result<u64, String> {
     }
     let store = &world.stage.store;
     for summary in store.list(Query { children: true, ..Query::default() }).await.map_err(|fault| fault.to_string())? {
-        let entries = store.read(&summary.id, 0, usize::MAX).await.map_err(|fault| fault.to_string())?.entries;
+        let entries = match store.read(&summary.id, 0, usize::MAX).await {
+            Ok(page) => page.entries,
+            // Somebody had asked for that and hung up.
+            Err(fault) if fault.kind == FaultKind::UnknownSession => continue,
+            Err(fault) => return Err(fault.to_string()),
+        };
         check_log(&entries).map_err(|what| format!("log of {}: {what}", summary.id))?;
-        let acquired = store.acquire(&summary.id).await.map_err(|fault| format!("{}: {fault}", summary.id))?;
+        let acquired = match store.acquire(&summary.id).await {
+            Ok(acquired) => acquired,
+            Err(fault) if fault.kind == FaultKind::UnknownSession => continue,
+            Err(fault) => return Err(format!("{}: {fault}", summary.id)),
+        };
         store.release(acquired.lease).await.map_err(|fault| fault.to_string())?;
     }
     Ok(answered)
