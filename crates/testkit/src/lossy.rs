@@ -14,8 +14,8 @@ use store::MemoryStore;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use vocab::{
-    Acquired, Body, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, NoteEntry, Page, Principal, Query,
-    SessionId, Store, Summary,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Body, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession,
+    NoteEntry, Page, Principal, Query, SessionId, Store, Summary, UsageQuery, UsageSum,
 };
 
 use crate::sim::Dice;
@@ -418,6 +418,15 @@ impl Store for LossyStore {
             }
             Ok(deleted)
         })
+    }
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
+        self.look(Duration::ZERO, move |store| store.audit(query))
+    }
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
+        self.look(Duration::ZERO, move |store| store.verify_audit(head))
+    }
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.look(Duration::ZERO, move |store| store.usage(query))
     }
     fn place(&self) -> PathBuf {
         PathBuf::from("(memory that forgets)")

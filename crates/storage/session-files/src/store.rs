@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    Acquired, Archive, Body, Border, Durability, Entry, Fault, Ids, Later, Lease, Mode, NewSession, NoteEntry, Page,
-    Principal, Query, SessionId, Store, Summary,
+    Acquired, Archive, AuditLine, AuditQuery, AuditVerdict, Body, Border, Durability, Entry, Fault, Ids, Later, Lease,
+    Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, Summary, UsageQuery, UsageSum,
 };
 
 use crate::mirror::OLD_VERSION;
@@ -154,6 +154,15 @@ impl Store for Mirrored {
         })
     }
 
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
+        self.shared.setup.store.audit(query)
+    }
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
+        self.shared.setup.store.verify_audit(head)
+    }
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.shared.setup.store.usage(query)
+    }
     fn place(&self) -> PathBuf {
         self.shared.setup.store.place()
     }

@@ -112,6 +112,15 @@ impl Store for Lazy {
     fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
         self.late(self.inner.delete(session, by))
     }
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
+        self.inner.audit(query)
+    }
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
+        self.inner.verify_audit(head)
+    }
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.inner.usage(query)
+    }
     fn place(&self) -> PathBuf {
         self.inner.place()
     }

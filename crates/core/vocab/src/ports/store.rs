@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Later;
-use crate::{Body, Entry, Fault, Mode, NoteEntry, Principal, SessionId, Usage};
+use crate::{
+    AuditLine, AuditQuery, AuditVerdict, Body, Entry, Fault, Mode, NoteEntry, Principal, SessionId, Usage, UsageQuery,
+    UsageSum,
+};
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
 /// transaction that writes.
@@ -35,6 +38,12 @@ pub trait Store: Send + Sync {
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>>;
     /// Together with its children; refused while one of them is open somewhere. `by`: who wants it gone.
     fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>>;
+    /// Who did what, newest first.
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>>;
+    /// Whether a line of the audit, or an entry that one stands for, was changed. `head`: one that somebody has kept.
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>>;
+    /// What was used, the most expensive or most used first; days in their order.
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>>;
     /// Where it all is, for people.
     fn place(&self) -> PathBuf;
     /// The file that follows this session's log, where there is one. It may not exist yet.
