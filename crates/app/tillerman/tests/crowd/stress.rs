@@ -16,6 +16,7 @@ use vocab::{
     Told, Verb, Which,
 };
 
+use crate::alone;
 use crate::world::World;
 
 const ROUNDS: u64 = 6;
@@ -128,7 +129,7 @@ impl Person {
         let said = format!("{verb:?} for {target:?}");
         self.note(format!("{} says {said}", tag.0));
         self.open.insert(tag, said);
-        self.peer.submit(Command::new(tag, target, verb)).await;
+        self.peer.submit(Command::of(tag, target, verb)).await;
     }
 
     async fn listen(&mut self, at_most: Duration) -> Result<(), String> {
@@ -234,6 +235,7 @@ async fn round(seed: u64) -> Result<u64, String> {
 
 #[test]
 fn on_all_cores_every_command_is_answered_once_and_every_log_is_in_order() {
+    let _alone = alone();
     let rounds = std::env::var(ROUNDS_VARIABLE).ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS);
     let runtime = host::daemon_runtime().unwrap();
     let mut answered = 0;
