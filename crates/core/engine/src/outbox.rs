@@ -46,6 +46,8 @@ struct Inner {
     waiting_for_room: Vec<Waker>,
     /// The command whose long answer is on its way.
     expected: Option<Tag>,
+    /// Where everything goes from now on.
+    forward: Option<Arc<Outbox>>,
     /// How much was not shown, and of which session the last of it was.
     unshown: Option<(SessionId, u64)>,
 }
@@ -62,6 +64,10 @@ impl Outbox {
 
     pub(crate) fn push(&self, told: Told) {
         let mut inner = self.lock();
+        if let Some(forward) = inner.forward.clone() {
+            drop(inner);
+            return forward.push(told);
+        }
         if inner.closed {
             return;
         }
@@ -92,9 +98,12 @@ impl Outbox {
         }
     }
 
-    /// Moves everything unsent to another outbox.
-    pub(crate) fn pour_into(&self, other: &Outbox) {
-        let queue = std::mem::take(&mut self.lock().queue);
+    /// Moves everything unsent to another outbox, and whatever comes later: an answer may still be on its way to this one.
+    pub(crate) fn pour_into(&self, other: &Arc<Outbox>) {
+        let mut inner = self.lock();
+        inner.forward = Some(other.clone());
+        let queue = std::mem::take(&mut inner.queue);
+        drop(inner);
         queue.into_iter().for_each(|told| other.push(told));
     }
 

@@ -286,6 +286,7 @@ mod tests {
         tokio::task::yield_now().await;
         let (handle, _alive, _mailbox) = live(&opening);
         opening.done(handle.clone()).unwrap();
+        drop(opening);
         assert_eq!(second.await.unwrap().map(|found| found.serial), Some(handle.serial));
     }
 }

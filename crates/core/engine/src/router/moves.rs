@@ -248,7 +248,7 @@ impl Visit {
         let mut told = Vec::new();
         // Whoever is on it was told before.
         let _: Poll<bool> = aside.poll_drain(&mut Context::from_waker(Waker::noop()), &mut told);
-        let mut opened = None;
+        let mut opened: Option<Opened> = None;
         let mut shown = Vec::new();
         for told in told {
             match told.event {
@@ -256,10 +256,14 @@ impl Visit {
                 _ => shown.push(told),
             }
         }
-        let mut opened = opened.ok_or_else(ended)?;
         // A resumed session has not read its log yet, and the state told next must say how full the context is.
-        opened.state = handle.state().await.ok_or_else(ended)?;
-        Ok(Entered { handle, aside, opened, shown })
+        let Some((opened, state)) = opened.zip(handle.state().await) else {
+            // Whoever was on it before may have had answers to come.
+            shown.into_iter().for_each(|told| self.outbox.push(told));
+            aside.pour_into(&self.outbox);
+            return Err(ended());
+        };
+        Ok(Entered { handle, aside, opened: Opened { state, ..opened }, shown })
     }
 }
 

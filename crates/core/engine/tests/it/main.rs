@@ -19,6 +19,7 @@ mod interrupts;
 mod lanes;
 mod mcp;
 mod models;
+mod moving;
 mod patience;
 mod peers;
 mod reading;
