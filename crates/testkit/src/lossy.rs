@@ -30,6 +30,8 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct LossyStore {
     life: u64,
+    /// `None`: the first owner of the sessions.
+    owner: Option<Arc<MemoryStore>>,
     state: Arc<Mutex<State>>,
     fail_in: Arc<AtomicU64>,
     reads_fail_in: Arc<AtomicU64>,
@@ -104,6 +106,7 @@ impl LossyStore {
         let count = || Arc::new(AtomicU64::new(0));
         Self {
             life: 0,
+            owner: None,
             state: Arc::new(Mutex::new(state)),
             fail_in: count(),
             reads_fail_in: count(),
@@ -118,6 +121,17 @@ impl LossyStore {
     /// For a process that starts now.
     pub fn process(&self) -> Self {
         Self { life: self.lock().life, ..self.clone() }
+    }
+
+    /// Another process beside this one. It ends with the next loss.
+    pub fn another(&self) -> Self {
+        let owner = Some(Arc::new(self.lock().inner.another()));
+        Self { owner, ..self.process() }
+    }
+
+    /// This owner was not heard of for its time to live.
+    pub fn lapse(&self) {
+        self.lock().of(self.owner.as_ref()).lapse();
     }
 
     // ---- what the test does to it ---------------------------------------------------------------------------------
@@ -175,11 +189,14 @@ impl LossyStore {
         state.inner = Arc::new(replay(&state.journal));
     }
 
-    /// Another owner takes the session over, writes a word into its log and leaves again. False when it is not there yet.
+    /// Another owner takes the session over, writes a word into its log and leaves again. Its owner is told at once, or learns
+    /// of it with its next append. False when it is not there yet.
     pub fn steal(&self, session: &SessionId) -> bool {
         let mut state = self.lock();
-        if let Some(lease) = state.leases.remove(session) {
-            let _ = now(state.inner.release(lease));
+        let is_told = state.dice.as_mut().is_none_or(|dice| dice.chance(50));
+        let owned = state.leases.remove(session);
+        if let Some(lease) = &owned {
+            let _ = now(state.inner.release(lease.clone()));
         }
         let Ok(acquired) = now(state.inner.acquire(session)) else { return false };
         let (lease, summary) = (acquired.lease, acquired.summary);
@@ -187,8 +204,12 @@ impl LossyStore {
         let body = Body::Note(NoteEntry::Recovered { text: "somebody else was here".into() });
         let entry = Arc::new(Entry { seq, parent: summary.last_seq, at_ms: summary.updated_ms, body });
         let written = Written { lease: lease.clone(), entries: vec![entry], durability: Durability::Now };
-        let taken = state.apply(written).is_ok();
+        let taken = state.apply(None, written).is_ok();
         let _ = now(state.inner.release(lease));
+        if let Some(lost) = owned.filter(|_| is_told) {
+            state.lost.push((session.clone(), lost.epoch, Instant::now()));
+            lost.signal.lose(store::faults::busy(session, "somebody else"));
+        }
         taken
     }
 
@@ -309,8 +330,12 @@ fn replay(journal: &[Written]) -> MemoryStore {
 }
 
 impl State {
-    fn apply(&mut self, written: Written) -> Result<(), Fault> {
-        let result = now(self.inner.append(&written.lease, written.entries.clone(), written.durability));
+    fn of<'a>(&'a self, owner: Option<&'a Arc<MemoryStore>>) -> &'a MemoryStore {
+        owner.unwrap_or(&self.inner)
+    }
+
+    fn apply(&mut self, owner: Option<&Arc<MemoryStore>>, written: Written) -> Result<(), Fault> {
+        let result = now(self.of(owner).append(&written.lease, written.entries.clone(), written.durability));
         if result.is_ok() && !written.entries.is_empty() {
             self.journal.push(written);
         }
@@ -352,20 +377,21 @@ impl Store for LossyStore {
     }
     fn create(&self, new: NewSession) -> Lease {
         let mut state = self.lock();
-        let lease = state.inner.create(new);
+        let lease = state.of(self.owner.as_ref()).create(new);
         state.leases.insert(lease.session.clone(), lease.clone());
         lease
     }
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
-        let id = session.clone();
+        let (id, owner) = (session.clone(), self.owner.clone());
         self.change(Duration::ZERO, move |state| {
-            let acquired = now(state.inner.acquire(&id))?;
+            let acquired = now(state.of(owner.as_ref()).acquire(&id))?;
             state.leases.insert(id, acquired.lease.clone());
             Ok(acquired)
         })
     }
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
-        self.change(Duration::ZERO, move |state| now(state.inner.release(lease)))
+        let owner = self.owner.clone();
+        self.change(Duration::ZERO, move |state| now(state.of(owner.as_ref()).release(lease)))
     }
     fn append(
         &self,
@@ -380,7 +406,9 @@ impl Store for LossyStore {
             state.wait()
         };
         let written = Written { lease: lease.clone(), entries, durability };
-        let done = self.change(wait, move |state| if fails { Err(full()) } else { state.apply(written) });
+        let owner = self.owner.clone();
+        let done =
+            self.change(wait, move |state| if fails { Err(full()) } else { state.apply(owner.as_ref(), written) });
         let (store, session, epoch) = (self.clone(), lease.session.clone(), lease.epoch);
         Box::pin(async move {
             let result = done.await;
@@ -409,11 +437,11 @@ impl Store for LossyStore {
         self.look(Duration::ZERO, move |store| store.list(query))
     }
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
-        let id = session.clone();
+        let (id, owner) = (session.clone(), self.owner.clone());
         self.change(Duration::ZERO, move |state| {
-            let deleted = now(state.inner.delete(&id))?;
+            let deleted = now(state.of(owner.as_ref()).delete(&id))?;
             if deleted {
-                let lease = Lease { session: id, epoch: 0, new: None };
+                let lease = Lease::on(id, 0);
                 state.journal.push(Written { lease, entries: Vec::new(), durability: Durability::Now });
             }
             Ok(deleted)

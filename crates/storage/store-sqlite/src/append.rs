@@ -8,6 +8,7 @@ use rusqlite::{Connection, Statement, params, params_from_iter};
 use vocab::{Durability, Entry, Fault, Lease, SessionId, Summary};
 
 use super::leases::{HeldLease, KnownLog};
+use super::owners::COUNT_TAKEN;
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
 use super::writer::{Trust, Writer};
 use super::{Attempt, Failure, ReplySender};
@@ -35,6 +36,7 @@ pub(super) struct AppendStatements<'c> {
     update_session: Statement<'c>,
     place_session: Statement<'c>,
     use_session: Statement<'c>,
+    count_taken: Statement<'c>,
     payload: Vec<u8>,
 }
 
@@ -46,7 +48,7 @@ impl<'c> AppendStatements<'c> {
             commit: connection.prepare("COMMIT")?,
             insert_entry: connection.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?,
             insert_session: connection.prepare(&format!(
-                "INSERT INTO sessions (epoch, owner, id, {TOTALS}) VALUES (?1, ?2, {})",
+                "INSERT INTO sessions (epoch, owned_by, id, {TOTALS}) VALUES (?1, ?2, {})",
                 places(3, SUMMARY_COLUMNS)
             ))?,
             // The epoch makes a stale lease miss its row; so does a log that is not where its writer left it.
@@ -62,6 +64,7 @@ impl<'c> AppendStatements<'c> {
                 "UPDATE sessions SET used = 1 + (SELECT max(used) FROM sessions)
                  WHERE key = ?1 AND (used = 0 OR used < (SELECT max(used) FROM sessions))",
             )?,
+            count_taken: connection.prepare(COUNT_TAKEN)?,
             payload: Vec::new(),
         })
     }
@@ -149,6 +152,7 @@ impl Writer {
             Ok(answers)
         });
         let committed = result.is_ok();
+        self.settle_claim(committed);
         if committed {
             // A sync takes everything with it that was committed before.
             self.is_dirty = !batch.iter().any(|append| append.durability.is_synced());
@@ -183,6 +187,10 @@ impl Writer {
         statements: &mut AppendStatements<'_>,
         batch: &[Append],
     ) -> rusqlite::Result<Vec<Result<(), Fault>>> {
+        // One that is not ours any more is refused below, or not written to at all: its holder is told either way.
+        if let Err(Failure::Sql(error)) = self.notice_losses_with(statements.connection, &mut statements.count_taken) {
+            return Err(error);
+        }
         let mut answers = Vec::with_capacity(batch.len());
         for append in batch {
             match self.append_one(statements, append) {
@@ -203,6 +211,7 @@ impl Writer {
         if !self.held.contains_key(&lease.session) {
             self.begin(statements.connection, lease)?;
         }
+        let owner = self.claim(statements.connection)?;
         let Slot::Occupied(mut slot) = self.held.entry(lease.session.clone()) else {
             return Err(faults::stale(&lease.session, lease.epoch).into());
         };
@@ -235,7 +244,7 @@ impl Writer {
                         found.key
                     }
                     None => {
-                        let values = [Value::Integer(to_int(lease.epoch)), Value::Text(self.owner.clone())];
+                        let values = [to_int(lease.epoch), owner].map(Value::Integer);
                         let values = values.into_iter().chain(rows::columns(&totals));
                         statements.insert_session.insert(params_from_iter(values))?
                     }
@@ -265,7 +274,7 @@ fn mend(
 ) -> Attempt<()> {
     let Some(found) = rows::find(statements.connection, id)? else { return Err(faults::unknown_session(id).into()) };
     if found.epoch != epoch || found.key != key {
-        return Err(faults::busy(id, &found.owner).into());
+        return Err(faults::busy(id, &Writer::owner_name(statements.connection, &found)?).into());
     }
     if found.summary.last_seq < last_seq {
         return Err(faults::gap(id, found.summary.last_seq, last_seq + 1)

@@ -94,7 +94,22 @@ const MIGRATIONS: &[&str] = &[
     // are written once in a session's life.
     "CREATE INDEX sessions_by_workspace ON sessions (workspace, used);
     CREATE INDEX sessions_by_parent ON sessions (child_of) WHERE child_of IS NOT NULL;",
+    OWNERS,
 ];
+
+/// A session's row says which owner has it, and no longer by name. A process of an older version that has the database open
+/// finds no column where it looks for one, and says so, instead of taking what another has.
+const OWNERS: &str = "CREATE TABLE owners (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        machine TEXT NOT NULL,
+        address TEXT,
+        renewed_ms INTEGER NOT NULL,
+        ttl_ms INTEGER NOT NULL,
+        taken INTEGER NOT NULL
+    );
+    ALTER TABLE sessions DROP COLUMN owner;
+    ALTER TABLE sessions ADD COLUMN owned_by INTEGER;";
 
 /// The write-ahead log of the database in `home`.
 pub(crate) fn wal_path(home: &Path) -> PathBuf {

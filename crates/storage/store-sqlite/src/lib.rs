@@ -16,6 +16,7 @@ mod faults;
 mod leases;
 mod lock_file;
 mod log;
+mod owners;
 mod patience;
 mod progress;
 mod reader;
@@ -28,6 +29,7 @@ mod writer;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -35,6 +37,7 @@ use tokio::sync::oneshot;
 use vocab::{Acquired, Durability, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
 
 use append::Append;
+use owners::LeaseTerms;
 use reader::Question;
 use threads::Threads;
 use writer::{StoreRequest, WriterJob};
@@ -56,6 +59,13 @@ impl SqliteStore {
     /// Tells `note` what no caller asked about (a log that has grown too large), in words for people.
     pub fn telling(mut self, note: Note) -> Self {
         self.threads.note = note;
+        self
+    }
+
+    /// Says every now and then that it lives, whatever its home is on; who was not heard of for this long can lose its sessions
+    /// to another machine.
+    pub fn renewing(mut self, ttl: Duration) -> Self {
+        self.threads.terms = LeaseTerms { ttl, always_renews: true };
         self
     }
 
@@ -115,7 +125,7 @@ impl Store for SqliteStore {
     }
 
     fn create(&self, new: NewSession) -> Lease {
-        Lease { session: new.id.clone(), epoch: 1, new: Some(Arc::new(new)) }
+        Lease::on_new(new)
     }
 
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {

@@ -2,24 +2,32 @@
 //!
 //! Keeps the same promises as the store on disk, except the one about surviving.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::ready;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vocab::{Acquired, Durability, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{
+    Acquired, Durability, Entry, Fault, Later, Lease, LeaseSignal, NewSession, Page, Query, SessionId, Store, Summary,
+};
 
 use crate::{faults, summary};
 
 /// Holds every entry of every session until the process ends or the session is deleted: the bound is the caller's.
 #[derive(Default)]
 pub struct MemoryStore {
-    sessions: Mutex<Sessions>,
+    /// Which of the owners on these sessions this is.
+    owner: u64,
+    sessions: Arc<Mutex<Sessions>>,
 }
 
 #[derive(Default)]
 struct Sessions {
     by_id: HashMap<SessionId, StoredSession>,
+    /// Owners beside the first.
+    others: u64,
+    /// Owners that were not heard of for their time to live.
+    lapsed: HashSet<u64>,
     /// Grows with each use: the order in which sessions were used, which no clock can turn around.
     uses: u64,
 }
@@ -28,7 +36,9 @@ struct StoredSession {
     summary: Summary,
     entries: Vec<Arc<Entry>>,
     epoch: u64,
-    leased: bool,
+    /// Who has it.
+    owner: Option<u64>,
+    signal: LeaseSignal,
     /// Tells two leases on the same new id apart; both have epoch 1.
     new: Option<Arc<NewSession>>,
     used: u64,
@@ -39,6 +49,22 @@ impl MemoryStore {
         Self::default()
     }
 
+    /// Another owner of the same sessions, as another process is on a disk.
+    pub fn another(&self) -> Self {
+        let mut sessions = self.lock();
+        sessions.others += 1;
+        Self { owner: sessions.others, sessions: self.sessions.clone() }
+    }
+
+    /// This owner was not heard of for its time to live: others may have its sessions until it writes again.
+    pub fn lapse(&self) {
+        self.lock().lapsed.insert(self.owner);
+    }
+
+    fn name(&self, owner: u64) -> String {
+        if owner == self.owner { "this process".to_owned() } else { format!("owner {owner} of this process") }
+    }
+
     // A panic in another thread cannot leave a session half changed: each change is made in one go below.
     fn lock(&self) -> MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
@@ -46,6 +72,7 @@ impl MemoryStore {
 
     fn append_now(&self, lease: &Lease, entries: Vec<Arc<Entry>>) -> Result<(), Fault> {
         let mut sessions = self.lock();
+        sessions.lapsed.remove(&self.owner);
         let known = sessions.by_id.get(&lease.session);
         let mut next = match (known, &lease.new) {
             (Some(session), new) => {
@@ -53,7 +80,7 @@ impl MemoryStore {
                 if other {
                     return Err(faults::exists(&lease.session));
                 }
-                if !session.leased || session.epoch != lease.epoch {
+                if session.owner.is_none() || session.epoch != lease.epoch {
                     return Err(faults::stale(&lease.session, lease.epoch));
                 }
                 session.summary.clone()
@@ -77,7 +104,8 @@ impl MemoryStore {
             summary: next.clone(),
             entries: Vec::new(),
             epoch: lease.epoch,
-            leased: true,
+            owner: Some(self.owner),
+            signal: lease.signal.clone(),
             new: lease.new.clone(),
             used,
         });
@@ -125,19 +153,25 @@ impl Store for MemoryStore {
     }
 
     fn create(&self, new: NewSession) -> Lease {
-        Lease { session: new.id.clone(), epoch: 1, new: Some(Arc::new(new)) }
+        Lease::on_new(new)
     }
 
     fn acquire(&self, id: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let mut sessions = self.lock();
-        now(match sessions.by_id.get_mut(id) {
+        let Sessions { by_id, lapsed, .. } = &mut *sessions;
+        now(match by_id.get_mut(id) {
             None => Err(faults::unknown_session(id)),
-            Some(session) if session.leased => Err(faults::busy(id, "this process")),
+            Some(StoredSession { owner: Some(owner), .. }) if *owner == self.owner || !lapsed.contains(owner) => {
+                Err(faults::busy(id, &self.name(*owner)))
+            }
             Some(session) => {
-                session.leased = true;
+                if session.owner.replace(self.owner).is_some() {
+                    session.signal.lose(faults::busy(id, &format!("owner {} of this process", self.owner)));
+                }
                 session.epoch += 1;
                 session.new = None;
-                let lease = Lease { session: id.clone(), epoch: session.epoch, new: None };
+                let lease = Lease::on(id.clone(), session.epoch);
+                session.signal = lease.signal.clone();
                 Ok(Acquired { lease, summary: session.summary.clone(), recovered: None })
             }
         })
@@ -148,7 +182,7 @@ impl Store for MemoryStore {
             && session.epoch == lease.epoch
             && (lease.new.is_none() || same(&lease.new, &session.new))
         {
-            session.leased = false;
+            session.owner = None;
         }
         now(Ok(()))
     }
@@ -195,8 +229,8 @@ impl Store for MemoryStore {
             None => Ok(false),
             Some(_) => {
                 let of_family = |it: &StoredSession| it.summary.id == *id || it.summary.child_of.as_ref() == Some(id);
-                match sessions.by_id.values().find(|it| it.leased && of_family(it)) {
-                    Some(open) => Err(faults::busy(&open.summary.id, "this process")),
+                match sessions.by_id.values().find(|it| it.owner.is_some() && of_family(it)) {
+                    Some(open) => Err(faults::busy(&open.summary.id, &self.name(open.owner.unwrap_or_default()))),
                     None => {
                         sessions.by_id.retain(|_, it| !of_family(it));
                         Ok(true)

@@ -1,5 +1,6 @@
 //! What every [`Store`] has to keep, whatever it is made of. An implementation runs all of it in its own tests:
-//! [`run`] for the promises of a living store, [`run_durable`] for those that must outlive it.
+//! [`run`] for the promises of a living store, [`run_owners`] for those to several owners of one, [`run_durable`] for those
+//! that must outlive it.
 //!
 //! Checks panic with a sentence. They use nothing but the trait.
 
@@ -8,6 +9,7 @@ mod examples;
 mod leases;
 mod lists;
 mod logs;
+mod owners;
 mod sums;
 
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use vocab::{Body, Durability, Entry, Fault, Lease, Mode, NewSession, Part, Sessi
 
 pub use durable::run_durable;
 pub use examples::{as_stored, bodies};
+pub use owners::{TwoOwners, run_owners};
 
 /// Runs every check, each on a fresh and empty store.
 pub async fn run<S: Store>(make: impl Fn() -> S) {

@@ -15,6 +15,7 @@ mod forks;
 mod intent;
 mod interrupts;
 mod lanes;
+mod lost;
 mod mcp;
 mod models;
 mod patience;

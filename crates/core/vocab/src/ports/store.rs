@@ -3,11 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Later;
-use crate::{Body, Entry, Fault, Mode, NoteEntry, SessionId, Usage};
+use super::{Acquired, Later, Lease};
+use crate::{Entry, Fault, Mode, SessionId, Usage};
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
 /// transaction that writes.
+///
+/// A lease belongs to an owner, which is one handle of the store in one process. An owner has a name for people; whether it
+/// lives is asked of the owner and never of each session, so that a lease costs nothing while nothing is written. An owner
+/// that was not heard of for its time to live can lose its leases to whoever asks for them, and to nobody else: one that
+/// slept for a night finds them as it left them. Who has lost one is told ([`Lease::signal`]).
 pub trait Store: Send + Sync {
     /// Fails fast, and without side effects beyond creating the directory, when nothing could be written.
     fn probe(&self) -> Result<(), Fault>;
@@ -71,33 +76,6 @@ pub struct NewSession {
     pub at_ms: i64,
     /// What it is said to come from; only a session's own file tells it on.
     pub parent: Option<Arc<str>>,
-}
-
-/// The right to append to one session. Older epochs are refused.
-#[derive(Clone, Debug)]
-pub struct Lease {
-    pub session: SessionId,
-    pub epoch: u64,
-    /// Set until the first append has made the session.
-    pub new: Option<Arc<NewSession>>,
-}
-
-/// A session that was taken over, as it is under the lease: what was read before somebody had it may be old.
-#[derive(Clone, Debug)]
-pub struct Acquired {
-    pub lease: Lease,
-    pub summary: Summary,
-    /// What had to be repaired. Said here and nowhere else, so its new owner writes it into the log.
-    pub recovered: Option<String>,
-}
-
-impl Acquired {
-    /// The entry that says what was repaired; the first one under this lease.
-    pub fn notice(&self, at_ms: i64) -> Option<Arc<Entry>> {
-        let body = Body::Note(NoteEntry::Recovered { text: self.recovered.as_deref()?.into() });
-        let last = self.summary.last_seq;
-        Some(Arc::new(Entry { seq: last + 1, parent: last, at_ms, body }))
-    }
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -51,6 +51,10 @@ pub(crate) fn raw(home: &Path) -> Connection {
     Connection::open(home.join("sessions.db")).unwrap()
 }
 
+/// Takes back what schema 6 brought.
+pub(crate) const TO_SCHEMA_5: &str = "DROP TABLE owners; ALTER TABLE sessions DROP COLUMN owned_by;
+    ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT ''; PRAGMA user_version = 5;";
+
 pub(crate) async fn texts(store: &SqliteStore, id: &SessionId) -> Vec<String> {
     store.read(id, 0, usize::MAX).await.unwrap().entries.iter().map(|entry| text(entry)).collect()
 }

@@ -10,6 +10,7 @@ mod failed_commits;
 mod files;
 mod kit;
 mod numbers;
+mod owners;
 mod processes;
 mod reads;
 mod suites;
