@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use vocab::{
-    Acquired, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary,
+    Acquired, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store,
+    StoreChange, StoreMoment, Summary,
 };
 
 /// Entries that were appended together, and how safe they were to be.
@@ -168,6 +169,12 @@ impl Store for FaultyStore {
 
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.inner.list(query)
+    }
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        self.inner.watch(session, after)
+    }
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        self.inner.watch_all(after)
     }
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
         self.inner.delete(session)

@@ -15,13 +15,15 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use vocab::{
     Acquired, Body, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, NoteEntry, Page, Query, SessionId,
-    Store, Summary,
+    Store, StoreChange, StoreMoment, Summary,
 };
 
 use crate::sim::Dice;
 
 /// Turns of the scheduler that a call may take.
 const YIELDS_MAX: u64 = 4;
+/// Between two looks of somebody who watches.
+const LOOK_WAIT: Duration = Duration::from_millis(5);
 /// Who was told that its lease is gone has this long to stop writing.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -445,6 +447,31 @@ impl Store for LossyStore {
                 state.journal.push(Written { lease, entries: Vec::new(), durability: Durability::Now });
             }
             Ok(deleted)
+        })
+    }
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        let (store, id) = (self.clone(), session.clone());
+        Box::pin(async move {
+            loop {
+                match store.summary(&id).await?.map(|summary| summary.last_seq) {
+                    Some(last) if last <= after => tokio::time::sleep(LOOK_WAIT).await,
+                    news => return Ok(news),
+                }
+            }
+        })
+    }
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        let store = self.clone();
+        Box::pin(async move {
+            loop {
+                // What is there now, whichever owner made it.
+                let look = store.look(Duration::ZERO, move |inner| inner.watch_all(None)).await?;
+                match after {
+                    Some(after) if look.now == after => tokio::time::sleep(LOOK_WAIT).await,
+                    Some(after) => return store.look(Duration::ZERO, move |inner| inner.watch_all(Some(after))).await,
+                    None => return Ok(look),
+                }
+            }
         })
     }
     fn place(&self) -> PathBuf {

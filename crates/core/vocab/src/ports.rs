@@ -3,6 +3,7 @@
 
 mod accounts;
 mod archive;
+mod changes;
 mod lease;
 mod model;
 mod store;
@@ -15,6 +16,7 @@ use std::pin::Pin;
 
 pub use accounts::*;
 pub use archive::*;
+pub use changes::*;
 pub use lease::*;
 pub use model::*;
 pub use store::*;

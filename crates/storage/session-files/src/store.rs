@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use vocab::{
     Acquired, Archive, Body, Border, Durability, Entry, Fault, Ids, Later, Lease, Mode, NewSession, NoteEntry, Page,
-    Query, SessionId, Store, Summary,
+    Query, SessionId, Store, StoreChange, StoreMoment, Summary,
 };
 
 use crate::mirror::OLD_VERSION;
@@ -118,6 +118,14 @@ impl Store for Mirrored {
 
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.shared.setup.store.list(query)
+    }
+
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        self.shared.setup.store.watch(session, after)
+    }
+
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        self.shared.setup.store.watch_all(after)
     }
 
     /// The file goes too, unless another program began it.

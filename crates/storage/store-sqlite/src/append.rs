@@ -157,6 +157,7 @@ impl Writer {
             // A sync takes everything with it that was committed before.
             self.is_dirty = !batch.iter().any(|append| append.durability.is_synced());
             self.unfolded += 1;
+            self.bell.ring();
         }
         let (number, reached) = self.syncs.numbers();
         // Whatever of a session is committed together is answered together.

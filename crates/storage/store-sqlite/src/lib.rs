@@ -24,6 +24,7 @@ mod rows;
 mod sync;
 mod threads;
 mod upkeep;
+mod watch;
 mod writer;
 
 use std::io;
@@ -34,12 +35,16 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
-use vocab::{Acquired, Durability, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{
+    Acquired, Durability, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, StoreChange,
+    StoreMoment, Summary,
+};
 
 use append::Append;
 use owners::LeaseTerms;
 use reader::Question;
 use threads::Threads;
+use watch::Watched;
 use writer::{StoreRequest, WriterJob};
 
 /// Sessions in one SQLite file in `home`.
@@ -163,6 +168,17 @@ impl Store for SqliteStore {
 
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
         self.ask(|reply| Question::Count { query, reply })
+    }
+
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        let session = session.clone();
+        let (reply, answer) = oneshot::channel();
+        later(self.threads.watch(Watched::Session { session, after, reply }), answer)
+    }
+
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        let (reply, answer) = oneshot::channel();
+        later(self.threads.watch(Watched::All { after, reply }), answer)
     }
 
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {

@@ -1,4 +1,4 @@
-//! The threads of a store: one that writes and one that syncs, two that read. Each is started by its first job, and anew when it died.
+//! The threads of a store: one that writes and one that syncs, two that read, one that watches. Each is started by its first job, and anew when it died.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,6 +13,7 @@ use super::progress::{Progress, ReleaseAll, Ticket};
 use super::reader::{Question, Reader, ReaderJob};
 use super::sync::Syncs;
 use super::upkeep::UNWIPED_FILE;
+use super::watch::{Bell, WatchThread, Watched};
 use super::writer::{StoreRequest, Writer, WriterJob};
 use super::{Note, faults};
 
@@ -26,6 +27,8 @@ pub(super) struct Threads {
     writer: Mutex<Option<WriterThread>>,
     /// For questions that are answered quickly, and for those that are not.
     readers: [Mutex<Option<JobThread<ReaderJob>>>; 2],
+    watcher: Mutex<Option<WatchThread>>,
+    bell: Arc<Bell>,
 }
 
 /// A thread and what it is told by.
@@ -49,6 +52,8 @@ impl Threads {
             terms: LeaseTerms::default(),
             writer: Mutex::new(None),
             readers: Default::default(),
+            watcher: Mutex::new(None),
+            bell: Arc::default(),
         }
     }
 
@@ -69,11 +74,11 @@ impl Threads {
         }
         let progress = Arc::new(Progress::default());
         let (home, note, told) = (self.home.clone(), self.note.clone(), progress.clone());
-        let (terms, (jobs, inbox)) = (self.terms, channel());
+        let (terms, bell, (jobs, inbox)) = (self.terms, self.bell.clone(), channel());
         let syncs = Syncs::start(jobs.clone(), STACK_BYTES).map_err(not_started)?;
         let queue = start("store", jobs, move || {
             let _released = ReleaseAll(told.clone());
-            Writer::new(home, terms, inbox, note, told, syncs).run();
+            Writer::new(home, terms, inbox, note, told, syncs, bell).run();
         })?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *writer = Some(WriterThread { queue, queued: 1, progress });
@@ -98,6 +103,16 @@ impl Threads {
         Ok(())
     }
 
+    pub(super) fn watch(&self, watched: Watched) -> Result<(), Fault> {
+        let mut watcher = lock(&self.watcher);
+        let running = match watcher.take().filter(WatchThread::is_running) {
+            Some(running) => running,
+            None => WatchThread::start(self.home.clone(), self.bell.clone(), STACK_BYTES).map_err(not_started)?,
+        };
+        watcher.insert(running).add(watched);
+        Ok(())
+    }
+
     /// For a read that is asked for now. Whoever only reads sees to it, too, that a delete that was cut short is finished.
     fn ticket(&self) -> Result<Option<Ticket>, Fault> {
         let mut writer = lock(&self.writer);
@@ -111,6 +126,9 @@ impl Threads {
 impl Drop for Threads {
     /// Waits until everything that was queued is done: a dropped future does not take its entry back.
     fn drop(&mut self) {
+        if let Some(watcher) = self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            watcher.end();
+        }
         // The writer last: it knows whether the database is left in order, and what a reader waits for is done meanwhile.
         for lane in &mut self.readers {
             if let Some(queue) = lane.get_mut().unwrap_or_else(PoisonError::into_inner).take() {

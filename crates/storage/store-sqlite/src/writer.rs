@@ -19,6 +19,7 @@ use super::patience::Patience;
 use super::progress::Progress;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
+use super::watch::Bell;
 use super::{Attempt, Failure, Note, ReplySender, database};
 use crate::faults;
 
@@ -80,6 +81,8 @@ pub(super) struct Writer {
     /// Says how many of them are done to whoever reads.
     progress: Arc<Progress>,
     pub(super) note: Note,
+    /// Says to whoever watches that something was committed.
+    pub(super) bell: Arc<Bell>,
     pub(super) watch: WalWatch,
     /// Something was deleted, and pieces of it are still there.
     pub(super) unwiped: Option<Unwiped>,
@@ -120,6 +123,7 @@ impl Writer {
         note: Note,
         progress: Arc<Progress>,
         syncs: Syncs,
+        bell: Arc<Bell>,
     ) -> Self {
         Self {
             home,
@@ -137,6 +141,7 @@ impl Writer {
             received: 0,
             progress,
             note,
+            bell,
             watch: WalWatch::default(),
             unwiped: None,
             is_suspect: false,
@@ -365,6 +370,7 @@ impl Writer {
             }
             StoreRequest::Delete { session, reply } => {
                 let result = self.delete(connection, &session);
+                self.bell.ring();
                 self.answer(reply, result)
             }
             StoreRequest::Tidy => Trust::Keep,

@@ -3,12 +3,14 @@
 //! Keeps the same promises as the store on disk, except the one about surviving.
 
 use std::collections::{HashMap, HashSet};
-use std::future::ready;
+use std::future::{poll_fn, ready};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 
 use vocab::{
-    Acquired, Durability, Entry, Fault, Later, Lease, LeaseSignal, NewSession, Page, Query, SessionId, Store, Summary,
+    Acquired, Durability, Entry, Fault, Later, Lease, LeaseSignal, NewSession, Page, Query, SessionId, Store,
+    StoreChange, StoreMoment, Summary,
 };
 
 use crate::{faults, summary};
@@ -28,6 +30,10 @@ struct Sessions {
     others: u64,
     /// Owners that were not heard of for their time to live.
     lapsed: HashSet<u64>,
+    /// Writes and deletes.
+    changes: u64,
+    /// Of those who watch, until the next change.
+    wakers: Vec<Waker>,
     /// Grows with each use: the order in which sessions were used, which no clock can turn around.
     uses: u64,
 }
@@ -42,6 +48,13 @@ struct StoredSession {
     /// Tells two leases on the same new id apart; both have epoch 1.
     new: Option<Arc<NewSession>>,
     used: u64,
+}
+
+impl Sessions {
+    fn changed(&mut self) {
+        self.changes += 1;
+        self.wakers.drain(..).for_each(Waker::wake);
+    }
 }
 
 impl MemoryStore {
@@ -63,6 +76,26 @@ impl MemoryStore {
 
     fn name(&self, owner: u64) -> String {
         if owner == self.owner { "this process".to_owned() } else { format!("owner {owner} of this process") }
+    }
+
+    /// Answers when `look` finds something, and looks whenever something has changed.
+    fn wait<T: Send + 'static>(
+        &self,
+        look: impl Fn(&Sessions) -> Option<T> + Send + 'static,
+    ) -> Later<'static, Result<T, Fault>> {
+        let sessions = self.sessions.clone();
+        Box::pin(poll_fn(move |context| {
+            let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            match look(&sessions) {
+                Some(found) => Poll::Ready(Ok(found)),
+                None => {
+                    if !sessions.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+                        sessions.wakers.push(context.waker().clone());
+                    }
+                    Poll::Pending
+                }
+            }
+        }))
     }
 
     // A panic in another thread cannot leave a session half changed: each change is made in one go below.
@@ -100,7 +133,7 @@ impl MemoryStore {
         let is_use = known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body));
         sessions.uses += 1;
         let used = sessions.uses;
-        let session = sessions.by_id.entry(lease.session.clone()).or_insert_with(|| StoredSession {
+        sessions.by_id.entry(lease.session.clone()).or_insert_with(|| StoredSession {
             summary: next.clone(),
             entries: Vec::new(),
             epoch: lease.epoch,
@@ -109,6 +142,8 @@ impl MemoryStore {
             new: lease.new.clone(),
             used,
         });
+        sessions.changed();
+        let Some(session) = sessions.by_id.get_mut(&lease.session) else { unreachable!("it was just there") };
         session.summary = next;
         if is_use {
             session.used = used;
@@ -223,6 +258,24 @@ impl Store for MemoryStore {
         now(Ok(page.map(|session| session.summary.clone()).collect()))
     }
 
+    fn watch(&self, id: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        let id = id.clone();
+        self.wait(move |sessions| {
+            let last = sessions.by_id.get(&id).map(|session| session.summary.last_seq);
+            last.is_none_or(|last| last > after).then_some(last)
+        })
+    }
+
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        self.wait(move |sessions| {
+            let now = StoreMoment { seen: sessions.changes, used: sessions.uses, last_seq: 0 };
+            let Some(after) = after else { return Some(StoreChange { now, used: Vec::new() }) };
+            let used = sessions.by_id.values().filter(|session| session.used > after.used);
+            let used = used.map(|session| (session.summary.id.clone(), session.summary.last_seq)).collect();
+            (sessions.changes > after.seen).then_some(StoreChange { now, used })
+        })
+    }
+
     fn delete(&self, id: &SessionId) -> Later<'static, Result<bool, Fault>> {
         let mut sessions = self.lock();
         now(match sessions.by_id.get(id) {
@@ -233,6 +286,7 @@ impl Store for MemoryStore {
                     Some(open) => Err(faults::busy(&open.summary.id, &self.name(open.owner.unwrap_or_default()))),
                     None => {
                         sessions.by_id.retain(|_, it| !of_family(it));
+                        sessions.changed();
                         Ok(true)
                     }
                 }

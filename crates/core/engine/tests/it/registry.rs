@@ -110,6 +110,12 @@ impl Store for Lazy {
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
         self.late(self.inner.delete(session))
     }
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        self.inner.watch(session, after)
+    }
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        self.inner.watch_all(after)
+    }
     fn place(&self) -> PathBuf {
         self.inner.place()
     }

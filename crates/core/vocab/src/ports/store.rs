@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Acquired, Later, Lease};
+use super::{Acquired, Later, Lease, StoreChange, StoreMoment};
 use crate::{Entry, Fault, Mode, SessionId, Usage};
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
@@ -38,6 +38,12 @@ pub trait Store: Send + Sync {
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>>;
     /// How many a list without limit and offset would have.
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>>;
+    /// Waits until the session's log goes beyond `after`, whichever process wrote it. Where it ends; `None`: there is no such
+    /// session. Costs nothing while nobody waits.
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>>;
+    /// Waits until something was written to any session since `after`; without it, says at once where the store is. May
+    /// come for nothing, and does not fail to come for something.
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>>;
     /// Together with its children; refused while one of them is open somewhere.
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>>;
     /// Where it all is, for people.

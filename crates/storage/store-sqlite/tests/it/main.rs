@@ -16,3 +16,4 @@ mod reads;
 mod suites;
 mod syscalls;
 mod torn;
+mod watching;

@@ -3,7 +3,7 @@
 
 use vocab::{Durability, FaultKind, Lease, Store};
 
-use super::{append, new_session, note, refused, seqs};
+use super::{append, new_session, note, refused, seqs, watching};
 
 /// Two owners on the same sessions, both fresh.
 pub struct TwoOwners<S> {
@@ -21,6 +21,10 @@ pub async fn run_owners<S: Store>(make: impl Fn() -> TwoOwners<S>) {
     who_is_not_heard_of_can_lose_a_session_and_is_told(make()).await;
     who_comes_back_before_anybody_came_has_lost_nothing(make()).await;
     what_is_given_back_is_not_lost(make()).await;
+    let owners = make();
+    watching::a_reader_is_told_of_new_entries(&owners.one, &owners.other).await;
+    let owners = make();
+    watching::a_reader_of_all_is_told_who_was_used(&owners.one, &owners.other).await;
 }
 
 async fn made(store: &impl Store, id: &str) -> Lease {
