@@ -96,8 +96,10 @@ impl WatchThread {
     }
 
     pub(super) fn add(&self, watched: Watched) {
+        let mut state = self.bell.lock();
+        // Under the lock: the thread takes it back only while nobody is there.
         self.bell.is_watched.store(true, Ordering::Release);
-        self.bell.lock().new.push(watched);
+        state.new.push(watched);
         self.bell.rung.notify_one();
     }
 
@@ -235,7 +237,8 @@ impl Watcher {
         if state.new.is_empty() && !state.is_rung && !state.is_over {
             (state, _) = bell.rung.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner);
         }
-        !state.is_over && !(self.waiting.is_empty() && state.new.is_empty() && !state.is_rung)
+        let is_wanted = !self.waiting.is_empty() || !state.new.is_empty() || state.is_rung;
+        is_wanted && !state.is_over
     }
 }
 
