@@ -7,11 +7,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
-use vocab::{Acquired, Fault, Lease, LeaseSignal, NewSession, SessionId, Summary};
+use vocab::{Acquired, Fault, Lease, LeaseSignal, NewSession, Principal, SessionId, Summary};
 
+use super::audit::AuditStatements;
 use super::rows::{self, to_int};
 use super::writer::Writer;
 use super::{Attempt, immediate, log};
+use store::audit::AuditRecord;
 use store::data_dir;
 
 use crate::faults;
@@ -185,7 +187,7 @@ impl Writer {
         }
     }
 
-    pub(super) fn delete(&mut self, connection: &Connection, id: &SessionId) -> Attempt<bool> {
+    pub(super) fn delete(&mut self, connection: &Connection, id: &SessionId, by: Option<&Principal>) -> Attempt<bool> {
         let mut gone = Vec::new();
         let is_gone = immediate(connection, || {
             let mut family = vec![id.clone()];
@@ -210,6 +212,9 @@ impl Writer {
                 is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && it == id;
             }
             gone = keys;
+            if let Some(by) = by.filter(|_| is_gone) {
+                AuditStatements::prepare(connection)?.write(&AuditRecord::deleted(id, by.as_str(), now_ms()))?;
+            }
             Ok(is_gone)
         })?;
         for (it, _) in &gone {
@@ -221,6 +226,11 @@ impl Writer {
         }
         Ok(is_gone)
     }
+}
+
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// This process, in words that also tell it from a later one with the same number.

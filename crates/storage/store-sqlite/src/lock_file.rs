@@ -158,7 +158,7 @@ impl Drop for Lock {
 /// Longest escaped id that is used as a file name; longer ones are cut and told apart by a hash.
 const NAME_BYTES_MAX: usize = 120;
 
-/// The lock file of one session, by which versions up to schema 5 kept it. Two ids share a name only if both are long and
+/// The lock file of one session, by which versions up to schema 6 kept it. Two ids share a name only if both are long and
 /// their hashes meet.
 fn session_file_name(id: &str) -> String {
     let mut name = String::with_capacity(id.len() + 5);

@@ -14,8 +14,9 @@ use super::reader::{Question, Reader, ReaderJob};
 use super::sync::Syncs;
 use super::upkeep::UNWIPED_FILE;
 use super::watch::{Bell, WatchThread, Watched};
-use super::writer::{StoreRequest, Writer, WriterJob};
+use super::writer::{StoreRequest, Writer, WriterJob, WriterTies};
 use super::{Note, faults};
+use store::rollup::PriceList;
 
 /// The threads call SQLite and serde only; neither recurses deeply on what we store.
 const STACK_BYTES: usize = 512 * 1024;
@@ -24,6 +25,7 @@ pub(super) struct Threads {
     home: PathBuf,
     pub(super) note: Note,
     pub(super) terms: LeaseTerms,
+    pub(super) prices: PriceList,
     writer: Mutex<Option<WriterThread>>,
     /// For questions that are answered quickly, and for those that are not.
     readers: [Mutex<Option<JobThread<ReaderJob>>>; 2],
@@ -50,6 +52,7 @@ impl Threads {
             home,
             note: Arc::new(|_| {}),
             terms: LeaseTerms::default(),
+            prices: Arc::new(|_| None),
             writer: Mutex::new(None),
             readers: Default::default(),
             watcher: Mutex::new(None),
@@ -74,11 +77,12 @@ impl Threads {
         }
         let progress = Arc::new(Progress::default());
         let (home, note, told) = (self.home.clone(), self.note.clone(), progress.clone());
-        let (terms, bell, (jobs, inbox)) = (self.terms, self.bell.clone(), channel());
+        let (prices, terms, bell) = (self.prices.clone(), self.terms, self.bell.clone());
+        let (jobs, inbox) = channel();
         let syncs = Syncs::start(jobs.clone(), STACK_BYTES).map_err(not_started)?;
         let queue = start("store", jobs, move || {
             let _released = ReleaseAll(told.clone());
-            Writer::new(home, terms, inbox, note, told, syncs, bell).run();
+            Writer::new(home, inbox, WriterTies { note, progress: told, syncs, prices, terms, bell }).run();
         })?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *writer = Some(WriterThread { queue, queued: 1, progress });

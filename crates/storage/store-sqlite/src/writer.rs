@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use vocab::{Acquired, Fault, Lease, SessionId};
+use vocab::{Acquired, Fault, Lease, Principal, SessionId};
 
 use super::append::{Append, AppendStatements};
 use super::leases::{HeldLease, owner};
@@ -22,6 +22,7 @@ use super::upkeep::{Unwiped, WalWatch};
 use super::watch::Bell;
 use super::{Attempt, Failure, Note, ReplySender, database};
 use crate::faults;
+use store::rollup::PriceList;
 
 /// Jobs taken at once, and so the most appends in one transaction; the rest is the next transaction.
 const BATCH_JOBS_MAX: usize = 256;
@@ -50,6 +51,7 @@ pub(super) enum StoreRequest {
     },
     Delete {
         session: SessionId,
+        by: Option<Principal>,
         reply: ReplySender<bool>,
     },
     /// Does what every connection begins with, for somebody who only reads.
@@ -83,6 +85,7 @@ pub(super) struct Writer {
     pub(super) note: Note,
     /// Says to whoever watches that something was committed.
     pub(super) bell: Arc<Bell>,
+    prices: PriceList,
     pub(super) watch: WalWatch,
     /// Something was deleted, and pieces of it are still there.
     pub(super) unwiped: Option<Unwiped>,
@@ -94,6 +97,16 @@ pub(super) struct Writer {
     pub(super) unfolded: u32,
     /// Lock files of the dead were looked for.
     has_swept: bool,
+}
+
+/// What the writer is bound to.
+pub(super) struct WriterTies {
+    pub(super) note: Note,
+    pub(super) progress: Arc<Progress>,
+    pub(super) syncs: Syncs,
+    pub(super) prices: PriceList,
+    pub(super) terms: LeaseTerms,
+    pub(super) bell: Arc<Bell>,
 }
 
 /// What a connection is good for after a job.
@@ -116,15 +129,8 @@ pub(super) fn judged<T>(place: &Path, doing: &str, result: Attempt<T>) -> (Resul
 }
 
 impl Writer {
-    pub(super) fn new(
-        home: PathBuf,
-        terms: LeaseTerms,
-        inbox: Receiver<WriterJob>,
-        note: Note,
-        progress: Arc<Progress>,
-        syncs: Syncs,
-        bell: Arc<Bell>,
-    ) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, ties: WriterTies) -> Self {
+        let WriterTies { note, progress, syncs, prices, terms, bell } = ties;
         Self {
             home,
             owner: owner(),
@@ -142,6 +148,7 @@ impl Writer {
             progress,
             note,
             bell,
+            prices,
             watch: WalWatch::default(),
             unwiped: None,
             is_suspect: false,
@@ -198,7 +205,7 @@ impl Writer {
         self.doubt_claim();
         // The caller who waits now is not kept waiting by what another process left.
         let _ = self.finish_deleting(connection);
-        let mut statements = match AppendStatements::prepare(connection) {
+        let mut statements = match AppendStatements::prepare(connection, self.prices.clone()) {
             Ok(statements) => statements,
             Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
         };
@@ -368,8 +375,8 @@ impl Writer {
                 }
                 trust
             }
-            StoreRequest::Delete { session, reply } => {
-                let result = self.delete(connection, &session);
+            StoreRequest::Delete { session, by, reply } => {
+                let result = self.delete(connection, &session, by.as_ref());
                 self.bell.ring();
                 self.answer(reply, result)
             }

@@ -2,6 +2,8 @@
 //!
 //! Keeps the same promises as the store on disk, except the one about surviving.
 
+mod ledger;
+
 use std::collections::{HashMap, HashSet};
 use std::future::{poll_fn, ready};
 use std::path::PathBuf;
@@ -9,11 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use vocab::{
-    Acquired, Durability, Entry, Fault, Later, Lease, LeaseSignal, NewSession, Page, Query, SessionId, Store,
-    StoreChange, StoreMoment, Summary,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LeaseSignal, NewSession,
+    Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
+use crate::audit::AuditRecord;
+use crate::rollup::PriceList;
 use crate::{faults, summary};
+use ledger::Ledger;
 
 /// Holds every entry of every session until the process ends or the session is deleted: the bound is the caller's.
 #[derive(Default)]
@@ -21,6 +26,7 @@ pub struct MemoryStore {
     /// Which of the owners on these sessions this is.
     owner: u64,
     sessions: Arc<Mutex<Sessions>>,
+    prices: Option<PriceList>,
 }
 
 #[derive(Default)]
@@ -36,6 +42,7 @@ struct Sessions {
     wakers: Vec<Waker>,
     /// Grows with each use: the order in which sessions were used, which no clock can turn around.
     uses: u64,
+    ledger: Ledger,
 }
 
 struct StoredSession {
@@ -66,7 +73,7 @@ impl MemoryStore {
     pub fn another(&self) -> Self {
         let mut sessions = self.lock();
         sessions.others += 1;
-        Self { owner: sessions.others, sessions: self.sessions.clone() }
+        Self { owner: sessions.others, sessions: self.sessions.clone(), prices: self.prices.clone() }
     }
 
     /// This owner was not heard of for its time to live: others may have its sessions until it writes again.
@@ -96,6 +103,12 @@ impl MemoryStore {
                 }
             }
         }))
+    }
+
+    /// What is used is added up by these prices.
+    pub fn priced(mut self, prices: PriceList) -> Self {
+        self.prices = Some(prices);
+        self
     }
 
     // A panic in another thread cannot leave a session half changed: each change is made in one go below.
@@ -131,6 +144,10 @@ impl MemoryStore {
             return Ok(());
         }
         let is_use = known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body));
+        let prices = self.prices.clone().unwrap_or_else(|| Arc::new(|_| None));
+        for entry in &entries {
+            sessions.ledger.take(&lease.session, entry, &prices);
+        }
         sessions.uses += 1;
         let used = sessions.uses;
         sessions.by_id.entry(lease.session.clone()).or_insert_with(|| StoredSession {
@@ -152,7 +169,7 @@ impl MemoryStore {
         session.entries.extend(entries.into_iter().map(|entry| match &entry.body {
             vocab::Body::Queue(vocab::QueueEntry::Queued(item)) if item.sender.is_some() => {
                 let item = vocab::Item { sender: None, ..item.clone() };
-                Arc::new(Entry { body: vocab::Body::Queue(vocab::QueueEntry::Queued(item)), ..*entry })
+                Arc::new(Entry { body: vocab::Body::Queue(vocab::QueueEntry::Queued(item)), ..(*entry).clone() })
             }
             _ => entry,
         }));
@@ -165,6 +182,11 @@ fn same(left: &Option<Arc<NewSession>>, right: &Option<Arc<NewSession>>) -> bool
         (Some(left), Some(right)) => Arc::ptr_eq(left, right),
         _ => false,
     }
+}
+
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 fn now<T: Send + 'static>(value: T) -> Later<'static, T> {
@@ -276,7 +298,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn delete(&self, id: &SessionId) -> Later<'static, Result<bool, Fault>> {
+    fn delete(&self, id: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
         let mut sessions = self.lock();
         now(match sessions.by_id.get(id) {
             None => Ok(false),
@@ -287,11 +309,26 @@ impl Store for MemoryStore {
                     None => {
                         sessions.by_id.retain(|_, it| !of_family(it));
                         sessions.changed();
+                        if let Some(by) = by {
+                            sessions.ledger.write(&AuditRecord::deleted(id, by.as_str(), now_ms()));
+                        }
                         Ok(true)
                     }
                 }
             }
         })
+    }
+
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
+        now(Ok(self.lock().ledger.audit(&query)))
+    }
+
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
+        now(Ok(self.lock().ledger.verify(head)))
+    }
+
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        now(Ok(self.lock().ledger.usage(&query)))
     }
 
     fn place(&self) -> PathBuf {

@@ -7,6 +7,7 @@
 mod durable;
 mod examples;
 mod leases;
+mod ledger;
 mod lists;
 mod logs;
 mod owners;
@@ -46,6 +47,8 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     watching::a_reader_is_told_of_new_entries(&store, &store).await;
     let store = make();
     watching::a_reader_of_all_is_told_who_was_used(&store, &store).await;
+    ledger::the_audit_has_a_line_for_what_somebody_did(&make()).await;
+    ledger::usage_is_added_up_by_day_model_session_principal_and_tool(&make()).await;
 }
 
 pub fn new_session(id: &str) -> NewSession {
@@ -69,7 +72,7 @@ pub fn prompt(seq: u64, text: &str) -> Arc<Entry> {
 }
 
 pub fn entry(seq: u64, body: Body) -> Arc<Entry> {
-    Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + i64::try_from(seq).unwrap_or(0), body })
+    Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + i64::try_from(seq).unwrap_or(0), body, by: None })
 }
 
 pub async fn append(store: &impl Store, lease: &Lease, entries: Vec<Arc<Entry>>) {

@@ -98,6 +98,6 @@ impl Acquired {
     pub fn notice(&self, at_ms: i64) -> Option<Arc<Entry>> {
         let body = Body::Note(NoteEntry::Recovered { text: self.recovered.as_deref()?.into() });
         let last = self.summary.last_seq;
-        Some(Arc::new(Entry { seq: last + 1, parent: last, at_ms, body }))
+        Some(Arc::new(Entry { seq: last + 1, parent: last, at_ms, body, by: None }))
     }
 }

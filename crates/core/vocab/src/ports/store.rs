@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Acquired, Later, Lease, StoreChange, StoreMoment};
-use crate::{Entry, Fault, Mode, SessionId, Usage};
+use crate::{
+    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, Mode, Principal, SessionId, Usage, UsageQuery, UsageSum,
+};
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
 /// transaction that writes.
@@ -44,8 +46,14 @@ pub trait Store: Send + Sync {
     /// Waits until something was written to any session since `after`; without it, says at once where the store is. May
     /// come for nothing, and does not fail to come for something.
     fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>>;
-    /// Together with its children; refused while one of them is open somewhere.
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>>;
+    /// Together with its children; refused while one of them is open somewhere. `by`: who wants it gone.
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>>;
+    /// Who did what, newest first.
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>>;
+    /// Whether a line of the audit, or an entry that one stands for, was changed. `head`: one that somebody has kept.
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>>;
+    /// What was used, the most expensive or most used first; days in their order.
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>>;
     /// Where it all is, for people.
     fn place(&self) -> PathBuf;
     /// The file that follows this session's log, where there is one. It may not exist yet.

@@ -22,7 +22,7 @@ pub(crate) fn new_session(id: &str) -> NewSession {
 /// A user message, so that it counts.
 pub(crate) fn said(seq: u64, text: &str) -> Arc<Entry> {
     let body = Body::User { turn: None, parts: vec![Part::text(text)], from: UserFrom::Prompt };
-    Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + seq as i64, body })
+    Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + seq as i64, body, by: None })
 }
 
 pub(crate) fn text(entry: &Entry) -> String {
@@ -51,9 +51,11 @@ pub(crate) fn raw(home: &Path) -> Connection {
     Connection::open(home.join("sessions.db")).unwrap()
 }
 
-/// Takes back what schema 6 brought.
+/// Takes back what schema 6 and 7 brought.
 pub(crate) const TO_SCHEMA_5: &str = "DROP TABLE owners; ALTER TABLE sessions DROP COLUMN owned_by;
-    ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT ''; PRAGMA user_version = 5;";
+    ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+    ALTER TABLE entries DROP COLUMN by; ALTER TABLE damaged DROP COLUMN by;
+    DROP TABLE audit; DROP TABLE used; DROP TABLE used_tools; PRAGMA user_version = 5;";
 
 pub(crate) async fn texts(store: &SqliteStore, id: &SessionId) -> Vec<String> {
     store.read(id, 0, usize::MAX).await.unwrap().entries.iter().map(|entry| text(entry)).collect()

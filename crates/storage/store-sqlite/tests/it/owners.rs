@@ -87,7 +87,7 @@ async fn all_sessions_of_a_killed_process_are_free_at_once_and_its_traces_go() {
     for id in ["a", "b"] {
         store.acquire(&id.into()).await.expect("the lock ended with the process");
     }
-    assert!(store.delete(&"c".into()).await.unwrap());
+    assert!(store.delete(&"c".into(), None).await.unwrap());
     // While there is nothing else to do.
     let owners = || raw(home.path()).query_row("SELECT count(*) FROM owners", [], |row| row.get::<_, i64>(0)).unwrap();
     let since = Instant::now();
@@ -110,7 +110,7 @@ async fn what_an_older_version_has_locked_stays_its_own() {
     let fault = store.acquire(&id).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::SessionBusy);
     assert!(fault.message.contains("older version"), "{fault}");
-    assert_eq!(store.delete(&id).await.unwrap_err().kind, FaultKind::SessionBusy);
+    assert_eq!(store.delete(&id, None).await.unwrap_err().kind, FaultKind::SessionBusy);
     drop(held);
     store.acquire(&id).await.expect("its process is gone");
 }

@@ -41,7 +41,7 @@ async fn a_session_is_its_owners_while_it_lives<S: Store>(owners: TwoOwners<S>) 
     let TwoOwners { one, other, .. } = owners;
     let lease = made(&one, "s").await;
     refused(other.acquire(&lease.session).await, FaultKind::SessionBusy, "one has it");
-    refused(other.delete(&lease.session).await, FaultKind::SessionBusy, "one has it");
+    refused(other.delete(&lease.session, None).await, FaultKind::SessionBusy, "one has it");
     let twin = other.create(new_session("s"));
     refused(other.append(&twin, vec![note(1)], Durability::Now).await, FaultKind::SessionBusy, "one has made it");
     append(&one, &lease, vec![note(2)]).await;

@@ -39,7 +39,7 @@ pub(super) async fn a_reader_is_told_of_new_entries(writer: &impl Store, reader:
     assert_eq!(in_time(watch).await, Ok(Some(3)));
     writer.release(lease.clone()).await.expect("released");
     let watch = reader.watch(&lease.session, 3);
-    assert!(writer.delete(&lease.session).await.expect("deleted"));
+    assert!(writer.delete(&lease.session, None).await.expect("deleted"));
     assert_eq!(in_time(watch).await, Ok(None), "it is gone");
 }
 
