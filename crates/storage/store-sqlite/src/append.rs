@@ -9,6 +9,7 @@ use vocab::{Durability, Entry, Fault, Lease, Principal, SessionId, Summary};
 
 use super::audit::AuditStatements;
 use super::leases::{HeldLease, KnownLog};
+use super::log;
 use super::owners::COUNT_TAKEN;
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
 use super::usage::UsageStatements;
@@ -16,7 +17,7 @@ use super::writer::{Trust, Writer};
 use super::{Attempt, Failure, ReplySender};
 use store::audit::AuditRecord;
 use store::rollup::PriceList;
-use store::{records, summary};
+use store::{records, summary, unfinished};
 
 use crate::faults;
 
@@ -41,6 +42,7 @@ pub(super) struct AppendStatements<'c> {
     place_session: Statement<'c>,
     use_session: Statement<'c>,
     count_taken: Statement<'c>,
+    open_work: Statement<'c>,
     audit: AuditStatements<'c>,
     usage: UsageStatements<'c>,
     payload: Vec<u8>,
@@ -71,6 +73,9 @@ impl<'c> AppendStatements<'c> {
                  WHERE key = ?1 AND (used = 0 OR used < (SELECT max(used) FROM sessions))",
             )?,
             count_taken: connection.prepare(COUNT_TAKEN)?,
+            open_work: connection.prepare(
+                "UPDATE sessions SET open_turn = coalesce(?2, open_turn), open_items = open_items + ?3 WHERE key = ?1",
+            )?,
             audit: AuditStatements::prepare(connection)?,
             usage: UsageStatements::prepare(connection, prices)?,
             payload: Vec::new(),
@@ -269,6 +274,11 @@ impl Writer {
         for entry in entries {
             statements.insert(&lease.session, key, entry)?;
         }
+        // The row is being written in any case.
+        let (turn, items) = unfinished::fold(entries.iter().map(|entry| &entry.body));
+        if turn.is_some() || items != 0 {
+            statements.open_work.execute(params![key, turn, items])?;
+        }
         if known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body)) {
             statements.use_session.execute([key])?;
         }
@@ -299,6 +309,7 @@ fn mend(
     statements
         .connection
         .execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![key, to_int(last_seq)])?;
+    log::count_open(statements.connection, key)?;
     if statements.update(key, epoch, found.summary.last_seq, totals)? {
         Ok(())
     } else {

@@ -128,6 +128,8 @@ const MIGRATIONS: &[&str] = &[
     ) WITHOUT ROWID;",
     // 7
     OWNERS,
+    // 8
+    UNFINISHED,
 ];
 
 /// A session's row says which owner has it, and no longer by name. A process of an older version that has the database open
@@ -143,6 +145,15 @@ const OWNERS: &str = "CREATE TABLE owners (
     );
     ALTER TABLE sessions DROP COLUMN owner;
     ALTER TABLE sessions ADD COLUMN owned_by INTEGER;";
+
+/// What a session has to go on with ([`store::unfinished`]); counted by the kinds of its records for those that are there.
+const UNFINISHED: &str = "ALTER TABLE sessions ADD COLUMN open_turn INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN open_items INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET
+        open_turn = coalesce((SELECT max(seq) FROM entries WHERE session = key AND kind = 'turn_started'), 0)
+            > coalesce((SELECT max(seq) FROM entries WHERE session = key AND kind = 'turn_ended'), 0),
+        open_items = (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_opened', 'queued'))
+            - (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_closed', 'settled'));";
 
 /// The write-ahead log of the database in `home`.
 pub(crate) fn wal_path(home: &Path) -> PathBuf {

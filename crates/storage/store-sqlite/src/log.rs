@@ -315,5 +315,19 @@ pub(crate) fn store_totals(connection: &Connection, key: i64, totals: &Summary) 
     let sql = format!("UPDATE sessions SET ({}) = ({places}) WHERE key = ?1 AND id = ?2", rows::TOTALS);
     let values = std::iter::once(rusqlite::types::Value::Integer(key)).chain(rows::columns(totals));
     connection.execute(&sql, rusqlite::params_from_iter(values))?;
+    count_open(connection, key)
+}
+
+/// Counts anew what is left to do, behind a change that is no append.
+pub(crate) fn count_open(connection: &Connection, key: i64) -> Attempt<()> {
+    connection.execute(
+        "UPDATE sessions SET
+            open_turn = coalesce((SELECT max(seq) FROM entries WHERE session = key AND kind = 'turn_started'), 0)
+                > coalesce((SELECT max(seq) FROM entries WHERE session = key AND kind = 'turn_ended'), 0),
+            open_items = (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_opened', 'queued'))
+                - (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_closed', 'settled'))
+         WHERE key = ?1",
+        [key],
+    )?;
     Ok(())
 }

@@ -87,6 +87,9 @@ fn filter(query: &Query) -> (String, Vec<Value>) {
     if query.non_empty {
         wanted.push("messages > 0");
     }
+    if query.unfinished {
+        wanted.push("(open_turn > 0 OR open_items > 0)");
+    }
     if !query.children {
         wanted.push("child_of IS NULL");
     }

@@ -17,7 +17,8 @@ use vocab::{
 
 use crate::audit::AuditRecord;
 use crate::rollup::PriceList;
-use crate::{faults, summary};
+use crate::unfinished::OpenWork;
+use crate::{faults, summary, unfinished};
 use ledger::Ledger;
 
 /// Holds every entry of every session until the process ends or the session is deleted: the bound is the caller's.
@@ -202,6 +203,12 @@ fn fits(session: &StoredSession, query: &Query) -> bool {
             .is_none_or(|it| summary.id.as_str().starts_with(&**it) || summary.id.as_str().ends_with(&**it))
         && (!query.non_empty || summary.messages > 0)
         && (query.children || summary.child_of.is_none())
+        && (!query.unfinished || is_unfinished(session))
+}
+
+fn is_unfinished(session: &StoredSession) -> bool {
+    let (turn, items) = unfinished::fold(session.entries.iter().map(|entry| &entry.body));
+    OpenWork { turn: turn.unwrap_or(false), items }.is_unfinished()
 }
 
 impl Store for MemoryStore {

@@ -43,6 +43,7 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     lists::a_name_does_not_make_a_session_the_latest(&make()).await;
     lists::a_child_is_listed_when_asked_for_and_goes_with_its_parent(&make()).await;
     lists::a_prefix_is_taken_literally(&make()).await;
+    lists::what_is_unfinished_is_found(&make()).await;
     let store = make();
     watching::a_reader_is_told_of_new_entries(&store, &store).await;
     let store = make();

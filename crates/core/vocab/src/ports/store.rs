@@ -128,6 +128,9 @@ pub struct Query {
     pub non_empty: bool,
     /// Also those that work or worked for a call of another session.
     pub children: bool,
+    /// Only those that have something to go on with: a turn that did not end, a question without an answer, a message that
+    /// waits. For a process that starts anew.
+    pub unfinished: bool,
     pub limit: Option<usize>,
     pub offset: usize,
 }
