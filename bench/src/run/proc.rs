@@ -19,6 +19,11 @@ pub(super) fn pss_mb(pid: u32) -> anyhow::Result<f64> {
     Ok(kb as f64 * 1024.0 / 1e6)
 }
 
+/// Open descriptors of a process.
+pub(super) fn descriptors(pid: u32) -> anyhow::Result<usize> {
+    Ok(fs::read_dir(format!("/proc/{pid}/fd")).context("no list of descriptors")?.count())
+}
+
 /// CPU time in nanoseconds that a process and its living descendants have used.
 pub(super) fn cpu_ns(pid: u32) -> u64 {
     tree(pid).into_iter().map(cpu_of_one).sum()

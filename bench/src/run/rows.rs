@@ -42,6 +42,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "loaf-delay", measure: |bench| loaf(stream::delay(&bench.in_loaf())) },
     Row { name: "loaf-read", measure: |bench| loaf(rounds::read(&bench.in_loaf())) },
     Row { name: "loaf-resume", measure: |bench| loaf(start::resume(&bench.in_loaf())) },
+    Row { name: "loaf-idle", measure: start::idle },
     Row { name: "acp-spawn", measure: |bench| acp(start::spawn(&bench.in_acp())) },
     Row { name: "acp-new", measure: |bench| acp(start::opened(&bench.in_acp())) },
     Row { name: "acp-memory", measure: |bench| acp(start::memory(&bench.in_acp())) },

@@ -10,6 +10,8 @@ pub(super) enum Unit {
     Ms,
     Us,
     Mb,
+    KiB,
+    Count,
     PerSecond,
     Times,
 }
@@ -20,6 +22,8 @@ impl Unit {
             Unit::Ms => format!("{figure:.3} ms"),
             Unit::Us => format!("{figure:.2} us"),
             Unit::Mb => format!("{figure:.2} MB"),
+            Unit::KiB => format!("{figure:.1} KiB"),
+            Unit::Count => format!("{figure:.2}"),
             Unit::PerSecond => format!("{figure:.0}/s"),
             Unit::Times => format!("{figure:.2}x"),
         }
@@ -38,6 +42,7 @@ pub(super) struct Outcome {
     pub(super) label: Cow<'static, str>,
     pub(super) unit: Unit,
     pub(super) ours: f64,
+    /// Not a number where there is none.
     pub(super) floor: f64,
     pub(super) target: Target,
     pub(super) note: String,
@@ -63,8 +68,8 @@ impl Outcome {
         vec![
             self.label.to_string(),
             self.unit.show(self.ours),
-            self.unit.show(self.floor),
-            format!("{:.2}x", self.ratio()),
+            if self.floor.is_nan() { "-".into() } else { self.unit.show(self.floor) },
+            if self.floor.is_nan() { "-".into() } else { format!("{:.2}x", self.ratio()) },
             target,
             if self.kept() { "ok" } else { "missed" }.into(),
             self.note.clone(),

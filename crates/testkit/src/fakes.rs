@@ -16,9 +16,15 @@ pub struct CountedIds {
     counts: Mutex<HashMap<IdKind, u64>>,
     /// Given out first, in order.
     chosen: Mutex<Vec<(IdKind, String)>>,
+    /// Counted on from here.
+    behind: u64,
 }
 
 impl CountedIds {
+    /// For a process that comes after others on the same store.
+    pub fn behind(behind: u64) -> Self {
+        Self { behind, ..Self::default() }
+    }
     pub fn with_names(chosen: Vec<(IdKind, String)>) -> Self {
         Self { chosen: Mutex::new(chosen), ..Self::default() }
     }
@@ -31,7 +37,7 @@ impl Ids for CountedIds {
             return chosen.remove(at).1;
         }
         let mut counts = self.counts.lock().expect("no test panics while it holds this");
-        let count = counts.entry(kind).or_default();
+        let count = counts.entry(kind).or_insert(self.behind);
         *count += 1;
         let name = match kind {
             IdKind::Session => "s",

@@ -22,6 +22,11 @@ pub use dice::Dice;
 pub use model::check_history;
 use world::World;
 
+/// What must hold in a log once everything has come to rest, for logs of other tests. What waits by its own word may.
+pub fn check_log(entries: &[Arc<vocab::Entry>]) -> Result<Numbers, String> {
+    log::check(entries, &log::waiting(entries))
+}
+
 /// The one session that everybody is on.
 pub(crate) const SESSION: &str = "sim";
 

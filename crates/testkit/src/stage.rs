@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{Config, Engine, Peer, Ports, Slow};
+use engine::{Config, Engine, IdlePolicy, Peer, Ports, Slow};
 use store::MemoryStore;
 use vocab::{
     Accounts, Command, Delta, Event, Gate, McpServers, Mode, Open, Provider, Reply, SessionVerb, Settings, Store, Tag,
@@ -30,6 +30,8 @@ pub struct StageOptions {
     pub ids: CountedIds,
     pub accounts: Arc<dyn Accounts>,
     pub servers: Arc<dyn McpServers>,
+    /// As in a process for many; `None` as in one for one controller.
+    pub idle: Option<IdlePolicy>,
 }
 
 impl Default for StageOptions {
@@ -45,6 +47,7 @@ impl Default for StageOptions {
             ids: CountedIds::default(),
             accounts: Arc::new(vocab::NoAccounts),
             servers: Arc::new(vocab::NoMcp),
+            idle: None,
         }
     }
 }
@@ -87,8 +90,8 @@ impl Stage {
         defaults.mode = options.mode;
         defaults.gate = options.gate;
         (options.tune)(&mut defaults);
-        let config =
-            Config { defaults, version: VERSION.into(), notices: Vec::new(), user: vocab::Principal::user("ann") };
+        let (notices, user) = (Vec::new(), vocab::Principal::user("ann"));
+        let config = Config { defaults, version: VERSION.into(), notices, user, idle: options.idle };
         Self { engine: Engine::new(ports, config), store: options.store, notebook, workspace, home }
     }
 
@@ -153,7 +156,7 @@ impl Actor {
     async fn send_command(&mut self, target: Target, verb: Verb, with: impl FnOnce(&mut Command)) -> Tag {
         self.tag += 1;
         let tag = Tag(self.tag);
-        let mut command = Command::new(tag, target, verb);
+        let mut command = Command::of(tag, target, verb);
         with(&mut command);
         self.peer.submit(command).await;
         tag

@@ -33,6 +33,11 @@ impl Agent {
         Ok(())
     }
 
+    /// One more session beside those that there are.
+    pub(in crate::run) fn create_session(&mut self) -> anyhow::Result<()> {
+        self.ask("session.create", json!({})).map(|_| ())
+    }
+
     /// The chat that the session has become.
     pub(super) fn chat(&mut self) -> anyhow::Result<String> {
         let state = self.ask("session.get", json!({ "session_id": self.wire }))?;

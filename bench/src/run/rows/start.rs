@@ -7,7 +7,7 @@ use anyhow::ensure;
 
 use crate::run::Bench;
 use crate::run::agent::{Agent, Contender};
-use crate::run::proc::pss_mb;
+use crate::run::proc::{descriptors, pss_mb};
 use crate::run::table::{Outcome, Target, Unit};
 
 /// What a process still does after its last line (freeing, settling) is over by then.
@@ -15,6 +15,9 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// Turns of two messages each.
 const RESUME_TURNS: usize = 500;
 const MANY: usize = 20;
+/// Below what `loaf` takes on one pipe.
+const IDLE_SESSIONS: usize = 200;
+const IDLE_WARM_UP: usize = 40;
 
 pub(super) fn spawn(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
     let ([ours], [floor]) = bench.alternate("spawn", bench.times(40), |who, place| {
@@ -138,6 +141,37 @@ pub(super) fn many(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         target: Target::AtMost(100.0),
         note: format!("{:.1} MB before the prompts", ours[0]),
     }])
+}
+
+/// Sessions in one process that nobody uses, with a controller on each: there is one more of each figure for each of them.
+pub(super) fn idle(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
+    let bench = bench.in_loaf();
+    let place = bench.place("idle", &bench.ours)?;
+    let mut agent = Agent::start(&bench.ours, &place, bench.mock.addr)?;
+    for _ in 0..IDLE_WARM_UP {
+        agent.create_session()?;
+    }
+    thread::sleep(SETTLE);
+    let (before_mb, before) = (pss_mb(agent.pid())?, descriptors(agent.pid())?);
+    for _ in 0..IDLE_SESSIONS {
+        agent.create_session()?;
+    }
+    thread::sleep(SETTLE);
+    let each_kib = (pss_mb(agent.pid())? - before_mb) * 1e6 / 1024.0 / IDLE_SESSIONS as f64;
+    let each = (descriptors(agent.pid())? - before) as f64 / IDLE_SESSIONS as f64;
+    agent.finish()?;
+    let row = |label: &'static str, unit, ours, most| Outcome {
+        label: label.into(),
+        unit,
+        ours,
+        floor: f64::NAN,
+        target: Target::AtMost(most),
+        note: format!("{IDLE_SESSIONS} sessions on one pipe"),
+    };
+    Ok(vec![
+        row("idle session in a process with many", Unit::KiB, each_kib, 8.0),
+        row("its descriptors", Unit::Count, each, 0.0),
+    ])
 }
 
 fn together(agents: &[Agent]) -> anyhow::Result<f64> {

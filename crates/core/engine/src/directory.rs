@@ -37,7 +37,10 @@ impl Router {
             DirectoryVerb::Delete(session) => self.later(tag, async move {
                 shared.let_go(&session).await?;
                 match shared.ports.store.delete(&session, Some(by)).await? {
-                    true => Ok(Reply::Done),
+                    true => {
+                        shared.registry.forget_parked(&session);
+                        Ok(Reply::Done)
+                    }
                     false => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{session}`"))),
                 }
             }),

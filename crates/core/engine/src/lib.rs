@@ -4,11 +4,14 @@
 mod beyond;
 mod commands;
 mod directory;
+mod end_signal;
 mod extensions;
 mod fork;
 mod guard;
+mod idle;
 mod images;
 mod inbox;
+mod mailbox;
 mod opening;
 mod outbox;
 pub mod permission;
@@ -16,13 +19,14 @@ mod registry;
 pub mod requests;
 mod router;
 mod session;
+mod shutdown;
 mod weight;
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use vocab::{
     Accounts, Archive, Clock, Command, FitImage, Ids, Keyring, McpServers, PeerId, Preferences, Principal, Provider,
     SessionId, Settings, Store, Surroundings, Told, Toolbox,
@@ -30,6 +34,7 @@ use vocab::{
 
 pub use commands::{COMMANDS, SlashCommand};
 pub use extensions::Extension;
+pub use idle::IdlePolicy;
 pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow};
 pub use session::turn::synthetic;
@@ -39,7 +44,6 @@ use guard::{GuardedProvider, GuardedToolbox};
 use outbox::Outbox;
 use registry::{Handle, Registry};
 use router::Router;
-use session::Mail;
 
 /// Commands a peer may have on its way; one that sends faster waits.
 const COMMANDS_MAX: usize = 64;
@@ -69,6 +73,8 @@ pub struct Config {
     pub version: String,
     /// Shown once to a peer that opens a session with the model of the defaults: which one was chosen and why.
     pub notices: Vec<String>,
+    /// `None`: a session ends with its last peer.
+    pub idle: Option<IdlePolicy>,
     /// Who runs us: whatever comes from a peer that is nobody in particular is theirs.
     pub user: Principal,
 }
@@ -84,6 +90,7 @@ pub(crate) struct Shared {
     defaults: Settings,
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
+    pub(crate) idle: Option<IdlePolicy>,
     user: Principal,
     pub(crate) registry: Arc<Registry>,
     pub(crate) extensions: extensions::ExtensionRegistry,
@@ -138,6 +145,7 @@ impl Engine {
             defaults: config.defaults,
             version: config.version,
             notices: config.notices,
+            idle: config.idle,
             user: config.user,
             registry: Arc::default(),
             extensions: extensions::ExtensionRegistry::default(),
@@ -161,19 +169,9 @@ impl Engine {
         Peer { commands: Some(commands), outbox }
     }
 
-    /// Ends every session in order: turns are interrupted, logs written, leases given back.
-    pub async fn shutdown(&self) {
-        self.shared.registry.close().await;
-        let mut live: Vec<Handle> = self.shared.registry.live();
-        // Who has children ends them; one that was ended first would be the result of a call, and be answered.
-        live.sort_by_key(|handle| handle.is_child);
-        for handle in live {
-            let (stopped, done) = oneshot::channel();
-            if handle.mail.send(Mail::Stop(stopped)).await.is_ok() {
-                let _ = done.await;
-            }
-            handle.gone().await;
-        }
+    /// How many sessions are parked: what their logs do not say is in memory, and nothing else.
+    pub fn parked(&self) -> usize {
+        self.shared.registry.parked()
     }
 
     /// Sessions that are in memory now.

@@ -1,17 +1,23 @@
 //! Finding, making and starting sessions. Whatever happens in between, one id has one session: see [`Registry`].
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use tokio::sync::{mpsc, watch};
 use vocab::{
-    Acquired, Fault, FaultKind, IdKind, Lease, NewSession, Open, Query, SessionId, Settings, Store, Summary, Which,
+    Acquired, Fault, FaultKind, IdKind, Later, Lease, NewSession, Open, Query, SessionId, Settings, Store, Summary,
+    Which,
 };
 
 use crate::Shared;
+use crate::end_signal::{EndGuard, end_signal};
+use crate::guard::guarded;
+use crate::idle::Parked;
+use crate::mailbox::mailbox;
 use crate::registry::{Claim, Handle, OpenPermit, Registry};
 use crate::session::log::SessionLog;
 use crate::session::subagents::Inherited;
-use crate::session::{MAILBOX_MAX, Past, Seed, Session};
+use crate::session::{Past, Seed, Session};
 
 impl Shared {
     /// Finds or makes the session. The flag says whether it existed before.
@@ -25,7 +31,7 @@ impl Shared {
             // An archive may give a name to a file that is still to be written.
             Which::Path(path) => (self.ports.archive.import(&workspace.join(path)).await?, true),
         };
-        let opening = match self.registry.claim(&id).await {
+        let mut opening = match self.registry.claim(&id).await {
             Claim::Live(handle) => return Ok((handle, true)),
             Claim::Free(opening) => opening,
         };
@@ -34,22 +40,32 @@ impl Shared {
         }
         match self.ports.store.acquire(&id).await {
             Ok(acquired) => self.resume(opening, &open, acquired).await,
-            Err(fault) if fault.kind == FaultKind::UnknownSession && may_be_new => self.start_new(opening, &open),
+            Err(fault) if fault.kind == FaultKind::UnknownSession => {
+                // One that was parked before anything was written is where it was left; of any other nothing is left.
+                opening.parked.take_if(|parked| parked.last_seq > 0);
+                match opening.parked.is_some() {
+                    true => Ok((self.start_new(opening, &open)?.0, true)),
+                    false if may_be_new => self.start_new(opening, &open),
+                    false => Err(fault),
+                }
+            }
             Err(fault) => Err(fault),
         }
     }
 
     async fn resume(
         self: &Arc<Self>,
-        opening: OpenPermit,
+        mut opening: OpenPermit,
         open: &Open,
         acquired: Acquired,
     ) -> Result<(Handle, bool), Fault> {
         let Acquired { lease, summary, recovered } = acquired;
-        let settings = self.settings_for(open, Some(&summary));
+        // Somebody else had it since then: what was said there counts.
+        opening.parked.take_if(|parked| parked.last_seq != summary.last_seq);
+        let settings = self.settings_for(open, opening.parked.as_deref(), Some(&summary));
         let (chosen, left) = (open.model.is_some(), settings.model.clone());
         let past = Past { summary, recovered, thinking_asked: open.thinking.is_some() };
-        match self.start_with(opening, settings, lease.clone(), Some(past), None) {
+        match self.start_with(&mut opening, settings, lease.clone(), Some(past), None) {
             Ok(handle) => Ok((handle, true)),
             Err(fault) => {
                 let _ = self.ports.store.release(lease).await;
@@ -82,11 +98,11 @@ impl Shared {
             .ok_or_else(|| Fault::new(FaultKind::NotFound, format!("no saved session in {}", workspace.display())))
     }
 
-    fn start_new(self: &Arc<Self>, opening: OpenPermit, open: &Open) -> Result<(Handle, bool), Fault> {
+    fn start_new(self: &Arc<Self>, mut opening: OpenPermit, open: &Open) -> Result<(Handle, bool), Fault> {
         self.ports.store.probe()?;
-        let settings = self.settings_for(open, None);
+        let settings = self.settings_for(open, opening.parked.as_deref(), None);
         let lease = self.create(opening.id.clone(), &settings, open.parent.clone());
-        Ok((self.start_with(opening, settings, lease, None, None)?, false))
+        Ok((self.start_with(&mut opening, settings, lease, None, None)?, false))
     }
 
     /// A new session that works for a call of another one.
@@ -97,11 +113,11 @@ impl Shared {
     ) -> Result<Handle, Fault> {
         self.ports.store.probe()?;
         let id = SessionId::from(self.ports.ids.mint(IdKind::Session));
-        let Claim::Free(opening) = self.registry.claim(&id).await else {
+        let Claim::Free(mut opening) = self.registry.claim(&id).await else {
             return Err(Fault::new(FaultKind::Internal, format!("there is a session {id} already")));
         };
         let lease = self.create(id, &settings, None);
-        self.start_with(opening, settings, lease, None, Some(inherited))
+        self.start_with(&mut opening, settings, lease, None, Some(inherited))
     }
 
     fn create(&self, id: SessionId, settings: &Settings, parent: Option<Arc<str>>) -> Lease {
@@ -116,8 +132,8 @@ impl Shared {
     }
 
     /// What was asked for, else what the session had, else the defaults.
-    fn settings_for(&self, open: &Open, summary: Option<&Summary>) -> Settings {
-        let mut settings = self.defaults.clone();
+    fn settings_for(&self, open: &Open, parked: Option<&Parked>, summary: Option<&Summary>) -> Settings {
+        let mut settings = parked.map_or(&self.defaults, |parked| &parked.settings).clone();
         if let Some(summary) = summary {
             settings.workspace = summary.workspace.clone();
             settings.model = summary.model.clone();
@@ -141,7 +157,7 @@ impl Shared {
 
     fn start_with(
         self: &Arc<Self>,
-        opening: OpenPermit,
+        opening: &mut OpenPermit,
         settings: Settings,
         lease: Lease,
         past: Option<Past>,
@@ -152,8 +168,8 @@ impl Shared {
         let last_seq = past.as_ref().map_or(0, |past| past.summary.last_seq);
         let ports = &self.ports;
         let log = SessionLog::new(ports.store.clone(), ports.clock.clone(), lease.clone(), settings.sync, last_seq);
-        let (mail, mailbox) = mpsc::channel(MAILBOX_MAX);
-        let (alive, gone) = watch::channel(());
+        let (mail, mailbox) = mailbox();
+        let (alive, gone) = end_signal();
         let handle = Handle {
             id: opening.id.clone(),
             serial: opening.serial,
@@ -170,10 +186,13 @@ impl Shared {
             serial: opening.serial,
             _alive: alive,
         };
+        let parked = opening.parked.take();
         opening.done(handle.clone())?;
-        let seed = Seed { settings, model, log, tools, past, inherited };
-        let session = Session::new(self.clone(), seed, mailbox);
-        tokio::spawn(life.follow(session, ports.store.clone(), lease));
+        let remembered = parked.map(|parked| parked.remembered).unwrap_or_default();
+        let seed = Seed { settings, model, log, tools, past, remembered, inherited };
+        // Boxed, because a future keeps room for what it is given and for what it makes of it.
+        let session = Box::new(Session::new(self.clone(), seed, mailbox));
+        tokio::spawn(life.follow(Box::pin(session.run()), ports.store.clone(), lease));
         Ok(handle)
     }
 }
@@ -193,14 +212,19 @@ struct SessionLifetime {
     registry: Arc<Registry>,
     id: SessionId,
     serial: u64,
-    _alive: watch::Sender<()>,
+    _alive: EndGuard,
 }
 
 impl SessionLifetime {
-    async fn follow(self, session: Session, store: Arc<dyn Store>, lease: Lease) {
-        // What a panic tears down with it must not be the lease.
-        let _ = tokio::spawn(session.run()).await;
+    async fn follow(self, mut running: Later<'static, Option<Box<Parked>>>, store: Arc<dyn Store>, lease: Lease) {
+        // What a panic tears down with it must not be the lease, wherever in the session it happens.
+        let step = |context: &mut Context<'_>| guarded(|| running.as_mut().poll(context)).unwrap_or(Poll::Ready(None));
+        let parked = poll_fn(step).await;
+        let _ = guarded(move || drop(running));
         let _ = store.release(lease).await;
+        if let Some(parked) = parked {
+            self.registry.park(&self.id, self.serial, parked);
+        }
     }
 }
 

@@ -65,6 +65,14 @@ type Allowed = (Arc<str>, Required, Option<Arc<str>>);
 const REMEMBERED_MAX: usize = 256;
 
 impl Remembered {
+    /// All of it, or nothing where it weighs more: then people are asked again.
+    pub(crate) fn within(self, bytes_max: usize) -> Self {
+        let bytes_of = |(tool, _, input): &Allowed| {
+            size_of::<(Allowed, u64)>() + tool.len() + input.as_ref().map_or(0, |input| input.len())
+        };
+        let bytes: usize = self.allowed.keys().map(bytes_of).sum();
+        if bytes <= bytes_max { self } else { Self::default() }
+    }
     /// `seq`: the entry of the answer.
     pub(crate) fn allow(&mut self, seq: u64, tool: &Arc<str>, required: Required, input: &Arc<str>) {
         if self.allowed.len() < REMEMBERED_MAX {

@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::oneshot;
 use vocab::names::ToolNames;
 use vocab::{Fault, FaultKind, Gate, SessionId, State};
 
+use crate::end_signal::{EndGuard, EndSignal, end_signal};
+use crate::idle::{PARKED_MAX, Parked};
+use crate::mailbox::MailSender;
 use crate::session::Mail;
 
 /// How to reach a live session.
@@ -21,16 +24,16 @@ pub(crate) struct Handle {
     pub(crate) workspace: PathBuf,
     pub(crate) gate: Gate,
     pub(crate) tool_names: ToolNames,
-    pub(crate) mail: mpsc::Sender<Mail>,
+    pub(crate) mail: MailSender,
     /// Works for a call of another session.
     pub(crate) is_child: bool,
-    /// Never sent to; closes when the session has ended and its lease is free again.
-    pub(crate) gone: watch::Receiver<()>,
+    /// The session has ended and its lease is free again.
+    pub(crate) gone: EndSignal,
 }
 
 impl Handle {
     pub(crate) async fn gone(&self) {
-        closed(self.gone.clone()).await;
+        self.gone.ended().await;
     }
 
     pub(crate) async fn state(&self) -> Option<State> {
@@ -38,10 +41,6 @@ impl Handle {
         self.mail.send(Mail::State(reply)).await.ok()?;
         answer.await.ok()
     }
-}
-
-async fn closed(mut signal: watch::Receiver<()>) {
-    while signal.changed().await.is_ok() {}
 }
 
 #[derive(Default)]
@@ -53,16 +52,20 @@ pub(crate) struct Registry {
 }
 
 enum Slot {
-    /// Closes when it is decided what comes of it.
-    Opening(u64, watch::Receiver<()>),
-    Live(Handle),
+    /// Ends when it is decided what comes of it.
+    Opening(u64, EndSignal),
+    /// Boxed, because a process has many that are parked.
+    Live(Box<Handle>),
+    /// Not in memory but for this.
+    Parked(Box<Parked>),
 }
 
 impl Slot {
-    fn serial(&self) -> u64 {
+    fn serial(&self) -> Option<u64> {
         match self {
-            Slot::Opening(serial, _) => *serial,
-            Slot::Live(handle) => handle.serial,
+            Slot::Opening(serial, _) => Some(*serial),
+            Slot::Live(handle) => Some(handle.serial),
+            Slot::Parked(_) => None,
         }
     }
 }
@@ -74,23 +77,25 @@ pub(crate) enum Claim {
     Free(OpenPermit),
 }
 
-/// The right to open one session. Dropping it lets the next one try.
+/// The right to open one session. Dropping it lets the next one try, so whoever could not open it gives the lease back first.
 pub(crate) struct OpenPermit {
+    /// What is left of it where it was parked.
+    pub(crate) parked: Option<Box<Parked>>,
     registry: Arc<Registry>,
     pub(crate) id: SessionId,
     pub(crate) serial: u64,
     /// Routers that wait wake up when it is dropped.
-    _decided: watch::Sender<()>,
+    _decided: EndGuard,
 }
 
 impl OpenPermit {
     /// The session is there. Refused when everything is ending.
-    pub(crate) fn done(self, handle: Handle) -> Result<(), Fault> {
+    pub(crate) fn done(&self, handle: Handle) -> Result<(), Fault> {
         let mut slots = self.registry.lock();
         if self.registry.closing.load(Ordering::Relaxed) {
             return Err(Fault::new(FaultKind::ShuttingDown, "the engine is shutting down"));
         }
-        slots.insert(self.id.clone(), Slot::Live(handle));
+        slots.insert(self.id.clone(), Slot::Live(Box::new(handle)));
         Ok(())
     }
 }
@@ -99,7 +104,10 @@ impl Drop for OpenPermit {
     fn drop(&mut self) {
         let mut slots = self.registry.lock();
         if matches!(slots.get(&self.id), Some(Slot::Opening(serial, _)) if *serial == self.serial) {
-            slots.remove(&self.id);
+            match self.parked.take() {
+                Some(parked) => slots.insert(self.id.clone(), Slot::Parked(parked)),
+                None => slots.remove(&self.id),
+            };
         }
     }
 }
@@ -117,19 +125,22 @@ impl Registry {
             let wait = {
                 let mut slots = self.lock();
                 match slots.get(id) {
-                    None => {
+                    None | Some(Slot::Parked(_)) => {
                         let serial = self.serials.fetch_add(1, Ordering::Relaxed);
-                        let (decided, signal) = watch::channel(());
-                        slots.insert(id.clone(), Slot::Opening(serial, signal));
+                        let (decided, signal) = end_signal();
+                        let parked = match slots.insert(id.clone(), Slot::Opening(serial, signal)) {
+                            Some(Slot::Parked(parked)) => Some(parked),
+                            _ => None,
+                        };
                         let registry = self.clone();
-                        return Claim::Free(OpenPermit { registry, id: id.clone(), serial, _decided: decided });
+                        return Claim::Free(OpenPermit { parked, registry, id: id.clone(), serial, _decided: decided });
                     }
-                    Some(Slot::Live(handle)) if !handle.mail.is_closed() => return Claim::Live(handle.clone()),
+                    Some(Slot::Live(handle)) if !handle.mail.is_closed() => return Claim::Live(Handle::clone(handle)),
                     Some(Slot::Live(handle)) => handle.gone.clone(),
                     Some(Slot::Opening(_, signal)) => signal.clone(),
                 }
             };
-            closed(wait).await;
+            wait.ended().await;
         }
     }
 
@@ -144,7 +155,7 @@ impl Registry {
     /// The session as it is, without waiting for anything.
     pub(crate) fn get(&self, id: &SessionId) -> Option<Handle> {
         match self.lock().get(id) {
-            Some(Slot::Live(handle)) => Some(handle.clone()),
+            Some(Slot::Live(handle)) => Some(Handle::clone(handle)),
             _ => None,
         }
     }
@@ -156,9 +167,33 @@ impl Registry {
     /// Takes out this session and no later one of the same id.
     pub(crate) fn forget(&self, id: &SessionId, serial: u64) {
         let mut slots = self.lock();
-        if slots.get(id).is_some_and(|slot| slot.serial() == serial) {
+        if slots.get(id).is_some_and(|slot| slot.serial() == Some(serial)) {
             slots.remove(id);
         }
+    }
+
+    /// As [`Registry::forget`], but for what is kept of it.
+    pub(crate) fn park(&self, id: &SessionId, serial: u64, parked: Box<Parked>) {
+        let mut slots = self.lock();
+        if slots.len() < PARKED_MAX && slots.get(id).is_some_and(|slot| slot.serial() == Some(serial)) {
+            slots.insert(id.clone(), Slot::Parked(parked));
+        } else {
+            drop(slots);
+            self.forget(id, serial);
+        }
+    }
+
+    /// It was deleted: nothing is kept of it.
+    pub(crate) fn forget_parked(&self, id: &SessionId) {
+        let mut slots = self.lock();
+        if matches!(slots.get(id), Some(Slot::Parked(_))) {
+            slots.remove(id);
+        }
+    }
+
+    /// Sessions of which only settings are in memory.
+    pub(crate) fn parked(&self) -> usize {
+        self.lock().values().filter(|slot| matches!(slot, Slot::Parked(_))).count()
     }
 
     /// While this runs, no router finds or makes a session.
@@ -172,8 +207,8 @@ impl Registry {
         slots
             .values()
             .filter_map(|slot| match slot {
-                Slot::Live(handle) => Some(handle.clone()),
-                Slot::Opening(..) => None,
+                Slot::Live(handle) => Some(Handle::clone(handle)),
+                Slot::Opening(..) | Slot::Parked(_) => None,
             })
             .collect()
     }
@@ -187,12 +222,12 @@ impl Registry {
                 .values()
                 .filter_map(|slot| match slot {
                     Slot::Opening(_, signal) => Some(signal.clone()),
-                    Slot::Live(_) => None,
+                    Slot::Live(_) | Slot::Parked(_) => None,
                 })
                 .collect()
         };
         for signal in under_way {
-            closed(signal).await;
+            signal.ended().await;
         }
     }
 }
@@ -200,10 +235,11 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mailbox::{Mailbox, mailbox};
 
-    fn live(opening: &OpenPermit) -> (Handle, watch::Sender<()>, mpsc::Receiver<Mail>) {
-        let (mail, mailbox) = mpsc::channel(1);
-        let (alive, gone) = watch::channel(());
+    fn live(opening: &OpenPermit) -> (Handle, EndGuard, Mailbox) {
+        let (mail, mailbox) = mailbox();
+        let (alive, gone) = end_signal();
         let handle = Handle {
             id: opening.id.clone(),
             serial: opening.serial,
@@ -217,7 +253,7 @@ mod tests {
         (handle, alive, mailbox)
     }
 
-    async fn opened(registry: &Arc<Registry>, id: &SessionId) -> (Handle, watch::Sender<()>, mpsc::Receiver<Mail>) {
+    async fn opened(registry: &Arc<Registry>, id: &SessionId) -> (Handle, EndGuard, Mailbox) {
         let Claim::Free(opening) = registry.claim(id).await else { panic!("nobody has it") };
         let made = live(&opening);
         opening.done(made.0.clone()).unwrap();

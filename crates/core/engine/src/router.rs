@@ -249,16 +249,18 @@ impl Router {
         match mailbox.try_send(mail) {
             Ok(()) => {}
             Err(TrySendError::Closed(_)) => self.session_gone(session, tag),
-            Err(TrySendError::Full(Mail::Verb { verb, provenance, .. })) if self.change.is_some() => {
-                let (by, key) = provenance.map_or((None, None), |it| (Some(it.by), it.key));
-                let (target, verb) = (Target::Session(session), Verb::Session(verb));
-                self.waiting.push_back(Command { tag, target, verb, by, key });
+            Err(TrySendError::Full(mail)) if self.change.is_some() => {
+                if let Mail::Verb { verb, provenance, .. } = *mail {
+                    let (by, key) = provenance.map_or((None, None), |it| (Some(it.by), it.key));
+                    let (target, verb) = (Target::Session(session), Verb::Session(verb));
+                    self.waiting.push_back(Command { tag, target, verb, by, key });
+                }
             }
             // The session waits for something; no other session waits for it.
             Err(TrySendError::Full(mail)) => {
                 let about = session.clone();
                 let sent = async move {
-                    let is_gone = mailbox.send(mail).await.is_err();
+                    let is_gone = mailbox.send_boxed(mail).await.is_err();
                     MoveDone::Passed { session, tag, is_gone }
                 };
                 self.begin(Some(about), false, sent);

@@ -13,6 +13,7 @@ mod ending;
 mod extensions;
 mod fallback;
 mod hooks;
+mod idle;
 mod inspect;
 mod jobs;
 mod joining;
@@ -48,19 +49,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use tokio::sync::mpsc;
 use vocab::{AskEntry, Body, BranchEntry, Entry, Principal, SessionId, TurnId};
 
-pub(crate) use mail::{MAILBOX_MAX, Mail};
+pub(crate) use mail::Mail;
 pub(crate) use seed::{Past, Seed};
 
 use crate::Shared;
+use crate::idle::Parked;
+use crate::mailbox::Mailbox;
 use crate::session::log::SessionLog;
 use crate::session::subagents::SubagentPool;
 use activity::{Activity, TurnWaits};
 use approvals::Approvals;
 use editor::EditorRequests;
 use extensions::Extensions;
+use idle::Idleness;
 use jobs::Jobs;
 use mcp::Mcp;
 use model_view::ModelView;
@@ -78,7 +81,7 @@ const EVENTS_PER_SLICE: u32 = 32;
 pub(crate) struct Session {
     id: SessionId,
     shared: Arc<Shared>,
-    mailbox: mpsc::Receiver<Mail>,
+    mailbox: Mailbox,
     settings: InForce,
     log: SessionLog,
     view: ModelView,
@@ -96,24 +99,30 @@ pub(crate) struct Session {
     mcp: Mcp,
     subagents: SubagentPool,
     reminders: Reminders,
+    idle: Idleness,
 }
 
 impl Session {
-    /// The session's task. It awaits once: everything that can happen is polled in one place.
-    pub(crate) async fn run(mut self) {
-        let mut slice = 0;
-        let step = |context: &mut Context<'_>| match guarded(|| self.live(context, &mut slice)) {
-            Ok(Poll::Ready(())) => Poll::Ready(None),
-            Ok(Poll::Pending) => Poll::Pending,
-            Err(text) => Poll::Ready(Some(text)),
+    /// The session's task. It awaits once: everything that can happen is polled in one place. Gives back what is to be kept
+    /// of a session that was parked.
+    pub(crate) async fn run(mut self: Box<Self>) -> Option<Box<Parked>> {
+        let (mut slice, mut is_over) = (0, false);
+        let step = |context: &mut Context<'_>| {
+            if !is_over {
+                match guarded(|| self.live(context, &mut slice)) {
+                    Ok(Poll::Pending) => return Poll::Pending,
+                    Ok(Poll::Ready(())) => {}
+                    Err(text) => self.break_off(&text),
+                }
+                is_over = true;
+                self.close();
+            }
+            self.poll_refuse_the_rest(context)
         };
-        let broken = poll_fn(step).await;
-        if let Some(text) = broken {
-            self.break_off(&text);
-        }
-        self.refuse_the_rest();
+        poll_fn(step).await;
         self.say_goodbye();
         self.activity.tell_ended();
+        self.parked()
     }
 
     /// Until no peer needs it any more, or until it cannot go on. `slice`: model events since others got their turn.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::{Config, Engine, Ports, Slow};
+use engine::{Config, Engine, IdlePolicy, Ports, Slow};
 use vocab::{
     Answer, AskEntry, AskId, AskKind, Body, BranchEntry, Change, Coalesce, CompactionPolicy, Delivery, DirectoryVerb,
     Drain, EditorEvent, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, FaultKind, Gate, HostTool,
@@ -21,6 +21,13 @@ use super::tools::{LOUD, SimTools, list};
 use super::{Numbers, Weather, survival, weight};
 use crate::fakes::{CountedIds, NoArchive, Notebook, TickingClock};
 use crate::lossy::LossyStore;
+
+/// As short as the pauses of a simulated peer.
+const IDLE: IdlePolicy = IdlePolicy {
+    linger: Duration::from_millis(200),
+    park_after: Duration::from_millis(300),
+    unload_after: Duration::from_millis(100),
+};
 
 /// Peers at once.
 const PEERS_MAX: usize = 4;
@@ -123,10 +130,10 @@ impl World {
         defaults.thinking = self.dice.pick(&[None, Some("low".into())]);
         defaults.reminders_max = self.dice.pick(&[0, 0, 1, 3]);
         defaults.max_iterations = 1 + self.dice.below(6) as u32;
-        Engine::new(
-            ports,
-            Config { defaults, version: "sim".into(), notices: Vec::new(), user: vocab::Principal::user("ann") },
-        )
+        // In half of the worlds sessions go out of memory, stage by stage, and come back in the middle of it.
+        let idle = defaults.max_iterations.is_multiple_of(2).then_some(IDLE);
+        let (notices, user) = (Vec::new(), vocab::Principal::user("ann"));
+        Engine::new(ports, Config { defaults, version: "sim".into(), notices, user, idle })
     }
 
     /// One life of the process.

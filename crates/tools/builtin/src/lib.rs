@@ -21,14 +21,15 @@ mod sys;
 mod text;
 mod todo;
 mod walk;
+mod weak_map;
 pub mod web_fetch;
 pub mod web_search;
 pub mod workspace;
 mod write_file;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use net::Route;
 use vocab::{
@@ -37,9 +38,11 @@ use vocab::{
 
 pub use agent_files::AgentFiles;
 pub use output::{Hunks, hunks};
+use weak_map::WeakMap;
 use web_fetch::FetchOptions;
 use web_search::SearchOptions;
 pub use workspace::Workspace;
+use workspace::WorkspaceHandle;
 
 /// What the built-in tools need to know about the machine.
 #[derive(Clone, Debug)]
@@ -82,27 +85,50 @@ impl BuiltinOptions {
 /// The built-in tools.
 pub struct Builtin {
     options: BuiltinOptions,
-    /// The shells of the sessions whose tools are open; those that ended are forgotten when the next one opens.
-    shells: Mutex<HashMap<SessionId, Weak<shell::SessionShell>>>,
+    /// The shells of the sessions whose tools are open.
+    shells: WeakMap<SessionId, shell::SessionShell>,
+    /// The directories that sessions work in, by the path that was asked for: one handle for all of them.
+    workspaces: WeakMap<PathBuf, WorkspaceHandle>,
+    /// Tools that know neither a session nor a directory.
+    shared: SharedTools,
+}
+
+struct SharedTools {
+    todo: Arc<dyn Tool>,
+    subagent: Arc<dyn Tool>,
+    web_fetch: Arc<dyn Tool>,
+    web_search: Option<Arc<dyn Tool>>,
 }
 
 impl Builtin {
     pub fn new(options: BuiltinOptions) -> Self {
-        Self { options, shells: Mutex::default() }
-    }
-
-    fn shells(&self) -> MutexGuard<'_, HashMap<SessionId, Weak<shell::SessionShell>>> {
-        self.shells.lock().unwrap_or_else(PoisonError::into_inner)
+        let route = &options.route;
+        let search = |search: SearchOptions| web_search::tool(SearchOptions { route: route.clone(), ..search });
+        let shared = SharedTools {
+            todo: Arc::new(todo::Todo::new()),
+            subagent: Arc::new(subagent::Subagent::new()),
+            web_fetch: web_fetch::tool(FetchOptions { route: route.clone(), ..FetchOptions::default() }),
+            web_search: options.search.clone().map(search),
+        };
+        Self { shared, options, shells: WeakMap::default(), workspaces: WeakMap::default() }
     }
 
     fn workspace(&self, session: &SessionId, path: &Path) -> Result<Arc<Workspace>, Fault> {
-        let guard = workspace::Guard {
-            home: self.options.home.clone(),
-            protected: self.options.protected.clone(),
-            secret: self.options.secret_paths.clone(),
-            spill_dir: Some(self.spill_dir(session)),
+        let handle = match self.workspaces.get(path).filter(|handle| handle.is_at(path)) {
+            Some(handle) => handle,
+            None => {
+                let guard = workspace::Guard {
+                    home: self.options.home.clone(),
+                    protected: self.options.protected.clone(),
+                    secret: self.options.secret_paths.clone(),
+                    spill_dir: None,
+                };
+                let handle = Arc::new(WorkspaceHandle::open(path, guard)?);
+                self.workspaces.insert(path.to_owned(), &handle);
+                handle
+            }
         };
-        Workspace::open(path, guard).map(Arc::new)
+        Ok(Arc::new(Workspace::on(handle, Some(self.spill_dir(session)))))
     }
 
     fn new_shell(&self, session: &SessionId, workspace: &Arc<Workspace>) -> Arc<shell::SessionShell> {
@@ -133,18 +159,14 @@ impl Toolbox for Builtin {
             Arc::new(glob::Glob::new(workspace.clone())),
             Arc::new(grep::Grep::new(workspace.clone())),
             Arc::new(list_dir::ListDir::new(workspace)),
-            Arc::new(todo::Todo::new()),
+            self.shared.todo.clone(),
         ];
         tools.extend(shell::tools_of(&shell));
-        let route = self.options.route.clone();
-        tools.push(web_fetch::tool(FetchOptions { route: route.clone(), ..FetchOptions::default() }));
-        let search = self.options.search.as_ref().filter(|search| search.key.is_there());
-        tools.extend(search.cloned().map(|search| web_search::tool(SearchOptions { route, ..search })));
-        tools.push(Arc::new(subagent::Subagent::new()));
-        let mut shells = self.shells();
-        shells.retain(|_, shell| shell.strong_count() > 0);
-        shells.insert(session.clone(), Arc::downgrade(&shell));
-        drop(shells);
+        tools.push(self.shared.web_fetch.clone());
+        let can_search = self.options.search.as_ref().is_some_and(|search| search.key.is_there());
+        tools.extend(self.shared.web_search.clone().filter(|_| can_search));
+        tools.push(self.shared.subagent.clone());
+        self.shells.insert(session.clone(), &shell);
         Ok(tools)
     }
 
@@ -170,7 +192,7 @@ impl Toolbox for Builtin {
         told: Progress,
         stop: Later<'static, ()>,
     ) -> Later<'static, Shell> {
-        let shell = self.shells().get(session).and_then(Weak::upgrade);
+        let shell = self.shells.get(session);
         // Without open tools nobody could see what the command leaves running: it ends with it.
         let new = || self.workspace(session, workspace).map(|workspace| self.new_shell(session, &workspace));
         match shell.map_or_else(new, Ok) {
@@ -186,7 +208,55 @@ impl Toolbox for Builtin {
     }
 }
 
+/// The texts of tools, made once for all sessions of the process.
+static SPECS: Mutex<BTreeMap<&'static str, ToolSpec>> = Mutex::new(BTreeMap::new());
+
 /// A tool's description for the model; `schema` is a JSON object in text form.
-pub(crate) fn spec(name: &str, description: &str, schema: &str) -> ToolSpec {
-    ToolSpec { name: name.into(), description: description.into(), schema: Json::trusted(schema) }
+pub(crate) fn spec(name: &'static str, description: &'static str, schema: &'static str) -> ToolSpec {
+    let make = || ToolSpec { name: name.into(), description: description.into(), schema: Json::trusted(schema) };
+    SPECS.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_insert_with(make).clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_sessions_of_a_directory_have_one_handle_for_as_long_as_it_stands_there() {
+        let temp = tempfile::tempdir().unwrap();
+        let (here, other) = (temp.path().join("here"), temp.path().join("other"));
+        [&here, &other].iter().for_each(|dir| std::fs::create_dir(dir).unwrap());
+        let builtin = Builtin::new(BuiltinOptions::new(temp.path().join("spill")));
+        let open = |session: &str, dir: &Path| builtin.workspace(&session.into(), dir).unwrap();
+        let (first, second, third) = (open("a", &here), open("b", &here), open("c", &other));
+        assert!(first.shares_handle(&second) && !first.shares_handle(&third));
+        assert_ne!(format!("{first:?}"), format!("{second:?}"), "each spills to its own directory");
+
+        std::fs::remove_dir(&here).unwrap();
+        assert!(builtin.workspace(&"d".into(), &here).is_err(), "it is gone");
+        std::fs::create_dir(&here).unwrap();
+        std::fs::write(here.join("new"), "new").unwrap();
+        let later = open("e", &here);
+        assert!(!later.shares_handle(&first), "another directory stands there now");
+        assert!(later.spot("new", workspace::Access::Read, vocab::Required::ReadOnly).is_ok());
+        assert!(open("f", &here).shares_handle(&later));
+
+        std::fs::rename(&here, temp.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink(temp.path().join("moved"), &here).unwrap();
+        let behind = open("g", &here);
+        assert!(!behind.shares_handle(&later), "its real path is another one");
+        assert_eq!(behind.path(), std::fs::canonicalize(temp.path().join("moved")).unwrap());
+    }
+
+    #[test]
+    fn texts_of_tools_are_there_once() {
+        let temp = tempfile::tempdir().unwrap();
+        let builtin = Builtin::new(BuiltinOptions::new(temp.path().join("spill")));
+        let open = |session: &str| builtin.open(&session.into(), temp.path()).unwrap();
+        for (one, other) in open("a").iter().zip(open("b")) {
+            let (one, other) = (one.spec(), other.spec());
+            assert!(Arc::ptr_eq(&one.description, &other.description), "{}", one.name);
+            assert!(std::ptr::eq(one.schema.as_str(), other.schema.as_str()), "{}", one.name);
+        }
+    }
 }

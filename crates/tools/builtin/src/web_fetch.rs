@@ -55,7 +55,7 @@ impl Default for FetchOptions {
 
 /// The tool. Nothing is opened before the first call.
 pub fn tool(options: FetchOptions) -> Arc<dyn Tool> {
-    let spec = ToolSpec { name: "web_fetch".into(), description: DESCRIPTION.into(), schema: Json::trusted(SCHEMA) };
+    let spec = crate::spec("web_fetch", DESCRIPTION, SCHEMA);
     let FetchOptions { route, timeout } = options;
     Arc::new(WebFetch { spec, visitor: Arc::new(Visitor::new(AddressPolicy::Public, route, timeout)), timeout })
 }

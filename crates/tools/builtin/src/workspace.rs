@@ -76,8 +76,17 @@ pub struct Guard {
     pub spill_dir: Option<PathBuf>,
 }
 
+/// A directory as one session sees it.
 #[derive(Debug)]
 pub struct Workspace {
+    handle: Arc<WorkspaceHandle>,
+    /// See [`Guard::spill_dir`].
+    spill_dir: Option<PathBuf>,
+}
+
+/// What all sessions in one directory share.
+#[derive(Debug)]
+pub(crate) struct WorkspaceHandle {
     root: Arc<OwnedFd>,
     /// The real path of the root, and the one it was asked for by.
     path: PathBuf,
@@ -85,7 +94,7 @@ pub struct Workspace {
     guard: Guard,
     /// Made of `guard` when the first path is asked for: following every name costs a start most of a millisecond.
     watched: OnceLock<Watched>,
-    /// One writer at a time, so that two edits of one file cannot lose each other's work.
+    /// One writer at a time, whichever session it works for, so that two edits of one file cannot lose each other's work.
     writing: Arc<Mutex<()>>,
 }
 
@@ -98,8 +107,8 @@ struct Watched {
     secret: Vec<PathBuf>,
 }
 
-impl Workspace {
-    pub fn open(path: &Path, guard: Guard) -> Result<Self, Fault> {
+impl WorkspaceHandle {
+    pub(crate) fn open(path: &Path, guard: Guard) -> Result<Self, Fault> {
         let fault = |error: std::io::Error| {
             // Not `NotFound`: whoever asked for a session in it would take the session for missing.
             Fault::new(FaultKind::Invalid, format!("cannot open the workspace {}: {error}", path.display()))
@@ -111,6 +120,14 @@ impl Workspace {
         Ok(Self { root, path: real, asked, guard, watched: OnceLock::new(), writing: Arc::default() })
     }
 
+    /// Whether this is what stands at the path now: a directory may have been put in the place of another.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        let is_same =
+            |now: rustix::fs::Stat, held: rustix::fs::Stat| (now.st_dev, now.st_ino) == (held.st_dev, held.st_ino);
+        let now = rustix::fs::stat(path).and_then(|now| Ok(is_same(now, rustix::fs::fstat(&self.root)?)));
+        now.unwrap_or(false) && std::fs::canonicalize(path).is_ok_and(|real| real == self.path)
+    }
+
     fn watched(&self) -> &Watched {
         self.watched.get_or_init(|| {
             let home = self.guard.home.as_deref().map(real);
@@ -119,25 +136,46 @@ impl Workspace {
             Watched { home, protected, secret }
         })
     }
+}
+
+impl Workspace {
+    pub fn open(path: &Path, mut guard: Guard) -> Result<Self, Fault> {
+        let spill_dir = guard.spill_dir.take();
+        Ok(Self::on(Arc::new(WorkspaceHandle::open(path, guard)?), spill_dir))
+    }
+
+    /// On a directory that others may work in as well.
+    pub(crate) fn on(handle: Arc<WorkspaceHandle>, spill_dir: Option<PathBuf>) -> Self {
+        Self { handle, spill_dir }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shares_handle(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.handle, &other.handle)
+    }
+
+    fn watched(&self) -> &Watched {
+        self.handle.watched()
+    }
 
     /// The real path of the workspace, for people and for child processes.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.handle.path
     }
 
     /// Held from reading what is to be changed until the change is made.
     pub(crate) fn write_lock(&self) -> MutexGuard<'_, ()> {
-        self.writing.blocking_lock()
+        self.handle.writing.blocking_lock()
     }
 
     /// The same for a call that waits for others in between. Whatever works for it shares the guard.
     pub(crate) async fn lock(&self) -> Arc<OwnedMutexGuard<()>> {
-        Arc::new(self.writing.clone().lock_owned().await)
+        Arc::new(self.handle.writing.clone().lock_owned().await)
     }
 
     /// The real path of a spot inside the workspace.
     pub(crate) fn inside(&self, spot: &Spot) -> Option<PathBuf> {
-        spot.is_below(&self.root).then(|| self.path.join(spot.rel()))
+        spot.is_below(&self.handle.root).then(|| self.handle.path.join(spot.rel()))
     }
 
     /// Says where a path leads now. `~` is an ordinary name. The error is written for the model; a path to our own
@@ -159,7 +197,7 @@ impl Workspace {
     /// Whether one of our own secrets stands here, or below a directory of them.
     pub fn is_secret(&self, place: &ResolvedPath) -> bool {
         let path = match place {
-            ResolvedPath::Inside(rel) => self.path.join(rel),
+            ResolvedPath::Inside(rel) => self.handle.path.join(rel),
             ResolvedPath::Outside(path) => path.clone(),
         };
         self.is_secret_path(&path)
@@ -180,7 +218,7 @@ impl Workspace {
 
     /// Whether secrets of ours lie in the workspace: then no command that searches it can count as only reading.
     pub fn holds_secrets(&self) -> bool {
-        let root = protect::fold(&self.path);
+        let root = protect::fold(&self.handle.path);
         self.watched().secret.iter().any(|secret| secret.starts_with(&root))
     }
 
@@ -220,7 +258,7 @@ impl Workspace {
                     "{path}: this path leads outside the workspace, which needs {}; granted is {}. Use a path inside {}",
                     Required::DangerFullAccess.as_str(),
                     granted.as_str(),
-                    self.path.display()
+                    self.handle.path.display()
                 ),
                 ResolvedPath::Inside(rel) if required == Required::DangerFullAccess => format!(
                     "{path}: {}; changing it needs {}; granted is {}",
@@ -240,7 +278,7 @@ impl Workspace {
     pub(crate) fn spot_at(&self, place: ResolvedPath) -> std::io::Result<Spot> {
         let shown = place.shown();
         let (root, rel) = match place {
-            ResolvedPath::Inside(rel) => (self.root.clone(), rel),
+            ResolvedPath::Inside(rel) => (self.handle.root.clone(), rel),
             ResolvedPath::Outside(path) => match self.spilled(&path) {
                 Some((dir, rel)) => (Arc::new(sys::open_root(&dir)?), rel),
                 None => {
@@ -253,12 +291,12 @@ impl Workspace {
     }
 
     fn strip_root<'a>(&self, path: &'a Path) -> Option<&'a Path> {
-        path.strip_prefix(&self.path).or_else(|_| path.strip_prefix(&self.asked)).ok()
+        path.strip_prefix(&self.handle.path).or_else(|_| path.strip_prefix(&self.handle.asked)).ok()
     }
 
     /// The spill directory as it really is, and the rest of the path below it.
     fn spilled(&self, path: &Path) -> Option<(PathBuf, PathBuf)> {
-        let dir = std::fs::canonicalize(self.guard.spill_dir.as_deref()?).ok()?;
+        let dir = std::fs::canonicalize(self.spill_dir.as_deref()?).ok()?;
         let rel = path.strip_prefix(&dir).ok()?.to_owned();
         Some((dir, rel))
     }
@@ -270,14 +308,14 @@ impl Workspace {
             Ok(ResolvedPath::Inside(real)) => rel.starts_with(real).then_some(why),
             _ => None,
         };
-        let by_git = || git::steered_by(&self.path.join(rel), self.watched().home.as_deref());
+        let by_git = || git::steered_by(&self.handle.path.join(rel), self.watched().home.as_deref());
         self.watched().protected.covers(rel).or_else(|| protect::behind().find_map(behind)).or_else(by_git)
     }
 
     /// Follows a relative path through the handle.
     fn resolve(&self, path: &Path) -> Result<ResolvedPath, String> {
         if let Some(rel) = plain(path)
-            && sys::open_beneath(self.root.as_fd(), &rel, sys::HANDLE).is_ok()
+            && sys::open_beneath(self.handle.root.as_fd(), &rel, sys::HANDLE).is_ok()
         {
             return Ok(ResolvedPath::Inside(rel)); // The usual case: it exists and holds no symlink.
         }
@@ -287,7 +325,7 @@ impl Workspace {
         while let Some(part) = rest.pop_front() {
             if part == ".." {
                 if !rel.pop() {
-                    return Ok(self.place_outside(&join(self.path.join(".."), rest)));
+                    return Ok(self.place_outside(&join(self.handle.path.join(".."), rest)));
                 }
                 continue;
             }
@@ -318,14 +356,14 @@ impl Workspace {
     }
 
     fn link_target(&self, parent: &Path, name: &OsStr) -> Option<OsString> {
-        let parent = sys::open_beneath(self.root.as_fd(), parent, sys::HANDLE | OFlags::DIRECTORY).ok()?;
+        let parent = sys::open_beneath(self.handle.root.as_fd(), parent, sys::HANDLE | OFlags::DIRECTORY).ok()?;
         sys::read_link(parent.as_fd(), name)
     }
 
     /// Real path of something that left the workspace by name. It may come back in (`../here/file`).
     fn place_outside(&self, path: &Path) -> ResolvedPath {
         let real = real(path);
-        match real.strip_prefix(&self.path) {
+        match real.strip_prefix(&self.handle.path) {
             Ok(rel) => ResolvedPath::Inside(rel.to_owned()),
             Err(_) => ResolvedPath::Outside(real),
         }

@@ -34,12 +34,15 @@ pub(super) struct Activity {
     pub(super) next: Option<NextCompaction>,
     /// The callers that wait for the session's end. Once there is one, nothing new begins.
     ending: Vec<oneshot::Sender<()>>,
+    /// The session is to end by itself, as soon as it can.
+    is_draining: bool,
     /// A turn was started, and that everything settled was not said since.
     pub(super) unsettled: bool,
     /// The session cannot go on, and every peer was told.
     pub(super) is_over: bool,
     moved_at: Instant,
-    stall_timer: Pin<Box<Sleep>>,
+    /// Made with the first turn.
+    stall_timer: Option<Pin<Box<Sleep>>>,
 }
 
 enum Doing {
@@ -125,10 +128,11 @@ impl Default for Activity {
             effects: Vec::new(),
             next: None,
             ending: Vec::new(),
+            is_draining: false,
             unsettled: false,
             is_over: false,
             moved_at: Instant::now(),
-            stall_timer: Box::pin(tokio::time::sleep(STALL)),
+            stall_timer: None,
         }
     }
 }
@@ -284,7 +288,14 @@ impl Activity {
         self.ending.push(stopped);
     }
     pub(super) fn is_ending(&self) -> bool {
-        !self.ending.is_empty()
+        !self.ending.is_empty() || self.is_draining
+    }
+    /// The session is to end when what runs has come to a point where it can stop.
+    pub(super) fn drain(&mut self) {
+        self.is_draining = true;
+    }
+    pub(super) fn is_draining(&self) -> bool {
+        self.is_draining
     }
     pub(super) fn tell_ended(&mut self) {
         for stopped in self.ending.drain(..) {
@@ -299,10 +310,17 @@ impl Activity {
         self.moved_at = Instant::now();
     }
 
+    pub(super) fn moved_at(&self) -> Instant {
+        self.moved_at
+    }
+
     /// Ready when a turn or a compaction may stand still: [`Activity::is_stalled`] knows.
     pub(super) fn poll_watchdog(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match self.turn().is_some() || self.is_compacting() {
-            true => self.stall_timer.as_mut().poll(context),
+            true => {
+                let timer = self.stall_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALL)));
+                timer.as_mut().poll(context)
+            }
             false => Poll::Pending,
         }
     }
@@ -313,11 +331,13 @@ impl Activity {
             self.moved();
         }
         let deadline = self.moved_at + STALL;
-        self.stall_timer.as_mut().reset(deadline.max(Instant::now() + STALL_LOOK_AGAIN));
         let is_stalled = deadline <= Instant::now();
-        if !is_stalled {
-            // Register the new deadline.
-            let _ = self.stall_timer.as_mut().poll(context);
+        if let Some(timer) = &mut self.stall_timer {
+            timer.as_mut().reset(deadline.max(Instant::now() + STALL_LOOK_AGAIN));
+            if !is_stalled {
+                // Register the new deadline.
+                let _ = timer.as_mut().poll(context);
+            }
         }
         is_stalled
     }

@@ -35,6 +35,9 @@ pub(super) struct Approvals {
 }
 
 impl Approvals {
+    pub(super) fn remembering(remembered: Remembered) -> Self {
+        Self { remembered, ..Self::default() }
+    }
     pub(super) fn get(&self, id: &AskId) -> Option<&OpenAsk> {
         self.open.get(id)
     }

@@ -22,12 +22,13 @@ const ORDERS_MAX: usize = 16;
 const GONE: &str = "the controller went away";
 
 /// Who serves, and what is under way.
+#[derive(Default)]
 pub(super) struct EditorRequests {
     /// In the order of the offers; the last one serves.
     offers: Vec<(PeerId, EditorOffer)>,
     next: u64,
-    order: mpsc::Sender<EditorOrder>,
-    orders: mpsc::Receiver<EditorOrder>,
+    /// Made with the first offer: few sessions ever have one.
+    orders: Option<(mpsc::Sender<EditorOrder>, mpsc::Receiver<EditorOrder>)>,
     pub(super) open: Vec<OpenEditorRequest>,
     /// A controller has offered something: calls may ask for it from then on.
     pub(super) was_offered: bool,
@@ -49,13 +50,6 @@ pub(super) struct OpenEditorRequest {
     done: oneshot::Sender<EditorReply>,
 }
 
-impl Default for EditorRequests {
-    fn default() -> Self {
-        let (order, orders) = mpsc::channel(ORDERS_MAX);
-        Self { offers: Vec::new(), next: 0, order, orders, open: Vec::new(), was_offered: false }
-    }
-}
-
 impl EditorRequests {
     /// Whether a controller is doing something for a call.
     pub(super) fn is_out(&self) -> bool {
@@ -64,7 +58,9 @@ impl EditorRequests {
 
     /// Ready when there is an order, or when no call waits for some request any more.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<EditorOrder>> {
-        if let Poll::Ready(order) = self.orders.poll_recv(context) {
+        if let Some((_, orders)) = &mut self.orders
+            && let Poll::Ready(order) = orders.poll_recv(context)
+        {
             return Poll::Ready(order);
         }
         let given_up = self.open.iter_mut().any(|editor_request| editor_request.done.poll_closed(context).is_ready());
@@ -106,14 +102,17 @@ impl Session {
         self.editor.offers.retain(|(owner, _)| *owner != peer);
         if services != EditorOffer::default() {
             self.editor.was_offered = true;
+            self.editor.orders.get_or_insert_with(|| mpsc::channel(ORDERS_MAX));
             self.editor.offers.push((peer, services));
         }
     }
 
     /// For one call; `None` where no editor is here.
     pub(super) fn editor_for(&self, call: &CallId) -> Option<Arc<dyn Editor>> {
-        let Some(&(peer, offered)) = self.editor.offers.last() else { return self.subagents.inherited_editor.clone() };
-        Some(Arc::new(CallEditor { peer, call: call.clone(), offered, order: self.editor.order.clone() }))
+        let Some((&(peer, offered), (order, _))) = self.editor.offers.last().zip(self.editor.orders.as_ref()) else {
+            return self.subagents.inherited_editor.clone();
+        };
+        Some(Arc::new(CallEditor { peer, call: call.clone(), offered, order: order.clone() }))
     }
 
     /// Tells the one who serves. An order that comes after its call, or whose peer went, is dropped, and that is its answer.

@@ -1,8 +1,11 @@
 //! How a session ends: by itself, because its lease is gone, or because something in it broke. Nothing runs afterwards,
 //! every peer that was here is told, and every peer that waited for an answer has one.
 
+use std::task::{Context, Poll, ready};
+
 use vocab::{Event, Fault, FaultKind, Told};
 
+use super::turn::SafePoint;
 use super::{Mail, Session, guarded};
 
 impl Session {
@@ -26,13 +29,34 @@ impl Session {
             && self.shells.running.is_empty()
     }
 
-    /// No peer is here, nothing waits, and no router can find the session in the registry any more.
-    pub(super) fn retire(&mut self) -> bool {
-        self.is_deserted() && self.close_if_unheard()
+    /// The session is to end: what has not begun yet does not begin any more.
+    pub(super) fn give_up_what_waits(&mut self) {
+        let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+        self.refuse_jobs(&fault);
+        match self.activity.is_compaction_next() {
+            true => self.give_up_next_compaction(fault),
+            false => self.refuse_next_compaction(fault),
+        }
+        self.withdraw_dialogs(None);
+    }
+
+    /// A turn stands at a point where it could take in messages. Whether it was dealt with: a session that is to end takes in
+    /// none. With the results of its calls in the log the turn stops; the model is not asked again.
+    pub(super) fn stops_at(&mut self, point: SafePoint) -> bool {
+        if !self.activity.is_draining() {
+            return false;
+        }
+        match point {
+            SafePoint::AfterCalls => self.interrupt_turn(),
+            SafePoint::Start | SafePoint::BetweenCalls | SafePoint::EndOfReply => {
+                self.with_turn(|turn, fx| turn.joined(false, fx));
+            }
+        }
+        true
     }
 
     /// Under the registry's lock, so that no router finds the session between the look and the closing.
-    fn close_if_unheard(&mut self) -> bool {
+    pub(super) fn close_if_unheard(&mut self) -> bool {
         let shared = self.shared.clone();
         shared.registry.alone(|| {
             let free = self.mailbox.is_empty();
@@ -68,11 +92,16 @@ impl Session {
         }
     }
 
-    /// A peer that wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.
-    pub(super) fn refuse_the_rest(&mut self) {
+    /// No mail is taken any more.
+    pub(super) fn close(&mut self) {
         self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
         self.mailbox.close();
-        while let Ok(mail) = self.mailbox.try_recv() {
+    }
+
+    /// A peer that wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.
+    /// Ready when nobody on another thread is still putting something in.
+    pub(super) fn poll_refuse_the_rest(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while let Some(mail) = ready!(self.mailbox.poll_recv(context)) {
             match mail {
                 Mail::Verb { outbox, tag, .. } => {
                     let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
@@ -87,8 +116,10 @@ impl Session {
                 | Mail::State(_)
                 | Mail::Extensions
                 | Mail::Deserted(_)
+                | Mail::Drain
                 | Mail::Busy(_) => {}
             }
         }
+        Poll::Ready(())
     }
 }

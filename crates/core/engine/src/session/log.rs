@@ -233,6 +233,13 @@ impl SessionLog {
         self.commits.push_back(PendingCommit { upto: self.last_seq, leaf: self.leaf, done });
     }
 
+    /// Nothing is on its way and nobody is told anything: the room for it goes.
+    pub(crate) fn shrink(&mut self) {
+        self.batch.shrink_to_fit();
+        self.commits.shrink_to_fit();
+        self.held.shrink_to_fit();
+    }
+
     /// Tells every peer, in order with what is held.
     pub(crate) fn emit(&mut self, event: Event) {
         self.say(Outgoing::All(event));

@@ -3,16 +3,13 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use vocab::{Event, Fault, FaultKind, McpServer, PeerId, SessionVerb, State, Tag};
+use vocab::{Event, McpServer, PeerId, SessionVerb, State, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
 use super::log::commands::Provenance;
 use super::verbs::Response;
 use crate::outbox::Outbox;
-
-/// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
-pub(crate) const MAILBOX_MAX: usize = 64;
 
 pub(crate) enum Mail {
     Join {
@@ -53,10 +50,12 @@ pub(crate) enum Mail {
     Extensions,
     /// For the controllers that are here.
     Trouble(Event),
-    /// Whether no peer is here and nothing runs, so that the session ends by itself.
+    /// Whether no peer is here and nothing runs; then the session ends, and nobody comes in before it has.
     Deserted(oneshot::Sender<bool>),
     /// Whether a turn or a compaction runs; answered when everything said so far is written.
     Busy(oneshot::Sender<bool>),
+    /// Begin nothing new, and end when what runs can be stopped.
+    Drain,
     /// End the turn, write everything, let go of the lease.
     Stop(oneshot::Sender<()>),
 }
@@ -71,7 +70,14 @@ impl Session {
     /// Mail that nothing stands before.
     pub(super) fn take_mail(&mut self, mail: Mail) {
         match mail {
+            // It comes again: the router sees to it.
+            Mail::Join { .. } if self.idle.is_dismissed() => {}
             Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined } => {
+                if let Err(fault) = self.wake() {
+                    self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
+                    let _ = joined.send(false);
+                    return;
+                }
                 let peer = outbox.peer;
                 let is_on = self.join(outbox, tag, after, resumed);
                 if is_on {
@@ -97,22 +103,27 @@ impl Session {
             Mail::Extensions => self.hear_of_extensions(),
             Mail::Trouble(trouble) => self.tell_trouble(trouble),
             Mail::Deserted(reply) => {
-                let _ = reply.send(self.is_deserted());
+                let is_deserted = self.is_deserted();
+                if is_deserted {
+                    self.idle.dismiss();
+                }
+                let _ = reply.send(is_deserted);
             }
             Mail::Busy(reply) => self.jobs.asked_busy.push(reply),
+            Mail::Drain => {
+                self.activity.drain();
+                self.give_up_what_waits();
+            }
             Mail::Stop(stopped) => {
                 self.activity.end(stopped);
-                let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
-                self.refuse_jobs(&fault);
-                match self.activity.is_compaction_next() {
-                    true => self.give_up_next_compaction(fault),
-                    false => self.refuse_next_compaction(fault),
-                }
-                self.withdraw_dialogs(None);
+                self.give_up_what_waits();
                 self.stop_shells(|_| true);
                 self.interrupt_turn();
             }
             Mail::Verb { outbox, tag, verb, provenance } => {
+                if let Err(fault) = self.wake() {
+                    return self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
+                }
                 if let Some(provenance) = provenance {
                     self.log.commands.begin(&outbox, tag, *provenance);
                 }

@@ -125,6 +125,14 @@ impl ModelView {
         self.last_sent = None;
     }
 
+    /// The log was read whole: what its newest request was sent with.
+    pub(super) fn find_sent(&mut self, entries: &[Arc<Entry>]) {
+        self.last_sent = entries.iter().rev().find_map(|entry| match &entry.body {
+            Body::Model(ModelEntry::Requested(requested)) => requested.sent.clone(),
+            _ => None,
+        });
+    }
+
     /// Takes in what was just logged. What the user did beside the conversation is given back, too: a compaction that runs has
     /// to be told of it.
     pub(super) fn follow(&mut self, entry: &Entry) -> Option<BranchMessage> {
@@ -215,6 +223,10 @@ mod tests {
         assert_eq!(["a", "a", "b", "a"].map(|api| logged(&mut view, api)), [true, false, true, true]);
         view.forget_sent();
         assert!(logged(&mut view, "a"), "the entry that had it may be gone");
+        let entry = |seq, body| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, by: None, body });
+        let log = [entry(1, requested(sent("a"))), entry(2, requested(sent("b"))), entry(3, requested(None))];
+        view.find_sent(&log);
+        assert_eq!(["b", "a"].map(|api| logged(&mut view, api)), [false, true], "as the log has it");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(super) enum Happening {
     Job(JobEvent),
     /// `/undo` got further.
     Undo(UndoStep),
+    /// Nobody used the session for a while.
+    IdleDue,
     /// It is time to take up what a failed write left waiting.
     RecoveryDue,
     Model(Option<ModelEvent>),
@@ -108,6 +110,9 @@ impl Session {
         }
         if self.recovery.poll_due(context).is_ready() {
             return Poll::Ready(Happening::RecoveryDue);
+        }
+        if self.idle.poll_due(context).is_ready() {
+            return Poll::Ready(Happening::IdleDue);
         }
         if self.tools.has_extensions() && self.extensions.poll_timer(context).is_ready() {
             return Poll::Ready(Happening::ExtensionDue);
@@ -213,6 +218,7 @@ impl Session {
             Happening::Job(event) => return self.job_event(event),
             Happening::Undo(step) => return self.undo_goes_on(step),
             Happening::RecoveryDue => return self.mend(),
+            Happening::IdleDue => return self.idle_due(),
             Happening::Commit(Err(fault)) => return self.store_failed(fault),
             Happening::Lost(fault) => return self.lease_lost(fault),
             Happening::Mail(mail) => return self.mail(mail),

@@ -5,8 +5,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Sleep};
 use vocab::{
-    AskEntry, Body, CallEntry, CompactionEvent, Event, Fault, FaultKind, NoteEntry, Page, Shell, ShellEntry, Stop,
-    TurnEnd, TurnEntry, Usage,
+    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, Fault, FaultKind, ItemEnd, NoteEntry, Page,
+    SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, Usage,
 };
 
 use super::fallback::Fallback;
@@ -141,6 +141,9 @@ impl Session {
         if let Some(mut page) = page {
             // A commit that was said to have failed may be there all the same; the next append takes it away.
             page.entries.retain(|entry| entry.seq <= self.log.last_seq());
+            if page.recovered.is_none() {
+                self.view.find_sent(&page.entries);
+            }
             let branch = Branch::read(&page.entries);
             history.rebuild(&branch, self.current_turn().as_ref());
             news = self.settings.found(branch.gadgets_off.as_ref(), branch.thinking.as_ref());
@@ -208,8 +211,11 @@ impl Session {
             self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
         }
         if self.prompts.queue.list().len() == 0 {
+            self.prompts.queue.restore_dropped(&branch.dropped);
             for item in self.prompts.restore(branch.waiting) {
-                self.settle_item(&item, vocab::ItemEnd::Dropped);
+                let is_late = item.delivery == Delivery::Steer;
+                let why = if is_late { SettleReason::TooLate } else { SettleReason::NoRoom };
+                self.settle_item(&item, ItemEnd::Dropped, why);
             }
         }
         self.lost_shells(branch.open_shells)

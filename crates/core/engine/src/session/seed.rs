@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use vocab::{ModelInfo, Settings, Tool};
 
+use super::Session;
 use super::activity::Activity;
 use super::approvals::Approvals;
 use super::editor::EditorRequests;
 use super::extensions::Extensions;
+use super::idle::Idleness;
 use super::jobs::Jobs;
 use super::log::SessionLog;
 use super::log::logged::Logged;
@@ -21,8 +22,9 @@ use super::settings::InForce;
 use super::shell::Shells;
 use super::subagents::{Inherited, SubagentPool};
 use super::toolset::Toolset;
-use super::{Mail, Session};
 use crate::Shared;
+use crate::mailbox::Mailbox;
+use crate::permission::Remembered;
 
 /// What a session that was there before has behind it.
 pub(crate) struct Past {
@@ -41,12 +43,14 @@ pub(crate) struct Seed {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// `None` for a new session.
     pub(crate) past: Option<Past>,
+    /// Answers that hold for the rest of the session, of one that was parked.
+    pub(crate) remembered: Remembered,
     /// For a child.
     pub(crate) inherited: Option<Inherited>,
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>, mut seed: Seed, mailbox: mpsc::Receiver<Mail>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, mut seed: Seed, mailbox: Mailbox) -> Self {
         let (mut mcp, mut subagents) = (Mcp::default(), SubagentPool::default());
         if seed.inherited.is_some() {
             seed.tools.retain(|tool| !tool.has_subagents());
@@ -58,6 +62,7 @@ impl Session {
             subagents.child_of = Some(child_of);
             subagents.inherited_editor = editor;
         }
+        let remembered = std::mem::take(&mut seed.remembered);
         let thinking_asked = seed.past.as_ref().is_some_and(|past| past.thinking_asked);
         let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
         let summary = summary.as_ref();
@@ -79,7 +84,7 @@ impl Session {
             view: ModelView::unread(summary.map_or(0, |it| it.messages)),
             tools,
             activity: Activity::default(),
-            approvals: Approvals::default(),
+            approvals: Approvals::remembering(remembered),
             jobs: Jobs::default(),
             shells: Shells::default(),
             recovery: Recovery::new(recovered.flatten()),
@@ -88,6 +93,7 @@ impl Session {
             mcp,
             subagents,
             reminders: Reminders::default(),
+            idle: Idleness::default(),
         }
     }
 }

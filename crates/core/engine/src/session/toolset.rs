@@ -54,6 +54,24 @@ impl Toolset {
         }
     }
 
+    /// The session's own, after they were closed.
+    pub(super) fn open(&mut self, own: Vec<Arc<dyn Tool>>, gadgets: Vec<Gadget>) {
+        (self.own, self.gadgets) = (own, gadgets);
+        self.changed();
+    }
+    /// Lets go of the session's own tools, which ends what they left running, of those of servers, and of whatever is known
+    /// or made of them.
+    pub(super) fn close(&mut self) {
+        (self.own, self.gadgets, self.mcp) = (Vec::new(), Vec::new(), Vec::new());
+        self.briefing = None;
+        self.forget_spec();
+        self.changed();
+    }
+    /// It is made again when it is next sent.
+    pub(super) fn forget_spec(&mut self) {
+        self.spec = None;
+    }
+
     // ---- what there is ------------------------------------------------------------------------------------------
 
     pub(super) fn own(&self) -> &[Arc<dyn Tool>] {

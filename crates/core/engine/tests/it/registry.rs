@@ -77,7 +77,9 @@ impl Store for Lazy {
     }
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
         self.leases.fetch_sub(1, Ordering::Relaxed);
-        self.late(self.inner.release(lease))
+        let inner = self.inner.clone();
+        // It is free when the answer comes, and not before.
+        self.late(Box::pin(async move { inner.release(lease).await }))
     }
     fn append(
         &self,
@@ -497,4 +499,17 @@ async fn the_log_says_which_controller_answered() {
     let log = log_of(&stage, "x").await;
     let (first, second) = (log.find("by an editor").unwrap(), log.find("by serve").unwrap());
     assert!(first < second, "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waited_for_an_opening_that_failed_finds_the_lease_free() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    past(&store).await;
+    let stage = on(&store, &Player::new([say("one")]));
+    let (mut left, mut right) = (stage.actor(), stage.actor());
+    store.wait_ms.store(1_000, Ordering::Relaxed);
+    let unknown = Open { model: Some("nobody knows it".into()), ..named("x") };
+    let (failed, opened) = tokio::join!(left.open(unknown), right.open(named("x")));
+    assert_eq!(failed.unwrap_err().kind, FaultKind::UnknownModel);
+    assert_eq!(opened.map(|opened| opened.resumed), Ok(true));
 }

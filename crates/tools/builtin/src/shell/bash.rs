@@ -46,8 +46,7 @@ pub(super) struct Bash {
 
 impl Bash {
     pub(super) fn new(shell: Arc<SessionShell>) -> Self {
-        let spec = ToolSpec { name: "bash".into(), description: DESCRIPTION.into(), schema: Json::trusted(SCHEMA) };
-        Self { shell, spec }
+        Self { shell, spec: crate::spec("bash", DESCRIPTION, SCHEMA) }
     }
 }
 
