@@ -122,7 +122,7 @@ fn openings() -> Vec<(Body, Body)> {
                 all.push((body.clone(), Body::Ask(closed)));
             }
             Body::Queue(QueueEntry::Queued(item)) if all.len() < 3 => {
-                let settled = QueueEntry::Settled { item: item.id.clone(), end: ItemEnd::Dropped };
+                let settled = QueueEntry::Settled { item: item.id.clone(), end: ItemEnd::Dropped, why: None };
                 all.push((body.clone(), Body::Queue(settled)));
             }
             _ => {}
