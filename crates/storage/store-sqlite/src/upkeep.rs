@@ -101,8 +101,7 @@ impl Writer {
         }
         for id in &marked {
             match rows::find(connection, id)? {
-                // It died before anything was gone; or another process is at it just now, and sees it through.
-                Some(_) if self.lock(id)?.is_none() => return Ok(()),
+                // It died before anything was gone; or another process is at it just now, and has the write lock.
                 Some(_) => {}
                 None => data_dir::remove_files(&self.home, id)
                     .map_err(|error| faults::from_io("delete files of a session in", &self.home, &error))?,
@@ -196,7 +195,7 @@ impl Writer {
             }
         }
         for id in lost {
-            self.held.remove(&id);
+            self.lose(&id, faults::not_kept(&id));
         }
         Ok(())
     }

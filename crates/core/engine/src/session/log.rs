@@ -258,6 +258,11 @@ impl SessionLog {
         }
     }
 
+    /// Ready when the session is somebody else's.
+    pub(crate) fn poll_lost(&self, context: &mut Context<'_>) -> Poll<Fault> {
+        self.lease.signal.poll_lost(context)
+    }
+
     /// Ready when a commit ended.
     pub(crate) fn poll_commit(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         let Some(commit) = self.commits.front_mut() else { return Poll::Pending };

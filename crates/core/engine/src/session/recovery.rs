@@ -224,17 +224,22 @@ impl Session {
     /// The log could not be written: the turn ends, nothing after the failure is told, and what goes on goes on from what
     /// the store really has.
     pub(super) fn store_failed(&mut self, fault: Fault) {
-        let RollBackOutcome { was_running, waits } = self.roll_back(&fault);
         if fault.kind == FaultKind::SessionBusy {
-            // Another process owns the session now.
-            return self.cast_off(fault);
+            return self.lease_lost(fault);
         }
+        let RollBackOutcome { was_running, waits } = self.roll_back(&fault);
         if waits || std::mem::take(&mut self.recovery.waits_for_view) {
             self.mend_later();
         }
         if was_running || self.prompts.queue.is_busy() {
             self.queue_goes_on(TurnOver::Failed);
         }
+    }
+
+    /// Somebody else has the session: nothing more is done for it here, neither a call nor an acknowledgement.
+    pub(super) fn lease_lost(&mut self, fault: Fault) {
+        self.roll_back(&fault);
+        self.cast_off(fault);
     }
 
     /// Back to what the store has.

@@ -17,6 +17,7 @@ mod idle;
 mod intent;
 mod interrupts;
 mod lanes;
+mod lost;
 mod mcp;
 mod models;
 mod moving;

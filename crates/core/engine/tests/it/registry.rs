@@ -121,6 +121,12 @@ impl Store for Lazy {
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.inner.usage(query)
     }
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        self.inner.watch(session, after)
+    }
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        self.inner.watch_all(after)
+    }
     fn place(&self) -> PathBuf {
         self.inner.place()
     }
