@@ -8,6 +8,7 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
 use vocab::{Fault, FaultKind};
 
 use super::keys::{self, SettingKind, SettingValue};
+use super::load::FILE_BYTES_MAX;
 use super::slugs;
 
 /// What was written.
@@ -77,7 +78,7 @@ pub fn unset(file: &Path, key: &str) -> Result<String, Fault> {
 }
 
 fn rewrite(file: &Path, change: impl FnOnce(&str) -> Result<String, String>) -> Result<(), Fault> {
-    let old = match std::fs::read_to_string(file) {
+    let old = match safefile::read_regular_text(file, FILE_BYTES_MAX) {
         Ok(old) => old,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Fault::new(FaultKind::Invalid, format!("cannot read {}: {error}", file.display()))),

@@ -214,7 +214,7 @@ pub enum SettingValue {
 }
 
 impl SettingValue {
-    /// As `config get` prints it and `config set` takes it.
+    /// As `config set` takes it and a file keeps it.
     pub fn show(&self) -> String {
         match self {
             SettingValue::Text(text) => text.clone(),
@@ -232,6 +232,24 @@ impl SettingValue {
                 names.iter().map(shown).collect::<Vec<_>>().join(",")
             }
         }
+    }
+
+    /// As `config get` prints it: others may look on.
+    pub fn show_safely(&self) -> String {
+        match self {
+            SettingValue::Text(text) => without_password(text),
+            other => other.show(),
+        }
+    }
+}
+
+/// An address as people may see it: who is signed in there is nobody else's business.
+fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    match host.rsplit_once('@') {
+        Some((user, _)) => format!("{scheme}://***{}", &rest[user.len()..]),
+        None => text.to_owned(),
     }
 }
 

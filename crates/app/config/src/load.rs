@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Larger configuration files are refused.
-const FILE_BYTES_MAX: u64 = 1024 * 1024;
+pub(super) const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Unknown settings that are pointed out; of more only the number is told.
 const UNKNOWN_TOLD_MAX: usize = 20;
@@ -219,13 +219,5 @@ fn must_be_ours(file: &Path) -> Result<(), Fault> {
 
 pub(super) fn read(file: &Path) -> Result<String, Fault> {
     let cannot = |what: String| Fault::new(FaultKind::Invalid, format!("cannot read {}: {what}", file.display()));
-    let meta = std::fs::metadata(file).map_err(|error| cannot(error.to_string()))?;
-    if !meta.is_file() {
-        // A pipe under this name would make us wait for ever.
-        return Err(cannot("it is not a file".to_owned()));
-    }
-    if meta.len() > FILE_BYTES_MAX {
-        return Err(cannot(format!("it is larger than {FILE_BYTES_MAX} bytes")));
-    }
-    std::fs::read_to_string(file).map_err(|error| cannot(error.to_string()))
+    safefile::read_regular_text(file, FILE_BYTES_MAX).map_err(|error| cannot(error.to_string()))
 }

@@ -8,6 +8,7 @@ mod extension_host;
 mod leash_hook;
 mod print;
 mod setup;
+mod signals;
 
 use std::process::ExitCode;
 
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == process::leash::ARG) {
         return leash_hook::enter();
     }
+    signals::survive_file_limits();
     match cmd::dispatch(args::parse()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

@@ -13,6 +13,7 @@ impl Engine {
     /// Ends every session in order: turns are interrupted, logs written, leases given back.
     pub async fn shutdown(&self) {
         self.shared.registry.close().await;
+        self.shared.ports.store.hurry();
         // Who has children ends them; one that was ended first would be the result of a call, and be answered.
         let (children, parents) = self.live_apart();
         all(parents, stop).await;

@@ -8,6 +8,9 @@ const FAILED: u8 = 1;
 /// It could not begin as it was asked for.
 const NOT_STARTED: u8 = 2;
 
+/// The answer is not where it was to go, whatever the conversation came to.
+pub(crate) const UNWRITTEN: u8 = 2;
+
 pub(crate) fn code(close: CloseCode) -> u8 {
     match close {
         CloseCode::Normal | CloseCode::GoingAway => OK,

@@ -7,6 +7,7 @@ mod core;
 mod own;
 mod unsent;
 
+use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -118,6 +119,7 @@ async fn run<D: Dialect>(
     let grace_ms = u64::try_from(options.grace.as_millis()).unwrap_or(u64::MAX / 2);
     let allowance = Allowance { framing, frame_bytes_max: options.frame_bytes_max, grace_ms };
     let mut core = Core::new(dialect, allowance, options.frame_log.map(|log| Box::new(log) as Box<dyn Tap>));
+    let mut unwritten: Option<String> = None;
     core.greet(clock.now_ms());
     loop {
         core.notes().for_each(|note| (options.notes)(&note));
@@ -132,7 +134,10 @@ async fn run<D: Dialect>(
             arrived = source.next(), if read => core.arrived(arrived, clock.now_ms()),
             written = sink.write(core.unsent()), if write => match written {
                 Ok(count) => core.wrote(count),
-                Err(_) => core.gone_deaf(clock.now_ms()),
+                Err(error) => {
+                    unwritten = unwritten.or_else(|| lost(&error));
+                    core.gone_deaf(clock.now_ms());
+                }
             },
             more = peer.events(&mut events), if fetch => core.told(events.drain(..), more, clock.now_ms()),
             (tag, answer) = calls.next(), if fetch && calls.len() > 0 => core.own_answered(tag, answer, clock.now_ms()),
@@ -147,7 +152,20 @@ async fn run<D: Dialect>(
     let close = core.close();
     // A peer that does not take the last word must not hold the process.
     let _ = timeout(CLOSING, sink.close(&close)).await;
-    Ended { exit_code: crate::exit::code(close.code), close }
+    let exit_code = match &unwritten {
+        Some(why) => {
+            (options.notes)(&format!("what was to be said could not be written: {why}"));
+            crate::exit::UNWRITTEN
+        }
+        None => crate::exit::code(close.code),
+    };
+    Ended { exit_code, close }
+}
+
+/// A reader that went away wants no more, and has lost nothing; a disk that is full has.
+fn lost(error: &io::Error) -> Option<String> {
+    let is_gone = matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset);
+    (!is_gone).then(|| error.to_string())
 }
 
 /// Milliseconds since the conversation began.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::Which;
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -50,6 +52,22 @@ id! { /// One question of the engine.
 AskId }
 id! { /// One message waiting in a lane.
 ItemId }
+
+/// Characters of an id that a file may bring along.
+const PLAIN_CHARS_MAX: usize = 128;
+
+impl SessionId {
+    /// Whether commands can name it, and files can be called after it: letters, digits, `-` and `_`, and no word that
+    /// means something else. Ours are; what a file calls its session may not be.
+    pub fn is_plain(&self) -> bool {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let text = self.as_str();
+        text.len() <= PLAIN_CHARS_MAX
+            && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && text.bytes().all(is_plain)
+            && matches!(Which::parse(text), Which::Id(_))
+    }
+}
 
 /// One attached controller, numbered by the engine that it is attached to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

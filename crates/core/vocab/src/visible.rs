@@ -19,13 +19,14 @@ const HEADLINE_START_CHARS: usize = 80;
 /// Where Unicode keeps its pictures of control characters.
 const CONTROL_PICTURES: u32 = 0x2400;
 
-/// Characters that a screen shows as nothing (Unicode's default ignorable ones and the annotation marks): between
+/// Characters that a screen shows as nothing (Unicode's default ignorable ones, marks of annotation and layout,
+/// fillers): between
 /// letters they make two texts look like one, and a whole message can be written in them.
 pub fn is_ignorable(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffc}' | '\u{13430}'..='\u{13442}' | '\u{16fe4}' | '\u{1bca0}'..='\u{1bca3}'
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
@@ -193,6 +194,7 @@ mod tests {
             ("Überblick 👩‍💻 ❤️", "Überblick 👩‍💻 ❤️"),
             ("a\x1b[2Jb\u{9b}c\x07", "a␛[2Jb<U+009B>c␇"),
             ("exe\u{202e}gnp", "exe<U+202E>gnp"),
+            ("a\u{fffc}b\u{13430}c\u{13441}d\u{16fe4}", "a<U+FFFC>b<U+13430>c<U+13441>d<U+16FE4>"),
         ] {
             assert_eq!(name(text), shown);
         }

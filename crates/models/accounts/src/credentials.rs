@@ -178,7 +178,7 @@ impl CredentialFile {
             // Restored from a backup, perhaps. Somebody may have read it; from now on nobody does.
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).map_err(|error| cannot(&error))?;
         }
-        let bytes = std::fs::read(&path).map_err(|error| cannot(&error))?;
+        let bytes = safefile::read_regular(&path, FILE_BYTES_MAX).map_err(|error| cannot(&error))?;
         // Only the place is told: the parser's own words would quote what it found there.
         let file: FileRecord = serde_json::from_slice(&bytes)
             .map_err(|error| damaged(&path, &format!("line {}, column {}", error.line(), error.column())))?;

@@ -169,7 +169,7 @@ pub(crate) fn read(path: &Path) -> Result<Secret, String> {
     if meta.len() > KEY_BYTES_MAX as u64 {
         return Err(format!("is larger than {KEY_BYTES_MAX} bytes"));
     }
-    let text = std::fs::read_to_string(path).map_err(cannot)?;
+    let text = safefile::read_regular_text(path, KEY_BYTES_MAX as u64).map_err(cannot)?;
     Secret::new(&text).ok_or_else(|| "is empty".to_owned())
 }
 

@@ -1,6 +1,5 @@
 //! The file that remembers a server's list of models between runs.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,10 +34,7 @@ struct Remembered {
 
 /// The remembered list; none when there is no file, or it is another server's, or it cannot be read: it is a cache.
 pub(crate) fn load(path: &Path, base_url: &str) -> Option<Vec<ModelInfo>> {
-    if fs::metadata(path).ok()?.len() > LIST_BYTES_MAX as u64 {
-        return None;
-    }
-    let file: File = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let file: File = serde_json::from_slice(&safefile::read_regular(path, LIST_BYTES_MAX as u64).ok()?).ok()?;
     let models = file.models.into_iter().map(|one| ModelInfo {
         max_output: one.max_output,
         prices: one.prices.map(|[input, cache_read, cache_write, output]| Prices {
@@ -90,6 +86,7 @@ mod tests {
         save(&path, "http://one/v1", &models).unwrap();
         assert_eq!(load(&path, "http://one/v1"), Some(models));
         assert_eq!(load(&path, "http://two/v1"), None);
+        use std::fs;
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no temporary file stays");

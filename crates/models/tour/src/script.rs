@@ -10,7 +10,7 @@ use crate::memory::Memory;
 use crate::parts::{Next, Parts, Trouble};
 use crate::player::{self, Stage};
 
-/// Larger files are refused before they are read.
+/// Larger files are refused.
 const SCRIPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// What a recorded model claims to hold; nothing in it depends on the number.
 const SCRIPT_WINDOW: u64 = 128_000;
@@ -29,14 +29,14 @@ impl Script {
     pub fn load(path: impl AsRef<Path>) -> Result<Self, Fault> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let cannot =
-            |error: std::io::Error| Fault::new(FaultKind::NotFound, format!("cannot read the script {name}: {error}"));
-        let bytes = std::fs::metadata(path).map_err(cannot)?.len();
-        if bytes > SCRIPT_BYTES_MAX {
-            let why = format!("the script {name} has {bytes} bytes; at most {SCRIPT_BYTES_MAX} are read");
-            return Err(Fault::new(FaultKind::Invalid, why));
-        }
-        Self::read(&name, &std::fs::read_to_string(path).map_err(cannot)?)
+        let cannot = |error: std::io::Error| {
+            let kind = match error.kind() {
+                std::io::ErrorKind::FileTooLarge | std::io::ErrorKind::InvalidInput => FaultKind::Invalid,
+                _ => FaultKind::NotFound,
+            };
+            Fault::new(kind, format!("cannot read the script {name}: {error}"))
+        };
+        Self::read(&name, &safefile::read_regular_text(path, SCRIPT_BYTES_MAX).map_err(cannot)?)
     }
 
     /// A script from text at hand; its slug is `script:(text)`.

@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use safefile::private_dir;
 use store::{data_dir, faults, private_write};
-use vocab::{Archive, Border, Entry, Exported, Fault, FaultKind, Later, SessionId, Store, Summary};
+use vocab::{Archive, Border, Durability, Entry, Exported, Fault, FaultKind, Later, SessionId, Store, Summary};
 
+use crate::reconcile::{FileStanding, copy_id, own_id, standing};
 use crate::{adopt, as_markdown, html, jsonl};
 
 /// Stands between the database's path and a session's id in what `/sessions` shows.
 const ID_MARK: char = '#';
+/// Versions of one session that files may bring along.
+const COPIES_MAX: usize = 8;
+
 /// Reads and writes session files; the sessions themselves live in `store`.
 pub struct FileArchive {
     store: Arc<dyn Store>,
@@ -64,20 +68,92 @@ impl Archive for FileArchive {
             {
                 return Ok(SessionId::from(id));
             }
-            let (id, mut entries) = jsonl::read(&file)?;
-            if store.summary(&id).await?.is_some() {
-                return Ok(id);
-            }
-            if let Some(border) = border {
-                entries = adopt::admitted(entries, &*border, &file);
-            }
-            adopt::adopt(&*store, &file, &id, entries).await?;
-            Ok(id)
+            // A large file takes a second to read; other sessions share this thread.
+            let read = tokio::task::spawn_blocking(move || (jsonl::read(&file), file)).await;
+            let (found, file) =
+                read.map_err(|error| Fault::new(FaultKind::Internal, format!("the reader failed: {error}")))?;
+            let (named, entries) = found?;
+            FileImport { store, border, file, named, entries }.run().await
         })
     }
 
     fn path_of(&self, session: &SessionId) -> PathBuf {
         PathBuf::from(format!("{}{ID_MARK}{session}", self.store.place().display()))
+    }
+}
+
+/// A session file that was read and is to become a session, or part of one.
+struct FileImport {
+    store: Arc<dyn Store>,
+    border: Option<Arc<dyn Border>>,
+    file: PathBuf,
+    /// What the file calls its session.
+    named: SessionId,
+    entries: Vec<Arc<Entry>>,
+}
+
+impl FileImport {
+    /// The session that has all of the file: a new one, the one that is there already, or one beside it.
+    async fn run(self) -> Result<SessionId, Fault> {
+        let mut id = own_id(self.named.clone(), &self.file);
+        for _ in 0..COPIES_MAX {
+            if self.store.summary(&id).await?.is_none() {
+                if id != self.named {
+                    self.note(&format!("its session is called {id} here"));
+                }
+                adopt::adopt(&*self.store, &self.file, &id, self.admitted()).await?;
+                return Ok(id);
+            }
+            let ours = self.store.read(&id, 0, usize::MAX).await?.entries;
+            let standing = match standing(&ours, &self.entries) {
+                FileStanding::Longer => self.add_to(&id).await?,
+                other => other,
+            };
+            if standing == FileStanding::Known {
+                return Ok(id);
+            }
+            let copy = copy_id(&id, &self.file);
+            self.note(&format!("session {id} has gone another way since; the file is a session of its own, {copy}"));
+            id = copy;
+        }
+        let message = format!("{} differs from every session that it could be", self.file.display());
+        Err(Fault::new(FaultKind::Store, message).hint("delete the sessions that came from it"))
+    }
+
+    /// What the file has more, unless somebody else works in the session.
+    async fn add_to(&self, id: &SessionId) -> Result<FileStanding, Fault> {
+        let acquired = self.store.acquire(id).await?;
+        let added = async {
+            // Read again: until now another process could write.
+            let ours = self.store.read(id, 0, usize::MAX).await?.entries;
+            if let Some(notice) = acquired.notice(acquired.summary.updated_ms) {
+                self.store.append(&acquired.lease, vec![notice], Durability::Now).await?;
+                return Ok(FileStanding::Diverged);
+            }
+            let found = standing(&ours, &self.entries);
+            if found != FileStanding::Longer {
+                return Ok(found);
+            }
+            let more = self.admitted().split_off(ours.len());
+            self.store.append(&acquired.lease, more, Durability::Now).await?;
+            Ok(FileStanding::Known)
+        }
+        .await;
+        self.store.release(acquired.lease).await?;
+        added
+    }
+
+    fn admitted(&self) -> Vec<Arc<Entry>> {
+        match &self.border {
+            Some(border) => adopt::admitted(self.entries.clone(), &**border, &self.file),
+            None => self.entries.clone(),
+        }
+    }
+
+    fn note(&self, text: &str) {
+        if let Some(border) = &self.border {
+            border.note(&format!("{}: {text}", self.file.display()));
+        }
     }
 }
 

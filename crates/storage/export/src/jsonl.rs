@@ -57,12 +57,12 @@ pub(crate) fn write(session: &SessionId, entries: &[Arc<Entry>]) -> Vec<u8> {
 pub(crate) fn read(file: &Path) -> Result<(SessionId, Vec<Arc<Entry>>), Fault> {
     let missing = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Fault::new(FaultKind::NotFound, format!("no session file {}", file.display())),
+        std::io::ErrorKind::FileTooLarge => {
+            Fault::new(FaultKind::Store, format!("{} is too large for a session file", file.display()))
+        }
         _ => faults::from_io("read", file, &error),
     };
-    if std::fs::metadata(file).map_err(missing)?.len() > FILE_BYTES_MAX {
-        return Err(Fault::new(FaultKind::Store, format!("{} is too large for a session file", file.display())));
-    }
-    let text = std::fs::read_to_string(file).map_err(missing)?;
+    let text = safefile::read_regular_text(file, FILE_BYTES_MAX).map_err(missing)?;
     let wrong = |line: usize, what: String| {
         Fault::new(FaultKind::Store, format!("{} line {line}: {what}", file.display()))
             .hint("a session file is what `/export NAME.jsonl` writes")

@@ -6,6 +6,7 @@ mod archive;
 mod html;
 mod jsonl;
 mod markdown;
+mod reconcile;
 
 use std::sync::Arc;
 

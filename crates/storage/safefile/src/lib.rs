@@ -1,8 +1,9 @@
-//! Files that no other user may read, and that a crash leaves whole; a lock that ends with its owner. Knows nothing of
-//! what is in them.
+//! Files that no other user may read, and that a crash leaves whole; a lock that ends with its owner; reading what
+//! somebody else has named. Knows nothing of what is in them.
 
 mod lock;
 mod ours;
+mod regular;
 mod replace;
 
 use std::fs::DirBuilder;
@@ -12,6 +13,7 @@ use std::path::Path;
 
 pub use lock::Lock;
 pub use ours::not_ours;
+pub use regular::{open_regular, read_regular, read_regular_text};
 pub use replace::{create, replace, replace_keeping};
 
 /// Makes a directory for its owner only. One that exists is left as it is.

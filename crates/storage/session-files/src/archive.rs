@@ -32,14 +32,11 @@ impl Archive for Mirrored {
     fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>> {
         let (shared, file) = (self.shared.clone(), file.to_owned());
         Box::pin(async move {
-            let file = match is_directory(&file) {
-                true => match newest(&file) {
-                    Some(newest) => newest,
-                    None => return shared.begin_in(&file),
-                },
-                false => file,
-            };
-            match what_is(&file) {
+            // A directory of many files takes a while to look through; other sessions share this thread.
+            let look = tokio::task::spawn_blocking(move || look(file)).await;
+            let (file, what) = look.map_err(|_| Fault::new(FaultKind::Internal, "the reader failed"))?;
+            match what {
+                FoundFile::NewIn => shared.begin_in(&file),
                 FoundFile::Nothing => shared.promise(&file).await,
                 FoundFile::Ours => shared.setup.archive.import(&file).await,
                 FoundFile::Session => shared.open(file).await,
@@ -53,11 +50,26 @@ impl Archive for Mirrored {
 }
 
 enum FoundFile {
+    /// A directory without any session.
+    NewIn,
     Nothing,
     /// A session of this family.
     Session,
     /// For the inner archive to judge.
     Ours,
+}
+
+/// The file that is meant, and what it is.
+fn look(file: PathBuf) -> (PathBuf, FoundFile) {
+    let file = match is_directory(&file) {
+        true => match newest(&file) {
+            Some(newest) => newest,
+            None => return (file, FoundFile::NewIn),
+        },
+        false => file,
+    };
+    let what = what_is(&file);
+    (file, what)
 }
 
 fn what_is(file: &Path) -> FoundFile {
@@ -145,6 +157,8 @@ impl SharedMirrors {
     /// The session behind a file: that of its head, unless the file is a copy. A copy goes its own way, so it is a session
     /// of its own, called after its place.
     async fn session_of(&self, file: &Path, head: &SessionId) -> Result<SessionId, Fault> {
+        // What commands could not name is not taken from a file.
+        let head = &if head.is_plain() { head.clone() } else { copy_of(&"file".into(), file) };
         if self.setup.store.summary(head).await?.is_none() {
             return Ok(head.clone());
         }

@@ -31,9 +31,7 @@ impl Following {
 
     /// A whole file of which nothing more is wanted.
     pub(crate) fn read_only(path: &Path) -> io::Result<Vec<u8>> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        Self { len: metadata.len(), id: id(&metadata), file, unsynced: false }.read()
+        safefile::read_regular(path, FILE_BYTES_MAX)
     }
 
     /// Everything in it.
@@ -42,7 +40,7 @@ impl Following {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large for a session file"));
         }
         let mut bytes = Vec::with_capacity(self.len as usize + 1);
-        self.file.read_to_end(&mut bytes)?;
+        (&self.file).take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
         self.len = bytes.len() as u64;
         Ok(bytes)
     }

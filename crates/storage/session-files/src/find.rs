@@ -1,10 +1,10 @@
 //! Finding session files: the newest one, one by its id. Only heads are read.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use safefile::open_regular;
 use vocab::SessionId;
 
 use crate::fields::{Fields, line_text, parse_iso};
@@ -21,7 +21,7 @@ const TAIL_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// The head of a file, if it is a session file: the first line that can be read.
 pub(crate) fn head_of(path: &Path) -> Option<FileHead> {
-    let mut reader = BufReader::new(File::open(path).ok()?.take(HEAD_BYTES_MAX));
+    let mut reader = BufReader::new(open_regular(path).ok()?.take(HEAD_BYTES_MAX));
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -53,7 +53,7 @@ pub fn newest(dir: &Path) -> Option<PathBuf> {
 
 /// When the last message of a session file was said.
 fn last_said(path: &Path) -> Option<i64> {
-    let mut file = File::open(path).ok()?;
+    let mut file = open_regular(path).ok()?;
     let length = file.metadata().ok()?.len();
     let mut window = TAIL_BYTES.min(length);
     loop {

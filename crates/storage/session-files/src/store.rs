@@ -172,6 +172,10 @@ impl Store for Mirrored {
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.shared.setup.store.usage(query)
     }
+    fn hurry(&self) {
+        self.shared.setup.store.hurry();
+    }
+
     fn place(&self) -> PathBuf {
         self.shared.setup.store.place()
     }

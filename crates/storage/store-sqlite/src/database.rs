@@ -130,6 +130,8 @@ const MIGRATIONS: &[&str] = &[
     OWNERS,
     // 8
     UNFINISHED,
+    // 9
+    DELETED,
 ];
 
 /// A session's row says which owner has it, and no longer by name. A process of an older version that has the database open
@@ -155,9 +157,23 @@ const UNFINISHED: &str = "ALTER TABLE sessions ADD COLUMN open_turn INTEGER NOT 
         open_items = (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_opened', 'queued'))
             - (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_closed', 'settled'));";
 
-/// The write-ahead log of the database in `home`.
+/// Deletes of which pieces are still there, written with the delete itself. A number is never used again: whoever has wiped
+/// strikes out what was there when it began.
+const DELETED: &str = "CREATE TABLE deleted (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL,
+        rebuilt INTEGER NOT NULL DEFAULT 0
+    );";
+
+/// The write-ahead log of the database in `home`: beside the file itself, also where its name is a link.
 pub(crate) fn wal_path(home: &Path) -> PathBuf {
-    home.join(format!("{FILE_NAME}-wal"))
+    wal_of(&home.join(FILE_NAME))
+}
+
+fn wal_of(database: &Path) -> PathBuf {
+    let mut log = database.canonicalize().unwrap_or_else(|_| database.to_owned()).into_os_string();
+    log.push("-wal");
+    log.into()
 }
 
 /// Opens the database, creating it and its directory when needed.
@@ -169,7 +185,8 @@ pub(crate) fn open(home: &Path, patience: &Patience) -> Result<Connection, Fault
     let connection = open_file(&path, patience)?;
     if !is_named {
         // As for the database: what is synced has to have a name. SQLite does this, too, and says nothing if it fails.
-        let named = File::open(home).and_then(|directory| directory.sync_all());
+        let directory = log.parent().unwrap_or(home);
+        let named = File::open(directory).and_then(|directory| directory.sync_all());
         named.map_err(|error| faults::from_io("create", &log, &error))?;
     }
     Ok(connection)
@@ -211,8 +228,15 @@ pub(crate) fn prepare_to_close(connection: &Connection) {
 
 /// The number of sessions of a database that is whole.
 pub(crate) fn check(path: &Path) -> Result<u64, Fault> {
+    // Whoever only reads cannot remove the files that it made to read, so where there is no log it opens as a writer, who
+    // does. Where there is one, a writer would fold it in.
+    let flags = match wal_of(path).exists() {
+        true => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        false => OpenFlags::SQLITE_OPEN_READ_WRITE,
+    };
     let look = || {
-        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.execute_batch("PRAGMA query_only = ON")?;
         connection.busy_timeout(BUSY_WAIT)?;
         let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         let sessions: i64 = connection.query_row("SELECT count(*) FROM sessions", [], |row| row.get(0))?;

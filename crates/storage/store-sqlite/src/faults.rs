@@ -38,6 +38,12 @@ pub(crate) fn not_synced(place: &Path, error: &std::io::Error) -> Fault {
         .hint("check the disk; the next write is tried again")
 }
 
+/// Somebody has taken the file away from under us.
+pub(crate) fn removed(place: &Path) -> Fault {
+    let text = format!("{} was removed or replaced while it was in use: what was said is not kept", place.display());
+    Fault::new(FaultKind::Store, text).hint("put it back, or begin anew: the next session is kept in a new file")
+}
+
 /// A database error. `doing` completes "cannot ...".
 pub(crate) fn from_sqlite(place: &Path, doing: &str, error: &rusqlite::Error) -> Fault {
     let (cause, hint) = match error.sqlite_error_code() {

@@ -11,6 +11,7 @@ use vocab::{Acquired, Fault, Lease, LeaseSignal, NewSession, Principal, SessionI
 
 use super::audit::AuditStatements;
 use super::rows::{self, to_int};
+use super::upkeep::note_deleted;
 use super::writer::Writer;
 use super::{Attempt, immediate, log};
 use store::audit::AuditRecord;
@@ -203,12 +204,11 @@ impl Writer {
                 }
                 keys.push((id.clone(), found.key));
             }
-            // Under the write lock: whoever finds the mark and no lock finds the sessions gone, or left as they were.
-            self.mark_unwiped(&family)?;
             let mut is_gone = false;
             for (it, key) in &keys {
                 connection.execute("DELETE FROM entries WHERE session = ?1", [key])?;
                 connection.execute("DELETE FROM damaged WHERE session_id = ?1", [it.as_str()])?;
+                note_deleted(connection, it)?;
                 is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && it == id;
             }
             gone = keys;

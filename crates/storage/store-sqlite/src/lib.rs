@@ -138,6 +138,10 @@ impl Store for SqliteStore {
         usable.map_err(|error| faults::from_io("use", &path, &error))
     }
 
+    fn hurry(&self) {
+        self.threads.patience.hurry();
+    }
+
     fn create(&self, new: NewSession) -> Lease {
         Lease::on_new(new)
     }

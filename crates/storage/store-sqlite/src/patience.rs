@@ -5,8 +5,8 @@
 //! neighbour. (32 processes on two busy cores, syncs of 10 ms: the slowest of a hundred appends takes 40 to 96 ms like this,
 //! and 144 to 228 ms where all look every 50 to 250 us.)
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -19,28 +19,44 @@ const FURTHER_LOOKS: i32 = 500;
 const FURTHER_PAUSE: Duration = Duration::from_millis(1);
 const LONG_PAUSE: Duration = Duration::from_millis(2);
 
+/// How long an ending process waits for others, in all: it has promised to be gone within a second.
+const ENDING_WAIT: Duration = Duration::from_millis(400);
+
 /// How long the connections that share this wait for a lock before they give up.
 #[derive(Clone)]
-pub(super) struct Patience(Arc<AtomicU64>);
+pub(super) struct Patience(Arc<PatienceLimits>);
+
+struct PatienceLimits {
+    /// Of one wait, in microseconds.
+    limit: AtomicU64,
+    /// Of all waits together, once the process ends.
+    end: OnceLock<Instant>,
+}
 
 impl Patience {
     pub(super) fn new(limit: Duration) -> Self {
-        let patience = Self(Arc::default());
+        let patience = Self(Arc::new(PatienceLimits { limit: AtomicU64::new(0), end: OnceLock::new() }));
         patience.set(limit);
         patience
     }
 
+    /// The process ends, and somebody waits for that: also those who wait already have [`ENDING_WAIT`] left, together.
+    pub(super) fn hurry(&self) {
+        self.0.end.get_or_init(|| Instant::now() + ENDING_WAIT);
+    }
+
     pub(super) fn set(&self, limit: Duration) {
-        self.0.store(u64::try_from(limit.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.0.limit.store(u64::try_from(limit.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     pub(super) fn install(&self, connection: &mut Connection) -> rusqlite::Result<()> {
-        let (limit, mut since) = (self.0.clone(), Instant::now());
+        let (limits, mut since) = (self.0.clone(), Instant::now());
         connection.busy_handler(Some(move |looks: i32| {
             if looks == 0 {
                 since = Instant::now();
             }
-            if since.elapsed() >= Duration::from_micros(limit.load(Ordering::Relaxed)) {
+            let is_over = limits.end.get().is_some_and(|end| Instant::now() >= *end);
+            if is_over || since.elapsed() >= Duration::from_micros(limits.limit.load(Ordering::Relaxed)) {
                 return false;
             }
             std::thread::sleep(pause(looks));
@@ -84,5 +100,31 @@ mod tests {
         });
         waiter.execute_batch("BEGIN IMMEDIATE").unwrap();
         holding.join().unwrap();
+    }
+
+    #[test]
+    fn who_waits_when_the_process_ends_does_not_wait_long() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("db");
+        let holder = Connection::open(&path).unwrap();
+        holder.execute_batch("CREATE TABLE t (x); BEGIN IMMEDIATE").unwrap();
+        let mut waiter = Connection::open(&path).unwrap();
+        let patience = Patience::new(Duration::from_secs(60));
+        patience.install(&mut waiter).unwrap();
+        let hurried = patience.clone();
+        let since = Instant::now();
+        let ending = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            hurried.hurry();
+        });
+        assert!(waiter.execute_batch("BEGIN IMMEDIATE").is_err());
+        ending.join().unwrap();
+        // All of them together, whatever is set meanwhile.
+        patience.set(Duration::from_secs(60));
+        for _ in 0..5 {
+            assert!(waiter.execute_batch("BEGIN IMMEDIATE").is_err());
+        }
+        let took = since.elapsed();
+        assert!(took >= ENDING_WAIT && took < Duration::from_secs(20), "{took:?}");
     }
 }

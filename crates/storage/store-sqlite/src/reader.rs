@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ use vocab::{AuditLine, AuditQuery, AuditVerdict, Fault, Page, Query, SessionId, 
 
 use super::log::{LogCursor, LogScan, SLICE_ROWS};
 use super::progress::Ticket;
+use super::sync::{FileIdentity, identity};
+use super::upkeep::has_unwiped;
 use super::writer::{Trust, judged};
 use super::{Attempt, ReplySender, audit, database, rows, usage};
 use crate::faults;
@@ -76,11 +80,15 @@ pub(super) struct Reader {
     /// In turn. As many as there are callers who wait.
     open: VecDeque<OpenRead>,
     connection: Option<Connection>,
+    /// The file that it has open.
+    opened: Option<FileIdentity>,
+    /// Tells that a delete is not finished.
+    unwiped: Arc<AtomicBool>,
 }
 
 impl Reader {
-    pub(super) fn new(home: PathBuf, inbox: Receiver<ReaderJob>) -> Self {
-        Self { home, inbox, open: VecDeque::new(), connection: None }
+    pub(super) fn new(home: PathBuf, inbox: Receiver<ReaderJob>, unwiped: Arc<AtomicBool>) -> Self {
+        Self { home, inbox, open: VecDeque::new(), connection: None, opened: None, unwiped }
     }
 
     /// Ends when the store is dropped and everybody has an answer.
@@ -122,16 +130,28 @@ impl Reader {
         if let Some(ticket) = read.job.ticket.take() {
             ticket.wait();
         }
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => match database::open_to_read(&self.home) {
-                Ok(connection) => connection,
-                Err(fault) => return read.job.question.refuse(fault),
-            },
+        let connection = match self.connection() {
+            Ok(connection) => connection,
+            Err(fault) => return read.job.question.refuse(fault),
         };
         if self.answer(&connection, read) == Trust::Keep {
             self.connection = Some(connection);
         }
+    }
+
+    /// The one that we have, unless it is that of a file which was taken away.
+    fn connection(&mut self) -> Result<Connection, Fault> {
+        let path = self.home.join(database::FILE_NAME);
+        match self.connection.take() {
+            Some(connection) if self.opened.is_some() && self.opened == identity(&path).ok() => return Ok(connection),
+            _ => {}
+        }
+        let connection = database::open_to_read(&self.home)?;
+        self.opened = identity(&path).ok();
+        if has_unwiped(&connection, &self.home) {
+            self.unwiped.store(true, Ordering::Relaxed);
+        }
+        Ok(connection)
     }
 
     fn answer(&mut self, connection: &Connection, read: OpenRead) -> Trust {

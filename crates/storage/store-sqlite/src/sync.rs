@@ -15,6 +15,8 @@
 //!   it counts the log as folded in (`walCheckpoint`; only then may `walRestartLog` begin the log anew, whose new header
 //!   is synced before the first frame). So what is no longer in the log is on the disk already, and the sync is one too
 //!   many. A test reads it off the system calls.
+//! * **A file that was removed.** Its handle takes every write and every sync. So behind a sync the names have to lead to
+//!   what is open (two `stat`s); where they do not, it has failed.
 //! * **Names.** Whoever makes the database or its log syncs the directory before anything is written (`database`).
 //! * **A sync that fails.** The kernel may have dropped what it could not write, and says so once to each handle that was
 //!   open then; a second sync would lie. So nothing that waits is acknowledged, nor anything that comes, until the writer
@@ -26,6 +28,8 @@
 //!   committed, and stay: a lease whose log did not come through is over (`Writer::verify`).
 
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -95,17 +99,38 @@ struct Shared {
 pub(super) struct WalFile {
     file: File,
     path: PathBuf,
+    /// What the names led to when it was opened: the log, and the database that it belongs to.
+    named: [(PathBuf, FileIdentity); 2],
+}
+
+/// A device and a file on it.
+pub(super) type FileIdentity = (u64, u64);
+
+pub(super) fn identity(path: &Path) -> io::Result<FileIdentity> {
+    let found = std::fs::metadata(path)?;
+    Ok((found.dev(), found.ino()))
 }
 
 impl WalFile {
     /// While a connection has the database open.
-    pub(super) fn open(path: &Path) -> Result<Self, Fault> {
-        let file = File::open(path).map_err(|error| faults::from_io("open", path, &error))?;
-        Ok(Self { file, path: path.to_owned() })
+    pub(super) fn open(path: &Path, database: &Path) -> Result<Self, Fault> {
+        let open = || {
+            let file = File::open(path)?;
+            let found = file.metadata()?;
+            let log = (path.to_owned(), (found.dev(), found.ino()));
+            Ok(Self { file, path: path.to_owned(), named: [log, (database.to_owned(), identity(database)?)] })
+        };
+        open().map_err(|error| faults::from_io("open", path, &error))
     }
 
+    /// What is synced into files that nobody can find any more is not kept.
     fn sync(&self) -> Result<(), Fault> {
-        self.file.sync_data().map_err(|error| faults::not_synced(&self.path, &error))
+        self.file.sync_data().map_err(|error| faults::not_synced(&self.path, &error))?;
+        let is_there = |(path, was): &(PathBuf, FileIdentity)| identity(path).is_ok_and(|now| now == *was);
+        match self.named.iter().find(|named| !is_there(named)) {
+            Some((path, _)) => Err(faults::removed(path)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -117,7 +142,7 @@ pub(super) struct Syncs {
 
 impl Syncs {
     /// `nudge` wakes the writer when a sync has failed.
-    pub(super) fn start(nudge: Sender<WriterJob>, stack_bytes: usize) -> std::io::Result<Self> {
+    pub(super) fn start(nudge: Sender<WriterJob>, stack_bytes: usize) -> io::Result<Self> {
         let state = State {
             wal: None,
             waiting: Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -9,13 +10,13 @@ use std::thread::JoinHandle;
 use vocab::{Fault, FaultKind};
 
 use super::owners::LeaseTerms;
+use super::patience::Patience;
 use super::progress::{Progress, ReleaseAll, Ticket};
 use super::reader::{Question, Reader, ReaderJob};
 use super::sync::Syncs;
-use super::upkeep::UNWIPED_FILE;
 use super::watch::{Bell, WatchThread, Watched};
 use super::writer::{StoreRequest, Writer, WriterJob, WriterTies};
-use super::{Note, faults};
+use super::{Note, database, faults};
 use store::rollup::PriceList;
 
 /// The threads call SQLite and serde only; neither recurses deeply on what we store.
@@ -31,6 +32,10 @@ pub(super) struct Threads {
     readers: [Mutex<Option<JobThread<ReaderJob>>>; 2],
     watcher: Mutex<Option<WatchThread>>,
     bell: Arc<Bell>,
+    /// Of the writer's connections.
+    pub(super) patience: Patience,
+    /// A reader has seen that a delete is not finished.
+    unwiped: Arc<AtomicBool>,
 }
 
 /// A thread and what it is told by.
@@ -57,6 +62,8 @@ impl Threads {
             readers: Default::default(),
             watcher: Mutex::new(None),
             bell: Arc::default(),
+            patience: Patience::new(database::BUSY_WAIT),
+            unwiped: Arc::default(),
         }
     }
 
@@ -78,11 +85,13 @@ impl Threads {
         let progress = Arc::new(Progress::default());
         let (home, note, told) = (self.home.clone(), self.note.clone(), progress.clone());
         let (prices, terms, bell) = (self.prices.clone(), self.terms, self.bell.clone());
+        let patience = self.patience.clone();
         let (jobs, inbox) = channel();
         let syncs = Syncs::start(jobs.clone(), STACK_BYTES).map_err(not_started)?;
         let queue = start("store", jobs, move || {
             let _released = ReleaseAll(told.clone());
-            Writer::new(home, inbox, WriterTies { note, progress: told, syncs, prices, terms, bell }).run();
+            let ties = WriterTies { note, progress: told, syncs, prices, terms, bell, patience };
+            Writer::new(home, inbox, ties).run();
         })?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *writer = Some(WriterThread { queue, queued: 1, progress });
@@ -99,9 +108,9 @@ impl Threads {
                 Err(returned) => job = returned.0,
             }
         }
-        let home = self.home.clone();
+        let (home, unwiped) = (self.home.clone(), self.unwiped.clone());
         let (jobs, inbox) = channel();
-        let queue = start("store-read", jobs, move || Reader::new(home, inbox).run())?;
+        let queue = start("store-read", jobs, move || Reader::new(home, inbox, unwiped).run())?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *lane = Some(queue);
         Ok(())
@@ -117,12 +126,9 @@ impl Threads {
         Ok(())
     }
 
-    /// For a read that is asked for now. Whoever only reads sees to it, too, that a delete that was cut short is finished.
+    /// For a read that is asked for now.
     fn ticket(&self) -> Result<Option<Ticket>, Fault> {
-        let mut writer = lock(&self.writer);
-        if writer.is_none() && self.home.join(UNWIPED_FILE).exists() {
-            self.hand_over(&mut writer, WriterJob::Request(StoreRequest::Tidy))?;
-        }
+        let writer = lock(&self.writer);
         Ok(writer.as_ref().map(|it| Ticket { progress: it.progress.clone(), jobs: it.queued }))
     }
 }
@@ -139,7 +145,11 @@ impl Drop for Threads {
                 queue.end();
             }
         }
-        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let mut writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // Whoever only reads sees to it, too, that a delete that was cut short is finished.
+        if writer.is_none() && self.unwiped.load(Ordering::Relaxed) {
+            let _ = self.hand_over(&mut writer, WriterJob::Request(StoreRequest::Tidy));
+        }
         if let Some(writer) = writer {
             // The thread that syncs has a way into the queue, too, so the end of it has to be said.
             let _ = writer.queue.jobs.send(WriterJob::End);

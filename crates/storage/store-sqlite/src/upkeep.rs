@@ -2,7 +2,7 @@
 //! and after a failed sync nothing is promised before the disk was made to hold what it is said to hold.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
@@ -12,7 +12,7 @@ use super::leases::HeldLease;
 use super::rows::{self, to_int};
 use super::writer::Writer;
 use super::{Attempt, database, immediate, log};
-use store::{data_dir, private_write};
+use store::data_dir;
 
 use crate::faults;
 
@@ -28,9 +28,8 @@ const WIPE_WAIT: Duration = Duration::from_secs(2);
 /// Pages that are rebuilt in memory (64 MiB); more of them in a nameless temporary file.
 const PAGES_IN_MEMORY_MAX: i64 = 16 * 1024;
 
-/// Names what is being deleted until nothing of it is left: whoever comes after a crash, or after the program that was in
-/// the way, finishes it.
-pub(super) const UNWIPED_FILE: &str = "sessions.deleting";
+/// Where older versions wrote down what they were deleting.
+const OLD_MARKER: &str = "sessions.deleting";
 
 /// What is still to be done for something that was deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,6 +38,37 @@ pub(super) enum Unwiped {
     Database,
     /// The write-ahead log has it.
     Wal,
+}
+
+/// What the database says of deletes that are not finished: up to which of them, and how far they have come.
+struct UnwipedRows {
+    upto: i64,
+    ids: Vec<SessionId>,
+    stage: Unwiped,
+}
+
+impl UnwipedRows {
+    fn find(connection: &Connection) -> Attempt<Option<Self>> {
+        let mut statement = connection.prepare("SELECT number, id, rebuilt FROM deleted ORDER BY number")?;
+        let rows = statement
+            .query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, bool>(2)?)))?;
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
+        let Some(upto) = rows.last().map(|(number, ..)| *number) else { return Ok(None) };
+        let stage = if rows.iter().all(|(.., rebuilt)| *rebuilt) { Unwiped::Wal } else { Unwiped::Database };
+        Ok(Some(Self { upto, stage, ids: rows.into_iter().map(|(_, id, _)| id.into()).collect() }))
+    }
+}
+
+/// In the delete's own transaction: whoever comes after a crash, or after the program that was in the way, finishes it.
+pub(super) fn note_deleted(connection: &Connection, id: &SessionId) -> Attempt<()> {
+    connection.execute("INSERT INTO deleted (id) VALUES (?1)", [id.as_str()])?;
+    Ok(())
+}
+
+/// Whether some delete is not finished, for somebody who only looks.
+pub(super) fn has_unwiped(connection: &Connection, home: &Path) -> bool {
+    let any = connection.query_row("SELECT EXISTS (SELECT 1 FROM deleted)", [], |row| row.get(0));
+    any.unwrap_or(false) || home.join(OLD_MARKER).exists()
 }
 
 /// Looks at the write-ahead log now and then.
@@ -55,7 +85,7 @@ impl Writer {
     pub(super) fn wipe(&mut self, connection: &Connection, id: &SessionId) -> Attempt<()> {
         self.unwiped = Some(Unwiped::Database);
         self.patience.set(WIPE_WAIT);
-        let wiped = self.wipe_on(connection);
+        let wiped = self.wipe_on(connection, WIPE_WAIT);
         self.patience.set(database::BUSY_WAIT);
         wiped?;
         if self.unwiped.is_some() {
@@ -68,47 +98,60 @@ impl Writer {
         Ok(())
     }
 
-    fn wipe_on(&mut self, connection: &Connection) -> Attempt<()> {
-        if self.unwiped == Some(Unwiped::Database) && rebuild(connection)? {
+    /// Does what is left to do, for our own deletes and those of others, and writes down how far it came: the database is
+    /// written anew once, however long some program keeps the log from being emptied.
+    fn wipe_on(&mut self, connection: &Connection, wait: Duration) -> Attempt<()> {
+        let Some(left) = UnwipedRows::find(connection)? else {
+            self.unwiped = None;
+            return Ok(());
+        };
+        self.unwiped = Some(left.stage);
+        if left.stage == Unwiped::Database {
+            // All of it goes through the log, which would grow by as much where it cannot be begun anew.
+            if !empty_wal(connection)? || !rebuild(connection)? {
+                return Ok(());
+            }
+            // Worth a wait: otherwise all of it is done again.
+            self.patience.set(WIPE_WAIT);
+            connection.execute("UPDATE deleted SET rebuilt = 1 WHERE number <= ?1", [left.upto])?;
+            self.patience.set(wait);
             self.unwiped = Some(Unwiped::Wal);
         }
-        if self.unwiped == Some(Unwiped::Wal) && empty_wal(connection)? {
+        if empty_wal(connection)? {
+            self.remove_files_of(connection, &left.ids)?;
+            // Others may have deleted more meanwhile.
+            connection.execute("DELETE FROM deleted WHERE number <= ?1 AND rebuilt", [left.upto])?;
             self.unwiped = None;
-            // Left behind, it costs the next process a look.
-            let _ = fs::remove_file(self.home.join(UNWIPED_FILE));
         }
         Ok(())
     }
 
-    /// Before a delete.
-    pub(super) fn mark_unwiped(&self, ids: &[SessionId]) -> Result<(), Fault> {
-        let mut all = self.marked();
-        all.extend(ids.iter().cloned());
-        let text: String = all.iter().map(|id| format!("{id}\n")).collect();
-        private_write(&self.home.join(UNWIPED_FILE), text.as_bytes())
-    }
-
-    fn marked(&self) -> Vec<SessionId> {
-        let text = fs::read_to_string(self.home.join(UNWIPED_FILE)).unwrap_or_default();
-        text.lines().filter(|line| !line.is_empty()).map(SessionId::from).collect()
-    }
-
-    /// Finishes what another process had begun to delete. What cannot be done now is left for the next one.
-    pub(super) fn finish_deleting(&mut self, connection: &Connection) -> Attempt<()> {
-        let marked = self.marked();
-        if marked.is_empty() {
-            return Ok(());
-        }
-        for id in &marked {
-            match rows::find(connection, id)? {
-                // It died before anything was gone; or another process is at it just now, and has the write lock.
-                Some(_) => {}
-                None => data_dir::remove_files(&self.home, id)
-                    .map_err(|error| faults::from_io("delete files of a session in", &self.home, &error))?,
+    /// Whoever died before it came to them. An id may be used again.
+    fn remove_files_of(&self, connection: &Connection, ids: &[SessionId]) -> Attempt<()> {
+        for id in ids {
+            if rows::find(connection, id)?.is_none() {
+                data_dir::remove_files(&self.home, id)
+                    .map_err(|error| faults::from_io("delete files of a session in", &self.home, &error))?;
             }
         }
-        self.unwiped = Some(Unwiped::Database);
-        self.wipe_again(connection);
+        Ok(())
+    }
+
+    /// Looks for what another process had begun to delete. It is finished while there is nothing else to do, and at the end:
+    /// the caller who waits now is not kept waiting by it.
+    pub(super) fn find_unwiped(&mut self, connection: &Connection) -> Attempt<()> {
+        let marker = self.home.join(OLD_MARKER);
+        if let Ok(text) = fs::read_to_string(&marker) {
+            immediate(connection, || {
+                for id in text.lines().filter(|line| !line.is_empty()).map(SessionId::from) {
+                    note_deleted(connection, &id)?;
+                }
+                Ok(())
+            })?;
+            // Left behind, it costs the next process a look.
+            let _ = fs::remove_file(marker);
+        }
+        self.unwiped = UnwipedRows::find(connection)?.map(|left| left.stage);
         Ok(())
     }
 
@@ -117,7 +160,7 @@ impl Writer {
         if self.unwiped.is_some() {
             self.patience.set(Duration::ZERO);
             // Trouble with the disk is told to the next writer.
-            let _ = self.wipe_on(connection);
+            let _ = self.wipe_on(connection, Duration::ZERO);
             self.patience.set(database::BUSY_WAIT);
         }
         self.unwiped.is_none()

@@ -107,6 +107,7 @@ pub(super) struct WriterTies {
     pub(super) prices: PriceList,
     pub(super) terms: LeaseTerms,
     pub(super) bell: Arc<Bell>,
+    pub(super) patience: Patience,
 }
 
 /// What a connection is good for after a job.
@@ -130,7 +131,7 @@ pub(super) fn judged<T>(place: &Path, doing: &str, result: Attempt<T>) -> (Resul
 
 impl Writer {
     pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, ties: WriterTies) -> Self {
-        let WriterTies { note, progress, syncs, prices, terms, bell } = ties;
+        let WriterTies { note, progress, syncs, prices, terms, bell, patience } = ties;
         Self {
             home,
             owner: owner(),
@@ -142,7 +143,7 @@ impl Writer {
             inbox,
             is_ending: false,
             syncs,
-            patience: Patience::new(database::BUSY_WAIT),
+            patience,
             taken: VecDeque::new(),
             received: 0,
             progress,
@@ -178,7 +179,7 @@ impl Writer {
 
     fn open(&self) -> Result<Connection, Fault> {
         let connection = database::open(&self.home, &self.patience)?;
-        self.syncs.use_log(WalFile::open(&self.wal())?);
+        self.syncs.use_log(WalFile::open(&self.wal(), &self.place())?);
         Ok(connection)
     }
 
@@ -203,8 +204,8 @@ impl Writer {
             }
         }
         self.doubt_claim();
-        // The caller who waits now is not kept waiting by what another process left.
-        let _ = self.finish_deleting(connection);
+        // What another process left; trouble with the disk is told to whoever writes.
+        let _ = self.find_unwiped(connection);
         let mut statements = match AppendStatements::prepare(connection, self.prices.clone()) {
             Ok(statements) => statements,
             Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
@@ -239,6 +240,7 @@ impl Writer {
         if self.is_ending && !self.syncs.has_failed() {
             self.syncs.drain();
             self.give_up_claim(connection);
+            self.wipe_again(connection);
             if std::mem::take(&mut self.is_dirty) {
                 self.syncs.sync_the_rest();
             }

@@ -1,6 +1,7 @@
 //! From the words of a command line to its meaning, or to what was probably meant.
 
 use std::ffi::OsString;
+use std::io::Write;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error, FromArgMatches};
@@ -56,10 +57,22 @@ pub(crate) fn parse() -> CommandLine {
         let code = match first {
             Some("serve") => crate::cmd::serve::refuse_flags(message),
             Some("loaf") => crate::cmd::loaf::refuse(message),
-            _ => error.exit(),
+            _ => show(&error),
         };
         std::process::exit(code.into())
     })
+}
+
+/// Help or wrong usage, and the code to end with. A page that could not be written was not shown.
+fn show(error: &Error) -> u8 {
+    let shown = error.print().and_then(|()| std::io::stdout().flush());
+    match shown {
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
+            crate::print::error(&format!("cannot write: {why}"), &[]);
+            crate::cmd::USAGE
+        }
+        _ => u8::try_from(error.exit_code()).unwrap_or(crate::cmd::USAGE),
+    }
 }
 
 /// Words behind the program's name.

@@ -57,7 +57,7 @@ fn get(key: Option<&str>, directory: Option<PathBuf>) -> anyhow::Result<u8> {
 
 fn one(config: &Configuration, key: &str, usual: &Settings) -> anyhow::Result<u8> {
     let known = config::find(key)?;
-    let shown = config.get(known.name).map(SettingValue::show).or_else(|| default_of(known.name, usual));
+    let shown = config.get(known.name).map(SettingValue::show_safely).or_else(|| default_of(known.name, usual));
     if let Some(shown) = shown {
         say(&format!("{shown}\n"))?;
         return Ok(0);
@@ -91,7 +91,7 @@ fn all(config: &Configuration, usual: &Settings) -> anyhow::Result<u8> {
     let mut text = String::new();
     for key in KEYS {
         let line = match (config.get(key.name), config.source(key.name)) {
-            (Some(setting), Some(source)) => format!("{:width$}  {}  # {source}", key.name, setting.show()),
+            (Some(setting), Some(source)) => format!("{:width$}  {}  # {source}", key.name, setting.show_safely()),
             _ => match default_of(key.name, usual) {
                 Some(shown) => format!("{:width$}  {shown}  # the default. {}", key.name, key.about),
                 None => format!("{:width$}  -  # {}", key.name, key.about),
@@ -113,7 +113,7 @@ type ConfigChange = fn(&Path, &str, &str) -> Result<config::Set, Fault>;
 fn change(key: &str, value: &str, change: ConfigChange) -> anyhow::Result<u8> {
     let file = editable()?;
     let set = change(&file, key, value)?;
-    say(&format!("{} = {}  # {}\n", set.name, set.value.show(), file.display()))?;
+    say(&format!("{} = {}  # {}\n", set.name, set.value.show_safely(), file.display()))?;
     Ok(0)
 }
 

@@ -71,14 +71,17 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
 pub(super) async fn find(store: &dyn Store, text: &str) -> Result<Summary, Fault> {
     let hint = "`tillerman sessions list` shows what there is";
     match Which::parse(text) {
-        Which::Id(part) => vocab::find_session(store, &part).await,
         Which::Latest => {
             let here = setup::project(None)?;
             let query = Query { workspace: Some(here.clone()), non_empty: true, limit: Some(1), ..Query::default() };
             let none = || Fault::new(FaultKind::NotFound, format!("no saved session in {}", here.display())).hint(hint);
             store.list(query).await?.pop().ok_or_else(none)
         }
-        _ => Err(Fault::new(FaultKind::Invalid, format!("`{text}` is not a session id")).hint(hint)),
+        // Sessions of older versions may be called anything, also what looks like a path.
+        _ => match store.summary(&text.into()).await? {
+            Some(summary) => Ok(summary),
+            None => vocab::find_session(store, text).await,
+        },
     }
 }
 

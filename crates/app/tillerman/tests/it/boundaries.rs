@@ -75,12 +75,13 @@ fn manifests() -> BTreeMap<String, String> {
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "vocab" | "skills" | "safefile" | "acp-types" => &[],
-        "wire" | "engine" | "net" | "process" | "tour" | "images" => &["vocab"],
+        "wire" | "engine" | "net" | "process" | "images" => &["vocab"],
+        "tour" => &["vocab", "safefile"],
         "providers" => &["vocab", "net", "safefile"],
         // A briefing names the skills there are.
-        "builtin-tools" => &["vocab", "net", "process", "skills"],
+        "builtin-tools" => &["vocab", "net", "process", "skills", "safefile"],
         "config" => &["vocab", "safefile", "providers"],
-        "catalogue" => &["vocab", "net", "process", "providers", "accounts", "tour", "config"],
+        "catalogue" => &["vocab", "net", "process", "providers", "accounts", "tour", "config", "safefile"],
         "store" => &["vocab", "safefile"],
         "store-sqlite" | "export" => &["vocab", "store", "safefile"],
         "accounts" => &["vocab", "safefile", "net"],

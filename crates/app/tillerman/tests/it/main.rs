@@ -20,6 +20,7 @@ mod cli_loaf;
 mod cli_models;
 mod cli_protect;
 mod cli_reading;
+mod cli_rough;
 mod cli_rpc;
 mod cli_run;
 mod cli_servers;

@@ -82,3 +82,12 @@ async fn an_undo_whose_move_cannot_be_written_says_so() {
     let prompt = right.prompt("go on").await;
     assert!(matches!(right.reply(prompt).await, Ok(Reply::Started { .. })));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_store_hears_that_everything_ends() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    let stage = on(&store, &Player::new([]));
+    assert!(!store.hurried.load(Ordering::Relaxed));
+    stage.engine.shutdown().await;
+    assert!(store.hurried.load(Ordering::Relaxed));
+}

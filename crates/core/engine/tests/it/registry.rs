@@ -27,6 +27,7 @@ pub(crate) struct Lazy {
     pub(crate) fails: AtomicBool,
     /// That were given and not given back.
     leases: AtomicUsize,
+    pub(crate) hurried: AtomicBool,
 }
 
 impl Lazy {
@@ -41,6 +42,7 @@ impl Lazy {
             wait_ms: AtomicU64::default(),
             fails: AtomicBool::default(),
             leases: AtomicUsize::default(),
+            hurried: AtomicBool::default(),
         })
     }
 
@@ -126,6 +128,9 @@ impl Store for Lazy {
     }
     fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
         self.inner.watch_all(after)
+    }
+    fn hurry(&self) {
+        self.hurried.store(true, Ordering::Relaxed);
     }
     fn place(&self) -> PathBuf {
         self.inner.place()

@@ -54,6 +54,9 @@ pub trait Store: Send + Sync {
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>>;
     /// What was used, the most expensive or most used first; days in their order.
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>>;
+    /// The process ends: from now on nothing waits for other processes for long. What they keep from being written is
+    /// refused, and found as unfinished by whoever comes next.
+    fn hurry(&self) {}
     /// Where it all is, for people.
     fn place(&self) -> PathBuf;
     /// The file that follows this session's log, where there is one. It may not exist yet.

@@ -3,5 +3,6 @@
 // Helpers outside `#[test]` functions are test code too.
 #![allow(clippy::unwrap_used)]
 
+mod again;
 mod border;
 mod html;

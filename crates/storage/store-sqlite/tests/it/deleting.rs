@@ -187,6 +187,76 @@ async fn a_delete_that_was_cut_short_is_finished_by_whoever_comes_next() {
     assert_eq!(holding(home.path(), "SECRET-s1-").len(), 2, "the database and the output");
     let store = Arc::new(SqliteStore::new(home.path().to_owned()));
     assert_eq!(texts(&store, &"s0".into()).await.len(), 39, "the other one is whole");
+    drop(store);
     assert_eq!(holding(home.path(), "SECRET-s1-"), [""; 0]);
     assert!(!home.path().join("sessions.deleting").exists());
+}
+
+/// Two sessions of some mebibytes, of which the one is deleted while some program reads.
+async fn deleted_under_a_reader(home: &Path) -> rusqlite::Connection {
+    let store = SqliteStore::new(home.to_owned());
+    for id in ["s0", "s1"] {
+        let lease = store.create(new_session(id));
+        let text = format!("SECRET-{id}-{}", "x".repeat(4 << 20));
+        store.append(&lease, vec![said(1, &text)], Durability::Now).await.unwrap();
+        store.release(lease).await.unwrap();
+    }
+    drop(store);
+    let reader = raw(home);
+    reader.execute_batch("BEGIN").unwrap();
+    let _: i64 = reader.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
+    let store = SqliteStore::new(home.to_owned());
+    let fault = store.delete(&"s1".into(), None).await.unwrap_err();
+    assert!(fault.message.contains("was deleted, but"), "{fault}");
+    reader
+}
+
+fn unwiped(home: &Path) -> Vec<(String, bool)> {
+    let raw = raw(home);
+    let mut statement = raw.prepare("SELECT id, rebuilt FROM deleted").unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+#[tokio::test]
+async fn an_unfinished_delete_does_not_write_the_database_anew_time_and_again() {
+    let home = tempfile::tempdir().unwrap();
+    let reader = deleted_under_a_reader(home.path()).await;
+    let wal = || fs::metadata(home.path().join("sessions.db-wal")).unwrap().len();
+    let first = wal();
+    for rebuilt in [false, true] {
+        // Also when the program came in the way behind the rebuilding.
+        raw(home.path()).execute("UPDATE deleted SET rebuilt = ?1", [rebuilt]).unwrap();
+        for _ in 0..3 {
+            let store = SqliteStore::new(home.path().to_owned());
+            assert_eq!(store.list(vocab::Query::default()).await.unwrap().len(), 1);
+            let lease = store.acquire(&"s0".into()).await.unwrap().lease;
+            store.release(lease).await.unwrap();
+        }
+    }
+    assert!(wal() < first + (1 << 20), "the log has grown from {first} to {} bytes", wal());
+    assert_eq!(unwiped(home.path()), [("s1".to_owned(), true)]);
+    raw(home.path()).execute("UPDATE deleted SET rebuilt = 0", []).unwrap();
+    reader.execute_batch("COMMIT").unwrap();
+    // Whoever only looks sees to it as well.
+    let store = SqliteStore::new(home.path().to_owned());
+    assert_eq!(store.list(vocab::Query::default()).await.unwrap().len(), 1);
+    drop(store);
+    assert_eq!(unwiped(home.path()), []);
+    assert_eq!(holding(home.path(), "SECRET-s1-"), [""; 0]);
+    assert_eq!(texts(&Arc::new(SqliteStore::new(home.path().to_owned())), &"s0".into()).await.len(), 1);
+}
+
+#[tokio::test]
+async fn whoever_has_wiped_strikes_out_nothing_that_was_deleted_meanwhile() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let lease = store.create(new_session("s"));
+    store.append(&lease, vec![said(1, "SECRET")], Durability::Now).await.unwrap();
+    store.release(lease).await.unwrap();
+    // As another process does it while this one is between rebuilding and its end.
+    let sql = "CREATE TRIGGER meanwhile AFTER UPDATE ON deleted BEGIN INSERT INTO deleted (id) VALUES ('other'); END";
+    raw(home.path()).execute_batch(sql).unwrap();
+    store.delete(&"s".into(), None).await.unwrap();
+    assert_eq!(unwiped(home.path()), [("other".to_owned(), false)]);
 }

@@ -3,12 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use store_sqlite::SqliteStore;
 use vocab::{Durability, FaultKind, Query, Store};
 
-use crate::kit::{new_session, raw, said, written};
+use crate::kit::{self, new_session, raw, said, written};
 
 fn modes(directory: &Path, found: &mut Vec<(String, u32)>) {
     for entry in fs::read_dir(directory).unwrap() {
@@ -24,10 +25,63 @@ fn modes(directory: &Path, found: &mut Vec<(String, u32)>) {
     }
 }
 
+#[tokio::test]
+async fn a_database_that_is_a_link_is_written_where_it_leads() {
+    for has_foreign_log in [false, true] {
+        let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = SqliteStore::new(home.path().to_owned());
+        let lease = store.create(new_session("s"));
+        store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
+        store.release(lease).await.unwrap();
+        drop(store);
+        let (real, log) = (other.path().join("real.db"), home.path().join("sessions.db-wal"));
+        fs::rename(home.path().join("sessions.db"), &real).unwrap();
+        std::os::unix::fs::symlink(&real, home.path().join("sessions.db")).unwrap();
+        if has_foreign_log {
+            fs::write(&log, "").unwrap();
+        }
+        let store = SqliteStore::new(home.path().to_owned());
+        let acquired = store.acquire(&"s".into()).await.unwrap();
+        store.append(&acquired.lease, vec![said(2, "two")], Durability::Now).await.unwrap();
+        assert!(fs::metadata(other.path().join("real.db-wal")).unwrap().len() > 0);
+        if has_foreign_log {
+            // What another database of that name left is none of ours: nothing waits for it.
+            fs::remove_file(&log).unwrap();
+        }
+        store.append(&acquired.lease, vec![said(3, "three")], Durability::Now).await.unwrap();
+        let seen = kit::texts(&SqliteStore::new(home.path().to_owned()), &"s".into()).await;
+        assert_eq!(seen, ["one", "two", "three"]);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_acknowledged_into_files_that_were_removed() {
+    for names in [&["sessions.db", "sessions.db-wal", "sessions.db-shm"][..], &["sessions.db"], &["sessions.db-wal"]] {
+        let home = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::new(home.path().to_owned()));
+        let lease = store.create(new_session("s"));
+        store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
+        assert_eq!(kit::texts(&store, &"s".into()).await, ["one"]);
+        for name in names {
+            fs::remove_file(home.path().join(name)).unwrap();
+        }
+        let fault = store.append(&lease, vec![said(2, "two")], Durability::Now).await.unwrap_err();
+        assert!(fault.message.contains("was removed or replaced"), "{names:?}: {fault}");
+        if names.len() == 3 {
+            // All that was is gone, and the store goes on with what there is.
+            assert_eq!(store.summary(&"s".into()).await.unwrap(), None);
+            let lease = store.create(new_session("next"));
+            store.append(&lease, vec![said(1, "on")], Durability::Now).await.unwrap();
+            let other = Arc::new(SqliteStore::new(home.path().to_owned()));
+            assert_eq!(kit::texts(&other, &"next".into()).await, ["on"]);
+        }
+    }
+}
+
 /// Runs with a umask that forbids nothing, and ends without closing anything.
 #[tokio::test]
 async fn role_careless() {
-    let Some((store, _)) = crate::kit::role("files::role_careless") else { return };
+    let Some((store, _)) = kit::role("files::role_careless") else { return };
     store.probe().unwrap();
     let lease = store.create(new_session("../s"));
     store.append(&lease, vec![said(1, "x")], Durability::Now).await.unwrap();
@@ -42,8 +96,8 @@ async fn every_file_is_for_its_owner_only_under_any_umask() {
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "umask 000; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
     command.args(["files::role_careless", "--exact", "--nocapture", "--test-threads=1"]);
-    crate::kit::as_child(&mut command, "files::role_careless", &home, 0);
-    crate::kit::told(command.spawn().unwrap(), false);
+    kit::as_child(&mut command, "files::role_careless", &home, 0);
+    kit::told(command.spawn().unwrap(), false);
     let mut found = vec![];
     modes(outside.path(), &mut found);
     found.sort();
@@ -83,7 +137,7 @@ async fn the_last_to_close_it_leaves_one_whole_file() {
     assert!(log.exists(), "somebody reads it");
     drop(other);
     assert!(!log.exists());
-    assert_eq!(crate::kit::texts(&SqliteStore::new(home.path().to_owned()), &"s".into()).await.len(), 4);
+    assert_eq!(kit::texts(&SqliteStore::new(home.path().to_owned()), &"s".into()).await.len(), 4);
 }
 
 #[tokio::test]
@@ -158,4 +212,27 @@ async fn a_file_of_another_program_is_refused_and_left_alone() {
     raw(home.path()).execute_batch("CREATE TABLE bookmarks (url)").unwrap();
     let fault = SqliteStore::new(home.path().to_owned()).list(Query::default()).await.unwrap_err();
     assert!(fault.message.contains("another program"), "{fault}");
+}
+
+#[tokio::test]
+async fn a_check_leaves_no_file_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let lease = store.create(new_session("s"));
+    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
+    let names = || {
+        let entries = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = entries.filter(|name| name.starts_with("sessions.")).collect();
+        names.sort();
+        names
+    };
+    let log = || fs::metadata(home.path().join("sessions.db-wal")).unwrap().len();
+    // While another has it open, its log stays as it is.
+    let (before, size) = (names(), log());
+    assert_eq!(SqliteStore::new(home.path().to_owned()).check().unwrap(), Some(1));
+    assert_eq!((names(), log()), (before, size));
+    drop(store);
+    assert_eq!(names(), ["sessions.db"]);
+    assert_eq!(SqliteStore::new(home.path().to_owned()).check().unwrap(), Some(1));
+    assert_eq!(names(), ["sessions.db"]);
 }

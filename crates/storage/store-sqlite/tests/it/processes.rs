@@ -225,3 +225,22 @@ async fn what_was_acknowledged_survives_kill_9() {
     println!("{} entries, {kills_with_news} kills in the middle of writing", known.len());
     assert!(kills_with_news > 0, "no process lived long enough to write");
 }
+
+#[tokio::test]
+async fn an_append_that_waits_for_another_program_gives_up_when_the_process_ends() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let lease = store.create(new_session("s"));
+    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
+    let other = kit::raw(home.path());
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let since = Instant::now();
+    let waiting = store.append(&lease, vec![said(2, "two")], Durability::Now);
+    store.hurry();
+    let fault = waiting.await.unwrap_err();
+    assert!(fault.message.contains("locked for too long"), "{fault}");
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    other.execute_batch("COMMIT").unwrap();
+    // Whoever is not in the way is still heard.
+    store.append(&lease, vec![said(2, "two")], Durability::Now).await.unwrap();
+}

@@ -97,10 +97,7 @@ fn is_trusted(search: &InstructionSearch<'_>, root: &Path, dir: &Path) -> bool {
 
 /// The user's own may be a link to wherever the user keeps such things.
 fn read_own(path: PathBuf) -> Option<Text> {
-    if !path.metadata().ok()?.is_file() {
-        return None;
-    }
-    let file = std::fs::File::open(&path).ok()?;
+    let file = safefile::open_regular(&path).ok()?;
     whole(path, file)
 }
 

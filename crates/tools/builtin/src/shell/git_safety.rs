@@ -10,7 +10,7 @@ mod config;
 mod index;
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -266,7 +266,5 @@ fn read(path: &Path, max: u64) -> Option<Option<Vec<u8>>> {
     if !found.is_file() || found.len() > max {
         return None;
     }
-    let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(max + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= max).then_some(Some(bytes))
+    safefile::read_regular(path, max).ok().map(Some)
 }

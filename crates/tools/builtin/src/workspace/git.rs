@@ -84,11 +84,8 @@ fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
 }
 
 fn read(path: &Path) -> Option<String> {
-    if !path.metadata().ok()?.is_file() {
-        return None;
-    }
     let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    safefile::open_regular(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -80,18 +80,10 @@ impl PreferencesFile {
 
 /// A file that is not there is an empty one.
 fn read(path: &Path) -> Result<BTreeMap<String, String>, String> {
-    let meta = match std::fs::metadata(path) {
-        Ok(meta) => meta,
+    let bytes = match safefile::read_regular(path, FILE_BYTES_MAX) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
         Err(error) => return Err(error.to_string()),
     };
-    if !meta.is_file() {
-        // A pipe under this name would make us wait for ever.
-        return Err("it is not a file".to_owned());
-    }
-    if meta.len() > FILE_BYTES_MAX {
-        return Err(format!("it is larger than {FILE_BYTES_MAX} bytes"));
-    }
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }

@@ -1,5 +1,6 @@
 //! `--export FILE`: a page from a session file.
 
+use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,9 @@ use vocab::{Fault, FaultKind};
 
 use crate::compose::{self, SessionFiles};
 
+/// Larger files are no sessions, in whichever of both formats.
+const COPY_BYTES_MAX: u64 = 1 << 30;
+
 /// A page beside us from a session file; nothing of it stays in the store. The file itself is only read: opening one for
 /// good may mend it.
 pub(super) async fn export(mut setup: compose::Setup, file: &Path) -> Result<u8, Fault> {
@@ -15,7 +19,7 @@ pub(super) async fn export(mut setup: compose::Setup, file: &Path) -> Result<u8,
     let page = PathBuf::from(format!("tillerman-session-{}.html", Path::new(base).with_extension("").display()));
     let scratch = scratch(file)?;
     let copy = scratch.0.join(base);
-    std::fs::copy(file, &copy).map_err(|error| cannot_export(file, &error))?;
+    copy_session(file, &copy).map_err(|error| cannot_export(file, &error))?;
     setup.settings.ephemeral = true;
     setup.session_files = Some(SessionFiles { dir: scratch.0.clone(), fixed: true, only_shown: true });
     setup.models.wanted = Wanted { model: Some("tour".to_owned()), ..Wanted::default() };
@@ -24,6 +28,16 @@ pub(super) async fn export(mut setup: compose::Setup, file: &Path) -> Result<u8,
     let page = std::path::absolute(&page).unwrap_or(page);
     let exported = wired.ports.archive.export(&session, Some(&page)).await?;
     super::say(&format!("Exported to: {}\n", exported.path.display()))
+}
+
+/// No more than a session file may have: what grows without end must not fill the disk.
+fn copy_session(file: &Path, copy: &Path) -> std::io::Result<()> {
+    let from = safefile::open_regular(file)?;
+    let copied = std::io::copy(&mut from.take(COPY_BYTES_MAX + 1), &mut std::fs::File::create_new(copy)?)?;
+    match copied > COPY_BYTES_MAX {
+        true => Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, "too large for a session file")),
+        false => Ok(()),
+    }
 }
 
 fn cannot_export(file: &Path, error: &std::io::Error) -> Fault {

@@ -92,8 +92,5 @@ fn text_or_file(text: &str) -> Result<String, Fault> {
         return Ok(text.to_owned());
     }
     let cannot = |what: String| Fault::new(FaultKind::Invalid, format!("cannot read the prompt file {text}: {what}"));
-    if meta.len() > PROMPT_BYTES_MAX {
-        return Err(cannot(format!("it is larger than {PROMPT_BYTES_MAX} bytes")));
-    }
-    std::fs::read_to_string(path).map_err(|error| cannot(error.to_string()))
+    safefile::read_regular_text(path, PROMPT_BYTES_MAX).map_err(|error| cannot(error.to_string()))
 }

@@ -42,8 +42,7 @@ fn files(path: PathBuf) -> Vec<PathBuf> {
 }
 
 fn read(file: &Path) -> Option<String> {
-    let meta = std::fs::metadata(file).ok()?;
-    (meta.is_file() && meta.len() <= FILE_BYTES_MAX).then(|| std::fs::read_to_string(file).ok()).flatten()
+    safefile::read_regular_text(file, FILE_BYTES_MAX).ok()
 }
 
 #[cfg(test)]

@@ -1,0 +1,71 @@
+//! A file whose session is here already: which of both logs has more, or whether each went its own way. Pure.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use vocab::{Body, CallEntry, CallResult, Entry, NoteEntry, QueueEntry, SessionId, SettingEntry};
+
+/// How a file stands to the log that we have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FileStanding {
+    /// It says nothing that we do not have.
+    Known,
+    /// It begins as ours does and goes on behind it.
+    Longer,
+    Diverged,
+}
+
+pub(crate) fn standing(ours: &[Arc<Entry>], theirs: &[Arc<Entry>]) -> FileStanding {
+    match ours.iter().zip(theirs).all(|(ours, theirs)| is_same(ours, theirs)) {
+        false => FileStanding::Diverged,
+        true if theirs.len() > ours.len() => FileStanding::Longer,
+        true => FileStanding::Known,
+    }
+}
+
+fn is_same(a: &Entry, b: &Entry) -> bool {
+    (a.seq, a.parent, a.at_ms) == (b.seq, b.parent, b.at_ms) && is_same_body(&a.body, &b.body)
+}
+
+/// What a file may not decide was changed when it was taken over (`adopt::admitted`), so it says nothing here.
+fn is_same_body(a: &Body, b: &Body) -> bool {
+    let waits =
+        |body: &Body| matches!(body, Body::Queue(QueueEntry::Queued(_)) | Body::Note(NoteEntry::Recovered { .. }));
+    let keyed = |body: &Body| matches!(body, Body::Note(NoteEntry::Keyed(_) | NoteEntry::Label { .. }));
+    match (a, b) {
+        (Body::Opened { .. }, Body::Opened { .. }) => true,
+        (Body::Setting(SettingEntry::Model { .. }), Body::Setting(SettingEntry::Model { .. })) => true,
+        (
+            Body::Call(CallEntry::Ended { turn, result }),
+            Body::Call(CallEntry::Ended { turn: other_turn, result: other }),
+        ) => {
+            let said = |result: &CallResult| CallResult { edits: Vec::new(), ..result.clone() };
+            turn == other_turn && said(result) == said(other)
+        }
+        _ => a == b || (waits(a) && waits(b)) || (keyed(a) && keyed(b)),
+    }
+}
+
+/// The id under which a file's session is kept. One that commands could not name, or that is no id but a word or a path,
+/// is not taken from a file; the same file gets the same one again.
+pub(crate) fn own_id(named: SessionId, file: &Path) -> SessionId {
+    match named.is_plain() {
+        true => named,
+        false => SessionId::from(format!("file-{:016x}", hash(&[named.as_str(), &place(file)]))),
+    }
+}
+
+/// The id of a file that has gone its own way.
+pub(crate) fn copy_id(id: &SessionId, file: &Path) -> SessionId {
+    SessionId::from(format!("{id}-{:08x}", hash(&[&place(file)]) as u32))
+}
+
+fn place(file: &Path) -> String {
+    file.canonicalize().unwrap_or_else(|_| file.to_owned()).display().to_string()
+}
+
+/// FNV-1a. Nothing rests on it but that two files seldom share an id, and then their logs are compared.
+fn hash(parts: &[&str]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
