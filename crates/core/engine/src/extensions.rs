@@ -244,5 +244,5 @@ async fn pass_on(shared: Arc<Shared>, outbox: Arc<Outbox>, mut commands: mpsc::R
 }
 
 fn reply(outbox: &Outbox, session: SessionId, tag: Tag, result: Result<Reply, Fault>) {
-    outbox.push(Told { session, event: Event::Reply { tag, result } });
+    outbox.push(Told::new(session, Event::Reply { tag, result }));
 }

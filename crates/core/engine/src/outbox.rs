@@ -79,7 +79,7 @@ impl Outbox {
         if self.slow == Slow::Drop && !inner.queue.is_empty() && inner.bytes + cost > DROP_BYTES_MAX {
             let fault =
                 Fault::new(FaultKind::Unsupported, "this connection reads too slowly; attach again where it stopped");
-            inner.queue.push_back(Told { session: told.session, event: Event::Gone { fault } });
+            inner.queue.push_back(Told::new(told.session, Event::Gone { fault }));
             inner.closed = true;
         } else if let Some(told) = inner.merge(told) {
             inner.queue.push_back(told);
@@ -152,7 +152,7 @@ impl Outbox {
                 during: "notices".into(),
                 text,
             });
-            into.push(Told { session, event });
+            into.push(Told::new(session, event));
         }
         inner.waiting_for_room.drain(..).for_each(Waker::wake);
         Poll::Ready(true)
@@ -230,6 +230,7 @@ impl Inner {
                 Event::Delta(Delta::Thinking { turn: same, delta: more }),
             ) if turn == same && delta.len() + more.len() <= MERGED_BYTES_MAX => {
                 delta.push_str(more);
+                last.at = told.at;
                 None
             }
             _ => Some(told),

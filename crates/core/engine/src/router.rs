@@ -270,7 +270,7 @@ impl Router {
 
     pub(crate) fn reply(&self, session: Option<SessionId>, tag: Tag, result: Result<Reply, Fault>) {
         let session = session.unwrap_or_else(|| SessionId::from(""));
-        self.outbox.push(Told { session, event: Event::Reply { tag, result } });
+        self.outbox.push(Told::new(session, Event::Reply { tag, result }));
     }
 
     async fn leave(&mut self, session: &SessionId) {
@@ -292,7 +292,7 @@ impl Router {
         self.on.insert(id.clone(), to.clone());
         self.leave(&from).await;
         self.current = Some(id.clone());
-        self.outbox.push(Told { session: id, event: Event::State(Arc::new(state)) });
+        self.outbox.push(Told::new(id, Event::State(Arc::new(state))));
         self.reply(self.resolve(&target).ok(), tag, Ok(Reply::Slash(Box::new(reply))));
         shown.into_iter().for_each(|told| self.outbox.push(told));
         let _ = to.mail.send(Mail::Rebind { outbox: self.outbox.clone(), aside }).await;

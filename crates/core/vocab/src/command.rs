@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::names::ToolNames;
 use crate::{
     AccountName, Answer, AskId, AskKind, CompactionPolicy, EditorOffer, EditorReply, Gate, HookVerdict, ItemId, Json,
-    LanePolicy, McpServer, Mode, Notice, Part, PeerId, Query, Required, RetryPolicy, SessionId, SignInMode, Tag,
-    TodoPhase, TurnId,
+    LanePolicy, McpServer, Mode, Notice, Part, PeerId, Position, Query, Required, RetryPolicy, SessionId, SignInMode,
+    Tag, TodoPhase, TurnId,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -199,8 +199,8 @@ pub struct Open {
     pub answers: bool,
     /// Servers of tools for this session, as long as it is open.
     pub servers: Vec<McpServer>,
-    /// Replay entries after this seq before going live. `None` = live only.
-    pub after: Option<u64>,
+    /// Where the peer is already: everything after it is told before it goes live. `None` = live only.
+    pub after: Option<Position>,
 }
 
 impl Open {

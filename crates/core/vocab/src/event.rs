@@ -5,16 +5,25 @@ use std::sync::Arc;
 
 use crate::{
     AccountList, AccountName, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, EditorRequest,
-    Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo, Notice, Part, Recalled,
-    RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, SlashReply, Tag, TodoPhase, ToolSpec, TurnEnd,
-    TurnId,
+    Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo, Notice, Part, Position,
+    Recalled, RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, SlashReply, Tag, TodoPhase, ToolSpec,
+    TurnEnd, TurnId,
 };
 
-/// An event and the session it belongs to.
+/// An event, the session it belongs to, and how far its peer is on that session with it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Told {
     pub session: SessionId,
     pub event: Event,
+    /// Nothing where no session said it (a list of models, a refusal).
+    pub at: Position,
+}
+
+impl Told {
+    /// What no session has said.
+    pub fn new(session: SessionId, event: Event) -> Self {
+        Self { session, event, at: Position::default() }
+    }
 }
 
 /// What a peer is told. Grouped by subject, as entries are.

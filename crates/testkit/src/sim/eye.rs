@@ -37,7 +37,7 @@ pub(super) enum What {
 impl What {
     fn of(verb: &Verb) -> What {
         match verb {
-            Verb::Open(open) => What::Open(open.after),
+            Verb::Open(open) => What::Open(open.after.map(|after| after.seq)),
             Verb::Leave => What::Leave,
             Verb::Session(SessionVerb::Read { after }) => What::Read(*after),
             Verb::Session(SessionVerb::Shell { command, .. }) => What::Shell(command.clone()),

@@ -10,7 +10,7 @@ use vocab::{
 use super::{OUTBOX_BYTES_MAX, Outbox, SHOWN_BYTES_MAX, Slow};
 
 fn told(event: Event) -> Told {
-    Told { session: SessionId::from("s"), event }
+    Told::new(SessionId::from("s"), event)
 }
 
 fn entries(bytes: usize) -> Reply {

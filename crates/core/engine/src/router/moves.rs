@@ -65,7 +65,7 @@ impl Visit {
             Ok(None) => MoveDone::Told,
             Err(fault) => {
                 let event = Event::Reply { tag, result: Err(fault) };
-                self.outbox.push(Told { session: SessionId::from(""), event });
+                self.outbox.push(Told::new(SessionId::from(""), event));
                 MoveDone::Told
             }
         }

@@ -1,7 +1,7 @@
 //! How a session ends: by itself, because its lease is gone, or because something in it broke. Nothing runs afterwards,
 //! every peer that was here is told, and every peer that waited for an answer has one.
 
-use vocab::{Event, Fault, FaultKind, Told};
+use vocab::{Event, Fault, FaultKind};
 
 use super::{Mail, Session, guarded};
 
@@ -51,7 +51,7 @@ impl Session {
         let _ = guarded(|| self.roll_back(&fault));
         if let Some((outbox, tag)) = unanswered {
             let result = Err(fault.clone());
-            outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result } });
+            self.log.peers.tell_one(&outbox, Event::Reply { tag, result });
         }
         self.cast_off(fault);
     }
@@ -64,7 +64,7 @@ impl Session {
         self.drop_editor_requests();
         self.drop_shells(&fault);
         for outbox in self.log.peers.all() {
-            outbox.push(Told { session: self.id.clone(), event: Event::Gone { fault: fault.clone() } });
+            self.log.peers.tell_one(outbox, Event::Gone { fault: fault.clone() });
         }
     }
 
@@ -76,9 +76,9 @@ impl Session {
             match mail {
                 Mail::Verb { outbox, tag, .. } => {
                     let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
-                    outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result: Err(fault) } });
+                    self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
                 }
-                Mail::Say { outbox, event } => outbox.push(Told { session: self.id.clone(), event }),
+                Mail::Say { outbox, event } => self.log.peers.tell_one(&outbox, event),
                 Mail::Stop(stopped) => self.activity.end(stopped),
                 Mail::Trouble(trouble) => self.shared.extensions.keep_unheard(trouble),
                 Mail::Join { .. }

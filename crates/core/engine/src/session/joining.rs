@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Answer, Event, Fault, FaultKind, Opened, PeerId, Reply, Tag};
+use vocab::{Answer, Event, Opened, PeerId, Position, Reply, Tag};
 
 use super::Session;
 use super::peers::{CaughtUp, PAGE_ENTRIES};
@@ -15,12 +15,9 @@ pub(super) const DISCONNECTED: &str = "controller disconnected before responding
 
 impl Session {
     /// Whether the peer is on this session now.
-    pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<u64>, resumed: bool) -> bool {
+    pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<Position>, resumed: bool) -> bool {
         self.log.peers.was_joined = true;
-        // What is not committed was told to no peer: it comes live.
-        let last = self.log.committed();
-        if let Some(seq) = after.filter(|seq| *seq > last) {
-            let fault = Fault::new(FaultKind::Invalid, format!("seq {seq} is in the future; the last one is {last}"));
+        if let Some(fault) = after.and_then(|after| self.log.peers.is_ahead(after)) {
             self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
             return self.log.peers.is_here(outbox.peer);
         }
@@ -31,14 +28,16 @@ impl Session {
             tools: self.tools.offered(&self.settings).map(|tool| tool.spec().name.clone()).collect(),
             notices: self.notices(),
         };
-        self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) });
+        // What is not committed was told to no peer: it comes live, and so does what is told of the running reply.
+        let at = after.unwrap_or_else(|| Position::at(self.log.committed()));
+        self.log.peers.tell_at(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) }, at);
         // A peer that comes in again starts over; it must not be told everything twice.
         self.log.peers.mute(outbox.peer);
         self.forget_editor_requests(outbox.peer);
-        self.introduce(&outbox);
+        self.introduce(&outbox, at);
         match after {
             Some(after) => self.log.peers.catch_up(outbox, after),
-            None => self.go_live(outbox, true),
+            None => self.go_live(outbox, at, true),
         }
         self.log_repair();
         true
@@ -52,27 +51,17 @@ impl Session {
         }
     }
 
-    /// From here on the peer gets everything. It is given what it cannot have seen: the running text so far, and,
-    /// without a replay, the open questions.
-    fn go_live(&mut self, outbox: Arc<Outbox>, show_asks: bool) {
+    /// From here on the peer gets everything. It is given what it cannot have seen: the running reply as far as it was told
+    /// and lies behind its position, and, without a replay, the open questions.
+    fn go_live(&mut self, outbox: Arc<Outbox>, at: Position, show_asks: bool) {
         if show_asks {
             // The others wait behind their commit and come live.
             for ask in self.approvals.open().filter(|ask| self.log.told(ask.entry.seq)) {
-                self.log.peers.tell_one(&outbox, Event::Logged(ask.entry.clone()));
+                self.log.peers.tell_at(&outbox, Event::Logged(ask.entry.clone()), at);
             }
         }
-        for event in self.flow_so_far() {
-            self.log.peers.tell_one(&outbox, event);
-        }
+        self.log.peers.tell_reply_so_far(&outbox, at);
         self.log.peers.go_live(outbox);
-    }
-
-    /// What was told of the reply that the model is giving. Deltas that wait behind a commit will reach a new peer, too.
-    fn flow_so_far(&self) -> Vec<Event> {
-        match self.activity.turn() {
-            Some(turn) if self.log.told_turn() == Some(turn.id()) => turn.told(&self.log.held_flow()),
-            _ => Vec::new(),
-        }
     }
 
     /// Ready when a peer got further.
@@ -84,9 +73,9 @@ impl Session {
         for step in steps {
             match step {
                 CaughtUp::Further => {}
-                CaughtUp::Whole(outbox, seq) => {
-                    self.log.peers.tell_one(&outbox, Event::Live { seq });
-                    self.go_live(outbox, false);
+                CaughtUp::Whole(outbox, at) => {
+                    self.log.peers.tell_at(&outbox, Event::Live { seq: at.seq }, at);
+                    self.go_live(outbox, at, false);
                 }
                 CaughtUp::Lost(outbox, fault) => {
                     self.log.peers.tell_one(&outbox, Event::Gone { fault });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use vocab::{Event, Fault, FaultKind, McpServer, PeerId, SessionVerb, State, Tag};
+use vocab::{Event, Fault, FaultKind, McpServer, PeerId, Position, SessionVerb, State, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
@@ -17,7 +17,7 @@ pub(crate) enum Mail {
     Join {
         outbox: Arc<Outbox>,
         tag: Tag,
-        after: Option<u64>,
+        after: Option<Position>,
         resumed: bool,
         /// Whether the peer can answer questions.
         answers: bool,

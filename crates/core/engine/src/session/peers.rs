@@ -1,19 +1,28 @@
 //! The peers of one session, and what is told to all of them: those that hear everything as it happens, those that still read
-//! the past page by page, and the extensions beside them. How peers come and go is in `joining.rs`.
+//! the past page by page, and the extensions beside them. Everything is told with the position that it brings its peer to. How
+//! peers come and go is in `joining.rs`.
+
+mod running_reply;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Delta, Event, ExtensionEvent, Fault, FaultKind, Later, Page, PeerId, QueueEvent, SessionId, Told};
+use vocab::{
+    Delta, Event, ExtensionEvent, Fault, FaultKind, Later, Page, PeerId, Position, QueueEvent, SessionId, Told,
+};
 
 use crate::outbox::Outbox;
+use running_reply::RunningReply;
 
 /// Entries read at once for a peer that catches up.
 pub(super) const PAGE_ENTRIES: usize = 256;
 
 pub(crate) struct Peers {
     session: SessionId,
+    /// Where those are that hear everything.
+    at: Position,
+    reply: RunningReply,
     live: Vec<Arc<Outbox>>,
     /// They hear what peers hear, and the session neither waits for them nor counts them. The flag: whether they want deltas.
     extensions: Vec<(Arc<Outbox>, bool)>,
@@ -27,7 +36,7 @@ pub(crate) struct Peers {
 /// A peer that is still reading the past.
 struct CatchingUp {
     outbox: Arc<Outbox>,
-    after: u64,
+    at: Position,
     page: Option<Later<'static, Result<Page, Fault>>>,
 }
 
@@ -36,15 +45,17 @@ pub(super) enum CaughtUp {
     /// It got further.
     Further,
     /// It has read everything up to this.
-    Whole(Arc<Outbox>, u64),
+    Whole(Arc<Outbox>, Position),
     /// It cannot read on.
     Lost(Arc<Outbox>, Fault),
 }
 
 impl Peers {
-    pub(crate) fn new(session: SessionId) -> Self {
-        let (live, extensions, catching_up, names) = Default::default();
-        Self { session, live, extensions, catching_up, names, was_joined: false }
+    /// `last_seq`: the entry that the log ends with.
+    pub(crate) fn new(session: SessionId, last_seq: u64) -> Self {
+        let (reply, live, extensions, catching_up, names) = Default::default();
+        let at = Position::at(last_seq);
+        Self { session, at, reply, live, extensions, catching_up, names, was_joined: false }
     }
 
     /// Those that hear everything as it happens.
@@ -74,14 +85,36 @@ impl Peers {
         self.names.extend(name.map(|name| (peer, name)));
     }
 
+    /// Why no peer can be at this position, where that is so: it lies in the future.
+    pub(super) fn is_ahead(&self, at: Position) -> Option<Fault> {
+        let Position { seq, offset } = self.at;
+        if at.seq > seq {
+            let text = format!("seq {} is in the future; the last one is {seq}", at.seq);
+            return Some(Fault::new(FaultKind::Invalid, text));
+        }
+        let known = self.reply.known_at(at);
+        let text = || format!("offset {known} is in the future; the running reply is at {offset}");
+        (known > offset).then(|| Fault::new(FaultKind::Invalid, text()))
+    }
+
+    /// Tells a peer what it has missed of the running reply.
+    pub(super) fn tell_reply_so_far(&self, outbox: &Outbox, from: Position) {
+        let mut at = Position { seq: self.at.seq, offset: self.reply.known_at(from) };
+        for delta in self.reply.beyond(at.offset) {
+            let event = Event::Delta(delta);
+            at.take(&event);
+            outbox.push(Told { session: self.session.clone(), event, at });
+        }
+    }
+
     /// From here on the peer gets everything.
     pub(super) fn go_live(&mut self, outbox: Arc<Outbox>) {
         self.live.retain(|other| other.peer != outbox.peer);
         self.live.push(outbox);
     }
     /// The peer reads what comes after this, and is live then.
-    pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: u64) {
-        self.catching_up.push(CatchingUp { outbox, after, page: None });
+    pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: Position) {
+        self.catching_up.push(CatchingUp { outbox, at: after, page: None });
     }
     /// The peer is told nothing more; it may be about to start over.
     pub(super) fn mute(&mut self, peer: PeerId) {
@@ -100,18 +133,25 @@ impl Peers {
         self.extensions = extensions;
     }
 
+    /// To one peer. That does not bring it further than it is.
     pub(super) fn tell_one(&self, to: &Outbox, event: Event) {
-        to.push(Told { session: self.session.clone(), event });
+        let reads = self.catching_up.iter().find(|catching| catching.outbox.peer == to.peer);
+        self.tell_at(to, event, reads.map_or(self.at, |catching| catching.at));
     }
-    pub(super) fn tell_all(&self, event: Event) {
+    pub(super) fn tell_at(&self, to: &Outbox, event: Event, at: Position) {
+        to.push(Told { session: self.session.clone(), event, at });
+    }
+    pub(super) fn tell_all(&mut self, event: Event) {
+        self.at.take(&event);
+        self.reply.take(&event, self.at);
         for (extension, _) in self.extensions.iter().filter(|(_, deltas)| concerns_extensions(&event, *deltas)) {
-            self.tell_one(extension, event.clone());
+            self.tell_at(extension, event.clone(), self.at);
         }
         if let Some((last, rest)) = self.live.split_last() {
             for peer in rest {
-                self.tell_one(peer, event.clone());
+                self.tell_at(peer, event.clone(), self.at);
             }
-            self.tell_one(last, event);
+            self.tell_at(last, event, self.at);
         }
     }
 
@@ -134,9 +174,9 @@ impl Peers {
                 self.catching_up.swap_remove(index);
                 continue;
             }
-            if catching.after >= committed {
+            if catching.at.seq >= committed {
                 let catching = self.catching_up.swap_remove(index);
-                steps.push(CaughtUp::Whole(catching.outbox, catching.after));
+                steps.push(CaughtUp::Whole(catching.outbox, catching.at));
                 continue;
             }
             match catching.poll_page(&self.session, committed, &read, context) {
@@ -166,7 +206,7 @@ impl CatchingUp {
         if self.outbox.poll_room(context).is_pending() {
             return Poll::Pending;
         }
-        let page = self.page.get_or_insert_with(|| read(self.after));
+        let page = self.page.get_or_insert_with(|| read(self.at.seq));
         let Poll::Ready(result) = page.as_mut().poll(context) else { return Poll::Pending };
         self.page = None;
         let page = match result {
@@ -175,14 +215,15 @@ impl CatchingUp {
         };
         // The next page would be empty, too.
         if page.entries.is_empty() {
-            let text = format!("the log ends at entry {}, before entry {committed}", self.after);
+            let text = format!("the log ends at entry {}, before entry {committed}", self.at.seq);
             let fault = Fault::new(FaultKind::Store, page.recovered.unwrap_or(text));
             return Poll::Ready(Err(fault.hint("close the session everywhere and open it again")));
         }
         // What the store has beyond `committed` will come live.
         for entry in page.entries.into_iter().filter(|entry| entry.seq <= committed) {
-            self.after = entry.seq;
-            self.outbox.push(Told { session: session.clone(), event: Event::Logged(entry) });
+            let event = Event::Logged(entry);
+            self.at.take(&event);
+            self.outbox.push(Told { session: session.clone(), event, at: self.at });
         }
         Poll::Ready(Ok(()))
     }

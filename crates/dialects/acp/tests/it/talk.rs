@@ -110,7 +110,7 @@ impl AcpTalk {
         self
     }
     pub(crate) fn tell(&mut self, session: &str, event: Event) -> &mut Self {
-        self.acp.tell(&Told { session: SessionId::from(session), event }, &mut self.out);
+        self.acp.tell(&Told::new(SessionId::from(session), event), &mut self.out);
         self.drain();
         self
     }

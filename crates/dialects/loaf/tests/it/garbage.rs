@@ -124,7 +124,7 @@ fn awkward_strings_come_back_as_they_were() {
             vocab::Event::Delta(vocab::Delta::Thinking { turn: "e1".into(), delta: text.clone() }),
         ] {
             use wire::Dialect;
-            talk.loaf.tell(&vocab::Told { session: "c1".into(), event }, &mut talk.out);
+            talk.loaf.tell(&vocab::Told::new("c1".into(), event), &mut talk.out);
         }
         let (_, frames) = talk.drain();
         let chunks: Vec<_> = frames.iter().filter(|line| line["params"]["type"] == "session.stream.chunk").collect();

@@ -101,7 +101,7 @@ impl Talk {
     }
 
     pub(crate) fn tell(&mut self, chat: &str, event: Event) -> &mut Self {
-        self.loaf.tell(&Told { session: SessionId::from(chat), event }, &mut self.out);
+        self.loaf.tell(&Told::new(SessionId::from(chat), event), &mut self.out);
         self.drain();
         self
     }

@@ -57,7 +57,7 @@ impl Talk {
     }
 
     pub(crate) fn tell(&mut self, event: Event) -> (Vec<Command>, Vec<Value>) {
-        self.rpc.tell(&Told { session: SessionId::from("s1"), event }, &mut self.out);
+        self.rpc.tell(&Told::new(SessionId::from("s1"), event), &mut self.out);
         self.drain()
     }
 

@@ -23,7 +23,7 @@ fn heard(outbox: &Outbox) -> Vec<Event> {
 }
 
 fn peers() -> Peers {
-    Peers::new("s".into())
+    Peers::new("s".into(), 0)
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_peer_that_comes_again_hears_everything_once() {
 fn the_past_is_read_page_by_page_and_ends_where_the_present_begins() {
     let mut peers = peers();
     let reader = outbox(1);
-    peers.catch_up(reader.clone(), 0);
+    peers.catch_up(reader.clone(), Position::at(0));
     assert!(!peers.is_empty() && peers.live().is_empty());
     let read = |after: u64| -> Later<'static, Result<Page, Fault>> {
         let entries = (after + 1..=(after + 2).min(4)).map(entry).collect();
@@ -66,7 +66,9 @@ fn the_past_is_read_page_by_page_and_ends_where_the_present_begins() {
     let mut step = || peers.poll_catching_up(3, read, &mut Context::from_waker(Waker::noop()));
     assert!(matches!(step(), Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Further])));
     assert!(matches!(step(), Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Further])));
-    assert!(matches!(step(), Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Whole(_, 3)])));
+    assert!(
+        matches!(step(), Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Whole(_, Position { seq: 3, offset: 0 })]))
+    );
     assert!(step().is_pending());
     assert_eq!(heard(&reader).len(), 3, "entry 4 is not committed yet: it comes live");
 }
@@ -76,7 +78,7 @@ fn a_log_that_ends_too_early_or_cannot_be_read_loses_its_reader() {
     let empty = || -> Result<Page, Fault> { Ok(Page { entries: Vec::new(), recovered: None }) };
     for page in [empty(), Err(Fault::new(FaultKind::Store, "broken"))] {
         let mut peers = peers();
-        peers.catch_up(outbox(1), 0);
+        peers.catch_up(outbox(1), Position::at(0));
         let read = |_: u64| -> Later<'static, Result<Page, Fault>> { Box::pin(std::future::ready(page.clone())) };
         let steps = peers.poll_catching_up(3, read, &mut Context::from_waker(Waker::noop()));
         assert!(matches!(steps, Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Lost(..)])));
