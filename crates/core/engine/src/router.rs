@@ -19,7 +19,7 @@ use crate::inbox::Inbox;
 use crate::outbox::Outbox;
 use crate::registry::Handle;
 use crate::session::Mail;
-use moves::{Moved, Visit};
+use moves::{Manners, Moved, Visit};
 
 /// Commands that wait for a change; then no more are taken until it is over.
 const WAITING_MAX: usize = 64;
@@ -30,10 +30,8 @@ pub(crate) struct Router {
     /// Every session this peer is on.
     on: HashMap<SessionId, Handle>,
     pub(crate) current: Option<SessionId>,
-    /// What the log calls the peer; as it said last.
-    controller: Option<Arc<str>>,
-    /// Whether the peer can answer questions; what it said last holds for every session it is moved to.
-    answers: bool,
+    /// What the peer said about itself when it opened a session last; it holds for every session it is moved to.
+    manners: Manners,
     /// What is under way, and what has to wait for it.
     change: Option<PendingMove>,
     waiting: VecDeque<Command>,
@@ -77,7 +75,7 @@ enum RouterStep {
 impl Router {
     pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>) -> Self {
         let (on, waiting) = (HashMap::new(), VecDeque::new());
-        Self { shared, outbox, on, current: None, controller: None, answers: true, change: None, waiting }
+        Self { shared, outbox, on, current: None, manners: Manners::default(), change: None, waiting }
     }
 
     /// Runs until the peer lets go of its end.
@@ -159,8 +157,7 @@ impl Router {
         let Command { tag, target, verb } = command;
         match verb {
             Verb::Open(open) => {
-                self.controller = open.controller.clone();
-                self.answers = open.answers;
+                self.manners = Manners::of(&open);
                 self.begin(None, true, self.visit().open(tag, open));
             }
             Verb::Session(SessionVerb::Slash { name, args }) if self.is_ours(&name) => {
@@ -192,8 +189,8 @@ impl Router {
     }
 
     fn visit(&self) -> Visit {
-        let (shared, outbox, controller) = (self.shared.clone(), self.outbox.clone(), self.controller.clone());
-        Visit { shared, outbox, controller, answers: self.answers }
+        let (shared, outbox, manners) = (self.shared.clone(), self.outbox.clone(), self.manners.clone());
+        Visit { shared, outbox, manners }
     }
 
     fn begin(&mut self, about: Option<SessionId>, moves: bool, done: impl Future<Output = MoveDone> + Send + 'static) {

@@ -154,7 +154,7 @@ impl Session {
         if !self.editor.open.is_empty() {
             self.drop_editor_requests();
         }
-        if !self.mcp.untold.is_empty() && !self.log.peers.live().is_empty() {
+        if !self.mcp.untold.is_empty() && self.log.peers.is_anybody_live() {
             self.tell_servers();
         }
         if self.tools.has_extensions() {

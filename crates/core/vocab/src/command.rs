@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::names::ToolNames;
 use crate::{
-    AccountName, Answer, AskId, AskKind, CompactionPolicy, EditorOffer, EditorReply, Gate, HookVerdict, ItemId, Json,
-    LanePolicy, McpServer, Mode, Notice, Part, PeerId, Position, Query, Required, RetryPolicy, SessionId, SignInMode,
-    Tag, TodoPhase, TurnId,
+    Abilities, AccountName, Answer, AskId, AskKind, CompactionPolicy, EditorOffer, EditorReply, Gate, HookVerdict,
+    ItemId, Json, LanePolicy, McpServer, Mode, Notice, Part, PeerId, Position, Query, Required, RetryPolicy, SessionId,
+    SignInMode, Tag, TodoPhase, TurnId,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -87,6 +87,8 @@ pub enum SessionVerb {
         /// After the running turn and before the next one, instead of being refused meanwhile.
         wait: bool,
     },
+    /// What this peer can do from now on.
+    Able(Abilities),
     /// Replaces the controller's own tools in this session.
     OfferTools {
         tools: Vec<HostTool>,
@@ -189,14 +191,16 @@ pub struct Open {
     pub mode: Option<Mode>,
     /// See [`crate::thinking`].
     pub thinking: Option<Arc<str>>,
+    /// Who decides about calls while this peer is here; of several peers' the strictest counts. `None`: the engine's default.
     pub gate: Option<Gate>,
+    /// How this peer spells the tools. The model reads them as the peer spells them that started the session.
     pub tool_names: Option<ToolNames>,
     /// What the log calls this controller: a word that means something to who reads it later.
     pub controller: Option<Arc<str>>,
     /// What a new session is said to come from, in its opener's words.
     pub parent: Option<Arc<str>>,
-    /// Whether this peer can answer questions. Where none can, nothing is asked: what a mode leaves open is denied.
-    pub answers: bool,
+    /// What this peer can do.
+    pub abilities: Abilities,
     /// Servers of tools for this session, as long as it is open.
     pub servers: Vec<McpServer>,
     /// Where the peer is already: everything after it is told before it goes live. `None` = live only.
@@ -215,7 +219,7 @@ impl Open {
             tool_names: None,
             controller: None,
             parent: None,
-            answers: true,
+            abilities: Abilities::default(),
             servers: Vec::new(),
             after: None,
         }

@@ -1,6 +1,7 @@
 //! The words every other crate shares. No I/O, no JSON, no runtime, no dialect, no vendor. What each
 //! word means stands in docs/glossary.md.
 
+mod abilities;
 mod ask;
 mod command;
 mod content;
@@ -27,6 +28,7 @@ mod todo;
 mod usage;
 pub mod visible;
 
+pub use abilities::*;
 pub use ask::*;
 pub use command::*;
 pub use content::*;

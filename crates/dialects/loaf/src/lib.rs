@@ -40,8 +40,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    AccountList, Clock, DirectoryVerb, Event, Fault, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb,
-    Tag, Target, Told, Verb, Which,
+    Abilities, AccountList, Clock, DirectoryVerb, Event, Fault, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId,
+    SessionVerb, Tag, Target, Told, Verb, Which,
 };
 use wire::jsonrpc::{self, Frame, Version};
 use wire::{Dialect, Parting, Pending};
@@ -199,7 +199,7 @@ impl Loaf {
             tool_names: Some(TOOL_NAMES),
             controller: Some("loaf".into()),
             // There is no question on this wire.
-            answers: false,
+            abilities: Abilities { answers: false, ..Abilities::default() },
             ..Open::new(which)
         }
     }

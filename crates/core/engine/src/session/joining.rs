@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Answer, Event, Opened, PeerId, Position, Reply, Tag};
+use vocab::{Abilities, Answer, Change, Event, Fault, Open, Opened, PeerId, Position, Reply, Tag};
 
 use super::Session;
-use super::peers::{CaughtUp, PAGE_ENTRIES};
+use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts};
 use crate::outbox::Outbox;
 
 /// What the model is told when the last controller leaves an open question behind.
@@ -15,32 +15,99 @@ pub(super) const DISCONNECTED: &str = "controller disconnected before responding
 
 impl Session {
     /// Whether the peer is on this session now.
-    pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<Position>, resumed: bool) -> bool {
+    pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, mut open: Open, resumed: bool) -> bool {
         self.log.peers.was_joined = true;
+        let (peer, after) = (outbox.peer, open.after);
+        let comes_again = self.log.peers.is_here(peer);
         if let Some(fault) = after.and_then(|after| self.log.peers.is_ahead(after)) {
             self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
-            return self.log.peers.is_here(outbox.peer);
+            return comes_again;
         }
+        self.log.peers.know(peer, self.facts(&open));
+        let servers = std::mem::take(&mut open.servers);
+        let mut notices = self.notices();
+        if let Err(fault) = self.declare(peer, std::mem::take(&mut open.abilities)) {
+            notices.push(fault.message);
+        }
+        let wishes = if comes_again { Vec::new() } else { self.wishes(&open, &mut notices) };
         let opened = Opened {
             session: self.id.clone(),
             resumed,
             state: self.told_state(),
             tools: self.tools.offered(&self.settings).map(|tool| tool.spec().name.clone()).collect(),
-            notices: self.notices(),
+            notices,
         };
         // What is not committed was told to no peer: it comes live, and so does what is told of the running reply.
         let at = after.unwrap_or_else(|| Position::at(self.log.committed()));
         self.log.peers.tell_at(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) }, at);
         // A peer that comes in again starts over; it must not be told everything twice.
-        self.log.peers.mute(outbox.peer);
-        self.forget_editor_requests(outbox.peer);
+        self.log.peers.mute(peer);
+        self.forget_editor_requests(peer);
         self.introduce(&outbox, at);
         match after {
             Some(after) => self.log.peers.catch_up(outbox, after),
             None => self.go_live(outbox, at, true),
         }
         self.log_repair();
+        for wish in wishes {
+            // Whatever can be refused was looked at.
+            let _ = self.set(wish);
+        }
+        self.start_servers(peer, servers);
+        if comes_again {
+            self.settle_orphans(None);
+        }
         true
+    }
+
+    fn facts(&self, open: &Open) -> PeerFacts {
+        let defaults = &self.shared.defaults;
+        PeerFacts {
+            name: open.controller.clone(),
+            level: open.abilities.level,
+            gate: open.gate.unwrap_or(defaults.gate),
+            tool_names: open.tool_names.unwrap_or(defaults.tool_names),
+        }
+    }
+
+    /// What the peer wants to be otherwise on a session that is there already: it is changed for everybody, as if it had been
+    /// commanded, or the peer is told why not.
+    fn wishes(&self, open: &Open, notices: &mut Vec<String>) -> Vec<Change> {
+        let mut wishes = Vec::new();
+        if let Some(slug) = &open.model {
+            match self.shared.ports.provider.resolve(slug) {
+                Ok(model) if model.slug != self.settings.chosen().slug => wishes.push(Change::Model(model.slug)),
+                Ok(_) => {}
+                Err(fault) => notices.push(format!("model {} stays: {}", self.settings.model, fault.message)),
+            }
+        }
+        wishes.extend(open.mode.filter(|mode| *mode != self.settings.mode).map(Change::Mode));
+        let thinking = open.thinking.clone().filter(|level| self.settings.thinking.as_ref() != Some(level));
+        wishes.extend(thinking.map(|level| Change::Thinking(Some(level))));
+        if open.workspace.as_ref().is_some_and(|workspace| *workspace != self.settings.workspace) {
+            notices.push(format!("this session works in {}", self.settings.workspace.display()));
+        }
+        wishes
+    }
+
+    /// What a peer can do from now on. A tool whose name another owner has is refused, and with it the change.
+    pub(super) fn able(&mut self, peer: PeerId, abilities: Abilities) -> Result<(), Fault> {
+        self.declare(peer, abilities)?;
+        self.settle_orphans(None);
+        Ok(())
+    }
+
+    fn declare(&mut self, peer: PeerId, abilities: Abilities) -> Result<(), Fault> {
+        let Abilities { answers, level, editor, tools } = abilities;
+        if let Some(tools) = tools {
+            self.offer_tools(peer, tools)?;
+        }
+        if let Some(editor) = editor {
+            self.offer_editor(peer, editor);
+        }
+        self.approvals.set_mute(peer, !answers);
+        self.log.peers.set_level(peer, level);
+        Ok(())
     }
 
     /// What every peer is told is about the model that sessions start with; one that has another says so instead.
@@ -94,10 +161,15 @@ impl Session {
         self.approvals.set_mute(peer, false);
         self.editor_left(peer);
         self.tools.drop_host(peer);
+        self.settle_orphans(Some(peer));
+    }
+
+    /// What becomes of questions when a peer has left or cannot answer any more.
+    fn settle_orphans(&mut self, left: Option<PeerId>) {
         // A question that no peer can answer any more is a no, never a wait for ever and never a yes. A call is for whoever
         // brought its tool.
         let nobody = self.is_unanswerable();
-        let orphaned = self.approvals.owned(|owner| owner.map_or(nobody, |owner| owner == peer));
+        let orphaned = self.approvals.owned(|owner| owner.map_or(nobody, |owner| Some(owner) == left));
         for ask in orphaned {
             let _ = self.answer(&ask, Answer::Deny(Some(DISCONNECTED.into())), None);
         }

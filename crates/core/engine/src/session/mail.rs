@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use vocab::{Event, Fault, FaultKind, McpServer, PeerId, Position, SessionVerb, State, Tag};
+use vocab::{Event, Fault, FaultKind, Open, PeerId, SessionVerb, State, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
@@ -17,13 +17,9 @@ pub(crate) enum Mail {
     Join {
         outbox: Arc<Outbox>,
         tag: Tag,
-        after: Option<Position>,
         resumed: bool,
-        /// Whether the peer can answer questions.
-        answers: bool,
-        servers: Vec<McpServer>,
-        /// What the log calls it.
-        controller: Option<Arc<str>>,
+        /// What it wants, and what it says about itself.
+        open: Box<Open>,
         /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
         joined: oneshot::Sender<bool>,
     },
@@ -68,15 +64,8 @@ impl Session {
     /// Mail that nothing stands before.
     pub(super) fn take_mail(&mut self, mail: Mail) {
         match mail {
-            Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined } => {
-                let peer = outbox.peer;
-                let is_on = self.join(outbox, tag, after, resumed);
-                if is_on {
-                    self.approvals.set_mute(peer, !answers);
-                    self.log.peers.name(peer, controller);
-                    self.start_servers(peer, servers);
-                }
-                let _ = joined.send(is_on);
+            Mail::Join { outbox, tag, resumed, open, joined } => {
+                let _ = joined.send(self.join(outbox, tag, *open, resumed));
             }
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox, aside } => {

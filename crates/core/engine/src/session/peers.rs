@@ -8,11 +8,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use vocab::names::ToolNames;
 use vocab::{
-    Delta, Event, ExtensionEvent, Fault, FaultKind, Later, Page, PeerId, Position, QueueEvent, SessionId, Told,
+    Body, Delta, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level, Page, PeerId, Position, QueueEvent,
+    SessionId, Told,
 };
 
 use crate::outbox::Outbox;
+use crate::permission;
 use running_reply::RunningReply;
 
 /// Entries read at once for a peer that catches up.
@@ -23,20 +26,37 @@ pub(crate) struct Peers {
     /// Where those are that hear everything.
     at: Position,
     reply: RunningReply,
-    live: Vec<Arc<Outbox>>,
+    live: Vec<LivePeer>,
     /// They hear what peers hear, and the session neither waits for them nor counts them. The flag: whether they want deltas.
     extensions: Vec<(Arc<Outbox>, bool)>,
     catching_up: Vec<CatchingUp>,
-    /// What the log calls those who are here.
-    names: HashMap<PeerId, Arc<str>>,
+    /// What those who are here said about themselves.
+    facts: HashMap<PeerId, PeerFacts>,
     /// A peer came. Until then the one that opened the session is on the way.
     pub(super) was_joined: bool,
+}
+
+struct LivePeer {
+    outbox: Arc<Outbox>,
+    level: Level,
+}
+
+/// What a peer said about itself when it came.
+#[derive(Clone)]
+pub(super) struct PeerFacts {
+    /// What the log calls it.
+    pub(super) name: Option<Arc<str>>,
+    pub(super) level: Level,
+    /// Who decides about calls while it is here.
+    pub(super) gate: Gate,
+    pub(super) tool_names: ToolNames,
 }
 
 /// A peer that is still reading the past.
 struct CatchingUp {
     outbox: Arc<Outbox>,
     at: Position,
+    level: Level,
     page: Option<Later<'static, Result<Page, Fault>>>,
 }
 
@@ -53,18 +73,21 @@ pub(super) enum CaughtUp {
 impl Peers {
     /// `last_seq`: the entry that the log ends with.
     pub(crate) fn new(session: SessionId, last_seq: u64) -> Self {
-        let (reply, live, extensions, catching_up, names) = Default::default();
+        let (reply, live, extensions, catching_up, facts) = Default::default();
         let at = Position::at(last_seq);
-        Self { session, at, reply, live, extensions, catching_up, names, was_joined: false }
+        Self { session, at, reply, live, extensions, catching_up, facts, was_joined: false }
     }
 
     /// Those that hear everything as it happens.
-    pub(super) fn live(&self) -> &[Arc<Outbox>] {
-        &self.live
+    pub(super) fn live(&self) -> impl Iterator<Item = &Arc<Outbox>> {
+        self.live.iter().map(|peer| &peer.outbox)
+    }
+    pub(super) fn is_anybody_live(&self) -> bool {
+        !self.live.is_empty()
     }
     /// Those, and those that will when they have read the past.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Outbox>> {
-        self.live.iter().chain(self.catching_up.iter().map(|catching| &catching.outbox))
+        self.live().chain(self.catching_up.iter().map(|catching| &catching.outbox))
     }
     /// No peer is here, neither live nor reading the past.
     pub(super) fn is_empty(&self) -> bool {
@@ -79,10 +102,25 @@ impl Peers {
     }
     /// What the log calls a peer.
     pub(super) fn name_of(&self, peer: PeerId) -> Option<Arc<str>> {
-        self.names.get(&peer).cloned()
+        self.facts.get(&peer)?.name.clone()
     }
-    pub(super) fn name(&mut self, peer: PeerId, name: Option<Arc<str>>) {
-        self.names.extend(name.map(|name| (peer, name)));
+    pub(super) fn know(&mut self, peer: PeerId, facts: PeerFacts) {
+        self.facts.insert(peer, facts);
+    }
+    /// The strictest gate of those who are here, and how the peer spells the tools that brought it.
+    pub(super) fn gate(&self) -> Option<(Gate, ToolNames)> {
+        let gates = self.facts.values().map(|facts| (facts.gate, facts.tool_names));
+        gates.max_by_key(|(gate, _)| permission::strictness(*gate))
+    }
+    fn level_of(&self, peer: PeerId) -> Level {
+        self.facts.get(&peer).map_or_else(Level::default, |facts| facts.level)
+    }
+    pub(super) fn set_level(&mut self, peer: PeerId, level: Level) {
+        if let Some(facts) = self.facts.get_mut(&peer) {
+            facts.level = level;
+        }
+        self.live.iter_mut().filter(|live| live.outbox.peer == peer).for_each(|live| live.level = level);
+        self.catching_up.iter_mut().filter(|it| it.outbox.peer == peer).for_each(|it| it.level = level);
     }
 
     /// Why no peer can be at this position, where that is so: it lies in the future.
@@ -97,8 +135,11 @@ impl Peers {
         (known > offset).then(|| Fault::new(FaultKind::Invalid, text()))
     }
 
-    /// Tells a peer what it has missed of the running reply.
+    /// Tells a peer that hears deltas what it has missed of the running reply.
     pub(super) fn tell_reply_so_far(&self, outbox: &Outbox, from: Position) {
+        if self.level_of(outbox.peer) < Level::Deltas {
+            return;
+        }
         let mut at = Position { seq: self.at.seq, offset: self.reply.known_at(from) };
         for delta in self.reply.beyond(at.offset) {
             let event = Event::Delta(delta);
@@ -109,21 +150,23 @@ impl Peers {
 
     /// From here on the peer gets everything.
     pub(super) fn go_live(&mut self, outbox: Arc<Outbox>) {
-        self.live.retain(|other| other.peer != outbox.peer);
-        self.live.push(outbox);
+        self.live.retain(|other| other.outbox.peer != outbox.peer);
+        let level = self.level_of(outbox.peer);
+        self.live.push(LivePeer { outbox, level });
     }
     /// The peer reads what comes after this, and is live then.
     pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: Position) {
-        self.catching_up.push(CatchingUp { outbox, at: after, page: None });
+        let level = self.level_of(outbox.peer);
+        self.catching_up.push(CatchingUp { outbox, at: after, level, page: None });
     }
     /// The peer is told nothing more; it may be about to start over.
     pub(super) fn mute(&mut self, peer: PeerId) {
-        self.live.retain(|other| other.peer != peer);
+        self.live.retain(|other| other.outbox.peer != peer);
         self.catching_up.retain(|catching| catching.outbox.peer != peer);
     }
     pub(super) fn leave(&mut self, peer: PeerId) {
         self.mute(peer);
-        self.names.remove(&peer);
+        self.facts.remove(&peer);
     }
 
     pub(super) fn extensions(&self) -> impl Iterator<Item = &Arc<Outbox>> {
@@ -147,12 +190,15 @@ impl Peers {
         for (extension, _) in self.extensions.iter().filter(|(_, deltas)| concerns_extensions(&event, *deltas)) {
             self.tell_at(extension, event.clone(), self.at);
         }
-        if let Some((last, rest)) = self.live.split_last() {
-            for peer in rest {
-                self.tell_at(peer, event.clone(), self.at);
-            }
-            self.tell_at(last, event, self.at);
+        let level = least_level(&event);
+        let mut hearers = self.live.iter().filter(|peer| peer.level >= level);
+        // The last one gets the event itself, so that the only one costs no copy.
+        let Some(mut hearer) = hearers.next() else { return };
+        for next in hearers {
+            self.tell_at(&hearer.outbox, event.clone(), self.at);
+            hearer = next;
         }
+        self.tell_at(&hearer.outbox, event, self.at);
     }
 
     pub(super) fn is_catching_up(&self) -> bool {
@@ -223,9 +269,31 @@ impl CatchingUp {
         for entry in page.entries.into_iter().filter(|entry| entry.seq <= committed) {
             let event = Event::Logged(entry);
             self.at.take(&event);
-            self.outbox.push(Told { session: session.clone(), event, at: self.at });
+            if self.level >= least_level(&event) {
+                self.outbox.push(Told { session: session.clone(), event, at: self.at });
+            }
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+/// From which level on an event is told.
+pub(super) fn least_level(event: &Event) -> Level {
+    match event {
+        Event::Delta(_) | Event::ShellProgress { .. } => Level::Deltas,
+        Event::Logged(entry) => match entry.body {
+            Body::Turn(_) | Body::Ask(_) | Body::Opened { .. } => Level::Summaries,
+            _ => Level::Entries,
+        },
+        Event::Queue(_) | Event::Retry(_) | Event::Compaction(_) | Event::Extension(_) => Level::Entries,
+        Event::State(_)
+        | Event::Settled
+        | Event::Editor(_)
+        | Event::SignIn { .. }
+        | Event::Live { .. }
+        | Event::Reply { .. }
+        | Event::TurnLost(_)
+        | Event::Gone { .. } => Level::Summaries,
     }
 }
 

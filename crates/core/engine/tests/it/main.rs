@@ -3,6 +3,7 @@
 // In a helper of a test a failed `unwrap` is a failed test.
 #![allow(clippy::unwrap_used)]
 
+mod abilities;
 mod asking;
 mod called;
 mod compacting;

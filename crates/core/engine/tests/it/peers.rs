@@ -229,7 +229,13 @@ async fn who_is_moved_to_a_session_with_an_open_question_sees_it() {
 /// A peer with no question on its wire.
 async fn mute(stage: &Stage) -> Actor {
     let mut actor = stage.actor();
-    actor.open(Open { answers: false, ..Open::new(Which::Id("s1".into())) }).await.unwrap();
+    actor
+        .open(Open {
+            abilities: Abilities { answers: false, ..Abilities::default() },
+            ..Open::new(Which::Id("s1".into()))
+        })
+        .await
+        .unwrap();
     actor
 }
 

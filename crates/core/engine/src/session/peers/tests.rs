@@ -26,6 +26,46 @@ fn peers() -> Peers {
     Peers::new("s".into(), 0)
 }
 
+fn facts(name: &str, gate: Gate, level: Level) -> PeerFacts {
+    PeerFacts { name: Some(name.into()), level, gate, tool_names: vocab::names::CANONICAL }
+}
+
+#[test]
+fn each_peer_hears_what_its_level_has() {
+    let mut peers = peers();
+    let levels = [Level::Summaries, Level::Entries, Level::Deltas];
+    let outboxes = (1..).zip(levels).map(|(id, level)| {
+        let outbox = outbox(id);
+        peers.know(PeerId(id), facts("x", Gate::Ladder, level));
+        peers.go_live(outbox.clone());
+        outbox
+    });
+    let outboxes: Vec<_> = outboxes.collect();
+    peers.tell_all(Event::Delta(Delta::Text { turn: "t".into(), delta: "x".into() }));
+    peers.tell_all(Event::Logged(entry(1)));
+    peers.tell_all(Event::Settled);
+    assert_eq!(outboxes.iter().map(|it| heard(it).len()).collect::<Vec<_>>(), [1, 2, 3]);
+    peers.set_level(PeerId(1), Level::Deltas);
+    peers.tell_all(Event::Logged(entry(2)));
+    assert_eq!(heard(&outboxes[0]).len(), 1, "it wants to hear more now");
+}
+
+#[test]
+fn the_strictest_gate_holds_while_its_peer_is_here() {
+    let mut peers = peers();
+    assert!(peers.gate().is_none(), "nobody has said anything");
+    let gates = [(1, Gate::Ladder), (2, Gate::Proxy), (3, Gate::Alone)];
+    for (id, gate) in gates {
+        peers.know(PeerId(id), facts("x", gate, Level::Deltas));
+    }
+    let mut held = Vec::new();
+    for leaves in [2, 3, 1] {
+        held.extend(peers.gate().map(|(gate, _)| gate));
+        peers.leave(PeerId(leaves));
+    }
+    assert_eq!(held, [Gate::Proxy, Gate::Alone, Gate::Ladder]);
+}
+
 #[test]
 fn extensions_hear_what_concerns_them() {
     let mut peers = peers();
@@ -48,7 +88,7 @@ fn a_peer_that_comes_again_hears_everything_once() {
     peers.go_live(again.clone());
     peers.tell_all(Event::Settled);
     assert_eq!((heard(&first).len(), heard(&again).len()), (0, 1));
-    peers.name(PeerId(1), Some("editor".into()));
+    peers.know(PeerId(1), facts("editor", Gate::Ladder, Level::Deltas));
     peers.leave(PeerId(1));
     assert!(peers.is_empty() && peers.name_of(PeerId(1)).is_none());
 }
@@ -58,7 +98,7 @@ fn the_past_is_read_page_by_page_and_ends_where_the_present_begins() {
     let mut peers = peers();
     let reader = outbox(1);
     peers.catch_up(reader.clone(), Position::at(0));
-    assert!(!peers.is_empty() && peers.live().is_empty());
+    assert!(!peers.is_empty() && !peers.is_anybody_live());
     let read = |after: u64| -> Later<'static, Result<Page, Fault>> {
         let entries = (after + 1..=(after + 2).min(4)).map(entry).collect();
         Box::pin(std::future::ready(Ok(Page { entries, recovered: None })))
