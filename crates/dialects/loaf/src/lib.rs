@@ -212,7 +212,7 @@ impl Loaf {
     fn apply_selection(&mut self, at: usize, out: &mut Out) {
         let selected = self.choice.model.as_ref().map(|info| info.slug.clone());
         if let Some(slug) = selected.filter(|slug| *slug != self.views[at].state.model) {
-            self.tell_view(at, Verb::Session(SessionVerb::Set(vocab::Change::Model(slug))), LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Set(vocab::Change::Model(slug))), LoafPending::Chosen, out);
         }
         self.apply_thinking(at, out);
     }
