@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::names::ToolNames;
 use crate::{
-    Abilities, AccountName, Answer, AskId, AskKind, CompactionPolicy, EditorOffer, EditorReply, Gate, HookVerdict,
-    ItemId, Json, LanePolicy, McpServer, Mode, Notice, Part, PeerId, Position, Query, Required, RetryPolicy, SessionId,
-    SignInMode, Tag, TodoPhase, TurnId,
+    Abilities, AccountName, Answer, AskId, AskKind, CompactionPolicy, Cursor, EditorOffer, EditorReply, Gate,
+    HookVerdict, ItemId, Json, LanePolicy, McpServer, Mode, Notice, Part, PeerId, Query, Required, RetryPolicy,
+    SessionId, SignInMode, Tag, TodoPhase, TurnId,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -204,7 +204,7 @@ pub struct Open {
     /// Servers of tools for this session, as long as it is open.
     pub servers: Vec<McpServer>,
     /// Where the peer is already: everything after it is told before it goes live. `None` = live only.
-    pub after: Option<Position>,
+    pub after: Option<Cursor>,
 }
 
 impl Open {

@@ -221,6 +221,41 @@ pub struct Opened {
     pub tools: Vec<Arc<str>>,
     /// One line to show: what was repaired, which model was chosen and why.
     pub notices: Vec<String>,
+    pub present: Present,
+}
+
+/// What goes on in a session when a peer comes in, as far as it was told to those who are there.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Present {
+    /// Where those are who hear everything. What lies between it and the peer's own position is told next.
+    pub at: Position,
+    pub attached: Attached,
+    /// The entries of open questions.
+    pub asks: Vec<Arc<Entry>>,
+    pub waiting: Vec<Item>,
+    pub running: Vec<RunningNow>,
+}
+
+/// How what a peer is told next joins what it has.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Attached {
+    /// It asked for nothing that was before: open questions and the running reply, and then what comes.
+    #[default]
+    Live,
+    /// Everything after the position that it named, once.
+    After(Position),
+    /// What it has is not how things are any more: it is told everything from the beginning, and why.
+    Anew { why: Arc<str> },
+}
+
+/// A call that has begun and not ended.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunningNow {
+    pub call: CallId,
+    /// The canonical name.
+    pub tool: Arc<str>,
+    /// Its output so far (the tail of it).
+    pub output: Vec<Part>,
 }
 
 #[derive(Clone, PartialEq, Debug)]

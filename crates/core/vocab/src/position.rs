@@ -1,6 +1,6 @@
 //! How far a peer has been told a session.
 
-use crate::{Body, Delta, Event, TurnEntry};
+use crate::{Body, Delta, Event, SessionId, TurnEntry};
 
 /// How far a peer is when it has taken an event. Whoever comes in again with the position that it has is told everything
 /// after it, once.
@@ -11,6 +11,20 @@ pub struct Position {
     /// How much of the running reply was told; 0 where none runs. Its beginning counts one, and so does that of each call
     /// in it and each seal; the rest is the bytes of text, thinking and call input.
     pub offset: u64,
+}
+
+/// A place that a peer has been told: a position, and the session it is of where the peer knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cursor {
+    pub session: Option<SessionId>,
+    pub at: Position,
+}
+
+impl Cursor {
+    /// Right behind an entry.
+    pub fn at(seq: u64) -> Self {
+        Self { session: None, at: Position::at(seq) }
+    }
 }
 
 impl Position {

@@ -73,7 +73,14 @@ fn opened() -> StoryStep {
         file: None,
     };
     let notices = vec!["model: tour (no key, no local server)".to_owned()];
-    let opened = Opened { session: SessionId::from("s1"), resumed: false, state, tools: Vec::new(), notices };
+    let opened = Opened {
+        session: SessionId::from("s1"),
+        resumed: false,
+        state,
+        tools: Vec::new(),
+        notices,
+        present: Present::default(),
+    };
     StoryStep::Told(Event::Reply { tag: Tag(1), result: Ok(Reply::Opened(Box::new(opened))) })
 }
 

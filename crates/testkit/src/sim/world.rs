@@ -199,7 +199,7 @@ impl World {
         let name = self.name();
         let mut eye = Eye::new(name, engine.connect(Slow::Wait));
         let mut open = Open::new(Which::Named(SESSION.into()));
-        open.after = self.after().map(vocab::Position::at);
+        open.after = self.after().map(vocab::Cursor::at);
         self.trace.push(format!("  peer {name} comes, after {:?}", open.after));
         eye.send(Verb::Open(open));
         self.eyes.push(eye);
@@ -350,7 +350,7 @@ impl World {
             98 => Verb::Session(SessionVerb::Command { name: "beside".into(), args: "".into() }),
             _ => {
                 let mut open = Open::new(Which::Named(SESSION.into()));
-                open.after = self.after().map(vocab::Position::at);
+                open.after = self.after().map(vocab::Cursor::at);
                 Verb::Open(open)
             }
         }

@@ -63,6 +63,7 @@ impl Session {
         }
         self.drop_editor_requests();
         self.drop_shells(&fault);
+        self.log.peers.answer_all();
         for outbox in self.log.peers.all() {
             self.log.peers.tell_one(outbox, Event::Gone { fault: fault.clone() });
         }
@@ -72,6 +73,7 @@ impl Session {
     pub(super) fn refuse_the_rest(&mut self) {
         self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
         self.mailbox.close();
+        self.log.peers.answer_all();
         while let Ok(mail) = self.mailbox.try_recv() {
             match mail {
                 Mail::Verb { outbox, tag, .. } => {

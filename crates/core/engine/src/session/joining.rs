@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Abilities, Answer, Change, Event, Fault, Open, Opened, PeerId, Position, Reply, Tag};
+use vocab::{Abilities, Answer, Change, Cursor, Event, Fault, Open, Opened, PeerId, Position, Present, Reply, Tag};
 
 use super::Session;
 use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts};
@@ -17,9 +17,9 @@ impl Session {
     /// Whether the peer is on this session now.
     pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, mut open: Open, resumed: bool) -> bool {
         self.log.peers.was_joined = true;
-        let (peer, after) = (outbox.peer, open.after);
+        let (peer, after) = (outbox.peer, open.after.take());
         let comes_again = self.log.peers.is_here(peer);
-        if let Some(fault) = after.and_then(|after| self.log.peers.is_ahead(after)) {
+        if let Some(fault) = self.is_ahead(after.as_ref()) {
             self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
             return comes_again;
         }
@@ -36,17 +36,23 @@ impl Session {
             state: self.told_state(),
             tools: self.tools.offered(&self.settings).map(|tool| tool.spec().name.clone()).collect(),
             notices,
+            present: self.present(),
         };
-        // What is not committed was told to no peer: it comes live, and so does what is told of the running reply.
-        let at = after.unwrap_or_else(|| Position::at(self.log.committed()));
-        self.log.peers.tell_at(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) }, at);
         // A peer that comes in again starts over; it must not be told everything twice.
         self.log.peers.mute(peer);
         self.forget_editor_requests(peer);
-        self.introduce(&outbox, at);
         match after {
-            Some(after) => self.log.peers.catch_up(outbox, after),
-            None => self.go_live(outbox, at, true),
+            Some(after) => {
+                self.introduce(&outbox, after.at);
+                self.log.peers.catch_up(outbox, after, tag, opened);
+            }
+            None => {
+                // What is not committed was told to no peer: it comes live, behind what was told of the running reply.
+                let at = Position::at(self.log.committed());
+                self.log.peers.tell_at(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) }, at);
+                self.introduce(&outbox, at);
+                self.go_live(outbox, at, true);
+            }
         }
         self.log_repair();
         for wish in wishes {
@@ -58,6 +64,21 @@ impl Session {
             self.settle_orphans(None);
         }
         true
+    }
+
+    /// Why no peer can have come to this place of the session, where that is so.
+    fn is_ahead(&self, after: Option<&Cursor>) -> Option<Fault> {
+        let after = after.filter(|after| after.session.as_ref().is_none_or(|session| *session == self.id))?;
+        self.log.peers.is_ahead(after.at)
+    }
+
+    /// What was told to those who are here. What waits for a commit comes live.
+    fn present(&self) -> Present {
+        let told = self.approvals.open().filter(|ask| self.log.told(ask.entry.seq));
+        let mut asks: Vec<_> = told.map(|ask| ask.entry.clone()).collect();
+        asks.sort_by_key(|entry| entry.seq);
+        let waiting = self.prompts.queue.list().cloned().collect();
+        Present { asks, waiting, ..self.log.peers.present() }
     }
 
     fn facts(&self, open: &Open) -> PeerFacts {

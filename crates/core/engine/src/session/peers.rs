@@ -2,6 +2,7 @@
 //! the past page by page, and the extensions beside them. Everything is told with the position that it brings its peer to. How
 //! peers come and go is in `joining.rs`.
 
+mod catching_up;
 mod running_reply;
 
 use std::collections::HashMap;
@@ -10,12 +11,14 @@ use std::task::{Context, Poll};
 
 use vocab::names::ToolNames;
 use vocab::{
-    Body, Delta, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level, Page, PeerId, Position, QueueEvent,
-    SessionId, Told,
+    Body, CallEntry, Cursor, Delta, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level, Opened, Page, PeerId,
+    Position, Present, QueueEvent, RunningNow, SessionId, Tag, Told,
 };
 
 use crate::outbox::Outbox;
 use crate::permission;
+use catching_up::CatchingUp;
+pub(super) use catching_up::CaughtUp;
 use running_reply::RunningReply;
 
 /// Entries read at once for a peer that catches up.
@@ -26,6 +29,8 @@ pub(crate) struct Peers {
     /// Where those are that hear everything.
     at: Position,
     reply: RunningReply,
+    /// Calls whose start was told and whose end was not.
+    running: Vec<RunningNow>,
     live: Vec<LivePeer>,
     /// They hear what peers hear, and the session neither waits for them nor counts them. The flag: whether they want deltas.
     extensions: Vec<(Arc<Outbox>, bool)>,
@@ -52,30 +57,12 @@ pub(super) struct PeerFacts {
     pub(super) tool_names: ToolNames,
 }
 
-/// A peer that is still reading the past.
-struct CatchingUp {
-    outbox: Arc<Outbox>,
-    at: Position,
-    level: Level,
-    page: Option<Later<'static, Result<Page, Fault>>>,
-}
-
-/// What became of a peer that reads the past.
-pub(super) enum CaughtUp {
-    /// It got further.
-    Further,
-    /// It has read everything up to this.
-    Whole(Arc<Outbox>, Position),
-    /// It cannot read on.
-    Lost(Arc<Outbox>, Fault),
-}
-
 impl Peers {
     /// `last_seq`: the entry that the log ends with.
     pub(crate) fn new(session: SessionId, last_seq: u64) -> Self {
-        let (reply, live, extensions, catching_up, facts) = Default::default();
+        let (reply, running, live, extensions, catching_up, facts) = Default::default();
         let at = Position::at(last_seq);
-        Self { session, at, reply, live, extensions, catching_up, facts, was_joined: false }
+        Self { session, at, reply, running, live, extensions, catching_up, facts, was_joined: false }
     }
 
     /// Those that hear everything as it happens.
@@ -135,6 +122,32 @@ impl Peers {
         (known > offset).then(|| Fault::new(FaultKind::Invalid, text()))
     }
 
+    /// What was told of what goes on, besides the reply.
+    pub(super) fn present(&self) -> Present {
+        Present { at: self.at, running: self.running.clone(), ..Present::default() }
+    }
+
+    /// Follows which calls run.
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::Logged(entry) => match &entry.body {
+                Body::Call(CallEntry::Started { call, tool, .. }) => {
+                    let (call, tool) = (call.id.clone(), tool.clone());
+                    self.running.push(RunningNow { call, tool, output: Vec::new() });
+                }
+                Body::Call(CallEntry::Ended { result, .. }) => self.running.retain(|it| it.call != result.call),
+                Body::Turn(_) => self.running.clear(),
+                _ => {}
+            },
+            Event::Delta(Delta::CallProgress { call, parts, .. }) => {
+                let running = self.running.iter_mut().find(|it| it.call == *call);
+                running.into_iter().for_each(|it| it.output.clone_from(parts));
+            }
+            Event::TurnLost(_) => self.running.clear(),
+            _ => {}
+        }
+    }
+
     /// Tells a peer that hears deltas what it has missed of the running reply.
     pub(super) fn tell_reply_so_far(&self, outbox: &Outbox, from: Position) {
         if self.level_of(outbox.peer) < Level::Deltas {
@@ -155,14 +168,21 @@ impl Peers {
         self.live.push(LivePeer { outbox, level });
     }
     /// The peer reads what comes after this, and is live then.
-    pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: Position) {
+    pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: Cursor, tag: Tag, opened: Opened) {
         let level = self.level_of(outbox.peer);
-        self.catching_up.push(CatchingUp { outbox, at: after, level, page: None });
+        let catching = CatchingUp::new(outbox, level, self.session.clone(), after, tag, opened);
+        self.catching_up.push(catching);
+    }
+    /// Nobody who waits for the answer to an opening waits any longer.
+    pub(super) fn answer_all(&mut self) {
+        self.catching_up.iter_mut().for_each(|catching| catching.answer(None));
     }
     /// The peer is told nothing more; it may be about to start over.
     pub(super) fn mute(&mut self, peer: PeerId) {
         self.live.retain(|other| other.outbox.peer != peer);
-        self.catching_up.retain(|catching| catching.outbox.peer != peer);
+        for mut catching in self.catching_up.extract_if(.., |catching| catching.outbox.peer == peer) {
+            catching.answer(None);
+        }
     }
     pub(super) fn leave(&mut self, peer: PeerId) {
         self.mute(peer);
@@ -187,6 +207,7 @@ impl Peers {
     pub(super) fn tell_all(&mut self, event: Event) {
         self.at.take(&event);
         self.reply.take(&event, self.at);
+        self.follow(&event);
         for (extension, _) in self.extensions.iter().filter(|(_, deltas)| concerns_extensions(&event, *deltas)) {
             self.tell_at(extension, event.clone(), self.at);
         }
@@ -220,60 +241,17 @@ impl Peers {
                 self.catching_up.swap_remove(index);
                 continue;
             }
-            if catching.at.seq >= committed {
-                let catching = self.catching_up.swap_remove(index);
-                steps.push(CaughtUp::Whole(catching.outbox, catching.at));
-                continue;
+            let step = catching.poll(committed, &read, context);
+            if matches!(step, Poll::Ready(CaughtUp::Whole(..) | CaughtUp::Lost(..))) {
+                self.catching_up.swap_remove(index);
+            } else {
+                index += 1;
             }
-            match catching.poll_page(&self.session, committed, &read, context) {
-                Poll::Ready(Err(fault)) => {
-                    let catching = self.catching_up.swap_remove(index);
-                    steps.push(CaughtUp::Lost(catching.outbox, fault));
-                    continue;
-                }
-                Poll::Ready(Ok(())) => steps.push(CaughtUp::Further),
-                Poll::Pending => {}
+            if let Poll::Ready(step) = step {
+                steps.push(step);
             }
-            index += 1;
         }
         if steps.is_empty() { Poll::Pending } else { Poll::Ready(steps) }
-    }
-}
-
-impl CatchingUp {
-    /// As fast as the peer takes it.
-    fn poll_page(
-        &mut self,
-        session: &SessionId,
-        committed: u64,
-        read: impl Fn(u64) -> Later<'static, Result<Page, Fault>>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), Fault>> {
-        if self.outbox.poll_room(context).is_pending() {
-            return Poll::Pending;
-        }
-        let page = self.page.get_or_insert_with(|| read(self.at.seq));
-        let Poll::Ready(result) = page.as_mut().poll(context) else { return Poll::Pending };
-        self.page = None;
-        let page = match result {
-            Ok(page) => page,
-            Err(fault) => return Poll::Ready(Err(fault)),
-        };
-        // The next page would be empty, too.
-        if page.entries.is_empty() {
-            let text = format!("the log ends at entry {}, before entry {committed}", self.at.seq);
-            let fault = Fault::new(FaultKind::Store, page.recovered.unwrap_or(text));
-            return Poll::Ready(Err(fault.hint("close the session everywhere and open it again")));
-        }
-        // What the store has beyond `committed` will come live.
-        for entry in page.entries.into_iter().filter(|entry| entry.seq <= committed) {
-            let event = Event::Logged(entry);
-            self.at.take(&event);
-            if self.level >= least_level(&event) {
-                self.outbox.push(Told { session: session.clone(), event, at: self.at });
-            }
-        }
-        Poll::Ready(Ok(()))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod abilities;
 mod asking;
+mod attaching;
 mod called;
 mod compacting;
 mod controlled;
