@@ -16,6 +16,7 @@ mod registry;
 pub mod requests;
 mod router;
 mod session;
+mod watching;
 mod weight;
 
 use std::future::poll_fn;
@@ -31,7 +32,7 @@ use vocab::{
 pub use commands::{COMMANDS, SlashCommand};
 pub use extensions::Extension;
 pub use images::IMAGE_BYTES_MAX;
-pub use outbox::{OUTBOX_BYTES_MAX, Slow};
+pub use outbox::{OUTBOX_BYTES_MAX, Slow, WATCH_BYTES_MAX};
 pub use session::turn::synthetic;
 pub use session::turn::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
 
@@ -83,6 +84,7 @@ pub(crate) struct Shared {
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) watching: Arc<watching::WatchBus>,
     pub(crate) extensions: extensions::ExtensionRegistry,
     next_peer: AtomicU64,
 }
@@ -136,6 +138,7 @@ impl Engine {
             version: config.version,
             notices: config.notices,
             registry: Arc::default(),
+            watching: Arc::default(),
             extensions: extensions::ExtensionRegistry::default(),
             next_peer: AtomicU64::new(1),
         };

@@ -11,7 +11,9 @@ use std::task::Poll;
 
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use vocab::{Command, Event, Fault, FaultKind, Later, Reply, SessionId, SessionVerb, Tag, Target, Told, Verb};
+use vocab::{
+    Command, Event, Fault, FaultKind, Later, Level, Reply, SessionId, SessionVerb, Tag, Target, Told, Verb, Watched,
+};
 
 use crate::Shared;
 use crate::commands::{self, Scope};
@@ -97,6 +99,7 @@ impl Router {
             }
         }
         self.outbox.close();
+        self.shared.watching.unwatch(self.outbox.peer);
         for handle in self.on.values() {
             let _ = handle.mail.send(Mail::Leave { peer: self.outbox.peer }).await;
         }
@@ -150,6 +153,7 @@ impl Router {
             Verb::Session(SessionVerb::Slash { name, .. }) => !self.is_ours(name),
             Verb::Session(_) => true,
             Verb::Open(_) | Verb::Leave | Verb::Fork { .. } | Verb::Directory(_) => false,
+            Verb::Watch { .. } | Verb::Unwatch => false,
         }
     }
 
@@ -183,8 +187,22 @@ impl Router {
                 };
                 self.begin(from.clone(), false, self.visit().fork(target, tag, from, on, at));
             }
+            Verb::Watch { sessions, level } => self.watch(tag, sessions, level),
+            Verb::Unwatch => {
+                self.shared.watching.unwatch(self.outbox.peer);
+                self.reply(None, tag, Ok(Reply::Done));
+            }
             Verb::Session(verb) => self.pass_on(target, tag, verb),
             Verb::Directory(verb) => self.directory(tag, verb),
+        }
+    }
+
+    fn watch(&self, tag: Tag, sessions: Watched, level: Level) {
+        let result = self.shared.watching.watch(&self.outbox, sessions, level);
+        self.reply(None, tag, result.map(|()| Reply::Done));
+        // One that has no room for this has much to do, and says so by itself.
+        for handle in self.shared.registry.live() {
+            let _ = handle.mail.try_send(Mail::Glance);
         }
     }
 

@@ -111,6 +111,9 @@ impl Session {
             self.break_off(&text);
         }
         self.refuse_the_rest();
+        if self.log.peers.is_watched() {
+            self.log.peers.tell_watchers(vocab::WatchEvent::Ended);
+        }
         self.say_goodbye();
         self.activity.tell_ended();
     }
@@ -138,6 +141,7 @@ impl Session {
             self.log.flush();
             self.prompts.arm();
             self.tell_busy();
+            self.tell_watchers();
             if self.can_end() && (self.activity.is_ending() || self.retire()) {
                 return Poll::Ready(());
             }

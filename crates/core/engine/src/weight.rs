@@ -43,6 +43,7 @@ pub(crate) fn event(event: &Event) -> usize {
         | Event::Compaction(_)
         | Event::Retry(_)
         | Event::Settled
+        | Event::Watch(_)
         | Event::Editor(EditorEvent::Dropped { .. })
         | Event::SignIn { .. }
         | Event::Queue(QueueEvent::Ended { .. })

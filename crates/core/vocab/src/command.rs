@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::names::ToolNames;
 use crate::{
     Abilities, AccountName, Answer, AskId, AskKind, CompactionPolicy, Cursor, EditorOffer, EditorReply, Gate,
-    HookVerdict, ItemId, Json, LanePolicy, McpServer, Mode, Notice, Part, PeerId, Query, Required, RetryPolicy,
-    SessionId, SignInMode, Tag, TodoPhase, TurnId,
+    HookVerdict, ItemId, Json, LanePolicy, Level, McpServer, Mode, Notice, Part, PeerId, Query, Required, RetryPolicy,
+    SessionId, SignInMode, Tag, TodoPhase, TurnId, Watched,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -34,7 +34,15 @@ pub enum Verb {
     /// Stop being told; the session lives on.
     Leave,
     /// A new session with everything before the user message `at`, or with everything.
-    Fork { at: Option<u64> },
+    Fork {
+        at: Option<u64>,
+    },
+    /// Be told of sessions without being on them, instead of those watched before.
+    Watch {
+        sessions: Watched,
+        level: Level,
+    },
+    Unwatch,
     /// For the session that the command is for.
     Session(SessionVerb),
     /// For no session; the target does not matter.
@@ -48,7 +56,7 @@ impl Verb {
         match self {
             Verb::Session(verb) => verb.is_urgent(),
             Verb::Directory(verb) => matches!(verb, DirectoryVerb::CancelSignIns),
-            Verb::Open(_) | Verb::Leave | Verb::Fork { .. } => false,
+            Verb::Open(_) | Verb::Leave | Verb::Fork { .. } | Verb::Watch { .. } | Verb::Unwatch => false,
         }
     }
 }

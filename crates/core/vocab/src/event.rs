@@ -7,7 +7,7 @@ use crate::{
     AccountList, AccountName, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, EditorRequest,
     Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo, Notice, Part, Position,
     Recalled, RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, SlashReply, Tag, TodoPhase, ToolSpec,
-    TurnEnd, TurnId,
+    TurnEnd, TurnId, WatchEvent,
 };
 
 /// An event, the session it belongs to, and how far its peer is on that session with it.
@@ -53,6 +53,8 @@ pub enum Event {
         step: SignInStep,
     },
     Queue(QueueEvent),
+    /// For a peer that watches the session and need not be on it.
+    Watch(WatchEvent),
     /// The replay asked for with `after` is complete; from here on it is live.
     Live {
         seq: u64,

@@ -27,6 +27,7 @@ mod time;
 mod todo;
 mod usage;
 pub mod visible;
+mod watching;
 
 pub use abilities::*;
 pub use ask::*;
@@ -50,3 +51,4 @@ pub use subagents::*;
 pub use time::*;
 pub use todo::*;
 pub use usage::*;
+pub use watching::*;

@@ -53,6 +53,7 @@ impl Position {
             | Event::Editor(_)
             | Event::SignIn { .. }
             | Event::Queue(_)
+            | Event::Watch(_)
             | Event::Live { .. }
             | Event::Reply { .. }
             | Event::Gone { .. } => {}

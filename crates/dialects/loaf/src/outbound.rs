@@ -75,6 +75,7 @@ impl Loaf {
             // This wire has no dialogs, no hooks, no editor and no commands of the user's own.
             Event::Extension(ExtensionEvent::Notice(_) | ExtensionEvent::Hook(_))
             | Event::Editor(_)
+            | Event::Watch(_)
             | Event::ShellProgress { .. } => {}
             // Not of a session: `tell` has taken them.
             Event::SignIn { .. } | Event::Reply { .. } => {}

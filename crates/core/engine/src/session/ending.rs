@@ -87,6 +87,7 @@ impl Session {
                 | Mail::Leave { .. }
                 | Mail::Rebind { .. }
                 | Mail::State(_)
+                | Mail::Glance
                 | Mail::Extensions
                 | Mail::Deserted(_)
                 | Mail::Busy(_) => {}

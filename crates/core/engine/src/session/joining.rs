@@ -17,6 +17,7 @@ impl Session {
     /// Whether the peer is on this session now.
     pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, mut open: Open, resumed: bool) -> bool {
         self.log.peers.was_joined = true;
+        self.log.peers.is_news = true;
         let (peer, after) = (outbox.peer, open.after.take());
         let comes_again = self.log.peers.is_here(peer);
         if let Some(fault) = self.is_ahead(after.as_ref()) {
@@ -176,6 +177,7 @@ impl Session {
 
     pub(super) fn leave(&mut self, peer: PeerId) {
         self.log.peers.leave(peer);
+        self.log.peers.is_news = true;
         // No peer is left that could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
         self.leave_jobs(peer);

@@ -37,6 +37,8 @@ pub(crate) enum Mail {
         aside: Arc<Outbox>,
     },
     State(oneshot::Sender<State>),
+    /// A peer has begun to watch.
+    Glance,
     /// To be told behind everything that came before it.
     Say {
         outbox: Arc<Outbox>,
@@ -79,6 +81,7 @@ impl Session {
                 }
                 let _ = reply.send(self.state());
             }
+            Mail::Glance => self.log.peers.is_news = true,
             Mail::Say { outbox, event } => self.log.reply(outbox, event),
             Mail::Extensions => self.hear_of_extensions(),
             Mail::Trouble(trouble) => self.tell_trouble(trouble),

@@ -11,12 +11,13 @@ use std::task::{Context, Poll};
 
 use vocab::names::ToolNames;
 use vocab::{
-    Body, CallEntry, Cursor, Delta, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level, Opened, Page, PeerId,
-    Position, Present, QueueEvent, RunningNow, SessionId, Tag, Told,
+    Body, CallEntry, Cursor, Delta, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level, ModelEntry, Opened,
+    Page, PeerId, Position, Present, QueueEvent, RunningNow, SessionId, Tag, Told, Usage, WatchEvent,
 };
 
 use crate::outbox::Outbox;
 use crate::permission;
+use crate::watching::WatchBus;
 use catching_up::CatchingUp;
 pub(super) use catching_up::CaughtUp;
 use running_reply::RunningReply;
@@ -37,6 +38,10 @@ pub(crate) struct Peers {
     catching_up: Vec<CatchingUp>,
     /// What those who are here said about themselves.
     facts: HashMap<PeerId, PeerFacts>,
+    /// How the session stands may be different from what watchers know.
+    pub(super) is_news: bool,
+    usage: Usage,
+    watching: Arc<WatchBus>,
     /// A peer came. Until then the one that opened the session is on the way.
     pub(super) was_joined: bool,
 }
@@ -61,8 +66,22 @@ impl Peers {
     /// `last_seq`: the entry that the log ends with.
     pub(crate) fn new(session: SessionId, last_seq: u64) -> Self {
         let (reply, running, live, extensions, catching_up, facts) = Default::default();
+        let (usage, watching) = Default::default();
         let at = Position::at(last_seq);
-        Self { session, at, reply, running, live, extensions, catching_up, facts, was_joined: false }
+        Self {
+            session,
+            at,
+            reply,
+            running,
+            live,
+            extensions,
+            catching_up,
+            facts,
+            is_news: false,
+            usage,
+            watching,
+            was_joined: false,
+        }
     }
 
     /// Those that hear everything as it happens.
@@ -127,10 +146,12 @@ impl Peers {
         Present { at: self.at, running: self.running.clone(), ..Present::default() }
     }
 
-    /// Follows which calls run.
+    /// Follows which calls run, and what is used.
     fn follow(&mut self, event: &Event) {
         match event {
             Event::Logged(entry) => match &entry.body {
+                Body::Assistant { message, .. } => self.usage.add(&message.usage),
+                Body::Model(ModelEntry::Spent { usage, .. }) => self.usage.add(usage),
                 Body::Call(CallEntry::Started { call, tool, .. }) => {
                     let (call, tool) = (call.id.clone(), tool.clone());
                     self.running.push(RunningNow { call, tool, output: Vec::new() });
@@ -146,6 +167,22 @@ impl Peers {
             Event::TurnLost(_) => self.running.clear(),
             _ => {}
         }
+    }
+
+    /// What was used since the session came into memory.
+    pub(super) fn usage(&self) -> Usage {
+        self.usage
+    }
+    /// Those who watch learn of this session from now on.
+    pub(super) fn watched_by(&mut self, watching: Arc<WatchBus>) {
+        self.watching = watching;
+    }
+    pub(super) fn is_watched(&self) -> bool {
+        self.watching.is_wanted(Level::Summaries)
+    }
+    pub(super) fn tell_watchers(&self, event: WatchEvent) {
+        let told = Told { session: self.session.clone(), event: Event::Watch(event), at: self.at };
+        self.watching.tell(&told, Level::Summaries, |_| false);
     }
 
     /// Tells a peer that hears deltas what it has missed of the running reply.
@@ -208,10 +245,17 @@ impl Peers {
         self.at.take(&event);
         self.reply.take(&event, self.at);
         self.follow(&event);
+        let level = least_level(&event);
+        self.is_news |= level == Level::Summaries;
+        // A summary is made of what watchers at that level would hear.
+        let watched = level.max(Level::Entries);
+        if self.watching.is_wanted(watched) {
+            let told = Told { session: self.session.clone(), event: event.clone(), at: self.at };
+            self.watching.tell(&told, watched, |peer| self.facts.contains_key(&peer));
+        }
         for (extension, _) in self.extensions.iter().filter(|(_, deltas)| concerns_extensions(&event, *deltas)) {
             self.tell_at(extension, event.clone(), self.at);
         }
-        let level = least_level(&event);
         let mut hearers = self.live.iter().filter(|peer| peer.level >= level);
         // The last one gets the event itself, so that the only one costs no copy.
         let Some(mut hearer) = hearers.next() else { return };
@@ -266,6 +310,7 @@ pub(super) fn least_level(event: &Event) -> Level {
         Event::Queue(_) | Event::Retry(_) | Event::Compaction(_) | Event::Extension(_) => Level::Entries,
         Event::State(_)
         | Event::Settled
+        | Event::Watch(_)
         | Event::Editor(_)
         | Event::SignIn { .. }
         | Event::Live { .. }

@@ -35,3 +35,4 @@ mod thinking;
 mod todos;
 mod turns;
 mod usage;
+mod watching;
