@@ -290,6 +290,8 @@ impl Inner {
             ) if turn == same && delta.len() + more.len() <= MERGED_BYTES_MAX => {
                 delta.push_str(more);
                 last.at = told.at;
+                // The bytes of a joined delta are this peer's alone.
+                last.shared = None;
                 None
             }
             _ => Some(told),

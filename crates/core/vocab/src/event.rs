@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    AccountList, AccountName, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, EditorRequest,
-    Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo, Notice, Part, Position,
-    Recalled, RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, SlashReply, Tag, TodoPhase, ToolSpec,
-    TurnEnd, TurnId, WatchEvent,
+    AccountList, AccountName, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, DeltaText,
+    EditorRequest, EncodedOnce, Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo,
+    Notice, Part, Position, Recalled, RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, SlashReply, Tag,
+    TodoPhase, ToolSpec, TurnEnd, TurnId, WatchEvent,
 };
 
 /// An event, the session it belongs to, and how far its peer is on that session with it.
@@ -17,12 +17,14 @@ pub struct Told {
     pub event: Event,
     /// Nothing where no session said it (a list of models, a refusal).
     pub at: Position,
+    /// Where several peers are told this: its bytes, made once ([`Told::encoded`]).
+    pub shared: Option<EncodedOnce>,
 }
 
 impl Told {
     /// What no session has said.
     pub fn new(session: SessionId, event: Event) -> Self {
-        Self { session, event, at: Position::default() }
+        Self { session, event, at: Position::default(), shared: None }
     }
 }
 
@@ -81,11 +83,11 @@ pub enum Delta {
     /// Text of the running model call. Unsent neighbours may be merged; concatenation loses nothing.
     Text {
         turn: TurnId,
-        delta: String,
+        delta: DeltaText,
     },
     Thinking {
         turn: TurnId,
-        delta: String,
+        delta: DeltaText,
     },
     /// A seal came behind the block that the deltas before it made: more of the same kind is another block.
     Sealed {
@@ -98,7 +100,7 @@ pub enum Delta {
         index: u32,
         id: Option<CallId>,
         name: Option<Arc<str>>,
-        delta: String,
+        delta: DeltaText,
     },
     /// Output of a running tool so far (the tail of it).
     CallProgress {
@@ -106,6 +108,16 @@ pub enum Delta {
         call: CallId,
         parts: Vec<Part>,
     },
+}
+
+impl Delta {
+    /// From now on copies of it have the same text.
+    pub fn share(&mut self) {
+        match self {
+            Delta::Text { delta, .. } | Delta::Thinking { delta, .. } | Delta::CallInput { delta, .. } => delta.share(),
+            Delta::ModelCalled { .. } | Delta::Sealed { .. } | Delta::CallProgress { .. } => {}
+        }
+    }
 }
 
 /// How a compaction goes; one that came about is a log entry.

@@ -11,8 +11,9 @@ use std::task::{Context, Poll};
 
 use vocab::names::ToolNames;
 use vocab::{
-    Body, CallEntry, Cursor, Delta, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level, ModelEntry, Opened,
-    Page, PeerId, Position, Present, QueueEvent, RunningNow, SessionId, Tag, Told, Usage, WatchEvent,
+    Body, CallEntry, Cursor, Delta, EncodedOnce, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level,
+    ModelEntry, Opened, Page, PeerId, Position, Present, QueueEvent, RunningNow, SessionId, Tag, Told, Usage,
+    WatchEvent,
 };
 
 use crate::outbox::Outbox;
@@ -181,7 +182,12 @@ impl Peers {
         self.watching.is_wanted(Level::Summaries)
     }
     pub(super) fn tell_watchers(&self, event: WatchEvent) {
-        let told = Told { session: self.session.clone(), event: Event::Watch(event), at: self.at };
+        let told = Told {
+            session: self.session.clone(),
+            event: Event::Watch(event),
+            at: self.at,
+            shared: Some(EncodedOnce::default()),
+        };
         self.watching.tell(&told, Level::Summaries, |_| false);
     }
 
@@ -194,7 +200,7 @@ impl Peers {
         for delta in self.reply.beyond(at.offset) {
             let event = Event::Delta(delta);
             at.take(&event);
-            outbox.push(Told { session: self.session.clone(), event, at });
+            self.tell_at(outbox, event, at);
         }
     }
 
@@ -239,31 +245,40 @@ impl Peers {
         self.tell_at(to, event, reads.map_or(self.at, |catching| catching.at));
     }
     pub(super) fn tell_at(&self, to: &Outbox, event: Event, at: Position) {
-        to.push(Told { session: self.session.clone(), event, at });
+        to.push(Told { session: self.session.clone(), event, at, shared: None });
     }
-    pub(super) fn tell_all(&mut self, event: Event) {
+    /// To all who hear everything, and to those who watch. The text and the bytes of what more than one is told are shared.
+    pub(super) fn tell_all(&mut self, mut event: Event) {
         self.at.take(&event);
         self.reply.take(&event, self.at);
         self.follow(&event);
         let level = least_level(&event);
         self.is_news |= level == Level::Summaries;
-        // A summary is made of what watchers at that level would hear.
+        // How a session stands is told in its place to who wants no more than that.
         let watched = level.max(Level::Entries);
-        if self.watching.is_wanted(watched) {
-            let told = Told { session: self.session.clone(), event: event.clone(), at: self.at };
+        let is_watched = self.watching.is_wanted(watched);
+        let is_shared = is_watched || self.live.len() + self.extensions.len() > 1;
+        if let Event::Delta(delta) = &mut event
+            && is_shared
+        {
+            delta.share();
+        }
+        let shared = is_shared.then(EncodedOnce::default);
+        let told = Told { session: self.session.clone(), event, at: self.at, shared };
+        if is_watched {
             self.watching.tell(&told, watched, |peer| self.facts.contains_key(&peer));
         }
-        for (extension, _) in self.extensions.iter().filter(|(_, deltas)| concerns_extensions(&event, *deltas)) {
-            self.tell_at(extension, event.clone(), self.at);
+        for (extension, _) in self.extensions.iter().filter(|(_, deltas)| concerns_extensions(&told.event, *deltas)) {
+            extension.push(told.clone());
         }
         let mut hearers = self.live.iter().filter(|peer| peer.level >= level);
         // The last one gets the event itself, so that the only one costs no copy.
         let Some(mut hearer) = hearers.next() else { return };
         for next in hearers {
-            self.tell_at(&hearer.outbox, event.clone(), self.at);
+            hearer.outbox.push(told.clone());
             hearer = next;
         }
-        self.tell_at(&hearer.outbox, event, self.at);
+        hearer.outbox.push(told);
     }
 
     pub(super) fn is_catching_up(&self) -> bool {

@@ -13,6 +13,7 @@ mod directory;
 mod editor;
 mod extensions;
 mod fallbacks;
+mod fanning_out;
 mod forks;
 mod intent;
 mod interrupts;

@@ -193,6 +193,7 @@ pub(crate) fn opened_with(state: State) -> Reply {
         state,
         tools: vec!["read_file".into(), "glob".into(), "mcp__x__y".into()],
         notices: vec![],
+        present: vocab::Present::default(),
     }))
 }
 

@@ -74,7 +74,7 @@ impl CatchingUp {
     }
 
     fn tell(&self, event: Event) {
-        self.outbox.push(Told { session: self.session.clone(), event, at: self.at });
+        self.outbox.push(Told { session: self.session.clone(), event, at: self.at, shared: None });
     }
 
     /// Ready when it got further, is done or is lost.

@@ -55,11 +55,11 @@ impl RunningReply {
                 Some(ReplyPiece::Call { index, input, .. }),
                 Delta::CallInput { index: same, id: None, name: None, delta, .. },
             ) if index == same => input.push_str(delta),
-            (_, Delta::Text { delta, .. }) => self.pieces.push(ReplyPiece::Text(delta.clone())),
-            (_, Delta::Thinking { delta, .. }) => self.pieces.push(ReplyPiece::Thinking(delta.clone())),
+            (_, Delta::Text { delta, .. }) => self.pieces.push(ReplyPiece::Text(delta.as_str().into())),
+            (_, Delta::Thinking { delta, .. }) => self.pieces.push(ReplyPiece::Thinking(delta.as_str().into())),
             (_, Delta::Sealed { what, .. }) => self.pieces.push(ReplyPiece::Sealed(*what)),
             (_, Delta::CallInput { index, id, name, delta, .. }) => {
-                let (index, id, name, input) = (*index, id.clone(), name.clone(), delta.clone());
+                let (index, id, name, input) = (*index, id.clone(), name.clone(), delta.as_str().to_owned());
                 self.pieces.push(ReplyPiece::Call { index, id, name, input });
             }
             (_, Delta::ModelCalled { .. } | Delta::CallProgress { .. }) => {}
@@ -83,10 +83,10 @@ impl RunningReply {
             let turn = turn.clone();
             match piece {
                 ReplyPiece::Text(text) => {
-                    deltas.extend(rest(text, &mut known).map(|delta| Delta::Text { turn, delta }));
+                    deltas.extend(rest(text, &mut known).map(|delta| Delta::Text { turn, delta: delta.into() }));
                 }
                 ReplyPiece::Thinking(text) => {
-                    deltas.extend(rest(text, &mut known).map(|delta| Delta::Thinking { turn, delta }));
+                    deltas.extend(rest(text, &mut known).map(|delta| Delta::Thinking { turn, delta: delta.into() }));
                 }
                 ReplyPiece::Sealed(what) => {
                     if skip(&mut known, 1) == 0 {
@@ -100,7 +100,7 @@ impl RunningReply {
                     let delta = rest(input, &mut known);
                     if delta.is_some() || (begins && !is_known) {
                         let delta = delta.unwrap_or_default();
-                        deltas.push(Delta::CallInput { turn, index: *index, id, name, delta });
+                        deltas.push(Delta::CallInput { turn, index: *index, id, name, delta: delta.into() });
                     }
                 }
             }
