@@ -12,7 +12,8 @@ use std::task::Poll;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use vocab::{
-    Command, Event, Fault, FaultKind, Later, Level, Reply, SessionId, SessionVerb, Tag, Target, Told, Verb, Watched,
+    Command, Event, Fault, FaultKind, Later, Level, Principal, Reply, SessionId, SessionVerb, Tag, Target, Told, Verb,
+    Watched,
 };
 
 use crate::Shared;
@@ -21,6 +22,7 @@ use crate::inbox::Inbox;
 use crate::outbox::Outbox;
 use crate::registry::Handle;
 use crate::session::Mail;
+use crate::session::log::commands::Provenance;
 use moves::{Manners, Moved, Visit};
 
 /// Commands that wait for a change; then no more are taken until it is over.
@@ -34,6 +36,9 @@ pub(crate) struct Router {
     pub(crate) current: Option<SessionId>,
     /// What the peer said about itself when it opened a session last; it holds for every session it is moved to.
     manners: Manners,
+    /// Who the peer is, and who it says to be.
+    principal: Principal,
+    named: Option<Principal>,
     /// What is under way, and what has to wait for it.
     change: Option<PendingMove>,
     waiting: VecDeque<Command>,
@@ -75,9 +80,10 @@ enum RouterStep {
 }
 
 impl Router {
-    pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>, principal: Principal) -> Self {
         let (on, waiting) = (HashMap::new(), VecDeque::new());
-        Self { shared, outbox, on, current: None, manners: Manners::default(), change: None, waiting }
+        let manners = Manners::default();
+        Self { shared, outbox, on, current: None, manners, principal, named: None, change: None, waiting }
     }
 
     /// Runs until the peer lets go of its end.
@@ -158,16 +164,20 @@ impl Router {
     }
 
     async fn handle(&mut self, command: Command) {
-        let Command { tag, target, verb } = command;
+        let Command { tag, target, verb, by, key } = command;
         match verb {
             Verb::Open(open) => {
                 self.manners = Manners::of(&open);
-                self.begin(None, true, self.visit().open(tag, open));
+                // What a peer calls itself is worth more than the name of whoever runs us, and less than what it has proved.
+                if let Some(name) = open.controller.as_ref().filter(|_| self.principal.is_local_user()) {
+                    self.named = Some(Principal::controller(name));
+                }
+                self.begin(None, true, self.visit(by).open(tag, open));
             }
             Verb::Session(SessionVerb::Slash { name, args }) if self.is_ours(&name) => {
                 let from = self.resolve(&target).map(|id| self.on[&id].clone());
                 let about = from.as_ref().ok().map(|handle| handle.id.clone());
-                self.begin(about, true, self.visit().slash(target, tag, from, name, args));
+                self.begin(about, true, self.visit(by).slash(target, tag, from, name, args));
             }
             Verb::Leave => {
                 let result = match self.resolve(&target) {
@@ -185,15 +195,15 @@ impl Router {
                     Target::Session(id) => Some(id.clone()),
                     Target::Current => on.as_ref().ok().map(|handle| handle.id.clone()),
                 };
-                self.begin(from.clone(), false, self.visit().fork(target, tag, from, on, at));
+                self.begin(from.clone(), false, self.visit(by).fork(target, tag, from, on, at));
             }
             Verb::Watch { sessions, level } => self.watch(tag, sessions, level),
             Verb::Unwatch => {
                 self.shared.watching.unwatch(self.outbox.peer);
                 self.reply(None, tag, Ok(Reply::Done));
             }
-            Verb::Session(verb) => self.pass_on(target, tag, verb),
-            Verb::Directory(verb) => self.directory(tag, verb),
+            Verb::Session(verb) => self.pass_on(target, tag, verb, Provenance { by: self.speaker(by), key }),
+            Verb::Directory(verb) => self.directory(tag, verb, self.speaker(by)),
         }
     }
 
@@ -206,9 +216,14 @@ impl Router {
         }
     }
 
-    fn visit(&self) -> Visit {
+    /// Who wants what the peer sent.
+    fn speaker(&self, by: Option<Principal>) -> Principal {
+        by.or_else(|| self.named.clone()).unwrap_or_else(|| self.principal.clone())
+    }
+
+    fn visit(&self, by: Option<Principal>) -> Visit {
         let (shared, outbox, manners) = (self.shared.clone(), self.outbox.clone(), self.manners.clone());
-        Visit { shared, outbox, manners }
+        Visit { shared, outbox, manners, by: self.speaker(by) }
     }
 
     fn begin(&mut self, about: Option<SessionId>, moves: bool, done: impl Future<Output = MoveDone> + Send + 'static) {
@@ -228,18 +243,20 @@ impl Router {
         }
     }
 
-    fn pass_on(&mut self, target: Target, tag: Tag, verb: SessionVerb) {
+    fn pass_on(&mut self, target: Target, tag: Tag, verb: SessionVerb, provenance: Provenance) {
         let session = match self.resolve(&target) {
             Ok(session) => session,
             Err(fault) => return self.reply(None, tag, Err(fault)),
         };
         let mailbox = self.on[&session].mail.clone();
-        let mail = Mail::Verb { outbox: self.outbox.clone(), tag, verb };
+        let mail = Mail::Verb { outbox: self.outbox.clone(), tag, verb, provenance: Some(Box::new(provenance)) };
         match mailbox.try_send(mail) {
             Ok(()) => {}
             Err(TrySendError::Closed(_)) => self.session_gone(session, tag),
-            Err(TrySendError::Full(Mail::Verb { verb, .. })) if self.change.is_some() => {
-                self.waiting.push_back(Command { tag, target: Target::Session(session), verb: Verb::Session(verb) });
+            Err(TrySendError::Full(Mail::Verb { verb, provenance, .. })) if self.change.is_some() => {
+                let (by, key) = provenance.map_or((None, None), |it| (Some(it.by), it.key));
+                let (target, verb) = (Target::Session(session), Verb::Session(verb));
+                self.waiting.push_back(Command { tag, target, verb, by, key });
             }
             // The session waits for something; no other session waits for it.
             Err(TrySendError::Full(mail)) => {

@@ -85,7 +85,7 @@ mod tests {
 
     fn note(seq: u64) -> Event {
         let body = Body::Note(NoteEntry::Recovered { text: "x".into() });
-        Event::Logged(Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body }))
+        Event::Logged(Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body, by: None }))
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
             assert_eq!((at.seq, at.offset), want, "{event:?}");
         }
         let started = Body::Turn(TurnEntry::Started { turn: turn() });
-        at.take(&Event::Logged(Arc::new(Entry { seq: 6, parent: 5, at_ms: 0, body: started })));
+        at.take(&Event::Logged(Arc::new(Entry { seq: 6, parent: 5, at_ms: 0, body: started, by: None })));
         assert_eq!(at, Position::at(6));
     }
 }

@@ -43,9 +43,11 @@ pub(crate) fn admitted(entries: Vec<Arc<Entry>>, border: &dyn Border, file: &Pat
             Body::Queue(QueueEntry::Queued(item)) if !settled.contains(&item.id) => Body::Note(NoteEntry::Recovered {
                 text: "a message that waited in the session file was not taken over".into(),
             }),
+            // Nobody has sent us the command that it answers.
+            Body::Note(NoteEntry::Keyed(_)) => Body::Note(NoteEntry::Label { target: entry.seq, label: None }),
             _ => return entry,
         };
-        Arc::new(Entry { body, seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms })
+        Arc::new(Entry { body, seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms, by: None })
     };
     entries.into_iter().map(admit).collect()
 }

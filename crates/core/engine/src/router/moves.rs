@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::oneshot;
 use vocab::names::ToolNames;
 use vocab::{
-    Abilities, Body, Durability, Event, Fault, FaultKind, Gate, IdKind, Open, Opened, Query, Reply, Saved, SessionId,
-    SlashFault, SlashOutcome, SlashReply, State, Tag, Target, Told, Which,
+    Abilities, Body, Durability, Event, Fault, FaultKind, Gate, IdKind, Open, Opened, Principal, Query, Reply, Saved,
+    SessionId, SlashFault, SlashOutcome, SlashReply, State, Tag, Target, Told, Which,
 };
 
 use super::MoveDone;
@@ -29,6 +29,8 @@ pub(super) struct Visit {
     pub(super) shared: Arc<Shared>,
     pub(super) outbox: Arc<Outbox>,
     pub(super) manners: Manners,
+    /// Who wants it.
+    pub(super) by: Principal,
 }
 
 /// How a peer is, whatever session it is on.
@@ -101,7 +103,7 @@ impl Visit {
             }
             let (joined, answer) = oneshot::channel();
             let (outbox, open) = (outbox.clone(), Box::new(open.clone()));
-            let join = Mail::Join { outbox, tag, resumed, open, joined };
+            let join = Mail::Join { outbox, tag, resumed, open, by: Some(self.by.clone()), joined };
             if handle.mail.send(join).await.is_err() {
                 continue;
             }

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Abilities, Answer, Change, Cursor, Event, Fault, Open, Opened, PeerId, Position, Present, Reply, Tag};
+use vocab::{
+    Abilities, Answer, Change, Cursor, Event, Fault, Open, Opened, PeerId, Position, Present, Principal, Reply, Tag,
+};
 
 use super::Session;
 use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts};
@@ -15,7 +17,13 @@ pub(super) const DISCONNECTED: &str = "controller disconnected before responding
 
 impl Session {
     /// Whether the peer is on this session now.
-    pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, mut open: Open, resumed: bool) -> bool {
+    pub(super) fn join(
+        &mut self,
+        outbox: Arc<Outbox>,
+        tag: Tag,
+        (mut open, by): (Open, Option<Principal>),
+        resumed: bool,
+    ) -> bool {
         self.log.peers.was_joined = true;
         self.log.peers.is_news = true;
         let (peer, after) = (outbox.peer, open.after.take());
@@ -56,10 +64,12 @@ impl Session {
             }
         }
         self.log_repair();
+        self.log.commands.act_for(by);
         for wish in wishes {
             // Whatever can be refused was looked at.
             let _ = self.set(wish);
         }
+        self.log.commands.act_for(None);
         self.start_servers(peer, servers);
         if comes_again {
             self.settle_orphans(None);
@@ -181,6 +191,7 @@ impl Session {
         // No peer is left that could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
         self.leave_jobs(peer);
+        self.log.commands.leave(peer);
         self.approvals.set_mute(peer, false);
         self.editor_left(peer);
         self.tools.drop_host(peer);

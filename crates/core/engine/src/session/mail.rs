@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use vocab::{Event, Fault, FaultKind, Open, PeerId, SessionVerb, State, Tag};
+use vocab::{Event, Fault, FaultKind, Open, PeerId, Principal, SessionVerb, State, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
+use super::log::commands::Provenance;
 use super::verbs::Response;
 use crate::outbox::Outbox;
 
@@ -20,6 +21,8 @@ pub(crate) enum Mail {
         resumed: bool,
         /// What it wants, and what it says about itself.
         open: Box<Open>,
+        /// Whose doing it is.
+        by: Option<Principal>,
         /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
         joined: oneshot::Sender<bool>,
     },
@@ -30,6 +33,8 @@ pub(crate) enum Mail {
         outbox: Arc<Outbox>,
         tag: Tag,
         verb: SessionVerb,
+        /// `None`: it was looked at before, and its sender is known.
+        provenance: Option<Box<Provenance>>,
     },
     /// The peer's real outbox takes the place of the private one it came in with, and gets what that one holds.
     Rebind {
@@ -66,8 +71,8 @@ impl Session {
     /// Mail that nothing stands before.
     pub(super) fn take_mail(&mut self, mail: Mail) {
         match mail {
-            Mail::Join { outbox, tag, resumed, open, joined } => {
-                let _ = joined.send(self.join(outbox, tag, *open, resumed));
+            Mail::Join { outbox, tag, resumed, open, by, joined } => {
+                let _ = joined.send(self.join(outbox, tag, (*open, by), resumed));
             }
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox, aside } => {
@@ -101,12 +106,19 @@ impl Session {
                 self.stop_shells(|_| true);
                 self.interrupt_turn();
             }
-            Mail::Verb { outbox, tag, verb } => {
-                self.log.answering = Some((outbox.clone(), tag));
-                if let Response::Now(result) = self.verb(&outbox, tag, verb) {
+            Mail::Verb { outbox, tag, verb, provenance } => {
+                if let Some(provenance) = provenance {
+                    self.log.commands.begin(&outbox, tag, *provenance);
+                }
+                self.log.look_at(&outbox, tag);
+                let response = match self.repeated(&outbox, tag, verb) {
+                    Ok(response) => response,
+                    Err(verb) => self.verb(&outbox, tag, verb),
+                };
+                if let Response::Now(result) = response {
                     self.log.reply(outbox, Event::Reply { tag, result });
                 }
-                self.log.answering = None;
+                self.log.looked_at();
             }
         }
     }

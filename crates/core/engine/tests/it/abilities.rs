@@ -59,6 +59,7 @@ async fn whoever_comes_later_with_other_wishes_changes_it_for_all_or_is_told_why
         open.mode = Some(Mode::Plan);
         open.model = Some("m2".into());
         open.thinking = Some("high".into());
+        open.controller = Some("second".into());
     })
     .await;
     assert!(opened.notices.is_empty(), "{:?}", opened.notices);
@@ -67,6 +68,9 @@ async fn whoever_comes_later_with_other_wishes_changes_it_for_all_or_is_told_why
     second.until(is_so).await;
     let log = log(&stage).await;
     assert!(log.contains("mode plan") && log.contains("model m2"), "{log}");
+    let entries = stage.store.read(&"s1".into(), 0, usize::MAX).await.unwrap().entries;
+    let mode = entries.iter().find(|it| it.body == Body::Setting(SettingEntry::Mode { mode: Mode::Plan })).unwrap();
+    assert_eq!(mode.by, Some(Principal::controller("second")), "whose doing it is");
     first.forget();
     let (_third, opened) = come(&stage, |open| {
         open.model = Some("nonsense".into());
