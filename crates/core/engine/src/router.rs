@@ -73,6 +73,7 @@ enum MoveDone {
     },
 }
 
+#[allow(clippy::large_enum_variant)] // One at a time, and it is taken apart at once.
 enum RouterStep {
     Command(Command),
     Done(MoveDone),

@@ -11,7 +11,9 @@ pub struct EncodingId(pub u64);
 
 /// The bytes of one event, by encoding. The engine gives one to all whom it tells an event, where that is more than one peer.
 #[derive(Clone, Default)]
-pub struct EncodedOnce(Arc<Mutex<Vec<(EncodingId, Arc<[u8]>)>>>);
+pub struct EncodedOnce(Arc<Mutex<Vec<Encoding>>>);
+
+type Encoding = (EncodingId, Arc<[u8]>);
 
 impl EncodedOnce {
     fn get(&self, by: EncodingId, encode: impl FnOnce() -> Arc<[u8]>) -> Arc<[u8]> {
