@@ -50,7 +50,7 @@ fn open_text(open: &vocab::Open) -> String {
         tool_names,
         controller,
         parent,
-        answers,
+        abilities,
         servers,
         after,
     } = open;
@@ -66,6 +66,8 @@ fn open_text(open: &vocab::Open) -> String {
         named("after", after),
         named("servers", &(!servers.is_empty()).then_some(servers)),
     ];
-    let answers = if *answers { "" } else { ", answers nothing" };
-    format!("Open {which:?}{}{answers}", set.concat())
+    let usual = vocab::Abilities { answers: abilities.answers, ..vocab::Abilities::default() };
+    let able = if *abilities == usual { String::new() } else { format!(", {abilities:?}") };
+    let answers = if abilities.answers { "" } else { ", answers nothing" };
+    format!("Open {which:?}{}{able}{answers}", set.concat())
 }

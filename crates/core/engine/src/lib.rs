@@ -20,6 +20,7 @@ pub mod requests;
 mod router;
 mod session;
 mod shutdown;
+mod watching;
 mod weight;
 
 use std::future::poll_fn;
@@ -36,7 +37,7 @@ pub use commands::{COMMANDS, SlashCommand};
 pub use extensions::Extension;
 pub use idle::IdlePolicy;
 pub use images::IMAGE_BYTES_MAX;
-pub use outbox::{OUTBOX_BYTES_MAX, Slow};
+pub use outbox::{OUTBOX_BYTES_MAX, Slow, WATCH_BYTES_MAX};
 pub use session::turn::synthetic;
 pub use session::turn::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
 
@@ -93,6 +94,7 @@ pub(crate) struct Shared {
     pub(crate) idle: Option<IdlePolicy>,
     user: Principal,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) watching: Arc<watching::WatchBus>,
     pub(crate) extensions: extensions::ExtensionRegistry,
     next_peer: AtomicU64,
 }
@@ -148,6 +150,7 @@ impl Engine {
             idle: config.idle,
             user: config.user,
             registry: Arc::default(),
+            watching: Arc::default(),
             extensions: extensions::ExtensionRegistry::default(),
             next_peer: AtomicU64::new(1),
         };

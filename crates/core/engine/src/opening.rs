@@ -174,8 +174,6 @@ impl Shared {
             id: opening.id.clone(),
             serial: opening.serial,
             workspace: settings.workspace.clone(),
-            gate: settings.gate,
-            tool_names: settings.tool_names,
             mail,
             is_child: inherited.is_some(),
             gone,

@@ -84,7 +84,7 @@ impl Person {
         let session = |verb| Verb::Session(verb);
         match self.dice.below(100) {
             0..30 => {
-                let after = self.dice.chance(30).then_some(0);
+                let after = self.dice.chance(30).then(|| Cursor::at(0));
                 Verb::Open(Open { after, ..Open::new(Which::Named(self.some_session().as_str().into())) })
             }
             30..40 => Verb::Leave,

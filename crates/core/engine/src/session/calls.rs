@@ -63,12 +63,13 @@ impl Session {
             Err(verdict) => return verdict,
         };
         let active = self.settings.mode;
-        let required = match self.settings.gate {
-            Gate::Proxy => self.settings.tool_names.told(&name, plan.required),
+        let (gate, names) = self.log.peers.gate().unwrap_or((self.settings.gate, self.settings.tool_names));
+        let required = match gate {
+            Gate::Proxy => names.told(&name, plan.required),
             Gate::Ladder | Gate::Alone => plan.required,
         };
         let nobody = self.is_unanswerable();
-        match permission::decide(self.settings.gate, active, plan.required) {
+        match permission::decide(gate, active, plan.required) {
             Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
             Decision::Allow => Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation },
             Decision::Ask if self.approvals.remembered.allows(&name, plan.required, &Arc::from(input.as_str())) => {

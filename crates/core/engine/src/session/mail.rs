@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use vocab::{Event, McpServer, PeerId, SessionVerb, State, Tag};
+use vocab::{Event, Open, PeerId, Principal, SessionVerb, State, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
@@ -15,13 +15,11 @@ pub(crate) enum Mail {
     Join {
         outbox: Arc<Outbox>,
         tag: Tag,
-        after: Option<u64>,
         resumed: bool,
-        /// Whether the peer can answer questions.
-        answers: bool,
-        servers: Vec<McpServer>,
-        /// What the log calls it.
-        controller: Option<Arc<str>>,
+        /// What it wants, and what it says about itself.
+        open: Box<Open>,
+        /// Whose doing it is.
+        by: Option<Principal>,
         /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
         joined: oneshot::Sender<bool>,
     },
@@ -41,6 +39,8 @@ pub(crate) enum Mail {
         aside: Arc<Outbox>,
     },
     State(oneshot::Sender<State>),
+    /// A peer has begun to watch.
+    Glance,
     /// To be told behind everything that came before it.
     Say {
         outbox: Arc<Outbox>,
@@ -72,20 +72,13 @@ impl Session {
         match mail {
             // It comes again: the router sees to it.
             Mail::Join { .. } if self.idle.is_dismissed() => {}
-            Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined } => {
+            Mail::Join { outbox, tag, resumed, open, by, joined } => {
                 if let Err(fault) = self.wake() {
                     self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
                     let _ = joined.send(false);
                     return;
                 }
-                let peer = outbox.peer;
-                let is_on = self.join(outbox, tag, after, resumed);
-                if is_on {
-                    self.approvals.set_mute(peer, !answers);
-                    self.log.peers.name(peer, controller);
-                    self.start_servers(peer, servers);
-                }
-                let _ = joined.send(is_on);
+                let _ = joined.send(self.join(outbox, tag, (*open, by), resumed));
             }
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox, aside } => {
@@ -99,6 +92,7 @@ impl Session {
                 }
                 let _ = reply.send(self.state());
             }
+            Mail::Glance => self.log.peers.is_news = true,
             Mail::Say { outbox, event } => self.log.reply(outbox, event),
             Mail::Extensions => self.hear_of_extensions(),
             Mail::Trouble(trouble) => self.tell_trouble(trouble),

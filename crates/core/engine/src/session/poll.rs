@@ -189,7 +189,7 @@ impl Session {
             TurnWaits::Tool { future, progress, .. } => match guarded(|| future.as_mut().poll(context)) {
                 Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
                 // A reader that stopped is told nothing more of it; only the newest text is kept.
-                Ok(Poll::Pending) if self.log.peers.live().iter().any(|peer| peer.poll_room(context).is_pending()) => {
+                Ok(Poll::Pending) if self.log.peers.live().any(|peer| peer.poll_room(context).is_pending()) => {
                     self.activity.moved();
                     Poll::Pending
                 }

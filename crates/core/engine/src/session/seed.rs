@@ -63,6 +63,7 @@ impl Session {
             subagents.inherited_editor = editor;
         }
         let remembered = std::mem::take(&mut seed.remembered);
+        seed.log.peers.watched_by(shared.watching.clone());
         let thinking_asked = seed.past.as_ref().is_some_and(|past| past.thinking_asked);
         let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
         let summary = summary.as_ref();

@@ -3,7 +3,9 @@
 // In a helper of a test a failed `unwrap` is a failed test.
 #![allow(clippy::unwrap_used)]
 
+mod abilities;
 mod asking;
+mod attaching;
 mod called;
 mod compacting;
 mod controlled;
@@ -12,6 +14,7 @@ mod draining;
 mod editor;
 mod extensions;
 mod fallbacks;
+mod fanning_out;
 mod forks;
 mod idle;
 mod intent;
@@ -38,3 +41,4 @@ mod thinking;
 mod todos;
 mod turns;
 mod usage;
+mod watching;

@@ -18,7 +18,6 @@ use vocab::{
 use super::effects::{Effect, SafePoint};
 use super::reply_builder::{ReadObject, ReplyBuilder};
 use super::retry;
-use crate::session::log::held_deltas::HeldDeltas;
 
 /// Text given to the model for a call that the user refused without a word why.
 pub(crate) const DENIED: &str = "denied by the user";
@@ -115,10 +114,6 @@ impl Turn {
 
     pub(crate) fn id(&self) -> &TurnId {
         &self.id
-    }
-    /// What was told of the running reply, given what is held back of it.
-    pub(crate) fn told(&self, held: &HeldDeltas) -> Vec<vocab::Event> {
-        held.told(&self.id, self.reply.so_far(), self.untold.len())
     }
     pub(crate) fn is_asking(&self) -> bool {
         matches!(self.phase, TurnPhase::Asking { .. })
