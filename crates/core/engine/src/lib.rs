@@ -24,8 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 use vocab::{
-    Accounts, Archive, Clock, Command, FitImage, Ids, Keyring, McpServers, PeerId, Preferences, Provider, SessionId,
-    Settings, Store, Surroundings, Told, Toolbox,
+    Accounts, Archive, Clock, Command, Fault, FitImage, Ids, Keyring, McpServers, OnRestart, Open, PeerId, Preferences,
+    Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -152,7 +152,19 @@ impl Engine {
         Peer { commands: Some(commands), outbox }
     }
 
-    /// Ends every session in order: turns are interrupted, logs written, leases given back.
+    /// Loads a saved session and goes on with what its log ends in the middle of, with no peer on it: for a process that takes
+    /// its sessions up when it starts. A question waits for whoever comes. It ends by itself when nothing is left to do.
+    pub async fn take_up(&self, session: &SessionId) -> Result<(), Fault> {
+        let which = Which::Id(session.as_str().to_owned());
+        let open = Open { on_restart: Some(OnRestart::Continue), ..Open::new(which) };
+        let (handle, _) = self.shared.open(open).await?;
+        // One that has ended since had nothing left to do.
+        let _ = handle.mail.send(Mail::TakeUp).await;
+        Ok(())
+    }
+
+    /// Ends every session in order: turns are interrupted, logs written, leases given back. A turn that is to go on in the next
+    /// process is left where it stands.
     pub async fn shutdown(&self) {
         self.shared.registry.close().await;
         let mut live: Vec<Handle> = self.shared.registry.live();

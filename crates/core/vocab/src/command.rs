@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::names::ToolNames;
 use crate::{
     AccountName, Answer, AskId, AskKind, CompactionPolicy, EditorOffer, EditorReply, Gate, HookVerdict, ItemId, Json,
-    LanePolicy, McpServer, Mode, Notice, Part, PeerId, Query, Required, RetryPolicy, SessionId, SignInMode, Tag,
-    TodoPhase, TurnId,
+    LanePolicy, McpServer, Mode, Notice, OnRestart, Part, PeerId, Query, Required, RetryPolicy, SessionId, SignInMode,
+    Tag, TodoPhase, TurnId,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -201,6 +201,8 @@ pub struct Open {
     pub servers: Vec<McpServer>,
     /// Replay entries after this seq before going live. `None` = live only.
     pub after: Option<u64>,
+    /// Counts where this peer is the one that loads the session.
+    pub on_restart: Option<OnRestart>,
 }
 
 impl Open {
@@ -218,6 +220,7 @@ impl Open {
             answers: true,
             servers: Vec::new(),
             after: None,
+            on_restart: None,
         }
     }
 }

@@ -85,6 +85,7 @@ impl Session {
                 | Mail::Leave { .. }
                 | Mail::Rebind { .. }
                 | Mail::State(_)
+                | Mail::TakeUp
                 | Mail::Extensions
                 | Mail::Deserted(_)
                 | Mail::Busy(_) => {}

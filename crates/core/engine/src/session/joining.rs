@@ -57,7 +57,7 @@ impl Session {
     fn go_live(&mut self, outbox: Arc<Outbox>, show_asks: bool) {
         if show_asks {
             // The others wait behind their commit and come live.
-            for ask in self.approvals.open().filter(|ask| self.log.told(ask.entry.seq)) {
+            for ask in self.approvals.open().filter(|ask| self.log.told(ask.entry.seq) && !ask.is_left()) {
                 self.log.peers.tell_one(&outbox, Event::Logged(ask.entry.clone()));
             }
         }
@@ -105,8 +105,11 @@ impl Session {
         self.approvals.set_mute(peer, false);
         self.editor_left(peer);
         self.tools.drop_host(peer);
-        // A question that no peer can answer any more is a no, never a wait for ever and never a yes. A call is for whoever
-        // brought its tool.
+        // A call is for whoever brought its tool.
+        if self.settings.keeps_asks() {
+            return self.approvals.leave(peer);
+        }
+        // A question that no peer can answer any more is a no, never a wait for ever and never a yes.
         let nobody = self.is_unanswerable();
         let orphaned = self.approvals.owned(|owner| owner.map_or(nobody, |owner| owner == peer));
         for ask in orphaned {

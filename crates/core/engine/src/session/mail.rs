@@ -40,6 +40,8 @@ pub(crate) enum Mail {
         outbox: Arc<Outbox>,
         aside: Arc<Outbox>,
     },
+    /// Go on with what the log says, also with no peer here.
+    TakeUp,
     State(oneshot::Sender<State>),
     /// To be told behind everything that came before it.
     Say {
@@ -68,6 +70,10 @@ impl Session {
     /// Mail that nothing stands before.
     pub(super) fn take_mail(&mut self, mail: Mail) {
         match mail {
+            // Whoever comes is told of the turn that goes on, so that is known first.
+            mail @ Mail::Join { .. } if self.recovery.is_to_continue() && self.jobs.failure().is_ok() => {
+                self.await_need(Need::View, Awaited::Mail(mail));
+            }
             Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined } => {
                 let peer = outbox.peer;
                 let is_on = self.join(outbox, tag, after, resumed);
@@ -78,6 +84,8 @@ impl Session {
                 }
                 let _ = joined.send(is_on);
             }
+            // Nobody need come; it ends by itself when there is nothing left to do.
+            Mail::TakeUp => self.log.peers.was_joined = true,
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox, aside } => {
                 aside.pour_into(&outbox);
@@ -107,7 +115,7 @@ impl Session {
                 }
                 self.withdraw_dialogs(None);
                 self.stop_shells(|_| true);
-                self.interrupt_turn();
+                self.suspend_turn();
             }
             Mail::Verb { outbox, tag, verb } => {
                 self.log.answering = Some((outbox.clone(), tag));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use vocab::{ModelInfo, Settings, Tool};
+use vocab::{ModelInfo, OnRestart, Settings, Tool};
 
 use super::activity::Activity;
 use super::approvals::Approvals;
@@ -61,6 +61,7 @@ impl Session {
         let thinking_asked = seed.past.as_ref().is_some_and(|past| past.thinking_asked);
         let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
         let summary = summary.as_ref();
+        let continues = summary.is_some() && seed.settings.on_restart == OnRestart::Continue;
         seed.log.found(Logged {
             model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
             mode: summary.map_or(seed.settings.mode, |it| it.mode),
@@ -82,7 +83,7 @@ impl Session {
             approvals: Approvals::default(),
             jobs: Jobs::default(),
             shells: Shells::default(),
-            recovery: Recovery::new(recovered.flatten()),
+            recovery: Recovery::new(recovered.flatten(), continues),
             extensions: Extensions::default(),
             editor: EditorRequests::default(),
             mcp,

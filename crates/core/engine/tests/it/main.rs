@@ -6,6 +6,7 @@
 mod asking;
 mod called;
 mod compacting;
+mod continuing;
 mod controlled;
 mod directory;
 mod editor;

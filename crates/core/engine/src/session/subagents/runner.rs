@@ -12,8 +12,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
     Answer, AskEntry, AskKind, Body, BranchEntry, CallEntry, CallId, Change, Delivery, Delta, Editor, Entry, Event,
-    Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, Part, Progress, Required, SessionId, SessionVerb,
-    Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry, Usage,
+    Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, OnRestart, Part, Progress, Required, SessionId,
+    SessionVerb, Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry, Unanswered, Usage,
 };
 
 use crate::Shared;
@@ -141,6 +141,9 @@ pub(crate) fn settings_of(parent: &Settings, granted: Required) -> Settings {
         max_iterations: parent.max_iterations.min(SUBAGENT_ROUNDS_MAX),
         append_system_prompt: Some(about.into()),
         reminders_max: 0,
+        // It ends with the call that it works for, and asks nothing.
+        on_restart: OnRestart::Close,
+        unanswered: Some(Unanswered::Deny),
         ..parent.clone()
     }
 }
