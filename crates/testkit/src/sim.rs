@@ -9,6 +9,7 @@ mod eye;
 mod log;
 mod model;
 mod quiet;
+mod revival;
 mod survival;
 mod tools;
 mod weight;
@@ -20,6 +21,7 @@ use vocab::SessionId;
 
 pub use dice::Dice;
 pub use model::check_history;
+pub use revival::{Revivals, revive};
 use world::World;
 
 /// The one session that everybody is on.
