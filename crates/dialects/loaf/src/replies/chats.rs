@@ -140,6 +140,13 @@ impl Loaf {
                 view.adopt(&mut self.messages, &resume.said);
                 self.apply_choice(out);
                 self.resumed(&call, at, &resume.chat, out);
+                if let Some(turn) = opened.state.turn.clone() {
+                    // It goes on since before this process, or another controller is at it.
+                    let id = self.mint(vocab::IdKind::Turn);
+                    let mut pen = self.pen(out);
+                    let (view, scene) = self.scene(at);
+                    view.prepare(&mut pen, &scene, turn, id);
+                }
             }
         }
     }
