@@ -59,7 +59,7 @@ impl Revivals {
 
 /// A call that the model will make. Its number is in its arguments.
 #[derive(Clone)]
-struct Errand {
+struct ScriptedCall {
     number: usize,
     tool: &'static str,
     is_allowed: bool,
@@ -70,16 +70,16 @@ struct Errand {
 
 /// What the model says round by round; the last one has no calls.
 struct Script {
-    rounds: Vec<Vec<Errand>>,
+    rounds: Vec<Vec<ScriptedCall>>,
     waits_ms: Vec<u64>,
 }
 
 impl Script {
     fn new(dice: &mut Dice) -> Self {
         let mut number = 0;
-        let mut errand = |dice: &mut Dice| {
+        let mut scripted = |dice: &mut Dice| {
             number += 1;
-            Errand {
+            ScriptedCall {
                 number,
                 tool: dice.pick(&["look", "change", "change", "danger"]),
                 is_allowed: dice.chance(85),
@@ -87,29 +87,29 @@ impl Script {
                 after_ms: dice.pick(&[0, 0, 3, 20]),
             }
         };
-        let rounds = (0..2 + dice.below(4)).map(|_| (0..1 + dice.below(3)).map(|_| errand(dice)).collect());
-        let rounds: Vec<Vec<Errand>> = rounds.chain([Vec::new()]).collect();
+        let rounds = (0..2 + dice.below(4)).map(|_| (0..1 + dice.below(3)).map(|_| scripted(dice)).collect());
+        let rounds: Vec<Vec<ScriptedCall>> = rounds.chain([Vec::new()]).collect();
         Self { rounds, waits_ms: (0..16).map(|_| dice.pick(&[0, 0, 1, 7])).collect() }
     }
 
-    fn errand(&self, number: usize) -> &Errand {
-        self.rounds.iter().flatten().find(|errand| errand.number == number).expect("its number is in the script")
+    fn scripted(&self, number: usize) -> &ScriptedCall {
+        self.rounds.iter().flatten().find(|scripted| scripted.number == number).expect("its number is in the script")
     }
 
     /// The reply of one round, with some silence between its words.
     fn play(&self, round: usize) -> Play {
         let wait = |at: usize| Step::Wait(self.waits_ms[(round * 5 + at) % self.waits_ms.len()]);
         let mut play = vec![wait(0), text("so"), wait(1), text(" far"), wait(2)];
-        let errands = &self.rounds[round.min(self.rounds.len() - 1)];
-        for (index, errand) in errands.iter().enumerate() {
+        let scripted_calls = &self.rounds[round.min(self.rounds.len() - 1)];
+        for (index, scripted) in scripted_calls.iter().enumerate() {
             // The same ids in every round: the engine tells them apart, also in another process.
-            let (id, input) = (format!("c{index}"), format!("{{\"n\":{}}}", errand.number));
-            let (index, name) = (index as u32, Some(errand.tool.to_owned()));
+            let (id, input) = (format!("c{index}"), format!("{{\"n\":{}}}", scripted.number));
+            let (index, name) = (index as u32, Some(scripted.tool.to_owned()));
             play.push(Step::Event(ModelEvent::Call { index, id: Some(id), name, input }));
             play.push(wait(3 + index as usize));
         }
         play.push(used(10 + round as u64, 3));
-        play.push(done(if errands.is_empty() { vocab::Finish::Stop } else { vocab::Finish::ToolUse }));
+        play.push(done(if scripted_calls.is_empty() { vocab::Finish::Stop } else { vocab::Finish::ToolUse }));
         play
     }
 }
@@ -215,13 +215,13 @@ impl Tool for Hand {
     fn run(&self, input: Json, _: CallContext) -> Later<'static, Outcome> {
         let (of, changes) = (self.of.clone(), self.required > Required::ReadOnly);
         Box::pin(async move {
-            let errand = of.script.errand(number_in(&input)).clone();
-            tokio::time::sleep(Duration::from_millis(errand.before_ms)).await;
+            let scripted = of.script.scripted(number_in(&input)).clone();
+            tokio::time::sleep(Duration::from_millis(scripted.before_ms)).await;
             if changes {
-                of.outside.did(errand.number);
+                of.outside.did(scripted.number);
             }
-            tokio::time::sleep(Duration::from_millis(errand.after_ms)).await;
-            Outcome::text(format!("done {}", errand.number))
+            tokio::time::sleep(Duration::from_millis(scripted.after_ms)).await;
+            Outcome::text(format!("done {}", scripted.number))
         })
     }
 }
@@ -332,25 +332,25 @@ impl Course {
         let AskKind::Permission(PermissionAsk { input, may_have_run, .. }) = &ask.kind else {
             return Err(format!("an odd question: {ask:?}"));
         };
-        let errand = self.script.errand(number_in(input));
+        let scripted = self.script.scripted(number_in(input));
         let yes = match may_have_run {
             true => {
-                let had_run = self.outside.count(errand.number) > 0;
+                let had_run = self.outside.count(scripted.number) > 0;
                 self.numbers.doubts += 1;
                 self.numbers.had_run += u64::from(had_run);
                 !had_run
             }
-            false => errand.is_allowed,
+            false => scripted.is_allowed,
         };
         Ok(if yes { Answer::Allow(Scope::Once) } else { Answer::Deny(None) })
     }
 
     /// Each call did what it was allowed to do, once.
     fn check_outside(&self) -> Result<(), String> {
-        for errand in self.script.rounds.iter().flatten().filter(|errand| errand.tool != "look") {
-            let (is, should) = (self.outside.count(errand.number), u32::from(errand.is_allowed));
+        for scripted in self.script.rounds.iter().flatten().filter(|scripted| scripted.tool != "look") {
+            let (is, should) = (self.outside.count(scripted.number), u32::from(scripted.is_allowed));
             if is != should {
-                return Err(format!("call {} did it {is} times and not {should}", errand.number));
+                return Err(format!("call {} did it {is} times and not {should}", scripted.number));
             }
         }
         Ok(())
@@ -424,9 +424,9 @@ pub fn revive(seed: u64) -> Result<Revivals, String> {
         return Err("even in peace it does not end".to_owned());
     }
     calm.check_outside()?;
-    let errands = || script.rounds.iter().flatten();
-    let whole =
-        errands().map(|errand| errand.before_ms + errand.after_ms).sum::<u64>() + 10 * script.rounds.len() as u64;
+    let scripted_calls = || script.rounds.iter().flatten();
+    let whole = scripted_calls().map(|scripted| scripted.before_ms + scripted.after_ms).sum::<u64>()
+        + 10 * script.rounds.len() as u64;
     let store_dice = Dice::new(dice.roll());
     let mut rough = Course::new(&script, Some(store_dice));
     for _ in 0..DEATHS {
@@ -444,5 +444,5 @@ pub fn revive(seed: u64) -> Result<Revivals, String> {
         let (is, should) = (is.get(at), should.get(at));
         return Err(format!("line {at} is\n{is:?}\nand not\n{should:?}\nin\n{}", log.join("\n")));
     }
-    Ok(Revivals { turns: 1, calls: errands().count() as u64, ..rough.numbers })
+    Ok(Revivals { turns: 1, calls: scripted_calls().count() as u64, ..rough.numbers })
 }
