@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use vocab::{
-    Acquired, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page,
+    Principal, Query, SessionId, Store, Summary, UsageQuery, UsageSum,
 };
 
 /// Entries that were appended together, and how safe they were to be.
@@ -169,8 +170,17 @@ impl Store for FaultyStore {
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.inner.list(query)
     }
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
-        self.inner.delete(session)
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
+        self.inner.delete(session, by)
+    }
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
+        self.inner.audit(query)
+    }
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
+        self.inner.verify_audit(head)
+    }
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.inner.usage(query)
     }
     fn place(&self) -> PathBuf {
         self.inner.place()

@@ -14,8 +14,8 @@ use store::MemoryStore;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use vocab::{
-    Acquired, Body, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, NoteEntry, Page, Query, SessionId,
-    Store, Summary,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Body, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession,
+    NoteEntry, Page, Principal, Query, SessionId, Store, Summary, UsageQuery, UsageSum,
 };
 
 use crate::sim::Dice;
@@ -185,7 +185,7 @@ impl LossyStore {
         let (lease, summary) = (acquired.lease, acquired.summary);
         let seq = summary.last_seq + 1;
         let body = Body::Note(NoteEntry::Recovered { text: "somebody else was here".into() });
-        let entry = Arc::new(Entry { seq, parent: summary.last_seq, at_ms: summary.updated_ms, body });
+        let entry = Arc::new(Entry { seq, parent: summary.last_seq, at_ms: summary.updated_ms, body, by: None });
         let written = Written { lease: lease.clone(), entries: vec![entry], durability: Durability::Now };
         let taken = state.apply(written).is_ok();
         let _ = now(state.inner.release(lease));
@@ -293,7 +293,7 @@ fn replay(journal: &[Written]) -> MemoryStore {
             if let Some(lease) = leases.remove(id) {
                 let _ = now(store.release(lease));
             }
-            let _ = now(store.delete(id));
+            let _ = now(store.delete(id, None));
             continue;
         }
         if let (false, Some(new)) = (leases.contains_key(id), &lease.new) {
@@ -408,16 +408,25 @@ impl Store for LossyStore {
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.look(Duration::ZERO, move |store| store.list(query))
     }
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
         let id = session.clone();
         self.change(Duration::ZERO, move |state| {
-            let deleted = now(state.inner.delete(&id))?;
+            let deleted = now(state.inner.delete(&id, by))?;
             if deleted {
                 let lease = Lease { session: id, epoch: 0, new: None };
                 state.journal.push(Written { lease, entries: Vec::new(), durability: Durability::Now });
             }
             Ok(deleted)
         })
+    }
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
+        self.look(Duration::ZERO, move |store| store.audit(query))
+    }
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
+        self.look(Duration::ZERO, move |store| store.verify_audit(head))
+    }
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.look(Duration::ZERO, move |store| store.usage(query))
     }
     fn place(&self) -> PathBuf {
         PathBuf::from("(memory that forgets)")

@@ -87,7 +87,8 @@ impl Stage {
         defaults.mode = options.mode;
         defaults.gate = options.gate;
         (options.tune)(&mut defaults);
-        let config = Config { defaults, version: VERSION.into(), notices: Vec::new() };
+        let config =
+            Config { defaults, version: VERSION.into(), notices: Vec::new(), user: vocab::Principal::user("ann") };
         Self { engine: Engine::new(ports, config), store: options.store, notebook, workspace, home }
     }
 
@@ -107,7 +108,7 @@ impl Stage {
     }
 
     pub fn actor(&self) -> Actor {
-        Actor { peer: self.engine.connect(Slow::Wait), told: Vec::new(), tag: 0 }
+        Actor::on(self.engine.connect(Slow::Wait))
     }
     /// A peer on a new session.
     pub async fn open(&self) -> Actor {
@@ -136,13 +137,25 @@ pub struct Actor {
 }
 
 impl Actor {
+    pub fn on(peer: Peer) -> Self {
+        Self { peer, told: Vec::new(), tag: 0 }
+    }
     pub async fn send(&mut self, verb: Verb) -> Tag {
         self.send_to(Target::Current, verb).await
     }
     pub async fn send_to(&mut self, target: Target, verb: Verb) -> Tag {
+        self.send_command(target, verb, |_| {}).await
+    }
+    /// With a key, or for somebody else.
+    pub async fn send_with(&mut self, verb: Verb, with: impl FnOnce(&mut Command)) -> Tag {
+        self.send_command(Target::Current, verb, with).await
+    }
+    async fn send_command(&mut self, target: Target, verb: Verb, with: impl FnOnce(&mut Command)) -> Tag {
         self.tag += 1;
         let tag = Tag(self.tag);
-        self.peer.submit(Command { tag, target, verb }).await;
+        let mut command = Command::new(tag, target, verb);
+        with(&mut command);
+        self.peer.submit(command).await;
         tag
     }
     pub async fn open(&mut self, open: Open) -> Result<vocab::Opened, vocab::Fault> {

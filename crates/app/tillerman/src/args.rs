@@ -3,6 +3,7 @@
 mod conversations;
 mod examples;
 mod inspection;
+mod ledger;
 mod reading;
 mod sign_in;
 
@@ -16,6 +17,7 @@ use vocab::{Mode, OnRestart};
 pub(crate) use conversations::*;
 use examples::*;
 pub(crate) use inspection::*;
+pub(crate) use ledger::*;
 pub(crate) use reading::{line, parse};
 pub(crate) use sign_in::*;
 
@@ -60,6 +62,12 @@ pub(crate) enum CommandArgs {
     /// Find, read, export, fork, rename or delete saved conversations.
     #[command(after_help = SESSIONS_EXAMPLES)]
     Sessions(SessionsArgs),
+    /// Show who did what, over all sessions, and check that nothing of it was changed.
+    #[command(after_help = AUDIT_EXAMPLES)]
+    Audit(AuditArgs),
+    /// Show what was used and what it cost: by day, model, session, principal or tool.
+    #[command(after_help = USAGE_EXAMPLES)]
+    Usage(UsageArgs),
     /// Show which models can be used, which one is chosen, and why.
     #[command(after_help = MODELS_EXAMPLES)]
     Models(ModelsArgs),

@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod doctor;
 mod drive;
+mod ledger;
 mod listing;
 pub(crate) mod loaf;
 pub(crate) mod login;
@@ -36,6 +37,8 @@ pub(crate) fn dispatch(line: CommandLine) -> anyhow::Result<u8> {
         CommandArgs::Sessions(args) => sessions::run(args),
         CommandArgs::Models(args) => models::run(&args),
         CommandArgs::Tools(args) => tools::run(&args),
+        CommandArgs::Audit(args) => ledger::audit(args),
+        CommandArgs::Usage(args) => ledger::usage(&args),
         CommandArgs::Config(args) => config::run(args),
         CommandArgs::Doctor(args) => doctor::run(&args),
         CommandArgs::Login(args) => login::login(&args),

@@ -2,6 +2,7 @@
 
 mod identity;
 mod integrations;
+pub(crate) mod local_user;
 mod servers;
 mod storage;
 #[cfg(test)]
@@ -134,6 +135,7 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
         defaults: settings.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         notices: vec![notice.clone()],
+        user: local_user::principal(),
     };
     let engine = Engine::new(ports.clone(), config);
     Ok(Wired {

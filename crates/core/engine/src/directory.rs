@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::{Duration, timeout};
 use vocab::{
-    DirectoryVerb, Event, Fault, FaultKind, Query, Recalled, Reply, Saved, SavedPage, SessionId, Summary, Tag, Told,
-    ToolSpec, Which,
+    DirectoryVerb, Event, Fault, FaultKind, Principal, Query, Recalled, Reply, Saved, SavedPage, SessionId, Summary,
+    Tag, Told, ToolSpec, Which,
 };
 
 use crate::Shared;
@@ -19,7 +19,7 @@ use crate::session::model_view;
 
 impl Router {
     /// Answers what no session can.
-    pub(crate) fn directory(&self, tag: Tag, verb: DirectoryVerb) {
+    pub(crate) fn directory(&self, tag: Tag, verb: DirectoryVerb, by: Principal) {
         let shared = self.shared.clone();
         match verb {
             DirectoryVerb::Models => {
@@ -36,7 +36,7 @@ impl Router {
             }
             DirectoryVerb::Delete(session) => self.later(tag, async move {
                 shared.let_go(&session).await?;
-                match shared.ports.store.delete(&session).await? {
+                match shared.ports.store.delete(&session, Some(by)).await? {
                     true => Ok(Reply::Done),
                     false => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{session}`"))),
                 }

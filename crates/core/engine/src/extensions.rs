@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 use vocab::{
-    Command, CommandInfo, Event, ExtensionEvent, Fault, FaultKind, Offers, PeerId, Reply, SessionId, Tag, Target, Told,
+    Command, CommandInfo, Event, ExtensionEvent, Fault, FaultKind, Offers, PeerId, Principal, Reply, SessionId, Tag,
+    Target, Told,
 };
 
 use crate::outbox::Outbox;
 use crate::session::Mail;
+use crate::session::log::commands::Provenance;
 use crate::{COMMANDS_MAX, Engine, Handle, Peer, Shared, Slow};
 
 /// Troubles kept until a controller is there to read them; the oldest is forgotten for a newer one.
@@ -119,16 +121,13 @@ impl Engine {
         let peer = shared.mint_peer();
         // An extension that does not read is let go; no session ever waits for one.
         let outbox = Outbox::new(peer, Slow::Drop);
-        let extension = RegisteredExtension {
-            peer,
-            name: name.into(),
-            source: source.into(),
-            outbox: outbox.clone(),
-            offers: tidy(offers),
-        };
+        let name = name.into();
+        let by = Principal::extension(&name);
+        let extension =
+            RegisteredExtension { peer, name, source: source.into(), outbox: outbox.clone(), offers: tidy(offers) };
         shared.extensions.change(|registered| registered.push(Arc::new(extension)));
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
-        tokio::spawn(pass_on(shared.clone(), outbox.clone(), inbox));
+        tokio::spawn(pass_on(shared.clone(), outbox.clone(), by, inbox));
         Extension { peer: Peer { commands: Some(commands), outbox }, shared }
     }
 
@@ -213,9 +212,9 @@ fn tidy(mut offers: Offers) -> Offers {
 }
 
 /// Brings an extension's commands to the sessions they name, until it lets go of its end.
-async fn pass_on(shared: Arc<Shared>, outbox: Arc<Outbox>, mut commands: mpsc::Receiver<Command>) {
+async fn pass_on(shared: Arc<Shared>, outbox: Arc<Outbox>, by: Principal, mut commands: mpsc::Receiver<Command>) {
     shared.announce().await;
-    while let Some(Command { tag, target, verb }) = commands.recv().await {
+    while let Some(Command { tag, target, verb, key, .. }) = commands.recv().await {
         let id = match target {
             Target::Session(id) => id,
             Target::Current => {
@@ -231,7 +230,10 @@ async fn pass_on(shared: Arc<Shared>, outbox: Arc<Outbox>, mut commands: mpsc::R
         };
         let handle = shared.registry.get(&id);
         let sent = match handle {
-            Some(handle) => handle.mail.send(Mail::Verb { outbox: outbox.clone(), tag, verb }).await.is_ok(),
+            Some(handle) => {
+                let provenance = Some(Box::new(Provenance { by: by.clone(), key }));
+                handle.mail.send(Mail::Verb { outbox: outbox.clone(), tag, verb, provenance }).await.is_ok()
+            }
             None => false,
         };
         if !sent {

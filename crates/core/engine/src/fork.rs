@@ -72,7 +72,7 @@ impl Copy {
     fn add(&mut self, at_ms: i64, body: Body) -> u64 {
         self.follow(&body);
         let seq = self.entries.len() as u64 + 1;
-        self.entries.push(Entry { seq, parent: seq - 1, at_ms, body });
+        self.entries.push(Entry { seq, parent: seq - 1, at_ms, body, by: None });
         seq
     }
 
@@ -86,7 +86,7 @@ impl Copy {
             Body::Model(ModelEntry::Requested(_))
             | Body::Shell(ShellEntry::Started { .. })
             | Body::Branch(BranchEntry::Restored { .. }) => return None,
-            Body::Queue(_) | Body::Ask(_) => return None,
+            Body::Queue(_) | Body::Ask(_) | Body::Note(NoteEntry::Keyed(_)) => return None,
             Body::Branch(BranchEntry::Compacted(compaction)) => {
                 let mut compaction = compaction.clone();
                 compaction.first_kept = self.first_kept(compaction.first_kept);

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
 use vocab::{
     Accounts, Archive, Clock, Command, Fault, FitImage, Ids, Keyring, McpServers, OnRestart, Open, PeerId, Preferences,
-    Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
+    Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -69,6 +69,8 @@ pub struct Config {
     pub version: String,
     /// Shown once to a peer that opens a session with the model of the defaults: which one was chosen and why.
     pub notices: Vec<String>,
+    /// Who runs us: whatever comes from a peer that is nobody in particular is theirs.
+    pub user: Principal,
 }
 
 /// The engine. Cheap to clone; ends when the last clone and the last peer are gone.
@@ -82,6 +84,7 @@ pub(crate) struct Shared {
     defaults: Settings,
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
+    user: Principal,
     pub(crate) registry: Arc<Registry>,
     pub(crate) extensions: extensions::ExtensionRegistry,
     next_peer: AtomicU64,
@@ -135,6 +138,7 @@ impl Engine {
             defaults: config.defaults,
             version: config.version,
             notices: config.notices,
+            user: config.user,
             registry: Arc::default(),
             extensions: extensions::ExtensionRegistry::default(),
             next_peer: AtomicU64::new(1),
@@ -142,12 +146,17 @@ impl Engine {
         Self { shared: Arc::new(shared) }
     }
 
-    /// A new controller. Must be called on a runtime.
+    /// A new controller of whoever runs us. Must be called on a runtime.
     pub fn connect(&self, slow: Slow) -> Peer {
+        self.connect_as(slow, self.shared.user.clone())
+    }
+
+    /// A new controller of somebody who has proved who they are.
+    pub fn connect_as(&self, slow: Slow, principal: Principal) -> Peer {
         let peer = self.shared.mint_peer();
         let outbox = Outbox::new(peer, slow);
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
-        let router = Router::new(self.shared.clone(), outbox.clone());
+        let router = Router::new(self.shared.clone(), outbox.clone(), principal);
         tokio::spawn(router.run(inbox));
         Peer { commands: Some(commands), outbox }
     }

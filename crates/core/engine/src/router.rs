@@ -11,7 +11,9 @@ use std::task::Poll;
 
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use vocab::{Command, Event, Fault, FaultKind, Later, Reply, SessionId, SessionVerb, Tag, Target, Told, Verb};
+use vocab::{
+    Command, Event, Fault, FaultKind, Later, Principal, Reply, SessionId, SessionVerb, Tag, Target, Told, Verb,
+};
 
 use crate::Shared;
 use crate::commands::{self, Scope};
@@ -19,6 +21,7 @@ use crate::inbox::Inbox;
 use crate::outbox::Outbox;
 use crate::registry::Handle;
 use crate::session::Mail;
+use crate::session::log::commands::Provenance;
 use moves::{Moved, Visit};
 
 /// Commands that wait for a change; then no more are taken until it is over.
@@ -32,6 +35,9 @@ pub(crate) struct Router {
     pub(crate) current: Option<SessionId>,
     /// What the log calls the peer; as it said last.
     controller: Option<Arc<str>>,
+    /// Who the peer is, and who it says to be.
+    principal: Principal,
+    named: Option<Principal>,
     /// Whether the peer can answer questions; what it said last holds for every session it is moved to.
     answers: bool,
     /// What is under way, and what has to wait for it.
@@ -75,9 +81,20 @@ enum RouterStep {
 }
 
 impl Router {
-    pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>, principal: Principal) -> Self {
         let (on, waiting) = (HashMap::new(), VecDeque::new());
-        Self { shared, outbox, on, current: None, controller: None, answers: true, change: None, waiting }
+        Self {
+            shared,
+            outbox,
+            on,
+            current: None,
+            controller: None,
+            principal,
+            named: None,
+            answers: true,
+            change: None,
+            waiting,
+        }
     }
 
     /// Runs until the peer lets go of its end.
@@ -156,11 +173,15 @@ impl Router {
     }
 
     async fn handle(&mut self, command: Command) {
-        let Command { tag, target, verb } = command;
+        let Command { tag, target, verb, by, key } = command;
         match verb {
             Verb::Open(open) => {
                 self.controller = open.controller.clone();
                 self.answers = open.answers;
+                // What a peer calls itself is worth more than the name of whoever runs us, and less than what it has proved.
+                if let Some(name) = open.controller.as_ref().filter(|_| self.principal.is_local_user()) {
+                    self.named = Some(Principal::controller(name));
+                }
                 self.begin(None, true, self.visit().open(tag, open));
             }
             Verb::Session(SessionVerb::Slash { name, args }) if self.is_ours(&name) => {
@@ -186,9 +207,14 @@ impl Router {
                 };
                 self.begin(from.clone(), false, self.visit().fork(target, tag, from, on, at));
             }
-            Verb::Session(verb) => self.pass_on(target, tag, verb),
-            Verb::Directory(verb) => self.directory(tag, verb),
+            Verb::Session(verb) => self.pass_on(target, tag, verb, Provenance { by: self.speaker(by), key }),
+            Verb::Directory(verb) => self.directory(tag, verb, self.speaker(by)),
         }
+    }
+
+    /// Who wants what the peer sent.
+    fn speaker(&self, by: Option<Principal>) -> Principal {
+        by.or_else(|| self.named.clone()).unwrap_or_else(|| self.principal.clone())
     }
 
     fn visit(&self) -> Visit {
@@ -213,18 +239,20 @@ impl Router {
         }
     }
 
-    fn pass_on(&mut self, target: Target, tag: Tag, verb: SessionVerb) {
+    fn pass_on(&mut self, target: Target, tag: Tag, verb: SessionVerb, provenance: Provenance) {
         let session = match self.resolve(&target) {
             Ok(session) => session,
             Err(fault) => return self.reply(None, tag, Err(fault)),
         };
         let mailbox = self.on[&session].mail.clone();
-        let mail = Mail::Verb { outbox: self.outbox.clone(), tag, verb };
+        let mail = Mail::Verb { outbox: self.outbox.clone(), tag, verb, provenance: Some(Box::new(provenance)) };
         match mailbox.try_send(mail) {
             Ok(()) => {}
             Err(TrySendError::Closed(_)) => self.session_gone(session, tag),
-            Err(TrySendError::Full(Mail::Verb { verb, .. })) if self.change.is_some() => {
-                self.waiting.push_back(Command { tag, target: Target::Session(session), verb: Verb::Session(verb) });
+            Err(TrySendError::Full(Mail::Verb { verb, provenance, .. })) if self.change.is_some() => {
+                let (by, key) = provenance.map_or((None, None), |it| (Some(it.by), it.key));
+                let (target, verb) = (Target::Session(session), Verb::Session(verb));
+                self.waiting.push_back(Command { tag, target, verb, by, key });
             }
             // The session waits for something; no other session waits for it.
             Err(TrySendError::Full(mail)) => {

@@ -16,6 +16,7 @@ mod hooks;
 mod inspect;
 mod jobs;
 mod joining;
+mod keys;
 mod later;
 pub(crate) mod log;
 mod mail;
@@ -49,7 +50,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use tokio::sync::mpsc;
-use vocab::{Body, Entry, SessionId, TurnId};
+use vocab::{AskEntry, Body, BranchEntry, Entry, Principal, SessionId, TurnId};
 
 pub(crate) use mail::{MAILBOX_MAX, Mail};
 pub(crate) use seed::{Past, Seed};
@@ -172,22 +173,50 @@ impl Session {
 
     /// Writes to the log and keeps the model's view in step. Everything that a session logs goes through here.
     fn log(&mut self, body: Body) -> Arc<Entry> {
-        self.log_at(None, body)
+        let by = self.doer_of(&body);
+        self.log_entry(None, body, by)
     }
 
     /// As [`Session::log`], of something that was a moment ago.
-    fn log_at(&mut self, at_ms: Option<i64>, mut body: Body) -> Arc<Entry> {
+    fn log_at(&mut self, at_ms: i64, body: Body) -> Arc<Entry> {
+        let by = self.doer_of(&body);
+        self.log_entry(Some(at_ms), body, by)
+    }
+
+    /// As [`Session::log`], of what this principal wants.
+    fn log_by(&mut self, by: Option<Principal>, body: Body) -> Arc<Entry> {
+        self.log_entry(None, body, by)
+    }
+
+    fn log_entry(&mut self, at_ms: Option<i64>, mut body: Body, by: Option<Principal>) -> Arc<Entry> {
         if self.log.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
             self.log_opened();
         }
         self.view.shorten(&mut body);
-        let entry = self.log.append(at_ms, body);
+        let entry = self.log.append(at_ms, body, by);
         if let Some(beside) = self.view.follow(&entry)
             && let Some(summarising) = self.activity.summarising()
         {
             summarising.meanwhile.push(beside);
         }
         entry
+    }
+
+    /// Whose doing an entry is: what happens in a turn is done for whoever wanted the turn, the rest for whoever acts now.
+    fn doer_of(&self, body: &Body) -> Option<Principal> {
+        let of_turn = match body {
+            Body::Assistant { .. } | Body::Turn(_) | Body::Call(_) | Body::Model(_) => true,
+            Body::Ask(ask) => matches!(ask, AskEntry::Opened(_)),
+            Body::Branch(BranchEntry::Compacted(_)) => self.log.commands.acting().is_none(),
+            Body::Opened { .. }
+            | Body::User { .. }
+            | Body::Queue(_)
+            | Body::Branch(_)
+            | Body::Setting(_)
+            | Body::Shell(_)
+            | Body::Note(_) => false,
+        };
+        if of_turn { self.prompts.turn_by.clone() } else { self.log.commands.acting().cloned() }
     }
 
     fn current_turn(&self) -> Option<TurnId> {

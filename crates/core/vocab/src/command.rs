@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::names::ToolNames;
 use crate::{
     AccountName, Answer, AskId, AskKind, CompactionPolicy, EditorOffer, EditorReply, Gate, HookVerdict, ItemId, Json,
-    LanePolicy, McpServer, Mode, Notice, OnRestart, Part, PeerId, Query, Required, RetryPolicy, SessionId, SignInMode,
-    Tag, TodoPhase, TurnId,
+    LanePolicy, McpServer, Mode, Notice, OnRestart, Part, PeerId, Principal, Query, Required, RetryPolicy, SessionId,
+    SignInMode, Tag, TodoPhase, TurnId,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -16,6 +16,16 @@ pub struct Command {
     pub tag: Tag,
     pub target: Target,
     pub verb: Verb,
+    /// Who wants it, where that is not who the peer is: a bridge speaks for many.
+    pub by: Option<Principal>,
+    /// Chosen by who wants it: a command that comes twice with the same key is carried out once, and answered twice.
+    pub key: Option<Arc<str>>,
+}
+
+impl Command {
+    pub fn new(tag: Tag, target: Target, verb: Verb) -> Self {
+        Self { tag, target, verb, by: None, key: None }
+    }
 }
 
 /// Which session a command is for.
@@ -284,6 +294,8 @@ pub struct Item {
     pub at_ms: i64,
     /// Who sent it and with which tag, so that its end can be told. Does not survive a restart.
     pub sender: Option<(PeerId, Tag)>,
+    /// Who wants it.
+    pub by: Option<Principal>,
 }
 
 /// Each item ends in exactly one of these.

@@ -3,8 +3,10 @@
 
 mod active_path;
 mod entry;
+mod keyed;
 mod totals;
 
 pub use active_path::active_path;
 pub use entry::*;
+pub use keyed::*;
 pub use totals::{Totals, settled_usage};

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod archive;
+mod ledger;
 mod model;
 mod store;
 mod surroundings;
@@ -14,6 +15,7 @@ use std::pin::Pin;
 
 pub use accounts::*;
 pub use archive::*;
+pub use ledger::*;
 pub use model::*;
 pub use store::*;
 pub use surroundings::*;

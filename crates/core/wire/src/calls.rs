@@ -67,6 +67,6 @@ impl OpenCall {
             details: None,
         };
         let body = Body::Call(CallEntry::Ended { turn: self.turn.clone(), result });
-        Event::Logged(Arc::new(Entry { seq: 0, parent: 0, at_ms: self.started_ms, body }))
+        Event::Logged(Arc::new(Entry { seq: 0, parent: 0, at_ms: self.started_ms, body, by: None }))
     }
 }

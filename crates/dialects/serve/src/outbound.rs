@@ -206,7 +206,9 @@ fn body(body: &Body, pen: &mut ServePen<'_>) {
         Body::Setting(_) | Body::Branch(BranchEntry::Compacted(_) | BranchEntry::Summary { .. }) => {}
         // Commands beside the conversation and notes in the log have no member here; `lib.rs` notes a recovery for people.
         Body::Shell(_)
-        | Body::Note(NoteEntry::Recovered { .. } | NoteEntry::Imported { .. } | NoteEntry::Label { .. }) => {}
+        | Body::Note(
+            NoteEntry::Recovered { .. } | NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_),
+        ) => {}
     }
 }
 

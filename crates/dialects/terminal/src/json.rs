@@ -158,7 +158,7 @@ impl Renderer for JsonRenderer {
             | Body::Model(ModelEntry::Requested(_))
             | Body::Branch(BranchEntry::Restored { .. })
             | Body::Model(ModelEntry::Spent { .. })
-            | Body::Note(NoteEntry::Label { .. })
+            | Body::Note(NoteEntry::Label { .. } | NoteEntry::Keyed(_))
             | Body::Branch(BranchEntry::Summary { .. }) => {}
         }
     }

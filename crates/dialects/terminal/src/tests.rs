@@ -37,7 +37,7 @@ enum StoryStep {
 use StoryStep::{Parted, Typed};
 
 fn logged(body: Body) -> Event {
-    Event::Logged(Arc::new(Entry { seq: 1, parent: 0, at_ms: 0, body }))
+    Event::Logged(Arc::new(Entry { seq: 1, parent: 0, at_ms: 0, body, by: None }))
 }
 
 fn told(body: Body) -> StoryStep {

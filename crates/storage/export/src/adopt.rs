@@ -51,9 +51,11 @@ pub(crate) fn admitted(entries: Vec<Arc<Entry>>, border: &dyn Border, file: &Pat
             Body::Queue(QueueEntry::Queued(item)) if !settled.contains(&item.id) => Body::Note(NoteEntry::Recovered {
                 text: "a message that waited in the session file was not taken over".into(),
             }),
+            // Nobody has sent us the command that it answers.
+            Body::Note(NoteEntry::Keyed(_)) => Body::Note(NoteEntry::Label { target: entry.seq, label: None }),
             _ => return entry,
         };
-        Arc::new(Entry { body, seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms })
+        Arc::new(Entry { body, seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms, by: None })
     };
     let mut admitted: Vec<Arc<Entry>> = entries.into_iter().map(admit).collect();
     admitted.extend(ended(&admitted));
@@ -71,7 +73,7 @@ fn ended(entries: &[Arc<Entry>]) -> Option<Arc<Entry>> {
     let usage = vocab::Totals::of(entries).open_usage();
     let end = TurnEnd { turn, stop: Stop::Interrupted, iterations: 0, usage, mutations: Vec::new(), fault: None };
     let body = Body::Turn(TurnEntry::Ended(end));
-    Some(Arc::new(Entry { seq: last.seq + 1, parent: last.seq, at_ms: last.at_ms, body }))
+    Some(Arc::new(Entry { seq: last.seq + 1, parent: last.seq, at_ms: last.at_ms, by: None, body }))
 }
 
 /// Makes a session of the entries.

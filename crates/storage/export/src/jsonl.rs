@@ -29,6 +29,9 @@ struct JsonlRow<'a> {
     parent: u64,
     at_ms: i64,
     kind: String,
+    /// For whoever reads the file; what it says of that is not believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
     #[serde(borrow)]
     body: &'a RawValue,
 }
@@ -42,7 +45,8 @@ pub(crate) fn write(session: &SessionId, entries: &[Arc<Entry>]) -> Vec<u8> {
         payload.clear();
         let kind = to_record(&entry.body, &mut payload).to_owned();
         let body: &RawValue = serde_json::from_slice(&payload).expect("a record is JSON");
-        let row = JsonlRow { seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms, kind, body };
+        let by = entry.by.as_ref().map(ToString::to_string);
+        let row = JsonlRow { seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms, kind, by, body };
         serde_json::to_writer(&mut bytes, &row).expect("a row is JSON");
         bytes.push(b'\n');
     }
@@ -78,7 +82,7 @@ pub(crate) fn read(file: &Path) -> Result<(SessionId, Vec<Arc<Entry>>), Fault> {
         }
         let body =
             from_record(&row.kind, row.body.get().as_bytes()).map_err(|error| wrong(number, error.to_string()))?;
-        entries.push(Arc::new(Entry { seq: row.seq, parent: row.parent, at_ms: row.at_ms, body }));
+        entries.push(Arc::new(Entry { seq: row.seq, parent: row.parent, at_ms: row.at_ms, body, by: None }));
     }
     Ok((SessionId::from(head.id), entries))
 }

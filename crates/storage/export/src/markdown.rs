@@ -57,7 +57,7 @@ fn write_entry(page: &mut String, body: &Body) {
         | Body::Branch(BranchEntry::Restored { .. })
         | Body::Setting(_)
         | Body::Shell(ShellEntry::Started { .. })
-        | Body::Note(NoteEntry::Imported { .. } | NoteEntry::Label { .. }) => Ok(()),
+        | Body::Note(NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_)) => Ok(()),
     };
 }
 

@@ -150,7 +150,7 @@ impl<'a> Importer<'a> {
 
     fn push(&mut self, parent: u64, at_ms: i64, body: Body) -> u64 {
         let seq = self.last_seq() + 1;
-        self.entries.push(Entry { seq, parent, at_ms, body });
+        self.entries.push(Entry { seq, parent, at_ms, body, by: None });
         seq
     }
 

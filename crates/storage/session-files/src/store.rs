@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    Acquired, Archive, Body, Border, Durability, Entry, Fault, Ids, Later, Lease, Mode, NewSession, NoteEntry, Page,
-    Query, SessionId, Store, Summary,
+    Acquired, Archive, AuditLine, AuditQuery, AuditVerdict, Body, Border, Durability, Entry, Fault, Ids, Later, Lease,
+    Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, Summary, UsageQuery, UsageSum,
 };
 
 use crate::mirror::OLD_VERSION;
@@ -121,13 +121,13 @@ impl Store for Mirrored {
     }
 
     /// The file goes too, unless another program began it.
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
         let (shared, session) = (self.shared.clone(), session.clone());
         let beginning = shared.setup.store.read(&session, 0, 2);
         Box::pin(async move {
             let entries = beginning.await.map(|page| page.entries).unwrap_or_default();
             let is_theirs = entries.iter().any(|entry| matches!(entry.body, Body::Note(NoteEntry::Imported { .. })));
-            let deleted = shared.setup.store.delete(&session).await;
+            let deleted = shared.setup.store.delete(&session, by).await;
             // A delete may have worked and leave something to be said.
             let is_gone = match &deleted {
                 Ok(is_gone) => *is_gone,
@@ -154,6 +154,15 @@ impl Store for Mirrored {
         })
     }
 
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
+        self.shared.setup.store.audit(query)
+    }
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
+        self.shared.setup.store.verify_audit(head)
+    }
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.shared.setup.store.usage(query)
+    }
     fn place(&self) -> PathBuf {
         self.shared.setup.store.place()
     }

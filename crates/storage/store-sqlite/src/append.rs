@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params, params_from_iter};
-use vocab::{Durability, Entry, Fault, Lease, SessionId, Summary};
+use vocab::{Durability, Entry, Fault, Lease, Principal, SessionId, Summary};
 
+use super::audit::AuditStatements;
 use super::leases::{HeldLease, KnownLog};
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
+use super::usage::UsageStatements;
 use super::writer::{Trust, Writer};
 use super::{Attempt, Failure, ReplySender};
+use store::audit::AuditRecord;
+use store::rollup::PriceList;
 use store::{records, summary};
 
 use crate::faults;
@@ -35,16 +39,18 @@ pub(super) struct AppendStatements<'c> {
     update_session: Statement<'c>,
     place_session: Statement<'c>,
     use_session: Statement<'c>,
+    audit: AuditStatements<'c>,
+    usage: UsageStatements<'c>,
     payload: Vec<u8>,
 }
 
 impl<'c> AppendStatements<'c> {
-    pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
+    pub(super) fn prepare(connection: &'c Connection, prices: PriceList) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
             begin: connection.prepare("BEGIN IMMEDIATE")?,
             commit: connection.prepare("COMMIT")?,
-            insert_entry: connection.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?,
+            insert_entry: connection.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?,
             insert_session: connection.prepare(&format!(
                 "INSERT INTO sessions (epoch, owner, id, {TOTALS}) VALUES (?1, ?2, {})",
                 places(3, SUMMARY_COLUMNS)
@@ -62,16 +68,24 @@ impl<'c> AppendStatements<'c> {
                 "UPDATE sessions SET used = 1 + (SELECT max(used) FROM sessions)
                  WHERE key = ?1 AND (used = 0 OR used < (SELECT max(used) FROM sessions))",
             )?,
+            audit: AuditStatements::prepare(connection)?,
+            usage: UsageStatements::prepare(connection, prices)?,
             payload: Vec::new(),
         })
     }
 
-    fn insert(&mut self, key: i64, entry: &Entry) -> rusqlite::Result<()> {
+    fn insert(&mut self, session: &SessionId, key: i64, entry: &Entry) -> rusqlite::Result<()> {
         self.payload.clear();
         let kind = records::to_record(&entry.body, &mut self.payload);
-        let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload);
+        let by = entry.by.as_ref().map(Principal::as_str);
+        let by_bytes = by.map(str::as_bytes);
+        let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload, by_bytes);
         let (seq, parent) = (to_int(entry.seq), to_int(entry.parent));
-        self.insert_entry.execute(params![key, seq, parent, entry.at_ms, kind, self.payload.as_slice(), crc])?;
+        self.insert_entry.execute(params![key, seq, parent, entry.at_ms, kind, self.payload.as_slice(), crc, by])?;
+        if let Some(record) = AuditRecord::of(session, entry, &self.payload) {
+            self.audit.write(&record)?;
+        }
+        self.usage.add(session, entry)?;
         Ok(())
     }
 
@@ -243,7 +257,7 @@ impl Writer {
             }
         };
         for entry in entries {
-            statements.insert(key, entry)?;
+            statements.insert(&lease.session, key, entry)?;
         }
         if known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body)) {
             statements.use_session.execute([key])?;

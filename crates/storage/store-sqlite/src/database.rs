@@ -94,6 +94,38 @@ const MIGRATIONS: &[&str] = &[
     // are written once in a session's life.
     "CREATE INDEX sessions_by_workspace ON sessions (workspace, used);
     CREATE INDEX sessions_by_parent ON sessions (child_of) WHERE child_of IS NOT NULL;",
+    // 6: whose doing an entry is; what was done, in a chain that shows a change; what was used, by day.
+    "ALTER TABLE entries ADD COLUMN by TEXT;
+    ALTER TABLE damaged ADD COLUMN by;
+    CREATE TABLE audit (
+        number INTEGER PRIMARY KEY,
+        line TEXT NOT NULL,
+        digest BLOB NOT NULL
+    );
+    CREATE TABLE used (
+        day INTEGER NOT NULL,
+        session TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        model TEXT NOT NULL,
+        calls INTEGER NOT NULL,
+        tokens_input INTEGER NOT NULL,
+        tokens_cache_read INTEGER NOT NULL,
+        tokens_cache_write INTEGER NOT NULL,
+        tokens_output INTEGER NOT NULL,
+        tokens_estimated INTEGER NOT NULL,
+        cost_nanos INTEGER NOT NULL,
+        unpriced INTEGER NOT NULL,
+        PRIMARY KEY (day, session, principal, model)
+    ) WITHOUT ROWID;
+    CREATE TABLE used_tools (
+        day INTEGER NOT NULL,
+        session TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        calls INTEGER NOT NULL,
+        failed INTEGER NOT NULL,
+        PRIMARY KEY (day, session, principal, tool)
+    ) WITHOUT ROWID;",
 ];
 
 /// The write-ahead log of the database in `home`.

@@ -7,11 +7,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
-use vocab::{Acquired, Fault, Lease, NewSession, SessionId, Summary};
+use vocab::{Acquired, Fault, Lease, NewSession, Principal, SessionId, Summary};
 
+use super::audit::AuditStatements;
 use super::rows::{self, to_int};
 use super::writer::Writer;
 use super::{Attempt, immediate, log};
+use store::audit::AuditRecord;
 use store::data_dir;
 
 use crate::faults;
@@ -155,7 +157,7 @@ impl Writer {
         }
     }
 
-    pub(super) fn delete(&mut self, connection: &Connection, id: &SessionId) -> Attempt<bool> {
+    pub(super) fn delete(&mut self, connection: &Connection, id: &SessionId, by: Option<&Principal>) -> Attempt<bool> {
         let mut family = vec![id.clone()];
         family.extend(rows::children(connection, id)?);
         // Each is locked until all are gone.
@@ -176,6 +178,9 @@ impl Writer {
                 connection.execute("DELETE FROM damaged WHERE session_id = ?1", [it.as_str()])?;
                 is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && *it == id;
             }
+            if let Some(by) = by.filter(|_| is_gone) {
+                AuditStatements::prepare(connection)?.write(&AuditRecord::deleted(id, by.as_str(), now_ms()))?;
+            }
             Ok(is_gone)
         })?;
         for (it, ..) in &locked {
@@ -195,6 +200,11 @@ impl Writer {
     fn name_of(&self, owner: &str) -> String {
         if *owner == self.owner { format!("another part of this process ({owner})") } else { owner.to_owned() }
     }
+}
+
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// This process, in words that also tell it from a later one with the same number.

@@ -11,6 +11,7 @@
 //! * Nothing touches the disk before the first job; [`SqliteStore::probe`] only looks and makes the directory.
 
 mod append;
+mod audit;
 mod database;
 mod faults;
 mod leases;
@@ -23,6 +24,7 @@ mod rows;
 mod sync;
 mod threads;
 mod upkeep;
+mod usage;
 mod writer;
 
 use std::io;
@@ -32,10 +34,14 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
-use vocab::{Acquired, Durability, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, NewSession, Page, Principal,
+    Query, SessionId, Store, Summary, UsageQuery, UsageSum,
+};
 
 use append::Append;
 use reader::Question;
+use store::rollup::PriceList;
 use threads::Threads;
 use writer::{StoreRequest, WriterJob};
 
@@ -51,6 +57,12 @@ impl SqliteStore {
         // The directory is used later and from another thread; it must not move with the working directory.
         let home = std::path::absolute(&home).unwrap_or(home);
         Self { threads: Threads::new(home.clone()), home }
+    }
+
+    /// What is used is added up by these prices.
+    pub fn priced(mut self, prices: PriceList) -> Self {
+        self.threads.prices = prices;
+        self
     }
 
     /// Tells `note` what no caller asked about (a log that has grown too large), in words for people.
@@ -155,9 +167,21 @@ impl Store for SqliteStore {
         self.ask(|reply| Question::Count { query, reply })
     }
 
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
         let session = session.clone();
-        self.submit(|reply| WriterJob::Request(StoreRequest::Delete { session, reply }))
+        self.submit(|reply| WriterJob::Request(StoreRequest::Delete { session, by, reply }))
+    }
+
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
+        self.ask(|reply| Question::Audit { query, reply })
+    }
+
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
+        self.ask(|reply| Question::VerifyAudit { head, reply })
+    }
+
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.ask(|reply| Question::Usage { query, reply })
     }
 
     fn place(&self) -> PathBuf {

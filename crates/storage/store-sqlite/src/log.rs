@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use vocab::{Body, Entry, Fault, FaultKind, NoteEntry, SessionId, Summary};
+use vocab::{Body, Entry, Fault, FaultKind, NoteEntry, Principal, SessionId, Summary};
 
 use super::rows::{self, from_int, to_int};
 use super::{Attempt, immediate};
 use store::records::{self, Unreadable};
 use store::summary;
 
-const COLUMNS: &str = "seq, parent, at_ms, kind, payload, crc";
+const COLUMNS: &str = "seq, parent, at_ms, kind, payload, crc, by";
 
 /// Rows read in one go. A statement that is not over keeps the write-ahead log from being used anew, and whoever else
 /// wants to read waiting, so a long log is read in many short ones; each takes a millisecond or two.
@@ -170,7 +170,13 @@ impl Damaged {
         } else {
             format!("records {} of this session are missing", self.numbers())
         };
-        Entry { seq: self.seq, parent, at_ms: self.at_ms, body: Body::Note(NoteEntry::Recovered { text: text.into() }) }
+        Entry {
+            seq: self.seq,
+            parent,
+            at_ms: self.at_ms,
+            body: Body::Note(NoteEntry::Recovered { text: text.into() }),
+            by: None,
+        }
     }
 }
 
@@ -195,14 +201,18 @@ fn judge(row: &Row<'_>) -> Attempt<Judged> {
     let (Some(kind), Some(payload), Some(crc)) = (bytes(3)?, bytes(4)?, number(5)?) else {
         return damaged("a column has the wrong type");
     };
-    if i64::from(records::checksum(seq, parent, at_ms, kind, payload)) != crc {
+    let by = bytes(6)?;
+    if i64::from(records::checksum(seq, parent, at_ms, kind, payload, by)) != crc {
         return damaged("its checksum is wrong");
     }
     let Ok(kind) = std::str::from_utf8(kind) else {
         return damaged("its kind is no text");
     };
     Ok(match records::from_record(kind, payload) {
-        Ok(body) => Judged::Whole(Entry { seq, parent, at_ms, body }),
+        Ok(body) => {
+            let by = by.map(|by| Principal::logged(&String::from_utf8_lossy(by)));
+            Judged::Whole(Entry { seq, parent, at_ms, body, by })
+        }
         Err(why) => Judged::Foreign(seq, why),
     })
 }
@@ -259,8 +269,8 @@ pub(crate) fn cut(connection: &Connection, id: &SessionId) -> Attempt<Option<Str
         // Looked at again inside the transaction: another process may have cut it meanwhile.
         let Some(from) = damaged_end(connection, found.key, found.summary.last_seq)? else { return Ok(None) };
         let moved = connection.execute(
-            "INSERT INTO damaged (session_id, seq, parent, at_ms, kind, payload, crc)
-             SELECT ?1, seq, parent, at_ms, kind, payload, crc FROM entries WHERE session = ?2 AND seq >= ?3",
+            "INSERT INTO damaged (session_id, seq, parent, at_ms, kind, payload, crc, by)
+             SELECT ?1, seq, parent, at_ms, kind, payload, crc, by FROM entries WHERE session = ?2 AND seq >= ?3",
             params![id.as_str(), found.key, to_int(from)],
         )?;
         connection.execute("DELETE FROM entries WHERE session = ?1 AND seq >= ?2", params![found.key, to_int(from)])?;

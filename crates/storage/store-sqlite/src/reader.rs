@@ -10,12 +10,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use vocab::{Fault, Page, Query, SessionId, Summary};
+use vocab::{AuditLine, AuditQuery, AuditVerdict, Fault, Page, Query, SessionId, Summary, UsageQuery, UsageSum};
 
 use super::log::{LogCursor, LogScan, SLICE_ROWS};
 use super::progress::Ticket;
 use super::writer::{Trust, judged};
-use super::{Attempt, ReplySender, database, rows};
+use super::{Attempt, ReplySender, audit, database, rows, usage};
 use crate::faults;
 
 /// Without a question for this long, caches are given back.
@@ -26,6 +26,9 @@ pub(super) enum Question {
     Summary { session: SessionId, reply: ReplySender<Option<Summary>> },
     List { query: Query, reply: ReplySender<Vec<Summary>> },
     Count { query: Query, reply: ReplySender<u64> },
+    Audit { query: AuditQuery, reply: ReplySender<Vec<AuditLine>> },
+    VerifyAudit { head: Option<String>, reply: ReplySender<AuditVerdict> },
+    Usage { query: UsageQuery, reply: ReplySender<Vec<UsageSum>> },
 }
 
 impl Question {
@@ -35,7 +38,9 @@ impl Question {
             Question::Summary { .. } => true,
             Question::Read { limit, .. } => *limit <= SLICE_ROWS,
             Question::List { query, .. } => query.limit.is_some_and(|limit| limit <= SLICE_ROWS),
-            Question::Count { .. } => false,
+            Question::Count { .. } | Question::Audit { .. } | Question::VerifyAudit { .. } | Question::Usage { .. } => {
+                false
+            }
         }
     }
 
@@ -45,6 +50,9 @@ impl Question {
             Question::Summary { reply, .. } => _ = reply.send(Err(fault)),
             Question::List { reply, .. } => _ = reply.send(Err(fault)),
             Question::Count { reply, .. } => _ = reply.send(Err(fault)),
+            Question::Audit { reply, .. } => _ = reply.send(Err(fault)),
+            Question::VerifyAudit { reply, .. } => _ = reply.send(Err(fault)),
+            Question::Usage { reply, .. } => _ = reply.send(Err(fault)),
         }
     }
 }
@@ -149,6 +157,11 @@ impl Reader {
             }
             Question::List { query, reply } => send(reply, judged(&place, "read", rows::list(connection, &query))),
             Question::Count { query, reply } => send(reply, judged(&place, "read", rows::count(connection, &query))),
+            Question::Audit { query, reply } => send(reply, judged(&place, "read", audit::list(connection, &query))),
+            Question::VerifyAudit { head, reply } => {
+                send(reply, judged(&place, "read", audit::verify(connection, head)))
+            }
+            Question::Usage { query, reply } => send(reply, judged(&place, "read", usage::sums(connection, &query))),
         }
     }
 }

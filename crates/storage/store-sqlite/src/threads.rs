@@ -12,8 +12,9 @@ use super::progress::{Progress, ReleaseAll, Ticket};
 use super::reader::{Question, Reader, ReaderJob};
 use super::sync::Syncs;
 use super::upkeep::UNWIPED_FILE;
-use super::writer::{StoreRequest, Writer, WriterJob};
+use super::writer::{StoreRequest, Writer, WriterJob, WriterTies};
 use super::{Note, faults};
+use store::rollup::PriceList;
 
 /// The threads call SQLite and serde only; neither recurses deeply on what we store.
 const STACK_BYTES: usize = 512 * 1024;
@@ -21,6 +22,7 @@ const STACK_BYTES: usize = 512 * 1024;
 pub(super) struct Threads {
     home: PathBuf,
     pub(super) note: Note,
+    pub(super) prices: PriceList,
     writer: Mutex<Option<WriterThread>>,
     /// For questions that are answered quickly, and for those that are not.
     readers: [Mutex<Option<JobThread<ReaderJob>>>; 2],
@@ -41,7 +43,13 @@ struct WriterThread {
 
 impl Threads {
     pub(super) fn new(home: PathBuf) -> Self {
-        Self { home, note: Arc::new(|_| {}), writer: Mutex::new(None), readers: Default::default() }
+        Self {
+            home,
+            note: Arc::new(|_| {}),
+            prices: Arc::new(|_| None),
+            writer: Mutex::new(None),
+            readers: Default::default(),
+        }
     }
 
     pub(super) fn write(&self, job: WriterJob) -> Result<(), Fault> {
@@ -61,11 +69,12 @@ impl Threads {
         }
         let progress = Arc::new(Progress::default());
         let (home, note, told) = (self.home.clone(), self.note.clone(), progress.clone());
+        let prices = self.prices.clone();
         let (jobs, inbox) = channel();
         let syncs = Syncs::start(jobs.clone(), STACK_BYTES).map_err(not_started)?;
         let queue = start("store", jobs, move || {
             let _released = ReleaseAll(told.clone());
-            Writer::new(home, inbox, note, told, syncs).run();
+            Writer::new(home, inbox, WriterTies { note, progress: told, syncs, prices }).run();
         })?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *writer = Some(WriterThread { queue, queued: 1, progress });

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use vocab::{Acquired, Fault, Lease, SessionId};
+use vocab::{Acquired, Fault, Lease, Principal, SessionId};
 
 use super::append::{Append, AppendStatements};
 use super::leases::{HeldLease, owner};
@@ -20,6 +20,7 @@ use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
 use super::{Attempt, Failure, Note, ReplySender, database};
 use crate::{faults, lock_file};
+use store::rollup::PriceList;
 
 /// Jobs taken at once, and so the most appends in one transaction; the rest is the next transaction.
 const BATCH_JOBS_MAX: usize = 256;
@@ -48,6 +49,7 @@ pub(super) enum StoreRequest {
     },
     Delete {
         session: SessionId,
+        by: Option<Principal>,
         reply: ReplySender<bool>,
     },
     /// Does what every connection begins with, for somebody who only reads.
@@ -72,6 +74,7 @@ pub(super) struct Writer {
     /// Says how many of them are done to whoever reads.
     progress: Arc<Progress>,
     pub(super) note: Note,
+    prices: PriceList,
     pub(super) watch: WalWatch,
     /// Something was deleted, and pieces of it are still there.
     pub(super) unwiped: Option<Unwiped>,
@@ -83,6 +86,14 @@ pub(super) struct Writer {
     pub(super) unfolded: u32,
     /// Lock files of the dead were looked for.
     has_swept: bool,
+}
+
+/// What the writer is bound to.
+pub(super) struct WriterTies {
+    pub(super) note: Note,
+    pub(super) progress: Arc<Progress>,
+    pub(super) syncs: Syncs,
+    pub(super) prices: PriceList,
 }
 
 /// What a connection is good for after a job.
@@ -105,14 +116,9 @@ pub(super) fn judged<T>(place: &Path, doing: &str, result: Attempt<T>) -> (Resul
 }
 
 impl Writer {
-    pub(super) fn new(
-        home: PathBuf,
-        inbox: Receiver<WriterJob>,
-        note: Note,
-        progress: Arc<Progress>,
-        syncs: Syncs,
-    ) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, ties: WriterTies) -> Self {
         let owner = owner();
+        let WriterTies { note, progress, syncs, prices } = ties;
         Self {
             home,
             owner,
@@ -125,6 +131,7 @@ impl Writer {
             received: 0,
             progress,
             note,
+            prices,
             watch: WalWatch::default(),
             unwiped: None,
             is_suspect: false,
@@ -180,7 +187,7 @@ impl Writer {
         }
         // The caller who waits now is not kept waiting by what another process left.
         let _ = self.finish_deleting(connection);
-        let mut statements = match AppendStatements::prepare(connection) {
+        let mut statements = match AppendStatements::prepare(connection, self.prices.clone()) {
             Ok(statements) => statements,
             Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
         };
@@ -321,8 +328,8 @@ impl Writer {
                 self.release(&lease);
                 self.answer(reply, Ok(()))
             }
-            StoreRequest::Delete { session, reply } => {
-                let result = self.delete(connection, &session);
+            StoreRequest::Delete { session, by, reply } => {
+                let result = self.delete(connection, &session, by.as_ref());
                 self.answer(reply, result)
             }
             StoreRequest::Tidy => Trust::Keep,

@@ -8,11 +8,13 @@
 //! A file is a wire too: what is on disk are the types in [`records`], never the shared words themselves, so that a
 //! rename in the vocabulary cannot make an old session unreadable.
 
+pub mod audit;
 pub mod data_dir;
 pub mod faults;
 mod memory;
 mod private;
 pub mod records;
+pub mod rollup;
 pub mod suite;
 pub mod summary;
 

@@ -2,19 +2,28 @@
 //!
 //! Keeps the same promises as the store on disk, except the one about surviving.
 
+mod ledger;
+
 use std::collections::HashMap;
 use std::future::ready;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vocab::{Acquired, Durability, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, NewSession, Page, Principal,
+    Query, SessionId, Store, Summary, UsageQuery, UsageSum,
+};
 
+use crate::audit::AuditRecord;
+use crate::rollup::PriceList;
 use crate::{faults, summary};
+use ledger::Ledger;
 
 /// Holds every entry of every session until the process ends or the session is deleted: the bound is the caller's.
 #[derive(Default)]
 pub struct MemoryStore {
     sessions: Mutex<Sessions>,
+    prices: Option<PriceList>,
 }
 
 #[derive(Default)]
@@ -22,6 +31,7 @@ struct Sessions {
     by_id: HashMap<SessionId, StoredSession>,
     /// Grows with each use: the order in which sessions were used, which no clock can turn around.
     uses: u64,
+    ledger: Ledger,
 }
 
 struct StoredSession {
@@ -37,6 +47,12 @@ struct StoredSession {
 impl MemoryStore {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// What is used is added up by these prices.
+    pub fn priced(mut self, prices: PriceList) -> Self {
+        self.prices = Some(prices);
+        self
     }
 
     // A panic in another thread cannot leave a session half changed: each change is made in one go below.
@@ -71,6 +87,10 @@ impl MemoryStore {
             return Ok(());
         }
         let is_use = known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body));
+        let prices = self.prices.clone().unwrap_or_else(|| Arc::new(|_| None));
+        for entry in &entries {
+            sessions.ledger.take(&lease.session, entry, &prices);
+        }
         sessions.uses += 1;
         let used = sessions.uses;
         let session = sessions.by_id.entry(lease.session.clone()).or_insert_with(|| StoredSession {
@@ -89,7 +109,7 @@ impl MemoryStore {
         session.entries.extend(entries.into_iter().map(|entry| match &entry.body {
             vocab::Body::Queue(vocab::QueueEntry::Queued(item)) if item.sender.is_some() => {
                 let item = vocab::Item { sender: None, ..item.clone() };
-                Arc::new(Entry { body: vocab::Body::Queue(vocab::QueueEntry::Queued(item)), ..*entry })
+                Arc::new(Entry { body: vocab::Body::Queue(vocab::QueueEntry::Queued(item)), ..(*entry).clone() })
             }
             _ => entry,
         }));
@@ -102,6 +122,11 @@ fn same(left: &Option<Arc<NewSession>>, right: &Option<Arc<NewSession>>) -> bool
         (Some(left), Some(right)) => Arc::ptr_eq(left, right),
         _ => false,
     }
+}
+
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 fn now<T: Send + 'static>(value: T) -> Later<'static, T> {
@@ -189,7 +214,7 @@ impl Store for MemoryStore {
         now(Ok(page.map(|session| session.summary.clone()).collect()))
     }
 
-    fn delete(&self, id: &SessionId) -> Later<'static, Result<bool, Fault>> {
+    fn delete(&self, id: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
         let mut sessions = self.lock();
         now(match sessions.by_id.get(id) {
             None => Ok(false),
@@ -199,11 +224,26 @@ impl Store for MemoryStore {
                     Some(open) => Err(faults::busy(&open.summary.id, "this process")),
                     None => {
                         sessions.by_id.retain(|_, it| !of_family(it));
+                        if let Some(by) = by {
+                            sessions.ledger.write(&AuditRecord::deleted(id, by.as_str(), now_ms()));
+                        }
                         Ok(true)
                     }
                 }
             }
         })
+    }
+
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
+        now(Ok(self.lock().ledger.audit(&query)))
+    }
+
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
+        now(Ok(self.lock().ledger.verify(head)))
+    }
+
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        now(Ok(self.lock().ledger.usage(&query)))
     }
 
     fn place(&self) -> PathBuf {

@@ -6,6 +6,7 @@
 mod durable;
 mod examples;
 mod leases;
+mod ledger;
 mod lists;
 mod logs;
 mod sums;
@@ -38,6 +39,8 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     lists::a_name_does_not_make_a_session_the_latest(&make()).await;
     lists::a_child_is_listed_when_asked_for_and_goes_with_its_parent(&make()).await;
     lists::a_prefix_is_taken_literally(&make()).await;
+    ledger::the_audit_has_a_line_for_what_somebody_did(&make()).await;
+    ledger::usage_is_added_up_by_day_model_session_principal_and_tool(&make()).await;
 }
 
 pub fn new_session(id: &str) -> NewSession {
@@ -61,7 +64,7 @@ pub fn prompt(seq: u64, text: &str) -> Arc<Entry> {
 }
 
 pub fn entry(seq: u64, body: Body) -> Arc<Entry> {
-    Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + i64::try_from(seq).unwrap_or(0), body })
+    Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + i64::try_from(seq).unwrap_or(0), body, by: None })
 }
 
 pub async fn append(store: &impl Store, lease: &Lease, entries: Vec<Arc<Entry>>) {

@@ -363,7 +363,7 @@ fn gist(entries: &[Arc<Entry>]) -> Vec<String> {
     let mut doubts = Vec::new();
     let mut lines = Vec::new();
     for entry in entries {
-        lines.push(match &entry.body {
+        let line = match &entry.body {
             Body::Note(_) | Body::Model(_) => continue,
             // In a directory of its own.
             Body::Opened { model, mode, .. } => format!("opened {model} {mode:?}"),
@@ -388,7 +388,8 @@ fn gist(entries: &[Arc<Entry>]) -> Vec<String> {
                 format!("{} {:?} {} {:?} {:?}", end.turn, end.stop, end.iterations, end.usage, end.fault)
             }
             body => format!("{body:?}"),
-        });
+        };
+        lines.push(format!("{line} by {:?}", entry.by));
     }
     lines
 }

@@ -123,7 +123,10 @@ impl World {
         defaults.thinking = self.dice.pick(&[None, Some("low".into())]);
         defaults.reminders_max = self.dice.pick(&[0, 0, 1, 3]);
         defaults.max_iterations = 1 + self.dice.below(6) as u32;
-        Engine::new(ports, Config { defaults, version: "sim".into(), notices: Vec::new() })
+        Engine::new(
+            ports,
+            Config { defaults, version: "sim".into(), notices: Vec::new(), user: vocab::Principal::user("ann") },
+        )
     }
 
     /// One life of the process.

@@ -19,6 +19,23 @@ Exit codes:
 
 Without a key and a local model server the built-in `tour` answers; `tillerman models` says why.";
 
+pub(super) const AUDIT_EXAMPLES: &str = "\
+Examples:
+  tillerman audit                              what was done last, by whom
+  tillerman audit --by user:ann --json
+  tillerman audit verify                       prints a head; keep it elsewhere
+  tillerman audit verify --head HEAD           later: whether lines were cut off
+
+What was said is not in the audit; the session's log has it.";
+
+pub(super) const USAGE_EXAMPLES: &str = "\
+Examples:
+  tillerman usage                              the last 30 days, day by day
+  tillerman usage --by model --days 7
+  tillerman usage --by tool
+
+Deleted sessions are counted: they were paid for. Costs are by the prices of the day.";
+
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
   tillerman run \"what does this project do?\"

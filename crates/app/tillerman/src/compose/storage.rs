@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use catalogue::{Catalogue, FileBorder, OnlyShown};
 use pi_format::messages::{Face, Faces};
+use store::rollup::PriceList;
 use vocab::{Archive, Border, Provider, Store};
 
 use super::identity::UuidIds;
@@ -18,9 +19,14 @@ pub(super) struct SessionStorage {
 impl SessionStorage {
     /// `model` is what sessions start with, and where session files from elsewhere are measured by.
     pub(super) fn new(setup: &Setup, catalogue: &Arc<Catalogue>, model: &str) -> Self {
+        let known = catalogue.clone();
+        let prices: PriceList = Arc::new(move |model| known.resolve(model).ok()?.prices);
         let store: Arc<dyn Store> = match setup.settings.ephemeral {
-            true => Arc::new(store::MemoryStore::new()),
-            false => Arc::new(store_sqlite::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
+            true => Arc::new(store::MemoryStore::new().priced(prices)),
+            false => {
+                let store = store_sqlite::SqliteStore::new(setup.data.clone());
+                Arc::new(store.telling(Arc::new(host::note)).priced(prices))
+            }
         };
         let (own, here): (Arc<str>, PathBuf) = (model.into(), setup.settings.workspace.clone());
         let border: Arc<dyn Border> = match setup.session_files.as_ref().is_some_and(|files| files.only_shown) {

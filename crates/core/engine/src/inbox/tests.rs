@@ -26,7 +26,7 @@ fn bench() -> Bench {
 
 impl Bench {
     fn say(&self, tag: u64, verb: Verb) {
-        self.commands.try_send(Command { tag: Tag(tag), target: Target::Current, verb }).expect("there is room");
+        self.commands.try_send(Command::new(Tag(tag), Target::Current, verb)).expect("there is room");
     }
     fn ask(&self, tag: u64) {
         self.say(tag, Verb::Session(SessionVerb::Read { after: 0 }));
@@ -46,7 +46,7 @@ impl Bench {
     }
     fn answer(&self, tag: u64, bytes: usize) {
         let body = Body::User { turn: None, parts: vec![Part::text("x".repeat(bytes))], from: UserFrom::Prompt };
-        let result = Ok(Reply::Entries(vec![Entry { seq: 1, parent: 0, at_ms: 0, body }.into()]));
+        let result = Ok(Reply::Entries(vec![Entry { seq: 1, parent: 0, at_ms: 0, body, by: None }.into()]));
         self.outbox.push(Told { session: SessionId::from("s"), event: Event::Reply { tag: Tag(tag), result } });
     }
     async fn read(&self) {

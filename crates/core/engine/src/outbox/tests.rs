@@ -15,7 +15,7 @@ fn told(event: Event) -> Told {
 
 fn entries(bytes: usize) -> Reply {
     let body = Body::User { turn: None, parts: vec![Part::text("x".repeat(bytes))], from: UserFrom::Prompt };
-    Reply::Entries(vec![Entry { seq: 1, parent: 0, at_ms: 0, body }.into()])
+    Reply::Entries(vec![Entry { seq: 1, parent: 0, at_ms: 0, body, by: None }.into()])
 }
 
 fn reply(tag: u64, reply: Reply) -> Told {

@@ -71,10 +71,10 @@ impl Session {
             return;
         }
         let Some(NextCompaction { outbox, tag, instructions }) = self.activity.next.take() else { return };
-        self.log.answering = Some((outbox.clone(), tag));
+        self.log.look_at(&outbox, tag);
         let then = AfterCompaction::Answer(CompactionAsker { outbox: outbox.clone(), tag, slash: false });
         let started = self.start_compaction(CompactReason::Manual, instructions, then);
-        self.log.answering = None;
+        self.log.looked_at();
         if let Err(fault) = started {
             self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
             self.queue_goes_on(TurnOver::Completed);
@@ -171,7 +171,7 @@ impl Session {
         let Some((summarising, then)) = self.activity.end_compaction() else { return };
         let Summarising { reason, model, trace, meanwhile, .. } = summarising;
         if let AfterCompaction::Answer(CompactionAsker { outbox, tag, .. }) = &then {
-            self.log.answering = Some((outbox.clone(), *tag));
+            self.log.look_at(outbox, *tag);
         }
         self.log_trace(&model, &trace);
         let result = result.map(|mut compacted| {
@@ -192,7 +192,7 @@ impl Session {
             AfterCompaction::Turn(BeforeCall::CallModel) => self.load_then(Effect::CallModel),
             AfterCompaction::Answer(asker) => self.compaction_answered(asker, result),
         }
-        self.log.answering = None;
+        self.log.looked_at();
     }
 
     fn compaction_answered(&mut self, asker: CompactionAsker, result: Result<Compaction, Fault>) {
@@ -234,7 +234,7 @@ impl Session {
                 sent: Some(request.sent),
                 bytes: request.bytes,
             }));
-            self.log_at(Some(request.at_ms), body);
+            self.log_at(request.at_ms, body);
         }
         let Some(usage) = left.usage else { return };
         self.with_turn(|turn, _| turn.spend(usage));

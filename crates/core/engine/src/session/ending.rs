@@ -47,7 +47,7 @@ impl Session {
     pub(super) fn break_off(&mut self, text: &str) {
         let fault = Fault::new(FaultKind::Internal, format!("the session failed: {text}")).hint("open it again");
         // Whatever is left of us may break once more; that every peer learns of the end must not depend on it.
-        let unanswered = self.log.answering.take();
+        let unanswered = self.log.commands.take_answering();
         let _ = guarded(|| self.roll_back(&fault));
         if let Some((outbox, tag)) = unanswered {
             let result = Err(fault.clone());

@@ -78,7 +78,7 @@ impl Awaited {
         match self {
             Awaited::Mail(mail) => mail,
             Awaited::Prompt { outbox, tag, parts, delivery } => {
-                Mail::Verb { outbox, tag, verb: SessionVerb::Prompt { parts, delivery } }
+                Mail::Verb { outbox, tag, verb: SessionVerb::Prompt { parts, delivery }, provenance: None }
             }
         }
     }
@@ -237,9 +237,9 @@ impl Session {
                 match what {
                     Awaited::Mail(mail) => self.take_mail(mail),
                     Awaited::Prompt { outbox, tag, parts, delivery } => {
-                        self.log.answering = Some((outbox.clone(), tag));
+                        self.log.look_at(&outbox, tag);
                         self.offer_when_viewed(outbox, tag, parts, delivery);
-                        self.log.answering = None;
+                        self.log.looked_at();
                     }
                 }
                 self.jobs.failure = None;
@@ -257,7 +257,7 @@ impl Session {
     }
 
     fn job_done(&mut self, job: Job, finish: Finish) {
-        self.log.answering = Some((job.outbox.clone(), job.tag));
+        self.log.look_at(&job.outbox, job.tag);
         let result = match finish {
             Finish::Reply(result) => Some(result),
             Finish::With(step) => Some(step(self)),
@@ -273,7 +273,7 @@ impl Session {
         if let Some(result) = result {
             self.log.reply(job.outbox, Event::Reply { tag: job.tag, result });
         }
-        self.log.answering = None;
+        self.log.looked_at();
     }
 
     /// Gives the mail back where nothing is before it.
@@ -419,7 +419,12 @@ mod tests {
 
     fn prompt(peer: u64, tag: u64) -> Awaited {
         let verb = SessionVerb::Prompt { parts: Vec::new(), delivery: Delivery::Enqueue };
-        Awaited::Mail(Mail::Verb { outbox: Outbox::new(PeerId(peer), Slow::Wait), tag: Tag(tag), verb })
+        Awaited::Mail(Mail::Verb {
+            outbox: Outbox::new(PeerId(peer), Slow::Wait),
+            tag: Tag(tag),
+            verb,
+            provenance: None,
+        })
     }
 
     fn awaiting(needs: &[(u64, Need)]) -> Jobs {

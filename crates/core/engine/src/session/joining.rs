@@ -102,6 +102,7 @@ impl Session {
         // No peer is left that could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
         self.leave_jobs(peer);
+        self.log.commands.leave(peer);
         self.approvals.set_mute(peer, false);
         self.editor_left(peer);
         self.tools.drop_host(peer);

@@ -2,6 +2,7 @@
 //! after an entry waits behind it. So the model can be called while a commit is in flight, and still no peer is told
 //! what could be lost.
 
+pub(crate) mod commands;
 pub(crate) mod held_deltas;
 pub(crate) mod logged;
 
@@ -12,12 +13,13 @@ use std::task::{Context, Poll};
 
 use vocab::{
     AskEntry, Body, BranchEntry, CallEntry, Clock, CompactReason, CompactionEvent, Delta, Durability, EditorEvent,
-    Entry, Event, Fault, ItemId, Later, Lease, PeerId, QueueEntry, QueueEvent, SessionId, Store, SyncLevel, Tag,
-    TurnEntry, TurnId,
+    Entry, Event, Fault, ItemId, Later, Lease, PeerId, Principal, QueueEntry, QueueEvent, SessionId, Store, SyncLevel,
+    Tag, TurnEntry, TurnId,
 };
 
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
 use crate::session::peers::Peers;
+use commands::Commands;
 use held_deltas::HeldDeltas;
 use logged::Logged;
 
@@ -84,8 +86,7 @@ pub(crate) struct SessionLog {
     told_turn: Option<TurnId>,
     told_compaction: Option<CompactReason>,
     unsettled: bool,
-    /// The command that is being looked at and has no answer yet, should the session break on it.
-    pub(crate) answering: Option<(Arc<Outbox>, Tag)>,
+    pub(crate) commands: Commands,
 }
 
 impl SessionLog {
@@ -119,7 +120,7 @@ impl SessionLog {
             told_turn: None,
             told_compaction: None,
             unsettled: false,
-            answering: None,
+            commands: Commands::default(),
         }
     }
 
@@ -178,8 +179,8 @@ impl SessionLog {
     }
 
     /// Appends an entry; it is written with the next [`SessionLog::flush`] and told once it is safe. The session alone calls
-    /// this, so that the model's view stays in step. `at_ms`: `None` is now.
-    pub(crate) fn append(&mut self, at_ms: Option<i64>, body: Body) -> Arc<Entry> {
+    /// this, so that the model's view stays in step, but for what no model sees. `at_ms`: `None` is now.
+    pub(crate) fn append(&mut self, at_ms: Option<i64>, body: Body, by: Option<Principal>) -> Arc<Entry> {
         let parent = match body {
             Body::Branch(BranchEntry::Moved { to }) => to,
             _ => self.leaf,
@@ -187,9 +188,9 @@ impl SessionLog {
         self.last_seq += 1;
         self.leaf = self.last_seq;
         self.batch_durability = self.batch_durability.max(self.durability(&body));
-        self.logged.take(&body);
         let at_ms = at_ms.unwrap_or_else(|| self.clock.now_ms());
-        let entry = Arc::new(Entry { seq: self.last_seq, parent, at_ms, body });
+        let entry = Arc::new(Entry { seq: self.last_seq, parent, at_ms, body, by });
+        self.logged.take(&entry);
         self.batch.push(entry.clone());
         self.held.push_back(HeldEvent { need: entry.seq, what: Outgoing::All(Event::Logged(entry.clone())) });
         entry
@@ -241,10 +242,8 @@ impl SessionLog {
     pub(crate) fn emit(&mut self, event: Event) {
         self.say(Outgoing::All(event));
     }
-    pub(crate) fn reply(&mut self, to: Arc<Outbox>, event: Event) {
-        if let Event::Reply { tag: answered, .. } = event {
-            self.answering.take_if(|(outbox, tag)| outbox.peer == to.peer && *tag == answered);
-        }
+    /// Tells one peer, in order with what is held.
+    fn say_to(&mut self, to: Arc<Outbox>, event: Event) {
         self.say(Outgoing::One(to, event));
     }
 
@@ -296,7 +295,7 @@ impl SessionLog {
             Event::Compaction(CompactionEvent::Failed { .. }) => self.told_compaction = None,
             Event::Settled => self.unsettled = false,
             Event::Logged(entry) => {
-                self.told.take(&entry.body);
+                self.told.take(entry);
                 match &entry.body {
                     Body::Turn(TurnEntry::Started { turn }) => {
                         self.told_turn = Some(turn.clone());

@@ -7,6 +7,7 @@ use vocab::{Event, Fault, FaultKind, McpServer, PeerId, SessionVerb, State, Tag}
 
 use super::Session;
 use super::jobs::{Awaited, Need};
+use super::log::commands::Provenance;
 use super::verbs::Response;
 use crate::outbox::Outbox;
 
@@ -34,6 +35,8 @@ pub(crate) enum Mail {
         outbox: Arc<Outbox>,
         tag: Tag,
         verb: SessionVerb,
+        /// `None`: it was looked at before, and its sender is known.
+        provenance: Option<Box<Provenance>>,
     },
     /// The peer's real outbox takes the place of the private one it came in with, and gets what that one holds.
     Rebind {
@@ -117,12 +120,19 @@ impl Session {
                 self.stop_shells(|_| true);
                 self.suspend_turn();
             }
-            Mail::Verb { outbox, tag, verb } => {
-                self.log.answering = Some((outbox.clone(), tag));
-                if let Response::Now(result) = self.verb(&outbox, tag, verb) {
+            Mail::Verb { outbox, tag, verb, provenance } => {
+                if let Some(provenance) = provenance {
+                    self.log.commands.begin(&outbox, tag, *provenance);
+                }
+                self.log.look_at(&outbox, tag);
+                let response = match self.repeated(&outbox, tag, verb) {
+                    Ok(response) => response,
+                    Err(verb) => self.verb(&outbox, tag, verb),
+                };
+                if let Response::Now(result) = response {
                     self.log.reply(outbox, Event::Reply { tag, result });
                 }
-                self.log.answering = None;
+                self.log.looked_at();
             }
         }
     }

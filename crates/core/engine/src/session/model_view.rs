@@ -184,7 +184,7 @@ mod tests {
 
     fn user(seq: u64, text: &str) -> Entry {
         let body = Body::User { turn: None, parts: vec![Part::text(text)], from: UserFrom::Prompt };
-        Entry { seq, parent: seq - 1, at_ms: 0, body }
+        Entry { seq, parent: seq - 1, at_ms: 0, body, by: None }
     }
 
     #[test]

@@ -66,9 +66,11 @@ impl Session {
 
     pub(super) fn wait_for(&mut self, lack: Lack, outbox: Arc<Outbox>, tag: Tag, verb: SessionVerb) {
         match lack {
-            Lack::Need(need) => self.await_need(need, Awaited::Mail(Mail::Verb { outbox, tag, verb })),
+            Lack::Need(need) => {
+                self.await_need(need, Awaited::Mail(Mail::Verb { outbox, tag, verb, provenance: None }))
+            }
             Lack::Briefing(look) => {
-                let mail = Mail::Verb { outbox: outbox.clone(), tag, verb };
+                let mail = Mail::Verb { outbox: outbox.clone(), tag, verb, provenance: None };
                 self.job(&outbox, tag, later::briefed(look, mail));
             }
         }

@@ -97,7 +97,7 @@ impl Session {
         let turn = self.current_turn();
         for item in items {
             self.settle_item(&item, ItemEnd::Consumed);
-            self.log(Body::User { turn: turn.clone(), parts: item.parts, from });
+            self.log_by(item.by, Body::User { turn: turn.clone(), parts: item.parts, from });
         }
         if joined {
             self.reminders.given = 0;

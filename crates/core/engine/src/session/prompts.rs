@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Body, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId, QueueEntry,
-    QueueEvent, QueueVerb, Reply, Tag, TurnEntry, TurnId, UserFrom,
+    Body, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId, Principal,
+    QueueEntry, QueueEvent, QueueVerb, Reply, Tag, TurnEntry, TurnId, UserFrom,
 };
 
 use super::queue::{Queue, QueueAct, TurnOver, opening};
@@ -22,6 +22,8 @@ use crate::outbox::Outbox;
 pub(super) struct Prompts {
     pub(super) queue: Queue,
     in_log: HashSet<ItemId>,
+    /// Who wanted the turn that runs, or ran last.
+    pub(super) turn_by: Option<Principal>,
     /// Who sent the items that a failed store made the session forget; the log does not say.
     senders: HashMap<ItemId, (PeerId, Tag)>,
     /// The end of a debounce.
@@ -32,7 +34,7 @@ pub(super) struct Prompts {
 impl Prompts {
     pub(super) fn new(policy: LanePolicy) -> Self {
         let (in_log, senders) = (HashSet::new(), HashMap::new());
-        Self { queue: Queue::new(policy), in_log, senders, timer: None, born: Instant::now() }
+        Self { queue: Queue::new(policy), in_log, turn_by: None, senders, timer: None, born: Instant::now() }
     }
 
     /// The queue's clock.
@@ -115,6 +117,7 @@ impl Session {
             delivery,
             at_ms: self.shared.ports.clock.now_ms(),
             sender: Some((peer, tag)),
+            by: self.log.commands.acting().cloned(),
         };
         let acts = self.prompts.queue.offer(item, self.prompts.now_ms());
         self.act(acts);
@@ -161,6 +164,7 @@ impl Session {
 
     fn start_turn(&mut self, items: Vec<Item>, note: Option<String>) {
         let turn = TurnId::from(self.shared.ports.ids.mint(IdKind::Turn));
+        self.prompts.turn_by = items.first().and_then(|item| item.by.clone());
         self.log_settings();
         self.log(Body::Turn(TurnEntry::Started { turn: turn.clone() }));
         for item in &items {
@@ -183,7 +187,8 @@ impl Session {
 
     /// The turn's own message, and then the model. Its start is logged already.
     pub(super) fn begin_turn(&mut self, turn: TurnId, parts: Vec<Part>, from: UserFrom) {
-        self.log(Body::User { turn: Some(turn.clone()), parts, from });
+        let by = self.prompts.turn_by.clone().filter(|_| from == UserFrom::Prompt);
+        self.log_by(by, Body::User { turn: Some(turn.clone()), parts, from });
         self.activity.begin_turn(Turn::new(turn, self.settings.model.clone(), self.turn_rules()));
         self.mcp.first_call = true;
         self.reminders.is_due = false;
@@ -201,7 +206,7 @@ impl Session {
     fn keep_waiting(&mut self, id: &ItemId, position: usize) {
         let Some(item) = self.prompts.queue.list().find(|item| item.id == *id).cloned() else { return };
         self.prompts.in_log.insert(id.clone());
-        self.log(Body::Queue(QueueEntry::Queued(item.clone())));
+        self.log_by(item.by.clone(), Body::Queue(QueueEntry::Queued(item.clone())));
         if let Some((outbox, tag)) = self.sender(&item) {
             let result = Ok(Reply::Waiting { item: id.clone(), position });
             self.log.reply(outbox, Event::Reply { tag, result });
@@ -285,6 +290,7 @@ mod tests {
             delivery: Delivery::Enqueue,
             at_ms: 0,
             sender: Some((PeerId(sender), Tag(sender))),
+            by: None,
         }
     }
 

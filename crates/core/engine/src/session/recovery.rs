@@ -11,7 +11,7 @@ use vocab::{
 
 use super::fallback::Fallback;
 use super::{Session, TurnWaits};
-use crate::session::log::logged::Logged;
+use crate::session::log::logged::{KnownKeys, Logged};
 use crate::session::model_view::{Branch, History, OpenTurn, lost_result};
 use crate::session::queue::TurnOver;
 use crate::session::turn::Effect;
@@ -164,6 +164,7 @@ impl Session {
             self.log.found(Logged {
                 thinking: branch.thinking.clone().flatten(),
                 todos: branch.todos.as_slice().into(),
+                keys: KnownKeys::of(&page.entries, self.shared.ports.clock.now_ms()),
                 ..self.log.logged().clone()
             });
             if let Some(text) = page.recovered {

@@ -52,6 +52,7 @@ impl Session {
         if self.prompts.queue.run_unasked().is_err() {
             return;
         }
+        self.prompts.turn_by = open.by.clone();
         self.extensions.met = true;
         self.hear_of_extensions();
         self.start_own_servers();

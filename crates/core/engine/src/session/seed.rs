@@ -52,7 +52,7 @@ impl Session {
             seed.tools.retain(|tool| !tool.has_subagents());
         }
         let mut tools = Toolset::new(seed.tools, shared.ports.toolbox.gadgets());
-        if let Some(Inherited { child_of, mcp_tools, editor }) = seed.inherited {
+        if let Some(Inherited { child_of, mcp_tools, editor, .. }) = seed.inherited {
             mcp.inherit();
             mcp_tools.into_iter().for_each(|tool| tools.add_mcp(None, tool));
             subagents.child_of = Some(child_of);

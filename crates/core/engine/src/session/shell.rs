@@ -218,7 +218,7 @@ impl Session {
     /// One of them is done: into the log, then to its owner.
     pub(super) fn shell_done(&mut self, index: usize, result: Result<Shell, Fault>) {
         let running = self.shells.running.swap_remove(index);
-        self.log.answering = Some((running.outbox.clone(), running.tag));
+        self.log.look_at(&running.outbox, running.tag);
         let result = result.map(|shell| {
             let output = self.shared.ports.keyring.scrub_shared(shell.output);
             let shell = Shell { aside: running.aside, output, ..shell };
@@ -229,6 +229,6 @@ impl Session {
             Reply::Shell(Box::new(shell))
         });
         self.log.reply(running.outbox, Event::Reply { tag: running.tag, result });
-        self.log.answering = None;
+        self.log.looked_at();
     }
 }

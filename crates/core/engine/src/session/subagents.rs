@@ -22,6 +22,7 @@ impl Session {
             child_of: (self.id.clone(), call.clone()),
             mcp_tools: self.tools.mcp(&self.settings).cloned().collect(),
             editor: self.editor_for(call),
+            by: self.prompts.turn_by.clone(),
         };
         let settings = settings_of(&self.settings, granted);
         Some(Arc::new(SubagentRunner::new(self.shared.clone(), settings, inherited, &self.subagents)))

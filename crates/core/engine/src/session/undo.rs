@@ -101,7 +101,7 @@ impl Session {
 
     pub(super) fn undo_goes_on(&mut self, step: UndoStep) {
         let Some(mut undo) = self.activity.take_undo() else { return };
-        self.log.answering = Some((undo.outbox.clone(), undo.tag));
+        self.log.look_at(&undo.outbox, undo.tag);
         match (step, undo.stage) {
             (UndoStep::Read(Ok(page)), UndoStage::Reads(_)) => {
                 undo.stage = self.move_back(undo.first, page);
@@ -130,7 +130,7 @@ impl Session {
                 self.activity.undo(undo);
             }
         }
-        self.log.answering = None;
+        self.log.looked_at();
     }
 
     /// The branch goes on from what stood before the turn of the first prompt.

@@ -119,7 +119,7 @@ impl Session {
             return Response::Now(Ok(Reply::Done));
         }
         // One that waits to begin is stopped when it does.
-        let mail = Mail::Verb { outbox: outbox.clone(), tag, verb: SessionVerb::AbortShell };
+        let mail = Mail::Verb { outbox: outbox.clone(), tag, verb: SessionVerb::AbortShell, provenance: None };
         self.await_need(Need::View, Awaited::Mail(mail));
         Response::Later
     }

@@ -35,7 +35,7 @@ async fn left_behind(stage: &Stage, id: &str, bodies: Vec<Body>) {
             Body::Branch(BranchEntry::Moved { to }) => to,
             _ => seq - 1,
         };
-        Arc::new(Entry { seq, parent, at_ms: 1, body })
+        Arc::new(Entry { seq, parent, at_ms: 1, body, by: None })
     };
     let entries = [opened].into_iter().chain(bodies).enumerate().map(entry).collect();
     stage.store.append(&lease, entries, Durability::Now).await.unwrap();

@@ -24,6 +24,7 @@ mod reading;
 mod recovery;
 mod refused;
 mod registry;
+mod retries;
 mod shells;
 mod simulation;
 mod steering;

@@ -107,8 +107,17 @@ impl Store for Lazy {
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
         self.late(self.inner.count(query))
     }
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
-        self.late(self.inner.delete(session))
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
+        self.late(self.inner.delete(session, by))
+    }
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
+        self.inner.audit(query)
+    }
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
+        self.inner.verify_audit(head)
+    }
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.inner.usage(query)
     }
     fn place(&self) -> PathBuf {
         self.inner.place()

@@ -222,6 +222,7 @@ pub(crate) fn line(body: &Body) -> String {
             format!("todos {} open {open}", phases.iter().map(|phase| phase.tasks.len()).sum::<usize>())
         }
         Body::Note(NoteEntry::Imported { names, .. }) => format!("imported {} names", names.len()),
+        Body::Note(NoteEntry::Keyed(keyed)) => format!("keyed {}", keyed.key),
         Body::Note(NoteEntry::Label { target, label }) => format!("label {target} {label:?}"),
         Body::Branch(BranchEntry::Summary { summary, .. }) => format!("branch summary {summary:?}"),
         Body::Note(NoteEntry::Recovered { text }) => format!("recovered: {text}"),

@@ -32,7 +32,7 @@ mod tests {
     fn path(parents: &[(u64, u64)]) -> Vec<u64> {
         let entry = |(seq, parent): &(u64, u64)| {
             let body = Body::Branch(BranchEntry::Moved { to: 0 });
-            Arc::new(Entry { seq: *seq, parent: *parent, at_ms: 0, body })
+            Arc::new(Entry { seq: *seq, parent: *parent, at_ms: 0, body, by: None })
         };
         let entries: Vec<Arc<Entry>> = parents.iter().map(entry).collect();
         active_path(&entries).iter().map(|entry| entry.seq).collect()

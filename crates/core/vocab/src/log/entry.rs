@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Ask, AskEnd, AskId, AssistantMessage, Call, CallId, CallResult, Fault, Item, ItemEnd, ItemId, Json, Mode, Part,
-    Sent, SessionId, TodoPhase, TurnId, Usage,
+    Ask, AskEnd, AskId, AssistantMessage, Call, CallId, CallResult, Fault, Item, ItemEnd, ItemId, Json, Keyed, Mode,
+    Part, Principal, Sent, SessionId, TodoPhase, TurnId, Usage,
 };
 
 /// One record of a session's log. `seq` starts at 1 and has no gaps. `parent` is the entry before it on its branch
@@ -16,6 +16,9 @@ pub struct Entry {
     pub parent: u64,
     pub at_ms: i64,
     pub body: Body,
+    /// Whose doing it is; of what happens in a turn, who wanted the turn. `None`: nobody's, or not known any more, as in a
+    /// copy of another log.
+    pub by: Option<Principal>,
 }
 
 /// What an entry says. Grouped by what it is about, so that code that does not care for a subject passes it over whole,
@@ -155,6 +158,8 @@ pub enum NoteEntry {
     },
     /// A word about an entry, for people; `None` takes it away.
     Label { target: u64, label: Option<Arc<str>> },
+    /// The answer of a command, for a repeat of it.
+    Keyed(Keyed),
     /// The log was found damaged and cut back, or a call was found open; said once, in words.
     Recovered { text: Arc<str> },
 }

@@ -33,7 +33,9 @@ pub fn settled_usage(body: &Body) -> Option<&Usage> {
             | SettingEntry::Todos { .. },
         )
         | Body::Shell(ShellEntry::Started { .. } | ShellEntry::Ended(_))
-        | Body::Note(NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Recovered { .. }) => None,
+        | Body::Note(
+            NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_) | NoteEntry::Recovered { .. },
+        ) => None,
     }
 }
 

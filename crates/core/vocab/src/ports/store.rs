@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Later;
-use crate::{Body, Entry, Fault, Mode, NoteEntry, SessionId, Usage};
+use crate::{
+    AuditLine, AuditQuery, AuditVerdict, Body, Entry, Fault, Mode, NoteEntry, Principal, SessionId, Usage, UsageQuery,
+    UsageSum,
+};
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
 /// transaction that writes.
@@ -33,8 +36,14 @@ pub trait Store: Send + Sync {
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>>;
     /// How many a list without limit and offset would have.
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>>;
-    /// Together with its children; refused while one of them is open somewhere.
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>>;
+    /// Together with its children; refused while one of them is open somewhere. `by`: who wants it gone.
+    fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>>;
+    /// Who did what, newest first.
+    fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>>;
+    /// Whether a line of the audit, or an entry that one stands for, was changed. `head`: one that somebody has kept.
+    fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>>;
+    /// What was used, the most expensive or most used first; days in their order.
+    fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>>;
     /// Where it all is, for people.
     fn place(&self) -> PathBuf;
     /// The file that follows this session's log, where there is one. It may not exist yet.
@@ -96,7 +105,7 @@ impl Acquired {
     pub fn notice(&self, at_ms: i64) -> Option<Arc<Entry>> {
         let body = Body::Note(NoteEntry::Recovered { text: self.recovered.as_deref()?.into() });
         let last = self.summary.last_seq;
-        Some(Arc::new(Entry { seq: last + 1, parent: last, at_ms, body }))
+        Some(Arc::new(Entry { seq: last + 1, parent: last, at_ms, body, by: None }))
     }
 }
 

@@ -6,7 +6,7 @@ use vocab::{Body, Call, CallEntry, CallInput, Entry, Event, Fault, FaultKind, Js
 use wire::{OpenCalls, UNTOLD};
 
 fn entry(body: Body) -> Entry {
-    Entry { seq: 7, parent: 6, at_ms: 5, body }
+    Entry { seq: 7, parent: 6, at_ms: 5, body, by: None }
 }
 
 fn started(turn: &str, call: &str) -> Entry {

@@ -46,7 +46,7 @@ impl Acp {
             Body::User { .. }
             | Body::Opened { .. }
             | Body::Shell(_)
-            | Body::Note(NoteEntry::Imported { .. } | NoteEntry::Label { .. }) => {}
+            | Body::Note(NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_)) => {}
         }
     }
 

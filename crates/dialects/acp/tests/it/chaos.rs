@@ -240,7 +240,7 @@ fn reply(dice: &mut Dice) -> Result<Reply, Fault> {
 
 fn event(dice: &mut Dice) -> Event {
     let turn = *dice.pick(&["t1", "t2"]);
-    let logged = |body| Event::Logged(Arc::new(vocab::Entry { seq: 1, parent: 0, at_ms: 0, body }));
+    let logged = |body| Event::Logged(Arc::new(vocab::Entry { seq: 1, parent: 0, at_ms: 0, body, by: None }));
     match dice.below(12) {
         0 => logged(Body::Turn(TurnEntry::Started { turn: turn.into() })),
         1 | 2 => logged(Body::Turn(TurnEntry::Ended(ended(

@@ -116,7 +116,7 @@ impl AcpTalk {
     }
     pub(crate) fn logged(&mut self, body: Body) -> &mut Self {
         self.seq += 1;
-        let entry = Arc::new(Entry { seq: self.seq, parent: self.seq - 1, at_ms: 0, body });
+        let entry = Arc::new(Entry { seq: self.seq, parent: self.seq - 1, at_ms: 0, body, by: None });
         self.tell("c1", Event::Logged(entry))
     }
     /// To the oldest command that waits.

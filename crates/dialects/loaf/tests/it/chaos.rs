@@ -215,7 +215,7 @@ fn answer(dice: &mut Dice) -> Result<LoafAnswer, Fault> {
 
 fn event(dice: &mut Dice) -> Event {
     let turn = *dice.pick(TURNS);
-    let logged = |body| Event::Logged(Arc::new(vocab::Entry { seq: 1, parent: 0, at_ms: 0, body }));
+    let logged = |body| Event::Logged(Arc::new(vocab::Entry { seq: 1, parent: 0, at_ms: 0, body, by: None }));
     match dice.below(12) {
         0 => logged(Body::Turn(TurnEntry::Started { turn: turn.into() })),
         1 => logged(user(turn, "x")),

@@ -108,7 +108,7 @@ impl Talk {
 
     pub(crate) fn logged(&mut self, chat: &str, body: Body) -> &mut Self {
         self.seq += 1;
-        let entry = Arc::new(Entry { seq: self.seq, parent: self.seq - 1, at_ms: 0, body });
+        let entry = Arc::new(Entry { seq: self.seq, parent: self.seq - 1, at_ms: 0, body, by: None });
         self.tell(chat, Event::Logged(entry))
     }
 
@@ -261,8 +261,9 @@ pub(crate) fn ended(turn: &str, stop: Stop) -> TurnEnd {
 /// A saved chat with these entries.
 pub(crate) fn recalled(chat: &str, bodies: Vec<Body>) -> Reply {
     let entries = bodies.into_iter().zip(1..);
-    let entries =
-        entries.map(|(body, seq)| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body })).collect::<Vec<_>>();
+    let entries = entries
+        .map(|(body, seq)| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body, by: None }))
+        .collect::<Vec<_>>();
     Reply::Recalled(Box::new(Recalled { saved: saved(chat), entries }))
 }
 

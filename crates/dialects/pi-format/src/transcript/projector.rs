@@ -201,7 +201,7 @@ impl Projector {
             | Body::Branch(BranchEntry::Restored { .. })
             | Body::Model(ModelEntry::FellBack(_))
             | Body::Model(ModelEntry::Spent { .. })
-            | Body::Note(NoteEntry::Recovered { .. }) => None,
+            | Body::Note(NoteEntry::Keyed(_) | NoteEntry::Recovered { .. }) => None,
         }
     }
 
@@ -289,7 +289,7 @@ fn moves_time(body: &Body) -> bool {
         | Body::Model(ModelEntry::FellBack(_))
         | Body::Model(ModelEntry::Spent { .. })
         | Body::Note(NoteEntry::Label { .. })
-        | Body::Note(NoteEntry::Recovered { .. }) => false,
+        | Body::Note(NoteEntry::Keyed(_) | NoteEntry::Recovered { .. }) => false,
     }
 }
 

@@ -98,7 +98,7 @@ fn retrying(attempt: u32, text: &str) -> Body {
 fn log(bodies: Vec<Body>) -> Vec<Arc<Entry>> {
     let entry = |(at, body)| {
         let seq = at as u64 + 1;
-        Arc::new(Entry { seq, parent: seq - 1, at_ms: NOON + at as i64, body })
+        Arc::new(Entry { seq, parent: seq - 1, at_ms: NOON + at as i64, body, by: None })
     };
     bodies.into_iter().enumerate().map(entry).collect()
 }
@@ -372,7 +372,7 @@ fn a_branch_hangs_where_the_log_says_and_only_one_is_live() {
     for (seq, parent, body) in
         [(6, 3, Body::Branch(BranchEntry::Moved { to: 3 })), (7, 6, user("c")), (8, 7, says("3"))]
     {
-        entries.push(Arc::new(Entry { seq, parent, at_ms: NOON + seq as i64, body }));
+        entries.push(Arc::new(Entry { seq, parent, at_ms: NOON + seq as i64, body, by: None }));
     }
     let transcript = Transcript::new(&entries, &PricedFaces);
     let texts: Vec<String> = transcript.context().iter().map(|said| said.text.to_string()).collect();
@@ -411,8 +411,9 @@ fn names_do_not_depend_on_numbers_or_prices_and_repeat_nowhere() {
     renumbered.remove(2);
     renumbered[2] = Arc::new(Entry { seq: 3, parent: 2, ..(*entries[3]).clone() });
     assert_eq!(before, names(&renumbered, &PricedFaces));
-    let same: Vec<Arc<Entry>> =
-        (1..=500).map(|seq| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body: user("again") })).collect();
+    let same: Vec<Arc<Entry>> = (1..=500)
+        .map(|seq| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body: user("again"), by: None }))
+        .collect();
     let many: HashSet<LineName> = names(&same, &PricedFaces).into_iter().collect();
     assert_eq!(many.len(), 500);
 }
@@ -477,7 +478,7 @@ fn what_sub_agents_used_is_counted_with_the_result_of_their_call() {
 
 #[test]
 fn what_is_not_in_the_log_moves_no_name() {
-    let entry = |seq: u64, body| Entry { seq, parent: seq.saturating_sub(1), at_ms: NOON, body };
+    let entry = |seq: u64, body| Entry { seq, parent: seq.saturating_sub(1), at_ms: NOON, body, by: None };
     let mut projector = Projector::new();
     projector.take(&entry(5, calls("c1", "bash", "{}")), &PricedFaces);
     let told = projector.take(&entry(0, result("c1", "bash", CallEnd::Lost, "no result")), &PricedFaces);

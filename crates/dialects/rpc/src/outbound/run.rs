@@ -162,6 +162,7 @@ impl Run {
                     parent: 0,
                     at_ms: self.projector.now_ms(),
                     body: Body::Turn(TurnEntry::Ended(end.clone())),
+                    by: None,
                 };
                 return self.logged(&entry, known, frames);
             }

@@ -128,6 +128,7 @@ fn a_session_with_waiting_messages_is_not_settled() {
         parts: vec![Part::text("later")],
         delivery: vocab::Delivery::Steer,
         sender: None,
+        by: None,
         at_ms: 1,
     };
     talk.tell(Event::Queue(QueueEvent::Waiting(vec![item])));

@@ -99,7 +99,7 @@ fn the_first_line_that_is_kept_is_named_also_when_it_is_older_than_the_conversat
     let (commands, _) = talk.tell(Event::Compaction(CompactionEvent::Started { reason: CompactReason::Threshold }));
     assert_eq!(testkit::verb_text(&commands[0].verb), "Read { after: 0 }");
     let user = Body::User { turn: None, parts: vec![Part::text("long ago")], from: UserFrom::Prompt };
-    let entry = vocab::Entry { seq: 1, parent: 0, at_ms: 1, body: user };
+    let entry = vocab::Entry { seq: 1, parent: 0, at_ms: 1, body: user, by: None };
     talk.reply(commands[0].tag, Ok(Reply::Entries(vec![entry.into()])));
     let end = talk.log(compaction(CompactReason::Threshold));
     assert!(end[1]["result"]["firstKeptEntryId"].is_string(), "{end:?}");

@@ -224,6 +224,7 @@ fn what_is_said_reads_back_equal() {
                 delivery: Delivery::Steer,
                 at_ms: 1,
                 sender: None,
+                by: None,
             }])),
         ] {
             said.extend(talk.tell(event).1);
@@ -252,7 +253,7 @@ fn answers_read_back_equal() {
         let entries: Vec<Arc<Entry>> = bodies(s)
             .into_iter()
             .enumerate()
-            .map(|(at, body)| Arc::new(Entry { seq: at as u64 + 1, parent: at as u64, at_ms: 1, body }))
+            .map(|(at, body)| Arc::new(Entry { seq: at as u64 + 1, parent: at as u64, at_ms: 1, body, by: None }))
             .collect();
         let model = ModelInfo {
             provider: arc.clone(),

@@ -64,7 +64,7 @@ impl Talk {
     /// An entry of the log, then the pause in which everything is sent.
     pub(crate) fn log(&mut self, body: Body) -> Vec<Value> {
         self.seq += 1;
-        let entry = Entry { seq: self.seq, parent: self.seq - 1, at_ms: 1_700_000_000_000, body };
+        let entry = Entry { seq: self.seq, parent: self.seq - 1, at_ms: 1_700_000_000_000, body, by: None };
         let (_, mut frames) = self.tell(Event::Logged(Arc::new(entry)));
         frames.extend(self.pause());
         frames

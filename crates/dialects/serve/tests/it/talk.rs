@@ -197,7 +197,7 @@ pub(crate) fn opened_with(state: State) -> Reply {
 }
 
 pub(crate) fn logged(body: Body) -> Event {
-    Event::Logged(Arc::new(Entry { seq: 1, parent: 0, at_ms: 0, body }))
+    Event::Logged(Arc::new(Entry { seq: 1, parent: 0, at_ms: 0, body, by: None }))
 }
 
 pub(crate) fn started(turn: &str) -> Body {

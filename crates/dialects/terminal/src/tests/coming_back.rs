@@ -5,7 +5,7 @@ use vocab::{SlashCode, SlashFault, SlashOutcome, UserFrom};
 use super::*;
 
 fn entry(seq: u64, parent: u64, body: Body) -> Arc<Entry> {
-    Arc::new(Entry { seq, parent, at_ms: 0, body })
+    Arc::new(Entry { seq, parent, at_ms: 0, body, by: None })
 }
 
 fn user(text: &str) -> Body {

@@ -133,6 +133,7 @@ impl<'o, 'a> PageBody<'o, 'a> {
     fn noted(&mut self, entry: &NoteEntry) {
         match entry {
             NoteEntry::Recovered { text } => self.warning(text),
+            NoteEntry::Keyed(_) => {}
             NoteEntry::Imported { .. } => self.note("read from another program's session file"),
             NoteEntry::Label { target, label: Some(label) } => {
                 self.note(&format!("entry {target} is labelled: {label}"))

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn log(bodies: impl IntoIterator<Item = Body>) -> Vec<Arc<Entry>> {
-        let entry = |(at, body)| Arc::new(Entry { seq: at as u64 + 1, parent: at as u64, at_ms: 0, body });
+        let entry = |(at, body)| Arc::new(Entry { seq: at as u64 + 1, parent: at as u64, at_ms: 0, body, by: None });
         bodies.into_iter().enumerate().map(entry).collect()
     }
 

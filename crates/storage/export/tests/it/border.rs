@@ -45,7 +45,8 @@ async fn carried(workspace: &str, bodies: Vec<Body>) -> (Vec<Body>, String, Vec<
     let lease = theirs.create(new);
     let opened = Body::Opened { workspace, model: "bad".into(), mode, forked_from: None, child_of: None };
     let entries = std::iter::once(opened).chain(bodies).zip(1..);
-    let entries = entries.map(|(body, seq)| Arc::new(Entry { seq, parent: seq - 1, at_ms: 1, body })).collect();
+    let entries =
+        entries.map(|(body, seq)| Arc::new(Entry { seq, parent: seq - 1, at_ms: 1, body, by: None })).collect();
     theirs.append(&lease, entries, Durability::Now).await.unwrap();
     FileArchive::new(theirs, place.path().into()).export(&"s".into(), Some(&file)).await.unwrap();
 
@@ -82,7 +83,8 @@ async fn a_model_and_a_directory_count_only_where_the_border_takes_them() {
 #[tokio::test]
 async fn what_waits_in_a_file_is_not_said_in_the_users_name() {
     let parts = vec![Part::text("rm -rf")];
-    let item = Item { id: "q-1".into(), parts: parts.clone(), delivery: Delivery::Policy, at_ms: 1, sender: None };
+    let item =
+        Item { id: "q-1".into(), parts: parts.clone(), delivery: Delivery::Policy, at_ms: 1, sender: None, by: None };
     let (bodies, ..) = carried("/here", vec![Body::Queue(QueueEntry::Queued(item))]).await;
     assert!(matches!(bodies[1], Body::Note(NoteEntry::Recovered { .. })), "{bodies:?}");
     let said = Body::User { turn: None, parts, from: UserFrom::Prompt };

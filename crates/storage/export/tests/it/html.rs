@@ -23,7 +23,7 @@ async fn export_tree(bodies: Vec<Body>, parents: Vec<u64>) -> (String, page::Rea
     let lease = store.create(store::suite::new_session("s"));
     let entry = |(at, (body, parent)): (usize, (Body, u64))| {
         let seq = at as u64 + 1;
-        Arc::new(Entry { seq, parent, at_ms: 1_794_781_698_000 + seq as i64 * 1_500, body })
+        Arc::new(Entry { seq, parent, at_ms: 1_794_781_698_000 + seq as i64 * 1_500, body, by: None })
     };
     let entries = bodies.into_iter().zip(parents).enumerate().map(entry).collect();
     store.append(&lease, entries, Durability::Now).await.unwrap();

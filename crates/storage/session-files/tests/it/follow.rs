@@ -211,7 +211,7 @@ async fn a_session_that_works_for_a_call_has_no_file() {
     assert_eq!((files(), world.entries("child").await.len()), (1, 3));
     process.release(child.lease.clone()).await.unwrap();
     let lease = process.acquire(&"child".into()).await.unwrap().lease;
-    let more = Entry { seq: 4, parent: 3, at_ms: 9, body: user("c") };
+    let more = Entry { seq: 4, parent: 3, at_ms: 9, body: user("c"), by: None };
     process.append(&lease, vec![more.into()], Durability::Now).await.unwrap();
     assert_eq!((files(), world.entries("child").await.len()), (1, 4), "nor when it is opened again");
 }
@@ -249,7 +249,7 @@ async fn a_deleted_session_takes_its_file_along() {
     talk.end().await;
     let torn = PathBuf::from(format!("{}.torn", path.display()));
     std::fs::write(&torn, "{\"what was cut").unwrap();
-    assert!(process.delete(&ID.into()).await.unwrap());
+    assert!(process.delete(&ID.into(), None).await.unwrap());
     assert!(!path.exists() && !torn.exists());
 }
 

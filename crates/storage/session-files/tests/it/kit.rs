@@ -151,7 +151,7 @@ impl RunningSession {
         };
         self.seq += 1;
         self.leaf = self.seq;
-        Arc::new(Entry { seq: self.seq, parent, at_ms: NOON + self.seq as i64, body })
+        Arc::new(Entry { seq: self.seq, parent, at_ms: NOON + self.seq as i64, body, by: None })
     }
 
     pub(crate) async fn log(&mut self, bodies: Vec<Body>) {

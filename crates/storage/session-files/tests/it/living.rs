@@ -50,7 +50,7 @@ fn engine(process: &Mirrored, world: &MirrorWorld) -> Engine {
         servers: Arc::new(NoMcp),
     };
     let defaults = Settings::new(world.dir.path(), "tour");
-    Engine::new(ports, Config { defaults, version: "0".into(), notices: Vec::new() })
+    Engine::new(ports, Config { defaults, version: "0".into(), notices: Vec::new(), user: Principal::user("ann") })
 }
 
 /// A peer that sends one thing at a time.
@@ -71,7 +71,7 @@ impl Actor {
     async fn send(&mut self, verb: Verb) -> Reply {
         self.sent += 1;
         let tag = Tag(self.sent);
-        self.peer.submit(Command { tag, target: Target::Current, verb }).await;
+        self.peer.submit(Command::new(tag, Target::Current, verb)).await;
         let event = self.until(|event| matches!(event, Event::Reply { tag: got, .. } if *got == tag)).await;
         let Event::Reply { result, .. } = event else { unreachable!("that is what was waited for") };
         result.unwrap()

@@ -181,7 +181,7 @@ async fn a_record_of_a_later_version_is_named_and_never_cut() {
     }
     hasher.update(b"teleported\0");
     hasher.update(payload);
-    let sql = "INSERT INTO entries SELECT key, 3, 2, 5, 'teleported', ?1, ?2 FROM sessions";
+    let sql = "INSERT INTO entries SELECT key, 3, 2, 5, 'teleported', ?1, ?2, NULL FROM sessions";
     raw(home.path()).execute(sql, rusqlite::params![payload.as_slice(), hasher.finalize()]).unwrap();
     raw(home.path()).execute("UPDATE sessions SET last_seq = 3", []).unwrap();
     let store = SqliteStore::new(home.path().to_owned());
@@ -220,7 +220,7 @@ async fn a_gap_is_one_record_however_wide_it_is() {
     let id = written(home.path(), 9).await;
     // Rows 3 to 7 are gone; and one with an impossible number stands at the end.
     raw(home.path()).execute("DELETE FROM entries WHERE seq BETWEEN 3 AND 7", []).unwrap();
-    let sql = "INSERT INTO entries SELECT key, 9000000000000, 9, 0, 'title', x'7b7d', 0 FROM sessions";
+    let sql = "INSERT INTO entries SELECT key, 9000000000000, 9, 0, 'title', x'7b7d', 0, NULL FROM sessions";
     raw(home.path()).execute(sql, []).unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     for _ in 0..2 {
@@ -253,7 +253,7 @@ async fn a_row_with_a_value_of_another_type_is_listed_and_the_session_goes_on() 
             let entries = store.read(&id, 0, usize::MAX).await.unwrap().entries;
             assert!(entries.len() >= 5, "{column} = {value}");
             store.release(acquired.lease).await.unwrap();
-            assert!(store.delete(&id).await.unwrap(), "{column} = {value}");
+            assert!(store.delete(&id, None).await.unwrap(), "{column} = {value}");
         }
     }
 }

@@ -57,7 +57,7 @@ async fn nothing_of_a_deleted_session_is_left_in_any_file() {
         let title = Body::Setting(SettingEntry::Title { title: "SECRET-s3-title".into() });
         let (lease, seq) = &mut leases[3];
         *seq += 1;
-        let named = Entry { seq: *seq, parent: *seq - 1, at_ms: 0, body: title };
+        let named = Entry { seq: *seq, parent: *seq - 1, at_ms: 0, body: title, by: None };
         store.append(lease, vec![Arc::new(named)], Durability::Commit).await.unwrap();
         for (lease, _) in leases {
             store.release(lease).await.unwrap();
@@ -82,7 +82,7 @@ async fn nothing_of_a_deleted_session_is_left_in_any_file() {
         for id in ["s3", "s4", "s7", "s11"] {
             let text = format!("SECRET-{id}-");
             assert!(!holding(home.path(), &text).is_empty());
-            assert!(store.delete(&id.into()).await.unwrap());
+            assert!(store.delete(&id.into(), None).await.unwrap());
             assert_eq!(holding(home.path(), &text), [""; 0], "onlooker: {onlooker}");
         }
         for id in ["s0", "s6", "s10"] {
@@ -105,7 +105,7 @@ async fn the_file_gets_small_again() {
         store.append(&lease, vec![said(1, &text)], Durability::Now).await.unwrap();
         store.release(lease).await.unwrap();
     }
-    store.delete(&"large".into()).await.unwrap();
+    store.delete(&"large".into(), None).await.unwrap();
     let size = fs::metadata(home.path().join("sessions.db")).unwrap().len();
     assert!(size < 1 << 20, "{size} bytes are left");
     assert_eq!(texts(&store, &"small".into()).await.len(), 1);
@@ -121,7 +121,7 @@ async fn what_a_reader_holds_back_is_said_and_goes_when_the_reader_does() {
     let reader = raw(home.path());
     reader.execute_batch("BEGIN").unwrap();
     let _: i64 = reader.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).unwrap();
-    let fault = store.delete(&"s".into()).await.unwrap_err();
+    let fault = store.delete(&"s".into(), None).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Store);
     assert!(fault.message.contains("was deleted, but") && fault.message.contains("sessions.db-wal"), "{fault}");
     assert_eq!(store.summary(&SessionId::from("s")).await.unwrap(), None);

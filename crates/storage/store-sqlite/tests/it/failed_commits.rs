@@ -12,7 +12,7 @@ use crate::kit::{new_session, raw, said, texts};
 fn come_back(home: &Path, seqs: &[i64]) {
     let database = raw(home);
     for seq in seqs {
-        let sql = "INSERT INTO entries SELECT key, ?1, ?1 - 1, 0, 'title', x'7b7d', 0 FROM sessions";
+        let sql = "INSERT INTO entries SELECT key, ?1, ?1 - 1, 0, 'title', x'7b7d', 0, NULL FROM sessions";
         database.execute(sql, params![seq]).unwrap();
         database.execute("UPDATE sessions SET last_seq = ?1, messages = 99", params![seq]).unwrap();
     }

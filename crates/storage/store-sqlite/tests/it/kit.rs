@@ -22,7 +22,7 @@ pub(crate) fn new_session(id: &str) -> NewSession {
 /// A user message, so that it counts.
 pub(crate) fn said(seq: u64, text: &str) -> Arc<Entry> {
     let body = Body::User { turn: None, parts: vec![Part::text(text)], from: UserFrom::Prompt };
-    Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + seq as i64, body })
+    Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + seq as i64, body, by: None })
 }
 
 pub(crate) fn text(entry: &Entry) -> String {

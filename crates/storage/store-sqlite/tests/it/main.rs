@@ -3,6 +3,7 @@
 // Helpers outside `#[test]` functions are test code too.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod audit;
 mod damage;
 mod deleting;
 mod disk;

@@ -145,7 +145,7 @@ async fn a_session_is_busy_until_its_process_is_dead() {
     let fault = store.acquire(&id).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::SessionBusy);
     assert!(fault.message.contains(&format!("process {} on ", child.id())), "{fault}");
-    assert_eq!(store.delete(&id).await.unwrap_err().kind, FaultKind::SessionBusy);
+    assert_eq!(store.delete(&id, None).await.unwrap_err().kind, FaultKind::SessionBusy);
     assert_eq!(texts(&store, &id).await, ["mine"], "reading stays possible");
     child.kill().unwrap();
     child.wait().unwrap();

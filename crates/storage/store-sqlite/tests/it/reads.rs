@@ -68,7 +68,7 @@ async fn a_read_sees_what_was_asked_for_before_it() {
         assert_eq!(seen, seq);
     }
     store.release(lease.clone()).await.unwrap();
-    drop(store.delete(&lease.session));
+    drop(store.delete(&lease.session, None));
     assert_eq!(store.read(&lease.session, 0, 9).await.unwrap_err().kind, FaultKind::UnknownSession);
 }
 
@@ -81,7 +81,7 @@ async fn what_is_deleted_while_it_is_read_is_gone_and_not_damaged() {
     store.release(lease.clone()).await.unwrap();
     let other = SqliteStore::new(home.path().to_owned());
     let reading = store.read(&lease.session, 0, usize::MAX);
-    other.delete(&lease.session).await.unwrap();
+    other.delete(&lease.session, None).await.unwrap();
     let heir = other.create(new_session("heir"));
     let entries = (1..=LONG).map(|seq| said(seq, "of somebody else")).collect();
     other.append(&heir, entries, Durability::Commit).await.unwrap();
@@ -97,7 +97,9 @@ async fn what_is_deleted_while_it_is_read_is_gone_and_not_damaged() {
 async fn a_database_of_an_earlier_version_gets_its_indexes() {
     let home = tempfile::tempdir().unwrap();
     let id = crate::kit::written(home.path(), 3).await;
-    let earlier = "DROP INDEX sessions_by_workspace; DROP INDEX sessions_by_parent; PRAGMA user_version = 4";
+    let earlier = "DROP INDEX sessions_by_workspace; DROP INDEX sessions_by_parent;
+                   ALTER TABLE entries DROP COLUMN by; ALTER TABLE damaged DROP COLUMN by;
+                   DROP TABLE audit; DROP TABLE used; DROP TABLE used_tools; PRAGMA user_version = 4";
     raw(home.path()).execute_batch(earlier).unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     assert_eq!(texts(&store, &id).await.len(), 3);

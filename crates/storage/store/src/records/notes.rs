@@ -35,6 +35,7 @@ pub(super) fn put_note(entry: &NoteEntry, out: &mut Vec<u8>) -> &'static str {
             put("imported", &ImportedRecord { file, names: names.clone(), raws }, out)
         }
         NoteEntry::Label { target, label } => put("label", &LabelRecord { target: *target, label: label.clone() }, out),
+        NoteEntry::Keyed(keyed) => super::keyed::put_keyed(keyed, out),
         NoteEntry::Recovered { text } => put("recovered", &RecoveredRecord { text: text.clone() }, out),
     }
 }

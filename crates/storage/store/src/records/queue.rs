@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vocab::{Body, Item, ItemId, QueueEntry};
+use vocab::{Body, Item, ItemId, Principal, QueueEntry};
 
 use super::content::{PartRecord, into_all};
 use super::enums::{Delivery, ItemEnd};
@@ -11,11 +11,13 @@ use super::{Decoded, get, id, put};
 
 /// Without the sender: a peer does not survive a restart.
 #[derive(Serialize, Deserialize)]
-struct QueuedRecord {
+pub(super) struct QueuedRecord {
     id: Arc<str>,
     parts: Vec<PartRecord>,
     delivery: Delivery,
     at_ms: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<Arc<str>>,
 }
 #[derive(Serialize, Deserialize)]
 struct SettledRecord {
@@ -23,17 +25,34 @@ struct SettledRecord {
     end: ItemEnd,
 }
 
+impl From<&Item> for QueuedRecord {
+    fn from(item: &Item) -> Self {
+        QueuedRecord {
+            id: id(item.id.as_str()),
+            parts: into_all(&item.parts),
+            delivery: item.delivery.into(),
+            at_ms: item.at_ms,
+            by: item.by.as_ref().map(|by| id(by.as_str())),
+        }
+    }
+}
+
+impl From<QueuedRecord> for Item {
+    fn from(it: QueuedRecord) -> Self {
+        Item {
+            id: ItemId::new(it.id),
+            parts: into_all(it.parts),
+            delivery: it.delivery.into(),
+            at_ms: it.at_ms,
+            sender: None,
+            by: it.by.as_deref().map(Principal::logged),
+        }
+    }
+}
+
 pub(super) fn put_queue(entry: &QueueEntry, out: &mut Vec<u8>) -> &'static str {
     match entry {
-        QueueEntry::Queued(item) => {
-            let record = QueuedRecord {
-                id: id(item.id.as_str()),
-                parts: into_all(&item.parts),
-                delivery: item.delivery.into(),
-                at_ms: item.at_ms,
-            };
-            put("queued", &record, out)
-        }
+        QueueEntry::Queued(item) => put("queued", &QueuedRecord::from(item), out),
         QueueEntry::Settled { item, end } => {
             put("settled", &SettledRecord { item: id(item.as_str()), end: (*end).into() }, out)
         }
@@ -42,15 +61,7 @@ pub(super) fn put_queue(entry: &QueueEntry, out: &mut Vec<u8>) -> &'static str {
 
 pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
     Some(match kind {
-        "queued" => get(payload, |it: QueuedRecord| {
-            Body::Queue(QueueEntry::Queued(Item {
-                id: ItemId::new(it.id),
-                parts: into_all(it.parts),
-                delivery: it.delivery.into(),
-                at_ms: it.at_ms,
-                sender: None,
-            }))
-        }),
+        "queued" => get(payload, |it: QueuedRecord| Body::Queue(QueueEntry::Queued(it.into()))),
         "settled" => get(payload, |it: SettledRecord| {
             Body::Queue(QueueEntry::Settled { item: ItemId::new(it.item), end: it.end.into() })
         }),

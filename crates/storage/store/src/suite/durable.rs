@@ -50,7 +50,7 @@ async fn two_stores_share_a_place_but_not_a_session<S: Store>(open: impl Fn() ->
     append(&one, &mine, vec![note(1)]).await;
     append(&two, &yours, vec![note(1)]).await;
     refused(two.acquire(&mine.session).await, FaultKind::SessionBusy, "the other store holds it");
-    refused(two.delete(&mine.session).await, FaultKind::SessionBusy, "the other store holds it");
+    refused(two.delete(&mine.session, None).await, FaultKind::SessionBusy, "the other store holds it");
     let clash = two.create(new_session("mine"));
     refused(two.append(&clash, vec![note(1)], Durability::Commit).await, FaultKind::SessionBusy, "the id is taken");
     assert_eq!(seqs(&two, &mine.session).await, [1], "reading stays possible");

@@ -213,6 +213,11 @@ fn notes() -> Vec<Body> {
         },
         NoteEntry::Label { target: 2, label: Some(ODD.into()) },
         NoteEntry::Label { target: 2, label: None },
+        keyed(KeptReply::Done),
+        keyed(KeptReply::Started { turn: "t1".into() }),
+        keyed(KeptReply::Waiting { item: "i1".into(), position: 3 }),
+        keyed(KeptReply::Interrupted { was_running: true }),
+        keyed(KeptReply::Queue(Vec::new())),
         NoteEntry::Recovered { text: ODD.into() },
     ];
     all.into_iter().map(Body::Note).collect()
@@ -344,6 +349,7 @@ fn items() -> Vec<Body> {
     for delivery in [RejectIfBusy, Steer, FollowUp, Enqueue, Queue, Policy] {
         let sender = Some((PeerId(1), Tag(2)));
         all.push(Body::Queue(QueueEntry::Queued(Item {
+            by: Some(Principal::sender("chat", "42")),
             id: ItemId::from("i1"),
             parts: parts(),
             delivery,
@@ -355,4 +361,8 @@ fn items() -> Vec<Body> {
         all.push(Body::Queue(QueueEntry::Settled { item: ItemId::from(ODD), end }));
     }
     all
+}
+
+fn keyed(reply: KeptReply) -> NoteEntry {
+    NoteEntry::Keyed(Keyed { key: ODD.into(), of: u64::MAX, reply })
 }

@@ -95,10 +95,10 @@ pub(super) async fn delete_removes_all_of_it(store: &impl Store) {
     let other = store.create(new_session("stays"));
     append(store, &lease, vec![prompt(1, "secret"), note(2)]).await;
     append(store, &other, vec![note(1)]).await;
-    refused(store.delete(&lease.session).await, FaultKind::SessionBusy, "it is in use");
+    refused(store.delete(&lease.session, None).await, FaultKind::SessionBusy, "it is in use");
     store.release(lease.clone()).await.expect("released");
-    assert!(store.delete(&lease.session).await.expect("deleted"));
-    assert!(!store.delete(&lease.session).await.expect("nothing left to delete"));
+    assert!(store.delete(&lease.session, None).await.expect("deleted"));
+    assert!(!store.delete(&lease.session, None).await.expect("nothing left to delete"));
     refused(store.read(&lease.session, 0, 9).await, FaultKind::UnknownSession, "it is gone");
     assert_eq!(store.summary(&lease.session).await.expect("a question"), None);
     let again = store.create(new_session("gone"));

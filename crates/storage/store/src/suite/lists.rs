@@ -25,7 +25,7 @@ pub(super) async fn newest_first_filtered_and_paged(store: &impl Store) {
         let workspace = if n % 2 == 0 { "/a" } else { "/b" };
         let lease = store.create(NewSession { workspace: workspace.into(), ..new_session(&id) });
         let body = if n == 9 { note(1).body.clone() } else { prompt(1, "x").body.clone() };
-        append(store, &lease, vec![Arc::new(Entry { seq: 1, parent: 0, at_ms, body })]).await;
+        append(store, &lease, vec![Arc::new(Entry { seq: 1, parent: 0, at_ms, body, by: None })]).await;
     }
     let check = async |query: Query, wanted: &[u64]| {
         let listed = store.list(query.clone()).await.expect("a list");
@@ -89,10 +89,10 @@ pub(super) async fn a_child_is_listed_when_asked_for_and_goes_with_its_parent(st
     let summary = store.summary(&child.session).await.expect("a summary").expect("a child is found by its id");
     assert_eq!(summary.child_of, Some("parent".into()));
     store.release(parent.clone()).await.expect("released");
-    refused(store.delete(&parent.session).await, FaultKind::SessionBusy, "a child of it is open");
+    refused(store.delete(&parent.session, None).await, FaultKind::SessionBusy, "a child of it is open");
     assert_eq!(ids(true).await, ["child", "parent"], "and so nothing was deleted");
     store.release(child).await.expect("released");
-    assert!(store.delete(&parent.session).await.expect("a delete"));
+    assert!(store.delete(&parent.session, None).await.expect("a delete"));
     assert_eq!(ids(true).await, Vec::<String>::new());
 }
 

@@ -125,7 +125,7 @@ mod tests {
         let requests = requested.into_iter().map(|(sent, bytes)| {
             Body::Model(ModelEntry::Requested(Requested { turn: None, model: "m".into(), summary: None, sent, bytes }))
         });
-        let entry = |(at, body)| Arc::new(Entry { seq: at as u64 + 1, parent: at as u64, at_ms: 0, body });
+        let entry = |(at, body)| Arc::new(Entry { seq: at as u64 + 1, parent: at as u64, at_ms: 0, body, by: None });
         std::iter::once(user).chain(requests).enumerate().map(entry).collect()
     }
 

@@ -133,7 +133,7 @@ mod tests {
             details: None,
         };
         let body = Body::Call(CallEntry::Ended { turn: "t1".into(), result });
-        as_text(&Entry { seq: 1, parent: 0, at_ms: 0, body }).unwrap_or_default()
+        as_text(&Entry { seq: 1, parent: 0, at_ms: 0, body, by: None }).unwrap_or_default()
     }
 
     #[test]

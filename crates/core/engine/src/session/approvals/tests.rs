@@ -7,7 +7,7 @@ use super::*;
 fn host_call(owner: Option<u64>) -> OpenAsk {
     let kind = AskKind::HostCall { call: CallId::from("c"), tool: "t".into(), input: Json::empty_object() };
     let ask = Ask { id: AskId::from("a"), turn: None, kind: kind.clone(), timeout_ms: None };
-    let entry = Arc::new(Entry { seq: 1, parent: 0, at_ms: 0, body: Body::Ask(AskEntry::Opened(ask)) });
+    let entry = Arc::new(Entry { seq: 1, parent: 0, at_ms: 0, body: Body::Ask(AskEntry::Opened(ask)), by: None });
     OpenAsk { kind, entry, owner: owner.map(PeerId), dialog: None }
 }
 

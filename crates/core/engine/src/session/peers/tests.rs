@@ -9,7 +9,7 @@ use crate::outbox::Slow;
 
 fn entry(seq: u64) -> Arc<Entry> {
     let body = Body::Note(NoteEntry::Recovered { text: "x".into() });
-    Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body })
+    Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body, by: None })
 }
 
 fn outbox(peer: u64) -> Arc<Outbox> {

@@ -16,6 +16,7 @@ fn item(id: &str, delivery: Delivery) -> Item {
         delivery,
         at_ms: 0,
         sender: Some((PeerId(1), Tag(1))),
+        by: None,
     }
 }
 

@@ -12,14 +12,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
     Answer, AskEntry, AskKind, Body, BranchEntry, CallEntry, CallId, Change, Delivery, Delta, Editor, Entry, Event,
-    Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, OnRestart, Part, Progress, Required, SessionId,
-    SessionVerb, Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry, Unanswered, Usage,
+    Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, OnRestart, Part, Principal, Progress, Required,
+    SessionId, SessionVerb, Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry, Unanswered,
+    Usage,
 };
 
 use crate::Shared;
 use crate::outbox::{Outbox, Slow};
 use crate::registry::Handle;
 use crate::session::Mail;
+use crate::session::log::commands::Provenance;
 
 /// Subagents of one session at the same time; another one is refused.
 const SUBAGENTS_MAX: u32 = 4;
@@ -123,6 +125,8 @@ pub(crate) struct Inherited {
     /// Of servers that the parent has started.
     pub(crate) mcp_tools: Vec<Arc<dyn Tool>>,
     pub(crate) editor: Option<Arc<dyn Editor>>,
+    /// Who wanted the turn that it works for.
+    pub(crate) by: Option<Principal>,
 }
 
 /// How a child of this session behaves.
@@ -188,11 +192,13 @@ impl SubagentParent {
             child_of: self.inherited.child_of.clone(),
             mcp_tools: self.inherited.mcp_tools.clone(),
             editor: self.inherited.editor.clone(),
+            by: self.inherited.by.clone(),
         };
         let child = self.shared.start_subagent(settings, inherited).await?;
         let watcher = SubagentWatcher {
             outbox: Outbox::new(self.shared.mint_peer(), Slow::Wait),
             child,
+            by: self.inherited.by.clone(),
             model,
             tally: self.tally.clone(),
             own: SubagentTotals::default(),
@@ -219,6 +225,7 @@ fn gone() -> Fault {
 struct SubagentWatcher {
     child: Handle,
     outbox: Arc<Outbox>,
+    by: Option<Principal>,
     model: Arc<str>,
     /// Of all children of the call.
     tally: Arc<Tally>,
@@ -300,7 +307,8 @@ impl SubagentWatcher {
 
     /// To one that is gone nothing needs to be said.
     async fn say(&self, tag: Tag, verb: SessionVerb) {
-        let _ = self.child.mail.send(Mail::Verb { outbox: self.outbox.clone(), tag, verb }).await;
+        let provenance = self.by.clone().map(|by| Box::new(Provenance { by, key: None }));
+        let _ = self.child.mail.send(Mail::Verb { outbox: self.outbox.clone(), tag, verb, provenance }).await;
     }
 
     async fn stop(&mut self) {

@@ -10,7 +10,7 @@ use crate::session::turn::synthetic;
 
 fn entries(bodies: Vec<Body>) -> Vec<Arc<Entry>> {
     let numbered = (1..).zip(bodies);
-    numbered.map(|(seq, body)| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body })).collect()
+    numbered.map(|(seq, body)| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, by: None, body })).collect()
 }
 
 fn turn() -> TurnId {

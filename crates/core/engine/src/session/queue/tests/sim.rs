@@ -73,6 +73,7 @@ impl Story {
             delivery: self.dice.pick(&mine),
             at_ms: self.now_ms,
             sender: Some((PeerId(self.dice.roll(2)), Tag(self.offered))),
+            by: None,
         }
     }
 

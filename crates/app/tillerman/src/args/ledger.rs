@@ -1,0 +1,54 @@
+//! What `audit` and `usage` take.
+
+use clap::{Args, Subcommand, ValueEnum};
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<AuditVerb>,
+    /// Only of this session: an id, the start or end of one, or `latest`.
+    #[arg(short, long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Only what this one did, as the list shows it: user:ann, controller:zed, token:ci.
+    #[arg(long, value_name = "WHO")]
+    pub(crate) by: Option<String>,
+    /// Most lines shown.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+    /// One JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum AuditVerb {
+    /// Check that no line, and no entry that a line stands for, was changed; prints the head.
+    Verify {
+        /// A head that an earlier check printed: it must still be there.
+        #[arg(long, value_name = "HEAD")]
+        head: Option<String>,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct UsageArgs {
+    /// By what it is added up.
+    #[arg(long, value_enum, default_value_t = UsageSumsBy::Day)]
+    pub(crate) by: UsageSumsBy,
+    /// How many days back, today included (UTC).
+    #[arg(short, long, value_name = "N", default_value_t = 30)]
+    pub(crate) days: u32,
+    /// One JSON object per row.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum UsageSumsBy {
+    Day,
+    Model,
+    Session,
+    Principal,
+    Tool,
+}

@@ -1,0 +1,118 @@
+//! Commands that come twice. One with a key is carried out once: whoever lost the answer, and with it the knowledge whether
+//! anything happened, asks again with the same key, also of the next process.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use vocab::{Fault, FaultKind, KEY_BYTES_MAX, Part, QueueVerb, Reply, SessionVerb, Tag};
+
+use super::Session;
+use super::jobs::{Awaited, Need};
+use super::log::commands::KeyedCommand;
+use super::mail::Mail;
+use super::verbs::Response;
+use crate::outbox::Outbox;
+
+impl Session {
+    /// How a command with a key is answered; gives the verb back where it is to be carried out.
+    pub(super) fn repeated(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        verb: SessionVerb,
+    ) -> Result<Response, SessionVerb> {
+        let Some(key) = self.log.commands.key_of(outbox, tag).cloned() else { return Err(verb) };
+        let refuse = |kind, text: String| Ok(Response::Now(Err(Fault::new(kind, text))));
+        if !is_kept(&verb) {
+            return refuse(FaultKind::Unsupported, "this command cannot have a key: send it without one".to_owned());
+        }
+        if key.is_empty() || key.len() > KEY_BYTES_MAX {
+            return refuse(FaultKind::Invalid, format!("a key has 1 to {KEY_BYTES_MAX} bytes"));
+        }
+        // What the log says of it has to be read.
+        if self.log.last_seq() > 0 && self.jobs.failure().is_ok() && matches!(self.view_at_rest(), Ok(false)) {
+            let mail = Mail::Verb { outbox: outbox.clone(), tag, verb, provenance: None };
+            self.await_need(Need::View, Awaited::Mail(mail));
+            return Ok(Response::Later);
+        }
+        if let Err(fault) = self.jobs.failure() {
+            return Ok(Response::Now(Err(fault)));
+        }
+        let of = sum_of(&verb);
+        let clash = || Fault::new(FaultKind::Invalid, "this key stands for another command").hint("choose a new one");
+        if let Some(known) = self.log.logged().keys.find(&key, self.shared.ports.clock.now_ms()) {
+            let result = if known.of == of { Ok(Reply::from(known.reply.clone())) } else { Err(clash()) };
+            self.log.commands.forget_key(outbox, tag);
+            return Ok(Response::Now(result));
+        }
+        match self.log.commands.claim(outbox, tag, of) {
+            KeyedCommand::First => Err(verb),
+            KeyedCommand::Repeats => Ok(Response::Later),
+            KeyedCommand::Clashes => Ok(Response::Now(Err(clash()))),
+        }
+    }
+}
+
+/// What changes something and has an answer that fits into the log.
+fn is_kept(verb: &SessionVerb) -> bool {
+    match verb {
+        SessionVerb::Prompt { .. }
+        | SessionVerb::Answer { .. }
+        | SessionVerb::Interrupt { .. }
+        | SessionVerb::Set(_)
+        | SessionVerb::Queue(QueueVerb::TakeBack(_) | QueueVerb::Clear | QueueVerb::ClearTurns) => true,
+        SessionVerb::Queue(QueueVerb::List)
+        | SessionVerb::Progress { .. }
+        | SessionVerb::AbortRetry
+        | SessionVerb::Slash { .. }
+        | SessionVerb::Compact { .. }
+        | SessionVerb::OfferTools { .. }
+        | SessionVerb::OfferEditor(_)
+        | SessionVerb::EditorReplied { .. }
+        | SessionVerb::Shell { .. }
+        | SessionVerb::AbortShell
+        | SessionVerb::Read { .. }
+        | SessionVerb::Inspect
+        | SessionVerb::Export { .. }
+        | SessionVerb::Command { .. }
+        | SessionVerb::Extension(_) => false,
+    }
+}
+
+/// The sum over what a command asks for, by which a repeat is told from another command with the same key. FNV-1a: it guards
+/// against mistakes, and nobody gains by making two commands of their own alike.
+struct VerbSum(u64);
+
+impl VerbSum {
+    fn take(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}
+
+impl fmt::Write for VerbSum {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.take(text.as_bytes());
+        Ok(())
+    }
+}
+
+fn sum_of(verb: &SessionVerb) -> u64 {
+    let mut sum = VerbSum(0xcbf2_9ce4_8422_2325);
+    let written = match verb {
+        SessionVerb::Prompt { parts, delivery } => {
+            for part in parts {
+                match part {
+                    Part::Text(text) => sum.take(text.as_bytes()),
+                    Part::Image(image) => sum.take(image.base64.as_bytes()),
+                }
+                sum.take(&[0xff]);
+            }
+            write!(sum, "{delivery:?}")
+        }
+        other => write!(sum, "{other:?}"),
+    };
+    debug_assert!(written.is_ok(), "a sum takes every text");
+    sum.0
+}

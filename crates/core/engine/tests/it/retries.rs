@@ -1,0 +1,183 @@
+//! Commands that come twice, and who is said to have sent them.
+
+use std::sync::Arc;
+
+use store::MemoryStore;
+use testkit::Stage;
+use testkit::faulty::FaultyStore;
+use testkit::stage::Actor;
+use vocab::*;
+
+use crate::recovery::life;
+use crate::support::*;
+
+fn faulty() -> Arc<FaultyStore> {
+    Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())))
+}
+
+fn on(store: &Arc<FaultyStore>, player: &Arc<Player>) -> Stage {
+    let store = store.clone();
+    stage_with(player, |options| options.store = store)
+}
+
+fn said(text: &str) -> Verb {
+    Verb::Session(SessionVerb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Enqueue })
+}
+
+async fn keyed(actor: &mut Actor, key: &str, verb: Verb) -> Result<Reply, Fault> {
+    let tag = actor.send_with(verb, |command| command.key = Some(key.into())).await;
+    actor.reply(tag).await
+}
+
+async fn log(stage: &Stage) -> Vec<Arc<Entry>> {
+    stage.store.read(&"s1".into(), 0, usize::MAX).await.unwrap().entries
+}
+
+async fn prompts(stage: &Stage) -> Vec<String> {
+    let of = |entry: &Arc<Entry>| match &entry.body {
+        Body::User { parts, .. } => Some(parts_text(parts)),
+        _ => None,
+    };
+    log(stage).await.iter().filter_map(of).collect()
+}
+
+#[test]
+fn a_prompt_that_comes_twice_runs_once_also_in_the_next_process() {
+    let store = faulty();
+    let first = std::cell::RefCell::new(None);
+    life(&store, async || {
+        let player = Player::new([say("one")]);
+        let stage = on(&store, &player);
+        let mut actor = stage.open().await;
+        let reply = keyed(&mut actor, "k1", said("hello")).await.unwrap();
+        actor.turn_end().await;
+        assert_eq!(keyed(&mut actor, "k1", said("hello")).await.unwrap(), reply);
+        // Another peer is the same to it.
+        let mut other = stage.actor();
+        other.open(Open::new(Which::Id("s1".into()))).await.unwrap();
+        assert_eq!(keyed(&mut other, "k1", said("hello")).await.unwrap(), reply);
+        first.replace(Some(reply));
+    });
+    life(&store, async || {
+        let player = Player::new([say("two")]);
+        let stage = on(&store, &player);
+        let mut actor = stage.actor();
+        actor.open(Open::new(Which::Id("s1".into()))).await.unwrap();
+        assert_eq!(keyed(&mut actor, "k1", said("hello")).await.unwrap(), first.take().unwrap());
+        let fault = keyed(&mut actor, "k1", said("something else")).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Invalid, "{fault:?}");
+        keyed(&mut actor, "k2", said("hello")).await.unwrap();
+        actor.turn_end().await;
+        assert_eq!(prompts(&stage).await, ["hello", "hello"]);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeat_that_comes_before_the_answer_gets_the_same_answer() {
+    let store = faulty();
+    let player = Player::new([say("one")]);
+    let stage = on(&store, &player);
+    let mut actor = stage.open().await;
+    let image = Part::Image(Image { mime: "image/png".into(), base64: "iVBORw0KGgo=".into() });
+    let verb =
+        Verb::Session(SessionVerb::Prompt { parts: vec![Part::text("look"), image], delivery: Delivery::RejectIfBusy });
+    let key = |command: &mut Command| command.key = Some("k".into());
+    let mut other = stage.actor();
+    other.open(Open::new(Which::Id("s1".into()))).await.unwrap();
+    let first = actor.send_with(verb.clone(), key).await;
+    let second = other.send_with(verb, key).await;
+    let answers = (actor.reply(first).await.unwrap(), other.reply(second).await.unwrap());
+    assert_eq!(answers.0, answers.1);
+    actor.turn_end().await;
+    assert_eq!(prompts(&stage).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_refused_or_lost_may_be_sent_again_with_its_key() {
+    let store = faulty();
+    let player = Player::new([say("one"), say("two")]);
+    let stage = on(&store, &player);
+    let mut actor = stage.open().await;
+    store.fail_append(store.appends() + 1);
+    assert!(keyed(&mut actor, "k", said("hello")).await.is_err(), "it could not be written");
+    actor.settle().await;
+    let reply = keyed(&mut actor, "k", said("hello")).await.unwrap();
+    actor.turn_end().await;
+    assert_eq!(keyed(&mut actor, "k", said("hello")).await.unwrap(), reply);
+    assert_eq!(prompts(&stage).await, ["hello"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_and_the_queue_have_keys_and_what_only_looks_has_none() {
+    let player = Player::new([held("first")]);
+    let stage = on(&faulty(), &player);
+    let mut actor = stage.open().await;
+    let title = |text: &str| Verb::Session(SessionVerb::Set(Change::Title(text.into())));
+    assert_eq!(keyed(&mut actor, "t", title("a")).await.unwrap(), Reply::Done);
+    actor.send(title("b")).await;
+    assert_eq!(keyed(&mut actor, "t", title("a")).await.unwrap(), Reply::Done);
+    let tag = actor.prompt("go").await;
+    actor.reply(tag).await.unwrap();
+    keyed(&mut actor, "w", said("waits")).await.unwrap();
+    let clear = || Verb::Session(SessionVerb::Queue(QueueVerb::Clear));
+    let cleared = keyed(&mut actor, "c", clear()).await.unwrap();
+    assert!(matches!(&cleared, Reply::Queue(items) if items.len() == 1), "{cleared:?}");
+    let tag = actor.deliver("waits too", Delivery::Enqueue).await;
+    actor.reply(tag).await.unwrap();
+    let again = keyed(&mut actor, "c", clear()).await.unwrap();
+    assert!(matches!((&again, &cleared), (Reply::Queue(a), Reply::Queue(b)) if a[0].id == b[0].id), "{again:?}");
+    let inspect = keyed(&mut actor, "i", Verb::Session(SessionVerb::Inspect)).await.unwrap_err();
+    assert_eq!(inspect.kind, FaultKind::Unsupported);
+    for wrong in ["", &"k".repeat(257)] {
+        assert_eq!(keyed(&mut actor, wrong, said("x")).await.unwrap_err().kind, FaultKind::Invalid);
+    }
+    let titles =
+        log(&stage).await.iter().filter(|it| matches!(it.body, Body::Setting(SettingEntry::Title { .. }))).count();
+    assert_eq!(titles, 2, "the repeat did not set the title again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_log_says_who_wanted_what() {
+    let player = Player::new([calls(&[("change", "{}")]), say("done"), say("more")]);
+    let stage = stage_with(&player, |options| options.mode = Mode::Prompt);
+    let mut actor = stage.open().await;
+    actor.send_with(said("go"), |command| command.by = Some(Principal::sender("chat", "42"))).await;
+    let ask = actor.ask().await;
+    let answer = Answer::Allow(Scope::Once);
+    actor.send(Verb::Session(SessionVerb::Answer { ask: ask.id, answer })).await;
+    actor.turn_end().await;
+    actor.send(Verb::Session(SessionVerb::Set(Change::Mode(Mode::ReadOnly)))).await;
+    actor.forget();
+    actor.prompt("and now").await;
+    actor.turn_end().await;
+    let by = |wanted: fn(&Body) -> bool| {
+        let stage = &stage;
+        async move {
+            let of = |entry: &Arc<Entry>| entry.by.as_ref().map_or("nobody".to_owned(), ToString::to_string);
+            log(stage).await.iter().filter(|entry| wanted(&entry.body)).map(of).collect::<Vec<_>>()
+        }
+    };
+    assert_eq!(by(|body| matches!(body, Body::User { .. })).await, ["sender:chat/42", "controller:a tester"]);
+    assert_eq!(by(|body| matches!(body, Body::Ask(AskEntry::Closed { .. }))).await, ["controller:a tester"]);
+    assert_eq!(by(|body| matches!(body, Body::Call(CallEntry::Ended { .. }))).await, ["sender:chat/42"]);
+    assert_eq!(
+        by(|body| matches!(body, Body::Turn(TurnEntry::Ended(_)))).await,
+        ["sender:chat/42", "controller:a tester"]
+    );
+    let modes = by(|body| matches!(body, Body::Setting(SettingEntry::Mode { .. }))).await;
+    assert_eq!(modes, ["controller:a tester"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_proved_something_is_not_called_by_the_name_they_chose() {
+    let player = Player::new([say("hi")]);
+    let stage = stage_with(&player, |_| {});
+    let peer = stage.engine.connect_as(engine::Slow::Wait, Principal::token("ci"));
+    let mut actor = Actor::on(peer);
+    actor.open(Open::new(Which::New)).await.unwrap();
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    let log = log(&stage).await;
+    let user = log.iter().find(|entry| matches!(entry.body, Body::User { .. })).unwrap();
+    assert_eq!(user.by, Some(Principal::token("ci")));
+}

@@ -1,0 +1,131 @@
+//! The sums of each day, written with the entries that they are made of.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Statement, params, params_from_iter};
+use vocab::{Entry, SessionId, Usage, UsageBy, UsageQuery, UsageSum};
+
+use super::Attempt;
+use super::rows::{from_int, to_int};
+use store::rollup::{PriceList, Used, UsedWhat, cost_of, sorted};
+
+/// The statements that write them.
+pub(super) struct UsageStatements<'c> {
+    prices: PriceList,
+    model: Statement<'c>,
+    tool: Statement<'c>,
+}
+
+impl<'c> UsageStatements<'c> {
+    pub(super) fn prepare(connection: &'c Connection, prices: PriceList) -> rusqlite::Result<Self> {
+        // Sums stop at SQLite's largest number instead of becoming another type.
+        let sum = |column: &str| {
+            format!("{column} = min({column}, 9223372036854775807 - excluded.{column}) + excluded.{column}")
+        };
+        let counted = [
+            "calls",
+            "tokens_input",
+            "tokens_cache_read",
+            "tokens_cache_write",
+            "tokens_output",
+            "cost_nanos",
+            "unpriced",
+        ];
+        let sums = counted.map(sum).join(", ");
+        Ok(Self {
+            prices,
+            model: connection.prepare(&format!(
+                "INSERT INTO used VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                 ON CONFLICT DO UPDATE SET {sums}, tokens_estimated = tokens_estimated OR excluded.tokens_estimated"
+            ))?,
+            tool: connection.prepare(
+                "INSERT INTO used_tools VALUES (?1, ?2, ?3, ?4, 1, ?5)
+                 ON CONFLICT DO UPDATE SET calls = calls + 1, failed = failed + excluded.failed",
+            )?,
+        })
+    }
+
+    /// Within the transaction that writes the entry.
+    pub(super) fn add(&mut self, session: &SessionId, entry: &Entry) -> rusqlite::Result<()> {
+        let Some(Used { day, by, what }) = Used::of(entry) else { return Ok(()) };
+        match what {
+            UsedWhat::Model { model, usage } => {
+                let (cost, unpriced) = cost_of(&self.prices, &model, &usage);
+                let [input, cache_read, cache_write, output] =
+                    [usage.input, usage.cache_read, usage.cache_write, usage.output].map(to_int);
+                let (cost, unpriced) = (to_int(cost), to_int(unpriced));
+                self.model.execute(params![
+                    day,
+                    session.as_str(),
+                    &*by,
+                    &*model,
+                    input,
+                    cache_read,
+                    cache_write,
+                    output,
+                    usage.estimated,
+                    cost,
+                    unpriced
+                ])?;
+            }
+            UsedWhat::Tool { tool, failed } => {
+                self.tool.execute(params![day, session.as_str(), &*by, &*tool, failed])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn sums(connection: &Connection, query: &UsageQuery) -> Attempt<Vec<UsageSum>> {
+    let name = match query.by {
+        UsageBy::Day => "day",
+        UsageBy::Model => "model",
+        UsageBy::Session => "session",
+        UsageBy::Principal => "principal",
+        UsageBy::Tool => "tool",
+    };
+    let of_session = if query.session.is_some() { "AND session = ?3" } else { "" };
+    let filter = format!("WHERE day BETWEEN ?1 AND ?2 {of_session} GROUP BY {name}");
+    let sql = match query.by {
+        UsageBy::Tool => {
+            format!("SELECT tool, sum(calls), sum(failed), 0, 0, 0, 0, 0, 0, 0 FROM used_tools {filter}")
+        }
+        // What is too large for a whole number becomes another one, and is read as the largest.
+        _ => format!(
+            "SELECT {name}, total(calls), 0, total(tokens_input), total(tokens_cache_read), total(tokens_cache_write),
+                    total(tokens_output), max(tokens_estimated), total(cost_nanos), total(unpriced) FROM used {filter}"
+        ),
+    };
+    let mut values = vec![Value::Integer(query.from), Value::Integer(query.to)];
+    values.extend(query.session.as_ref().map(|session| Value::Text(session.to_string())));
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut sums = Vec::new();
+    while let Some(row) = rows.next()? {
+        let number = |at: usize| -> rusqlite::Result<u64> {
+            Ok(match row.get_ref(at)? {
+                rusqlite::types::ValueRef::Integer(number) => from_int(number),
+                rusqlite::types::ValueRef::Real(number) => number as u64,
+                _ => 0,
+            })
+        };
+        let name = match row.get_ref(0)? {
+            rusqlite::types::ValueRef::Integer(day) => day.to_string(),
+            other => other.as_str().unwrap_or_default().to_owned(),
+        };
+        sums.push(UsageSum {
+            name: name.into(),
+            calls: number(1)?,
+            failed: number(2)?,
+            usage: Usage {
+                input: number(3)?,
+                cache_read: number(4)?,
+                cache_write: number(5)?,
+                output: number(6)?,
+                estimated: number(7)? != 0,
+            },
+            cost_nanos: number(8)?,
+            unpriced: number(9)?,
+        });
+    }
+    Ok(sorted(query.by, sums))
+}

@@ -1,0 +1,68 @@
+//! What shows when somebody changes the audit, or what it stands for.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use store_sqlite::SqliteStore;
+use vocab::*;
+
+use crate::kit::{new_session, raw};
+
+async fn filled(home: &Path) {
+    let store = SqliteStore::new(home.to_owned());
+    let lease = store.create(new_session("s"));
+    for seq in 1..=4 {
+        let body = Body::User { turn: None, parts: vec![Part::text("hello")], from: UserFrom::Prompt };
+        let entry = Entry { seq, parent: seq - 1, at_ms: 5, body, by: Some(Principal::user("ann")) };
+        store.append(&lease, vec![Arc::new(entry)], Durability::Commit).await.unwrap();
+    }
+}
+
+async fn verdict(home: &Path, head: Option<String>) -> AuditVerdict {
+    SqliteStore::new(home.to_owned()).verify_audit(head).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_changed_a_removed_and_an_added_line_are_found_and_so_is_a_changed_entry() {
+    let changes = [
+        ("UPDATE audit SET line = replace(line, 'ann', 'bob') WHERE number = 2", 2),
+        ("UPDATE audit SET digest = x'00' WHERE number = 3", 3),
+        ("DELETE FROM audit WHERE number = 2", 3),
+        ("INSERT INTO audit SELECT 5, line, digest FROM audit WHERE number = 4", 5),
+        ("UPDATE audit SET line = x'ff' WHERE number = 1", 1),
+        ("UPDATE entries SET payload = replace(payload, 'hello', 'howdy') WHERE seq = 3", 3),
+    ];
+    for (sql, broken) in changes {
+        let home = tempfile::tempdir().unwrap();
+        filled(home.path()).await;
+        assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Whole { lines: 4, .. }));
+        assert_eq!(raw(home.path()).execute(sql, []).unwrap(), 1, "{sql}");
+        let verdict = verdict(home.path(), None).await;
+        assert!(matches!(verdict, AuditVerdict::Broken { line, .. } if line == broken), "{sql}: {verdict:?}");
+    }
+}
+
+#[tokio::test]
+async fn lines_that_are_cut_off_are_missed_by_who_kept_the_head() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path()).await;
+    let AuditVerdict::Whole { head, .. } = verdict(home.path(), None).await else { panic!("it is whole") };
+    assert!(matches!(verdict(home.path(), Some(head.clone())).await, AuditVerdict::Whole { knows: Some(true), .. }));
+    raw(home.path()).execute_batch("DELETE FROM audit WHERE number = 4").unwrap();
+    assert!(matches!(verdict(home.path(), Some(head)).await, AuditVerdict::Whole { lines: 3, knows: Some(false), .. }));
+}
+
+#[tokio::test]
+async fn two_stores_on_one_home_write_one_chain() {
+    let home = tempfile::tempdir().unwrap();
+    let stores: Vec<SqliteStore> = (0..2).map(|_| SqliteStore::new(home.path().to_owned())).collect();
+    let leases: Vec<Lease> = stores.iter().zip(["a", "b"]).map(|(it, id)| it.create(new_session(id))).collect();
+    for seq in 1..=10 {
+        for (store, lease) in stores.iter().zip(&leases) {
+            let body = Body::Setting(SettingEntry::Mode { mode: Mode::Plan });
+            let entry = Entry { seq, parent: seq - 1, at_ms: 5, body, by: Some(Principal::user("ann")) };
+            store.append(lease, vec![Arc::new(entry)], Durability::Soon).await.unwrap();
+        }
+    }
+    assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Whole { lines: 20, .. }));
+}

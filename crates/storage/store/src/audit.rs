@@ -1,0 +1,208 @@
+//! The audit: who did what, one line each, in a chain in which each line's digest covers all before it. A projection of the
+//! logs that is written with them. Knows nothing of SQLite.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use ring::digest::{Context, SHA256};
+use serde::{Deserialize, Serialize};
+use vocab::{
+    Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, Entry, ItemEnd, QueueEntry, Scope, SessionId, SettingEntry,
+    ShellEntry, UserFrom,
+};
+
+pub const DIGEST_BYTES: usize = 32;
+pub type Digest = [u8; DIGEST_BYTES];
+
+/// What the first line is chained to.
+pub const NO_LINE: Digest = [0; DIGEST_BYTES];
+
+/// A line as it is kept.
+#[derive(Serialize, Deserialize)]
+pub struct AuditRecord {
+    pub at_ms: i64,
+    pub by: Arc<str>,
+    pub session: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    pub action: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Arc<str>>,
+    /// Of the entry's record, so that a changed entry shows, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<String>,
+}
+
+impl AuditRecord {
+    /// Of an entry that is somebody's doing; `None`: it is nobody's, or nothing that is audited.
+    pub fn of(session: &SessionId, entry: &Entry, payload: &[u8]) -> Option<Self> {
+        let by = entry.by.as_ref()?;
+        let (action, detail) = action_of(&entry.body)?;
+        Some(Self {
+            at_ms: entry.at_ms,
+            by: by.as_str().into(),
+            session: session.as_str().into(),
+            seq: Some(entry.seq),
+            action: action.into(),
+            detail,
+            sum: Some(sum(payload)),
+        })
+    }
+
+    pub fn deleted(session: &SessionId, by: &str, at_ms: i64) -> Self {
+        let (by, session, action) = (by.into(), session.as_str().into(), "delete".into());
+        Self { at_ms, by, session, seq: None, action, detail: None, sum: None }
+    }
+
+    pub fn parse(line: &str) -> Option<Self> {
+        serde_json::from_str(line).ok()
+    }
+
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a line is plain text and numbers")
+    }
+
+    pub fn into_line(self, number: u64) -> AuditLine {
+        let Self { at_ms, by, session, seq, action, detail, .. } = self;
+        AuditLine { number, at_ms, by, session: SessionId::new(session), seq, action, detail }
+    }
+}
+
+/// The digest of a line that follows `before`.
+pub fn chained(before: &Digest, line: &str) -> Digest {
+    let mut context = Context::new(&SHA256);
+    context.update(before);
+    context.update(line.as_bytes());
+    as_array(context.finish().as_ref())
+}
+
+/// The sum over an entry's record.
+pub fn sum(payload: &[u8]) -> String {
+    hex(&as_array(ring::digest::digest(&SHA256, payload).as_ref()))
+}
+
+pub fn hex(digest: &Digest) -> String {
+    digest.iter().fold(String::with_capacity(2 * DIGEST_BYTES), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn as_array(bytes: &[u8]) -> Digest {
+    let mut digest = NO_LINE;
+    digest.copy_from_slice(bytes);
+    digest
+}
+
+/// What somebody did, and with what, in words that are never what a message says.
+fn action_of(body: &Body) -> Option<(&'static str, Option<Arc<str>>)> {
+    let with = |detail: &str| Some(Arc::from(detail));
+    Some(match body {
+        Body::Opened { workspace, .. } => ("open", with(&workspace.to_string_lossy())),
+        Body::User { from: UserFrom::Prompt, .. } => ("prompt", None),
+        Body::User { from: UserFrom::Steer, .. } => ("steer", None),
+        Body::User { from: UserFrom::FollowUp, .. } => ("follow_up", None),
+        Body::User { from: UserFrom::Reminder | UserFrom::Extension, .. } => return None,
+        Body::Queue(QueueEntry::Queued(_)) => ("queue", None),
+        Body::Queue(QueueEntry::Settled { end: ItemEnd::Consumed, .. }) => return None,
+        Body::Queue(QueueEntry::Settled { end, .. }) => ("unqueue", with(&format!("{end:?}").to_lowercase())),
+        Body::Ask(AskEntry::Closed { end: AskEnd::Answered { answer, .. }, .. }) => ("answer", with(answered(answer))),
+        Body::Setting(SettingEntry::Model { model }) => ("model", Some(model.clone())),
+        Body::Setting(SettingEntry::Mode { mode }) => ("mode", with(mode.as_str())),
+        Body::Setting(SettingEntry::Thinking { level }) => ("thinking", level.clone()),
+        Body::Setting(SettingEntry::Gadgets { off }) => ("gadgets", with(&format!("off: {}", off.join(", ")))),
+        Body::Setting(SettingEntry::Title { .. }) => ("title", None),
+        Body::Branch(BranchEntry::Moved { to }) => ("move", with(&format!("to entry {to}"))),
+        Body::Branch(BranchEntry::Compacted(_)) => ("compact", None),
+        Body::Shell(ShellEntry::Started { .. }) => ("shell", None),
+        Body::Assistant { .. }
+        | Body::Turn(_)
+        | Body::Call(_)
+        | Body::Ask(_)
+        | Body::Model(_)
+        | Body::Branch(_)
+        | Body::Setting(SettingEntry::Todos { .. })
+        | Body::Shell(ShellEntry::Ended(_))
+        | Body::Note(_) => return None,
+    })
+}
+
+fn answered(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Allow(Scope::Once) => "allow once",
+        Answer::Allow(Scope::Session) => "allow for the session",
+        Answer::Deny(_) => "deny",
+        Answer::Text(_) => "text",
+        Answer::Confirmed(true) => "yes",
+        Answer::Confirmed(false) => "no",
+        Answer::Result { .. } => "result",
+        Answer::Dismissed => "dismissed",
+    }
+}
+
+/// Follows the chain line by line.
+#[derive(Default)]
+pub struct ChainCheck {
+    lines: u64,
+    head: Digest,
+    wanted: Option<String>,
+    knows: bool,
+}
+
+impl ChainCheck {
+    /// `head`: one that somebody has kept.
+    pub fn new(head: Option<String>) -> Self {
+        let wanted = head.map(|head| head.trim().to_lowercase());
+        Self { lines: 0, head: NO_LINE, knows: false, wanted }
+    }
+
+    /// The next line; an error says what is wrong with it.
+    pub fn follow(&mut self, number: u64, line: &str, digest: &[u8]) -> Result<AuditRecord, String> {
+        if number != self.lines + 1 {
+            return Err(format!("line {} is missing", self.lines + 1));
+        }
+        let expected = chained(&self.head, line);
+        if expected != digest {
+            return Err("it is not what was written, or a line before it is not".to_owned());
+        }
+        self.lines = number;
+        self.head = expected;
+        self.knows |= self.wanted.as_ref().is_some_and(|wanted| *wanted == hex(&expected));
+        serde_json::from_str(line).map_err(|error| format!("it cannot be read ({error})"))
+    }
+
+    pub fn whole(self) -> vocab::AuditVerdict {
+        let knows = self.wanted.is_some().then_some(self.knows);
+        vocab::AuditVerdict::Whole { lines: self.lines, head: hex(&self.head), knows }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_shows_a_change_a_gap_and_a_head_that_it_had() {
+        let lines: Vec<String> =
+            (1..=3).map(|at_ms| AuditRecord::deleted(&"s".into(), "user:ann", at_ms).to_text()).collect();
+        let mut digests = Vec::new();
+        for line in &lines {
+            digests.push(chained(digests.last().unwrap_or(&NO_LINE), line));
+        }
+        let check = |lines: &[(u64, &str)], head: Option<String>| {
+            let mut check = ChainCheck::new(head);
+            for (number, line) in lines {
+                check.follow(*number, line, &digests[*number as usize - 1]).map_err(|why| (*number, why))?;
+            }
+            Ok::<_, (u64, String)>(check.whole())
+        };
+        let all = [(1, &*lines[0]), (2, &*lines[1]), (3, &*lines[2])];
+        let head = hex(&digests[2]);
+        let whole = |knows| Ok(vocab::AuditVerdict::Whole { lines: 3, head: head.clone(), knows });
+        assert_eq!(check(&all, None), whole(None));
+        assert_eq!(check(&all, Some(hex(&digests[1]))), whole(Some(true)));
+        assert_eq!(check(&all, Some("ab".into())), whole(Some(false)));
+        assert_eq!(check(&[all[0], all[2]], None).unwrap_err().0, 3);
+        assert_eq!(check(&[all[0], (2, &lines[1].replace("ann", "bob")), all[2]], None).unwrap_err().0, 2);
+    }
+}

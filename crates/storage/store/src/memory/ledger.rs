@@ -1,0 +1,104 @@
+//! Audit and sums of a store in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use vocab::{AuditLine, AuditQuery, AuditVerdict, Entry, SessionId, UsageBy, UsageQuery, UsageSum};
+
+use crate::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, chained};
+use crate::records;
+use crate::rollup::{PriceList, Used, UsedWhat, cost_of, sorted};
+
+/// Lines given at once, unless fewer are asked for.
+const LINES_MAX: usize = 10_000;
+
+#[derive(Default)]
+pub(super) struct Ledger {
+    lines: Vec<(String, Digest)>,
+    /// By day, session, principal, and model or tool.
+    used: BTreeMap<(i64, Arc<str>, Arc<str>, UsedKind), UsageSum>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum UsedKind {
+    Model(Arc<str>),
+    Tool(Arc<str>),
+}
+
+impl Ledger {
+    pub(super) fn take(&mut self, session: &SessionId, entry: &Entry, prices: &PriceList) {
+        let mut payload = Vec::new();
+        records::to_record(&entry.body, &mut payload);
+        if let Some(record) = AuditRecord::of(session, entry, &payload) {
+            self.write(&record);
+        }
+        let Some(Used { day, by, what }) = Used::of(entry) else { return };
+        let kind = match &what {
+            UsedWhat::Model { model, .. } => UsedKind::Model(model.clone()),
+            UsedWhat::Tool { tool, .. } => UsedKind::Tool(tool.clone()),
+        };
+        let sum =
+            self.used.entry((day, session.as_str().into(), by, kind)).or_insert_with(|| UsageSum::none("".into()));
+        sum.calls += 1;
+        match what {
+            UsedWhat::Model { model, usage } => {
+                let (cost_nanos, unpriced) = cost_of(prices, &model, &usage);
+                sum.usage.add(&usage);
+                sum.cost_nanos = sum.cost_nanos.saturating_add(cost_nanos);
+                sum.unpriced = sum.unpriced.saturating_add(unpriced);
+            }
+            UsedWhat::Tool { failed, .. } => sum.failed += u64::from(failed),
+        }
+    }
+
+    pub(super) fn write(&mut self, record: &AuditRecord) {
+        let text = record.to_text();
+        let digest = chained(self.lines.last().map_or(&NO_LINE, |(_, digest)| digest), &text);
+        self.lines.push((text, digest));
+    }
+
+    pub(super) fn audit(&self, query: &AuditQuery) -> Vec<AuditLine> {
+        let numbered = self
+            .lines
+            .iter()
+            .enumerate()
+            .rev()
+            .map(|(at, line)| (line, at as u64 + 1))
+            .skip_while(|(_, n)| query.before.is_some_and(|it| *n >= it));
+        let lines = numbered.filter_map(|((text, _), n)| Some(AuditRecord::parse(text)?.into_line(n)));
+        let fits = |line: &AuditLine| {
+            query.session.as_ref().is_none_or(|session| *session == line.session)
+                && query.by.as_ref().is_none_or(|by| *by == line.by)
+        };
+        lines.filter(fits).take(query.limit.unwrap_or(LINES_MAX).min(LINES_MAX)).collect()
+    }
+
+    pub(super) fn verify(&self, head: Option<String>) -> AuditVerdict {
+        let mut check = ChainCheck::new(head);
+        for ((text, digest), number) in self.lines.iter().zip(1..) {
+            if let Err(why) = check.follow(number, text, digest) {
+                return AuditVerdict::Broken { line: number, why };
+            }
+        }
+        check.whole()
+    }
+
+    pub(super) fn usage(&self, query: &UsageQuery) -> Vec<UsageSum> {
+        let mut sums: BTreeMap<Arc<str>, UsageSum> = BTreeMap::new();
+        for ((day, session, by, kind), used) in &self.used {
+            let is_meant = (query.from..=query.to).contains(day)
+                && query.session.as_ref().is_none_or(|wanted| wanted.as_str() == &**session);
+            let name = match (query.by, kind) {
+                _ if !is_meant => continue,
+                (UsageBy::Tool, UsedKind::Tool(tool)) => tool.clone(),
+                (UsageBy::Tool, _) | (_, UsedKind::Tool(_)) => continue,
+                (UsageBy::Model, UsedKind::Model(model)) => model.clone(),
+                (UsageBy::Day, _) => day.to_string().into(),
+                (UsageBy::Session, _) => session.clone(),
+                (UsageBy::Principal, _) => by.clone(),
+            };
+            sums.entry(name.clone()).or_insert_with(|| UsageSum::none(name)).add(used);
+        }
+        sorted(query.by, sums.into_values().collect())
+    }
+}

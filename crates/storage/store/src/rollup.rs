@@ -1,0 +1,60 @@
+//! What entries add to the sums of their day. Only what was done here counts: a copy of another log is nobody's doing, and
+//! what a sub-agent used is in its own session.
+
+use std::sync::Arc;
+
+use vocab::{Body, BranchEntry, CallEntry, Entry, ModelEntry, Prices, Usage, UsageBy, UsageSum, day_of};
+
+/// Prices of models, as they are now.
+pub type PriceList = Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>;
+
+/// What one entry adds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Used {
+    pub day: i64,
+    pub by: Arc<str>,
+    pub what: UsedWhat,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum UsedWhat {
+    Model { model: Arc<str>, usage: Usage },
+    Tool { tool: Arc<str>, failed: bool },
+}
+
+impl Used {
+    pub fn of(entry: &Entry) -> Option<Self> {
+        let by = entry.by.as_ref()?.as_str().into();
+        let model = |model: &Arc<str>, usage: &Usage| UsedWhat::Model { model: model.clone(), usage: *usage };
+        let what = match &entry.body {
+            Body::Assistant { message, .. } => model(&message.model, &message.usage),
+            Body::Model(ModelEntry::Spent { call: None, model: slug, usage, .. }) => model(slug, usage),
+            Body::Branch(BranchEntry::Compacted(it)) => model(&it.model, &it.usage),
+            Body::Call(CallEntry::Ended { result, .. }) => {
+                UsedWhat::Tool { tool: result.tool.clone(), failed: result.is_error }
+            }
+            _ => return None,
+        };
+        Some(Self { day: day_of(entry.at_ms), by, what })
+    }
+}
+
+/// Billionths of a dollar, and the tokens whose price is not known.
+pub fn cost_of(prices: &PriceList, model: &str, usage: &Usage) -> (u64, u64) {
+    match prices(model) {
+        Some(prices) => ((prices.cost(usage) * 1e9).round().max(0.0) as u64, 0),
+        None => (0, usage.context()),
+    }
+}
+
+/// Days in their order, everything else by what it cost, then by how much it was used.
+pub fn sorted(by: UsageBy, mut sums: Vec<UsageSum>) -> Vec<UsageSum> {
+    match by {
+        UsageBy::Day => sums.sort_by_key(|sum| sum.name.parse::<i64>().unwrap_or_default()),
+        _ => sums.sort_by(|a, b| {
+            let weight = |sum: &UsageSum| (sum.cost_nanos, sum.usage.context(), sum.calls);
+            weight(b).cmp(&weight(a)).then_with(|| a.name.cmp(&b.name))
+        }),
+    }
+    sums
+}
