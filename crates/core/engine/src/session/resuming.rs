@@ -69,7 +69,7 @@ impl Session {
 
     /// What becomes of a call that was begun before the restart and has no result.
     pub(super) fn take_up(&mut self, call: Call, begun: BegunCall) {
-        let Some(PastAsk { entry, ask, end }) = begun.ask else {
+        let Some(PastAsk { entry, ask, end }) = begun.ask.map(|asked| *asked) else {
             let verdict = self.verdict_again(&call, false);
             return self.with_turn(|turn, fx| turn.judged(verdict, None, fx));
         };

@@ -55,7 +55,7 @@ pub(crate) enum Standing {
 #[derive(Debug)]
 pub(crate) struct BegunCall {
     /// The newest question about it.
-    pub(crate) ask: Option<PastAsk>,
+    pub(crate) ask: Option<Box<PastAsk>>,
 }
 
 /// A question, and how it was closed.
@@ -227,7 +227,7 @@ impl Reader {
                 }
             };
             if let Some(begun) = turn.begun.get_mut(about) {
-                begun.ask = Some(asked);
+                begun.ask = Some(Box::new(asked));
             }
         }
         Some(turn)
