@@ -153,7 +153,7 @@ impl Actor {
     async fn send_command(&mut self, target: Target, verb: Verb, with: impl FnOnce(&mut Command)) -> Tag {
         self.tag += 1;
         let tag = Tag(self.tag);
-        let mut command = Command::new(tag, target, verb);
+        let mut command = Command::of(tag, target, verb);
         with(&mut command);
         self.peer.submit(command).await;
         tag

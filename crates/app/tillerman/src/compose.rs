@@ -2,7 +2,6 @@
 
 mod identity;
 mod integrations;
-pub(crate) mod local_user;
 mod servers;
 mod storage;
 #[cfg(test)]
@@ -18,7 +17,7 @@ use catalogue::{AccountModels, Catalogue, Chosen, ModelSettings, SourceReport, S
 use config::Guarded;
 use engine::{Config, Engine, Ports};
 use providers::Secret;
-use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Provider, Settings};
+use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Principal, Provider, Settings};
 
 use identity::{UuidIds, WallClock};
 pub(crate) use integrations::Integrations;
@@ -135,7 +134,7 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
         defaults: settings.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         notices: vec![notice.clone()],
-        user: local_user::principal(),
+        user: Principal::user(&process::user_name()),
     };
     let engine = Engine::new(ports.clone(), config);
     Ok(Wired {

@@ -23,7 +23,7 @@ pub struct Command {
 }
 
 impl Command {
-    pub fn new(tag: Tag, target: Target, verb: Verb) -> Self {
+    pub fn of(tag: Tag, target: Target, verb: Verb) -> Self {
         Self { tag, target, verb, by: None, key: None }
     }
 }
@@ -305,6 +305,25 @@ pub enum ItemEnd {
     Superseded,
     Dropped,
     Cancelled,
+}
+
+/// Why an item ended as it did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SettleReason {
+    /// A turn took it.
+    Ran,
+    /// Somebody took it back, alone or with others.
+    TakenBack,
+    /// The queue was full and the oldest had to go.
+    Overflow,
+    /// A newer message took its place (undelivered steering, or an interrupting message).
+    Newer,
+    /// Somebody interrupted, and its delivery says that this cancels it.
+    Interrupted,
+    /// Steering whose turn ended before the model was called again, and the policy keeps none for the next turn.
+    TooLate,
+    /// More waited when the process ended than a queue holds.
+    NoRoom,
 }
 
 #[derive(Clone, PartialEq, Debug)]

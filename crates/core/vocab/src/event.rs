@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::{
     AccountList, AccountName, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, EditorRequest,
     Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo, Notice, Part, Recalled,
-    RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, SlashReply, Tag, TodoPhase, ToolSpec, TurnEnd,
-    TurnId,
+    RetryPolicy, SavedPage, SessionId, SettleReason, Shell, SignInStep, SignedIn, SlashReply, Tag, TodoPhase, ToolSpec,
+    TurnEnd, TurnId,
 };
 
 /// An event and the session it belongs to.
@@ -150,7 +150,7 @@ pub enum QueueEvent {
     /// All items, in order.
     Waiting(Vec<Item>),
     /// An item of this peer ended.
-    Ended { tag: Tag, item: ItemId, end: ItemEnd },
+    Ended { tag: Tag, item: ItemId, end: ItemEnd, why: SettleReason },
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -8,7 +8,7 @@ use crate::visible;
 /// Characters of a name that are kept; whoever chose a longer one is known by its beginning.
 const NAME_CHARS_MAX: usize = 128;
 
-/// Who wants something: `user:ann`, `controller:zed`, `token:ci`, `sender:telegram/42`, `extension:guard`. A word for the log;
+/// Who wants something: `user:ann`, `controller:editor`, `token:ci`, `sender:chat/42`, `extension:guard`. A word for the log;
 /// what somebody may do is decided where they come in.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Principal(Arc<str>);

@@ -26,7 +26,7 @@ impl<W> Pending<W> {
     /// Sends a command under a fresh tag.
     pub fn submit<Own>(&mut self, target: Target, verb: Verb, what: W, out: &mut Out<Own>) {
         let tag = self.tag(what);
-        out.commands.push(Command::new(tag, target, verb));
+        out.commands.push(Command::of(tag, target, verb));
     }
 
     /// The same with a call of the dialect's own.

@@ -149,7 +149,7 @@ impl Acp {
     fn submit(&mut self, target: Target, verb: Verb, pending: Pending, out: &mut Out) {
         self.tags_made += 1;
         let tag = Tag(self.tags_made);
-        out.commands.push(Command::new(tag, target, verb));
+        out.commands.push(Command::of(tag, target, verb));
         self.pending.insert(tag, pending);
     }
     /// To the engine itself.

@@ -115,7 +115,7 @@ impl<R: Renderer> TerminalDialect<R> {
     fn command(&mut self, verb: Verb, out: &mut Out) -> Tag {
         self.tag += 1;
         let tag = Tag(self.tag);
-        out.commands.push(Command::new(tag, Target::Current, verb));
+        out.commands.push(Command::of(tag, Target::Current, verb));
         tag
     }
 

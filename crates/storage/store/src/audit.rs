@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use vocab::{
-    Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, Entry, ItemEnd, QueueEntry, Scope, SessionId, SettingEntry,
-    ShellEntry, UserFrom,
+    Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, Entry, QueueEntry, Scope, SessionId, SettingEntry,
+    SettleReason, ShellEntry, UserFrom,
 };
 
 pub const DIGEST_BYTES: usize = 32;
@@ -104,14 +104,16 @@ fn action_of(body: &Body) -> Option<(&'static str, Option<Arc<str>>)> {
         Body::User { from: UserFrom::FollowUp, .. } => ("follow_up", None),
         Body::User { from: UserFrom::Reminder | UserFrom::Extension, .. } => return None,
         Body::Queue(QueueEntry::Queued(_)) => ("queue", None),
-        Body::Queue(QueueEntry::Settled { end: ItemEnd::Consumed, .. }) => return None,
-        Body::Queue(QueueEntry::Settled { end, .. }) => ("unqueue", with(&format!("{end:?}").to_lowercase())),
+        Body::Queue(QueueEntry::Settled { why: Some(SettleReason::TakenBack), .. }) => ("take_back", None),
+        Body::Queue(QueueEntry::Settled { why: Some(SettleReason::Interrupted), .. }) => ("cancel", None),
+        Body::Queue(QueueEntry::Settled { .. }) => return None,
         Body::Ask(AskEntry::Closed { end: AskEnd::Answered { answer, .. }, .. }) => ("answer", with(answered(answer))),
         Body::Setting(SettingEntry::Model { model }) => ("model", Some(model.clone())),
         Body::Setting(SettingEntry::Mode { mode }) => ("mode", with(mode.as_str())),
         Body::Setting(SettingEntry::Thinking { level }) => ("thinking", level.clone()),
         Body::Setting(SettingEntry::Gadgets { off }) => ("gadgets", with(&format!("off: {}", off.join(", ")))),
         Body::Setting(SettingEntry::Title { .. }) => ("title", None),
+        Body::Setting(SettingEntry::Lane { .. }) => ("lane", None),
         Body::Branch(BranchEntry::Moved { to }) => ("move", with(&format!("to entry {to}"))),
         Body::Branch(BranchEntry::Compacted(_)) => ("compact", None),
         Body::Shell(ShellEntry::Started { .. }) => ("shell", None),

@@ -64,6 +64,7 @@ pub fn fold(summary: &mut Summary, entry: &Entry) {
         | Body::Shell(_)
         | Body::Branch(_)
         | Body::Setting(SettingEntry::Gadgets { .. })
+        | Body::Setting(SettingEntry::Lane { .. })
         | Body::Setting(SettingEntry::Todos { .. })
         | Body::Note(_) => {}
     }

@@ -58,7 +58,7 @@ impl Fate {
 
     async fn send(&mut self, session: SessionId, verb: Verb) {
         self.tag += 1;
-        self.extension.submit(Command::new(Tag(self.tag), Target::Session(session), verb)).await;
+        self.extension.submit(Command::of(Tag(self.tag), Target::Session(session), verb)).await;
     }
 
     async fn hear(&mut self, session: SessionId, event: Event) {

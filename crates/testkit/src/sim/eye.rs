@@ -79,7 +79,7 @@ impl Eye {
         let peer = self.peer.as_ref()?;
         let tag = Tag(self.tag + 1);
         let what = What::of(&verb);
-        peer.try_submit(Command::new(tag, Target::Current, verb)).ok()?;
+        peer.try_submit(Command::of(tag, Target::Current, verb)).ok()?;
         self.tag += 1;
         self.seen.push(Seen::Sent { tag, what });
         Some(tag)

@@ -112,7 +112,7 @@ impl Reading {
                     self.steers.insert(item.id.clone());
                 }
             }
-            Body::Queue(QueueEntry::Settled { item, end }) => {
+            Body::Queue(QueueEntry::Settled { item, end, .. }) => {
                 match self.items.get_mut(item) {
                     Some(n) => *n += 1,
                     None => return Err(format!("item {item} ends and never waited")),

@@ -114,6 +114,7 @@ fn shown(body: &Body) -> String {
         Body::Setting(SettingEntry::Model { model }) => format!("model {model}"),
         Body::Setting(SettingEntry::Mode { mode }) => format!("mode {}", mode.as_str()),
         Body::Setting(SettingEntry::Thinking { level }) => format!("thinking {level:?}"),
+        Body::Setting(SettingEntry::Lane { policy }) => format!("lane {:?}", policy.mode),
         Body::Setting(SettingEntry::Gadgets { off }) => format!("gadgets off {off:?}"),
         Body::Setting(SettingEntry::Title { title }) => format!("title {title:?}"),
         Body::Shell(ShellEntry::Ended(shell)) => {

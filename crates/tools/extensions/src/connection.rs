@@ -126,7 +126,7 @@ impl ExtensionConnection {
     fn command(&mut self, session: SessionId, verb: Verb, out: &mut ConnectionOutput) -> Tag {
         self.next_tag += 1;
         let tag = Tag(self.next_tag);
-        out.commands.push(Command::new(tag, Target::Session(session), verb));
+        out.commands.push(Command::of(tag, Target::Session(session), verb));
         tag
     }
 

@@ -76,7 +76,7 @@ async fn advise(extension: Arc<Extension>, session: SessionId, hook: u64, lookin
         .map(|notice| Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(notice))))
         .chain([Verb::Session(SessionVerb::Extension(ExtensionVerb::HookDone { hook, verdict }))]);
     for verb in verbs {
-        extension.submit(Command::new(TAG, Target::Session(session.clone()), verb)).await;
+        extension.submit(Command::of(TAG, Target::Session(session.clone()), verb)).await;
     }
 }
 

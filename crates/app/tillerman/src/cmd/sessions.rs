@@ -10,14 +10,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use vocab::{
-    Archive, Body, Command, Durability, Entry, Event, Fault, FaultKind, Mode, Open, Query, Reply, SettingEntry, Store,
-    Summary, Tag, Target, Told, Verb, Which,
+    Archive, Body, Command, Durability, Entry, Event, Fault, FaultKind, Mode, Open, Principal, Query, Reply,
+    SettingEntry, Store, Summary, Tag, Target, Told, Verb, Which,
 };
 
 use super::config::home;
 use super::listing::now_ms;
 use crate::args::{self, SessionsVerb};
-use crate::compose::local_user;
 use crate::print::{exactly, say};
 use crate::{compose, setup};
 use list::title;
@@ -94,8 +93,13 @@ async fn rename(store: &dyn Store, session: &str, title: &str) -> anyhow::Result
     let notice = acquired.notice(now_ms());
     let last = notice.as_ref().map_or(acquired.summary.last_seq, |entry| entry.seq);
     let body = Body::Setting(SettingEntry::Title { title: title.into() });
-    let renamed =
-        Arc::new(Entry { seq: last + 1, parent: last, at_ms: now_ms(), body, by: Some(local_user::principal()) });
+    let renamed = Arc::new(Entry {
+        seq: last + 1,
+        parent: last,
+        at_ms: now_ms(),
+        body,
+        by: Some(Principal::user(&process::user_name())),
+    });
     let renamed = store.append(&acquired.lease, notice.into_iter().chain([renamed]).collect(), Durability::Now).await;
     store.release(acquired.lease).await?;
     renamed?;
@@ -130,7 +134,7 @@ async fn delete(store: &dyn Store, sessions: &[String], yes: bool) -> anyhow::Re
         let is_child = |it: &Summary| it.child_of.as_ref() == Some(&summary.id);
         let children = store.list(all).await?.into_iter().filter(is_child).count();
         // Refused while another process owns it, so nobody loses a session under their hands.
-        if !store.delete(&summary.id, Some(local_user::principal())).await? {
+        if !store.delete(&summary.id, Some(Principal::user(&process::user_name()))).await? {
             return Err(Fault::new(FaultKind::NotFound, format!("{} is gone already", summary.id)).into());
         }
         match children {
@@ -158,7 +162,7 @@ async fn fork(store: &dyn Store, session: &str, at: Option<u64>) -> anyhow::Resu
     let id = summary.id.as_str().to_owned();
     let open = Open { model: Some("tour".into()), ..Open::new(Which::Id(id)) };
     for (tag, verb) in [(1, Verb::Open(open)), (2, Verb::Fork { at: Some(at) })] {
-        peer.submit(Command::new(Tag(tag), Target::Current, verb)).await;
+        peer.submit(Command::of(Tag(tag), Target::Current, verb)).await;
     }
     let outcome = forked(&peer).await;
     drop(peer);

@@ -26,7 +26,7 @@ fn bench() -> Bench {
 
 impl Bench {
     fn say(&self, tag: u64, verb: Verb) {
-        self.commands.try_send(Command::new(Tag(tag), Target::Current, verb)).expect("there is room");
+        self.commands.try_send(Command::of(Tag(tag), Target::Current, verb)).expect("there is room");
     }
     fn ask(&self, tag: u64) {
         self.say(tag, Verb::Session(SessionVerb::Read { after: 0 }));

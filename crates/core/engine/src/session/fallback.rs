@@ -63,7 +63,8 @@ impl Session {
 impl Session {
     /// The model that stood in when the process ended stands in for the rest of the turn, where it can still be asked.
     pub(super) fn restore_fallback(&mut self, fell_back: &[FellBack]) {
-        let Some(last) = fell_back.last() else { return };
+        // The log may be read more than once until it can be.
+        let Some(last) = fell_back.last().filter(|_| self.settings.fallback.is_none()) else { return };
         let Ok(model) = self.shared.ports.provider.resolve(&last.to) else { return };
         let home = self.settings.asked().clone();
         let said = |fell: &FellBack| (fell.from.clone(), fell.fault.message.clone());

@@ -1,7 +1,7 @@
 //! Carries out what the turn asks for.
 
 use tokio::time::Duration;
-use vocab::{Body, Delta, Event, ItemEnd, RetryEvent, SettingEntry, Stop, TurnEnd, TurnEntry, UserFrom};
+use vocab::{Body, Delta, Event, ItemEnd, RetryEvent, SettingEntry, SettleReason, Stop, TurnEnd, TurnEntry, UserFrom};
 
 use super::Session;
 use super::activity::{AfterCompaction, BeforeCall, TurnWaits};
@@ -96,7 +96,7 @@ impl Session {
         let joined = !items.is_empty();
         let turn = self.current_turn();
         for item in items {
-            self.settle_item(&item, ItemEnd::Consumed);
+            self.settle_item(&item, ItemEnd::Consumed, SettleReason::Ran);
             self.log_by(item.by, Body::User { turn: turn.clone(), parts: item.parts, from });
         }
         if joined {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     Body, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId, Principal,
-    QueueEntry, QueueEvent, QueueVerb, Reply, Tag, TurnEntry, TurnId, UserFrom,
+    QueueEntry, QueueEvent, QueueVerb, Reply, SettleReason, Tag, TurnEntry, TurnId, UserFrom,
 };
 
 use super::queue::{Queue, QueueAct, TurnOver, opening};
@@ -136,7 +136,7 @@ impl Session {
             QueueVerb::ClearTurns => queue.clear_turns(),
         };
         for item in &taken {
-            self.settle_item(item, ItemEnd::Cancelled);
+            self.settle_item(item, ItemEnd::Cancelled, SettleReason::TakenBack);
         }
         if !taken.is_empty() {
             self.tell_queue();
@@ -155,7 +155,7 @@ impl Session {
                         self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
                     }
                 }
-                QueueAct::Settle { item, end, .. } => self.settle_item(&item, end),
+                QueueAct::Settle { item, end, why } => self.settle_item(&item, end, why),
                 QueueAct::InterruptTurn => self.interrupt_turn(),
                 QueueAct::Changed => self.tell_queue(),
             }
@@ -170,7 +170,7 @@ impl Session {
         for item in &items {
             // The peer that was told that it waits has had the reply; now it learns that the waiting is over.
             if self.prompts.is_in_log(&item.id) {
-                self.settle_item(item, ItemEnd::Consumed);
+                self.settle_item(item, ItemEnd::Consumed, SettleReason::Ran);
             } else if let Some((outbox, tag)) = self.sender(item) {
                 let result = Ok(Reply::Started { turn: turn.clone() });
                 self.log.reply(outbox, Event::Reply { tag, result });
@@ -214,12 +214,12 @@ impl Session {
     }
 
     /// Each item's end is told to the peer that sent it, once.
-    pub(super) fn settle_item(&mut self, item: &Item, end: ItemEnd) {
+    pub(super) fn settle_item(&mut self, item: &Item, end: ItemEnd, why: SettleReason) {
         if self.prompts.settle(&item.id) {
-            self.log(Body::Queue(QueueEntry::Settled { item: item.id.clone(), end }));
+            self.log(Body::Queue(QueueEntry::Settled { item: item.id.clone(), end, why: Some(why) }));
         }
         if let Some((outbox, tag)) = self.sender(item) {
-            self.log.reply(outbox, Event::Queue(QueueEvent::Ended { tag, item: item.id.clone(), end }));
+            self.log.reply(outbox, Event::Queue(QueueEvent::Ended { tag, item: item.id.clone(), end, why }));
         }
     }
 

@@ -10,6 +10,7 @@
 mod acts;
 mod dropped;
 mod opening;
+mod restoring;
 mod settling;
 #[cfg(test)]
 mod tests;
@@ -18,15 +19,19 @@ use std::collections::VecDeque;
 
 use vocab::{
     Coalesce, Delivery, Drain, Fault, FaultKind, Item, ItemEnd, ItemId, LaneMode, LanePolicy, Overflow, PeerId,
-    SteerPoint,
+    Principal, SettleReason, SteerPoint,
 };
 
-pub(crate) use acts::{QueueAct, SettleReason, TurnOver};
+pub(crate) use acts::{QueueAct, TurnOver};
 use dropped::Dropped;
 pub(crate) use opening::opening;
 
 /// Items a queue holds whatever its policy says; one more is refused with `QueueFull`.
 pub(crate) const WAITING_MAX: usize = 1000;
+/// A debounce that every new message starts over ends after this many of its lengths: a steady trickle waits no longer.
+const DEBOUNCE_LENGTHS_MAX: i64 = 10;
+/// Follow-ups that one turn takes while other messages wait for a turn of their own; the next ones come behind those.
+const FOLLOW_UPS_PER_TURN_MAX: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum QueuePhase {
@@ -60,6 +65,10 @@ pub(crate) struct Queue {
     waiting: VecDeque<QueuedItem>,
     /// When the last `Policy` item began to wait; the debounce counts from here.
     enqueued_ms: i64,
+    /// When the first of those that the debounce holds began to wait.
+    debounced_from_ms: i64,
+    /// Follow-ups that the running turn has taken.
+    joined: usize,
     dropped: Dropped,
 }
 
@@ -72,6 +81,8 @@ impl Queue {
             came_meanwhile: false,
             waiting: VecDeque::new(),
             enqueued_ms: 0,
+            debounced_from_ms: 0,
+            joined: 0,
             dropped: Dropped::default(),
         }
     }
@@ -226,7 +237,11 @@ impl Queue {
         if self.phase != QueuePhase::Running || self.has_steer() && !self.drops_late_steering() {
             return Vec::new();
         }
-        self.take(how_many(self.policy.follow_up_drain), |waiting| waiting.item.delivery == Delivery::FollowUp)
+        let room = if self.wants_turn() { FOLLOW_UPS_PER_TURN_MAX.saturating_sub(self.joined) } else { usize::MAX };
+        let most = how_many(self.policy.follow_up_drain).min(room);
+        let taken = self.take(most, |waiting| waiting.item.delivery == Delivery::FollowUp);
+        self.joined += taken.len();
+        taken
     }
 
     /// Gives one waiting item back to the peer that wants it out.
@@ -266,32 +281,6 @@ impl Queue {
         acts
     }
 
-    /// Puts back what waited when the process ended; nothing starts until the next message or [`Queue::release`].
-    /// Returns what exceeds [`WAITING_MAX`], and steering that comes too late by the policy: the caller settles it as
-    /// dropped.
-    pub(crate) fn restore(&mut self, items: Vec<Item>) -> Vec<Item> {
-        let late = |item: &Item| self.drops_late_steering() && item.delivery == Delivery::Steer;
-        let (mut late, items): (Vec<Item>, Vec<Item>) = items.into_iter().partition(late);
-        let mut items = items.into_iter();
-        let room = WAITING_MAX.saturating_sub(self.waiting.len());
-        // The turn they were meant to steer is gone with the old process.
-        self.waiting.extend(items.by_ref().take(room).map(|item| QueuedItem { item, backlog: true }));
-        self.resting = !self.waiting.is_empty();
-        late.extend(items);
-        late
-    }
-
-    /// Whether restored items wait for a message.
-    pub(crate) fn rests(&self) -> bool {
-        self.resting
-    }
-
-    /// Starts restored items without waiting for a message.
-    pub(crate) fn release(&mut self, now_ms: i64) -> Vec<QueueAct> {
-        self.resting = false;
-        self.tick(now_ms)
-    }
-
     // Taking in.
 
     fn admit(&mut self, item: Item, now_ms: i64) -> Vec<QueueAct> {
@@ -306,6 +295,10 @@ impl Queue {
         }
         let id = item.id.clone();
         if item.delivery == Delivery::Policy {
+            let is_first = !self.waiting.iter().any(|waiting| waiting.item.delivery == Delivery::Policy);
+            if is_first || now_ms < self.debounced_from_ms {
+                self.debounced_from_ms = now_ms;
+            }
             self.enqueued_ms = now_ms;
         }
         self.came_meanwhile |= self.phase == QueuePhase::Occupied && !wants_own_turn(&item);
@@ -371,6 +364,7 @@ impl Queue {
         debug_assert!(!self.is_busy(), "a second turn was started beside the first");
         self.phase = QueuePhase::Running;
         self.resting = false;
+        self.joined = 0;
         QueueAct::Start { items, note: self.dropped.take_note() }
     }
 
@@ -412,7 +406,9 @@ impl Queue {
     }
 
     fn debounced_until(&self) -> i64 {
-        self.enqueued_ms.saturating_add(i64::try_from(self.policy.debounce_ms).unwrap_or(i64::MAX))
+        let debounce = i64::try_from(self.policy.debounce_ms).unwrap_or(i64::MAX);
+        let longest = self.debounced_from_ms.saturating_add(debounce.saturating_mul(DEBOUNCE_LENGTHS_MAX));
+        self.enqueued_ms.saturating_add(debounce).min(longest)
     }
 
     /// A clock that ran backwards ends the debounce too: starting early is better than not starting.
@@ -460,8 +456,9 @@ fn goes_first(waiting: &Item, new: &Item) -> bool {
     wants_own_turn(waiting) && (new.delivery == Delivery::Policy || waiting.delivery != Delivery::Policy)
 }
 
-fn sender(item: &Item) -> Option<PeerId> {
-    item.sender.map(|(peer, _)| peer)
+/// Messages of different people are not made one. Behind a restart only the principal is known.
+fn sender(item: &Item) -> (Option<PeerId>, Option<Principal>) {
+    (item.sender.map(|(peer, _)| peer), item.by.clone())
 }
 
 fn how_many(drain: Drain) -> usize {

@@ -5,8 +5,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Sleep};
 use vocab::{
-    AskEntry, Body, CallEntry, CompactionEvent, Event, Fault, FaultKind, NoteEntry, Page, Shell, ShellEntry, Stop,
-    TurnEnd, TurnEntry, Usage,
+    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, Fault, FaultKind, ItemEnd, NoteEntry, Page,
+    SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, Usage,
 };
 
 use super::fallback::Fallback;
@@ -239,8 +239,11 @@ impl Session {
             self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
         }
         if self.prompts.queue.list().len() == 0 {
+            self.prompts.queue.restore_dropped(&branch.dropped);
             for item in self.prompts.restore(branch.waiting) {
-                self.settle_item(&item, vocab::ItemEnd::Dropped);
+                let is_late = item.delivery == Delivery::Steer;
+                let why = if is_late { SettleReason::TooLate } else { SettleReason::NoRoom };
+                self.settle_item(&item, ItemEnd::Dropped, why);
             }
         }
         self.lost_shells(branch.open_shells)

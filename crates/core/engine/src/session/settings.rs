@@ -185,7 +185,11 @@ impl Session {
             Change::Todos(phases) => self.set_todos(phases)?,
             Change::Lane(policy) => {
                 // Whatever waits was read back or came in: what a dead process left behind is in order by now.
+                let is_new = self.settings.lane != policy;
                 self.settings.set_lane(policy);
+                if is_new {
+                    self.log_if_begun(Body::Setting(SettingEntry::Lane { policy }));
+                }
                 self.set_queue_policy();
             }
             Change::Retry(policy) => self.settings.set_retry(policy),
@@ -256,6 +260,9 @@ impl Session {
         });
         if !self.settings.gadgets_off.is_empty() {
             self.log(Body::Setting(SettingEntry::Gadgets { off: self.settings.gadgets_off.clone() }));
+        }
+        if self.settings.lane != self.shared.defaults.lane {
+            self.log(Body::Setting(SettingEntry::Lane { policy: self.settings.lane }));
         }
         self.log_thinking();
     }

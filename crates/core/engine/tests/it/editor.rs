@@ -282,7 +282,7 @@ async fn an_extension_neither_serves_nor_answers() {
             }),
         ),
     ] {
-        extension.submit(Command::new(Tag(tag), Target::Session("s1".into()), verb)).await;
+        extension.submit(Command::of(Tag(tag), Target::Session("s1".into()), verb)).await;
     }
     let mut told = Vec::new();
     while !told.iter().any(|told: &Told| matches!(told.event, Event::Reply { tag: Tag(2), .. })) {

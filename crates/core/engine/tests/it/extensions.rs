@@ -20,7 +20,7 @@ impl Fake {
     }
     async fn send(&mut self, verb: Verb) -> Tag {
         self.tag += 1;
-        let command = Command::new(Tag(self.tag), Target::Session("s1".into()), verb);
+        let command = Command::of(Tag(self.tag), Target::Session("s1".into()), verb);
         self.end.submit(command).await;
         Tag(self.tag)
     }
@@ -709,12 +709,12 @@ async fn an_extension_stands_beside_every_session_and_may_prompt_in_any() {
     let mut two = stage.open().await;
     let verb =
         Verb::Session(SessionVerb::Prompt { parts: vec![Part::text("from the bot")], delivery: Delivery::Enqueue });
-    let command = Command::new(Tag(7), Target::Session("s2".into()), verb);
+    let command = Command::of(Tag(7), Target::Session("s2".into()), verb);
     fake.end.submit(command).await;
     assert!(matches!(fake.reply(Tag(7)).await, Ok(Reply::Started { .. })));
     two.turn_end().await;
     assert!(player.last_sent().contains("user from the bot"));
-    let command = Command::new(Tag(8), Target::Current, Verb::Session(SessionVerb::Interrupt { turn: None }));
+    let command = Command::of(Tag(8), Target::Current, Verb::Session(SessionVerb::Interrupt { turn: None }));
     fake.end.submit(command).await;
     assert_eq!(fake.reply(Tag(8)).await.unwrap_err().kind, FaultKind::Invalid);
 }

@@ -349,7 +349,7 @@ async fn extensions_stand_beside_a_child() {
                     }
                     _ => continue,
                 };
-                guard.submit(Command::new(tag, Target::Session(session), verb)).await;
+                guard.submit(Command::of(tag, Target::Session(session), verb)).await;
             }
         }
     });

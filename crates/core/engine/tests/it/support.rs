@@ -190,7 +190,7 @@ pub(crate) fn line(body: &Body) -> String {
         Body::Queue(QueueEntry::Queued(item)) => {
             format!("  {} waits ({:?}): {}", item.id, item.delivery, parts(&item.parts))
         }
-        Body::Queue(QueueEntry::Settled { item, end }) => format!("  {item} {end:?}"),
+        Body::Queue(QueueEntry::Settled { item, end, .. }) => format!("  {item} {end:?}"),
         Body::Model(ModelEntry::Requested(it)) => format!("  requested {} {}", it.model, it.bytes),
         Body::Model(ModelEntry::FellBack(it)) => {
             let skipped: String = it.skipped.iter().map(|(slug, why)| format!(", not {slug}: {why}")).collect();
@@ -212,6 +212,7 @@ pub(crate) fn line(body: &Body) -> String {
         Body::Setting(SettingEntry::Model { model }) => format!("model {model}"),
         Body::Setting(SettingEntry::Mode { mode }) => format!("mode {}", mode.as_str()),
         Body::Setting(SettingEntry::Thinking { level }) => format!("thinking {level:?}"),
+        Body::Setting(SettingEntry::Lane { policy }) => format!("lane: {:?}", policy.mode),
         Body::Setting(SettingEntry::Gadgets { off }) => format!("gadgets off: {off:?}"),
         Body::Setting(SettingEntry::Title { title }) => format!("title {title}"),
         Body::Shell(ShellEntry::Ended(shell)) => {

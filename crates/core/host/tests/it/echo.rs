@@ -16,7 +16,7 @@ pub(crate) struct Echo {
 impl Echo {
     fn send(&mut self, verb: Verb, out: &mut Out) {
         self.tags += 1;
-        out.commands.push(Command::new(Tag(self.tags), Target::Current, verb));
+        out.commands.push(Command::of(Tag(self.tags), Target::Current, verb));
     }
 }
 

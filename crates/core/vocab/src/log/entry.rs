@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Ask, AskEnd, AskId, AssistantMessage, Call, CallId, CallResult, Fault, Item, ItemEnd, ItemId, Json, Keyed, Mode,
-    Part, Principal, Sent, SessionId, TodoPhase, TurnId, Usage,
+    Ask, AskEnd, AskId, AssistantMessage, Call, CallId, CallResult, Fault, Item, ItemEnd, ItemId, Json, Keyed,
+    LanePolicy, Mode, Part, Principal, Sent, SessionId, SettleReason, TodoPhase, TurnId, Usage,
 };
 
 /// One record of a session's log. `seq` starts at 1 and has no gaps. `parent` is the entry before it on its branch
@@ -87,7 +87,12 @@ pub enum AskEntry {
 #[derive(Clone, PartialEq, Debug)]
 pub enum QueueEntry {
     Queued(Item),
-    Settled { item: ItemId, end: ItemEnd },
+    /// `why`: logs of older versions do not say it.
+    Settled {
+        item: ItemId,
+        end: ItemEnd,
+        why: Option<SettleReason>,
+    },
 }
 
 /// What went on between the session and its models.
@@ -126,12 +131,28 @@ pub enum BranchEntry {
 /// A setting of the session, from here on.
 #[derive(Clone, PartialEq, Debug)]
 pub enum SettingEntry {
-    Model { model: Arc<str> },
-    Mode { mode: Mode },
-    Thinking { level: Option<Arc<str>> },
-    Gadgets { off: Vec<Arc<str>> },
-    Title { title: Arc<str> },
-    Todos { phases: Vec<TodoPhase> },
+    Model {
+        model: Arc<str>,
+    },
+    Mode {
+        mode: Mode,
+    },
+    Thinking {
+        level: Option<Arc<str>>,
+    },
+    Gadgets {
+        off: Vec<Arc<str>>,
+    },
+    Title {
+        title: Arc<str>,
+    },
+    /// The rules of the queue.
+    Lane {
+        policy: LanePolicy,
+    },
+    Todos {
+        phases: Vec<TodoPhase>,
+    },
 }
 
 /// A command that the user ran beside the conversation.

@@ -30,6 +30,7 @@ pub fn settled_usage(body: &Body) -> Option<&Usage> {
             | SettingEntry::Thinking { .. }
             | SettingEntry::Gadgets { .. }
             | SettingEntry::Title { .. }
+            | SettingEntry::Lane { .. }
             | SettingEntry::Todos { .. },
         )
         | Body::Shell(ShellEntry::Started { .. } | ShellEntry::Ended(_))

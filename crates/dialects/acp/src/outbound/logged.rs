@@ -66,7 +66,7 @@ impl Acp {
         let (item, end) = match queue {
             QueueEntry::Queued(_) => return,
             QueueEntry::Settled { item, .. } if view.lost.contains(item) => return self.found_again(at, item, out),
-            QueueEntry::Settled { item, end } => (item, end),
+            QueueEntry::Settled { item, end, .. } => (item, end),
         };
         let Some(place) = view.waiting.iter().position(|(waiting, _)| waiting == item) else { return };
         let (_, call) = view.waiting.remove(place);
@@ -108,7 +108,8 @@ impl Acp {
             SettingEntry::Model { .. }
             | SettingEntry::Mode { .. }
             | SettingEntry::Thinking { .. }
-            | SettingEntry::Gadgets { .. } => {}
+            | SettingEntry::Gadgets { .. }
+            | SettingEntry::Lane { .. } => {}
         }
     }
 

@@ -250,6 +250,7 @@ fn event(dice: &mut Dice) -> Event {
         3 => logged(Body::Queue(QueueEntry::Settled {
             item: "i1".into(),
             end: *dice.pick(&[ItemEnd::Consumed, ItemEnd::Dropped]),
+            why: None,
         })),
         4 => Event::Delta(Delta::Text { turn: turn.into(), delta: "w".into() }),
         5 => Event::Delta(Delta::Thinking { turn: turn.into(), delta: "t".into() }),

@@ -61,7 +61,7 @@ fn a_prompt_can_be_taken_back_before_the_engine_has_taken_it() {
     talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() }));
     talk.prompt("y").notify("$/cancel_request", json!({ "requestId": 4 }));
     talk.reply_to(is_prompt, Ok(Reply::Waiting { item: "i1".into(), position: 1 }));
-    talk.logged(Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Dropped }))
+    talk.logged(Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Dropped, why: None }))
         .end("t1", Stop::Interrupted);
     talk.check(expect![[r#"
         > 3 session/prompt
@@ -255,7 +255,7 @@ fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
     talk.tell("c1", Event::TurnLost(ended("t1", Stop::Error)));
     // What the client was told is lost does not run when the session is found again.
     talk.logged(Body::Turn(TurnEntry::Started { turn: "t2".into() }));
-    talk.logged(Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed }));
+    talk.logged(Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed, why: None }));
     talk.check(expect![[r#"
         < 4 ! -32603 it broke
         < 3 ! -32603 it broke

@@ -223,7 +223,7 @@ fn event(dice: &mut Dice) -> Event {
             turn,
             *dice.pick(&[Stop::EndTurn, Stop::Error, Stop::Interrupted]),
         )))),
-        3 => logged(Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed })),
+        3 => logged(Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed, why: None })),
         4 => Event::Delta(Delta::ModelCalled { turn: turn.into() }),
         5 => Event::Delta(Delta::Text { turn: turn.into(), delta: "w".into() }),
         6 => Event::Delta(Delta::Thinking { turn: turn.into(), delta: "**t".into() }),
@@ -233,7 +233,12 @@ fn event(dice: &mut Dice) -> Event {
             fault: Fault::new(FaultKind::Cancelled, "x"),
         }),
         9 => Event::TurnLost(ended(turn, Stop::Error)),
-        10 => Event::Queue(QueueEvent::Ended { tag: Tag(1), item: "i1".into(), end: ItemEnd::Dropped }),
+        10 => Event::Queue(QueueEvent::Ended {
+            tag: Tag(1),
+            item: "i1".into(),
+            end: ItemEnd::Dropped,
+            why: vocab::SettleReason::Ran,
+        }),
         _ if dice.below(10) == 0 => Event::Gone { fault: Fault::new(FaultKind::Store, "gone") },
         _ => Event::Settled,
     }

@@ -120,7 +120,7 @@ fn what_is_cleared_in_a_turn_stays_cleared_when_the_next_turn_was_faster() {
     // The engine was ahead: the turn had ended by itself, and what waited had begun.
     talk.end("c1", "e1", Stop::EndTurn);
     talk.logged("c1", Body::Turn(TurnEntry::Started { turn: "e2".into() }));
-    talk.logged("c1", Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed }));
+    talk.logged("c1", Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed, why: None }));
     talk.user("c1", "e2", "y").tell("c1", Event::Delta(Delta::ModelCalled { turn: "e2".into() }));
     assert_eq!(count(&talk, "t2 [preparing...]"), 1, "it has the name that its sender knows: {}", talk.log);
     talk.reply_to(|verb| matches!(verb, Verb::Session(SessionVerb::Queue(_))), Ok(Reply::Queue(vec![])));
@@ -151,7 +151,15 @@ fn steering_that_was_taken_back_is_not_late() {
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).begin("c1", "e1", "x");
     talk.ask("session.steer", r#"{"session_id":"s1","text":"y"}"#).reply_to(is_prompt, waiting("i1"));
     talk.ask("history.clear_session", S1);
-    talk.tell("c1", Event::Queue(QueueEvent::Ended { tag: vocab::Tag(0), item: "i1".into(), end: ItemEnd::Cancelled }));
+    talk.tell(
+        "c1",
+        Event::Queue(QueueEvent::Ended {
+            tag: vocab::Tag(0),
+            item: "i1".into(),
+            end: ItemEnd::Cancelled,
+            why: vocab::SettleReason::Ran,
+        }),
+    );
     talk.end("c1", "e1", Stop::Interrupted);
     assert_eq!(count(&talk, "too late"), 0, "{}", talk.log);
 }

@@ -105,7 +105,7 @@ impl Print {
             | Body::Queue(_)
             | Body::Branch(BranchEntry::Moved { .. })
             | Body::Setting(SettingEntry::Mode { .. })
-            | Body::Setting(SettingEntry::Gadgets { .. })
+            | Body::Setting(SettingEntry::Gadgets { .. } | SettingEntry::Lane { .. })
             | Body::Setting(SettingEntry::Todos { .. })
             | Body::Note(NoteEntry::Imported { .. })
             | Body::Model(ModelEntry::Requested(_))

@@ -22,7 +22,13 @@ fn waiting() -> Reply {
 
 /// The message that waits is taken up, or will never be.
 fn item_ended(talk: &mut Talk, end: ItemEnd) -> Vec<Value> {
-    talk.tell(Event::Queue(QueueEvent::Ended { tag: vocab::Tag(0), item: "i1".into(), end })).1
+    talk.tell(Event::Queue(QueueEvent::Ended {
+        tag: vocab::Tag(0),
+        item: "i1".into(),
+        end,
+        why: vocab::SettleReason::Ran,
+    }))
+    .1
 }
 
 fn ended(stop: Stop, fault: Option<Fault>) -> Body {

@@ -123,6 +123,9 @@ impl<'o, 'a> PageBody<'o, 'a> {
             SettingEntry::Thinking { level } => {
                 self.note(&format!("thinking: {}", level.as_deref().unwrap_or("as the model likes")))
             }
+            SettingEntry::Lane { policy } => {
+                self.note(&format!("messages that wait: {:?}", policy.mode).to_lowercase())
+            }
             SettingEntry::Gadgets { off } if off.is_empty() => self.note("all gadgets on"),
             SettingEntry::Gadgets { off } => self.note(&format!("gadgets off: {}", off.join(", "))),
             SettingEntry::Title { title } => self.note(&format!("renamed: {title}")),

@@ -71,7 +71,7 @@ impl Actor {
     async fn send(&mut self, verb: Verb) -> Reply {
         self.sent += 1;
         let tag = Tag(self.sent);
-        self.peer.submit(Command::new(tag, Target::Current, verb)).await;
+        self.peer.submit(Command::of(tag, Target::Current, verb)).await;
         let event = self.until(|event| matches!(event, Event::Reply { tag: got, .. } if *got == tag)).await;
         let Event::Reply { result, .. } = event else { unreachable!("that is what was waited for") };
         result.unwrap()

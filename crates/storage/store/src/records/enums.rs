@@ -34,6 +34,13 @@ mirror! {
     Scope { Once, Session }
     Delivery { RejectIfBusy, Steer, FollowUp, Enqueue, Queue, Policy }
     ItemEnd { Consumed, Superseded, Dropped, Cancelled }
+    SettleReason { Ran, TakenBack, Overflow, Newer, Interrupted, TooLate, NoRoom }
+    LaneMode { Collect, Followup, Steer, SteerBacklog, Interrupt }
+    Overflow { DropOld, DropNew }
+    Coalesce { Auto, Always, Never }
+    Drain { OneAtATime, All }
+    SteerPoint { Wait, Immediate }
+    LateSteer { Joins, Dropped }
     FaultKind {
         Invalid, EmptyPrompt, TurnInProgress, QueueFull, NotFound, UnknownSession, UnknownAsk, UnknownModel,
         UnknownCommand, SessionBusy, ShuttingDown, NothingToDo, Unsupported, Store, Cancelled, Internal, Auth,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use vocab::{Body, Item, ItemId, Principal, QueueEntry};
 
 use super::content::{PartRecord, into_all};
-use super::enums::{Delivery, ItemEnd};
+use super::enums::{Delivery, ItemEnd, SettleReason};
 use super::{Decoded, get, id, put};
 
 /// Without the sender: a peer does not survive a restart.
@@ -23,6 +23,8 @@ pub(super) struct QueuedRecord {
 struct SettledRecord {
     item: Arc<str>,
     end: ItemEnd,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    why: Option<SettleReason>,
 }
 
 impl From<&Item> for QueuedRecord {
@@ -53,8 +55,9 @@ impl From<QueuedRecord> for Item {
 pub(super) fn put_queue(entry: &QueueEntry, out: &mut Vec<u8>) -> &'static str {
     match entry {
         QueueEntry::Queued(item) => put("queued", &QueuedRecord::from(item), out),
-        QueueEntry::Settled { item, end } => {
-            put("settled", &SettledRecord { item: id(item.as_str()), end: (*end).into() }, out)
+        QueueEntry::Settled { item, end, why } => {
+            let record = SettledRecord { item: id(item.as_str()), end: (*end).into(), why: why.map(Into::into) };
+            put("settled", &record, out)
         }
     }
 }
@@ -63,7 +66,8 @@ pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
     Some(match kind {
         "queued" => get(payload, |it: QueuedRecord| Body::Queue(QueueEntry::Queued(it.into()))),
         "settled" => get(payload, |it: SettledRecord| {
-            Body::Queue(QueueEntry::Settled { item: ItemId::new(it.item), end: it.end.into() })
+            let why = it.why.map(Into::into);
+            Body::Queue(QueueEntry::Settled { item: ItemId::new(it.item), end: it.end.into(), why })
         }),
         _ => return None,
     })

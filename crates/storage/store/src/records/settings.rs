@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vocab::{Body, SettingEntry};
+use vocab::{Body, LanePolicy, SettingEntry};
 
 use super::content::into_all;
-use super::enums::Mode;
+use super::enums::{Coalesce, Drain, LaneMode, LateSteer, Mode, Overflow, SteerPoint};
 use super::todos::TodoPhaseRecord;
 use super::{Decoded, get, put};
 
@@ -35,6 +35,54 @@ struct TodosRecord {
     phases: Vec<TodoPhaseRecord>,
 }
 
+#[derive(Serialize, Deserialize)]
+struct LaneRecord {
+    mode: LaneMode,
+    cap: usize,
+    overflow: Overflow,
+    debounce_ms: u64,
+    coalesce: Coalesce,
+    summarise: bool,
+    steer_drain: Drain,
+    follow_up_drain: Drain,
+    steer_point: SteerPoint,
+    late_steer: LateSteer,
+}
+
+impl From<&LanePolicy> for LaneRecord {
+    fn from(it: &LanePolicy) -> Self {
+        Self {
+            mode: it.mode.into(),
+            cap: it.cap,
+            overflow: it.overflow.into(),
+            debounce_ms: it.debounce_ms,
+            coalesce: it.coalesce.into(),
+            summarise: it.summarise,
+            steer_drain: it.steer_drain.into(),
+            follow_up_drain: it.follow_up_drain.into(),
+            steer_point: it.steer_point.into(),
+            late_steer: it.late_steer.into(),
+        }
+    }
+}
+
+impl From<LaneRecord> for LanePolicy {
+    fn from(it: LaneRecord) -> Self {
+        Self {
+            mode: it.mode.into(),
+            cap: it.cap,
+            overflow: it.overflow.into(),
+            debounce_ms: it.debounce_ms,
+            coalesce: it.coalesce.into(),
+            summarise: it.summarise,
+            steer_drain: it.steer_drain.into(),
+            follow_up_drain: it.follow_up_drain.into(),
+            steer_point: it.steer_point.into(),
+            late_steer: it.late_steer.into(),
+        }
+    }
+}
+
 pub(super) fn put_setting(entry: &SettingEntry, out: &mut Vec<u8>) -> &'static str {
     match entry {
         SettingEntry::Model { model } => put("model", &ModelRecord { model: model.clone() }, out),
@@ -42,6 +90,7 @@ pub(super) fn put_setting(entry: &SettingEntry, out: &mut Vec<u8>) -> &'static s
         SettingEntry::Thinking { level } => put("thinking", &ThinkingRecord { level: level.clone() }, out),
         SettingEntry::Gadgets { off } => put("gadgets", &GadgetsRecord { off: off.clone() }, out),
         SettingEntry::Title { title } => put("title", &TitleRecord { title: title.clone() }, out),
+        SettingEntry::Lane { policy } => put("lane", &LaneRecord::from(policy), out),
         SettingEntry::Todos { phases } => put("todos", &TodosRecord { phases: into_all(phases) }, out),
     }
 }
@@ -53,6 +102,7 @@ pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
         "thinking" => get(payload, |it: ThinkingRecord| Body::Setting(SettingEntry::Thinking { level: it.level })),
         "gadgets" => get(payload, |it: GadgetsRecord| Body::Setting(SettingEntry::Gadgets { off: it.off })),
         "title" => get(payload, |it: TitleRecord| Body::Setting(SettingEntry::Title { title: it.title })),
+        "lane" => get(payload, |it: LaneRecord| Body::Setting(SettingEntry::Lane { policy: it.into() })),
         "todos" => get(payload, |it: TodosRecord| Body::Setting(SettingEntry::Todos { phases: into_all(it.phases) })),
         _ => return None,
     })

@@ -183,6 +183,21 @@ fn settings() -> Vec<Body> {
         SettingEntry::Gadgets { off: vec![] },
         SettingEntry::Gadgets { off: vec!["a".into(), ODD.into()] },
         SettingEntry::Title { title: ODD.into() },
+        SettingEntry::Lane { policy: LanePolicy::default() },
+        SettingEntry::Lane {
+            policy: LanePolicy {
+                mode: LaneMode::SteerBacklog,
+                cap: 7,
+                overflow: Overflow::DropNew,
+                debounce_ms: 250,
+                coalesce: Coalesce::Never,
+                summarise: true,
+                steer_drain: Drain::All,
+                follow_up_drain: Drain::All,
+                steer_point: SteerPoint::Immediate,
+                late_steer: LateSteer::Dropped,
+            },
+        },
         SettingEntry::Todos { phases: vec![TodoPhase { id: "p1".into(), name: ODD.into(), tasks }] },
     ];
     all.extend(Mode::ALL.map(|mode| SettingEntry::Mode { mode }));
@@ -358,7 +373,11 @@ fn items() -> Vec<Body> {
         })));
     }
     for end in [ItemEnd::Consumed, ItemEnd::Superseded, ItemEnd::Dropped, ItemEnd::Cancelled] {
-        all.push(Body::Queue(QueueEntry::Settled { item: ItemId::from(ODD), end }));
+        all.push(Body::Queue(QueueEntry::Settled { item: ItemId::from(ODD), end, why: None }));
+    }
+    use SettleReason as Why;
+    for why in [Why::Ran, Why::TakenBack, Why::Overflow, Why::Newer, Why::Interrupted, Why::TooLate, Why::NoRoom] {
+        all.push(Body::Queue(QueueEntry::Settled { item: ItemId::from(ODD), end: ItemEnd::Dropped, why: Some(why) }));
     }
     all
 }

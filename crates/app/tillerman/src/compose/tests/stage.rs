@@ -88,7 +88,7 @@ impl BuiltStage {
     pub(super) async fn send(&mut self, verb: Verb) -> Tag {
         self.tag += 1;
         let tag = Tag(self.tag);
-        self.peer.submit(Command::new(tag, Target::Current, verb)).await;
+        self.peer.submit(Command::of(tag, Target::Current, verb)).await;
         tag
     }
 

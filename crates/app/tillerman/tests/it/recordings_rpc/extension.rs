@@ -104,7 +104,7 @@ impl Played {
     async fn send(&mut self, session: &SessionId, verb: Verb) -> Tag {
         self.tag += 1;
         let tag = Tag(self.tag);
-        self.end.submit(Command::new(tag, Target::Session(session.clone()), verb)).await;
+        self.end.submit(Command::of(tag, Target::Session(session.clone()), verb)).await;
         tag
     }
 

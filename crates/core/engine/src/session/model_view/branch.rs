@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use vocab::{
     Answer, Ask, AskEnd, AskEntry, AskKind, Body, BranchEntry, Call, CallEnd, CallEntry, CallId, CallResult,
-    Compaction, Entry, FileEdit, Item, Message, ModelEntry, Part, PermissionAsk, QueueEntry, Scope, SettingEntry,
-    Shell, ShellEntry, TodoPhase, TurnEntry, TurnId, Usage, UserFrom,
+    Compaction, Entry, FileEdit, Item, LanePolicy, Message, ModelEntry, Part, PermissionAsk, Principal, QueueEntry,
+    Scope, SettingEntry, SettleReason, Shell, ShellEntry, TodoPhase, TurnEntry, TurnId, Usage, UserFrom,
 };
 
 use super::history::shell_message;
@@ -53,6 +53,12 @@ pub(crate) struct Branch {
     pub(crate) open_usage: Usage,
     pub(crate) open_asks: Vec<Ask>,
     pub(crate) waiting: Vec<Item>,
+    /// What a full queue has dropped since the newest turn began.
+    pub(crate) dropped: Vec<Item>,
+    /// Who wanted the newest turn.
+    pub(crate) turn_by: Option<Principal>,
+    /// The rules of the queue, when the log ever said some.
+    pub(crate) lane: Option<LanePolicy>,
     /// Gadgets that were switched off, when any ever was.
     pub(crate) gadgets_off: Option<Vec<Arc<str>>>,
     /// The thinking level, when the log ever said one.
@@ -109,6 +115,8 @@ impl Branch {
             Body::Turn(TurnEntry::Started { turn }) => {
                 self.open_turn = Some(turn.clone());
                 self.turn_started = entry.seq;
+                self.turn_by = entry.by.clone();
+                self.dropped.clear();
                 self.open_usage = Usage::default();
             }
             Body::Turn(TurnEntry::Ended(_)) => self.open_turn = None,
@@ -141,7 +149,12 @@ impl Branch {
                 }
             }
             Body::Queue(QueueEntry::Queued(item)) => self.waiting.push(item.clone()),
-            Body::Queue(QueueEntry::Settled { item, .. }) => self.waiting.retain(|waiting| waiting.id != *item),
+            Body::Queue(QueueEntry::Settled { item, why, .. }) => {
+                let ended = self.waiting.extract_if(.., |waiting| waiting.id == *item);
+                let is_dropped = *why == Some(SettleReason::Overflow);
+                self.dropped.extend(ended.filter(|_| is_dropped));
+            }
+            Body::Setting(SettingEntry::Lane { policy }) => self.lane = Some(*policy),
             _ => {}
         }
     }
@@ -189,6 +202,7 @@ impl Branch {
             | Body::Setting(SettingEntry::Thinking { .. })
             | Body::Setting(SettingEntry::Gadgets { .. })
             | Body::Setting(SettingEntry::Title { .. })
+            | Body::Setting(SettingEntry::Lane { .. })
             | Body::Note(_) => {}
         }
     }

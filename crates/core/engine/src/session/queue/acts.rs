@@ -1,6 +1,6 @@
 //! What a queue wants done, and what it is told of turns.
 
-use vocab::{Fault, Item, ItemEnd, ItemId};
+use vocab::{Fault, Item, ItemEnd, ItemId, SettleReason};
 
 #[cfg(doc)]
 use super::{Queue, opening};
@@ -21,19 +21,6 @@ pub(crate) enum QueueAct {
     InterruptTurn,
     /// The waiting list is different now: tell whoever watches it.
     Changed,
-}
-
-/// SettleReason an item ended without running.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum SettleReason {
-    /// The queue was full and the oldest had to go; [`Queue::dropped`] counts.
-    Overflow,
-    /// A newer message took its place (undelivered steering, or an interrupting message).
-    Newer,
-    /// Somebody interrupted, and its delivery says that this cancels it.
-    Interrupted,
-    /// Steering whose turn ended before the model was called again, and the policy keeps none for the next turn.
-    TooLate,
 }
 
 /// How a turn was over.

@@ -1,8 +1,8 @@
 //! How what waits in a queue ends without running.
 
-use vocab::{Delivery, ItemEnd, LaneMode, LateSteer};
+use vocab::{Delivery, ItemEnd, LaneMode, LateSteer, SettleReason};
 
-use super::{Queue, QueueAct, QueuePhase, QueuedItem, SettleReason, TurnOver, steers};
+use super::{Queue, QueueAct, QueuePhase, QueuedItem, TurnOver, steers};
 
 impl Queue {
     /// What the end of a turn means for those who wait. The queue is in `next` afterwards, unless it was idle.

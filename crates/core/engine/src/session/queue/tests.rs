@@ -506,3 +506,56 @@ fn a_lane_that_is_handed_over_settles_and_starts_nobody_until_that_is_over() {
     assert_eq!(show(&lane.interrupt()), "interrupt", "what came instead can be stopped, too");
     assert_eq!(show(&lane.turn_ended(TurnOver::Completed, 0)), "start e, changed");
 }
+
+#[test]
+fn a_steady_trickle_cannot_hold_a_debounce_open_for_ever() {
+    let mut lane = Queue::new(LanePolicy { debounce_ms: 100, ..LanePolicy::default() });
+    lane.offer(item("runs", Delivery::Policy), 0);
+    lane.offer(item("first", Delivery::Policy), 10);
+    lane.turn_ended(TurnOver::Completed, 20);
+    let mut now_ms = 20;
+    let mut started = None;
+    while started.is_none() && now_ms < 10_000 {
+        now_ms += 50;
+        let acts = lane.offer(item(&format!("at {now_ms}"), Delivery::Policy), now_ms);
+        started = acts.into_iter().find_map(|act| match act {
+            QueueAct::Start { items, .. } => Some(items.len()),
+            _ => None,
+        });
+    }
+    assert_eq!((started, now_ms), (Some(21), 1020), "ten lengths of the debounce behind the first that it held");
+}
+
+#[test]
+fn follow_ups_without_end_let_others_have_their_turn() {
+    let mut lane = Queue::new(LanePolicy::default());
+    lane.offer(item("runs", Delivery::Enqueue), 0);
+    for number in 0..40 {
+        lane.offer(item(&format!("f{number}"), Delivery::FollowUp), 0);
+    }
+    let mut taken = 0;
+    while !lane.take_follow_ups().is_empty() {
+        taken += 1;
+        if taken == 20 {
+            lane.offer(item("waits", Delivery::Enqueue), 0);
+        }
+    }
+    assert_eq!(taken, 20, "as many as there are, until somebody waits");
+    let acts = lane.turn_ended(TurnOver::Completed, 0);
+    assert!(acts.iter().any(|act| matches!(act, QueueAct::Start { items, .. } if items[0].id.as_str() == "waits")));
+    assert_eq!(std::iter::repeat_with(|| lane.take_follow_ups().len()).take_while(|count| *count > 0).count(), 20);
+}
+
+#[test]
+fn behind_a_restart_messages_of_two_people_are_still_two() {
+    let mut lane = Queue::new(LanePolicy { coalesce: Coalesce::Always, ..LanePolicy::default() });
+    let from =
+        |id: &str, who: &str| Item { by: Some(Principal::user(who)), sender: None, ..item(id, Delivery::Policy) };
+    lane.restore(vec![from("a1", "ann"), from("b1", "bob"), from("a2", "ann")]);
+    let acts = lane.release(0);
+    let started = acts.iter().find_map(|act| match act {
+        QueueAct::Start { items, .. } => Some(items.iter().map(|item| item.id.to_string()).collect::<Vec<_>>()),
+        _ => None,
+    });
+    assert_eq!(started, Some(vec!["a1".to_owned(), "a2".to_owned()]));
+}

@@ -45,7 +45,7 @@ impl Dialect for Puppet {
                 let count: usize = count.parse().expect("a number");
                 out.frames.line(|bytes| bytes.resize(bytes.len() + count, b'x'));
             }
-            ("leave", _) => out.commands.push(Command::new(Tag(1), Target::Current, Verb::Leave)),
+            ("leave", _) => out.commands.push(Command::of(Tag(1), Target::Current, Verb::Leave)),
             ("ring", tag) => {
                 out.own.push(OwnRequest { tag: Tag(tag.parse().expect("a number")), call: Ring(7) });
             }
