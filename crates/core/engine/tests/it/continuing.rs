@@ -11,6 +11,7 @@ use testkit::stage::Actor;
 use vocab::*;
 
 use crate::recovery::life;
+use crate::subagents::Family;
 use crate::support::*;
 
 fn faulty() -> Arc<FaultyStore> {
@@ -550,5 +551,40 @@ fn whoever_loads_a_session_may_say_that_its_turn_is_over() {
         actor.prompt("and now?").await;
         actor.turn_end().await;
         assert!(log(&stage).await.contains("t1 ended: Error, 0 rounds"));
+    });
+}
+
+/// With a tool that has children do its work.
+fn family(store: &Arc<FaultyStore>, plays: impl IntoIterator<Item = Play>) -> Stage {
+    let store = store.clone();
+    stage_with(&Player::new(plays), |options| {
+        options.store = store;
+        options.toolbox = Some(Arc::new(Family));
+        options.tune = Box::new(|settings| settings.on_restart = OnRestart::Continue);
+    })
+}
+
+#[test]
+fn a_call_of_subagents_is_asked_about_and_its_child_stays_where_it_was() {
+    let store = faulty();
+    life(&store, async || {
+        let stage = family(&store, [calls(&[("subagent", r#"{"task":"x"}"#)]), held("half")]);
+        let mut actor = stage.open().await;
+        actor.prompt("go").await;
+        actor.until(progress_of("c1")).await;
+    });
+    life(&store, async || {
+        let stage = family(&store, [say("I see")]);
+        let mut actor = stage.actor();
+        let here = || Some(stage.workspace().to_owned());
+        let opened = |id: &str| Open { workspace: here(), ..Open::new(Which::Id(id.into())) };
+        actor.open(opened("s1")).await.unwrap();
+        let ask = actor.ask().await;
+        assert!(matches!(&ask.kind, AskKind::Permission(asked) if asked.may_have_run), "{ask:?}");
+        answer(&mut actor, ask.id, Answer::Deny(None)).await;
+        assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
+        assert!(log(&stage).await.contains("  c1 Lost: "));
+        // Whoever opens the child finds a turn that is over, whatever the rule is.
+        assert_eq!(actor.open(opened("s2")).await.unwrap().state.turn, None);
     });
 }
