@@ -53,6 +53,7 @@ fn open_text(open: &vocab::Open) -> String {
         abilities,
         servers,
         after,
+        on_restart,
     } = open;
     let set = [
         named("workspace", workspace),
@@ -64,6 +65,7 @@ fn open_text(open: &vocab::Open) -> String {
         named("controller", controller),
         named("parent", parent),
         named("after", after),
+        named("on_restart", on_restart),
         named("servers", &(!servers.is_empty()).then_some(servers)),
     ];
     let usual = vocab::Abilities { answers: abilities.answers, ..vocab::Abilities::default() };

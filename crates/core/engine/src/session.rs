@@ -32,6 +32,7 @@ mod prompts;
 pub(crate) mod queue;
 mod recovery;
 mod reminders;
+mod resuming;
 mod seed;
 mod settings;
 mod shell;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::names::ToolNames;
 use crate::{
     Abilities, AccountName, Answer, AskId, AskKind, CompactionPolicy, Cursor, EditorOffer, EditorReply, Gate,
-    HookVerdict, ItemId, Json, LanePolicy, Level, McpServer, Mode, Notice, Part, PeerId, Principal, Query, Required,
-    RetryPolicy, SessionId, SignInMode, Tag, TodoPhase, TurnId, Watched,
+    HookVerdict, ItemId, Json, LanePolicy, Level, McpServer, Mode, Notice, OnRestart, Part, PeerId, Principal, Query,
+    Required, RetryPolicy, SessionId, SignInMode, Tag, TodoPhase, TurnId, Watched,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -223,6 +223,8 @@ pub struct Open {
     pub servers: Vec<McpServer>,
     /// Where the peer is already: everything after it is told before it goes live. `None` = live only.
     pub after: Option<Cursor>,
+    /// Counts where this peer is the one that loads the session.
+    pub on_restart: Option<OnRestart>,
 }
 
 impl Open {
@@ -240,6 +242,7 @@ impl Open {
             abilities: Abilities::default(),
             servers: Vec::new(),
             after: None,
+            on_restart: None,
         }
     }
 }

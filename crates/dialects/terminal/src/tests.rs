@@ -158,6 +158,7 @@ fn permission_for(id: &str, required: Required) -> StoryStep {
             reason: None,
             summary: "write src/x.rs (+1 -1)".into(),
             preview: Some([Fact::diff("src/x.rs", "@@ -1 +1 @@\n-a\n+b\n")].into()),
+            may_have_run: false,
         }),
         timeout_ms: None,
     })))

@@ -12,8 +12,8 @@ use testkit::player::{Front, Play, Player, Step, calls, done, say, text};
 use testkit::sim::{Dice, check_log};
 use tokio::time::{Instant, sleep, timeout};
 use vocab::{
-    Change, Command, Delivery, DirectoryVerb, Event, FaultKind, Finish, Open, Part, Query, SessionVerb, Tag, Target,
-    Told, Verb, Which,
+    Change, Command, Cursor, Delivery, DirectoryVerb, Event, FaultKind, Finish, Open, Part, Query, SessionVerb, Tag,
+    Target, Told, Verb, Which,
 };
 
 use crate::alone;

@@ -47,7 +47,7 @@ impl Session {
             return false;
         }
         match point {
-            SafePoint::AfterCalls => self.interrupt_turn(),
+            SafePoint::AfterCalls => self.suspend_turn(),
             SafePoint::Start | SafePoint::BetweenCalls | SafePoint::EndOfReply => {
                 self.with_turn(|turn, fx| turn.joined(false, fx));
             }
@@ -117,6 +117,7 @@ impl Session {
                 | Mail::Rebind { .. }
                 | Mail::State(_)
                 | Mail::Glance
+                | Mail::TakeUp
                 | Mail::Extensions
                 | Mail::Deserted(_)
                 | Mail::Drain

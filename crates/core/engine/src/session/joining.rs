@@ -155,7 +155,7 @@ impl Session {
     fn go_live(&mut self, outbox: Arc<Outbox>, at: Position, show_asks: bool) {
         if show_asks {
             // The others wait behind their commit and come live.
-            for ask in self.approvals.open().filter(|ask| self.log.told(ask.entry.seq)) {
+            for ask in self.approvals.open().filter(|ask| self.log.told(ask.entry.seq) && !ask.is_left()) {
                 self.log.peers.tell_at(&outbox, Event::Logged(ask.entry.clone()), at);
             }
         }
@@ -200,8 +200,11 @@ impl Session {
 
     /// What becomes of questions when a peer has left or cannot answer any more.
     fn settle_orphans(&mut self, left: Option<PeerId>) {
-        // A question that no peer can answer any more is a no, never a wait for ever and never a yes. A call is for whoever
-        // brought its tool.
+        // A call is for whoever brought its tool.
+        if self.settings.keeps_asks() {
+            return left.into_iter().for_each(|peer| self.approvals.leave(peer));
+        }
+        // A question that no peer can answer any more is a no, never a wait for ever and never a yes.
         let nobody = self.is_unanswerable();
         let orphaned = self.approvals.owned(|owner| owner.map_or(nobody, |owner| Some(owner) == left));
         for ask in orphaned {

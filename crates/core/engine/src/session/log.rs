@@ -135,6 +135,11 @@ impl SessionLog {
         self.told = logged.clone();
         self.logged = logged;
     }
+    /// The log ends in the middle of this turn, which goes on: whoever comes is told that it runs.
+    pub(crate) fn goes_on(&mut self, turn: TurnId) {
+        self.told_turn = Some(turn);
+        self.unsettled = true;
+    }
     /// The turn that peers believe to be running.
     pub(crate) fn told_turn(&self) -> Option<&TurnId> {
         self.told_turn.as_ref()

@@ -38,6 +38,8 @@ pub(crate) enum Mail {
         outbox: Arc<Outbox>,
         aside: Arc<Outbox>,
     },
+    /// Go on with what the log says, also with no peer here.
+    TakeUp,
     State(oneshot::Sender<State>),
     /// A peer has begun to watch.
     Glance,
@@ -72,6 +74,10 @@ impl Session {
         match mail {
             // It comes again: the router sees to it.
             Mail::Join { .. } if self.idle.is_dismissed() => {}
+            // Whoever comes is told of the turn that goes on, so that is known first.
+            mail @ Mail::Join { .. } if self.recovery.is_to_continue() && self.jobs.failure().is_ok() => {
+                self.await_need(Need::View, Awaited::Mail(mail));
+            }
             Mail::Join { outbox, tag, resumed, open, by, joined } => {
                 if let Err(fault) = self.wake() {
                     self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
@@ -80,6 +86,8 @@ impl Session {
                 }
                 let _ = joined.send(self.join(outbox, tag, (*open, by), resumed));
             }
+            // Nobody need come; it ends by itself when there is nothing left to do.
+            Mail::TakeUp => self.log.peers.was_joined = true,
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox, aside } => {
                 aside.pour_into(&outbox);
@@ -112,7 +120,7 @@ impl Session {
                 self.activity.end(stopped);
                 self.give_up_what_waits();
                 self.stop_shells(|_| true);
-                self.interrupt_turn();
+                self.suspend_turn();
             }
             Mail::Verb { outbox, tag, verb, provenance } => {
                 if let Err(fault) = self.wake() {

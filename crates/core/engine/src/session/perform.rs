@@ -47,6 +47,7 @@ impl Session {
             }
             Effect::CallModel => self.call_model(),
             Effect::Judge(call) => self.judge(call),
+            Effect::TakeUp { call, begun } => self.take_up(call, begun),
             Effect::Ask(ask) => self.open_permission(ask),
             Effect::Run { call, tool, .. } if self.tools.owner_of(&self.settings, &tool).is_some() => {
                 self.delegate(call, tool)

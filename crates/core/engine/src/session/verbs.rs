@@ -127,6 +127,7 @@ impl Session {
 
     pub(super) fn offer_tools(&mut self, peer: PeerId, tools: Vec<vocab::HostTool>) -> Result<(), Fault> {
         self.tools.offer_host(&self.settings, peer, tools)?;
+        self.hand_over_calls(peer);
         self.tell_conflicts();
         Ok(())
     }

@@ -8,6 +8,7 @@ mod asking;
 mod attaching;
 mod called;
 mod compacting;
+mod continuing;
 mod controlled;
 mod directory;
 mod draining;

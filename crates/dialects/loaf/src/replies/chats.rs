@@ -147,6 +147,13 @@ impl Loaf {
                     view.prepare(&mut pen, &scene, turn, id);
                 }
                 self.resumed(&call, at, &resume.chat, out);
+                if let Some(turn) = opened.state.turn.clone() {
+                    // It goes on since before this process, or another controller is at it.
+                    let id = self.mint(IdKind::Turn);
+                    let mut pen = self.pen(out);
+                    let (view, scene) = self.scene(at);
+                    view.prepare(&mut pen, &scene, turn, id);
+                }
             }
         }
     }

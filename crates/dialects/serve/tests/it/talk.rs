@@ -266,6 +266,7 @@ pub(crate) fn permission_ask() -> PermissionAsk {
         reason: None,
         summary: "find **/*.py".into(),
         preview: None,
+        may_have_run: false,
     }
 }
 

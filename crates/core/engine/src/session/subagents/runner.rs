@@ -12,9 +12,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
     Abilities, Answer, AskEntry, AskKind, Body, BranchEntry, CallEntry, CallId, Change, Delivery, Delta, Editor, Entry,
-    Event, Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, Open, Part, Principal, Progress, Required,
-    SessionId, SessionVerb, Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry, Usage,
-    Which,
+    Event, Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, OnRestart, Open, Part, Principal, Progress,
+    Required, SessionId, SessionVerb, Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry,
+    Unanswered, Usage, Which,
 };
 
 use crate::Shared;
@@ -145,6 +145,9 @@ pub(crate) fn settings_of(parent: &Settings, granted: Required) -> Settings {
         max_iterations: parent.max_iterations.min(SUBAGENT_ROUNDS_MAX),
         append_system_prompt: Some(about.into()),
         reminders_max: 0,
+        // It ends with the call that it works for, and asks nothing.
+        on_restart: OnRestart::Close,
+        unanswered: Some(Unanswered::Deny),
         ..parent.clone()
     }
 }
