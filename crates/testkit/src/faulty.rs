@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use vocab::{
     Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page,
-    Principal, Query, SessionId, Store, Summary, UsageQuery, UsageSum,
+    Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 /// Entries that were appended together, and how safe they were to be.
@@ -169,6 +169,12 @@ impl Store for FaultyStore {
 
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.inner.list(query)
+    }
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        self.inner.watch(session, after)
+    }
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        self.inner.watch_all(after)
     }
     fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
         self.inner.delete(session, by)

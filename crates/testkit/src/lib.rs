@@ -50,9 +50,10 @@ fn open_text(open: &vocab::Open) -> String {
         tool_names,
         controller,
         parent,
-        answers,
+        abilities,
         servers,
         after,
+        on_restart,
     } = open;
     let set = [
         named("workspace", workspace),
@@ -64,8 +65,11 @@ fn open_text(open: &vocab::Open) -> String {
         named("controller", controller),
         named("parent", parent),
         named("after", after),
+        named("on_restart", on_restart),
         named("servers", &(!servers.is_empty()).then_some(servers)),
     ];
-    let answers = if *answers { "" } else { ", answers nothing" };
-    format!("Open {which:?}{}{answers}", set.concat())
+    let usual = vocab::Abilities { answers: abilities.answers, ..vocab::Abilities::default() };
+    let able = if *abilities == usual { String::new() } else { format!(", {abilities:?}") };
+    let answers = if abilities.answers { "" } else { ", answers nothing" };
+    format!("Open {which:?}{}{able}{answers}", set.concat())
 }

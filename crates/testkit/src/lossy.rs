@@ -15,13 +15,15 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use vocab::{
     Acquired, AuditLine, AuditQuery, AuditVerdict, Body, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession,
-    NoteEntry, Page, Principal, Query, SessionId, Store, Summary, UsageQuery, UsageSum,
+    NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use crate::sim::Dice;
 
 /// Turns of the scheduler that a call may take.
 const YIELDS_MAX: u64 = 4;
+/// Between two looks of somebody who watches.
+const LOOK_WAIT: Duration = Duration::from_millis(5);
 /// Who was told that its lease is gone has this long to stop writing.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -30,6 +32,8 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct LossyStore {
     life: u64,
+    /// `None`: the first owner of the sessions.
+    owner: Option<Arc<MemoryStore>>,
     state: Arc<Mutex<State>>,
     fail_in: Arc<AtomicU64>,
     reads_fail_in: Arc<AtomicU64>,
@@ -104,6 +108,7 @@ impl LossyStore {
         let count = || Arc::new(AtomicU64::new(0));
         Self {
             life: 0,
+            owner: None,
             state: Arc::new(Mutex::new(state)),
             fail_in: count(),
             reads_fail_in: count(),
@@ -118,6 +123,17 @@ impl LossyStore {
     /// For a process that starts now.
     pub fn process(&self) -> Self {
         Self { life: self.lock().life, ..self.clone() }
+    }
+
+    /// Another process beside this one. It ends with the next loss.
+    pub fn another(&self) -> Self {
+        let owner = Some(Arc::new(self.lock().inner.another()));
+        Self { owner, ..self.process() }
+    }
+
+    /// This owner was not heard of for its time to live.
+    pub fn lapse(&self) {
+        self.lock().of(self.owner.as_ref()).lapse();
     }
 
     // ---- what the test does to it ---------------------------------------------------------------------------------
@@ -175,11 +191,14 @@ impl LossyStore {
         state.inner = Arc::new(replay(&state.journal));
     }
 
-    /// Another owner takes the session over, writes a word into its log and leaves again. False when it is not there yet.
+    /// Another owner takes the session over, writes a word into its log and leaves again. Its owner is told at once, or learns
+    /// of it with its next append. False when it is not there yet.
     pub fn steal(&self, session: &SessionId) -> bool {
         let mut state = self.lock();
-        if let Some(lease) = state.leases.remove(session) {
-            let _ = now(state.inner.release(lease));
+        let is_told = state.dice.as_mut().is_none_or(|dice| dice.chance(50));
+        let owned = state.leases.remove(session);
+        if let Some(lease) = &owned {
+            let _ = now(state.inner.release(lease.clone()));
         }
         let Ok(acquired) = now(state.inner.acquire(session)) else { return false };
         let (lease, summary) = (acquired.lease, acquired.summary);
@@ -187,8 +206,12 @@ impl LossyStore {
         let body = Body::Note(NoteEntry::Recovered { text: "somebody else was here".into() });
         let entry = Arc::new(Entry { seq, parent: summary.last_seq, at_ms: summary.updated_ms, body, by: None });
         let written = Written { lease: lease.clone(), entries: vec![entry], durability: Durability::Now };
-        let taken = state.apply(written).is_ok();
+        let taken = state.apply(None, written).is_ok();
         let _ = now(state.inner.release(lease));
+        if let Some(lost) = owned.filter(|_| is_told) {
+            state.lost.push((session.clone(), lost.epoch, Instant::now()));
+            lost.signal.lose(store::faults::busy(session, "somebody else"));
+        }
         taken
     }
 
@@ -309,8 +332,12 @@ fn replay(journal: &[Written]) -> MemoryStore {
 }
 
 impl State {
-    fn apply(&mut self, written: Written) -> Result<(), Fault> {
-        let result = now(self.inner.append(&written.lease, written.entries.clone(), written.durability));
+    fn of<'a>(&'a self, owner: Option<&'a Arc<MemoryStore>>) -> &'a MemoryStore {
+        owner.unwrap_or(&self.inner)
+    }
+
+    fn apply(&mut self, owner: Option<&Arc<MemoryStore>>, written: Written) -> Result<(), Fault> {
+        let result = now(self.of(owner).append(&written.lease, written.entries.clone(), written.durability));
         if result.is_ok() && !written.entries.is_empty() {
             self.journal.push(written);
         }
@@ -352,20 +379,21 @@ impl Store for LossyStore {
     }
     fn create(&self, new: NewSession) -> Lease {
         let mut state = self.lock();
-        let lease = state.inner.create(new);
+        let lease = state.of(self.owner.as_ref()).create(new);
         state.leases.insert(lease.session.clone(), lease.clone());
         lease
     }
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
-        let id = session.clone();
+        let (id, owner) = (session.clone(), self.owner.clone());
         self.change(Duration::ZERO, move |state| {
-            let acquired = now(state.inner.acquire(&id))?;
+            let acquired = now(state.of(owner.as_ref()).acquire(&id))?;
             state.leases.insert(id, acquired.lease.clone());
             Ok(acquired)
         })
     }
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
-        self.change(Duration::ZERO, move |state| now(state.inner.release(lease)))
+        let owner = self.owner.clone();
+        self.change(Duration::ZERO, move |state| now(state.of(owner.as_ref()).release(lease)))
     }
     fn append(
         &self,
@@ -380,7 +408,9 @@ impl Store for LossyStore {
             state.wait()
         };
         let written = Written { lease: lease.clone(), entries, durability };
-        let done = self.change(wait, move |state| if fails { Err(full()) } else { state.apply(written) });
+        let owner = self.owner.clone();
+        let done =
+            self.change(wait, move |state| if fails { Err(full()) } else { state.apply(owner.as_ref(), written) });
         let (store, session, epoch) = (self.clone(), lease.session.clone(), lease.epoch);
         Box::pin(async move {
             let result = done.await;
@@ -409,14 +439,39 @@ impl Store for LossyStore {
         self.look(Duration::ZERO, move |store| store.list(query))
     }
     fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
-        let id = session.clone();
+        let (id, owner) = (session.clone(), self.owner.clone());
         self.change(Duration::ZERO, move |state| {
-            let deleted = now(state.inner.delete(&id, by))?;
+            let deleted = now(state.of(owner.as_ref()).delete(&id, by))?;
             if deleted {
-                let lease = Lease { session: id, epoch: 0, new: None };
+                let lease = Lease::on(id, 0);
                 state.journal.push(Written { lease, entries: Vec::new(), durability: Durability::Now });
             }
             Ok(deleted)
+        })
+    }
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        let (store, id) = (self.clone(), session.clone());
+        Box::pin(async move {
+            loop {
+                match store.summary(&id).await?.map(|summary| summary.last_seq) {
+                    Some(last) if last <= after => tokio::time::sleep(LOOK_WAIT).await,
+                    news => return Ok(news),
+                }
+            }
+        })
+    }
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        let store = self.clone();
+        Box::pin(async move {
+            loop {
+                // What is there now, whichever owner made it.
+                let look = store.look(Duration::ZERO, move |inner| inner.watch_all(None)).await?;
+                match after {
+                    Some(after) if look.now == after => tokio::time::sleep(LOOK_WAIT).await,
+                    Some(after) => return store.look(Duration::ZERO, move |inner| inner.watch_all(Some(after))).await,
+                    None => return Ok(look),
+                }
+            }
         })
     }
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {

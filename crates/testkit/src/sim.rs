@@ -9,6 +9,7 @@ mod eye;
 mod log;
 mod model;
 mod quiet;
+mod revival;
 mod survival;
 mod tools;
 mod weight;
@@ -20,6 +21,7 @@ use vocab::SessionId;
 
 pub use dice::Dice;
 pub use model::check_history;
+pub use revival::{Revivals, revive};
 use world::World;
 
 /// What must hold in a log once everything has come to rest, for logs of other tests. What waits by its own word may.

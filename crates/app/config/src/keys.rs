@@ -15,6 +15,8 @@ pub(super) enum SettingKind {
     /// Of [`vocab::thinking`].
     Level,
     Sync,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
     /// A whole number in these bounds.
     Count {
         min: u64,
@@ -123,6 +125,16 @@ pub const KEYS: &[SettingKey] = &[
     tightened(
         Tightening::Safer,
         key("sync", SettingKind::Sync, "When records are forced to the disk: turn, record, off."),
+    ),
+    key(
+        "on_restart",
+        SettingKind::OneOf(&["close", "continue"]),
+        "What becomes of a turn that the end of a process cut off: close, continue.",
+    ),
+    key(
+        "unanswered",
+        SettingKind::OneOf(&["deny", "keep"]),
+        "What becomes of a question while nobody is there to answer it: deny, keep.",
     ),
     tightened(
         Tightening::Lower { usual: 30 },
@@ -265,6 +277,7 @@ impl SettingKind {
             SettingKind::Mode => "one of plan, read-only, prompt, workspace-write, danger-full-access".into(),
             SettingKind::Level => format!("one of {}", thinking::LEVELS.join(", ")),
             SettingKind::Sync => "one of turn, record, off".into(),
+            SettingKind::OneOf(words) => format!("one of {}", words.join(", ")),
             SettingKind::Count { min, max } => format!("a whole number from {min} to {max}"),
             SettingKind::Bool => "true or false".into(),
             SettingKind::Texts => "a list of names".into(),
@@ -287,6 +300,9 @@ impl SettingKind {
             }
             // As for `sync`, below.
             (SettingKind::Level, TreeValue::Bool(false)) => SettingValue::Text(thinking::OFF.to_owned()),
+            (SettingKind::OneOf(words), TreeValue::Text(text)) => {
+                SettingValue::Text((*words.iter().find(|word| **word == text.trim())?).to_owned())
+            }
             (SettingKind::Sync, TreeValue::Text(text)) => SettingValue::Sync(SyncLevel::parse(text.trim())?),
             // YAML reads a bare `off` as a word, some writers turn it into false.
             (SettingKind::Sync, TreeValue::Bool(false)) => SettingValue::Sync(SyncLevel::Off),
@@ -322,7 +338,7 @@ impl SettingKind {
                     names.map(|name| Node { value: TreeValue::Text(name.to_owned()), line: None }).collect(),
                 )
             }
-            SettingKind::Text | SettingKind::Mode | SettingKind::Level | SettingKind::Sync => {
+            SettingKind::Text | SettingKind::Mode | SettingKind::Level | SettingKind::Sync | SettingKind::OneOf(_) => {
                 TreeValue::Text(text.to_owned())
             }
             SettingKind::Models | SettingKind::Servers | SettingKind::Providers | SettingKind::Slugs(_) => return None,

@@ -22,6 +22,8 @@ impl Configuration {
         settings.retry = self.retry(RETRY);
         settings.compaction = self.compaction(CompactionPolicy::default());
         settings.sync = self.sync().unwrap_or_default();
+        settings.on_restart = self.on_restart().unwrap_or_default();
+        settings.unanswered = self.unanswered();
         settings.only_tools = self.only_tools().map(|names| names.iter().map(|name| tool_name(name)).collect());
         settings
     }

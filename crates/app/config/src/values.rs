@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use vocab::{CompactionPolicy, McpServer, Mode, RetryPolicy, SyncLevel};
+use vocab::{CompactionPolicy, McpServer, Mode, OnRestart, RetryPolicy, SyncLevel, Unanswered};
 
 use super::keys::{self, SettingValue, Workspace};
 use super::{Configuration, ConfiguredModel, ProviderEntry, SettingSource, Suggestion, trust};
@@ -69,6 +69,12 @@ impl Configuration {
             Some(SettingValue::Sync(level)) => Some(*level),
             _ => None,
         }
+    }
+    pub fn on_restart(&self) -> Option<OnRestart> {
+        self.text("on_restart").and_then(OnRestart::parse)
+    }
+    pub fn unanswered(&self) -> Option<Unanswered> {
+        self.text("unanswered").and_then(Unanswered::parse)
     }
     pub fn thinking(&self) -> Option<&str> {
         self.text("thinking")

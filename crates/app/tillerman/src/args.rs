@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueHint};
-use vocab::Mode;
+use vocab::{Mode, OnRestart};
 
 pub(crate) use conversations::*;
 use examples::*;
@@ -135,6 +135,9 @@ pub(crate) struct Basics {
     /// Go on with a session: an id, the start or end of one, `latest`, or an exported file.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
+    /// What becomes of a turn that a crash cut off, when its session is resumed: close (it ends), continue (it goes on).
+    #[arg(long, value_name = "RULE", value_parser = on_restart)]
+    pub(crate) on_restart: Option<OnRestart>,
     /// Keep the conversation in memory only.
     #[arg(long, conflicts_with = "resume")]
     pub(crate) no_session: bool,
@@ -152,6 +155,10 @@ pub(crate) struct Basics {
 fn level(text: &str) -> Result<&'static str, String> {
     let known = vocab::thinking::LEVELS;
     known.into_iter().find(|level| *level == text).ok_or_else(|| format!("there is: {}", known.join(", ")))
+}
+
+fn on_restart(text: &str) -> Result<OnRestart, String> {
+    OnRestart::parse(text).ok_or_else(|| "there is: close, continue".to_owned())
 }
 
 /// Reads a mode in any spelling, and lets a shell complete its names.

@@ -71,6 +71,7 @@ fn configuration(basics: &Basics, home: &Home, workspace: &Path, default_mode: M
     config.flag("model", basics.model.clone().map(SettingValue::Text));
     config.flag("mode", basics.mode.map(SettingValue::Mode));
     config.flag("thinking", basics.thinking.map(|level| SettingValue::Text(level.to_owned())));
+    config.flag("on_restart", basics.on_restart.map(|rule| SettingValue::Text(rule.as_str().to_owned())));
     config.flag("max_tokens", basics.max_tokens.map(SettingValue::Count));
     config.flag("max_iterations", basics.max_iterations.map(|count| SettingValue::Count(count.into())));
     Ok(config)

@@ -54,7 +54,7 @@ impl Router {
                 let outbox = self.outbox.clone();
                 let told = Arc::new(move |step| {
                     let event = Event::SignIn { tag, account, step };
-                    outbox.push(Told { session: nobody(), event });
+                    outbox.push(Told::new(nobody(), event));
                 });
                 let flow = shared.ports.accounts.sign_in(account, mode, originator, told);
                 self.later(tag, async move { flow.await.map(|signed_in| Reply::SignedIn(Box::new(signed_in))) });
@@ -91,7 +91,7 @@ impl Drop for Owed {
     fn drop(&mut self) {
         let broken = || Err(Fault::new(FaultKind::Internal, "the answer could not be made"));
         let event = Event::Reply { tag: self.tag, result: self.result.take().unwrap_or_else(broken) };
-        self.outbox.push(Told { session: self.session.clone(), event });
+        self.outbox.push(Told::new(self.session.clone(), event));
     }
 }
 

@@ -246,5 +246,5 @@ async fn pass_on(shared: Arc<Shared>, outbox: Arc<Outbox>, by: Principal, mut co
 }
 
 fn reply(outbox: &Outbox, session: SessionId, tag: Tag, result: Result<Reply, Fault>) {
-    outbox.push(Told { session, event: Event::Reply { tag, result } });
+    outbox.push(Told::new(session, Event::Reply { tag, result }));
 }

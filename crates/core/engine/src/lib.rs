@@ -20,6 +20,7 @@ pub mod requests;
 mod router;
 mod session;
 mod shutdown;
+mod watching;
 mod weight;
 
 use std::future::poll_fn;
@@ -28,15 +29,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::mpsc;
 use vocab::{
-    Accounts, Archive, Clock, Command, FitImage, Ids, Keyring, McpServers, PeerId, Preferences, Principal, Provider,
-    SessionId, Settings, Store, Surroundings, Told, Toolbox,
+    Accounts, Archive, Clock, Command, Fault, FitImage, Ids, Keyring, McpServers, OnRestart, Open, PeerId, Preferences,
+    Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
 pub use extensions::Extension;
 pub use idle::IdlePolicy;
 pub use images::IMAGE_BYTES_MAX;
-pub use outbox::{OUTBOX_BYTES_MAX, Slow};
+pub use outbox::{OUTBOX_BYTES_MAX, Slow, WATCH_BYTES_MAX};
 pub use session::turn::synthetic;
 pub use session::turn::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
 
@@ -44,6 +45,7 @@ use guard::{GuardedProvider, GuardedToolbox};
 use outbox::Outbox;
 use registry::{Handle, Registry};
 use router::Router;
+use session::Mail;
 
 /// Commands a peer may have on its way; one that sends faster waits.
 const COMMANDS_MAX: usize = 64;
@@ -93,6 +95,7 @@ pub(crate) struct Shared {
     pub(crate) idle: Option<IdlePolicy>,
     user: Principal,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) watching: Arc<watching::WatchBus>,
     pub(crate) extensions: extensions::ExtensionRegistry,
     next_peer: AtomicU64,
 }
@@ -148,6 +151,7 @@ impl Engine {
             idle: config.idle,
             user: config.user,
             registry: Arc::default(),
+            watching: Arc::default(),
             extensions: extensions::ExtensionRegistry::default(),
             next_peer: AtomicU64::new(1),
         };
@@ -172,6 +176,17 @@ impl Engine {
     /// How many sessions are parked: what their logs do not say is in memory, and nothing else.
     pub fn parked(&self) -> usize {
         self.shared.registry.parked()
+    }
+
+    /// Loads a saved session and goes on with what its log ends in the middle of, with no peer on it: for a process that takes
+    /// its sessions up when it starts. A question waits for whoever comes. It ends by itself when nothing is left to do.
+    pub async fn take_up(&self, session: &SessionId) -> Result<(), Fault> {
+        let which = Which::Id(session.as_str().to_owned());
+        let open = Open { on_restart: Some(OnRestart::Continue), ..Open::new(which) };
+        let (handle, _) = self.shared.open(open).await?;
+        // One that has ended since had nothing left to do.
+        let _ = handle.mail.send(Mail::TakeUp).await;
+        Ok(())
     }
 
     /// Sessions that are in memory now.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Acquired, Fault, FaultKind, IdKind, Later, Lease, NewSession, Open, Query, SessionId, Settings, Store, Summary,
-    Which,
+    Acquired, Fault, FaultKind, IdKind, Later, Lease, NewSession, OnRestart, Open, Query, SessionId, Settings, Store,
+    Summary, Which,
 };
 
 use crate::Shared;
@@ -140,6 +140,11 @@ impl Shared {
             settings.mode = summary.mode;
             settings.thinking = summary.thinking.clone().or(settings.thinking);
         }
+        settings.on_restart = match summary.and_then(|summary| summary.child_of.as_ref()) {
+            // The call that it worked for is gone, and with it whoever wanted to know.
+            Some(_) => OnRestart::Close,
+            None => open.on_restart.unwrap_or(settings.on_restart),
+        };
         if let Some(workspace) = &open.workspace {
             settings.workspace = workspace.clone();
         }
@@ -174,8 +179,6 @@ impl Shared {
             id: opening.id.clone(),
             serial: opening.serial,
             workspace: settings.workspace.clone(),
-            gate: settings.gate,
-            tool_names: settings.tool_names,
             mail,
             is_child: inherited.is_some(),
             gone,

@@ -2,11 +2,13 @@
 //! and the peer's next commands wait ([`crate::inbox`]), so a reader that stops costs no memory. What a peer must learn
 //! (results, ends, replies) is always admitted; the flow that feeds the flood is held, what is only shown is left out.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use vocab::{Delta, Event, ExtensionEvent, Fault, FaultKind, Notice, PeerId, QueueEvent, SessionId, Tag, Told};
+use vocab::{
+    Delta, Event, ExtensionEvent, Fault, FaultKind, Notice, PeerId, QueueEvent, SessionId, Tag, Told, WatchEvent,
+};
 
 use crate::weight::{self, EVENT_BYTES};
 
@@ -18,6 +20,12 @@ const MERGE_FROM: usize = 512;
 const MERGED_BYTES_MAX: usize = 64 * 1024;
 /// Unsent bytes from which on a peer is not shown what extensions have to show; it is told how much that was.
 const SHOWN_BYTES_MAX: usize = 1024 * 1024;
+
+/// Unsent bytes from which on a peer is told no more entries and deltas of sessions that it watches.
+pub const WATCH_BYTES_MAX: usize = 1024 * 1024;
+/// Sessions whose newest standing is kept for a watcher that does not read, and as many of which it is said that it missed
+/// something; each of them takes some hundred bytes.
+const GLANCES_MAX: usize = 16 * 1024;
 
 /// What happens when a peer does not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,8 +54,20 @@ struct Inner {
     waiting_for_room: Vec<Waker>,
     /// The command whose long answer is on its way.
     expected: Option<Tag>,
+    /// Where everything goes from now on.
+    forward: Option<Arc<Outbox>>,
     /// How much was not shown, and of which session the last of it was.
     unshown: Option<(SessionId, u64)>,
+    watched: Option<Box<WatchedQueue>>,
+}
+
+/// What a watcher has not read yet, apart from what is told in order.
+#[derive(Default)]
+struct WatchedQueue {
+    /// How sessions stand, the newest of each.
+    stands: BTreeMap<SessionId, Told>,
+    /// Sessions of which something was left out.
+    missed: BTreeSet<SessionId>,
 }
 
 impl Outbox {
@@ -62,6 +82,10 @@ impl Outbox {
 
     pub(crate) fn push(&self, told: Told) {
         let mut inner = self.lock();
+        if let Some(forward) = inner.forward.clone() {
+            drop(inner);
+            return forward.push(told);
+        }
         if inner.closed {
             return;
         }
@@ -79,7 +103,7 @@ impl Outbox {
         if self.slow == Slow::Drop && !inner.queue.is_empty() && inner.bytes + cost > DROP_BYTES_MAX {
             let fault =
                 Fault::new(FaultKind::Unsupported, "this connection reads too slowly; attach again where it stopped");
-            inner.queue.push_back(Told { session: told.session, event: Event::Gone { fault } });
+            inner.queue.push_back(Told::new(told.session, Event::Gone { fault }));
             inner.closed = true;
         } else if let Some(told) = inner.merge(told) {
             inner.queue.push_back(told);
@@ -92,9 +116,47 @@ impl Outbox {
         }
     }
 
-    /// Moves everything unsent to another outbox.
-    pub(crate) fn pour_into(&self, other: &Outbox) {
-        let queue = std::mem::take(&mut self.lock().queue);
+    /// Something of a session that is watched. It never fills the outbox: the newest standing takes the place of the one
+    /// before, and what has no room is left out and said to be missing.
+    pub(crate) fn push_watched(&self, told: Told) {
+        let mut inner = self.lock();
+        if inner.closed {
+            return;
+        }
+        let is_full = inner.bytes >= WATCH_BYTES_MAX;
+        let is_missed = |watched: &WatchedQueue| watched.missed.contains(&told.session);
+        match &told.event {
+            Event::Watch(_) => {
+                let stands = &mut inner.watched.get_or_insert_default().stands;
+                if stands.len() < GLANCES_MAX || stands.contains_key(&told.session) {
+                    stands.insert(told.session.clone(), told);
+                }
+            }
+            // Behind a gap nothing is told of that session until it was said that there is one.
+            _ if is_full || inner.watched.as_deref().is_some_and(is_missed) => {
+                let missed = &mut inner.watched.get_or_insert_default().missed;
+                if missed.len() < GLANCES_MAX {
+                    missed.insert(told.session);
+                }
+            }
+            _ => {
+                inner.bytes += weight::event(&told.event);
+                if let Some(told) = inner.merge(told) {
+                    inner.queue.push_back(told);
+                }
+            }
+        }
+        if let Some(reader) = inner.reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// Moves everything unsent to another outbox, and whatever comes later: an answer may still be on its way to this one.
+    pub(crate) fn pour_into(&self, other: &Arc<Outbox>) {
+        let mut inner = self.lock();
+        inner.forward = Some(other.clone());
+        let queue = std::mem::take(&mut inner.queue);
+        drop(inner);
         queue.into_iter().for_each(|told| other.push(told));
     }
 
@@ -136,7 +198,7 @@ impl Outbox {
     /// Moves what is there to `into`; waits when nothing is. `false`: nothing will come any more.
     pub(crate) fn poll_drain(&self, context: &mut Context<'_>, into: &mut Vec<Told>) -> Poll<bool> {
         let mut inner = self.lock();
-        if inner.queue.is_empty() {
+        if inner.queue.is_empty() && inner.watched.is_none() {
             if inner.closed {
                 return Poll::Ready(false);
             }
@@ -145,6 +207,11 @@ impl Outbox {
         }
         into.extend(inner.queue.drain(..));
         inner.bytes = 0;
+        if let Some(watched) = inner.watched.take() {
+            let missed = watched.missed.into_iter();
+            into.extend(missed.map(|session| Told::new(session, Event::Watch(WatchEvent::Missed))));
+            into.extend(watched.stands.into_values());
+        }
         if let Some((session, count)) = inner.unshown.take() {
             let text = format!("{count} of what was to be shown was left out: nobody read").into();
             let event = Event::Extension(ExtensionEvent::Trouble {
@@ -152,7 +219,7 @@ impl Outbox {
                 during: "notices".into(),
                 text,
             });
-            into.push(Told { session, event });
+            into.push(Told::new(session, event));
         }
         inner.waiting_for_room.drain(..).for_each(Waker::wake);
         Poll::Ready(true)
@@ -175,6 +242,7 @@ impl Outbox {
         inner.queue.clear();
         inner.bytes = 0;
         inner.unshown = None;
+        inner.watched = None;
         inner.waiting_for_room.drain(..).for_each(Waker::wake);
         if let Some(reader) = inner.reader.take() {
             reader.wake();
@@ -230,6 +298,9 @@ impl Inner {
                 Event::Delta(Delta::Thinking { turn: same, delta: more }),
             ) if turn == same && delta.len() + more.len() <= MERGED_BYTES_MAX => {
                 delta.push_str(more);
+                last.at = told.at;
+                // The bytes of a joined delta are this peer's alone.
+                last.shared = None;
                 None
             }
             _ => Some(told),

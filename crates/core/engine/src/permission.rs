@@ -12,6 +12,16 @@ pub enum Decision {
     Deny(String),
 }
 
+/// Of the gates of several peers the strictest holds: one that wants to see every call, then one that leaves nothing to be
+/// asked.
+pub fn strictness(gate: Gate) -> u8 {
+    match gate {
+        Gate::Ladder => 0,
+        Gate::Alone => 1,
+        Gate::Proxy => 2,
+    }
+}
+
 /// Whether a mode grants a requirement by itself.
 pub fn covers(mode: Mode, required: Required) -> bool {
     match mode {

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use vocab::names::ToolNames;
-use vocab::{Fault, FaultKind, Gate, SessionId, State};
+use vocab::{Fault, FaultKind, SessionId, State};
 
 use crate::end_signal::{EndGuard, EndSignal, end_signal};
 use crate::idle::{PARKED_MAX, Parked};
@@ -22,8 +21,6 @@ pub(crate) struct Handle {
     /// Tells sessions of the same id apart that lived one after the other.
     pub(crate) serial: u64,
     pub(crate) workspace: PathBuf,
-    pub(crate) gate: Gate,
-    pub(crate) tool_names: ToolNames,
     pub(crate) mail: MailSender,
     /// Works for a call of another session.
     pub(crate) is_child: bool,
@@ -244,8 +241,6 @@ mod tests {
             id: opening.id.clone(),
             serial: opening.serial,
             workspace: PathBuf::new(),
-            gate: Gate::Ladder,
-            tool_names: vocab::names::CANONICAL,
             mail,
             is_child: false,
             gone,
@@ -286,6 +281,7 @@ mod tests {
         tokio::task::yield_now().await;
         let (handle, _alive, _mailbox) = live(&opening);
         opening.done(handle.clone()).unwrap();
+        drop(opening);
         assert_eq!(second.await.unwrap().map(|found| found.serial), Some(handle.serial));
     }
 }

@@ -12,7 +12,8 @@ use std::task::Poll;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use vocab::{
-    Command, Event, Fault, FaultKind, Later, Principal, Reply, SessionId, SessionVerb, Tag, Target, Told, Verb,
+    Command, Event, Fault, FaultKind, Later, Level, Principal, Reply, SessionId, SessionVerb, Tag, Target, Told, Verb,
+    Watched,
 };
 
 use crate::Shared;
@@ -22,7 +23,7 @@ use crate::outbox::Outbox;
 use crate::registry::Handle;
 use crate::session::Mail;
 use crate::session::log::commands::Provenance;
-use moves::{Moved, Visit};
+use moves::{Manners, Moved, Visit};
 
 /// Commands that wait for a change; then no more are taken until it is over.
 const WAITING_MAX: usize = 64;
@@ -33,13 +34,11 @@ pub(crate) struct Router {
     /// Every session this peer is on.
     on: HashMap<SessionId, Handle>,
     pub(crate) current: Option<SessionId>,
-    /// What the log calls the peer; as it said last.
-    controller: Option<Arc<str>>,
+    /// What the peer said about itself when it opened a session last; it holds for every session it is moved to.
+    manners: Manners,
     /// Who the peer is, and who it says to be.
     principal: Principal,
     named: Option<Principal>,
-    /// Whether the peer can answer questions; what it said last holds for every session it is moved to.
-    answers: bool,
     /// What is under way, and what has to wait for it.
     change: Option<PendingMove>,
     waiting: VecDeque<Command>,
@@ -74,6 +73,7 @@ enum MoveDone {
     },
 }
 
+#[allow(clippy::large_enum_variant)] // One at a time, and it is taken apart at once.
 enum RouterStep {
     Command(Command),
     Done(MoveDone),
@@ -83,18 +83,8 @@ enum RouterStep {
 impl Router {
     pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>, principal: Principal) -> Self {
         let (on, waiting) = (HashMap::new(), VecDeque::new());
-        Self {
-            shared,
-            outbox,
-            on,
-            current: None,
-            controller: None,
-            principal,
-            named: None,
-            answers: true,
-            change: None,
-            waiting,
-        }
+        let manners = Manners::default();
+        Self { shared, outbox, on, current: None, manners, principal, named: None, change: None, waiting }
     }
 
     /// Runs until the peer lets go of its end.
@@ -116,6 +106,7 @@ impl Router {
             }
         }
         self.outbox.close();
+        self.shared.watching.unwatch(self.outbox.peer);
         for handle in self.on.values() {
             let _ = handle.mail.send(Mail::Leave { peer: self.outbox.peer }).await;
         }
@@ -169,6 +160,7 @@ impl Router {
             Verb::Session(SessionVerb::Slash { name, .. }) => !self.is_ours(name),
             Verb::Session(_) => true,
             Verb::Open(_) | Verb::Leave | Verb::Fork { .. } | Verb::Directory(_) => false,
+            Verb::Watch { .. } | Verb::Unwatch => false,
         }
     }
 
@@ -176,18 +168,17 @@ impl Router {
         let Command { tag, target, verb, by, key } = command;
         match verb {
             Verb::Open(open) => {
-                self.controller = open.controller.clone();
-                self.answers = open.answers;
+                self.manners = Manners::of(&open);
                 // What a peer calls itself is worth more than the name of whoever runs us, and less than what it has proved.
                 if let Some(name) = open.controller.as_ref().filter(|_| self.principal.is_local_user()) {
                     self.named = Some(Principal::controller(name));
                 }
-                self.begin(None, true, self.visit().open(tag, open));
+                self.begin(None, true, self.visit(by).open(tag, open));
             }
             Verb::Session(SessionVerb::Slash { name, args }) if self.is_ours(&name) => {
                 let from = self.resolve(&target).map(|id| self.on[&id].clone());
                 let about = from.as_ref().ok().map(|handle| handle.id.clone());
-                self.begin(about, true, self.visit().slash(target, tag, from, name, args));
+                self.begin(about, true, self.visit(by).slash(target, tag, from, name, args));
             }
             Verb::Leave => {
                 let result = match self.resolve(&target) {
@@ -205,10 +196,24 @@ impl Router {
                     Target::Session(id) => Some(id.clone()),
                     Target::Current => on.as_ref().ok().map(|handle| handle.id.clone()),
                 };
-                self.begin(from.clone(), false, self.visit().fork(target, tag, from, on, at));
+                self.begin(from.clone(), false, self.visit(by).fork(target, tag, from, on, at));
+            }
+            Verb::Watch { sessions, level } => self.watch(tag, sessions, level),
+            Verb::Unwatch => {
+                self.shared.watching.unwatch(self.outbox.peer);
+                self.reply(None, tag, Ok(Reply::Done));
             }
             Verb::Session(verb) => self.pass_on(target, tag, verb, Provenance { by: self.speaker(by), key }),
             Verb::Directory(verb) => self.directory(tag, verb, self.speaker(by)),
+        }
+    }
+
+    fn watch(&self, tag: Tag, sessions: Watched, level: Level) {
+        let result = self.shared.watching.watch(&self.outbox, sessions, level);
+        self.reply(None, tag, result.map(|()| Reply::Done));
+        // One that has no room for this has much to do, and says so by itself.
+        for handle in self.shared.registry.live() {
+            let _ = handle.mail.try_send(Mail::Glance);
         }
     }
 
@@ -217,9 +222,9 @@ impl Router {
         by.or_else(|| self.named.clone()).unwrap_or_else(|| self.principal.clone())
     }
 
-    fn visit(&self) -> Visit {
-        let (shared, outbox, controller) = (self.shared.clone(), self.outbox.clone(), self.controller.clone());
-        Visit { shared, outbox, controller, answers: self.answers }
+    fn visit(&self, by: Option<Principal>) -> Visit {
+        let (shared, outbox, manners) = (self.shared.clone(), self.outbox.clone(), self.manners.clone());
+        Visit { shared, outbox, manners, by: self.speaker(by) }
     }
 
     fn begin(&mut self, about: Option<SessionId>, moves: bool, done: impl Future<Output = MoveDone> + Send + 'static) {
@@ -300,7 +305,7 @@ impl Router {
 
     pub(crate) fn reply(&self, session: Option<SessionId>, tag: Tag, result: Result<Reply, Fault>) {
         let session = session.unwrap_or_else(|| SessionId::from(""));
-        self.outbox.push(Told { session, event: Event::Reply { tag, result } });
+        self.outbox.push(Told::new(session, Event::Reply { tag, result }));
     }
 
     async fn leave(&mut self, session: &SessionId) {
@@ -322,7 +327,7 @@ impl Router {
         self.on.insert(id.clone(), to.clone());
         self.leave(&from).await;
         self.current = Some(id.clone());
-        self.outbox.push(Told { session: id, event: Event::State(Arc::new(state)) });
+        self.outbox.push(Told::new(id, Event::State(Arc::new(state))));
         self.reply(self.resolve(&target).ok(), tag, Ok(Reply::Slash(Box::new(reply))));
         shown.into_iter().for_each(|told| self.outbox.push(told));
         let _ = to.mail.send(Mail::Rebind { outbox: self.outbox.clone(), aside }).await;

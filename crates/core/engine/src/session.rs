@@ -32,6 +32,7 @@ mod prompts;
 pub(crate) mod queue;
 mod recovery;
 mod reminders;
+mod resuming;
 mod seed;
 mod settings;
 mod shell;
@@ -120,6 +121,9 @@ impl Session {
             self.poll_refuse_the_rest(context)
         };
         poll_fn(step).await;
+        if self.log.peers.is_watched() {
+            self.log.peers.tell_watchers(vocab::WatchEvent::Ended);
+        }
         self.say_goodbye();
         self.activity.tell_ended();
         self.parked()
@@ -148,6 +152,7 @@ impl Session {
             self.log.flush();
             self.prompts.arm();
             self.tell_busy();
+            self.tell_watchers();
             if self.can_end() && (self.activity.is_ending() || self.retire()) {
                 return Poll::Ready(());
             }
@@ -164,7 +169,7 @@ impl Session {
         if !self.editor.open.is_empty() {
             self.drop_editor_requests();
         }
-        if !self.mcp.untold.is_empty() && !self.log.peers.live().is_empty() {
+        if !self.mcp.untold.is_empty() && self.log.peers.is_anybody_live() {
             self.tell_servers();
         }
         if self.tools.has_extensions() {

@@ -2,10 +2,10 @@
 //! price. Inbox, outbox and log count with it, so that a bound in bytes holds whatever stands in the queue.
 
 use vocab::{
-    Answer, AskEntry, Body, BranchEntry, CallEntry, Delta, EditorEvent, EditorRequest, EditorRequestKind, Entry, Event,
-    ExtensionEvent, ExtensionVerb, HookCall, HookKind, Item, ModelEntry, NoteEntry, Notice, Part, QueueEntry,
-    QueueEvent, Reply, Saved, SessionVerb, SettingEntry, ShellEntry, SlashOutcome, SlashReply, Snapshot, State,
-    ToolSpec, Verb,
+    Abilities, Answer, AskEntry, Body, BranchEntry, CallEntry, Delta, EditorEvent, EditorRequest, EditorRequestKind,
+    Entry, Event, ExtensionEvent, ExtensionVerb, HookCall, HookKind, HostTool, Item, ModelEntry, NoteEntry, Notice,
+    Open, Part, QueueEntry, QueueEvent, Reply, Saved, SessionVerb, SettingEntry, ShellEntry, SlashOutcome, SlashReply,
+    Snapshot, State, ToolSpec, Verb,
 };
 
 /// What an event costs besides its text.
@@ -43,6 +43,7 @@ pub(crate) fn event(event: &Event) -> usize {
         | Event::Compaction(_)
         | Event::Retry(_)
         | Event::Settled
+        | Event::Watch(_)
         | Event::Editor(EditorEvent::Dropped { .. })
         | Event::SignIn { .. }
         | Event::Queue(QueueEvent::Ended { .. })
@@ -74,7 +75,7 @@ fn reply(reply: &Reply) -> usize {
             let commands = it.commands.len() * ROW_BYTES;
             state(&it.state) + it.spec.system.len() + tools(&it.spec.tools) + items(&it.waiting) + commands
         }
-        Reply::Opened(it) => state(&it.state),
+        Reply::Opened(it) => state(&it.state) + items(&it.present.waiting) + entries(&it.present.asks),
         Reply::Slash(it) => slash_bytes(it) + ROW_BYTES,
         Reply::Queue(waiting) => items(waiting),
         Reply::Compacted(it) => it.summary.len(),
@@ -102,13 +103,17 @@ pub(crate) fn verb(verb: &Verb) -> usize {
         Verb::Session(SessionVerb::Answer { answer: it, .. }) => answer(it),
         Verb::Session(SessionVerb::Slash { args, .. }) => args.len(),
         Verb::Session(SessionVerb::Shell { command, .. }) => command.len(),
-        Verb::Session(SessionVerb::OfferTools { tools }) => {
-            tools.iter().map(|tool| ROW_BYTES + tool.description.len()).sum()
-        }
+        Verb::Session(SessionVerb::OfferTools { tools }) => host_tools(tools),
+        Verb::Session(SessionVerb::Able(Abilities { tools: Some(tools), .. })) => host_tools(tools),
+        Verb::Open(Open { abilities: Abilities { tools: Some(tools), .. }, .. }) => host_tools(tools),
         Verb::Session(SessionVerb::Extension(ExtensionVerb::Show(it))) => notice(it),
         _ => 0,
     };
     ROW_BYTES + text
+}
+
+fn host_tools(tools: &[HostTool]) -> usize {
+    tools.iter().map(|tool| ROW_BYTES + tool.description.len()).sum()
 }
 
 fn entries(entries: &[std::sync::Arc<Entry>]) -> usize {

@@ -56,6 +56,8 @@ pub struct PermissionAsk {
     pub summary: Arc<str>,
     /// All that a person has to see; `None` where the tool does not say it, and then that is the whole input.
     pub preview: Option<Arc<[Fact]>>,
+    /// It was begun before, and what came of it is not known: an allow runs it again, anything else leaves it at that.
+    pub may_have_run: bool,
 }
 
 /// The most of one fact that a question carries. What is longer says how much is missing; the input has it.

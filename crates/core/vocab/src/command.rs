@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::names::ToolNames;
 use crate::{
-    AccountName, Answer, AskId, AskKind, CompactionPolicy, EditorOffer, EditorReply, Gate, HookVerdict, ItemId, Json,
-    LanePolicy, McpServer, Mode, Notice, Part, PeerId, Principal, Query, Required, RetryPolicy, SessionId, SignInMode,
-    Tag, TodoPhase, TurnId,
+    Abilities, AccountName, Answer, AskId, AskKind, CompactionPolicy, Cursor, EditorOffer, EditorReply, Gate,
+    HookVerdict, ItemId, Json, LanePolicy, Level, McpServer, Mode, Notice, OnRestart, Part, PeerId, Principal, Query,
+    Required, RetryPolicy, SessionId, SignInMode, Tag, TodoPhase, TurnId, Watched,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -44,7 +44,15 @@ pub enum Verb {
     /// Stop being told; the session lives on.
     Leave,
     /// A new session with everything before the user message `at`, or with everything.
-    Fork { at: Option<u64> },
+    Fork {
+        at: Option<u64>,
+    },
+    /// Be told of sessions without being on them, instead of those watched before.
+    Watch {
+        sessions: Watched,
+        level: Level,
+    },
+    Unwatch,
     /// For the session that the command is for.
     Session(SessionVerb),
     /// For no session; the target does not matter.
@@ -58,7 +66,7 @@ impl Verb {
         match self {
             Verb::Session(verb) => verb.is_urgent(),
             Verb::Directory(verb) => matches!(verb, DirectoryVerb::CancelSignIns),
-            Verb::Open(_) | Verb::Leave | Verb::Fork { .. } => false,
+            Verb::Open(_) | Verb::Leave | Verb::Fork { .. } | Verb::Watch { .. } | Verb::Unwatch => false,
         }
     }
 }
@@ -97,6 +105,8 @@ pub enum SessionVerb {
         /// After the running turn and before the next one, instead of being refused meanwhile.
         wait: bool,
     },
+    /// What this peer can do from now on.
+    Able(Abilities),
     /// Replaces the controller's own tools in this session.
     OfferTools {
         tools: Vec<HostTool>,
@@ -199,18 +209,22 @@ pub struct Open {
     pub mode: Option<Mode>,
     /// See [`crate::thinking`].
     pub thinking: Option<Arc<str>>,
+    /// Who decides about calls while this peer is here; of several peers' the strictest counts. `None`: the engine's default.
     pub gate: Option<Gate>,
+    /// How this peer spells the tools. The model reads them as the peer spells them that started the session.
     pub tool_names: Option<ToolNames>,
     /// What the log calls this controller: a word that means something to who reads it later.
     pub controller: Option<Arc<str>>,
     /// What a new session is said to come from, in its opener's words.
     pub parent: Option<Arc<str>>,
-    /// Whether this peer can answer questions. Where none can, nothing is asked: what a mode leaves open is denied.
-    pub answers: bool,
+    /// What this peer can do.
+    pub abilities: Abilities,
     /// Servers of tools for this session, as long as it is open.
     pub servers: Vec<McpServer>,
-    /// Replay entries after this seq before going live. `None` = live only.
-    pub after: Option<u64>,
+    /// Where the peer is already: everything after it is told before it goes live. `None` = live only.
+    pub after: Option<Cursor>,
+    /// Counts where this peer is the one that loads the session.
+    pub on_restart: Option<OnRestart>,
 }
 
 impl Open {
@@ -225,9 +239,10 @@ impl Open {
             tool_names: None,
             controller: None,
             parent: None,
-            answers: true,
+            abilities: Abilities::default(),
             servers: Vec::new(),
             after: None,
+            on_restart: None,
         }
     }
 }

@@ -4,17 +4,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    AccountList, AccountName, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, EditorRequest,
-    Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo, Notice, Part, Recalled,
-    RetryPolicy, SavedPage, SessionId, SettleReason, Shell, SignInStep, SignedIn, SlashReply, Tag, TodoPhase, ToolSpec,
-    TurnEnd, TurnId,
+    AccountList, AccountName, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, DeltaText,
+    EditorRequest, EncodedOnce, Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo,
+    Notice, Part, Position, Recalled, RetryPolicy, SavedPage, SessionId, SettleReason, Shell, SignInStep, SignedIn,
+    SlashReply, Tag, TodoPhase, ToolSpec, TurnEnd, TurnId, WatchEvent,
 };
 
-/// An event and the session it belongs to.
+/// An event, the session it belongs to, and how far its peer is on that session with it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Told {
     pub session: SessionId,
     pub event: Event,
+    /// Nothing where no session said it (a list of models, a refusal).
+    pub at: Position,
+    /// Where several peers are told this: its bytes, made once ([`Told::encoded`]).
+    pub shared: Option<EncodedOnce>,
+}
+
+impl Told {
+    /// What no session has said.
+    pub fn new(session: SessionId, event: Event) -> Self {
+        Self { session, event, at: Position::default(), shared: None }
+    }
 }
 
 /// What a peer is told. Grouped by subject, as entries are.
@@ -44,6 +55,8 @@ pub enum Event {
         step: SignInStep,
     },
     Queue(QueueEvent),
+    /// For a peer that watches the session and need not be on it.
+    Watch(WatchEvent),
     /// The replay asked for with `after` is complete; from here on it is live.
     Live {
         seq: u64,
@@ -70,11 +83,11 @@ pub enum Delta {
     /// Text of the running model call. Unsent neighbours may be merged; concatenation loses nothing.
     Text {
         turn: TurnId,
-        delta: String,
+        delta: DeltaText,
     },
     Thinking {
         turn: TurnId,
-        delta: String,
+        delta: DeltaText,
     },
     /// A seal came behind the block that the deltas before it made: more of the same kind is another block.
     Sealed {
@@ -87,7 +100,7 @@ pub enum Delta {
         index: u32,
         id: Option<CallId>,
         name: Option<Arc<str>>,
-        delta: String,
+        delta: DeltaText,
     },
     /// Output of a running tool so far (the tail of it).
     CallProgress {
@@ -95,6 +108,16 @@ pub enum Delta {
         call: CallId,
         parts: Vec<Part>,
     },
+}
+
+impl Delta {
+    /// From now on copies of it have the same text.
+    pub fn share(&mut self) {
+        match self {
+            Delta::Text { delta, .. } | Delta::Thinking { delta, .. } | Delta::CallInput { delta, .. } => delta.share(),
+            Delta::ModelCalled { .. } | Delta::Sealed { .. } | Delta::CallProgress { .. } => {}
+        }
+    }
 }
 
 /// How a compaction goes; one that came about is a log entry.
@@ -212,6 +235,41 @@ pub struct Opened {
     pub tools: Vec<Arc<str>>,
     /// One line to show: what was repaired, which model was chosen and why.
     pub notices: Vec<String>,
+    pub present: Present,
+}
+
+/// What goes on in a session when a peer comes in, as far as it was told to those who are there.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Present {
+    /// Where those are who hear everything. What lies between it and the peer's own position is told next.
+    pub at: Position,
+    pub attached: Attached,
+    /// The entries of open questions.
+    pub asks: Vec<Arc<Entry>>,
+    pub waiting: Vec<Item>,
+    pub running: Vec<RunningNow>,
+}
+
+/// How what a peer is told next joins what it has.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Attached {
+    /// It asked for nothing that was before: open questions and the running reply, and then what comes.
+    #[default]
+    Live,
+    /// Everything after the position that it named, once.
+    After(Position),
+    /// What it has is not how things are any more: it is told everything from the beginning, and why.
+    Anew { why: Arc<str> },
+}
+
+/// A call that has begun and not ended.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunningNow {
+    pub call: CallId,
+    /// The canonical name.
+    pub tool: Arc<str>,
+    /// Its output so far (the tail of it).
+    pub output: Vec<Part>,
 }
 
 #[derive(Clone, PartialEq, Debug)]

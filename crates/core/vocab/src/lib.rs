@@ -1,10 +1,13 @@
 //! The words every other crate shares. No I/O, no JSON, no runtime, no dialect, no vendor. What each
 //! word means stands in docs/glossary.md.
 
+mod abilities;
 mod ask;
 mod command;
 mod content;
+mod delta_text;
 mod editor;
+mod encoded;
 mod event;
 mod extension;
 mod fault;
@@ -15,6 +18,7 @@ mod log;
 pub mod names;
 pub mod nearest;
 mod ports;
+mod position;
 mod principal;
 mod saved;
 mod secret;
@@ -26,11 +30,15 @@ mod time;
 mod todo;
 mod usage;
 pub mod visible;
+mod watching;
 
+pub use abilities::*;
 pub use ask::*;
 pub use command::*;
 pub use content::*;
+pub use delta_text::*;
 pub use editor::*;
+pub use encoded::*;
 pub use event::*;
 pub use extension::*;
 pub use fault::*;
@@ -39,6 +47,7 @@ pub use ids::*;
 pub use keyring::*;
 pub use log::*;
 pub use ports::*;
+pub use position::*;
 pub use principal::*;
 pub use saved::*;
 pub use secret::*;
@@ -48,3 +57,4 @@ pub use subagents::*;
 pub use time::*;
 pub use todo::*;
 pub use usage::*;
+pub use watching::*;

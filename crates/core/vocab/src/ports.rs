@@ -3,6 +3,8 @@
 
 mod accounts;
 mod archive;
+mod changes;
+mod lease;
 mod ledger;
 mod model;
 mod store;
@@ -15,6 +17,8 @@ use std::pin::Pin;
 
 pub use accounts::*;
 pub use archive::*;
+pub use changes::*;
+pub use lease::*;
 pub use ledger::*;
 pub use model::*;
 pub use store::*;

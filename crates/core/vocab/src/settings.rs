@@ -184,6 +184,53 @@ impl SyncLevel {
     }
 }
 
+/// What becomes of a turn that the end of a process has cut off, when its session is loaded again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnRestart {
+    /// Its questions are withdrawn, its calls get an error for a result, and it ends.
+    #[default]
+    Close,
+    /// It goes on at its last step that is in the log.
+    Continue,
+}
+
+impl OnRestart {
+    pub const ALL: [OnRestart; 2] = [OnRestart::Close, OnRestart::Continue];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            OnRestart::Close => "close",
+            OnRestart::Continue => "continue",
+        }
+    }
+    pub fn parse(text: &str) -> Option<OnRestart> {
+        OnRestart::ALL.into_iter().find(|rule| rule.as_str() == text)
+    }
+}
+
+/// What becomes of a question while no peer is here that could answer it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unanswered {
+    /// It is a no: never a wait for ever and never a yes.
+    Deny,
+    /// It stays open, the session waits, and a peer that comes later is asked.
+    Keep,
+}
+
+impl Unanswered {
+    pub const ALL: [Unanswered; 2] = [Unanswered::Deny, Unanswered::Keep];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Unanswered::Deny => "deny",
+            Unanswered::Keep => "keep",
+        }
+    }
+    pub fn parse(text: &str) -> Option<Unanswered> {
+        Unanswered::ALL.into_iter().find(|rule| rule.as_str() == text)
+    }
+}
+
 /// Visible retries of one model call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RetryPolicy {
@@ -252,6 +299,10 @@ pub struct Settings {
     pub reminders_max: u32,
     /// Keep the session in memory only.
     pub ephemeral: bool,
+    /// For a turn that was cut off before this process had the session.
+    pub on_restart: OnRestart,
+    /// `None`: as `on_restart` needs it.
+    pub unanswered: Option<Unanswered>,
 }
 
 impl Settings {
@@ -283,6 +334,16 @@ impl Settings {
             locale: None,
             reminders_max: 0,
             ephemeral: false,
+            on_restart: OnRestart::default(),
+            unanswered: None,
+        }
+    }
+
+    /// Whether a question stays open that no peer here can answer. A turn that is to outlive its process outlives its peers, too.
+    pub fn keeps_asks(&self) -> bool {
+        match self.unanswered {
+            Some(rule) => rule == Unanswered::Keep,
+            None => self.on_restart == OnRestart::Continue,
         }
     }
 }
@@ -297,6 +358,14 @@ fn fits(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_turn_that_outlives_its_process_keeps_its_questions_unless_it_is_told_not_to() {
+        let keeps =
+            |on_restart, unanswered| Settings { on_restart, unanswered, ..Settings::new("/", "m") }.keeps_asks();
+        assert!(!keeps(OnRestart::Close, None) && keeps(OnRestart::Continue, None));
+        assert!(keeps(OnRestart::Close, Some(Unanswered::Keep)) && !keeps(OnRestart::Continue, Some(Unanswered::Deny)));
+    }
 
     #[test]
     fn what_is_left_out_is_not_offered() {

@@ -59,6 +59,7 @@ impl Acp {
             | Event::Delta(Delta::ModelCalled { .. })
             | Event::Retry(_)
             | Event::Settled
+            | Event::Watch(_)
             | Event::ShellProgress { .. }
             | Event::Extension(ExtensionEvent::Hook(_))
             | Event::SignIn { .. }

@@ -113,6 +113,7 @@ mod tests {
             reason: None,
             summary: "x".into(),
             preview: facts.map(Into::into),
+            may_have_run: false,
         }
     }
 

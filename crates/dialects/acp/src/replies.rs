@@ -168,6 +168,9 @@ impl Acp {
         pen.result(call, answer);
         pen.update(&view.session, commands);
         pen.update(&view.session, view.usage_update(&self.models));
+        for ask in self.views[at].early_asks.take().into_iter().flatten() {
+            self.asked_by_engine(at, &ask, out);
+        }
     }
 
     /// The copy is there; it is opened like any other.

@@ -194,7 +194,7 @@ impl Loaf {
     pub(crate) fn apply_choice(&mut self, out: &mut Out) {
         let Some(slug) = self.choice.model.as_ref().map(|info| info.slug.clone()) else { return };
         for at in 0..self.views.len() {
-            self.tell_view(at, Verb::Session(SessionVerb::Set(Change::Model(slug.clone()))), LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Set(Change::Model(slug.clone()))), LoafPending::Chosen, out);
             self.apply_thinking(at, out);
         }
     }

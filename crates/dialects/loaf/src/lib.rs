@@ -40,8 +40,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    AccountList, Clock, DirectoryVerb, Event, Fault, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb,
-    Tag, Target, Told, Verb, Which,
+    Abilities, AccountList, Clock, DirectoryVerb, Event, Fault, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId,
+    SessionVerb, Tag, Target, Told, Verb, Which,
 };
 use wire::jsonrpc::{self, Frame, Version};
 use wire::{Dialect, Parting, Pending};
@@ -199,7 +199,7 @@ impl Loaf {
             tool_names: Some(TOOL_NAMES),
             controller: Some("loaf".into()),
             // There is no question on this wire.
-            answers: false,
+            abilities: Abilities { answers: false, ..Abilities::default() },
             ..Open::new(which)
         }
     }
@@ -212,7 +212,7 @@ impl Loaf {
     fn apply_selection(&mut self, at: usize, out: &mut Out) {
         let selected = self.choice.model.as_ref().map(|info| info.slug.clone());
         if let Some(slug) = selected.filter(|slug| *slug != self.views[at].state.model) {
-            self.tell_view(at, Verb::Session(SessionVerb::Set(vocab::Change::Model(slug))), LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Set(vocab::Change::Model(slug))), LoafPending::Chosen, out);
         }
         self.apply_thinking(at, out);
     }

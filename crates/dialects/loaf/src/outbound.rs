@@ -24,7 +24,13 @@ impl Loaf {
             Event::Delta(Delta::Text { delta, .. }) => view.answering(&mut pen, delta),
             Event::Delta(Delta::Thinking { delta, .. }) => view.thinking(&mut pen, delta),
             Event::Logged(entry) => self.logged(at, entry, out),
-            Event::State(state) => view.state = state.clone(),
+            Event::State(state) => {
+                let is_other = view.state.model != state.model;
+                view.state = state.clone();
+                if is_other {
+                    self.model_changed(&state.model_info, out);
+                }
+            }
             Event::Delta(Delta::ModelCalled { .. }) => view.called(&mut pen, &mut scene),
             Event::Compaction(CompactionEvent::Started { reason }) => {
                 if *reason == CompactReason::Overflow {
@@ -69,6 +75,7 @@ impl Loaf {
             // This wire has no dialogs, no hooks, no editor and no commands of the user's own.
             Event::Extension(ExtensionEvent::Notice(_) | ExtensionEvent::Hook(_))
             | Event::Editor(_)
+            | Event::Watch(_)
             | Event::ShellProgress { .. } => {}
             // Not of a session: `tell` has taken them.
             Event::SignIn { .. } | Event::Reply { .. } => {}

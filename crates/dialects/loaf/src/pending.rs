@@ -14,6 +14,8 @@ use crate::send::Sending;
 pub(crate) enum LoafPending {
     /// Nobody waits for it.
     Nothing,
+    /// The selected model is given to a chat.
+    Chosen,
     Accounts(Then),
     /// For `state.get` or `skills.list`; without a request at the beginning.
     Skills(Option<LoafCall>),
@@ -146,7 +148,7 @@ impl LoafPending {
     /// The request that waits for it.
     pub(crate) fn call(&self) -> Option<&LoafCall> {
         match self {
-            LoafPending::Nothing | LoafPending::Emptied { .. } => None,
+            LoafPending::Nothing | LoafPending::Chosen | LoafPending::Emptied { .. } => None,
             LoafPending::Accounts(then) => then.call(),
             LoafPending::Skills(call) => call.as_ref(),
             LoafPending::Image(sending) | LoafPending::Send(sending) => Some(&sending.call),
@@ -192,6 +194,7 @@ impl LoafPending {
             | LoafPending::Swap { view, .. }
             | LoafPending::Compact { view, .. } => Some(*view),
             LoafPending::Nothing
+            | LoafPending::Chosen
             | LoafPending::Accounts(_)
             | LoafPending::Skills(_)
             | LoafPending::Create { .. }

@@ -21,7 +21,7 @@ impl Loaf {
     pub(crate) fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
         let Some(pending) = self.pending.answered(tag) else { return };
         match pending {
-            LoafPending::Nothing => {}
+            LoafPending::Nothing | LoafPending::Chosen => {}
             pending @ (LoafPending::Accounts(_) | LoafPending::SignIn(..)) => {
                 self.account_replied(pending, result, out);
             }

@@ -82,7 +82,8 @@ mod tests {
             file: None,
         };
         let session = state.session.clone();
-        let opened = Opened { session, resumed: false, state, tools: Vec::new(), notices: Vec::new() };
+        let (tools, notices, present) = Default::default();
+        let opened = Opened { session, resumed: false, state, tools, notices, present };
         let options = LoafOptions::new("0", Arc::new(TickingClock::default()), Arc::new(CountedIds::default()));
         let mut loaf = Loaf::new(LoafOptions { model: Some(info), ..options });
         loaf.views.push(SessionView::new(1, "s".into(), &opened, 0));

@@ -76,6 +76,7 @@ impl Rpc {
             Event::Gone { fault } => self.lost(fault, out),
             Event::State(_)
             | Event::Delta(_)
+            | Event::Watch(_)
             | Event::SignIn { .. }
             | Event::Editor(_)
             | Event::Retry(_)

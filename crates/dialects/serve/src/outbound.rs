@@ -140,7 +140,7 @@ pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut ServePen<'_
         // A retry that works is not worth a line; one that fails is the turn's `error`.
         Event::Retry(_) => {}
         // `turn_complete` is all there is.
-        Event::Settled => {}
+        Event::Settled | Event::Watch(_) => {}
         // Commands beside the conversation and extensions have no member here.
         Event::ShellProgress { .. } | Event::Extension(_) => {}
         // Prompts are refused, not queued.

@@ -182,6 +182,7 @@ impl Renderer for JsonRenderer {
             | Event::Compaction(CompactionEvent::Started { .. })
             | Event::Retry(_)
             | Event::Settled
+            | Event::Watch(_)
             | Event::ShellProgress { .. }
             | Event::Extension(ExtensionEvent::Hook(_))
             | Event::Delta(Delta::Sealed { .. })

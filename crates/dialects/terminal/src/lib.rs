@@ -193,7 +193,7 @@ impl<R: Renderer> Dialect for TerminalDialect<R> {
             return;
         }
         for lost in self.view.calls.lost_by(&told.event) {
-            self.tell(&Told { session: told.session.clone(), event: lost }, out);
+            self.tell(&Told::new(told.session.clone(), lost), out);
         }
         match &told.event {
             Event::Reply { tag, result } => self.replied(*tag, result, out),

@@ -73,7 +73,14 @@ fn opened() -> StoryStep {
         file: None,
     };
     let notices = vec!["model: tour (no key, no local server)".to_owned()];
-    let opened = Opened { session: SessionId::from("s1"), resumed: false, state, tools: Vec::new(), notices };
+    let opened = Opened {
+        session: SessionId::from("s1"),
+        resumed: false,
+        state,
+        tools: Vec::new(),
+        notices,
+        present: vocab::Present::default(),
+    };
     StoryStep::Told(Event::Reply { tag: Tag(1), result: Ok(Reply::Opened(Box::new(opened))) })
 }
 
@@ -151,6 +158,7 @@ fn permission_for(id: &str, required: Required) -> StoryStep {
             reason: None,
             summary: "write src/x.rs (+1 -1)".into(),
             preview: Some([Fact::diff("src/x.rs", "@@ -1 +1 @@\n-a\n+b\n")].into()),
+            may_have_run: false,
         }),
         timeout_ms: None,
     })))
@@ -181,11 +189,11 @@ fn play<R: Renderer>(options: TerminalOptions, renderer: R, steps: Vec<StoryStep
             // Something was said, or the turn would be an empty one.
             let StoryStep::Told(said) = said() else { unreachable!() };
             for event in [logged(Body::Turn(TurnEntry::Started { turn: turn() })), started, said] {
-                terminal.tell(&Told { session: SessionId::from("s1"), event }, &mut out);
+                terminal.tell(&Told::new(SessionId::from("s1"), event), &mut out);
             }
         }
         match step {
-            StoryStep::Told(event) => terminal.tell(&Told { session: SessionId::from("s1"), event }, &mut out),
+            StoryStep::Told(event) => terminal.tell(&Told::new(SessionId::from("s1"), event), &mut out),
             Typed(line) => {
                 seen.shown.push_str(&format!("<{line}>\n"));
                 terminal.hear(Frame::Whole(line.as_bytes()), &mut out);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use vocab::{
     Acquired, Archive, AuditLine, AuditQuery, AuditVerdict, Body, Border, Durability, Entry, Fault, Ids, Later, Lease,
-    Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, Summary, UsageQuery, UsageSum,
+    Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary,
+    UsageQuery, UsageSum,
 };
 
 use crate::mirror::OLD_VERSION;
@@ -118,6 +119,14 @@ impl Store for Mirrored {
 
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.shared.setup.store.list(query)
+    }
+
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        self.shared.setup.store.watch(session, after)
+    }
+
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        self.shared.setup.store.watch_all(after)
     }
 
     /// The file goes too, unless another program began it.

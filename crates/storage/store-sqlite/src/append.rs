@@ -9,13 +9,15 @@ use vocab::{Durability, Entry, Fault, Lease, Principal, SessionId, Summary};
 
 use super::audit::AuditStatements;
 use super::leases::{HeldLease, KnownLog};
+use super::log;
+use super::owners::COUNT_TAKEN;
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
 use super::usage::UsageStatements;
 use super::writer::{Trust, Writer};
 use super::{Attempt, Failure, ReplySender};
 use store::audit::AuditRecord;
 use store::rollup::PriceList;
-use store::{records, summary};
+use store::{records, summary, unfinished};
 
 use crate::faults;
 
@@ -39,6 +41,8 @@ pub(super) struct AppendStatements<'c> {
     update_session: Statement<'c>,
     place_session: Statement<'c>,
     use_session: Statement<'c>,
+    count_taken: Statement<'c>,
+    open_work: Statement<'c>,
     audit: AuditStatements<'c>,
     usage: UsageStatements<'c>,
     payload: Vec<u8>,
@@ -52,7 +56,7 @@ impl<'c> AppendStatements<'c> {
             commit: connection.prepare("COMMIT")?,
             insert_entry: connection.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?,
             insert_session: connection.prepare(&format!(
-                "INSERT INTO sessions (epoch, owner, id, {TOTALS}) VALUES (?1, ?2, {})",
+                "INSERT INTO sessions (epoch, owned_by, id, {TOTALS}) VALUES (?1, ?2, {})",
                 places(3, SUMMARY_COLUMNS)
             ))?,
             // The epoch makes a stale lease miss its row; so does a log that is not where its writer left it.
@@ -67,6 +71,10 @@ impl<'c> AppendStatements<'c> {
             use_session: connection.prepare(
                 "UPDATE sessions SET used = 1 + (SELECT max(used) FROM sessions)
                  WHERE key = ?1 AND (used = 0 OR used < (SELECT max(used) FROM sessions))",
+            )?,
+            count_taken: connection.prepare(COUNT_TAKEN)?,
+            open_work: connection.prepare(
+                "UPDATE sessions SET open_turn = coalesce(?2, open_turn), open_items = open_items + ?3 WHERE key = ?1",
             )?,
             audit: AuditStatements::prepare(connection)?,
             usage: UsageStatements::prepare(connection, prices)?,
@@ -163,10 +171,12 @@ impl Writer {
             Ok(answers)
         });
         let committed = result.is_ok();
+        self.settle_claim(committed);
         if committed {
             // A sync takes everything with it that was committed before.
             self.is_dirty = !batch.iter().any(|append| append.durability.is_synced());
             self.unfolded += 1;
+            self.bell.ring();
         }
         let (number, reached) = self.syncs.numbers();
         // Whatever of a session is committed together is answered together.
@@ -197,6 +207,10 @@ impl Writer {
         statements: &mut AppendStatements<'_>,
         batch: &[Append],
     ) -> rusqlite::Result<Vec<Result<(), Fault>>> {
+        // One that is not ours any more is refused below, or not written to at all: its holder is told either way.
+        if let Err(Failure::Sql(error)) = self.notice_losses_with(statements.connection, &mut statements.count_taken) {
+            return Err(error);
+        }
         let mut answers = Vec::with_capacity(batch.len());
         for append in batch {
             match self.append_one(statements, append) {
@@ -217,6 +231,7 @@ impl Writer {
         if !self.held.contains_key(&lease.session) {
             self.begin(statements.connection, lease)?;
         }
+        let owner = self.claim(statements.connection)?;
         let Slot::Occupied(mut slot) = self.held.entry(lease.session.clone()) else {
             return Err(faults::stale(&lease.session, lease.epoch).into());
         };
@@ -249,7 +264,7 @@ impl Writer {
                         found.key
                     }
                     None => {
-                        let values = [Value::Integer(to_int(lease.epoch)), Value::Text(self.owner.clone())];
+                        let values = [to_int(lease.epoch), owner].map(Value::Integer);
                         let values = values.into_iter().chain(rows::columns(&totals));
                         statements.insert_session.insert(params_from_iter(values))?
                     }
@@ -258,6 +273,11 @@ impl Writer {
         };
         for entry in entries {
             statements.insert(&lease.session, key, entry)?;
+        }
+        // The row is being written in any case.
+        let (turn, items) = unfinished::fold(entries.iter().map(|entry| &entry.body));
+        if turn.is_some() || items != 0 {
+            statements.open_work.execute(params![key, turn, items])?;
         }
         if known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body)) {
             statements.use_session.execute([key])?;
@@ -279,7 +299,7 @@ fn mend(
 ) -> Attempt<()> {
     let Some(found) = rows::find(statements.connection, id)? else { return Err(faults::unknown_session(id).into()) };
     if found.epoch != epoch || found.key != key {
-        return Err(faults::busy(id, &found.owner).into());
+        return Err(faults::busy(id, &Writer::owner_name(statements.connection, &found)?).into());
     }
     if found.summary.last_seq < last_seq {
         return Err(faults::gap(id, found.summary.last_seq, last_seq + 1)
@@ -289,6 +309,7 @@ fn mend(
     statements
         .connection
         .execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![key, to_int(last_seq)])?;
+    log::count_open(statements.connection, key)?;
     if statements.update(key, epoch, found.summary.last_seq, totals)? {
         Ok(())
     } else {

@@ -127,8 +127,35 @@ const MIGRATIONS: &[&str] = &[
         PRIMARY KEY (day, session, principal, tool)
     ) WITHOUT ROWID;",
     // 7
+    OWNERS,
+    // 8
+    UNFINISHED,
+    // 9
     DELETED,
 ];
+
+/// A session's row says which owner has it, and no longer by name. A process of an older version that has the database open
+/// finds no column where it looks for one, and says so, instead of taking what another has.
+const OWNERS: &str = "CREATE TABLE owners (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        machine TEXT NOT NULL,
+        address TEXT,
+        renewed_ms INTEGER NOT NULL,
+        ttl_ms INTEGER NOT NULL,
+        taken INTEGER NOT NULL
+    );
+    ALTER TABLE sessions DROP COLUMN owner;
+    ALTER TABLE sessions ADD COLUMN owned_by INTEGER;";
+
+/// What a session has to go on with ([`store::unfinished`]); counted by the kinds of its records for those that are there.
+const UNFINISHED: &str = "ALTER TABLE sessions ADD COLUMN open_turn INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN open_items INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET
+        open_turn = coalesce((SELECT max(seq) FROM entries WHERE session = key AND kind = 'turn_started'), 0)
+            > coalesce((SELECT max(seq) FROM entries WHERE session = key AND kind = 'turn_ended'), 0),
+        open_items = (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_opened', 'queued'))
+            - (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_closed', 'settled'));";
 
 /// Deletes of which pieces are still there, written with the delete itself. A number is never used again: whoever has wiped
 /// strikes out what was there when it began.

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use rusqlite::ErrorCode;
-use vocab::{Fault, FaultKind};
+use vocab::{Fault, FaultKind, SessionId};
 
 pub(crate) use store::faults::{busy, exists, from_io, gap, stale, unknown_session};
 
@@ -13,6 +13,12 @@ const PAGE_BYTES: u64 = 4096;
 
 pub(crate) fn thread_died() -> Fault {
     Fault::new(FaultKind::Internal, "the thread that keeps sessions died; whether this was written is unknown")
+}
+
+/// What a lease's holder was told is on the disk is not.
+pub(crate) fn not_kept(session: &SessionId) -> Fault {
+    Fault::new(FaultKind::SessionBusy, format!("the disk did not keep what was written to session {session}"))
+        .hint("check the disk, and open the session again")
 }
 
 const RECOVER: &str = "keep a copy of the file; `sqlite3 FILE .recover` reads what is left of it";

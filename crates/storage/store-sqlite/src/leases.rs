@@ -1,13 +1,13 @@
-//! Who may write: a lock that ends with the process, and an epoch in the session's row that ends with the lease.
+//! Who may write: an owner in the session's row ([`super::owners`]), and an epoch there that ends with the lease.
 //!
-//! The lock says that the owner lives; the epoch stops one that lives on after its session was taken over (a lock on
+//! The owner says whether anybody has it; the epoch stops one that lives on after its session was taken over (a lock on
 //! a network file system may be lost without a word).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
-use vocab::{Acquired, Fault, Lease, NewSession, Principal, SessionId, Summary};
+use vocab::{Acquired, Fault, Lease, LeaseSignal, NewSession, Principal, SessionId, Summary};
 
 use super::audit::AuditStatements;
 use super::rows::{self, to_int};
@@ -18,13 +18,12 @@ use store::audit::AuditRecord;
 use store::data_dir;
 
 use crate::faults;
-use crate::lock_file::Lock;
 
 /// A lease of this store.
 pub(super) struct HeldLease {
-    /// Unlocks when the lease ends.
-    _lock: Lock,
     pub(super) epoch: u64,
+    /// Its holder's.
+    signal: LeaseSignal,
     /// For a session that this lease creates; tells two leases on the same new id apart.
     pub(super) new: Option<Arc<NewSession>>,
     /// What is committed.
@@ -47,10 +46,10 @@ pub(super) struct KnownLog {
 }
 
 impl HeldLease {
-    fn new(lock: Lock, epoch: u64) -> Self {
+    fn new(lease: &Lease) -> Self {
         Self {
-            _lock: lock,
-            epoch,
+            epoch: lease.epoch,
+            signal: lease.signal.clone(),
             new: None,
             done: None,
             unsynced: VecDeque::new(),
@@ -108,15 +107,15 @@ impl HeldLease {
 }
 
 impl Writer {
-    /// The first append of a new session: no other store may be making the same one.
+    /// The first append of a new session: no other store may be making the same one. Within a transaction.
     pub(super) fn begin(&mut self, connection: &Connection, lease: &Lease) -> Attempt<()> {
         let Some(new) = &lease.new else { return Err(faults::stale(&lease.session, lease.epoch).into()) };
-        let lock = self.lock(&lease.session)?.ok_or_else(|| faults::busy(&lease.session, "another process"))?;
         if rows::find(connection, &lease.session)?.is_some() {
             return Err(faults::exists(&lease.session).into());
         }
-        let mut held = HeldLease::new(lock, lease.epoch);
+        let mut held = HeldLease::new(lease);
         held.new = Some(new.clone());
+        self.unreleased.retain(|(id, _)| *id != lease.session);
         self.held.insert(lease.session.clone(), held);
         Ok(())
     }
@@ -125,66 +124,100 @@ impl Writer {
         if self.held.contains_key(id) {
             return Err(faults::busy(id, &format!("this process ({})", self.owner)).into());
         }
-        let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
-        let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
-        let mut held = HeldLease::new(lock, 0);
-        // Nothing is appended behind a damaged record.
-        let recovered = match log::damaged_end(connection, found.key, found.summary.last_seq)? {
-            Some(_) => log::cut(connection, id)?,
-            None => None,
-        };
-        let owner = &self.owner;
-        let done = immediate(connection, || {
-            // Read again under the lock: the row may have moved on, or be gone.
-            let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
-            held.epoch = found.epoch + 1;
-            connection.execute(
-                "UPDATE sessions SET epoch = ?1, owner = ?2 WHERE key = ?3",
-                params![to_int(held.epoch), owner, found.key],
-            )?;
-            Ok(KnownLog { key: found.key, summary: found.summary })
-        })?;
-        let lease = Lease { session: id.clone(), epoch: held.epoch, new: None };
-        let summary = done.summary.clone();
-        held.done = Some(done);
+        let taken = immediate(connection, || self.take_over(connection, id));
+        self.settle_claim(taken.is_ok());
+        let (log, acquired) = taken?;
+        let mut held = HeldLease::new(&acquired.lease);
+        held.done = Some(log);
+        self.unreleased.retain(|(it, _)| it != id);
         self.held.insert(id.clone(), held);
-        Ok(Acquired { lease, summary, recovered })
+        Ok(acquired)
+    }
+
+    fn take_over(&mut self, connection: &Connection, id: &SessionId) -> Attempt<(KnownLog, Acquired)> {
+        let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
+        if let Some(holder) = self.holder(connection, id, &found)? {
+            return Err(faults::busy(id, &holder).into());
+        }
+        // Nothing is appended behind a damaged record.
+        let (summary, recovered) = log::cut(connection, id, &found)?;
+        self.notice_losses(connection)?;
+        let (owner, epoch) = (self.claim(connection)?, found.epoch + 1);
+        self.tell_taken(connection, &found)?;
+        connection.prepare("UPDATE sessions SET epoch = ?1, owned_by = ?2 WHERE key = ?3")?.execute(params![
+            to_int(epoch),
+            owner,
+            found.key
+        ])?;
+        let lease = Lease::on(id.clone(), epoch);
+        Ok((KnownLog { key: found.key, summary: summary.clone() }, Acquired { lease, summary, recovered }))
     }
 
     /// A lease that is not ours, or not the newest, is nothing to give back.
     pub(super) fn release(&mut self, lease: &Lease) {
-        if self.held.get(&lease.session).is_some_and(|held| held.check(lease).is_ok()) {
-            self.held.remove(&lease.session);
+        if self.held.get(&lease.session).is_some_and(|held| held.check(lease).is_ok())
+            && let Some(held) = self.held.remove(&lease.session)
+            && (held.done.is_some() || held.uncertain)
+        {
+            self.unreleased.push((lease.session.clone(), held.epoch));
+        }
+    }
+
+    /// Writes down what was given back. What cannot be written now is tried again later, and is free for this process all the
+    /// same.
+    pub(super) fn write_released(&mut self, connection: &Connection) -> Attempt<()> {
+        let Some(owner) = self.claim.as_ref().map(|claim| claim.id).filter(|_| !self.unreleased.is_empty()) else {
+            return Ok(());
+        };
+        immediate(connection, || {
+            let mut free = connection
+                .prepare("UPDATE sessions SET owned_by = NULL WHERE id = ?1 AND epoch = ?2 AND owned_by = ?3")?;
+            for (id, epoch) in &self.unreleased {
+                free.execute(params![id.as_str(), to_int(*epoch), owner])?;
+            }
+            Ok(())
+        })?;
+        self.unreleased = Vec::new();
+        Ok(())
+    }
+
+    /// The session is not ours any more, and whoever has the lease is to know.
+    pub(super) fn lose(&mut self, id: &SessionId, fault: Fault) {
+        if let Some(held) = self.held.remove(id) {
+            held.signal.lose(fault);
         }
     }
 
     pub(super) fn delete(&mut self, connection: &Connection, id: &SessionId, by: Option<&Principal>) -> Attempt<bool> {
-        let mut family = vec![id.clone()];
-        family.extend(rows::children(connection, id)?);
-        // Each is locked until all are gone.
-        let mut locked = Vec::new();
-        for id in &family {
-            if self.held.contains_key(id) {
-                return Err(faults::busy(id, &format!("this process ({})", self.owner)).into());
-            }
-            let Some(found) = rows::find(connection, id)? else { continue };
-            let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
-            locked.push((id, found.key, lock));
-        }
+        let mut gone = Vec::new();
         let is_gone = immediate(connection, || {
+            let mut family = vec![id.clone()];
+            family.extend(rows::children(connection, id)?);
+            let mut keys = Vec::new();
+            for id in &family {
+                if self.held.contains_key(id) {
+                    return Err(faults::busy(id, &format!("this process ({})", self.owner)).into());
+                }
+                let Some(found) = rows::find(connection, id)? else { continue };
+                if let Some(holder) = self.holder(connection, id, &found)? {
+                    return Err(faults::busy(id, &holder).into());
+                }
+                keys.push((id.clone(), found.key));
+            }
             let mut is_gone = false;
-            for (it, key, _) in &locked {
+            for (it, key) in &keys {
                 connection.execute("DELETE FROM entries WHERE session = ?1", [key])?;
                 connection.execute("DELETE FROM damaged WHERE session_id = ?1", [it.as_str()])?;
                 note_deleted(connection, it)?;
-                is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && *it == id;
+                is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && it == id;
             }
+            gone = keys;
             if let Some(by) = by.filter(|_| is_gone) {
                 AuditStatements::prepare(connection)?.write(&AuditRecord::deleted(id, by.as_str(), now_ms()))?;
             }
             Ok(is_gone)
         })?;
-        for (it, ..) in &locked {
+        for (it, _) in &gone {
             data_dir::remove_files(&self.home, it)
                 .map_err(|error| faults::from_io("delete files of a session in", &self.home, &error))?;
         }
@@ -192,14 +225,6 @@ impl Writer {
             self.wipe(connection, id)?;
         }
         Ok(is_gone)
-    }
-
-    pub(super) fn lock(&self, id: &SessionId) -> Result<Option<Lock>, Fault> {
-        Lock::take(&self.home, id).map_err(|error| faults::from_io("lock a session in", &self.home, &error))
-    }
-
-    fn name_of(&self, owner: &str) -> String {
-        if *owner == self.owner { format!("another part of this process ({owner})") } else { owner.to_owned() }
     }
 }
 

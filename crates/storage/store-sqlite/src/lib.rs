@@ -17,6 +17,7 @@ mod faults;
 mod leases;
 mod lock_file;
 mod log;
+mod owners;
 mod patience;
 mod progress;
 mod reader;
@@ -25,24 +26,28 @@ mod sync;
 mod threads;
 mod upkeep;
 mod usage;
+mod watch;
 mod writer;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
 use vocab::{
     Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, NewSession, Page, Principal,
-    Query, SessionId, Store, Summary, UsageQuery, UsageSum,
+    Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use append::Append;
+use owners::LeaseTerms;
 use reader::Question;
 use store::rollup::PriceList;
 use threads::Threads;
+use watch::Watched;
 use writer::{StoreRequest, WriterJob};
 
 /// Sessions in one SQLite file in `home`.
@@ -68,6 +73,13 @@ impl SqliteStore {
     /// Tells `note` what no caller asked about (a log that has grown too large), in words for people.
     pub fn telling(mut self, note: Note) -> Self {
         self.threads.note = note;
+        self
+    }
+
+    /// Says every now and then that it lives, whatever its home is on; who was not heard of for this long can lose its sessions
+    /// to another machine.
+    pub fn renewing(mut self, ttl: Duration) -> Self {
+        self.threads.terms = LeaseTerms { ttl, always_renews: true };
         self
     }
 
@@ -131,7 +143,7 @@ impl Store for SqliteStore {
     }
 
     fn create(&self, new: NewSession) -> Lease {
-        Lease { session: new.id.clone(), epoch: 1, new: Some(Arc::new(new)) }
+        Lease::on_new(new)
     }
 
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
@@ -169,6 +181,17 @@ impl Store for SqliteStore {
 
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
         self.ask(|reply| Question::Count { query, reply })
+    }
+
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        let session = session.clone();
+        let (reply, answer) = oneshot::channel();
+        later(self.threads.watch(Watched::Session { session, after, reply }), answer)
+    }
+
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        let (reply, answer) = oneshot::channel();
+        later(self.threads.watch(Watched::All { after, reply }), answer)
     }
 
     fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {

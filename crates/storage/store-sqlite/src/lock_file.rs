@@ -1,14 +1,15 @@
-//! One advisory lock file per open session: the answer to "does its owner still live?" that no crash can falsify,
-//! because the kernel drops the lock with the process.
+//! One advisory lock file per owner: the answer to "does it still live?" that no crash can falsify, because the kernel drops
+//! the lock with the process. However many sessions an owner has, it is one descriptor.
 //!
-//! The file is empty and says nothing; who owns a session is written in the database.
+//! The file is empty and says nothing; who owns a session is written in the database. The owner has it exclusively.
+//! Whoever asks takes it shared and for an instant, so that two who ask at once do not take each other for the owner.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use vocab::SessionId;
 
@@ -18,34 +19,96 @@ pub(crate) struct Lock {
     path: PathBuf,
 }
 
-/// Tries again this often when the file was removed between opening and locking it; each try needs another process
-/// to have come and gone in that instant, so the bound is only there to be one. At it the session counts as busy.
+/// Tries again this often when somebody looked at the new file, or swept it away, before it was locked; the bound is only
+/// there to be one.
 const RACES_MAX: usize = 100;
 
+/// What a lock says of the owner whose it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LockState {
+    Held,
+    /// Nobody has it, or it is not there.
+    Free,
+    /// This file system has no locks.
+    Unknown,
+}
+
+fn directory(home: &Path) -> PathBuf {
+    home.join("locks")
+}
+
+/// No session's name has this beginning ([`session_file_name`]).
+fn owner_file_name(owner: i64) -> String {
+    format!("@{owner:016x}.lock")
+}
+
 impl Lock {
-    /// `None` while another store holds it, be it in this process or in another one.
-    pub(crate) fn take(home: &Path, session: &SessionId) -> io::Result<Option<Lock>> {
-        let directory = home.join("locks");
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-        let path = directory.join(file_name(session.as_str()));
+    /// For an owner that is new. `None` where the file system has no locks.
+    pub(crate) fn make(home: &Path, owner: i64) -> io::Result<Option<Lock>> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory(home))?;
+        let path = directory(home).join(owner_file_name(owner));
         for _ in 0..RACES_MAX {
-            let file =
-                OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+            // Never one that is there, and never one behind a link: this name is nobody else's.
+            let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) if has_name(&file, &path)? => return Ok(Some(Lock { file, path })),
                 Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => return Ok(None),
-                Err(error) => return Err(error.into()),
-            }
-            if has_name(&file, &path)? {
-                return Ok(Some(Lock { file, path }));
+                Err(error) => {
+                    std::fs::remove_file(&path).or_else(|error| match error.kind() {
+                        io::ErrorKind::NotFound => Ok(()),
+                        _ => Err(error),
+                    })?;
+                    match error {
+                        Errno::WOULDBLOCK => {}
+                        error if is_unsupported(error) => return Ok(None),
+                        error => return Err(error.into()),
+                    }
+                }
             }
         }
-        Ok(None)
+        Err(io::Error::other("a new lock is taken by others again and again"))
     }
 }
 
-/// The last holder may have removed the file after we opened it; then our lock is on a nameless file that no other store
-/// will ever meet.
+/// Whether the owner has its lock.
+pub(crate) fn look(home: &Path, owner: i64) -> io::Result<LockState> {
+    look_at(&directory(home).join(owner_file_name(owner)))
+}
+
+/// Whether a version that locked each session by itself has this one.
+pub(crate) fn look_for_older(home: &Path, session: &SessionId) -> io::Result<LockState> {
+    look_at(&directory(home).join(session_file_name(session.as_str())))
+}
+
+fn look_at(path: &Path) -> io::Result<LockState> {
+    match open(path) {
+        Ok(file) => shared(&file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(LockState::Free),
+        Err(error) => Err(error),
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let no_links = OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(no_links).open(path)
+}
+
+/// Free: nobody has it exclusively while `file` is open.
+fn shared(file: &File) -> io::Result<LockState> {
+    match flock(file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => Ok(LockState::Free),
+        Err(Errno::WOULDBLOCK) => Ok(LockState::Held),
+        Err(error) if is_unsupported(error) => Ok(LockState::Unknown),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_unsupported(error: Errno) -> bool {
+    [Errno::NOTSUP, Errno::OPNOTSUPP, Errno::NOSYS, Errno::NOLCK].contains(&error)
+}
+
+/// A sweep may have removed the file before it was locked; then our lock is on a nameless file that nobody will ever
+/// meet.
 fn has_name(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
     match std::fs::metadata(path) {
@@ -60,23 +123,32 @@ const SWEPT_MAX: usize = 4096;
 
 /// Removes the lock files that killed processes left behind.
 pub(crate) fn sweep(home: &Path) {
-    let Ok(names) = std::fs::read_dir(home.join("locks")) else { return };
+    let Ok(names) = std::fs::read_dir(directory(home)) else { return };
     for path in names.filter_map(|name| Some(name.ok()?.path())).take(SWEPT_MAX) {
-        if path.extension().is_some_and(|it| it == "lock")
-            && let Ok(file) = OpenOptions::new().read(true).write(true).open(&path)
-            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
-            && has_name(&file, &path).is_ok_and(|has| has)
-        {
-            // As by its owner: the name goes while the lock is held.
-            drop(Lock { file, path });
+        if path.extension().is_some_and(|it| it == "lock") {
+            remove_free(&path);
         }
+    }
+}
+
+/// Removes what is left of a dead owner's.
+pub(crate) fn remove(home: &Path, owner: i64) {
+    remove_free(&directory(home).join(owner_file_name(owner)));
+}
+
+fn remove_free(path: &Path) {
+    if let Ok(file) = open(path)
+        && shared(&file).is_ok_and(|state| state == LockState::Free)
+        && has_name(&file, path).is_ok_and(|has| has)
+    {
+        // While it is locked: one that is just being made notices that its name is gone.
+        let _ = std::fs::remove_file(path);
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while still held, so that a store that locks the old file sees that its name is gone. A file that stays
-        // behind does no harm.
+        // A file that stays behind does no harm.
         let _ = std::fs::remove_file(&self.path);
         // Said aloud and not left to `close`: a child between fork and exec shares this lock for a moment.
         let _ = flock(&self.file, FlockOperation::Unlock);
@@ -86,9 +158,9 @@ impl Drop for Lock {
 /// Longest escaped id that is used as a file name; longer ones are cut and told apart by a hash.
 const NAME_BYTES_MAX: usize = 120;
 
-/// A file name for any text. Two ids share a name only if both are long and their hashes meet, and then one of them
-/// is merely reported as busy while the other is open.
-fn file_name(id: &str) -> String {
+/// The lock file of one session, by which versions up to schema 6 kept it. Two ids share a name only if both are long and
+/// their hashes meet.
+fn session_file_name(id: &str) -> String {
     let mut name = String::with_capacity(id.len() + 5);
     for byte in id.bytes() {
         match byte {
@@ -117,8 +189,10 @@ mod tests {
     fn no_id_leaves_the_directory_or_meets_another() {
         let long = "x".repeat(5000);
         let longer = "x".repeat(5001);
+        let owner = owner_file_name(7);
         let ids = ["", ".", "..", "../../etc/passwd", "a/b", "a%2fb", "nul\0", "\u{fc}", "plain-ID_7", &long, &longer];
-        let names: Vec<String> = ids.iter().map(|id| file_name(id)).collect();
+        let ids = [&ids[..], &[owner.trim_end_matches(".lock")]].concat();
+        let names: Vec<String> = ids.iter().map(|id| session_file_name(id)).chain([owner.clone()]).collect();
         for (at, name) in names.iter().enumerate() {
             assert!(name.len() < 200 && !name.contains(['/', '\0']), "{name}");
             assert!(!names[..at].contains(name), "{name} twice");
@@ -128,22 +202,47 @@ mod tests {
     #[test]
     fn locks_of_the_dead_are_swept_and_those_of_the_living_are_not() {
         let home = tempfile::tempdir().unwrap();
-        let held = Lock::take(home.path(), &SessionId::from("alive")).unwrap().unwrap();
-        std::fs::write(home.path().join("locks/dead.lock"), "").unwrap();
+        let held = Lock::make(home.path(), 1).unwrap().unwrap();
+        for dead in ["dead.lock", "@00000000000000ff.lock"] {
+            std::fs::write(home.path().join("locks").join(dead), "").unwrap();
+        }
         sweep(home.path());
         let left: Vec<_> = std::fs::read_dir(home.path().join("locks")).unwrap().map(|it| it.unwrap().path()).collect();
         assert_eq!(left, std::slice::from_ref(&held.path));
-        assert!(Lock::take(home.path(), &SessionId::from("alive")).unwrap().is_none());
+        assert_eq!(look(home.path(), 1).unwrap(), LockState::Held);
     }
 
     #[test]
     fn a_lock_is_held_once_and_ends_with_its_owner() {
         let home = tempfile::tempdir().unwrap();
-        let id = SessionId::from("s");
-        let first = Lock::take(home.path(), &id).unwrap().unwrap();
-        assert!(Lock::take(home.path(), &id).unwrap().is_none());
-        assert!(Lock::take(home.path(), &SessionId::from("t")).unwrap().is_some());
+        let state = |owner| look(home.path(), owner).unwrap();
+        assert_eq!(state(1), LockState::Free);
+        let first = Lock::make(home.path(), 1).unwrap().unwrap();
+        assert_eq!((state(1), state(2)), (LockState::Held, LockState::Free));
+        assert!(Lock::make(home.path(), 1).is_err(), "its name is its owner's alone");
         drop(first);
-        assert!(Lock::take(home.path(), &id).unwrap().is_some());
+        assert_eq!(state(1), LockState::Free);
+    }
+
+    #[test]
+    fn a_link_is_neither_made_into_a_lock_nor_believed() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join("locks")).unwrap();
+        let elsewhere = home.path().join("elsewhere");
+        std::fs::write(&elsewhere, "x").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, home.path().join("locks").join(owner_file_name(1))).unwrap();
+        assert!(Lock::make(home.path(), 1).is_err());
+        assert!(look(home.path(), 1).is_err());
+        assert_eq!(std::fs::read(&elsewhere).unwrap(), b"x");
+    }
+
+    #[test]
+    fn two_who_ask_at_once_do_not_take_each_other_for_the_owner() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join("locks")).unwrap();
+        let path = home.path().join("locks").join(owner_file_name(1));
+        std::fs::write(&path, "").unwrap();
+        let other = open(&path).unwrap();
+        assert_eq!((shared(&other).unwrap(), look(home.path(), 1).unwrap()), (LockState::Free, LockState::Free));
     }
 }

@@ -18,8 +18,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use vocab::{Body, Entry, Fault, FaultKind, NoteEntry, Principal, SessionId, Summary};
 
-use super::rows::{self, from_int, to_int};
-use super::{Attempt, immediate};
+use super::Attempt;
+use super::rows::{self, SessionRow, from_int, to_int};
 use store::records::{self, Unreadable};
 use store::summary;
 
@@ -262,30 +262,29 @@ pub(crate) fn damaged_end(connection: &Connection, key: i64, last_seq: u64) -> A
     Ok((!clean).then_some(whole + 1))
 }
 
-/// Moves the damaged end of a log to the side and counts the session anew. Gives the notice.
-pub(crate) fn cut(connection: &Connection, id: &SessionId) -> Attempt<Option<String>> {
-    immediate(connection, || {
-        let Some(found) = rows::find(connection, id)? else { return Ok(None) };
-        // Looked at again inside the transaction: another process may have cut it meanwhile.
-        let Some(from) = damaged_end(connection, found.key, found.summary.last_seq)? else { return Ok(None) };
-        let moved = connection.execute(
-            "INSERT INTO damaged (session_id, seq, parent, at_ms, kind, payload, crc, by)
-             SELECT ?1, seq, parent, at_ms, kind, payload, crc, by FROM entries WHERE session = ?2 AND seq >= ?3",
-            params![id.as_str(), found.key, to_int(from)],
-        )?;
-        connection.execute("DELETE FROM entries WHERE session = ?1 AND seq >= ?2", params![found.key, to_int(from)])?;
-        let (whole, was) = (from - 1, found.summary.last_seq);
-        let totals = recount(connection, found.key, found.summary, whole)?;
-        store_totals(connection, found.key, &totals)?;
-        Ok(Some(if moved == 0 && was < whole {
-            format!("the totals of session {id} were wrong and were counted anew: its log ends at entry {whole}")
-        } else {
-            format!(
-                "the end of session {id} was damaged: the log was cut back to entry {whole}; {moved} damaged records \
-                 are kept in the table `damaged`"
-            )
-        }))
-    })
+/// Moves the damaged end of a log to the side and counts the session anew, where there is one. Within a transaction. Gives
+/// the totals, and the notice.
+pub(crate) fn cut(connection: &Connection, id: &SessionId, found: &SessionRow) -> Attempt<(Summary, Option<String>)> {
+    let (key, summary) = (found.key, found.summary.clone());
+    let Some(from) = damaged_end(connection, key, summary.last_seq)? else { return Ok((summary, None)) };
+    let moved = connection.execute(
+        "INSERT INTO damaged (session_id, seq, parent, at_ms, kind, payload, crc, by)
+         SELECT ?1, seq, parent, at_ms, kind, payload, crc, by FROM entries WHERE session = ?2 AND seq >= ?3",
+        params![id.as_str(), key, to_int(from)],
+    )?;
+    connection.execute("DELETE FROM entries WHERE session = ?1 AND seq >= ?2", params![key, to_int(from)])?;
+    let (whole, was) = (from - 1, summary.last_seq);
+    let totals = recount(connection, key, summary, whole)?;
+    store_totals(connection, key, &totals)?;
+    let notice = if moved == 0 && was < whole {
+        format!("the totals of session {id} were wrong and were counted anew: its log ends at entry {whole}")
+    } else {
+        format!(
+            "the end of session {id} was damaged: the log was cut back to entry {whole}; {moved} damaged records \
+             are kept in the table `damaged`"
+        )
+    };
+    Ok((totals, Some(notice)))
 }
 
 /// Folds what is left of a log. Damaged records in the middle count for nothing, but keep their number.
@@ -316,5 +315,19 @@ pub(crate) fn store_totals(connection: &Connection, key: i64, totals: &Summary) 
     let sql = format!("UPDATE sessions SET ({}) = ({places}) WHERE key = ?1 AND id = ?2", rows::TOTALS);
     let values = std::iter::once(rusqlite::types::Value::Integer(key)).chain(rows::columns(totals));
     connection.execute(&sql, rusqlite::params_from_iter(values))?;
+    count_open(connection, key)
+}
+
+/// Counts anew what is left to do, behind a change that is no append.
+pub(crate) fn count_open(connection: &Connection, key: i64) -> Attempt<()> {
+    connection.execute(
+        "UPDATE sessions SET
+            open_turn = coalesce((SELECT max(seq) FROM entries WHERE session = key AND kind = 'turn_started'), 0)
+                > coalesce((SELECT max(seq) FROM entries WHERE session = key AND kind = 'turn_ended'), 0),
+            open_items = (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_opened', 'queued'))
+                - (SELECT count(*) FROM entries WHERE session = key AND kind IN ('ask_closed', 'settled'))
+         WHERE key = ?1",
+        [key],
+    )?;
     Ok(())
 }

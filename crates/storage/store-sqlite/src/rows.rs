@@ -31,12 +31,13 @@ const LIST_ROWS_MAX: usize = 100_000;
 pub(crate) struct SessionRow {
     pub(crate) key: i64,
     pub(crate) epoch: u64,
-    pub(crate) owner: String,
+    /// The owner that has it, if it still lives.
+    pub(crate) owned_by: Option<i64>,
     pub(crate) summary: Summary,
 }
 
 pub(crate) fn find(connection: &Connection, id: &SessionId) -> Attempt<Option<SessionRow>> {
-    let sql = format!("SELECT id, {TOTALS}, key, epoch, owner FROM sessions WHERE id = ?1");
+    let sql = format!("SELECT id, {TOTALS}, key, epoch, owned_by FROM sessions WHERE id = ?1");
     let found = connection
         .prepare(&sql)?
         .query_row([id.as_str()], |row| {
@@ -44,7 +45,10 @@ pub(crate) fn find(connection: &Connection, id: &SessionId) -> Attempt<Option<Se
                 summary: summary(row)?,
                 key: row.get(18)?,
                 epoch: from_int(number(row, 19)?),
-                owner: text(row, 20)?.unwrap_or_default(),
+                owned_by: match row.get_ref(20)? {
+                    ValueRef::Integer(owner) => Some(owner),
+                    _ => None,
+                },
             })
         })
         .optional()?;
@@ -82,6 +86,9 @@ fn filter(query: &Query) -> (String, Vec<Value>) {
     }
     if query.non_empty {
         wanted.push("messages > 0");
+    }
+    if query.unfinished {
+        wanted.push("(open_turn > 0 OR open_items > 0)");
     }
     if !query.children {
         wanted.push("child_of IS NULL");

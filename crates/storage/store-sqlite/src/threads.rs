@@ -1,4 +1,4 @@
-//! The threads of a store: one that writes and one that syncs, two that read. Each is started by its first job, and anew when it died.
+//! The threads of a store: one that writes and one that syncs, two that read, one that watches. Each is started by its first job, and anew when it died.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,10 +9,12 @@ use std::thread::JoinHandle;
 
 use vocab::{Fault, FaultKind};
 
+use super::owners::LeaseTerms;
 use super::patience::Patience;
 use super::progress::{Progress, ReleaseAll, Ticket};
 use super::reader::{Question, Reader, ReaderJob};
 use super::sync::Syncs;
+use super::watch::{Bell, WatchThread, Watched};
 use super::writer::{StoreRequest, Writer, WriterJob, WriterTies};
 use super::{Note, database, faults};
 use store::rollup::PriceList;
@@ -23,10 +25,13 @@ const STACK_BYTES: usize = 512 * 1024;
 pub(super) struct Threads {
     home: PathBuf,
     pub(super) note: Note,
+    pub(super) terms: LeaseTerms,
     pub(super) prices: PriceList,
     writer: Mutex<Option<WriterThread>>,
     /// For questions that are answered quickly, and for those that are not.
     readers: [Mutex<Option<JobThread<ReaderJob>>>; 2],
+    watcher: Mutex<Option<WatchThread>>,
+    bell: Arc<Bell>,
     /// Of the writer's connections.
     pub(super) patience: Patience,
     /// A reader has seen that a delete is not finished.
@@ -51,9 +56,12 @@ impl Threads {
         Self {
             home,
             note: Arc::new(|_| {}),
+            terms: LeaseTerms::default(),
             prices: Arc::new(|_| None),
             writer: Mutex::new(None),
             readers: Default::default(),
+            watcher: Mutex::new(None),
+            bell: Arc::default(),
             patience: Patience::new(database::BUSY_WAIT),
             unwiped: Arc::default(),
         }
@@ -76,12 +84,14 @@ impl Threads {
         }
         let progress = Arc::new(Progress::default());
         let (home, note, told) = (self.home.clone(), self.note.clone(), progress.clone());
-        let (prices, patience) = (self.prices.clone(), self.patience.clone());
+        let (prices, terms, bell) = (self.prices.clone(), self.terms, self.bell.clone());
+        let patience = self.patience.clone();
         let (jobs, inbox) = channel();
         let syncs = Syncs::start(jobs.clone(), STACK_BYTES).map_err(not_started)?;
         let queue = start("store", jobs, move || {
             let _released = ReleaseAll(told.clone());
-            Writer::new(home, inbox, WriterTies { note, progress: told, syncs, prices, patience }).run();
+            let ties = WriterTies { note, progress: told, syncs, prices, terms, bell, patience };
+            Writer::new(home, inbox, ties).run();
         })?;
         queue.jobs.send(job).map_err(|_| faults::thread_died())?;
         *writer = Some(WriterThread { queue, queued: 1, progress });
@@ -106,6 +116,16 @@ impl Threads {
         Ok(())
     }
 
+    pub(super) fn watch(&self, watched: Watched) -> Result<(), Fault> {
+        let mut watcher = lock(&self.watcher);
+        let running = match watcher.take().filter(WatchThread::is_running) {
+            Some(running) => running,
+            None => WatchThread::start(self.home.clone(), self.bell.clone(), STACK_BYTES).map_err(not_started)?,
+        };
+        watcher.insert(running).add(watched);
+        Ok(())
+    }
+
     /// For a read that is asked for now.
     fn ticket(&self) -> Result<Option<Ticket>, Fault> {
         let writer = lock(&self.writer);
@@ -116,6 +136,9 @@ impl Threads {
 impl Drop for Threads {
     /// Waits until everything that was queued is done: a dropped future does not take its entry back.
     fn drop(&mut self) {
+        if let Some(watcher) = self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            watcher.end();
+        }
         // The writer last: it knows whether the database is left in order, and what a reader waits for is done meanwhile.
         for lane in &mut self.readers {
             if let Some(queue) = lane.get_mut().unwrap_or_else(PoisonError::into_inner).take() {

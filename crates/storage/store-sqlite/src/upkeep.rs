@@ -238,7 +238,7 @@ impl Writer {
             }
         }
         for id in lost {
-            self.held.remove(&id);
+            self.lose(&id, faults::not_kept(&id));
         }
         Ok(())
     }

@@ -14,12 +14,14 @@ use vocab::{Acquired, Fault, Lease, Principal, SessionId};
 
 use super::append::{Append, AppendStatements};
 use super::leases::{HeldLease, owner};
+use super::owners::{self, LeaseTerms, OwnClaim};
 use super::patience::Patience;
 use super::progress::Progress;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
+use super::watch::Bell;
 use super::{Attempt, Failure, Note, ReplySender, database};
-use crate::{faults, lock_file};
+use crate::faults;
 use store::rollup::PriceList;
 
 /// Jobs taken at once, and so the most appends in one transaction; the rest is the next transaction.
@@ -60,8 +62,15 @@ pub(super) struct Writer {
     pub(super) home: PathBuf,
     /// Who we are, for a process that finds a session busy.
     pub(super) owner: String,
-    /// The leases of this store, each with its lock. As many as there are open sessions.
+    /// Where we are.
+    pub(super) machine: String,
+    pub(super) terms: LeaseTerms,
+    /// From the first lease on.
+    pub(super) claim: Option<OwnClaim>,
+    /// The leases of this store. As many as there are open sessions.
     pub(super) held: HashMap<SessionId, HeldLease>,
+    /// Given back, with their epoch, and not written down as such.
+    pub(super) unreleased: Vec<(SessionId, u64)>,
     inbox: Receiver<WriterJob>,
     is_ending: bool,
     pub(super) syncs: Syncs,
@@ -74,6 +83,8 @@ pub(super) struct Writer {
     /// Says how many of them are done to whoever reads.
     progress: Arc<Progress>,
     pub(super) note: Note,
+    /// Says to whoever watches that something was committed.
+    pub(super) bell: Arc<Bell>,
     prices: PriceList,
     pub(super) watch: WalWatch,
     /// Something was deleted, and pieces of it are still there.
@@ -94,6 +105,8 @@ pub(super) struct WriterTies {
     pub(super) progress: Arc<Progress>,
     pub(super) syncs: Syncs,
     pub(super) prices: PriceList,
+    pub(super) terms: LeaseTerms,
+    pub(super) bell: Arc<Bell>,
     pub(super) patience: Patience,
 }
 
@@ -118,12 +131,15 @@ pub(super) fn judged<T>(place: &Path, doing: &str, result: Attempt<T>) -> (Resul
 
 impl Writer {
     pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, ties: WriterTies) -> Self {
-        let owner = owner();
-        let WriterTies { note, progress, syncs, prices, patience } = ties;
+        let WriterTies { note, progress, syncs, prices, terms, bell, patience } = ties;
         Self {
             home,
-            owner,
+            owner: owner(),
+            machine: owners::machine(),
+            terms,
+            claim: None,
             held: HashMap::new(),
+            unreleased: Vec::new(),
             inbox,
             is_ending: false,
             syncs,
@@ -132,6 +148,7 @@ impl Writer {
             received: 0,
             progress,
             note,
+            bell,
             prices,
             watch: WalWatch::default(),
             unwiped: None,
@@ -186,6 +203,7 @@ impl Writer {
                 return self.refuse_taken(&faults::from_sqlite(&self.place(), "verify", &error));
             }
         }
+        self.doubt_claim();
         // What another process left; trouble with the disk is told to whoever writes.
         let _ = self.find_unwiped(connection);
         let mut statements = match AppendStatements::prepare(connection, self.prices.clone()) {
@@ -201,13 +219,14 @@ impl Writer {
                         self.watch_wal(connection);
                         trust
                     }
-                    WriterJob::Request(request) => match self.wait_for_syncs(&request) {
+                    WriterJob::Request(request) => match self.prepare_for(connection, &request) {
                         Ok(()) => self.attend(connection, request),
                         Err(()) => return self.taken.push_front(WriterJob::Request(request)),
                     },
                     WriterJob::SyncFailed | WriterJob::End => Trust::Keep,
                 };
                 self.tell_progress();
+                self.renew_if_due(connection);
                 if trust == Trust::Reopen {
                     self.is_suspect = true;
                     return;
@@ -220,6 +239,7 @@ impl Writer {
         }
         if self.is_ending && !self.syncs.has_failed() {
             self.syncs.drain();
+            self.give_up_claim(connection);
             self.wipe_again(connection);
             if std::mem::take(&mut self.is_dirty) {
                 self.syncs.sync_the_rest();
@@ -230,7 +250,9 @@ impl Writer {
 
     /// Who gives a session back, or deletes one, leaves nothing behind of which it is not known whether it is there. An
     /// error when it is not, and the database has to be looked at first.
-    fn wait_for_syncs(&self, request: &StoreRequest) -> Result<(), ()> {
+    fn prepare_for(&mut self, connection: &Connection, request: &StoreRequest) -> Result<(), ()> {
+        // Trouble with the disk is told to whoever writes.
+        let _ = self.notice_losses(connection);
         let waits = match request {
             StoreRequest::Release { lease, .. } => {
                 self.held.get(&lease.session).is_some_and(|held| !held.unsynced.is_empty())
@@ -266,15 +288,30 @@ impl Writer {
                 Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => {}
             }
+            // Trouble with the disk is told to the next writer.
             if !std::mem::replace(&mut self.has_swept, true) {
-                lock_file::sweep(&self.home);
+                let _ = self.sweep_owners(connection);
             }
+            let _ = self.write_released(connection);
             self.fold_in(connection);
-            if self.wipe_again(connection) {
+            if self.wipe_again(connection) && self.unreleased.is_empty() {
                 let _ = connection.execute_batch("PRAGMA shrink_memory");
-                return self.inbox.recv().ok();
+                return self.wait_long(connection);
+            }
+            self.renew_if_due(connection);
+        }
+    }
+
+    /// Nothing is left to do but what the next job brings, and to say that we live where nobody can see it.
+    fn wait_long(&mut self, connection: &Connection) -> Option<WriterJob> {
+        while let Some(wait) = self.renewal_wait() {
+            match self.inbox.recv_timeout(wait) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => self.renew_if_due(connection),
             }
         }
+        self.inbox.recv().ok()
     }
 
     fn take_waiting(&mut self) {
@@ -328,14 +365,36 @@ impl Writer {
             }
             StoreRequest::Release { lease, reply } => {
                 self.release(&lease);
-                self.answer(reply, Ok(()))
+                let mut replies = vec![reply];
+                // A process that ends gives many back at once.
+                while let Some(reply) = self.release_next() {
+                    replies.push(reply);
+                }
+                // It is free in any case: what could not be written is tried again.
+                let (_, trust) = judged(&self.place(), "write", self.write_released(connection));
+                for reply in replies {
+                    let _ = reply.send(Ok(()));
+                }
+                trust
             }
             StoreRequest::Delete { session, by, reply } => {
                 let result = self.delete(connection, &session, by.as_ref());
+                self.bell.ring();
                 self.answer(reply, result)
             }
             StoreRequest::Tidy => Trust::Keep,
         }
+    }
+
+    /// Gives a neighbour back, too, if that is what comes next and nothing of it waits for a sync.
+    fn release_next(&mut self) -> Option<ReplySender<()>> {
+        let Some(WriterJob::Request(StoreRequest::Release { lease, .. })) = self.taken.front() else { return None };
+        if self.held.get(&lease.session).is_some_and(|held| !held.unsynced.is_empty()) {
+            return None;
+        }
+        let Some(WriterJob::Request(StoreRequest::Release { lease, reply })) = self.next() else { return None };
+        self.release(&lease);
+        Some(reply)
     }
 
     fn answer<T>(&self, reply: ReplySender<T>, result: Attempt<T>) -> Trust {

@@ -17,6 +17,7 @@ pub mod records;
 pub mod rollup;
 pub mod suite;
 pub mod summary;
+pub mod unfinished;
 
 pub use memory::MemoryStore;
 pub use private::private_write;

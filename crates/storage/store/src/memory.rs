@@ -4,31 +4,43 @@
 
 mod ledger;
 
-use std::collections::HashMap;
-use std::future::ready;
+use std::collections::{HashMap, HashSet};
+use std::future::{poll_fn, ready};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, NewSession, Page, Principal,
-    Query, SessionId, Store, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LeaseSignal, NewSession,
+    Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use crate::audit::AuditRecord;
 use crate::rollup::PriceList;
-use crate::{faults, summary};
+use crate::unfinished::OpenWork;
+use crate::{faults, summary, unfinished};
 use ledger::Ledger;
 
 /// Holds every entry of every session until the process ends or the session is deleted: the bound is the caller's.
 #[derive(Default)]
 pub struct MemoryStore {
-    sessions: Mutex<Sessions>,
+    /// Which of the owners on these sessions this is.
+    owner: u64,
+    sessions: Arc<Mutex<Sessions>>,
     prices: Option<PriceList>,
 }
 
 #[derive(Default)]
 struct Sessions {
     by_id: HashMap<SessionId, StoredSession>,
+    /// Owners beside the first.
+    others: u64,
+    /// Owners that were not heard of for their time to live.
+    lapsed: HashSet<u64>,
+    /// Writes and deletes.
+    changes: u64,
+    /// Of those who watch, until the next change.
+    wakers: Vec<Waker>,
     /// Grows with each use: the order in which sessions were used, which no clock can turn around.
     uses: u64,
     ledger: Ledger,
@@ -38,15 +50,60 @@ struct StoredSession {
     summary: Summary,
     entries: Vec<Arc<Entry>>,
     epoch: u64,
-    leased: bool,
+    /// Who has it.
+    owner: Option<u64>,
+    signal: LeaseSignal,
     /// Tells two leases on the same new id apart; both have epoch 1.
     new: Option<Arc<NewSession>>,
     used: u64,
 }
 
+impl Sessions {
+    fn changed(&mut self) {
+        self.changes += 1;
+        self.wakers.drain(..).for_each(Waker::wake);
+    }
+}
+
 impl MemoryStore {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Another owner of the same sessions, as another process is on a disk.
+    pub fn another(&self) -> Self {
+        let mut sessions = self.lock();
+        sessions.others += 1;
+        Self { owner: sessions.others, sessions: self.sessions.clone(), prices: self.prices.clone() }
+    }
+
+    /// This owner was not heard of for its time to live: others may have its sessions until it writes again.
+    pub fn lapse(&self) {
+        self.lock().lapsed.insert(self.owner);
+    }
+
+    fn name(&self, owner: u64) -> String {
+        if owner == self.owner { "this process".to_owned() } else { format!("owner {owner} of this process") }
+    }
+
+    /// Answers when `look` finds something, and looks whenever something has changed.
+    fn wait<T: Send + 'static>(
+        &self,
+        look: impl Fn(&Sessions) -> Option<T> + Send + 'static,
+    ) -> Later<'static, Result<T, Fault>> {
+        let sessions = self.sessions.clone();
+        Box::pin(poll_fn(move |context| {
+            let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            match look(&sessions) {
+                Some(found) => Poll::Ready(Ok(found)),
+                None => {
+                    if !sessions.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+                        sessions.wakers.push(context.waker().clone());
+                    }
+                    Poll::Pending
+                }
+            }
+        }))
     }
 
     /// What is used is added up by these prices.
@@ -62,6 +119,7 @@ impl MemoryStore {
 
     fn append_now(&self, lease: &Lease, entries: Vec<Arc<Entry>>) -> Result<(), Fault> {
         let mut sessions = self.lock();
+        sessions.lapsed.remove(&self.owner);
         let known = sessions.by_id.get(&lease.session);
         let mut next = match (known, &lease.new) {
             (Some(session), new) => {
@@ -69,7 +127,7 @@ impl MemoryStore {
                 if other {
                     return Err(faults::exists(&lease.session));
                 }
-                if !session.leased || session.epoch != lease.epoch {
+                if session.owner.is_none() || session.epoch != lease.epoch {
                     return Err(faults::stale(&lease.session, lease.epoch));
                 }
                 session.summary.clone()
@@ -93,14 +151,17 @@ impl MemoryStore {
         }
         sessions.uses += 1;
         let used = sessions.uses;
-        let session = sessions.by_id.entry(lease.session.clone()).or_insert_with(|| StoredSession {
+        sessions.by_id.entry(lease.session.clone()).or_insert_with(|| StoredSession {
             summary: next.clone(),
             entries: Vec::new(),
             epoch: lease.epoch,
-            leased: true,
+            owner: Some(self.owner),
+            signal: lease.signal.clone(),
             new: lease.new.clone(),
             used,
         });
+        sessions.changed();
+        let Some(session) = sessions.by_id.get_mut(&lease.session) else { unreachable!("it was just there") };
         session.summary = next;
         if is_use {
             session.used = used;
@@ -142,6 +203,12 @@ fn fits(session: &StoredSession, query: &Query) -> bool {
             .is_none_or(|it| summary.id.as_str().starts_with(&**it) || summary.id.as_str().ends_with(&**it))
         && (!query.non_empty || summary.messages > 0)
         && (query.children || summary.child_of.is_none())
+        && (!query.unfinished || is_unfinished(session))
+}
+
+fn is_unfinished(session: &StoredSession) -> bool {
+    let (turn, items) = unfinished::fold(session.entries.iter().map(|entry| &entry.body));
+    OpenWork { turn: turn.unwrap_or(false), items }.is_unfinished()
 }
 
 impl Store for MemoryStore {
@@ -150,19 +217,25 @@ impl Store for MemoryStore {
     }
 
     fn create(&self, new: NewSession) -> Lease {
-        Lease { session: new.id.clone(), epoch: 1, new: Some(Arc::new(new)) }
+        Lease::on_new(new)
     }
 
     fn acquire(&self, id: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let mut sessions = self.lock();
-        now(match sessions.by_id.get_mut(id) {
+        let Sessions { by_id, lapsed, .. } = &mut *sessions;
+        now(match by_id.get_mut(id) {
             None => Err(faults::unknown_session(id)),
-            Some(session) if session.leased => Err(faults::busy(id, "this process")),
+            Some(StoredSession { owner: Some(owner), .. }) if *owner == self.owner || !lapsed.contains(owner) => {
+                Err(faults::busy(id, &self.name(*owner)))
+            }
             Some(session) => {
-                session.leased = true;
+                if session.owner.replace(self.owner).is_some() {
+                    session.signal.lose(faults::busy(id, &format!("owner {} of this process", self.owner)));
+                }
                 session.epoch += 1;
                 session.new = None;
-                let lease = Lease { session: id.clone(), epoch: session.epoch, new: None };
+                let lease = Lease::on(id.clone(), session.epoch);
+                session.signal = lease.signal.clone();
                 Ok(Acquired { lease, summary: session.summary.clone(), recovered: None })
             }
         })
@@ -173,7 +246,7 @@ impl Store for MemoryStore {
             && session.epoch == lease.epoch
             && (lease.new.is_none() || same(&lease.new, &session.new))
         {
-            session.leased = false;
+            session.owner = None;
         }
         now(Ok(()))
     }
@@ -214,16 +287,35 @@ impl Store for MemoryStore {
         now(Ok(page.map(|session| session.summary.clone()).collect()))
     }
 
+    fn watch(&self, id: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        let id = id.clone();
+        self.wait(move |sessions| {
+            let last = sessions.by_id.get(&id).map(|session| session.summary.last_seq);
+            last.is_none_or(|last| last > after).then_some(last)
+        })
+    }
+
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        self.wait(move |sessions| {
+            let now = StoreMoment { seen: sessions.changes, used: sessions.uses, last_seq: 0 };
+            let Some(after) = after else { return Some(StoreChange { now, used: Vec::new() }) };
+            let used = sessions.by_id.values().filter(|session| session.used > after.used);
+            let used = used.map(|session| (session.summary.id.clone(), session.summary.last_seq)).collect();
+            (sessions.changes > after.seen).then_some(StoreChange { now, used })
+        })
+    }
+
     fn delete(&self, id: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
         let mut sessions = self.lock();
         now(match sessions.by_id.get(id) {
             None => Ok(false),
             Some(_) => {
                 let of_family = |it: &StoredSession| it.summary.id == *id || it.summary.child_of.as_ref() == Some(id);
-                match sessions.by_id.values().find(|it| it.leased && of_family(it)) {
-                    Some(open) => Err(faults::busy(&open.summary.id, "this process")),
+                match sessions.by_id.values().find(|it| it.owner.is_some() && of_family(it)) {
+                    Some(open) => Err(faults::busy(&open.summary.id, &self.name(open.owner.unwrap_or_default()))),
                     None => {
                         sessions.by_id.retain(|_, it| !of_family(it));
+                        sessions.changed();
                         if let Some(by) = by {
                             sessions.ledger.write(&AuditRecord::deleted(id, by.as_str(), now_ms()));
                         }

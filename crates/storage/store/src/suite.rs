@@ -1,5 +1,6 @@
 //! What every [`Store`] has to keep, whatever it is made of. An implementation runs all of it in its own tests:
-//! [`run`] for the promises of a living store, [`run_durable`] for those that must outlive it.
+//! [`run`] for the promises of a living store, [`run_owners`] for those to several owners of one, [`run_durable`] for those
+//! that must outlive it.
 //!
 //! Checks panic with a sentence. They use nothing but the trait.
 
@@ -9,7 +10,9 @@ mod leases;
 mod ledger;
 mod lists;
 mod logs;
+mod owners;
 mod sums;
+mod watching;
 
 use std::sync::Arc;
 
@@ -17,6 +20,7 @@ use vocab::{Body, Durability, Entry, Fault, Lease, Mode, NewSession, Part, Sessi
 
 pub use durable::run_durable;
 pub use examples::{as_stored, bodies};
+pub use owners::{TwoOwners, run_owners};
 
 /// Runs every check, each on a fresh and empty store.
 pub async fn run<S: Store>(make: impl Fn() -> S) {
@@ -39,6 +43,11 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     lists::a_name_does_not_make_a_session_the_latest(&make()).await;
     lists::a_child_is_listed_when_asked_for_and_goes_with_its_parent(&make()).await;
     lists::a_prefix_is_taken_literally(&make()).await;
+    lists::what_is_unfinished_is_found(&make()).await;
+    let store = make();
+    watching::a_reader_is_told_of_new_entries(&store, &store).await;
+    let store = make();
+    watching::a_reader_of_all_is_told_who_was_used(&store, &store).await;
     ledger::the_audit_has_a_line_for_what_somebody_did(&make()).await;
     ledger::usage_is_added_up_by_day_model_session_principal_and_tool(&make()).await;
 }

@@ -91,6 +91,14 @@ impl Process {
         value
     }
 
+    /// These come again before anything else: they were read while something else was waited for.
+    pub fn put_back(&mut self, values: &[Value]) {
+        let mut lines: Vec<u8> = values.iter().flat_map(|value| format!("{value}\n").into_bytes()).collect();
+        lines.append(&mut self.buffer);
+        self.buffer = lines;
+        self.searched = 0;
+    }
+
     /// Reads what is on its way.
     pub fn drain(&mut self) {
         while self.line(Duration::from_millis(100)).is_some() {}

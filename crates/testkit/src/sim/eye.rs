@@ -37,7 +37,7 @@ pub(super) enum What {
 impl What {
     fn of(verb: &Verb) -> What {
         match verb {
-            Verb::Open(open) => What::Open(open.after),
+            Verb::Open(open) => What::Open(open.after.as_ref().map(|after| after.at.seq)),
             Verb::Leave => What::Leave,
             Verb::Session(SessionVerb::Read { after }) => What::Read(*after),
             Verb::Session(SessionVerb::Shell { command, .. }) => What::Shell(command.clone()),
@@ -317,7 +317,9 @@ impl View<'_> {
                 return Err(format!("`{command}` was answered with {shell:?}"));
             }
             (Ok(Reply::Opened(opened)), What::Open(after)) => {
-                let after = *after;
+                // What the peer had does not hold any more: it is told everything.
+                let anew = matches!(opened.present.attached, vocab::Attached::Anew { .. });
+                let after = if anew { Some(0) } else { *after };
                 self.place = match after {
                     Some(after) => Place::Next(after + 1),
                     None => Place::Joined { last_seq: opened.state.last_seq },

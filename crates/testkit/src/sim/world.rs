@@ -209,7 +209,7 @@ impl World {
         let name = self.name();
         let mut eye = Eye::new(name, engine.connect(Slow::Wait));
         let mut open = Open::new(Which::Named(SESSION.into()));
-        open.after = self.after();
+        open.after = self.after().map(vocab::Cursor::at);
         self.trace.push(format!("  peer {name} comes, after {:?}", open.after));
         eye.send(Verb::Open(open));
         self.eyes.push(eye);
@@ -360,7 +360,7 @@ impl World {
             98 => Verb::Session(SessionVerb::Command { name: "beside".into(), args: "".into() }),
             _ => {
                 let mut open = Open::new(Which::Named(SESSION.into()));
-                open.after = self.after();
+                open.after = self.after().map(vocab::Cursor::at);
                 Verb::Open(open)
             }
         }
@@ -481,7 +481,7 @@ impl World {
                 self.findings.add(format!("peer {}: {what}", self.eyes[at].name));
             }
             let (name, ms) = (self.eyes[at].name, started.elapsed().as_millis());
-            for Told { session, event } in told {
+            for Told { session, event, .. } in told {
                 if session.as_str() != SESSION && !session.as_str().is_empty() {
                     continue;
                 }

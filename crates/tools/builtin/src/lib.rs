@@ -225,7 +225,9 @@ mod tests {
     fn all_sessions_of_a_directory_have_one_handle_for_as_long_as_it_stands_there() {
         let temp = tempfile::tempdir().unwrap();
         let (here, other) = (temp.path().join("here"), temp.path().join("other"));
-        [&here, &other].iter().for_each(|dir| std::fs::create_dir(dir).unwrap());
+        for dir in [&here, &other] {
+            std::fs::create_dir(dir).unwrap();
+        }
         let builtin = Builtin::new(BuiltinOptions::new(temp.path().join("spill")));
         let open = |session: &str, dir: &Path| builtin.workspace(&session.into(), dir).unwrap();
         let (first, second, third) = (open("a", &here), open("b", &here), open("c", &other));

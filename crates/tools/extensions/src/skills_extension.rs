@@ -51,7 +51,7 @@ async fn answer_hooks(extension: Extension, places: Places) {
     let mut told = Vec::new();
     while extension.events(&mut told).await {
         while advising.try_join_next().is_some() {}
-        for Told { session, event } in told.drain(..) {
+        for Told { session, event, .. } in told.drain(..) {
             if let Event::State(state) = &event {
                 workspaces.insert(session, state.workspace.clone());
             } else if let Event::Gone { .. } = &event {

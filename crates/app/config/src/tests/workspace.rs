@@ -26,6 +26,7 @@ fn samples(kind: SettingKind, workspace: Workspace) -> Vec<String> {
         SettingKind::Text => texts(&["one", "script:x"]),
         SettingKind::Mode => texts(&["plan", "read-only", "prompt", "workspace-write", "danger-full-access"]),
         SettingKind::Level => texts(&["off", "low", "xhigh"]),
+        SettingKind::OneOf(words) => texts(words),
         SettingKind::Sync => texts(&["off", "turn", "record"]),
         SettingKind::Count { min, max } => {
             let usual = match workspace {

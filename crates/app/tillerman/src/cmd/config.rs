@@ -74,6 +74,7 @@ fn default_of(name: &str, usual: &Settings) -> Option<String> {
         "mode" => usual.mode.as_str().to_owned(),
         "max_iterations" => usual.max_iterations.to_string(),
         "sync" => usual.sync.as_str().to_owned(),
+        "on_restart" => usual.on_restart.as_str().to_owned(),
         "retry.retries_max" => retry.retries_max.to_string(),
         "retry.base_ms" => retry.base_ms.to_string(),
         "retry.wait_ms_max" => retry.wait_ms_max.to_string(),

@@ -24,6 +24,7 @@ mod power;
 mod resume;
 mod rpc_lines;
 mod safety;
+mod survive;
 
 fn skip(id: &str, reason: &str) {
     println!("SKIP {id}: {reason}");

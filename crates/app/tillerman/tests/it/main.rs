@@ -38,6 +38,7 @@ mod loaf_limits;
 mod loaf_stage;
 mod loaf_user;
 mod mcp_peer;
+mod pairs;
 mod peers;
 mod peers_acp;
 mod peers_install;

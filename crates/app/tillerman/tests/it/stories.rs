@@ -4,6 +4,7 @@
 mod acp_teller;
 mod alone;
 mod crashes;
+mod going_on;
 mod host_tools;
 mod host_tools_rpc;
 mod loaf_teller;

@@ -15,7 +15,7 @@ const PARKED_BYTES_MAX: usize = 1024;
 const WARM_UP: usize = 600;
 /// Sessions to tell the cost of one by: the less one costs, the more it takes.
 const COUNT: usize = 300;
-const PARKED_COUNT: usize = 1000;
+const MANY_COUNT: usize = 1000;
 /// More of them, for numbers to tell.
 const COUNT_VARIABLE: &str = "TILLERMAN_MANY_SESSIONS";
 
@@ -65,8 +65,8 @@ fn a_session_that_nobody_is_on_costs_next_to_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         // Parked first: memory that was used and given back would hide what they cost.
-        let parked = cost_of_one(PARKS_AT_ONCE, "parked", PARKED_COUNT).await;
-        let unloaded = cost_of_one(UNLOADS_AT_ONCE, "unloaded", COUNT).await;
+        let parked = cost_of_one(PARKS_AT_ONCE, "parked", MANY_COUNT).await;
+        let unloaded = cost_of_one(UNLOADS_AT_ONCE, "unloaded", MANY_COUNT).await;
         cost_of_one(KEEPS, "lingering", COUNT).await;
         assert!(parked.bytes <= PARKED_BYTES_MAX, "a parked session costs {} bytes", parked.bytes);
         assert!(unloaded.bytes <= UNLOADED_BYTES_MAX, "an unloaded session costs {} bytes", unloaded.bytes);

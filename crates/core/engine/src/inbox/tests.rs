@@ -47,7 +47,7 @@ impl Bench {
     fn answer(&self, tag: u64, bytes: usize) {
         let body = Body::User { turn: None, parts: vec![Part::text("x".repeat(bytes))], from: UserFrom::Prompt };
         let result = Ok(Reply::Entries(vec![Entry { seq: 1, parent: 0, at_ms: 0, body, by: None }.into()]));
-        self.outbox.push(Told { session: SessionId::from("s"), event: Event::Reply { tag: Tag(tag), result } });
+        self.outbox.push(Told::new(SessionId::from("s"), Event::Reply { tag: Tag(tag), result }));
     }
     async fn read(&self) {
         let mut into = Vec::new();

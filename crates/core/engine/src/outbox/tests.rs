@@ -3,14 +3,14 @@
 use std::task::{Context, Poll, Waker};
 
 use vocab::{
-    Body, Entry, Event, ExtensionEvent, Notice, NoticeLevel, Part, PeerId, QueueEvent, Reply, SessionId, Tag, Told,
-    UserFrom,
+    Body, Delta, Entry, Event, ExtensionEvent, Notice, NoticeLevel, Part, PeerId, QueueEvent, Reply, SessionId, Tag,
+    Told, UserFrom,
 };
 
-use super::{OUTBOX_BYTES_MAX, Outbox, SHOWN_BYTES_MAX, Slow};
+use super::{MERGE_FROM, OUTBOX_BYTES_MAX, Outbox, SHOWN_BYTES_MAX, Slow};
 
 fn told(event: Event) -> Told {
-    Told { session: SessionId::from("s"), event }
+    Told::new(SessionId::from("s"), event)
 }
 
 fn entries(bytes: usize) -> Reply {
@@ -85,4 +85,19 @@ fn of_two_lists_of_what_waits_a_reader_that_lags_gets_the_newer_one() {
     let queues =
         drained(&outbox).iter().filter(|told| matches!(told.event, Event::Queue(QueueEvent::Waiting(_)))).count();
     assert_eq!(queues, 2, "the first from before it lagged, and the newest");
+}
+
+#[test]
+fn a_joined_delta_has_bytes_of_its_own() {
+    let outbox = Outbox::new(PeerId(1), Slow::Wait);
+    for seq in 0..=MERGE_FROM as u64 {
+        let event = Event::Delta(Delta::Text { turn: "t".into(), delta: "x".into() });
+        let at = vocab::Position { seq, offset: 0 };
+        outbox.push(Told { at, shared: Some(vocab::EncodedOnce::default()), ..told(event) });
+    }
+    let mut into = Vec::new();
+    let _ = outbox.poll_drain(&mut Context::from_waker(Waker::noop()), &mut into);
+    let last = into.last().unwrap();
+    assert_eq!((into.len(), last.at.seq, last.shared.is_none()), (MERGE_FROM, MERGE_FROM as u64, true));
+    assert!(into[0].shared.is_some());
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tokio::sync::oneshot;
+use vocab::names::ToolNames;
 use vocab::{
-    Body, Durability, Event, Fault, FaultKind, IdKind, Open, Opened, Query, Reply, Saved, SessionId, SlashFault,
-    SlashOutcome, SlashReply, State, Tag, Target, Told, Which,
+    Abilities, Body, Durability, Event, Fault, FaultKind, Gate, IdKind, Open, Opened, Principal, Query, Reply, Saved,
+    SessionId, SlashFault, SlashOutcome, SlashReply, State, Tag, Target, Told, Which,
 };
 
 use super::MoveDone;
@@ -27,9 +28,25 @@ const OPEN_TRIES: u32 = 3;
 pub(super) struct Visit {
     pub(super) shared: Arc<Shared>,
     pub(super) outbox: Arc<Outbox>,
-    pub(super) controller: Option<Arc<str>>,
-    /// Whether the peer can answer questions.
-    pub(super) answers: bool,
+    pub(super) manners: Manners,
+    /// Who wants it.
+    pub(super) by: Principal,
+}
+
+/// How a peer is, whatever session it is on.
+#[derive(Clone, Default)]
+pub(super) struct Manners {
+    controller: Option<Arc<str>>,
+    abilities: Abilities,
+    gate: Option<Gate>,
+    tool_names: Option<ToolNames>,
+}
+
+impl Manners {
+    pub(super) fn of(open: &Open) -> Self {
+        let (controller, abilities) = (open.controller.clone(), open.abilities.clone());
+        Self { controller, abilities, gate: open.gate, tool_names: open.tool_names }
+    }
 }
 
 /// A peer that goes from one session to another.
@@ -65,7 +82,7 @@ impl Visit {
             Ok(None) => MoveDone::Told,
             Err(fault) => {
                 let event = Event::Reply { tag, result: Err(fault) };
-                self.outbox.push(Told { session: SessionId::from(""), event });
+                self.outbox.push(Told::new(SessionId::from(""), event));
                 MoveDone::Told
             }
         }
@@ -85,9 +102,8 @@ impl Visit {
                 return Err(Fault::new(FaultKind::NothingToDo, "this is the session you are on"));
             }
             let (joined, answer) = oneshot::channel();
-            let (outbox, after, servers) = (outbox.clone(), open.after, open.servers.clone());
-            let (answers, controller) = (open.answers, open.controller.clone());
-            let join = Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined };
+            let (outbox, open) = (outbox.clone(), Box::new(open.clone()));
+            let join = Mail::Join { outbox, tag, resumed, open, by: Some(self.by.clone()), joined };
             if handle.mail.send(join).await.is_err() {
                 continue;
             }
@@ -224,10 +240,8 @@ impl Visit {
             open.mode = state.as_ref().map(|state| state.mode);
             open.thinking = state.as_ref().and_then(|state| state.thinking.clone());
         }
-        open.gate = Some(from.gate);
-        open.tool_names = Some(from.tool_names);
-        open.controller = self.controller.clone();
-        open.answers = self.answers;
+        let Manners { controller, abilities, gate, tool_names } = self.manners.clone();
+        let open = Open { controller, abilities, gate, tool_names, ..open };
         let entered = self.enter_aside(&from.id, open).await.map_err(from_fault)?;
         let opened = &entered.opened;
         let session = opened.session.clone();
@@ -248,7 +262,7 @@ impl Visit {
         let mut told = Vec::new();
         // Whoever is on it was told before.
         let _: Poll<bool> = aside.poll_drain(&mut Context::from_waker(Waker::noop()), &mut told);
-        let mut opened = None;
+        let mut opened: Option<Opened> = None;
         let mut shown = Vec::new();
         for told in told {
             match told.event {
@@ -256,10 +270,14 @@ impl Visit {
                 _ => shown.push(told),
             }
         }
-        let mut opened = opened.ok_or_else(ended)?;
         // A resumed session has not read its log yet, and the state told next must say how full the context is.
-        opened.state = handle.state().await.ok_or_else(ended)?;
-        Ok(Entered { handle, aside, opened, shown })
+        let Some((opened, state)) = opened.zip(handle.state().await) else {
+            // Whoever was on it before may have had answers to come.
+            shown.into_iter().for_each(|told| self.outbox.push(told));
+            aside.pour_into(&self.outbox);
+            return Err(ended());
+        };
+        Ok(Entered { handle, aside, opened: Opened { state, ..opened }, shown })
     }
 }
 

@@ -169,6 +169,14 @@ impl Activity {
         self.moved();
     }
 
+    /// As [`Activity::begin_turn`], of a turn that an earlier process began.
+    pub(super) fn resume_turn(&mut self, resume: impl FnOnce(&mut Vec<Effect>) -> Turn) {
+        let turn = resume(&mut self.effects);
+        self.doing = Doing::Turn(Box::new(turn), TurnWaits::Nothing);
+        self.unsettled = true;
+        self.moved();
+    }
+
     /// The turn is over. Whether there was one.
     pub(super) fn end_turn(&mut self) -> bool {
         let was_running = self.turn().is_some();

@@ -25,6 +25,13 @@ pub(super) struct OpenAsk {
     pub(super) dialog: Option<Dialog>,
 }
 
+impl OpenAsk {
+    /// A call of a controller's tool, and no controller is here that has it.
+    pub(super) fn is_left(&self) -> bool {
+        self.owner.is_none() && matches!(self.kind, AskKind::HostCall { .. })
+    }
+}
+
 /// What people were asked and have not answered yet, who could answer, and what was answered for good.
 #[derive(Default)]
 pub(super) struct Approvals {
@@ -44,7 +51,7 @@ impl Approvals {
     pub(super) fn open(&self) -> impl Iterator<Item = &OpenAsk> {
         self.open.values()
     }
-    fn insert(&mut self, id: AskId, ask: OpenAsk) {
+    pub(super) fn insert(&mut self, id: AskId, ask: OpenAsk) {
         self.open.insert(id, ask);
     }
     pub(super) fn take(&mut self, id: &AskId) -> Option<OpenAsk> {
@@ -63,6 +70,21 @@ impl Approvals {
     /// Questions by the one peer that can answer them.
     pub(super) fn owned(&self, is_meant: impl Fn(Option<PeerId>) -> bool) -> Vec<AskId> {
         self.open.iter().filter(|(_, ask)| is_meant(ask.owner)).map(|(id, _)| id.clone()).collect()
+    }
+    /// Calls that no controller has now and that are this peer's, by the name of their tool.
+    pub(super) fn give(&mut self, peer: PeerId, is_its: impl Fn(&str) -> bool) -> Vec<Arc<Entry>> {
+        let mut given = Vec::new();
+        for open in self.open.values_mut().filter(|open| open.is_left()) {
+            if matches!(&open.kind, AskKind::HostCall { tool, .. } if is_its(tool)) {
+                open.owner = Some(peer);
+                given.push(open.entry.clone());
+            }
+        }
+        given
+    }
+    /// The peer is gone; its calls wait for another one with tools of these names.
+    pub(super) fn leave(&mut self, peer: PeerId) {
+        self.open.values_mut().for_each(|open| open.owner = open.owner.filter(|owner| *owner != peer));
     }
     /// Questions of extensions.
     pub(super) fn dialogs(&self) -> impl Iterator<Item = (&AskId, &Dialog)> {
@@ -111,7 +133,7 @@ impl Session {
             return Err(Fault::new(FaultKind::UnknownAsk, format!("no open question `{id}`"))
                 .hint("it was answered, withdrawn, or never asked"));
         };
-        if open.owner.is_some() && by.is_some() && open.owner != by {
+        if by.is_some() && (open.is_left() || open.owner.is_some() && open.owner != by) {
             return Err(Fault::new(
                 FaultKind::Invalid,
                 format!("question `{id}` is for the controller whose tool it is"),
@@ -175,7 +197,7 @@ impl Session {
     /// Whether a controller, and not an extension, runs the call.
     pub(super) fn is_with_controller(&self) -> bool {
         let mut owners = self.approvals.open().filter(|ask| matches!(ask.kind, AskKind::HostCall { .. }));
-        owners.any(|ask| ask.owner.is_some_and(|owner| self.extension(owner).is_none()))
+        owners.any(|ask| ask.owner.is_none_or(|owner| self.extension(owner).is_none()))
     }
 
     pub(super) fn host_progress(&mut self, id: &AskId, parts: Vec<vocab::Part>) -> Result<(), Fault> {
@@ -204,7 +226,7 @@ fn fits(kind: &AskKind, answer: &Answer) -> bool {
     accepts || matches!(answer, Answer::Deny(_) | Answer::Dismissed)
 }
 
-fn host_outcome(tool: &str, answer: Answer) -> Outcome {
+pub(super) fn host_outcome(tool: &str, answer: Answer) -> Outcome {
     match answer {
         Answer::Result { parts, is_error, details } => {
             Outcome { parts, is_error, edits: Vec::new(), details, todos: None }

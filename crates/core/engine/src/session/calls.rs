@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use vocab::{Call, CallContext, Delta, Event, Gate, Json, Outcome, Part, PermissionAsk, Plan, Required, Tool};
+use vocab::{Call, CallContext, CallId, Delta, Event, Gate, Json, Outcome, Part, PermissionAsk, Plan, Required, Tool};
 
 use super::activity::{ProgressCell, TurnWaits};
 use super::hooks::HookPoint;
@@ -52,7 +52,7 @@ impl Session {
         self.with_turn(|turn, fx| turn.judged(verdict, amended, fx));
     }
 
-    fn verdict_on(&self, call: &Call) -> Verdict {
+    pub(super) fn verdict_on(&self, call: &Call) -> Verdict {
         if self.tools.is_hosted(&call.name) {
             // The controller runs it itself and answers for it: there is no other peer to be asked.
             return Verdict::Delegate { tool: call.name.clone() };
@@ -62,32 +62,46 @@ impl Session {
             Ok(planned) => planned,
             Err(verdict) => return verdict,
         };
-        let active = self.settings.mode;
-        let required = match self.settings.gate {
-            Gate::Proxy => self.settings.tool_names.told(&name, plan.required),
-            Gate::Ladder | Gate::Alone => plan.required,
-        };
+        let (gate, _) = self.gate();
         let nobody = self.is_unanswerable();
-        match permission::decide(self.settings.gate, active, plan.required) {
+        match permission::decide(gate, self.settings.mode, plan.required) {
             Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
             Decision::Allow => Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation },
             Decision::Ask if self.approvals.remembered.allows(&name, plan.required, &Arc::from(input.as_str())) => {
                 Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation }
             }
-            Decision::Ask if nobody => Verdict::Deny { tool: name, reason: self.unasked(plan.required) },
-            Decision::Ask => Verdict::Ask {
-                ask: PermissionAsk {
-                    call: call.id.clone(),
-                    tool: name,
-                    input,
-                    active,
-                    required,
-                    reason: permission::reason(active, required),
-                    summary: plan.summary,
-                    preview: plan.preview.map(|facts| self.shared.ports.keyring.scrub_facts(&facts)),
-                },
-                mutation: plan.mutation,
-            },
+            Decision::Ask if nobody && !self.settings.keeps_asks() => {
+                Verdict::Deny { tool: name, reason: self.unasked(plan.required) }
+            }
+            Decision::Ask => {
+                let mutation = plan.mutation.clone();
+                Verdict::Ask { ask: self.permission_ask(call.id.clone(), name, input, plan), mutation }
+            }
+        }
+    }
+
+    /// Who decides about calls now, and whose names of tools they go by.
+    pub(super) fn gate(&self) -> (Gate, vocab::names::ToolNames) {
+        self.log.peers.gate().unwrap_or((self.settings.gate, self.settings.tool_names))
+    }
+
+    pub(super) fn permission_ask(&self, call: CallId, tool: Arc<str>, input: Json, plan: Plan) -> PermissionAsk {
+        let active = self.settings.mode;
+        let (gate, names) = self.gate();
+        let required = match gate {
+            Gate::Proxy => names.told(&tool, plan.required),
+            Gate::Ladder | Gate::Alone => plan.required,
+        };
+        PermissionAsk {
+            call,
+            tool,
+            input,
+            active,
+            required,
+            reason: permission::reason(active, required),
+            summary: plan.summary,
+            preview: plan.preview.map(|facts| self.shared.ports.keyring.scrub_facts(&facts)),
+            may_have_run: false,
         }
     }
 
@@ -139,7 +153,7 @@ impl Session {
     }
 
     /// What a server says of its own tool is its word alone, and what children do is theirs.
-    fn only_reads(&self, tool: &Arc<dyn Tool>, granted: Required) -> bool {
+    pub(super) fn only_reads(&self, tool: &Arc<dyn Tool>, granted: Required) -> bool {
         let is_mcp = self.tools.mcp(&self.settings).any(|it| Arc::ptr_eq(it, tool));
         granted == Required::ReadOnly && !is_mcp && !tool.has_subagents()
     }

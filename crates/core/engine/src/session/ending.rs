@@ -3,7 +3,7 @@
 
 use std::task::{Context, Poll, ready};
 
-use vocab::{Event, Fault, FaultKind, Told};
+use vocab::{Event, Fault, FaultKind};
 
 use super::turn::SafePoint;
 use super::{Mail, Session, guarded};
@@ -47,7 +47,7 @@ impl Session {
             return false;
         }
         match point {
-            SafePoint::AfterCalls => self.interrupt_turn(),
+            SafePoint::AfterCalls => self.suspend_turn(),
             SafePoint::Start | SafePoint::BetweenCalls | SafePoint::EndOfReply => {
                 self.with_turn(|turn, fx| turn.joined(false, fx));
             }
@@ -75,7 +75,7 @@ impl Session {
         let _ = guarded(|| self.roll_back(&fault));
         if let Some((outbox, tag)) = unanswered {
             let result = Err(fault.clone());
-            outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result } });
+            self.log.peers.tell_one(&outbox, Event::Reply { tag, result });
         }
         self.cast_off(fault);
     }
@@ -87,8 +87,9 @@ impl Session {
         }
         self.drop_editor_requests();
         self.drop_shells(&fault);
+        self.log.peers.answer_all();
         for outbox in self.log.peers.all() {
-            outbox.push(Told { session: self.id.clone(), event: Event::Gone { fault: fault.clone() } });
+            self.log.peers.tell_one(outbox, Event::Gone { fault: fault.clone() });
         }
     }
 
@@ -96,6 +97,7 @@ impl Session {
     pub(super) fn close(&mut self) {
         self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
         self.mailbox.close();
+        self.log.peers.answer_all();
     }
 
     /// A peer that wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.
@@ -105,15 +107,17 @@ impl Session {
             match mail {
                 Mail::Verb { outbox, tag, .. } => {
                     let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
-                    outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result: Err(fault) } });
+                    self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
                 }
-                Mail::Say { outbox, event } => outbox.push(Told { session: self.id.clone(), event }),
+                Mail::Say { outbox, event } => self.log.peers.tell_one(&outbox, event),
                 Mail::Stop(stopped) => self.activity.end(stopped),
                 Mail::Trouble(trouble) => self.shared.extensions.keep_unheard(trouble),
                 Mail::Join { .. }
                 | Mail::Leave { .. }
                 | Mail::Rebind { .. }
                 | Mail::State(_)
+                | Mail::Glance
+                | Mail::TakeUp
                 | Mail::Extensions
                 | Mail::Deserted(_)
                 | Mail::Drain

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     Answer, Event, ExtensionEvent, ExtensionVerb, Fault, FaultKind, HookCall, HookKind, HookVerdict, Notice, Part,
-    PeerId, Reply, SessionVerb, State, Told,
+    PeerId, Position, Reply, SessionVerb, State,
 };
 
 use super::toolset::Conflict;
@@ -124,7 +124,7 @@ impl Session {
 
     /// A controller is here. With the first one, the extensions of this process learn of this session;
     /// each is told what it would have been told before.
-    pub(super) fn introduce(&mut self, outbox: &Outbox) {
+    pub(super) fn introduce(&mut self, outbox: &Outbox, at: Position) {
         self.extensions.met = true;
         self.hear_of_extensions();
         let unheard = self.shared.extensions.take_unheard().into_iter();
@@ -132,7 +132,7 @@ impl Session {
         let shown =
             self.extensions.shown.iter().map(|(_, notice)| Event::Extension(ExtensionEvent::Notice(notice.clone())));
         for event in unheard.chain(conflicts).chain(shown) {
-            outbox.push(Told { session: self.id.clone(), event });
+            self.log.peers.tell_at(outbox, event, at);
         }
     }
 
@@ -354,7 +354,7 @@ impl Session {
     pub(super) fn say_goodbye(&mut self) {
         for outbox in self.log.peers.extensions() {
             let fault = Fault::new(FaultKind::ShuttingDown, "the session is closed");
-            outbox.push(Told { session: self.id.clone(), event: Event::Gone { fault } });
+            self.log.peers.tell_one(outbox, Event::Gone { fault });
         }
     }
 }

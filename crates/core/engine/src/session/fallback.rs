@@ -60,6 +60,23 @@ impl Session {
     }
 }
 
+impl Session {
+    /// The model that stood in when the process ended stands in for the rest of the turn, where it can still be asked.
+    pub(super) fn restore_fallback(&mut self, fell_back: &[FellBack]) {
+        // The log may be read more than once until it can be.
+        let Some(last) = fell_back.last().filter(|_| self.settings.fallback.is_none()) else { return };
+        let Ok(model) = self.shared.ports.provider.resolve(&last.to) else { return };
+        let home = self.settings.asked().clone();
+        let said = |fell: &FellBack| (fell.from.clone(), fell.fault.message.clone());
+        let skipped =
+            fell_back.iter().flat_map(|fell| fell.skipped.iter().map(|(slug, why)| (slug.clone(), why.to_string())));
+        let failed: Vec<_> = fell_back.iter().map(said).chain(skipped).collect();
+        let left = home.fallbacks.iter().filter(|slug| **slug != last.to).cloned().collect();
+        self.settings.fallback = Some(Fallback { home, left, failed });
+        self.speak_to(Arc::new(model));
+    }
+}
+
 impl Fallback {
     /// The chosen model.
     pub(super) fn home(&self) -> &Arc<ModelInfo> {

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Answer, Event, Fault, FaultKind, Opened, PeerId, Reply, Tag};
+use vocab::{
+    Abilities, Answer, Change, Cursor, Event, Fault, Open, Opened, PeerId, Position, Present, Principal, Reply, Tag,
+};
 
 use super::Session;
-use super::peers::{CaughtUp, PAGE_ENTRIES};
+use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts};
 use crate::outbox::Outbox;
 
 /// What the model is told when the last controller leaves an open question behind.
@@ -15,33 +17,129 @@ pub(super) const DISCONNECTED: &str = "controller disconnected before responding
 
 impl Session {
     /// Whether the peer is on this session now.
-    pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<u64>, resumed: bool) -> bool {
+    pub(super) fn join(
+        &mut self,
+        outbox: Arc<Outbox>,
+        tag: Tag,
+        (mut open, by): (Open, Option<Principal>),
+        resumed: bool,
+    ) -> bool {
         self.log.peers.was_joined = true;
-        // What is not committed was told to no peer: it comes live.
-        let last = self.log.committed();
-        if let Some(seq) = after.filter(|seq| *seq > last) {
-            let fault = Fault::new(FaultKind::Invalid, format!("seq {seq} is in the future; the last one is {last}"));
+        self.log.peers.is_news = true;
+        let (peer, after) = (outbox.peer, open.after.take());
+        let comes_again = self.log.peers.is_here(peer);
+        if let Some(fault) = self.is_ahead(after.as_ref()) {
             self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
-            return self.log.peers.is_here(outbox.peer);
+            return comes_again;
         }
+        self.log.peers.know(peer, self.facts(&open));
+        let servers = std::mem::take(&mut open.servers);
+        let mut notices = self.notices();
+        if let Err(fault) = self.declare(peer, std::mem::take(&mut open.abilities)) {
+            notices.push(fault.message);
+        }
+        let wishes = if comes_again { Vec::new() } else { self.wishes(&open, &mut notices) };
         let opened = Opened {
             session: self.id.clone(),
             resumed,
             state: self.told_state(),
             tools: self.tools.offered(&self.settings).map(|tool| tool.spec().name.clone()).collect(),
-            notices: self.notices(),
+            notices,
+            present: self.present(),
         };
-        self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) });
         // A peer that comes in again starts over; it must not be told everything twice.
-        self.log.peers.mute(outbox.peer);
-        self.forget_editor_requests(outbox.peer);
-        self.introduce(&outbox);
+        self.log.peers.mute(peer);
+        self.forget_editor_requests(peer);
         match after {
-            Some(after) => self.log.peers.catch_up(outbox, after),
-            None => self.go_live(outbox, true),
+            Some(after) => {
+                self.introduce(&outbox, after.at);
+                self.log.peers.catch_up(outbox, after, tag, opened);
+            }
+            None => {
+                // What is not committed was told to no peer: it comes live, behind what was told of the running reply.
+                let at = Position::at(self.log.committed());
+                self.log.peers.tell_at(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) }, at);
+                self.introduce(&outbox, at);
+                self.go_live(outbox, at, true);
+            }
         }
         self.log_repair();
+        self.log.commands.act_for(by);
+        for wish in wishes {
+            // Whatever can be refused was looked at.
+            let _ = self.set(wish);
+        }
+        self.log.commands.act_for(None);
+        self.start_servers(peer, servers);
+        if comes_again {
+            self.settle_orphans(None);
+        }
         true
+    }
+
+    /// Why no peer can have come to this place of the session, where that is so.
+    fn is_ahead(&self, after: Option<&Cursor>) -> Option<Fault> {
+        let after = after.filter(|after| after.session.as_ref().is_none_or(|session| *session == self.id))?;
+        self.log.peers.is_ahead(after.at)
+    }
+
+    /// What was told to those who are here. What waits for a commit comes live.
+    fn present(&self) -> Present {
+        let told = self.approvals.open().filter(|ask| self.log.told(ask.entry.seq));
+        let mut asks: Vec<_> = told.map(|ask| ask.entry.clone()).collect();
+        asks.sort_by_key(|entry| entry.seq);
+        let waiting = self.prompts.queue.list().cloned().collect();
+        Present { asks, waiting, ..self.log.peers.present() }
+    }
+
+    fn facts(&self, open: &Open) -> PeerFacts {
+        let defaults = &self.shared.defaults;
+        PeerFacts {
+            name: open.controller.clone(),
+            level: open.abilities.level,
+            gate: open.gate.unwrap_or(defaults.gate),
+            tool_names: open.tool_names.unwrap_or(defaults.tool_names),
+        }
+    }
+
+    /// What the peer wants to be otherwise on a session that is there already: it is changed for everybody, as if it had been
+    /// commanded, or the peer is told why not.
+    fn wishes(&self, open: &Open, notices: &mut Vec<String>) -> Vec<Change> {
+        let mut wishes = Vec::new();
+        if let Some(slug) = &open.model {
+            match self.shared.ports.provider.resolve(slug) {
+                Ok(model) if model.slug != self.settings.chosen().slug => wishes.push(Change::Model(model.slug)),
+                Ok(_) => {}
+                Err(fault) => notices.push(format!("model {} stays: {}", self.settings.model, fault.message)),
+            }
+        }
+        wishes.extend(open.mode.filter(|mode| *mode != self.settings.mode).map(Change::Mode));
+        let thinking = open.thinking.clone().filter(|level| self.settings.thinking.as_ref() != Some(level));
+        wishes.extend(thinking.map(|level| Change::Thinking(Some(level))));
+        if open.workspace.as_ref().is_some_and(|workspace| *workspace != self.settings.workspace) {
+            notices.push(format!("this session works in {}", self.settings.workspace.display()));
+        }
+        wishes
+    }
+
+    /// What a peer can do from now on. A tool whose name another owner has is refused, and with it the change.
+    pub(super) fn able(&mut self, peer: PeerId, abilities: Abilities) -> Result<(), Fault> {
+        self.declare(peer, abilities)?;
+        self.settle_orphans(None);
+        Ok(())
+    }
+
+    fn declare(&mut self, peer: PeerId, abilities: Abilities) -> Result<(), Fault> {
+        let Abilities { answers, level, editor, tools } = abilities;
+        if let Some(tools) = tools {
+            self.offer_tools(peer, tools)?;
+        }
+        if let Some(editor) = editor {
+            self.offer_editor(peer, editor);
+        }
+        self.approvals.set_mute(peer, !answers);
+        self.log.peers.set_level(peer, level);
+        Ok(())
     }
 
     /// What every peer is told is about the model that sessions start with; one that has another says so instead.
@@ -52,27 +150,17 @@ impl Session {
         }
     }
 
-    /// From here on the peer gets everything. It is given what it cannot have seen: the running text so far, and,
-    /// without a replay, the open questions.
-    fn go_live(&mut self, outbox: Arc<Outbox>, show_asks: bool) {
+    /// From here on the peer gets everything. It is given what it cannot have seen: the running reply as far as it was told
+    /// and lies behind its position, and, without a replay, the open questions.
+    fn go_live(&mut self, outbox: Arc<Outbox>, at: Position, show_asks: bool) {
         if show_asks {
             // The others wait behind their commit and come live.
-            for ask in self.approvals.open().filter(|ask| self.log.told(ask.entry.seq)) {
-                self.log.peers.tell_one(&outbox, Event::Logged(ask.entry.clone()));
+            for ask in self.approvals.open().filter(|ask| self.log.told(ask.entry.seq) && !ask.is_left()) {
+                self.log.peers.tell_at(&outbox, Event::Logged(ask.entry.clone()), at);
             }
         }
-        for event in self.flow_so_far() {
-            self.log.peers.tell_one(&outbox, event);
-        }
+        self.log.peers.tell_reply_so_far(&outbox, at);
         self.log.peers.go_live(outbox);
-    }
-
-    /// What was told of the reply that the model is giving. Deltas that wait behind a commit will reach a new peer, too.
-    fn flow_so_far(&self) -> Vec<Event> {
-        match self.activity.turn() {
-            Some(turn) if self.log.told_turn() == Some(turn.id()) => turn.told(&self.log.held_flow()),
-            _ => Vec::new(),
-        }
     }
 
     /// Ready when a peer got further.
@@ -84,9 +172,9 @@ impl Session {
         for step in steps {
             match step {
                 CaughtUp::Further => {}
-                CaughtUp::Whole(outbox, seq) => {
-                    self.log.peers.tell_one(&outbox, Event::Live { seq });
-                    self.go_live(outbox, false);
+                CaughtUp::Whole(outbox, at) => {
+                    self.log.peers.tell_at(&outbox, Event::Live { seq: at.seq }, at);
+                    self.go_live(outbox, at, false);
                 }
                 CaughtUp::Lost(outbox, fault) => {
                     self.log.peers.tell_one(&outbox, Event::Gone { fault });
@@ -99,6 +187,7 @@ impl Session {
 
     pub(super) fn leave(&mut self, peer: PeerId) {
         self.log.peers.leave(peer);
+        self.log.peers.is_news = true;
         // No peer is left that could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
         self.leave_jobs(peer);
@@ -106,10 +195,18 @@ impl Session {
         self.approvals.set_mute(peer, false);
         self.editor_left(peer);
         self.tools.drop_host(peer);
-        // A question that no peer can answer any more is a no, never a wait for ever and never a yes. A call is for whoever
-        // brought its tool.
+        self.settle_orphans(Some(peer));
+    }
+
+    /// What becomes of questions when a peer has left or cannot answer any more.
+    fn settle_orphans(&mut self, left: Option<PeerId>) {
+        // A call is for whoever brought its tool.
+        if self.settings.keeps_asks() {
+            return left.into_iter().for_each(|peer| self.approvals.leave(peer));
+        }
+        // A question that no peer can answer any more is a no, never a wait for ever and never a yes.
         let nobody = self.is_unanswerable();
-        let orphaned = self.approvals.owned(|owner| owner.map_or(nobody, |owner| owner == peer));
+        let orphaned = self.approvals.owned(|owner| owner.map_or(nobody, |owner| Some(owner) == left));
         for ask in orphaned {
             let _ = self.answer(&ask, Answer::Deny(Some(DISCONNECTED.into())), None);
         }

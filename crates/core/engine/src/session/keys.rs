@@ -66,6 +66,7 @@ fn is_kept(verb: &SessionVerb) -> bool {
         | SessionVerb::AbortRetry
         | SessionVerb::Slash { .. }
         | SessionVerb::Compact { .. }
+        | SessionVerb::Able(_)
         | SessionVerb::OfferTools { .. }
         | SessionVerb::OfferEditor(_)
         | SessionVerb::EditorReplied { .. }

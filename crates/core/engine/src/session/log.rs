@@ -3,7 +3,6 @@
 //! what could be lost.
 
 pub(crate) mod commands;
-pub(crate) mod held_deltas;
 pub(crate) mod logged;
 
 use std::collections::VecDeque;
@@ -20,7 +19,6 @@ use vocab::{
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
 use crate::session::peers::Peers;
 use commands::Commands;
-use held_deltas::HeldDeltas;
 use logged::Logged;
 
 /// Appends of one session that are under way. What is logged meanwhile waits and goes out together, so a slow disk gets
@@ -97,7 +95,7 @@ impl SessionLog {
         sync: SyncLevel,
         last_seq: u64,
     ) -> Self {
-        let (peers, file) = (Peers::new(lease.session.clone()), store.file(&lease.session));
+        let (peers, file) = (Peers::new(lease.session.clone(), last_seq), store.file(&lease.session));
         Self {
             session: lease.session.clone(),
             store,
@@ -137,6 +135,11 @@ impl SessionLog {
         self.told = logged.clone();
         self.logged = logged;
     }
+    /// The log ends in the middle of this turn, which goes on: whoever comes is told that it runs.
+    pub(crate) fn goes_on(&mut self, turn: TurnId) {
+        self.told_turn = Some(turn);
+        self.unsettled = true;
+    }
     /// The turn that peers believe to be running.
     pub(crate) fn told_turn(&self) -> Option<&TurnId> {
         self.told_turn.as_ref()
@@ -147,16 +150,6 @@ impl SessionLog {
     }
     pub(crate) fn committed(&self) -> u64 {
         self.committed
-    }
-    /// Deltas that were emitted but wait behind a commit.
-    pub(crate) fn held_flow(&self) -> HeldDeltas {
-        let mut flow = HeldDeltas::default();
-        for held in &self.held {
-            if let Outgoing::All(event) = &held.what {
-                flow.add(event);
-            }
-        }
-        flow
     }
     /// So much waits behind a commit that no more is pulled from the model; a slow disk must not fill the memory.
     pub(crate) fn is_congested(&self) -> bool {
@@ -256,6 +249,11 @@ impl SessionLog {
             self.held_flow_bytes += flow_bytes(&what);
             self.held.push_back(HeldEvent { need: 0, what });
         }
+    }
+
+    /// Ready when the session is somebody else's.
+    pub(crate) fn poll_lost(&self, context: &mut Context<'_>) -> Poll<Fault> {
+        self.lease.signal.poll_lost(context)
     }
 
     /// Ready when a commit ended.

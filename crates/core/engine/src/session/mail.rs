@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use vocab::{Event, McpServer, PeerId, SessionVerb, State, Tag};
+use vocab::{Event, Open, PeerId, Principal, SessionVerb, State, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
@@ -15,13 +15,11 @@ pub(crate) enum Mail {
     Join {
         outbox: Arc<Outbox>,
         tag: Tag,
-        after: Option<u64>,
         resumed: bool,
-        /// Whether the peer can answer questions.
-        answers: bool,
-        servers: Vec<McpServer>,
-        /// What the log calls it.
-        controller: Option<Arc<str>>,
+        /// What it wants, and what it says about itself.
+        open: Box<Open>,
+        /// Whose doing it is.
+        by: Option<Principal>,
         /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
         joined: oneshot::Sender<bool>,
     },
@@ -40,7 +38,11 @@ pub(crate) enum Mail {
         outbox: Arc<Outbox>,
         aside: Arc<Outbox>,
     },
+    /// Go on with what the log says, also with no peer here.
+    TakeUp,
     State(oneshot::Sender<State>),
+    /// A peer has begun to watch.
+    Glance,
     /// To be told behind everything that came before it.
     Say {
         outbox: Arc<Outbox>,
@@ -72,21 +74,20 @@ impl Session {
         match mail {
             // It comes again: the router sees to it.
             Mail::Join { .. } if self.idle.is_dismissed() => {}
-            Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined } => {
+            // Whoever comes is told of the turn that goes on, so that is known first.
+            mail @ Mail::Join { .. } if self.recovery.is_to_continue() && self.jobs.failure().is_ok() => {
+                self.await_need(Need::View, Awaited::Mail(mail));
+            }
+            Mail::Join { outbox, tag, resumed, open, by, joined } => {
                 if let Err(fault) = self.wake() {
                     self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
                     let _ = joined.send(false);
                     return;
                 }
-                let peer = outbox.peer;
-                let is_on = self.join(outbox, tag, after, resumed);
-                if is_on {
-                    self.approvals.set_mute(peer, !answers);
-                    self.log.peers.name(peer, controller);
-                    self.start_servers(peer, servers);
-                }
-                let _ = joined.send(is_on);
+                let _ = joined.send(self.join(outbox, tag, (*open, by), resumed));
             }
+            // Nobody need come; it ends by itself when there is nothing left to do.
+            Mail::TakeUp => self.log.peers.was_joined = true,
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox, aside } => {
                 aside.pour_into(&outbox);
@@ -99,6 +100,7 @@ impl Session {
                 }
                 let _ = reply.send(self.state());
             }
+            Mail::Glance => self.log.peers.is_news = true,
             Mail::Say { outbox, event } => self.log.reply(outbox, event),
             Mail::Extensions => self.hear_of_extensions(),
             Mail::Trouble(trouble) => self.tell_trouble(trouble),
@@ -118,7 +120,7 @@ impl Session {
                 self.activity.end(stopped);
                 self.give_up_what_waits();
                 self.stop_shells(|_| true);
-                self.interrupt_turn();
+                self.suspend_turn();
             }
             Mail::Verb { outbox, tag, verb, provenance } => {
                 if let Err(fault) = self.wake() {

@@ -75,13 +75,7 @@ impl Session {
     /// Starts them. They take the place of what this peer brought before, and of what peers brought that are gone. With the
     /// first peer the user's own are started, too.
     pub(super) fn start_servers(&mut self, peer: PeerId, servers: Vec<McpServer>) {
-        if !std::mem::replace(&mut self.mcp.has_own, true) {
-            let port = self.shared.ports.servers.clone();
-            match guarded(|| port.own()) {
-                Ok(own) => self.launch_servers(None, own),
-                Err(text) => self.mcp.warn(format!("your own tool servers could not be started: {text}")),
-            }
-        }
+        self.start_own_servers();
         if servers.is_empty() {
             return;
         }
@@ -91,6 +85,18 @@ impl Session {
         self.tools.retain_mcp(|owner| kept.contains(&owner));
         self.mcp.starting.retain(|starting| kept.contains(&starting.peer));
         self.launch_servers(Some(peer), servers);
+    }
+
+    /// The user's own, once.
+    pub(super) fn start_own_servers(&mut self) {
+        if std::mem::replace(&mut self.mcp.has_own, true) {
+            return;
+        }
+        let port = self.shared.ports.servers.clone();
+        match guarded(|| port.own()) {
+            Ok(own) => self.launch_servers(None, own),
+            Err(text) => self.mcp.warn(format!("your own tool servers could not be started: {text}")),
+        }
     }
 
     fn launch_servers(&mut self, peer: Option<PeerId>, servers: Vec<McpServer>) {

@@ -3,14 +3,16 @@
 
 mod branch;
 mod history;
+mod open_turn;
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{Body, CallEntry, Chat, Entry, Fault, Later, Message, ModelEntry, Page, Part, Sent, ShellEntry};
 
-pub(crate) use branch::{Branch, BranchMessage, active_path, edits_after, lost_result, lost_shell};
+pub(crate) use branch::{Branch, BranchMessage, LOST, active_path, edits_after, lost_result, lost_shell};
 pub(crate) use history::{History, Mark, MarkKind, summary_message};
+pub(crate) use open_turn::{BegunCall, OpenTurn, PastAsk, Standing};
 
 use history::shell_message;
 

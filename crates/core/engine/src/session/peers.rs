@@ -1,59 +1,100 @@
 //! The peers of one session, and what is told to all of them: those that hear everything as it happens, those that still read
-//! the past page by page, and the extensions beside them. How peers come and go is in `joining.rs`.
+//! the past page by page, and the extensions beside them. Everything is told with the position that it brings its peer to. How
+//! peers come and go is in `joining.rs`.
+
+mod catching_up;
+mod running_reply;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Delta, Event, ExtensionEvent, Fault, FaultKind, Later, Page, PeerId, QueueEvent, SessionId, Told};
+use vocab::names::ToolNames;
+use vocab::{
+    Body, CallEntry, Cursor, Delta, EncodedOnce, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level,
+    ModelEntry, Opened, Page, PeerId, Position, Present, QueueEvent, RunningNow, SessionId, Tag, Told, Usage,
+    WatchEvent,
+};
 
 use crate::outbox::Outbox;
+use crate::permission;
+use crate::watching::WatchBus;
+use catching_up::CatchingUp;
+pub(super) use catching_up::CaughtUp;
+use running_reply::RunningReply;
 
 /// Entries read at once for a peer that catches up.
 pub(super) const PAGE_ENTRIES: usize = 256;
 
 pub(crate) struct Peers {
     session: SessionId,
-    live: Vec<Arc<Outbox>>,
+    /// Where those are that hear everything.
+    at: Position,
+    reply: RunningReply,
+    /// Calls whose start was told and whose end was not.
+    running: Vec<RunningNow>,
+    live: Vec<LivePeer>,
     /// They hear what peers hear, and the session neither waits for them nor counts them. The flag: whether they want deltas.
     extensions: Vec<(Arc<Outbox>, bool)>,
     catching_up: Vec<CatchingUp>,
-    /// What the log calls those who are here.
-    names: HashMap<PeerId, Arc<str>>,
+    /// What those who are here said about themselves.
+    facts: HashMap<PeerId, PeerFacts>,
+    /// How the session stands may be different from what watchers know.
+    pub(super) is_news: bool,
+    usage: Usage,
+    watching: Arc<WatchBus>,
     /// A peer came. Until then the one that opened the session is on the way.
     pub(super) was_joined: bool,
 }
 
-/// A peer that is still reading the past.
-struct CatchingUp {
+struct LivePeer {
     outbox: Arc<Outbox>,
-    after: u64,
-    page: Option<Later<'static, Result<Page, Fault>>>,
+    level: Level,
 }
 
-/// What became of a peer that reads the past.
-pub(super) enum CaughtUp {
-    /// It got further.
-    Further,
-    /// It has read everything up to this.
-    Whole(Arc<Outbox>, u64),
-    /// It cannot read on.
-    Lost(Arc<Outbox>, Fault),
+/// What a peer said about itself when it came.
+#[derive(Clone)]
+pub(super) struct PeerFacts {
+    /// What the log calls it.
+    pub(super) name: Option<Arc<str>>,
+    pub(super) level: Level,
+    /// Who decides about calls while it is here.
+    pub(super) gate: Gate,
+    pub(super) tool_names: ToolNames,
 }
 
 impl Peers {
-    pub(crate) fn new(session: SessionId) -> Self {
-        let (live, extensions, catching_up, names) = Default::default();
-        Self { session, live, extensions, catching_up, names, was_joined: false }
+    /// `last_seq`: the entry that the log ends with.
+    pub(crate) fn new(session: SessionId, last_seq: u64) -> Self {
+        let (reply, running, live, extensions, catching_up, facts) = Default::default();
+        let (usage, watching) = Default::default();
+        let at = Position::at(last_seq);
+        Self {
+            session,
+            at,
+            reply,
+            running,
+            live,
+            extensions,
+            catching_up,
+            facts,
+            is_news: false,
+            usage,
+            watching,
+            was_joined: false,
+        }
     }
 
     /// Those that hear everything as it happens.
-    pub(super) fn live(&self) -> &[Arc<Outbox>] {
-        &self.live
+    pub(super) fn live(&self) -> impl Iterator<Item = &Arc<Outbox>> {
+        self.live.iter().map(|peer| &peer.outbox)
+    }
+    pub(super) fn is_anybody_live(&self) -> bool {
+        !self.live.is_empty()
     }
     /// Those, and those that will when they have read the past.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Outbox>> {
-        self.live.iter().chain(self.catching_up.iter().map(|catching| &catching.outbox))
+        self.live().chain(self.catching_up.iter().map(|catching| &catching.outbox))
     }
     /// No peer is here, neither live nor reading the past.
     pub(super) fn is_empty(&self) -> bool {
@@ -68,29 +109,127 @@ impl Peers {
     }
     /// What the log calls a peer.
     pub(super) fn name_of(&self, peer: PeerId) -> Option<Arc<str>> {
-        self.names.get(&peer).cloned()
+        self.facts.get(&peer)?.name.clone()
     }
-    pub(super) fn name(&mut self, peer: PeerId, name: Option<Arc<str>>) {
-        self.names.extend(name.map(|name| (peer, name)));
+    pub(super) fn know(&mut self, peer: PeerId, facts: PeerFacts) {
+        self.facts.insert(peer, facts);
+    }
+    /// The strictest gate of those who are here, and how the peer spells the tools that brought it.
+    pub(super) fn gate(&self) -> Option<(Gate, ToolNames)> {
+        let gates = self.facts.values().map(|facts| (facts.gate, facts.tool_names));
+        gates.max_by_key(|(gate, _)| permission::strictness(*gate))
+    }
+    fn level_of(&self, peer: PeerId) -> Level {
+        self.facts.get(&peer).map_or_else(Level::default, |facts| facts.level)
+    }
+    pub(super) fn set_level(&mut self, peer: PeerId, level: Level) {
+        if let Some(facts) = self.facts.get_mut(&peer) {
+            facts.level = level;
+        }
+        self.live.iter_mut().filter(|live| live.outbox.peer == peer).for_each(|live| live.level = level);
+        self.catching_up.iter_mut().filter(|it| it.outbox.peer == peer).for_each(|it| it.level = level);
+    }
+
+    /// Why no peer can be at this position, where that is so: it lies in the future.
+    pub(super) fn is_ahead(&self, at: Position) -> Option<Fault> {
+        let Position { seq, offset } = self.at;
+        if at.seq > seq {
+            let text = format!("seq {} is in the future; the last one is {seq}", at.seq);
+            return Some(Fault::new(FaultKind::Invalid, text));
+        }
+        let known = self.reply.known_at(at);
+        let text = || format!("offset {known} is in the future; the running reply is at {offset}");
+        (known > offset).then(|| Fault::new(FaultKind::Invalid, text()))
+    }
+
+    /// What was told of what goes on, besides the reply.
+    pub(super) fn present(&self) -> Present {
+        Present { at: self.at, running: self.running.clone(), ..Present::default() }
+    }
+
+    /// Follows which calls run, and what is used.
+    fn follow(&mut self, event: &Event) {
+        match event {
+            Event::Logged(entry) => match &entry.body {
+                Body::Assistant { message, .. } => self.usage.add(&message.usage),
+                Body::Model(ModelEntry::Spent { usage, .. }) => self.usage.add(usage),
+                Body::Call(CallEntry::Started { call, tool, .. }) => {
+                    let (call, tool) = (call.id.clone(), tool.clone());
+                    self.running.push(RunningNow { call, tool, output: Vec::new() });
+                }
+                Body::Call(CallEntry::Ended { result, .. }) => self.running.retain(|it| it.call != result.call),
+                Body::Turn(_) => self.running.clear(),
+                _ => {}
+            },
+            Event::Delta(Delta::CallProgress { call, parts, .. }) => {
+                let running = self.running.iter_mut().find(|it| it.call == *call);
+                running.into_iter().for_each(|it| it.output.clone_from(parts));
+            }
+            Event::TurnLost(_) => self.running.clear(),
+            _ => {}
+        }
+    }
+
+    /// What was used since the session came into memory.
+    pub(super) fn usage(&self) -> Usage {
+        self.usage
+    }
+    /// Those who watch learn of this session from now on.
+    pub(super) fn watched_by(&mut self, watching: Arc<WatchBus>) {
+        self.watching = watching;
+    }
+    pub(super) fn is_watched(&self) -> bool {
+        self.watching.is_wanted(Level::Summaries)
+    }
+    pub(super) fn tell_watchers(&self, event: WatchEvent) {
+        let told = Told {
+            session: self.session.clone(),
+            event: Event::Watch(event),
+            at: self.at,
+            shared: Some(EncodedOnce::default()),
+        };
+        self.watching.tell(&told, Level::Summaries, |_| false);
+    }
+
+    /// Tells a peer that hears deltas what it has missed of the running reply.
+    pub(super) fn tell_reply_so_far(&self, outbox: &Outbox, from: Position) {
+        if self.level_of(outbox.peer) < Level::Deltas {
+            return;
+        }
+        let mut at = Position { seq: self.at.seq, offset: self.reply.known_at(from) };
+        for delta in self.reply.beyond(at.offset) {
+            let event = Event::Delta(delta);
+            at.take(&event);
+            self.tell_at(outbox, event, at);
+        }
     }
 
     /// From here on the peer gets everything.
     pub(super) fn go_live(&mut self, outbox: Arc<Outbox>) {
-        self.live.retain(|other| other.peer != outbox.peer);
-        self.live.push(outbox);
+        self.live.retain(|other| other.outbox.peer != outbox.peer);
+        let level = self.level_of(outbox.peer);
+        self.live.push(LivePeer { outbox, level });
     }
     /// The peer reads what comes after this, and is live then.
-    pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: u64) {
-        self.catching_up.push(CatchingUp { outbox, after, page: None });
+    pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: Cursor, tag: Tag, opened: Opened) {
+        let level = self.level_of(outbox.peer);
+        let catching = CatchingUp::new(outbox, level, self.session.clone(), after, tag, opened);
+        self.catching_up.push(catching);
+    }
+    /// Nobody who waits for the answer to an opening waits any longer.
+    pub(super) fn answer_all(&mut self) {
+        self.catching_up.iter_mut().for_each(|catching| catching.answer(None));
     }
     /// The peer is told nothing more; it may be about to start over.
     pub(super) fn mute(&mut self, peer: PeerId) {
-        self.live.retain(|other| other.peer != peer);
-        self.catching_up.retain(|catching| catching.outbox.peer != peer);
+        self.live.retain(|other| other.outbox.peer != peer);
+        for mut catching in self.catching_up.extract_if(.., |catching| catching.outbox.peer == peer) {
+            catching.answer(None);
+        }
     }
     pub(super) fn leave(&mut self, peer: PeerId) {
         self.mute(peer);
-        self.names.remove(&peer);
+        self.facts.remove(&peer);
     }
 
     pub(super) fn extensions(&self) -> impl Iterator<Item = &Arc<Outbox>> {
@@ -100,19 +239,46 @@ impl Peers {
         self.extensions = extensions;
     }
 
+    /// To one peer. That does not bring it further than it is.
     pub(super) fn tell_one(&self, to: &Outbox, event: Event) {
-        to.push(Told { session: self.session.clone(), event });
+        let reads = self.catching_up.iter().find(|catching| catching.outbox.peer == to.peer);
+        self.tell_at(to, event, reads.map_or(self.at, |catching| catching.at));
     }
-    pub(super) fn tell_all(&self, event: Event) {
-        for (extension, _) in self.extensions.iter().filter(|(_, deltas)| concerns_extensions(&event, *deltas)) {
-            self.tell_one(extension, event.clone());
+    pub(super) fn tell_at(&self, to: &Outbox, event: Event, at: Position) {
+        to.push(Told { session: self.session.clone(), event, at, shared: None });
+    }
+    /// To all who hear everything, and to those who watch. The text and the bytes of what more than one is told are shared.
+    pub(super) fn tell_all(&mut self, mut event: Event) {
+        self.at.take(&event);
+        self.reply.take(&event, self.at);
+        self.follow(&event);
+        let level = least_level(&event);
+        self.is_news |= level == Level::Summaries;
+        // How a session stands is told in its place to who wants no more than that.
+        let watched = level.max(Level::Entries);
+        let is_watched = self.watching.is_wanted(watched);
+        let is_shared = is_watched || self.live.len() + self.extensions.len() > 1;
+        if let Event::Delta(delta) = &mut event
+            && is_shared
+        {
+            delta.share();
         }
-        if let Some((last, rest)) = self.live.split_last() {
-            for peer in rest {
-                self.tell_one(peer, event.clone());
-            }
-            self.tell_one(last, event);
+        let shared = is_shared.then(EncodedOnce::default);
+        let told = Told { session: self.session.clone(), event, at: self.at, shared };
+        if is_watched {
+            self.watching.tell(&told, watched, |peer| self.facts.contains_key(&peer));
         }
+        for (extension, _) in self.extensions.iter().filter(|(_, deltas)| concerns_extensions(&told.event, *deltas)) {
+            extension.push(told.clone());
+        }
+        let mut hearers = self.live.iter().filter(|peer| peer.level >= level);
+        // The last one gets the event itself, so that the only one costs no copy.
+        let Some(mut hearer) = hearers.next() else { return };
+        for next in hearers {
+            hearer.outbox.push(told.clone());
+            hearer = next;
+        }
+        hearer.outbox.push(told);
     }
 
     pub(super) fn is_catching_up(&self) -> bool {
@@ -134,57 +300,38 @@ impl Peers {
                 self.catching_up.swap_remove(index);
                 continue;
             }
-            if catching.after >= committed {
-                let catching = self.catching_up.swap_remove(index);
-                steps.push(CaughtUp::Whole(catching.outbox, catching.after));
-                continue;
+            let step = catching.poll(committed, &read, context);
+            if matches!(step, Poll::Ready(CaughtUp::Whole(..) | CaughtUp::Lost(..))) {
+                self.catching_up.swap_remove(index);
+            } else {
+                index += 1;
             }
-            match catching.poll_page(&self.session, committed, &read, context) {
-                Poll::Ready(Err(fault)) => {
-                    let catching = self.catching_up.swap_remove(index);
-                    steps.push(CaughtUp::Lost(catching.outbox, fault));
-                    continue;
-                }
-                Poll::Ready(Ok(())) => steps.push(CaughtUp::Further),
-                Poll::Pending => {}
+            if let Poll::Ready(step) = step {
+                steps.push(step);
             }
-            index += 1;
         }
         if steps.is_empty() { Poll::Pending } else { Poll::Ready(steps) }
     }
 }
 
-impl CatchingUp {
-    /// As fast as the peer takes it.
-    fn poll_page(
-        &mut self,
-        session: &SessionId,
-        committed: u64,
-        read: impl Fn(u64) -> Later<'static, Result<Page, Fault>>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), Fault>> {
-        if self.outbox.poll_room(context).is_pending() {
-            return Poll::Pending;
-        }
-        let page = self.page.get_or_insert_with(|| read(self.after));
-        let Poll::Ready(result) = page.as_mut().poll(context) else { return Poll::Pending };
-        self.page = None;
-        let page = match result {
-            Ok(page) => page,
-            Err(fault) => return Poll::Ready(Err(fault)),
-        };
-        // The next page would be empty, too.
-        if page.entries.is_empty() {
-            let text = format!("the log ends at entry {}, before entry {committed}", self.after);
-            let fault = Fault::new(FaultKind::Store, page.recovered.unwrap_or(text));
-            return Poll::Ready(Err(fault.hint("close the session everywhere and open it again")));
-        }
-        // What the store has beyond `committed` will come live.
-        for entry in page.entries.into_iter().filter(|entry| entry.seq <= committed) {
-            self.after = entry.seq;
-            self.outbox.push(Told { session: session.clone(), event: Event::Logged(entry) });
-        }
-        Poll::Ready(Ok(()))
+/// From which level on an event is told.
+pub(super) fn least_level(event: &Event) -> Level {
+    match event {
+        Event::Delta(_) | Event::ShellProgress { .. } => Level::Deltas,
+        Event::Logged(entry) => match entry.body {
+            Body::Turn(_) | Body::Ask(_) | Body::Opened { .. } => Level::Summaries,
+            _ => Level::Entries,
+        },
+        Event::Queue(_) | Event::Retry(_) | Event::Compaction(_) | Event::Extension(_) => Level::Entries,
+        Event::State(_)
+        | Event::Settled
+        | Event::Watch(_)
+        | Event::Editor(_)
+        | Event::SignIn { .. }
+        | Event::Live { .. }
+        | Event::Reply { .. }
+        | Event::TurnLost(_)
+        | Event::Gone { .. } => Level::Summaries,
     }
 }
 

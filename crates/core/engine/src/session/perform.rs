@@ -32,11 +32,11 @@ impl Session {
     fn perform(&mut self, effect: Effect) {
         let Some(turn) = self.current_turn() else { return };
         match effect {
-            Effect::Text(delta) => self.log.emit(Event::Delta(Delta::Text { turn, delta })),
-            Effect::Thinking(delta) => self.log.emit(Event::Delta(Delta::Thinking { turn, delta })),
+            Effect::Text(delta) => self.log.emit(Event::Delta(Delta::Text { turn, delta: delta.into() })),
+            Effect::Thinking(delta) => self.log.emit(Event::Delta(Delta::Thinking { turn, delta: delta.into() })),
             Effect::Sealed(what) => self.log.emit(Event::Delta(Delta::Sealed { turn, what })),
             Effect::CallInput { index, id, name, delta } => {
-                self.log.emit(Event::Delta(Delta::CallInput { turn, index, id, name, delta }));
+                self.log.emit(Event::Delta(Delta::CallInput { turn, index, id, name, delta: delta.into() }));
             }
             Effect::Log(body) => {
                 let shows = matches!(body, Body::Setting(SettingEntry::Todos { .. }));
@@ -47,6 +47,7 @@ impl Session {
             }
             Effect::CallModel => self.call_model(),
             Effect::Judge(call) => self.judge(call),
+            Effect::TakeUp { call, begun } => self.take_up(call, begun),
             Effect::Ask(ask) => self.open_permission(ask),
             Effect::Run { call, tool, .. } if self.tools.owner_of(&self.settings, &tool).is_some() => {
                 self.delegate(call, tool)

@@ -1,5 +1,5 @@
-//! What a session waits for, and the one place where it looks for what has come: commits first, then its mailbox, then
-//! peers that catch up, the running work, and the clocks.
+//! What a session waits for, and the one place where it looks for what has come: whether it is still ours, then commits, its
+//! mailbox, peers that catch up, the running work, and the clocks.
 
 use std::task::{Context, Poll};
 
@@ -15,6 +15,8 @@ pub(super) use crate::guard::{client_failed, guarded};
 use crate::session::turn::Turn;
 
 pub(super) enum Happening {
+    /// Another owner has the session.
+    Lost(Fault),
     Commit(Result<(), Fault>),
     Mail(Mail),
     /// What a verb waited for has come.
@@ -55,6 +57,10 @@ pub(super) enum Happening {
 
 impl Session {
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+        // Before anything that would be done about the rest: what is not ours is not acted for.
+        if let Poll::Ready(fault) = self.log.poll_lost(context) {
+            return Poll::Ready(Happening::Lost(fault));
+        }
         if let Poll::Ready(result) = self.log.poll_commit(context) {
             return Poll::Ready(Happening::Commit(result));
         }
@@ -183,7 +189,7 @@ impl Session {
             TurnWaits::Tool { future, progress, .. } => match guarded(|| future.as_mut().poll(context)) {
                 Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
                 // A reader that stopped is told nothing more of it; only the newest text is kept.
-                Ok(Poll::Pending) if self.log.peers.live().iter().any(|peer| peer.poll_room(context).is_pending()) => {
+                Ok(Poll::Pending) if self.log.peers.live().any(|peer| peer.poll_room(context).is_pending()) => {
                     self.activity.moved();
                     Poll::Pending
                 }
@@ -214,6 +220,7 @@ impl Session {
             Happening::RecoveryDue => return self.mend(),
             Happening::IdleDue => return self.idle_due(),
             Happening::Commit(Err(fault)) => return self.store_failed(fault),
+            Happening::Lost(fault) => return self.lease_lost(fault),
             Happening::Mail(mail) => return self.mail(mail),
             Happening::Shell(index, result) => return self.shell_done(index, result),
             Happening::EditorRequest(order) => {

@@ -189,15 +189,18 @@ impl Session {
     pub(super) fn begin_turn(&mut self, turn: TurnId, parts: Vec<Part>, from: UserFrom) {
         let by = self.prompts.turn_by.clone().filter(|_| from == UserFrom::Prompt);
         self.log_by(by, Body::User { turn: Some(turn.clone()), parts, from });
-        let rules = TurnRules {
+        self.activity.begin_turn(Turn::new(turn, self.settings.model.clone(), self.turn_rules()));
+        self.mcp.first_call = true;
+        self.reminders.is_due = false;
+    }
+
+    pub(super) fn turn_rules(&self) -> TurnRules {
+        TurnRules {
             max_iterations: self.settings.max_iterations,
             retry: self.settings.retry,
             compact_on_overflow: self.settings.compaction.auto,
             read: self.shared.ports.read_object,
-        };
-        self.activity.begin_turn(Turn::new(turn, self.settings.model.clone(), rules));
-        self.mcp.first_call = true;
-        self.reminders.is_due = false;
+        }
     }
 
     fn keep_waiting(&mut self, id: &ItemId, position: usize) {

@@ -12,7 +12,7 @@ use vocab::{
 use super::fallback::Fallback;
 use super::{Session, TurnWaits};
 use crate::session::log::logged::{KnownKeys, Logged};
-use crate::session::model_view::{Branch, History, lost_result};
+use crate::session::model_view::{Branch, History, OpenTurn, lost_result};
 use crate::session::queue::TurnOver;
 use crate::session::turn::Effect;
 
@@ -31,11 +31,18 @@ pub(super) struct Recovery {
     waited: Option<Duration>,
     /// It is taken up when the log is read.
     waits_for_view: bool,
+    /// A turn that the log ends in goes on when that is read.
+    continues: bool,
 }
 
 impl Recovery {
-    pub(super) fn new(repaired: Option<String>) -> Self {
-        Self { repaired, ..Self::default() }
+    /// `continues`: see [`vocab::OnRestart::Continue`].
+    pub(super) fn new(repaired: Option<String>, continues: bool) -> Self {
+        Self { repaired, continues, ..Self::default() }
+    }
+    /// Whether the log is still to be read for the turn that may go on.
+    pub(super) fn is_to_continue(&self) -> bool {
+        self.continues
     }
     /// A write has succeeded: the next failure is a first one.
     pub(super) fn written(&mut self) {
@@ -43,7 +50,7 @@ impl Recovery {
     }
     /// Something is to be taken up by and by.
     pub(super) fn is_pending(&self) -> bool {
-        self.timer.is_some() || self.waits_for_view
+        self.timer.is_some() || self.waits_for_view || self.continues
     }
     pub(super) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.timer.as_mut().map_or(Poll::Pending, |timer| timer.as_mut().poll(context))
@@ -87,7 +94,8 @@ impl Session {
             || self.activity.is_compaction_next()
             || self.jobs.want_view()
             || self.activity.undoing().is_some_and(|undo| undo.wants_view())
-            || self.recovery.waits_for_view;
+            || self.recovery.waits_for_view
+            || (self.recovery.continues && self.recovery.timer.is_none());
         if !wanted || self.view.is_loaded() {
             self.view.stop_reading();
         } else if !self.view.is_reading() && self.log.is_settled() {
@@ -118,7 +126,7 @@ impl Session {
             self.give_up_next_compaction(fault.clone());
             self.fail_undo(fault);
         }
-        if std::mem::take(&mut self.recovery.waits_for_view) {
+        if std::mem::take(&mut self.recovery.waits_for_view) || self.recovery.continues {
             match taken {
                 Ok(()) => self.mend(),
                 Err(_) => self.mend_later(),
@@ -137,7 +145,15 @@ impl Session {
 
     fn take_log(&mut self, page: Option<Page>) -> Result<(), Fault> {
         let (mut news, mut lost) = (false, Vec::new());
+        let mut open = None;
+        if let Some(page) = &page
+            && self.recovery.continues
+        {
+            open = OpenTurn::read(&page.entries);
+            open.iter().for_each(|open| self.restore_fallback(&open.fell_back));
+        }
         let mut history = History::new(self.shared.ports.provider.chat(self.settings.asked())?);
+        let continues = std::mem::take(&mut self.recovery.continues);
         if let Some(mut page) = page {
             // A commit that was said to have failed may be there all the same; the next append takes it away.
             page.entries.retain(|entry| entry.seq <= self.log.last_seq());
@@ -145,7 +161,7 @@ impl Session {
                 self.view.find_sent(&page.entries);
             }
             let branch = Branch::read(&page.entries);
-            history.rebuild(&branch, self.current_turn().as_ref());
+            history.rebuild(&branch, self.current_turn().as_ref().or(open.as_ref().map(|open| &open.id)));
             news = self.settings.found(branch.gadgets_off.as_ref(), branch.thinking.as_ref());
             news |= *self.log.logged().todos != *branch.todos;
             self.log.found(Logged {
@@ -157,13 +173,24 @@ impl Session {
             if let Some(text) = page.recovered {
                 self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
             }
+            if continues {
+                self.remember(&branch);
+            }
             if self.activity.turn().is_none() {
-                lost = self.repair(branch);
+                lost = self.repair(branch, open.as_ref());
             }
         }
         self.view.load(history);
         for shell in lost {
             self.log(Body::Shell(ShellEntry::Ended(shell)));
+        }
+        if let Some(open) = open {
+            self.continue_turn(open);
+        }
+        if continues {
+            // What waits goes on as well: behind the turn, or now.
+            let acts = self.prompts.queue.release(self.prompts.now_ms());
+            self.act(acts);
         }
         if news {
             self.tell_state();
@@ -178,10 +205,15 @@ impl Session {
         }
     }
 
-    /// Closes what is open, and returns what is to be said of commands that did not end.
-    fn repair(&mut self, branch: Branch) -> Vec<Shell> {
+    /// Closes what is open, but for the turn that goes on, and returns what is to be said of commands that did not end.
+    fn repair(&mut self, mut branch: Branch, goes_on: Option<&OpenTurn>) -> Vec<Shell> {
+        self.prompts.turn_by = branch.turn_by.take();
+        if let Some(open) = goes_on {
+            branch.open_turn = None;
+            branch.open_calls.retain(|(turn, _)| *turn != open.id);
+        }
         for ask in branch.open_asks {
-            if self.approvals.get(&ask.id).is_none() {
+            if self.approvals.get(&ask.id).is_none() && !goes_on.is_some_and(|open| open.is_asking(&ask.id)) {
                 self.log(Body::Ask(AskEntry::Closed { ask: ask.id, end: vocab::AskEnd::Withdrawn }));
             }
         }
@@ -224,17 +256,22 @@ impl Session {
     /// The log could not be written: the turn ends, nothing after the failure is told, and what goes on goes on from what
     /// the store really has.
     pub(super) fn store_failed(&mut self, fault: Fault) {
-        let RollBackOutcome { was_running, waits } = self.roll_back(&fault);
         if fault.kind == FaultKind::SessionBusy {
-            // Another process owns the session now.
-            return self.cast_off(fault);
+            return self.lease_lost(fault);
         }
+        let RollBackOutcome { was_running, waits } = self.roll_back(&fault);
         if waits || std::mem::take(&mut self.recovery.waits_for_view) {
             self.mend_later();
         }
         if was_running || self.prompts.queue.is_busy() {
             self.queue_goes_on(TurnOver::Failed);
         }
+    }
+
+    /// Somebody else has the session: nothing more is done for it here, neither a call nor an acknowledgement.
+    pub(super) fn lease_lost(&mut self, fault: Fault) {
+        self.roll_back(&fault);
+        self.cast_off(fault);
     }
 
     /// Back to what the store has.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{ModelInfo, Settings, Tool};
+use vocab::{ModelInfo, OnRestart, Settings, Tool};
 
 use super::Session;
 use super::activity::Activity;
@@ -63,9 +63,11 @@ impl Session {
             subagents.inherited_editor = editor;
         }
         let remembered = std::mem::take(&mut seed.remembered);
+        seed.log.peers.watched_by(shared.watching.clone());
         let thinking_asked = seed.past.as_ref().is_some_and(|past| past.thinking_asked);
         let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
         let summary = summary.as_ref();
+        let continues = summary.is_some() && seed.settings.on_restart == OnRestart::Continue;
         seed.log.found(Logged {
             model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
             mode: summary.map_or(seed.settings.mode, |it| it.mode),
@@ -87,7 +89,7 @@ impl Session {
             approvals: Approvals::remembering(remembered),
             jobs: Jobs::default(),
             shells: Shells::default(),
-            recovery: Recovery::new(recovered.flatten()),
+            recovery: Recovery::new(recovered.flatten(), continues),
             extensions: Extensions::default(),
             editor: EditorRequests::default(),
             mcp,

@@ -199,7 +199,7 @@ impl Session {
         Ok(())
     }
 
-    fn set_queue_policy(&mut self) {
+    pub(super) fn set_queue_policy(&mut self) {
         let acts = self.prompts.queue.set_policy(self.settings.lane, self.prompts.now_ms());
         self.act(acts);
     }

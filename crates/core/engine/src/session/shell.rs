@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, Sleep};
-use vocab::{Body, Event, Fault, FaultKind, Later, PeerId, Reply, Shell, ShellEntry, Tag, Told};
+use vocab::{Body, Event, Fault, FaultKind, Later, PeerId, Reply, Shell, ShellEntry, Tag};
 
 use super::activity::ProgressCell;
 use super::{Session, guarded, later};
@@ -191,7 +191,7 @@ impl Session {
     pub(super) fn drop_shells(&mut self, fault: &Fault) {
         for RunningShell { outbox, tag, .. } in self.shells.running.drain(..) {
             let result = Err(fault.clone());
-            outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result } });
+            self.log.peers.tell_one(&outbox, Event::Reply { tag, result });
         }
     }
 
@@ -209,7 +209,7 @@ impl Session {
                 let text = self.shared.ports.keyring.scrub_growing(&text).into_owned();
                 running.told.clone_from(&text);
                 let event = Event::ShellProgress { tag: running.tag, text };
-                running.outbox.push(Told { session: self.id.clone(), event });
+                self.log.peers.tell_one(&running.outbox, event);
             }
         }
         Poll::Pending

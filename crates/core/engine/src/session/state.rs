@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Event, State, TurnId};
+use vocab::{Event, Glance, State, TurnId, WatchEvent};
 
 use super::log::logged::Logged;
 use super::settings::Stance;
@@ -41,6 +41,27 @@ impl Session {
             todos: logged.todos.clone(),
             file: self.log.file().cloned(),
         }
+    }
+
+    /// Those who watch are told how the session stands, where that may have changed.
+    pub(super) fn tell_watchers(&mut self) {
+        if !std::mem::take(&mut self.log.peers.is_news) || !self.log.peers.is_watched() {
+            return;
+        }
+        let Stance { settings, .. } = self.settings.settled(self.log.committed());
+        let glance = Glance {
+            title: self.log.logged_told().title.clone(),
+            model: settings.model.clone(),
+            mode: settings.mode,
+            turn: self.log.told_turn().cloned(),
+            asks: self.approvals.open().filter(|ask| self.log.told(ask.entry.seq)).count(),
+            waiting: self.prompts.queue.list().count(),
+            peers: self.log.peers.all().count(),
+            context_tokens: self.view.counted().context_tokens,
+            usage: self.log.peers.usage(),
+            last_seq: self.log.committed(),
+        };
+        self.log.peers.tell_watchers(WatchEvent::Stands(Arc::new(glance)));
     }
 
     pub(super) fn tell_state(&mut self) {

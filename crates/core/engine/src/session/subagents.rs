@@ -55,6 +55,12 @@ impl Session {
     pub(super) fn subagents_closed(&mut self) {
         self.activity.stop_waiting();
         self.charge_subagents();
-        self.interrupt_turn();
+        match self.activity.is_ending() {
+            true => {
+                self.settle();
+                self.suspend_turn();
+            }
+            false => self.interrupt_turn(),
+        }
     }
 }

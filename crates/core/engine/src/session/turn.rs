@@ -7,8 +7,8 @@ mod reply_builder;
 mod retry;
 
 pub(crate) use effects::{Effect, ResultWording, SafePoint, Verdict};
-pub(crate) use machine::INTERRUPTED;
 pub use machine::synthetic;
+pub(crate) use machine::{DENIED, INTERRUPTED};
 pub(crate) use machine::{Turn, TurnRules};
 pub use reply_builder::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
 

@@ -70,6 +70,7 @@ impl Session {
                     false => self.compact(outbox, tag, instructions, false),
                 });
             }
+            SessionVerb::Able(abilities) => self.able(outbox.peer, abilities).map(|()| Reply::Done),
             SessionVerb::OfferTools { tools } => self.offer_tools(outbox.peer, tools).map(|()| Reply::Done),
             SessionVerb::Read { after } => {
                 self.read(outbox, tag, after);
@@ -124,8 +125,9 @@ impl Session {
         Response::Later
     }
 
-    fn offer_tools(&mut self, peer: PeerId, tools: Vec<vocab::HostTool>) -> Result<(), Fault> {
+    pub(super) fn offer_tools(&mut self, peer: PeerId, tools: Vec<vocab::HostTool>) -> Result<(), Fault> {
         self.tools.offer_host(&self.settings, peer, tools)?;
+        self.hand_over_calls(peer);
         self.tell_conflicts();
         Ok(())
     }

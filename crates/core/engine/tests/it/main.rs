@@ -3,22 +3,28 @@
 // In a helper of a test a failed `unwrap` is a failed test.
 #![allow(clippy::unwrap_used)]
 
+mod abilities;
 mod asking;
+mod attaching;
 mod called;
 mod compacting;
+mod continuing;
 mod controlled;
 mod directory;
 mod draining;
 mod editor;
 mod extensions;
 mod fallbacks;
+mod fanning_out;
 mod forks;
 mod idle;
 mod intent;
 mod interrupts;
 mod lanes;
+mod lost;
 mod mcp;
 mod models;
+mod moving;
 mod patience;
 mod peers;
 mod reading;
@@ -36,3 +42,4 @@ mod thinking;
 mod todos;
 mod turns;
 mod usage;
+mod watching;

@@ -281,7 +281,7 @@ async fn a_failure_is_told_to_a_peer_that_still_reads_the_past() {
     drop(actor);
     store.slow_reads(300);
     let mut actor = stage.actor();
-    let open = Open { after: Some(0), ..bringing(Which::Named("s1".into()), &["broken"]) };
+    let open = Open { after: Some(Cursor::at(0)), ..bringing(Which::Named("s1".into()), &["broken"]) };
     actor.open(open).await.unwrap();
     actor.until(|event| matches!(event, Event::Extension(ExtensionEvent::Notice(_)))).await;
     let live = actor.told.iter().position(|told| matches!(told.event, Event::Live { .. })).unwrap();

@@ -9,7 +9,7 @@ use crate::support::*;
 async fn join(stage: &Stage, after: Option<u64>) -> Actor {
     let mut actor = stage.actor();
     let mut open = Open::new(Which::Named("s1".into()));
-    open.after = after;
+    open.after = after.map(Cursor::at);
     actor.open(open).await.unwrap();
     actor
 }
@@ -55,7 +55,7 @@ async fn who_attaches_in_mid_turn_gets_the_past_once_and_the_running_text() {
     // A seq that nobody has reached is refused, and the peer is on no session then.
     let mut three = stage.actor();
     let mut open = Open::new(Which::Named("s1".into()));
-    open.after = Some(99);
+    open.after = Some(Cursor::at(99));
     assert_eq!(three.open(open).await.unwrap_err().kind, FaultKind::Invalid);
     let tag = three.prompt("anybody?").await;
     assert_eq!(three.reply(tag).await.unwrap_err().kind, FaultKind::UnknownSession);
@@ -69,7 +69,7 @@ async fn who_comes_in_twice_is_not_told_twice() {
     one.turn_end().await;
     one.forget();
     let mut open = Open::new(Which::Named("s1".into()));
-    open.after = Some(2);
+    open.after = Some(Cursor::at(2));
     one.open(open).await.unwrap();
     one.prompt("on").await;
     one.turn_end().await;
@@ -229,7 +229,13 @@ async fn who_is_moved_to_a_session_with_an_open_question_sees_it() {
 /// A peer with no question on its wire.
 async fn mute(stage: &Stage) -> Actor {
     let mut actor = stage.actor();
-    actor.open(Open { answers: false, ..Open::new(Which::Id("s1".into())) }).await.unwrap();
+    actor
+        .open(Open {
+            abilities: Abilities { answers: false, ..Abilities::default() },
+            ..Open::new(Which::Id("s1".into()))
+        })
+        .await
+        .unwrap();
     actor
 }
 

@@ -123,6 +123,12 @@ impl Store for Lazy {
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.inner.usage(query)
     }
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
+        self.inner.watch(session, after)
+    }
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
+        self.inner.watch_all(after)
+    }
     fn hurry(&self) {
         self.hurried.store(true, Ordering::Relaxed);
     }
@@ -226,7 +232,7 @@ async fn a_session_whose_lease_is_gone_ends_and_the_next_opening_takes_it_anew()
     let mut actor = stage.actor();
     let mut other = stage.actor();
     actor.open(named("x")).await.unwrap();
-    other.open(Open { after: Some(0), ..named("x") }).await.unwrap();
+    other.open(Open { after: Some(Cursor::at(0)), ..named("x") }).await.unwrap();
     actor.prompt("first").await;
     actor.turn_end().await;
     actor.forget();
@@ -302,7 +308,7 @@ async fn a_repair_is_logged_and_told_whoever_speaks_first() {
         store.repaired.store(true, Ordering::Relaxed);
         let stage = on(&store, &Player::new([]));
         let mut actor = stage.actor();
-        let after = (first == "after").then_some(0);
+        let after = (first == "after").then_some(Cursor::at(0));
         let opened = actor.open(Open { after, ..named("x") }).await.unwrap();
         match first {
             "read" => {
@@ -328,7 +334,7 @@ async fn a_past_that_cannot_be_read_ends_the_replay_instead_of_reading_for_ever(
     let mut actor = stage.actor();
     store.empty.store(true, Ordering::Relaxed);
     store.reads.store(0, Ordering::Relaxed);
-    actor.open(Open { after: Some(0), ..named("x") }).await.unwrap();
+    actor.open(Open { after: Some(Cursor::at(0)), ..named("x") }).await.unwrap();
     actor.until(|event| matches!(event, Event::Gone { fault } if fault.kind == FaultKind::Store)).await;
     actor.settle().await;
     assert!(store.reads.load(Ordering::Relaxed) < 5, "the same page is not asked for again and again");

@@ -1,6 +1,6 @@
 //! Seeds against the engine's promises. `TILLERMAN_SEEDS` sets how many, `TILLERMAN_SEED` runs one.
 
-use testkit::sim::{self, Numbers, Weather};
+use testkit::sim::{self, Numbers, Revivals, Weather};
 
 const SEEDS_DEFAULT: u64 = 300;
 /// Of what may happen alone every third seed is run: everything together is run anyway, and what comes alone is easier to
@@ -94,6 +94,22 @@ fn a_reader_that_stopped_costs_little() {
 fn everything_at_once() {
     let all = promises_hold(Weather::ALL, 1);
     assert!(!many() || all.power_cuts > 0 && all.forgotten > 0 && all.steals > 0 && all.stops > 0, "{all:?}");
+}
+
+/// Ten deaths in a row, of the process or of the machine, each wherever it comes.
+#[test]
+#[allow(clippy::print_stdout)] // As above.
+fn a_turn_that_goes_on_says_and_does_what_it_would_have_said_and_done_in_peace() {
+    let mut all = Revivals::default();
+    for seed in seeds() {
+        match sim::revive(seed) {
+            Ok(numbers) => all.add(&numbers),
+            Err(failure) => panic!("seed {seed}: {failure}"),
+        }
+    }
+    println!("{all:?}");
+    assert!(!many() || all.deaths > 5 * all.turns && all.power_cuts > 0, "{all:?}");
+    assert!(!many() || all.doubts > 0 && all.had_run > 0 && all.open_asks > 0, "{all:?}");
 }
 
 fn named_weather(names: &str) -> Weather {

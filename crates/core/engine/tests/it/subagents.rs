@@ -321,7 +321,7 @@ async fn extensions_stand_beside_a_child() {
     tokio::spawn(async move {
         let (mut told, mut asked) = (Vec::new(), None);
         while guard.events(&mut told).await {
-            for Told { session, event } in told.drain(..) {
+            for Told { session, event, .. } in told.drain(..) {
                 let (tag, verb) = match event {
                     Event::Extension(ExtensionEvent::Hook(HookCall { id, kind: HookKind::Call { tool, .. } }))
                         if &*tool == "change" =>

@@ -3,14 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Later;
+use super::{Acquired, Later, Lease, StoreChange, StoreMoment};
 use crate::{
-    AuditLine, AuditQuery, AuditVerdict, Body, Entry, Fault, Mode, NoteEntry, Principal, SessionId, Usage, UsageQuery,
-    UsageSum,
+    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, Mode, Principal, SessionId, Usage, UsageQuery, UsageSum,
 };
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
 /// transaction that writes.
+///
+/// A lease belongs to an owner, which is one handle of the store in one process. An owner has a name for people; whether it
+/// lives is asked of the owner and never of each session, so that a lease costs nothing while nothing is written. An owner
+/// that was not heard of for its time to live can lose its leases to whoever asks for them, and to nobody else: one that
+/// slept for a night finds them as it left them. Who has lost one is told ([`Lease::signal`]).
 pub trait Store: Send + Sync {
     /// Fails fast, and without side effects beyond creating the directory, when nothing could be written.
     fn probe(&self) -> Result<(), Fault>;
@@ -36,6 +40,12 @@ pub trait Store: Send + Sync {
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>>;
     /// How many a list without limit and offset would have.
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>>;
+    /// Waits until the session's log goes beyond `after`, whichever process wrote it. Where it ends; `None`: there is no such
+    /// session. Costs nothing while nobody waits.
+    fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>>;
+    /// Waits until something was written to any session since `after`; without it, says at once where the store is. May
+    /// come for nothing, and does not fail to come for something.
+    fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>>;
     /// Together with its children; refused while one of them is open somewhere. `by`: who wants it gone.
     fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>>;
     /// Who did what, newest first.
@@ -85,33 +95,6 @@ pub struct NewSession {
     pub parent: Option<Arc<str>>,
 }
 
-/// The right to append to one session. Older epochs are refused.
-#[derive(Clone, Debug)]
-pub struct Lease {
-    pub session: SessionId,
-    pub epoch: u64,
-    /// Set until the first append has made the session.
-    pub new: Option<Arc<NewSession>>,
-}
-
-/// A session that was taken over, as it is under the lease: what was read before somebody had it may be old.
-#[derive(Clone, Debug)]
-pub struct Acquired {
-    pub lease: Lease,
-    pub summary: Summary,
-    /// What had to be repaired. Said here and nowhere else, so its new owner writes it into the log.
-    pub recovered: Option<String>,
-}
-
-impl Acquired {
-    /// The entry that says what was repaired; the first one under this lease.
-    pub fn notice(&self, at_ms: i64) -> Option<Arc<Entry>> {
-        let body = Body::Note(NoteEntry::Recovered { text: self.recovered.as_deref()?.into() });
-        let last = self.summary.last_seq;
-        Some(Arc::new(Entry { seq: last + 1, parent: last, at_ms, body, by: None }))
-    }
-}
-
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Page {
     pub entries: Vec<Arc<Entry>>,
@@ -148,6 +131,9 @@ pub struct Query {
     pub non_empty: bool,
     /// Also those that work or worked for a call of another session.
     pub children: bool,
+    /// Only those that have something to go on with: a turn that did not end, a question without an answer, a message that
+    /// waits. For a process that starts anew.
+    pub unfinished: bool,
     pub limit: Option<usize>,
     pub offset: usize,
 }

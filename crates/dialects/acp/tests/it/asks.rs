@@ -19,6 +19,7 @@ fn permission(id: &str) -> Body {
         reason: None,
         summary: "write a.txt".into(),
         preview: None,
+        may_have_run: false,
     };
     Body::Ask(AskEntry::Opened(Ask {
         id: id.into(),

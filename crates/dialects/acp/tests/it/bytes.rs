@@ -73,6 +73,7 @@ fn a_question() {
         reason: None,
         summary: "write a.txt".into(),
         preview: None,
+        may_have_run: false,
     };
     let kind = AskKind::Permission(permission);
     let ask = Ask { id: "a1".into(), turn: Some("t1".into()), kind, timeout_ms: None };

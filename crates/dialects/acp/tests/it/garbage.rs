@@ -125,11 +125,11 @@ fn awkward_strings_come_back_as_they_were() {
         let mut talk = AcpTalk::with(json!({}));
         talk.begin("t1");
         for event in [
-            vocab::Event::Delta(vocab::Delta::Text { turn: "t1".into(), delta: text.clone() }),
-            vocab::Event::Delta(vocab::Delta::Thinking { turn: "t1".into(), delta: text.clone() }),
+            vocab::Event::Delta(vocab::Delta::Text { turn: "t1".into(), delta: text.clone().into() }),
+            vocab::Event::Delta(vocab::Delta::Thinking { turn: "t1".into(), delta: text.clone().into() }),
         ] {
             use wire::Dialect;
-            talk.acp.tell(&vocab::Told { session: "c1".into(), event }, &mut talk.out);
+            talk.acp.tell(&vocab::Told::new("c1".into(), event), &mut talk.out);
             let line: serde_json::Value = serde_json::from_slice(talk.out.frames.as_bytes()).unwrap();
             talk.out.frames.clear();
             assert_eq!(line["params"]["update"]["content"]["text"], text.as_str());

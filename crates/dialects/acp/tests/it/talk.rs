@@ -110,7 +110,7 @@ impl AcpTalk {
         self
     }
     pub(crate) fn tell(&mut self, session: &str, event: Event) -> &mut Self {
-        self.acp.tell(&Told { session: SessionId::from(session), event }, &mut self.out);
+        self.acp.tell(&Told::new(SessionId::from(session), event), &mut self.out);
         self.drain();
         self
     }
@@ -205,7 +205,14 @@ pub(crate) fn state(session: &str) -> State {
 
 pub(crate) fn opened(session: &str) -> Reply {
     let state = state(session);
-    Reply::Opened(Box::new(Opened { session: session.into(), resumed: false, state, tools: vec![], notices: vec![] }))
+    Reply::Opened(Box::new(Opened {
+        session: session.into(),
+        resumed: false,
+        state,
+        tools: vec![],
+        notices: vec![],
+        present: vocab::Present::default(),
+    }))
 }
 
 pub(crate) fn ended(turn: &str, stop: Stop) -> TurnEnd {

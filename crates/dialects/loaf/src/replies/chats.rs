@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use vocab::{Entry, Inspection, Item, Opened, SessionId, SessionVerb, Target, Verb, Which};
+use vocab::{Entry, IdKind, Inspection, Item, Opened, SessionId, SessionVerb, Target, Verb, Which};
 
 use crate::Loaf;
 use crate::context::FixedContext;
@@ -139,7 +139,21 @@ impl Loaf {
                 view.provider = (!resume.said.is_empty()).then(|| models::provider(info));
                 view.adopt(&mut self.messages, &resume.said);
                 self.apply_choice(out);
+                // Another controller is on it, and its turn is told here as well.
+                if let Some(turn) = opened.state.turn.clone() {
+                    let id = self.mint(IdKind::Turn);
+                    let mut pen = self.pen(out);
+                    let (view, scene) = self.scene(at);
+                    view.prepare(&mut pen, &scene, turn, id);
+                }
                 self.resumed(&call, at, &resume.chat, out);
+                if let Some(turn) = opened.state.turn.clone() {
+                    // It goes on since before this process, or another controller is at it.
+                    let id = self.mint(IdKind::Turn);
+                    let mut pen = self.pen(out);
+                    let (view, scene) = self.scene(at);
+                    view.prepare(&mut pen, &scene, turn, id);
+                }
             }
         }
     }

@@ -28,6 +28,17 @@ impl Loaf {
         }
     }
 
+    /// A chat has another model. Where that is not our doing, another controller has chosen it, and it is the selected one from
+    /// now on: this wire has one for all chats.
+    pub(crate) fn model_changed(&mut self, info: &Arc<ModelInfo>, out: &mut Out) {
+        let is_selected = self.choice.model.as_ref().is_some_and(|selected| selected.slug == info.slug);
+        if is_selected || self.pending.iter().any(|why| matches!(why, LoafPending::Chosen)) {
+            return;
+        }
+        self.choice.model = Some(info.clone());
+        self.state_changed("model_selected", None, out);
+    }
+
     pub(crate) fn selected(&mut self, call: &LoafCall, select: Select, out: &mut Out) {
         let Select { model, provider, thinking, route, compress } = select;
         let fits =

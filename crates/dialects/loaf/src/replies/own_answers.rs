@@ -16,7 +16,7 @@ impl Loaf {
     pub(crate) fn answered(&mut self, tag: Tag, answer: Result<LoafAnswer, Fault>, out: &mut Out) {
         let Some(pending) = self.pending.answered(tag) else { return };
         match (pending, answer) {
-            (LoafPending::Nothing, _) => {}
+            (LoafPending::Nothing | LoafPending::Chosen, _) => {}
             (LoafPending::Skills(call), answer) => {
                 // Skills that cannot be looked for are none.
                 if let Ok(LoafAnswer::Skills(skills)) = answer {

@@ -120,11 +120,11 @@ fn awkward_strings_come_back_as_they_were() {
         talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).begin("c1", "e1", &text);
         talk.out.frames.clear();
         for event in [
-            vocab::Event::Delta(vocab::Delta::Text { turn: "e1".into(), delta: text.clone() }),
-            vocab::Event::Delta(vocab::Delta::Thinking { turn: "e1".into(), delta: text.clone() }),
+            vocab::Event::Delta(vocab::Delta::Text { turn: "e1".into(), delta: text.clone().into() }),
+            vocab::Event::Delta(vocab::Delta::Thinking { turn: "e1".into(), delta: text.clone().into() }),
         ] {
             use wire::Dialect;
-            talk.loaf.tell(&vocab::Told { session: "c1".into(), event }, &mut talk.out);
+            talk.loaf.tell(&vocab::Told::new("c1".into(), event), &mut talk.out);
         }
         let (_, frames) = talk.drain();
         let chunks: Vec<_> = frames.iter().filter(|line| line["params"]["type"] == "session.stream.chunk").collect();

@@ -101,7 +101,7 @@ impl Talk {
     }
 
     pub(crate) fn tell(&mut self, chat: &str, event: Event) -> &mut Self {
-        self.loaf.tell(&Told { session: SessionId::from(chat), event }, &mut self.out);
+        self.loaf.tell(&Told::new(SessionId::from(chat), event), &mut self.out);
         self.drain();
         self
     }
@@ -229,7 +229,14 @@ pub(crate) fn state(chat: &str, last_seq: u64) -> State {
 
 pub(crate) fn opened(chat: &str) -> Reply {
     let state = state(chat, 0);
-    Reply::Opened(Box::new(Opened { session: chat.into(), resumed: false, state, tools: vec![], notices: vec![] }))
+    Reply::Opened(Box::new(Opened {
+        session: chat.into(),
+        resumed: false,
+        state,
+        tools: vec![],
+        notices: vec![],
+        present: vocab::Present::default(),
+    }))
 }
 
 pub(crate) fn inspected(chat: &str) -> Reply {

@@ -169,6 +169,7 @@ impl Run {
             Event::Settled => self.settled(frames),
             // Answers, questions, notices and the state of the session are not part of a run.
             Event::State(_)
+            | Event::Watch(_)
             | Event::Delta(Delta::ModelCalled { .. })
             | Event::SignIn { .. }
             | Event::Editor(_)

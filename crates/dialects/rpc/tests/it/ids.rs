@@ -27,7 +27,7 @@ fn answer(id: &str, result: Result<Reply, Fault>) -> String {
     let (commands, _) = talk.hear(format!(r#"{{"id":{id},"type":"get_state"}}"#));
     let mut out = Out::new();
     let event = Event::Reply { tag: commands[0].tag, result };
-    talk.rpc.tell(&Told { session: SessionId::from("s1"), event }, &mut out);
+    talk.rpc.tell(&Told::new(SessionId::from("s1"), event), &mut out);
     String::from_utf8(out.frames.as_bytes().to_vec()).unwrap()
 }
 

@@ -29,10 +29,12 @@ fn events(blocks: &[Block]) -> Vec<Event> {
     let mut untold = Vec::new();
     for (at, block) in blocks.iter().enumerate() {
         let (words, seal) = match block {
-            Block::Text(text) => (Some(Event::Delta(Delta::Text { turn: turn(), delta: text.to_string() })), None),
+            Block::Text(text) => {
+                (Some(Event::Delta(Delta::Text { turn: turn(), delta: text.to_string().into() })), None)
+            }
             Block::Thinking { text, opaque } if !text.is_empty() => {
                 let seal = opaque.as_ref().map(|_| Sealed::Thinking);
-                (Some(Event::Delta(Delta::Thinking { turn: turn(), delta: text.to_string() })), seal)
+                (Some(Event::Delta(Delta::Thinking { turn: turn(), delta: text.to_string().into() })), seal)
             }
             Block::Thinking { .. } => (None, Some(Sealed::Alone)),
             Block::Redacted(_) => (None, Some(Sealed::Redacted)),

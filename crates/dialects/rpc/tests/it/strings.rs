@@ -134,6 +134,7 @@ fn bodies(s: &str) -> Vec<Body> {
         reason: Some(arc.clone()),
         summary: arc.clone(),
         preview: Some([Fact::text("x", &arc)].into()),
+        may_have_run: false,
     };
     let compaction = Compaction {
         reason: CompactReason::Overflow,

@@ -57,7 +57,7 @@ impl Talk {
     }
 
     pub(crate) fn tell(&mut self, event: Event) -> (Vec<Command>, Vec<Value>) {
-        self.rpc.tell(&Told { session: SessionId::from("s1"), event }, &mut self.out);
+        self.rpc.tell(&Told::new(SessionId::from("s1"), event), &mut self.out);
         self.drain()
     }
 
@@ -123,7 +123,14 @@ pub(crate) fn state(session: &str) -> State {
 
 pub(crate) fn opened(state: State) -> Reply {
     let (tools, notices) = (vec!["read_file".into()], vec![]);
-    Reply::Opened(Box::new(Opened { session: state.session.clone(), resumed: false, state, tools, notices }))
+    Reply::Opened(Box::new(Opened {
+        session: state.session.clone(),
+        resumed: false,
+        state,
+        tools,
+        notices,
+        present: vocab::Present::default(),
+    }))
 }
 
 pub(crate) fn inspected(state: State) -> Reply {

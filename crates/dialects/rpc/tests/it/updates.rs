@@ -50,11 +50,11 @@ impl Twin {
         Some(match piece {
             Piece::Text(delta) => {
                 self.grow("text", "text", delta);
-                Event::Delta(Delta::Text { turn: turn(), delta: delta.clone() })
+                Event::Delta(Delta::Text { turn: turn(), delta: delta.clone().into() })
             }
             Piece::Thinking(delta) => {
                 self.grow("thinking", "thinking", delta);
-                Event::Delta(Delta::Thinking { turn: turn(), delta: delta.clone() })
+                Event::Delta(Delta::Thinking { turn: turn(), delta: delta.clone().into() })
             }
             Piece::Call(name) => {
                 self.calls += 1;
@@ -66,7 +66,7 @@ impl Twin {
                     index,
                     id: Some(id.into()),
                     name: Some(name.as_str().into()),
-                    delta,
+                    delta: delta.into(),
                 })
             }
             Piece::Input(delta) => {
@@ -78,7 +78,7 @@ impl Twin {
                     index: self.calls,
                     id: None,
                     name: None,
-                    delta: delta.clone(),
+                    delta: delta.clone().into(),
                 })
             }
         })

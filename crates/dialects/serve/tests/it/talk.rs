@@ -81,7 +81,7 @@ impl Talk {
 
     pub(crate) fn told(&mut self, event: Event) -> (usize, Vec<Value>) {
         self.begin_what_this_ends(&event);
-        self.serve.tell(&Told { session: SessionId::from(self.on), event }, &mut self.out);
+        self.serve.tell(&Told::new(SessionId::from(self.on), event), &mut self.out);
         self.drain()
     }
 
@@ -105,7 +105,7 @@ impl Talk {
 
     fn unseen(&mut self, body: Body) {
         let mut out = Out::new();
-        self.serve.tell(&Told { session: SessionId::from(self.on), event: logged(body) }, &mut out);
+        self.serve.tell(&Told::new(SessionId::from(self.on), logged(body)), &mut out);
     }
 
     pub(crate) fn log_entry(&mut self, body: Body) -> &mut Self {
@@ -193,6 +193,7 @@ pub(crate) fn opened_with(state: State) -> Reply {
         state,
         tools: vec!["read_file".into(), "glob".into(), "mcp__x__y".into()],
         notices: vec![],
+        present: vocab::Present::default(),
     }))
 }
 
@@ -265,6 +266,7 @@ pub(crate) fn permission_ask() -> PermissionAsk {
         reason: None,
         summary: "find **/*.py".into(),
         preview: None,
+        may_have_run: false,
     }
 }
 

@@ -149,6 +149,7 @@ impl Renderer for TextRenderer {
             Event::Delta(Delta::CallInput { .. })
             | Event::Retry(RetryEvent::Ended { .. })
             | Event::Settled
+            | Event::Watch(_)
             | Event::ShellProgress { .. }
             | Event::Extension(ExtensionEvent::Hook(_))
             | Event::Delta(Delta::Sealed { .. })

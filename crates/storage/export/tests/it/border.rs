@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use export::FileArchive;
 use store::MemoryStore;
 use vocab::{
-    Archive, Body, Border, CallEnd, CallEntry, CallResult, Delivery, Durability, Entry, Fault, FaultKind, FileEdit,
-    Item, Mode, NewSession, NoteEntry, Part, QueueEntry, SettingEntry, Snapshot, Store, UserFrom,
+    Answer, Archive, AskEnd, AskEntry, Body, Border, CallEnd, CallEntry, CallResult, Delivery, Durability, Entry,
+    Fault, FaultKind, FileEdit, Item, Mode, NewSession, NoteEntry, Part, QueueEntry, Scope, SettingEntry, Snapshot,
+    Store, TurnEntry, UserFrom,
 };
 
 /// Takes the model `good`, and directories below `/here`.
@@ -108,4 +109,15 @@ async fn what_a_file_says_it_changed_is_nothing_to_undo() {
     let (bodies, ..) = carried("/here", vec![Body::Call(CallEntry::Ended { turn: "t".into(), result })]).await;
     let Body::Call(CallEntry::Ended { result, .. }) = &bodies[1] else { panic!("{bodies:?}") };
     assert_eq!((result.edits.len(), &*vocab::parts_text(&result.parts)), (0, "wrote it"));
+}
+
+#[tokio::test]
+async fn nothing_goes_on_and_nothing_is_allowed_because_a_file_says_so() {
+    let answer = Answer::Allow(Scope::Session);
+    let end = AskEnd::Answered { answer, by: Some("them".into()) };
+    let started = Body::Turn(TurnEntry::Started { turn: "t".into() });
+    let (bodies, ..) = carried("/here", vec![started, Body::Ask(AskEntry::Closed { ask: "a".into(), end })]).await;
+    let once = AskEnd::Answered { answer: Answer::Allow(Scope::Once), by: Some("them".into()) };
+    assert_eq!(bodies[2], Body::Ask(AskEntry::Closed { ask: "a".into(), end: once }));
+    assert!(matches!(&bodies[3], Body::Turn(TurnEntry::Ended(end)) if end.turn.as_str() == "t"), "{bodies:?}");
 }

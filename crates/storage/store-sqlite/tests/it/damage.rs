@@ -1,9 +1,11 @@
 //! Records that are not what was written.
 
-use store_sqlite::SqliteStore;
-use vocab::{Durability, FaultKind, Query, SessionId, Store};
+use std::sync::Arc;
 
-use crate::kit::{raw, said, text, texts, written};
+use store_sqlite::SqliteStore;
+use vocab::{Body, Durability, Entry, FaultKind, Query, SessionId, Store, TurnEntry};
+
+use crate::kit::{new_session, raw, said, text, texts, written};
 
 const DAMAGE: [&str; 9] = [
     "payload = substr(payload, 1, length(payload) / 2)",
@@ -155,7 +157,7 @@ fn payload(home: &std::path::Path, seq: u64) -> Vec<u8> {
 async fn a_living_writer_is_not_cut_off() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path().to_owned());
-    let lease = store.create(crate::kit::new_session("s"));
+    let lease = store.create(new_session("s"));
     store.append(&lease, vec![said(1, "one"), said(2, "two")], Durability::Commit).await.unwrap();
     damage(home.path(), "crc = 0", "= 2");
     for reader in [&store, &SqliteStore::new(home.path().to_owned())] {
@@ -256,4 +258,39 @@ async fn a_row_with_a_value_of_another_type_is_listed_and_the_session_goes_on() 
             assert!(store.delete(&id, None).await.unwrap(), "{column} = {value}");
         }
     }
+}
+
+/// What is open is counted anew with the rest, and for logs that were written before it was counted.
+#[tokio::test]
+async fn what_is_unfinished_is_as_the_log_says_behind_a_cut_and_in_an_older_database() {
+    let unfinished = async |store: &SqliteStore| {
+        let found = store.list(Query { unfinished: true, ..Query::default() }).await.unwrap();
+        found.len()
+    };
+    let home = tempfile::tempdir().unwrap();
+    let turn = || vocab::TurnId::from("t");
+    let body = |body: Body, seq: u64| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body, by: None });
+    let store = SqliteStore::new(home.path().to_owned());
+    let lease = store.create(new_session("s"));
+    let end = vocab::TurnEnd {
+        turn: turn(),
+        stop: vocab::Stop::EndTurn,
+        iterations: 1,
+        usage: vocab::Usage::default(),
+        mutations: vec![],
+        fault: None,
+    };
+    let started = body(Body::Turn(TurnEntry::Started { turn: turn() }), 1);
+    let ended = body(Body::Turn(TurnEntry::Ended(end)), 2);
+    store.append(&lease, vec![started, ended], Durability::Now).await.unwrap();
+    assert_eq!(unfinished(&store).await, 0);
+    drop(store);
+    raw(home.path()).execute_batch("UPDATE entries SET crc = crc + 1 WHERE seq = 2").unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let acquired = store.acquire(&"s".into()).await.unwrap();
+    assert!(acquired.recovered.is_some());
+    assert_eq!(unfinished(&store).await, 1, "the end of its turn is gone");
+    drop(store);
+    raw(home.path()).execute_batch(crate::kit::TO_SCHEMA_5).unwrap();
+    assert_eq!(unfinished(&SqliteStore::new(home.path().to_owned())).await, 1);
 }

@@ -38,10 +38,12 @@ async fn a_writer_that_was_taken_over_cannot_write_even_if_its_lock_is_lost() {
     let lease = store.create(new_session("s"));
     store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
     // As another host would, for which our lock does not exist.
-    raw(home.path()).execute("UPDATE sessions SET epoch = 2, owner = 'pid 7 on elsewhere'", []).unwrap();
+    let taken = "INSERT INTO owners VALUES (7, 'process 7 on elsewhere', 'boot elsewhere', NULL, 0, 0, 0);
+        UPDATE sessions SET epoch = 2, owned_by = 7";
+    raw(home.path()).execute_batch(taken).unwrap();
     let fault = store.append(&lease, vec![said(2, "two")], Durability::Now).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::SessionBusy);
-    assert!(fault.message.contains("pid 7 on elsewhere"), "{fault}");
+    assert!(fault.message.contains("process 7 on elsewhere"), "{fault}");
     assert_eq!(texts(&store, &lease.session).await, ["one"]);
 }
 

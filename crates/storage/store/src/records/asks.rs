@@ -55,6 +55,8 @@ enum AskKindRecord {
         reason: Option<Arc<str>>,
         summary: Arc<str>,
         preview: Option<PreviewRecord>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        may_have_run: bool,
     },
     HostCall {
         call: Arc<str>,
@@ -167,6 +169,7 @@ impl From<&vocab::AskKind> for AskKindRecord {
                 reason: ask.reason,
                 summary: ask.summary,
                 preview: ask.preview.map(|facts| PreviewRecord::Facts(facts.iter().map(Into::into).collect())),
+                may_have_run: ask.may_have_run,
             },
             vocab::AskKind::HostCall { call, tool, input } => {
                 AskKindRecord::HostCall { call: call.as_str().into(), tool, input: json_text(&input) }
@@ -181,18 +184,27 @@ impl From<&vocab::AskKind> for AskKindRecord {
 impl From<AskKindRecord> for vocab::AskKind {
     fn from(kind: AskKindRecord) -> Self {
         match kind {
-            AskKindRecord::Permission { call, tool, input, active, required, reason, summary, preview } => {
-                Self::Permission(vocab::PermissionAsk {
-                    call: vocab::CallId::new(call),
-                    tool,
-                    input: Json::trusted(input),
-                    active: active.into(),
-                    required: required.into(),
-                    reason,
-                    summary,
-                    preview: preview.map(Into::into),
-                })
-            }
+            AskKindRecord::Permission {
+                call,
+                tool,
+                input,
+                active,
+                required,
+                reason,
+                summary,
+                preview,
+                may_have_run,
+            } => Self::Permission(vocab::PermissionAsk {
+                call: vocab::CallId::new(call),
+                tool,
+                input: Json::trusted(input),
+                active: active.into(),
+                required: required.into(),
+                reason,
+                summary,
+                preview: preview.map(Into::into),
+                may_have_run,
+            }),
             AskKindRecord::HostCall { call, tool, input } => {
                 Self::HostCall { call: vocab::CallId::new(call), tool, input: Json::trusted(input) }
             }

@@ -319,6 +319,7 @@ fn asks() -> Vec<Body> {
             reason: Some(ODD.into()),
             summary: "run ls".into(),
             preview: None,
+            may_have_run: required == Required::DangerFullAccess,
         }));
     }
     let (title, none, some) = (|| "title".into(), || None, || Some(ODD.into()));

@@ -107,3 +107,56 @@ pub(super) async fn a_prefix_is_taken_literally(store: &impl Store) {
         assert_eq!(listed.len(), wanted, "{prefix:?} finds {listed:?}");
     }
 }
+
+/// What opens something, and what closes it.
+fn openings() -> Vec<(Body, Body)> {
+    let turn = TurnId::from("t1");
+    let (stop, usage) = (Stop::EndTurn, Usage::default());
+    let end = TurnEnd { turn: turn.clone(), stop, iterations: 1, usage, mutations: vec![], fault: None };
+    let mut all = vec![(Body::Turn(TurnEntry::Started { turn }), Body::Turn(TurnEntry::Ended(end)))];
+    let examples = super::bodies();
+    for body in &examples {
+        match body {
+            Body::Ask(AskEntry::Opened(ask)) if all.len() < 2 => {
+                let closed = AskEntry::Closed { ask: ask.id.clone(), end: AskEnd::Withdrawn };
+                all.push((body.clone(), Body::Ask(closed)));
+            }
+            Body::Queue(QueueEntry::Queued(item)) if all.len() < 3 => {
+                let settled = QueueEntry::Settled { item: item.id.clone(), end: ItemEnd::Dropped, why: None };
+                all.push((body.clone(), Body::Queue(settled)));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(all.len(), 3, "the examples have a question and a message that waits");
+    all
+}
+
+pub(super) async fn what_is_unfinished_is_found(store: &impl Store) {
+    let quiet = store.create(new_session("quiet"));
+    append(store, &quiet, vec![prompt(1, "x"), note(2)]).await;
+    let found = async || {
+        let query = Query { unfinished: true, ..Query::default() };
+        assert_eq!(
+            store.count(query.clone()).await.expect("a count") as usize,
+            store.list(query.clone()).await.expect("a list").len()
+        );
+        let found = store.list(query).await.expect("a list");
+        found.into_iter().map(|it| it.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(found().await, Vec::<String>::new());
+    for (number, (opens, closes)) in openings().into_iter().enumerate() {
+        let id = format!("s{number}");
+        let lease = store.create(new_session(&id));
+        append(store, &lease, vec![prompt(1, "x"), entry(2, opens.clone())]).await;
+        assert_eq!(found().await, [&*id], "{opens:?}");
+        store.release(lease.clone()).await.expect("released");
+        assert_eq!(found().await, [&*id], "whoever has it or has it not");
+        let lease = store.acquire(&lease.session).await.expect("acquired").lease;
+        append(store, &lease, vec![entry(3, closes), prompt(4, "y"), entry(5, opens)]).await;
+        assert_eq!(found().await, [&*id], "it is open again");
+        let again = openings().remove(number).1;
+        append(store, &lease, vec![entry(6, again)]).await;
+        assert_eq!(found().await, Vec::<String>::new());
+    }
+}

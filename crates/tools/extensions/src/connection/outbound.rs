@@ -70,6 +70,7 @@ impl ExtensionConnection {
             | Event::SignIn { .. }
             | Event::Editor(_)
             | Event::Queue(_)
+            | Event::Watch(_)
             | Event::Live { .. } => {}
         }
     }

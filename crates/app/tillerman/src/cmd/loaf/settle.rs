@@ -1,6 +1,8 @@
 //! How a session behaves under a client of loaf, where our own configuration does not say otherwise.
 
-use vocab::{CompactionPolicy, Drain, Gate, LanePolicy, LateSteer, Overflow, RetryPolicy, Settings, SteerPoint};
+use vocab::{
+    CompactionPolicy, Drain, Gate, LanePolicy, LateSteer, Overflow, RetryPolicy, Settings, SteerPoint, Unanswered,
+};
 
 use config::Configuration;
 
@@ -41,6 +43,8 @@ pub(super) fn settle(settings: &mut Settings, config: &Configuration) {
     // The original counts no rounds; who wants a limit sets one.
     settings.max_iterations = config.max_iterations(u32::MAX);
     settings.reminders_max = 0;
+    // Clients of this dialect are asked nothing: what would wait for an answer would wait for ever.
+    settings.unanswered.get_or_insert(Unanswered::Deny);
     settings.lane = LanePolicy {
         cap: LANE_CAP,
         overflow: Overflow::DropNew,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use dialect_rpc::{Errors, Updates};
 use providers::Secret;
-use vocab::{Mode, SyncLevel};
+use vocab::{Mode, OnRestart, SyncLevel};
 
 use super::table::{self, Flag, Takes};
 use config::agent::LEVELS;
@@ -51,6 +51,7 @@ pub(super) enum Means {
     RpcErrors,
     RpcUpdates,
     Sync,
+    OnRestart,
     Help,
     Version,
     /// Nothing here; the word says why.
@@ -79,6 +80,7 @@ pub(super) struct Flags {
     pub(super) workspace: Option<PathBuf>,
     pub(super) config: Option<PathBuf>,
     pub(super) sync: Option<SyncLevel>,
+    pub(super) on_restart: Option<OnRestart>,
     pub(super) help: bool,
     pub(super) version: bool,
     /// A file to be put into a prompt, which this mode has no place for.
@@ -302,6 +304,9 @@ impl Flags {
             Means::Sync => {
                 let levels = [SyncLevel::Turn, SyncLevel::Record, SyncLevel::Off].map(|level| (level.as_str(), level));
                 self.sync = Some(one_of(name, &text()?, &levels)?);
+            }
+            Means::OnRestart => {
+                self.on_restart = Some(one_of(name, &text()?, &OnRestart::ALL.map(|rule| (rule.as_str(), rule)))?);
             }
             Means::Help => self.help = true,
             Means::Version => self.version = true,

@@ -51,6 +51,9 @@ pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Configurat
     if let Some(level) = flags.sync {
         settings.sync = level;
     }
+    if let Some(rule) = flags.on_restart {
+        settings.on_restart = rule;
+    }
     if flags.tools.none {
         settings.only_tools = Some(Vec::new());
     }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use vocab::{CompactionPolicy, Drain, Gate, Mode, Overflow, Settings, SteerPoint, SyncLevel, Which};
+use vocab::{CompactionPolicy, Drain, Gate, Mode, OnRestart, Overflow, Settings, SteerPoint, SyncLevel, Which};
 
 use dialect_rpc::{Errors, Updates};
 
@@ -66,6 +66,8 @@ fn every_flag_of_a_usual_host_is_understood() {
         "delta",
         "--sync",
         "off",
+        "--on-restart",
+        "continue",
         "--api-key",
         "sk-canary",
         "--no-mcp",
@@ -103,6 +105,7 @@ fn every_flag_of_a_usual_host_is_understood() {
         workspace: Some("/w".into()),
         config: Some("/c".into()),
         sync: Some(SyncLevel::Off),
+        on_restart: Some(OnRestart::Continue),
         ..Flags::default()
     };
     assert_eq!(read, want);
@@ -180,6 +183,7 @@ fn wrong_values_are_named() {
         (&["--rpc-errors", "mine"], "--rpc-errors is one of seed, pi, not \"mine\""),
         (&["--rpc-updates="], "--rpc-updates is one of full, delta"),
         (&["--sync", "often"], "--sync is one of turn, record, off"),
+        (&["--on-restart", "never"], "--on-restart is one of close, continue"),
         (&["--no-session=maybe"], "--no-session takes no value"),
         (&["--mode", "text"], "--mode is rpc here"),
     ] {

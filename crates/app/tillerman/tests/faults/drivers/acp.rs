@@ -121,7 +121,12 @@ impl Driver for Acp {
         let mut command = world.dialect_command(Self::NAME, &[], &[]);
         let mut acp = Self::greeted(command.stderr(world.stderr_log()));
         let params = json!({ "sessionId": handle, "cwd": world.workspace, "mcpServers": [] });
-        let loaded = acp.ask("session/load", params);
+        let id = acp.request("session/load", params);
+        let mut seen = acp.answer(id);
+        let loaded = seen.pop().expect("it was waited for");
+        // What was open is asked again.
+        seen.retain(|value| value["method"] == "session/request_permission");
+        acp.put_back(&seen);
         if loaded["error"]["code"] == -32002 {
             return None;
         }

@@ -68,6 +68,17 @@ impl Rpc {
         self.process.until_one("response", answered).pop().expect("it was waited for")
     }
 
+    /// As [`Rpc::ask`], of a session where something may be asked of us before the answer comes.
+    fn ask_first(&mut self, command: Value) -> Value {
+        let id = self.request(command);
+        let answered = |_: &mut Process, value: &Value| value["type"] == "response" && value["id"] == id.as_str();
+        let mut seen = self.process.until_one("response", answered);
+        let answer = seen.pop().expect("it was waited for");
+        seen.retain(|value| value["type"] == "extension_ui_request");
+        self.process.put_back(&seen);
+        answer
+    }
+
     pub(crate) fn prompt(&mut self, text: &str) {
         self.request(json!({ "type": "prompt", "message": text }));
     }
@@ -109,7 +120,7 @@ impl Driver for Rpc {
         let mut rpc = Self { process, session: String::new(), file: None, requests: 0, stop: String::new() };
         let ready = rpc.next(PATIENCE).expect("it starts");
         assert_eq!(ready["type"], "ready", "{ready}");
-        let state = rpc.ask(json!({ "type": "get_state" }));
+        let state = rpc.ask_first(json!({ "type": "get_state" }));
         rpc.session = state["data"]["sessionId"].as_str().expect("a session has an id").to_owned();
         rpc.file = state["data"]["sessionFile"].as_str().map(PathBuf::from);
         rpc
@@ -117,7 +128,7 @@ impl Driver for Rpc {
     /// A path that nothing was said at begins a new session there, so the messages tell whether it was found.
     fn resume(world: &World, handle: &str) -> Option<Self> {
         let mut rpc = Self::new(world, &["--session", handle]);
-        let messages = rpc.ask(json!({ "type": "get_messages" }));
+        let messages = rpc.ask_first(json!({ "type": "get_messages" }));
         let is_there = messages["data"]["messages"].as_array().is_some_and(|messages| !messages.is_empty());
         is_there.then_some(rpc)
     }

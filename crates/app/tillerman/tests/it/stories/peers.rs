@@ -77,7 +77,7 @@ fn a_replay_joins_the_live_flow_without_gap_or_repeat() {
         let last = read_log(&stage.store, &session).await.len() as u64;
         for after in [0, 3, last] {
             let mut late = stage.actor();
-            let open = Open { after: Some(after), ..open_as_serve(Which::Id(session.to_string())) };
+            let open = Open { after: Some(vocab::Cursor::at(after)), ..open_as_serve(Which::Id(session.to_string())) };
             late.open(open).await.unwrap();
             late.settle().await;
             let seqs: Vec<u64> = logged(&late.told);
@@ -86,7 +86,9 @@ fn a_replay_joins_the_live_flow_without_gap_or_repeat() {
             assert_eq!(late.text(), "begun ", "the running text so far");
         }
         let mut live = stage.actor();
-        live.open(Open { after: Some(2), ..open_as_serve(Which::Id(session.to_string())) }).await.unwrap();
+        live.open(Open { after: Some(vocab::Cursor::at(2)), ..open_as_serve(Which::Id(session.to_string())) })
+            .await
+            .unwrap();
         tokio::time::sleep(std::time::Duration::from_secs(2)).await;
         live.settle().await;
         assert_eq!(live.text(), "begun ended");
@@ -106,7 +108,7 @@ fn a_replay_from_the_future_is_refused() {
         first.prompt("say one").await;
         first.turn_end().await;
         let mut late = stage.actor();
-        let open = Open { after: Some(1000), ..open_as_serve(Which::Id(session.to_string())) };
+        let open = Open { after: Some(vocab::Cursor::at(1000)), ..open_as_serve(Which::Id(session.to_string())) };
         assert_eq!(late.open(open).await.unwrap_err().kind, FaultKind::Invalid);
         // The refused one hears nothing of what goes on.
         first.forget();

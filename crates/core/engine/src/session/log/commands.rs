@@ -90,6 +90,10 @@ impl Commands {
     pub(crate) fn acting(&self) -> Option<&Principal> {
         self.acting.as_ref()
     }
+    /// Whatever is logged from now on is this one's doing, without being a command.
+    pub(crate) fn act_for(&mut self, by: Option<Principal>) {
+        self.acting = by;
+    }
     pub(crate) fn take_answering(&mut self) -> Option<(Arc<Outbox>, Tag)> {
         self.answering.take()
     }

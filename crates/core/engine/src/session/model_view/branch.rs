@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vocab::{
-    Ask, AskEntry, Body, BranchEntry, Call, CallEnd, CallEntry, CallId, CallResult, Compaction, Entry, FileEdit, Item,
-    LanePolicy, Message, ModelEntry, Part, Principal, QueueEntry, SettingEntry, SettleReason, Shell, ShellEntry,
-    TodoPhase, TurnEntry, TurnId, Usage,
+    Answer, Ask, AskEnd, AskEntry, AskKind, Body, BranchEntry, Call, CallEnd, CallEntry, CallId, CallResult,
+    Compaction, Entry, FileEdit, Item, LanePolicy, Message, ModelEntry, Part, PermissionAsk, Principal, QueueEntry,
+    Scope, SettingEntry, SettleReason, Shell, ShellEntry, TodoPhase, TurnEntry, TurnId, Usage, UserFrom,
 };
 
 use super::history::shell_message;
 use crate::session::turn::synthetic;
 
 /// What a result says of a call whose own is not in the log: the process died before it, or could not write it.
-const LOST: &str =
+pub(crate) const LOST: &str =
     "no result: what came of this call is not known; it may have run: check what it did before trying again";
 
 /// The same for a command of the user's.
@@ -64,6 +64,10 @@ pub(crate) struct Branch {
     /// The thinking level, when the log ever said one.
     pub(crate) thinking: Option<Option<Arc<str>>>,
     pub(crate) todos: Vec<TodoPhase>,
+    /// What people have allowed for the rest of the session, with the entry of each answer.
+    pub(crate) allowed: Vec<(u64, PermissionAsk)>,
+    /// Reminders of our own since a peer last spoke.
+    pub(crate) reminders: u32,
     /// Commands of the user's that were begun and did not end.
     pub(crate) open_shells: Vec<(Arc<str>, bool)>,
     /// Files that an undo may not have put back: it is the last thing in the log.
@@ -119,7 +123,22 @@ impl Branch {
             Body::Assistant { message, .. } => self.open_usage.add(&message.usage),
             Body::Model(ModelEntry::Spent { turn: Some(_), usage, .. }) => self.open_usage.add(usage),
             Body::Ask(AskEntry::Opened(ask)) => self.open_asks.push(ask.clone()),
-            Body::Ask(AskEntry::Closed { ask, .. }) => self.open_asks.retain(|open| open.id != *ask),
+            Body::Ask(AskEntry::Closed { ask, end }) => {
+                let closed = self.open_asks.extract_if(.., |open| open.id == *ask);
+                if let AskEnd::Answered { answer: Answer::Allow(Scope::Session), .. } = end {
+                    self.allowed.extend(closed.filter_map(|ask| match ask.kind {
+                        AskKind::Permission(permission) => Some((entry.seq, permission)),
+                        _ => None,
+                    }));
+                } else {
+                    closed.for_each(drop);
+                }
+            }
+            Body::User { from, .. } => match from {
+                UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp => self.reminders = 0,
+                UserFrom::Reminder => self.reminders += 1,
+                UserFrom::Extension => {}
+            },
             Body::Setting(SettingEntry::Thinking { level }) => self.thinking = Some(level.clone()),
             Body::Setting(SettingEntry::Gadgets { off }) => self.gadgets_off = Some(off.clone()),
             Body::Shell(ShellEntry::Started { command, aside }) => self.open_shells.push((command.clone(), *aside)),

@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-use vocab::{Body, Entry, NoteEntry};
+use vocab::{Attached, BranchEntry, Entry, Mode, ModelInfo, NoteEntry, Reply, State};
 
 use super::*;
 use crate::outbox::Slow;
@@ -23,7 +23,47 @@ fn heard(outbox: &Outbox) -> Vec<Event> {
 }
 
 fn peers() -> Peers {
-    Peers::new("s".into())
+    Peers::new("s".into(), 0)
+}
+
+fn facts(name: &str, gate: Gate, level: Level) -> PeerFacts {
+    PeerFacts { name: Some(name.into()), level, gate, tool_names: vocab::names::CANONICAL }
+}
+
+#[test]
+fn each_peer_hears_what_its_level_has() {
+    let mut peers = peers();
+    let levels = [Level::Summaries, Level::Entries, Level::Deltas];
+    let outboxes = (1..).zip(levels).map(|(id, level)| {
+        let outbox = outbox(id);
+        peers.know(PeerId(id), facts("x", Gate::Ladder, level));
+        peers.go_live(outbox.clone());
+        outbox
+    });
+    let outboxes: Vec<_> = outboxes.collect();
+    peers.tell_all(Event::Delta(Delta::Text { turn: "t".into(), delta: "x".into() }));
+    peers.tell_all(Event::Logged(entry(1)));
+    peers.tell_all(Event::Settled);
+    assert_eq!(outboxes.iter().map(|it| heard(it).len()).collect::<Vec<_>>(), [1, 2, 3]);
+    peers.set_level(PeerId(1), Level::Deltas);
+    peers.tell_all(Event::Logged(entry(2)));
+    assert_eq!(heard(&outboxes[0]).len(), 1, "it wants to hear more now");
+}
+
+#[test]
+fn the_strictest_gate_holds_while_its_peer_is_here() {
+    let mut peers = peers();
+    assert!(peers.gate().is_none(), "nobody has said anything");
+    let gates = [(1, Gate::Ladder), (2, Gate::Proxy), (3, Gate::Alone)];
+    for (id, gate) in gates {
+        peers.know(PeerId(id), facts("x", gate, Level::Deltas));
+    }
+    let mut held = Vec::new();
+    for leaves in [2, 3, 1] {
+        held.extend(peers.gate().map(|(gate, _)| gate));
+        peers.leave(PeerId(leaves));
+    }
+    assert_eq!(held, [Gate::Proxy, Gate::Alone, Gate::Ladder]);
 }
 
 #[test]
@@ -48,38 +88,111 @@ fn a_peer_that_comes_again_hears_everything_once() {
     peers.go_live(again.clone());
     peers.tell_all(Event::Settled);
     assert_eq!((heard(&first).len(), heard(&again).len()), (0, 1));
-    peers.name(PeerId(1), Some("editor".into()));
+    peers.know(PeerId(1), facts("editor", Gate::Ladder, Level::Deltas));
     peers.leave(PeerId(1));
     assert!(peers.is_empty() && peers.name_of(PeerId(1)).is_none());
 }
 
-#[test]
-fn the_past_is_read_page_by_page_and_ends_where_the_present_begins() {
-    let mut peers = peers();
-    let reader = outbox(1);
-    peers.catch_up(reader.clone(), 0);
-    assert!(!peers.is_empty() && peers.live().is_empty());
+fn opened() -> Opened {
+    let model = ModelInfo::named("m", 100);
+    let state = State {
+        session: "s".into(),
+        workspace: "/w".into(),
+        model: "m".into(),
+        mode: Mode::Plan,
+        thinking: None,
+        context_window: 100,
+        max_tokens: 10,
+        context_tokens: 0,
+        gadgets: Vec::new(),
+        title: None,
+        turn: None,
+        messages: 0,
+        results: 0,
+        last_seq: 3,
+        model_info: Arc::new(model),
+        todos: Arc::new([]),
+        file: None,
+    };
+    let (tools, notices, present) = Default::default();
+    Opened { session: "s".into(), resumed: true, state, tools, notices, present }
+}
+
+/// Reads until it is over; two entries a page, and one that is not committed yet.
+fn read_all(peers: &mut Peers, entry: impl Fn(u64) -> Arc<Entry>) -> CaughtUp {
     let read = |after: u64| -> Later<'static, Result<Page, Fault>> {
-        let entries = (after + 1..=(after + 2).min(4)).map(entry).collect();
+        let entries = (after + 1..=(after + 2).min(4)).map(&entry).collect();
         Box::pin(std::future::ready(Ok(Page { entries, recovered: None })))
     };
-    let mut step = || peers.poll_catching_up(3, read, &mut Context::from_waker(Waker::noop()));
-    assert!(matches!(step(), Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Further])));
-    assert!(matches!(step(), Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Further])));
-    assert!(matches!(step(), Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Whole(_, 3)])));
-    assert!(step().is_pending());
-    assert_eq!(heard(&reader).len(), 3, "entry 4 is not committed yet: it comes live");
+    loop {
+        let steps = peers.poll_catching_up(3, read, &mut Context::from_waker(Waker::noop()));
+        let Poll::Ready(mut steps) = steps else { panic!("it does not go on") };
+        match steps.pop().unwrap() {
+            CaughtUp::Further => {}
+            over => return over,
+        }
+    }
+}
+
+fn attached(event: &Event) -> &Attached {
+    match event {
+        Event::Reply { result: Ok(Reply::Opened(opened)), .. } => &opened.present.attached,
+        other => panic!("not an opening: {other:?}"),
+    }
+}
+
+#[test]
+fn the_past_is_read_page_by_page_and_ends_where_the_present_begins() {
+    for (after, want) in [(0, 3), (1, 2), (3, 0)] {
+        let mut peers = peers();
+        let reader = outbox(1);
+        peers.catch_up(reader.clone(), Cursor::at(after), Tag(1), opened());
+        assert!(!peers.is_empty() && !peers.is_anybody_live());
+        let over = read_all(&mut peers, entry);
+        assert!(matches!(over, CaughtUp::Whole(_, Position { seq: 3, offset: 0 })));
+        let heard = heard(&reader);
+        assert_eq!(*attached(&heard[0]), Attached::After(Position::at(after)));
+        assert_eq!(heard.len(), 1 + want, "entry 4 is not committed yet: it comes live");
+    }
+}
+
+#[test]
+fn whoever_has_what_does_not_hold_any_more_starts_anew() {
+    let moved = |seq: u64| {
+        let body = if seq == 3 { Body::Branch(BranchEntry::Moved { to: 1 }) } else { entry(seq).body.clone() };
+        Arc::new(Entry { body, ..(*entry(seq)).clone() })
+    };
+    let elsewhere = Cursor { session: Some("other".into()), at: Position::at(99) };
+    for (after, is_stale) in [(Cursor::at(2), true), (Cursor::at(3), false), (elsewhere, true)] {
+        let mut peers = peers();
+        let reader = outbox(1);
+        peers.catch_up(reader.clone(), after, Tag(1), opened());
+        read_all(&mut peers, moved);
+        let heard = heard(&reader);
+        assert_eq!(matches!(attached(&heard[0]), Attached::Anew { .. }), is_stale, "{heard:?}");
+        assert_eq!(heard.len(), if is_stale { 4 } else { 1 }, "all of it, or nothing");
+    }
+}
+
+#[test]
+fn an_opening_is_answered_whatever_becomes_of_it() {
+    let mut peers = peers();
+    let reader = outbox(1);
+    peers.catch_up(reader.clone(), Cursor::at(0), Tag(1), opened());
+    peers.leave(PeerId(1));
+    assert_eq!(heard(&reader).len(), 1);
 }
 
 #[test]
 fn a_log_that_ends_too_early_or_cannot_be_read_loses_its_reader() {
     let empty = || -> Result<Page, Fault> { Ok(Page { entries: Vec::new(), recovered: None }) };
     for page in [empty(), Err(Fault::new(FaultKind::Store, "broken"))] {
-        let mut peers = peers();
-        peers.catch_up(outbox(1), 0);
+        let (mut peers, reader) = (peers(), outbox(1));
+        peers.catch_up(reader.clone(), Cursor::at(1), Tag(1), opened());
         let read = |_: u64| -> Later<'static, Result<Page, Fault>> { Box::pin(std::future::ready(page.clone())) };
         let steps = peers.poll_catching_up(3, read, &mut Context::from_waker(Waker::noop()));
         assert!(matches!(steps, Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Lost(..)])));
         assert!(peers.is_empty());
+        assert!(matches!(heard(&reader)[..], [Event::Reply { result: Err(_), .. }]));
     }
 }

@@ -11,9 +11,10 @@ use std::task::Poll;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
-    Answer, AskEntry, AskKind, Body, BranchEntry, CallEntry, CallId, Change, Delivery, Delta, Editor, Entry, Event,
-    Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, Part, Principal, Progress, Required, SessionId,
-    SessionVerb, Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry, Usage,
+    Abilities, Answer, AskEntry, AskKind, Body, BranchEntry, CallEntry, CallId, Change, Delivery, Delta, Editor, Entry,
+    Event, Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, OnRestart, Open, Part, Principal, Progress,
+    Required, SessionId, SessionVerb, Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry,
+    Unanswered, Usage, Which,
 };
 
 use crate::Shared;
@@ -144,6 +145,9 @@ pub(crate) fn settings_of(parent: &Settings, granted: Required) -> Settings {
         max_iterations: parent.max_iterations.min(SUBAGENT_ROUNDS_MAX),
         append_system_prompt: Some(about.into()),
         reminders_max: 0,
+        // It ends with the call that it works for, and asks nothing.
+        on_restart: OnRestart::Close,
+        unanswered: Some(Unanswered::Deny),
         ..parent.clone()
     }
 }
@@ -291,8 +295,9 @@ impl SubagentWatcher {
     async fn begin(&mut self, task: SubagentTask) {
         let (joined, _) = oneshot::channel();
         let outbox = self.outbox.clone();
-        let (resumed, answers, servers, controller) = (false, false, Vec::new(), None);
-        let join = Mail::Join { outbox, tag: Tag(0), after: None, resumed, answers, servers, controller, joined };
+        let abilities = Abilities { answers: false, ..Abilities::default() };
+        let open = Open { abilities, gate: Some(Gate::Alone), ..Open::new(Which::Named(self.child.id.clone())) };
+        let join = Mail::Join { outbox, tag: Tag(0), resumed: false, open: Box::new(open), by: None, joined };
         let _ = self.child.mail.send(join).await;
         if let Some(title) = task.title {
             self.say(Tag(0), SessionVerb::Set(Change::Title(title))).await;

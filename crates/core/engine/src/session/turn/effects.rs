@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::session::model_view::BegunCall;
 use vocab::{Body, Call, CallId, CompactReason, ModelFault, Part, PermissionAsk, Required, Sealed, TurnEnd};
 
 /// What the turn wants done, in order.
@@ -23,6 +24,11 @@ pub(crate) enum Effect {
     CallModel,
     /// Find the tool and decide; the verdict comes back through [`Turn::judged`].
     Judge(Call),
+    /// As `Judge`, of a call that was begun before a restart and has no result.
+    TakeUp {
+        call: Call,
+        begun: BegunCall,
+    },
     Ask(PermissionAsk),
     Run {
         call: Call,
@@ -89,6 +95,31 @@ pub(crate) enum Verdict {
     Delegate {
         tool: Arc<str>,
     },
+    /// The controller was asked before a restart, and is asked still.
+    Delegated {
+        tool: Arc<str>,
+    },
+    /// The question is open since before a restart.
+    Asked {
+        ask: PermissionAsk,
+        mutation: Option<Arc<str>>,
+    },
+    /// It was begun before a restart, and nobody can say what came of it.
+    Lost,
+}
+
+impl Verdict {
+    /// The tool's own name, where it was found.
+    pub(crate) fn tool(&self) -> Option<&Arc<str>> {
+        match self {
+            Verdict::Allow { tool, .. }
+            | Verdict::Deny { tool, .. }
+            | Verdict::Delegate { tool }
+            | Verdict::Delegated { tool } => Some(tool),
+            Verdict::Ask { ask, .. } | Verdict::Asked { ask, .. } => Some(&ask.tool),
+            Verdict::Unknown | Verdict::Invalid(_) | Verdict::Lost => None,
+        }
+    }
 }
 
 /// What the model reads instead of a tool's own words.

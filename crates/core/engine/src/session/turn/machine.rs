@@ -5,20 +5,23 @@
 //! is never retried after something of it was visible.
 
 mod calls;
+mod resume;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use vocab::{
-    AssistantMessage, Body, Call, CallEnd, CallId, CallResult, CompactReason, Fault, FaultKind, FellBack, FileEdit,
-    Finish, MessageEnd, ModelEntry, ModelEvent, ModelFault, Part, PermissionAsk, Requested, RetryPolicy, Sealed, Stop,
-    TurnEnd, TurnId, Usage,
+    AssistantMessage, Body, Call, CallEnd, CallId, CompactReason, Fault, FaultKind, FellBack, FileEdit, Finish,
+    MessageEnd, ModelEntry, ModelEvent, ModelFault, PermissionAsk, Requested, RetryPolicy, Sealed, Stop, TurnEnd,
+    TurnId, Usage,
 };
+
+pub use calls::synthetic;
 
 use super::effects::{Effect, SafePoint};
 use super::reply_builder::{ReadObject, ReplyBuilder};
 use super::retry;
-use crate::session::log::held_deltas::HeldDeltas;
+use crate::session::model_view::{BegunCall, LOST};
 
 /// Text given to the model for a call that the user refused without a word why.
 pub(crate) const DENIED: &str = "denied by the user";
@@ -43,6 +46,8 @@ enum TurnPhase {
         attempt: u32,
     },
     Judging(Call),
+    /// As `Judging`, of a call that was begun before a restart.
+    TakingUp(Call),
     Asking {
         call: Call,
         ask: PermissionAsk,
@@ -79,6 +84,8 @@ pub(crate) struct Turn {
     phase: TurnPhase,
     reply: ReplyBuilder,
     pending: VecDeque<Call>,
+    /// Those of them that were begun before a restart.
+    begun: HashMap<CallId, BegunCall>,
     call_ids: HashSet<CallId>,
     iterations: u32,
     usage: Usage,
@@ -102,6 +109,7 @@ impl Turn {
             phase: TurnPhase::At(SafePoint::Start),
             reply: ReplyBuilder::default(),
             pending: VecDeque::new(),
+            begun: HashMap::new(),
             call_ids: HashSet::new(),
             iterations: 0,
             usage: Usage::default(),
@@ -115,10 +123,6 @@ impl Turn {
 
     pub(crate) fn id(&self) -> &TurnId {
         &self.id
-    }
-    /// What was told of the running reply, given what is held back of it.
-    pub(crate) fn told(&self, held: &HeldDeltas) -> Vec<vocab::Event> {
-        held.told(&self.id, self.reply.so_far(), self.untold.len())
     }
     pub(crate) fn is_asking(&self) -> bool {
         matches!(self.phase, TurnPhase::Asking { .. })
@@ -435,7 +439,15 @@ impl Turn {
             TurnPhase::Over => return false,
             TurnPhase::Asking { call, ask, .. } => {
                 let (call, tool) = (call.id.clone(), ask.tool.clone());
-                self.log_end(call, tool, CallEnd::Interrupted, INTERRUPTED, fx);
+                let (end, text) = match ask.may_have_run {
+                    true => (CallEnd::Lost, LOST),
+                    false => (CallEnd::Interrupted, INTERRUPTED),
+                };
+                self.log_end(call, tool, end, text, fx);
+            }
+            TurnPhase::TakingUp(call) => {
+                let (call, tool) = (call.id.clone(), call.name.clone());
+                self.log_end(call, tool, CallEnd::Lost, LOST, fx);
             }
             TurnPhase::Judging(call) => {
                 let (call, tool) = (call.id.clone(), call.name.clone());
@@ -471,20 +483,5 @@ impl Turn {
             mutations: std::mem::take(&mut self.mutations),
             fault,
         }));
-    }
-}
-
-/// A result for a call that did not run to its end.
-pub fn synthetic(call: CallId, tool: Arc<str>, end: CallEnd, text: &str) -> CallResult {
-    CallResult {
-        call,
-        tool,
-        end,
-        parts: vec![Part::text(text)],
-        is_error: true,
-        duration_ms: 0,
-        mutation: None,
-        edits: Vec::new(),
-        details: None,
     }
 }

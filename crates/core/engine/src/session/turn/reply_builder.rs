@@ -8,8 +8,6 @@ use vocab::{
     estimate_tokens,
 };
 
-use crate::session::turn::Effect;
-
 /// Parallel calls taken from one reply; more is a broken model, and the turn fails with that reason.
 pub const CALLS_MAX: usize = 128;
 /// Argument bytes taken for one call; more fails the turn.
@@ -50,31 +48,6 @@ impl ReplyBuilder {
     }
     pub(crate) fn estimate(&mut self, prompt_tokens: u64) {
         self.prompt_estimate = prompt_tokens;
-    }
-
-    /// What was said so far, in order; the deltas of a block are one.
-    pub(crate) fn so_far(&self) -> Vec<Effect> {
-        let mut said = Vec::new();
-        for block in &self.blocks {
-            match block {
-                GrowingBlock::Text(text) => said.push(Effect::Text(text.clone())),
-                GrowingBlock::Thinking { text, seal } => {
-                    if !text.is_empty() {
-                        said.push(Effect::Thinking(text.clone()));
-                    }
-                    let what = if text.is_empty() { Sealed::Alone } else { Sealed::Thinking };
-                    said.extend(seal.is_some().then_some(Effect::Sealed(what)));
-                }
-                GrowingBlock::Redacted(_) => said.push(Effect::Sealed(Sealed::Redacted)),
-                GrowingBlock::Call { index, id, name, input, .. } => said.push(Effect::CallInput {
-                    index: *index,
-                    id: (!id.is_empty()).then(|| CallId::from(id.as_str())),
-                    name: (!name.is_empty()).then(|| name.as_str().into()),
-                    delta: input.clone(),
-                }),
-            }
-        }
-        said
     }
 
     /// Whether there is room for this; once there was none, nothing more is kept, so that no hole is in the middle.

@@ -134,6 +134,7 @@ fn ask(call: &str) -> Verdict {
         reason: None,
         summary: "what".into(),
         preview: None,
+        may_have_run: false,
     };
     Verdict::Ask { ask, mutation: Some(Arc::from("file")) }
 }

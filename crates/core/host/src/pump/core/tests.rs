@@ -123,7 +123,7 @@ impl CoreBench {
     }
     fn event(&mut self, text: &str, more: bool) -> &mut Self {
         let event = Event::Gone { fault: Fault::new(FaultKind::Internal, text) };
-        let told = Told { session: SessionId::new("s1"), event };
+        let told = Told::new(SessionId::new("s1"), event);
         self.core.told(std::iter::once(told), more, 0);
         self
     }

@@ -141,6 +141,7 @@ fn permission(call: &str, text: &str) -> AskKind {
         reason: Some(text.into()),
         summary: text.into(),
         preview: Some([Fact::text(text, text)].into()),
+        may_have_run: false,
     })
 }
 

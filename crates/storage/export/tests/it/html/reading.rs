@@ -180,6 +180,7 @@ async fn the_answer_to_a_question_stands_with_the_call() {
         reason: None,
         summary: "run ls".into(),
         preview: None,
+        may_have_run: false,
     });
     let bodies = vec![
         opened(),

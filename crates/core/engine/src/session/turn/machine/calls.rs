@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use vocab::{
-    Answer, Body, Call, CallEnd, CallEntry, CallId, CallInput, CallResult, FileEdit, Json, ModelEntry, Outcome,
+    Answer, Body, Call, CallEnd, CallEntry, CallId, CallInput, CallResult, FileEdit, Json, ModelEntry, Outcome, Part,
     SettingEntry, Usage,
 };
 
-use super::{DENIED, INTERRUPTED, RunningCall, Turn, TurnPhase, synthetic};
+use super::{DENIED, INTERRUPTED, RunningCall, Turn, TurnPhase};
+use crate::session::model_view::LOST;
 use crate::session::turn::effects::{Effect, ResultWording, SafePoint, Verdict};
 
 impl TurnPhase {
@@ -30,6 +31,10 @@ impl Turn {
             self.log_end(call.id, tool, CallEnd::Invalid, &text, fx);
             return self.after_call(fx);
         }
+        if let Some(begun) = self.begun.remove(&call.id) {
+            self.phase = TurnPhase::TakingUp(call.clone());
+            return fx.push(Effect::TakeUp { call, begun });
+        }
         self.phase = TurnPhase::Judging(call.clone());
         fx.push(Effect::Judge(call));
     }
@@ -44,46 +49,46 @@ impl Turn {
 
     /// Whether the call may run. `amended`: other arguments for it; the model's own words stay in its reply.
     pub(crate) fn judged(&mut self, verdict: Verdict, amended: Option<Json>, fx: &mut Vec<Effect>) {
-        let TurnPhase::Judging(call) = &self.phase else { return };
-        let mut call = call.clone();
+        let (mut call, is_begun) = match &self.phase {
+            TurnPhase::Judging(call) => (call.clone(), false),
+            TurnPhase::TakingUp(call) => (call.clone(), true),
+            _ => return,
+        };
         if let Some(input) = amended {
             call.input = CallInput::Object(input);
         }
-        let id = call.id.clone();
-        match verdict {
-            Verdict::Unknown => {
-                let text = format!("unknown tool: {}", call.name);
-                let tool = self.log_start(&call, fx);
-                self.log_end(id, tool, CallEnd::Unknown, &text, fx);
-                self.after_call(fx);
-            }
-            Verdict::Invalid(detail) => {
-                let text = format!("invalid tool arguments: {detail}");
-                let tool = self.log_start(&call, fx);
-                self.log_end(id, tool, CallEnd::Invalid, &text, fx);
-                self.after_call(fx);
-            }
-            Verdict::Deny { tool, reason } => {
-                self.log_start_as(&call, tool.clone(), fx);
-                self.log_end(id, tool, CallEnd::Denied, &reason, fx);
-                self.after_call(fx);
-            }
-            Verdict::Allow { tool, granted, mutation } => {
-                self.log_start_as(&call, tool.clone(), fx);
+        let tool = verdict.tool().cloned().unwrap_or_else(|| canonical(&call.name));
+        if !is_begun {
+            self.log_start_as(&call, tool.clone(), fx);
+        }
+        let (end, text) = match verdict {
+            Verdict::Allow { granted, mutation, .. } => {
                 self.phase = TurnPhase::running(&call, &tool, mutation);
-                fx.push(Effect::Run { call, tool, granted });
+                return fx.push(Effect::Run { call, tool, granted });
             }
-            Verdict::Delegate { tool } => {
-                self.log_start_as(&call, tool.clone(), fx);
+            Verdict::Delegate { .. } => {
                 self.phase = TurnPhase::running(&call, &tool, None);
-                fx.push(Effect::Delegate { call, tool });
+                return fx.push(Effect::Delegate { call, tool });
+            }
+            Verdict::Delegated { .. } => {
+                self.phase = TurnPhase::running(&call, &tool, None);
+                return;
             }
             Verdict::Ask { ask, mutation } => {
-                self.log_start_as(&call, ask.tool.clone(), fx);
                 self.phase = TurnPhase::Asking { call, ask: ask.clone(), mutation };
-                fx.push(Effect::Ask(ask));
+                return fx.push(Effect::Ask(ask));
             }
-        }
+            Verdict::Asked { ask, mutation } => {
+                self.phase = TurnPhase::Asking { call, ask, mutation };
+                return;
+            }
+            Verdict::Unknown => (CallEnd::Unknown, format!("unknown tool: {}", call.name)),
+            Verdict::Invalid(detail) => (CallEnd::Invalid, format!("invalid tool arguments: {detail}")),
+            Verdict::Deny { reason, .. } => (CallEnd::Denied, reason),
+            Verdict::Lost => (CallEnd::Lost, LOST.to_owned()),
+        };
+        self.log_end(call.id, tool, end, &text, fx);
+        self.after_call(fx);
     }
 
     /// The permission question was answered. Anything that is not an allow is a denial.
@@ -98,7 +103,11 @@ impl Turn {
             Answer::Deny(Some(reason)) if !reason.trim().is_empty() => reason.to_string(),
             _ => DENIED.to_owned(),
         };
-        self.log_end(call.id, ask.tool, CallEnd::Denied, &reason, fx);
+        match ask.may_have_run {
+            // Nobody wants it again; that it did not run is not known for all that.
+            true => self.log_end(call.id, ask.tool, CallEnd::Lost, &lost_because(&reason), fx),
+            false => self.log_end(call.id, ask.tool, CallEnd::Denied, &reason, fx),
+        }
         self.after_call(fx);
     }
 
@@ -195,7 +204,7 @@ impl Turn {
     }
 
     pub(super) fn log_start(&mut self, call: &Call, fx: &mut Vec<Effect>) -> Arc<str> {
-        let tool: Arc<str> = vocab::names::canonical(&call.name).map_or_else(|| call.name.clone(), Arc::from);
+        let tool = canonical(&call.name);
         self.log_start_as(call, tool.clone(), fx);
         tool
     }
@@ -209,5 +218,31 @@ impl Turn {
             turn: self.id.clone(),
             result: synthetic(call, tool, end, text),
         })));
+    }
+}
+
+fn canonical(name: &Arc<str>) -> Arc<str> {
+    vocab::names::canonical(name).map_or_else(|| name.clone(), Arc::from)
+}
+
+fn lost_because(reason: &str) -> String {
+    match reason {
+        DENIED => LOST.to_owned(),
+        reason => format!("{LOST} (it is not to be run again: {reason})"),
+    }
+}
+
+/// A result for a call that did not run to its end.
+pub fn synthetic(call: CallId, tool: Arc<str>, end: CallEnd, text: &str) -> CallResult {
+    CallResult {
+        call,
+        tool,
+        end,
+        parts: vec![Part::text(text)],
+        is_error: true,
+        duration_ms: 0,
+        mutation: None,
+        edits: Vec::new(),
+        details: None,
     }
 }

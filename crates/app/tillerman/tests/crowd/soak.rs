@@ -12,6 +12,7 @@ use testkit::stage::Actor;
 use tokio::time::Instant;
 use vocab::{Open, Query, Which};
 
+use crate::alone;
 use crate::process::{descriptors, resident_bytes};
 use crate::world::stage;
 
@@ -62,6 +63,7 @@ async fn visit(engine: Engine, workspace: PathBuf, mut dice: Dice, sessions: u64
 
 #[test]
 fn a_long_life_costs_no_more_than_a_short_one() {
+    let _alone = alone();
     let Length { whole, lives, sessions, slack } = length();
     let runtime = host::daemon_runtime().unwrap();
     let home = tempfile::tempdir().unwrap();

@@ -1,0 +1,151 @@
+//! A peer that reads the past: from the position that it named, page by page, as fast as it takes it. Before it is told
+//! anything it is looked whether what it has still holds. Where the branch was moved or shortened since, it starts anew.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use vocab::{
+    Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, Opened, Page, Position, Reply,
+    SessionId, Tag, Told,
+};
+
+use super::least_level;
+use crate::outbox::Outbox;
+
+pub(super) struct CatchingUp {
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) at: Position,
+    pub(super) level: Level,
+    session: SessionId,
+    looking: Option<Looking>,
+    page: Option<Later<'static, Result<Page, Fault>>>,
+}
+
+/// The peer waits for the answer to its opening.
+struct Looking {
+    tag: Tag,
+    opened: Box<Opened>,
+    /// Up to this entry what the peer has still holds.
+    upto: u64,
+}
+
+/// What became of a peer that reads the past.
+pub(in crate::session) enum CaughtUp {
+    /// It got further.
+    Further,
+    /// It has read everything up to this.
+    Whole(Arc<Outbox>, Position),
+    /// It cannot read on.
+    Lost(Arc<Outbox>, Fault),
+}
+
+impl CatchingUp {
+    pub(super) fn new(
+        outbox: Arc<Outbox>,
+        level: Level,
+        session: SessionId,
+        after: Cursor,
+        tag: Tag,
+        opened: Opened,
+    ) -> Self {
+        let is_other = after.session.is_some_and(|named| named != session);
+        let looking = Some(Looking { tag, opened: Box::new(opened), upto: after.at.seq });
+        let mut catching = Self { outbox, at: after.at, level, session, looking, page: None };
+        if is_other {
+            catching.answer(Some("the position is one of another session"));
+        } else if catching.at == Position::default() {
+            // It has nothing that might not hold.
+            catching.answer(None);
+        }
+        catching
+    }
+
+    /// Answers the opening, if that was not done yet. `stale`: why what the peer has does not hold.
+    pub(super) fn answer(&mut self, stale: Option<&str>) {
+        let Some(Looking { tag, mut opened, .. }) = self.looking.take() else { return };
+        if stale.is_some() {
+            self.at = Position::default();
+        }
+        opened.present.attached = match stale {
+            Some(why) => Attached::Anew { why: why.into() },
+            None => Attached::After(self.at),
+        };
+        self.tell(Event::Reply { tag, result: Ok(Reply::Opened(opened)) });
+    }
+
+    fn tell(&self, event: Event) {
+        self.outbox.push(Told { session: self.session.clone(), event, at: self.at, shared: None });
+    }
+
+    /// Ready when it got further, is done or is lost.
+    pub(super) fn poll(
+        &mut self,
+        committed: u64,
+        read: impl Fn(u64) -> Later<'static, Result<Page, Fault>>,
+        context: &mut Context<'_>,
+    ) -> Poll<CaughtUp> {
+        let at = self.looking.as_ref().map_or(self.at.seq, |looking| looking.upto);
+        if at >= committed {
+            if self.looking.is_some() {
+                self.answer(None);
+                return Poll::Ready(CaughtUp::Further);
+            }
+            return Poll::Ready(CaughtUp::Whole(self.outbox.clone(), self.at));
+        }
+        if self.outbox.poll_room(context).is_pending() {
+            return Poll::Pending;
+        }
+        let page = self.page.get_or_insert_with(|| read(at));
+        let Poll::Ready(result) = page.as_mut().poll(context) else { return Poll::Pending };
+        self.page = None;
+        Poll::Ready(match result.and_then(|page| entries(page, at, committed)) {
+            Ok(entries) => {
+                // What the store has beyond `committed` will come live.
+                self.take(entries.into_iter().filter(|entry| entry.seq <= committed));
+                CaughtUp::Further
+            }
+            Err(fault) => {
+                if let Some(Looking { tag, .. }) = self.looking.take() {
+                    self.tell(Event::Reply { tag, result: Err(fault.clone()) });
+                }
+                CaughtUp::Lost(self.outbox.clone(), fault)
+            }
+        })
+    }
+
+    fn take(&mut self, entries: impl Iterator<Item = Arc<Entry>>) {
+        for entry in entries {
+            if let Some(looking) = &mut self.looking {
+                looking.upto = entry.seq;
+                if let Some(why) = unsettles(&entry.body) {
+                    return self.answer(Some(why));
+                }
+                continue;
+            }
+            let event = Event::Logged(entry);
+            self.at.take(&event);
+            if self.level >= least_level(&event) {
+                self.tell(event);
+            }
+        }
+    }
+}
+
+fn entries(page: Page, after: u64, committed: u64) -> Result<Vec<Arc<Entry>>, Fault> {
+    // The next page would be empty, too.
+    if page.entries.is_empty() {
+        let text = format!("the log ends at entry {after}, before entry {committed}");
+        let fault = Fault::new(FaultKind::Store, page.recovered.unwrap_or(text));
+        return Err(fault.hint("close the session everywhere and open it again"));
+    }
+    Ok(page.entries)
+}
+
+/// Why a peer that has what was before this entry has something that does not hold any more.
+fn unsettles(body: &Body) -> Option<&'static str> {
+    match body {
+        Body::Branch(BranchEntry::Moved { .. }) => Some("the conversation went back to an earlier place since"),
+        Body::Branch(BranchEntry::Compacted(_)) => Some("the conversation was compacted since"),
+        _ => None,
+    }
+}

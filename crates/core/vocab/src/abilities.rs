@@ -1,0 +1,33 @@
+//! What a peer can do and how much it is told. Each peer says it for itself, when it opens a session and whenever it changes.
+
+use crate::{EditorOffer, HostTool};
+
+/// How much of a session is told. Each level has what those before it have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub enum Level {
+    /// How it stands: what runs, what is asked, its name and what it has used; not what is said in it.
+    Summaries,
+    /// The log as well, and what is waited for.
+    Entries,
+    /// Everything, as it is made.
+    #[default]
+    Deltas,
+}
+
+/// What one peer can do on one session.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Abilities {
+    /// It can answer questions. Where no peer can, nothing is asked: what a mode leaves open is denied.
+    pub answers: bool,
+    pub level: Level,
+    /// What it does for tools; `None`: what it has offered stays.
+    pub editor: Option<EditorOffer>,
+    /// Tools that it runs itself; `None`: those that it has offered stay.
+    pub tools: Option<Vec<HostTool>>,
+}
+
+impl Default for Abilities {
+    fn default() -> Self {
+        Self { answers: true, level: Level::default(), editor: None, tools: None }
+    }
+}

@@ -1,0 +1,44 @@
+//! Watching sessions without being on them.
+
+use std::sync::Arc;
+
+use crate::{Mode, SessionId, TurnId, Usage};
+
+/// Sessions that are watched. One that is not in memory is watched from the moment it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Watched {
+    /// Each, also those that are still to come.
+    All,
+    Ids(Vec<SessionId>),
+}
+
+/// For a peer that watches.
+#[derive(Clone, PartialEq, Debug)]
+pub enum WatchEvent {
+    /// How a session stands now. Of several that were not read yet only the newest is told.
+    Stands(Arc<Glance>),
+    /// It is not in memory any more.
+    Ended,
+    /// The peer reads too slowly: some of what was to be told of this session was left out. Its log has it.
+    Missed,
+}
+
+/// How a session stands.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Glance {
+    pub title: Option<Arc<str>>,
+    pub model: Arc<str>,
+    pub mode: Mode,
+    /// The turn that runs.
+    pub turn: Option<TurnId>,
+    /// Questions without an answer.
+    pub asks: usize,
+    /// Messages that wait.
+    pub waiting: usize,
+    /// Peers that are on it.
+    pub peers: usize,
+    pub context_tokens: u64,
+    /// What was used since it came into memory.
+    pub usage: Usage,
+    pub last_seq: u64,
+}
