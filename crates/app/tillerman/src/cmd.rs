@@ -7,7 +7,6 @@ mod config;
 mod doctor;
 mod drive;
 mod ledger;
-mod listing;
 pub(crate) mod loaf;
 pub(crate) mod login;
 mod models;
@@ -72,4 +71,9 @@ fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
 fn print(text: &str) -> anyhow::Result<u8> {
     crate::print::say(&format!("{}\n", text.trim_end()))?;
     Ok(0)
+}
+
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as i64)
 }

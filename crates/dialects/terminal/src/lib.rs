@@ -11,6 +11,7 @@ mod faults;
 mod inbound;
 mod json;
 mod last_exchange;
+pub mod listing;
 mod live_output;
 mod options;
 mod outbound;

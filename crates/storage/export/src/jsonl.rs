@@ -29,9 +29,6 @@ struct JsonlRow<'a> {
     parent: u64,
     at_ms: i64,
     kind: String,
-    /// For whoever reads the file; what it says of that is not believed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    by: Option<String>,
     #[serde(borrow)]
     body: &'a RawValue,
 }
@@ -45,8 +42,7 @@ pub(crate) fn write(session: &SessionId, entries: &[Arc<Entry>]) -> Vec<u8> {
         payload.clear();
         let kind = to_record(&entry.body, &mut payload).to_owned();
         let body: &RawValue = serde_json::from_slice(&payload).expect("a record is JSON");
-        let by = entry.by.as_ref().map(ToString::to_string);
-        let row = JsonlRow { seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms, kind, by, body };
+        let row = JsonlRow { seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms, kind, body };
         serde_json::to_writer(&mut bytes, &row).expect("a row is JSON");
         bytes.push(b'\n');
     }

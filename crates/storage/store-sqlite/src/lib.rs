@@ -47,7 +47,7 @@ use owners::LeaseTerms;
 use reader::Question;
 use store::rollup::PriceList;
 use threads::Threads;
-use watch::Watched;
+use watch::WatchedLogs;
 use writer::{StoreRequest, WriterJob};
 
 /// Sessions in one SQLite file in `home`.
@@ -186,12 +186,12 @@ impl Store for SqliteStore {
     fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
         let session = session.clone();
         let (reply, answer) = oneshot::channel();
-        later(self.threads.watch(Watched::Session { session, after, reply }), answer)
+        later(self.threads.watch(WatchedLogs::Session { session, after, reply }), answer)
     }
 
     fn watch_all(&self, after: Option<StoreMoment>) -> Later<'static, Result<StoreChange, Fault>> {
         let (reply, answer) = oneshot::channel();
-        later(self.threads.watch(Watched::All { after, reply }), answer)
+        later(self.threads.watch(WatchedLogs::All { after, reply }), answer)
     }
 
     fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {

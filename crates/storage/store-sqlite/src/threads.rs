@@ -14,7 +14,7 @@ use super::patience::Patience;
 use super::progress::{Progress, ReleaseAll, Ticket};
 use super::reader::{Question, Reader, ReaderJob};
 use super::sync::Syncs;
-use super::watch::{Bell, WatchThread, Watched};
+use super::watch::{Bell, WatchThread, WatchedLogs};
 use super::writer::{StoreRequest, Writer, WriterJob, WriterTies};
 use super::{Note, database, faults};
 use store::rollup::PriceList;
@@ -116,7 +116,7 @@ impl Threads {
         Ok(())
     }
 
-    pub(super) fn watch(&self, watched: Watched) -> Result<(), Fault> {
+    pub(super) fn watch(&self, watched: WatchedLogs) -> Result<(), Fault> {
         let mut watcher = lock(&self.watcher);
         let running = match watcher.take().filter(WatchThread::is_running) {
             Some(running) => running,

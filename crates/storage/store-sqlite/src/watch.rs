@@ -26,23 +26,23 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Sessions that one answer names; the rest is in the next one.
 const NAMED_MAX: u64 = 1000;
 
-pub(super) enum Watched {
+pub(super) enum WatchedLogs {
     Session { session: SessionId, after: u64, reply: ReplySender<Option<u64>> },
     All { after: Option<StoreMoment>, reply: ReplySender<StoreChange> },
 }
 
-impl Watched {
+impl WatchedLogs {
     fn is_wanted(&self) -> bool {
         match self {
-            Watched::Session { reply, .. } => !reply.is_closed(),
-            Watched::All { reply, .. } => !reply.is_closed(),
+            WatchedLogs::Session { reply, .. } => !reply.is_closed(),
+            WatchedLogs::All { reply, .. } => !reply.is_closed(),
         }
     }
 
     fn refuse(self, fault: Fault) {
         match self {
-            Watched::Session { reply, .. } => _ = reply.send(Err(fault)),
-            Watched::All { reply, .. } => _ = reply.send(Err(fault)),
+            WatchedLogs::Session { reply, .. } => _ = reply.send(Err(fault)),
+            WatchedLogs::All { reply, .. } => _ = reply.send(Err(fault)),
         }
     }
 }
@@ -50,7 +50,7 @@ impl Watched {
 #[derive(Default)]
 struct WatchState {
     /// Not looked at yet. As many as there are callers who wait.
-    new: Vec<Watched>,
+    new: Vec<WatchedLogs>,
     /// This store has committed something.
     is_rung: bool,
     is_over: bool,
@@ -95,7 +95,7 @@ impl WatchThread {
         !self.thread.is_finished()
     }
 
-    pub(super) fn add(&self, watched: Watched) {
+    pub(super) fn add(&self, watched: WatchedLogs) {
         let mut state = self.bell.lock();
         // Under the lock: the thread takes it back only while nobody is there.
         self.bell.is_watched.store(true, Ordering::Release);
@@ -114,7 +114,7 @@ impl WatchThread {
 struct Watcher {
     home: PathBuf,
     bell: Arc<Bell>,
-    waiting: Vec<Watched>,
+    waiting: Vec<WatchedLogs>,
     /// As SQLite counts, for this connection.
     version: i64,
     /// Changes that were seen, and looks since the last one.
@@ -161,12 +161,12 @@ impl Watcher {
     }
 
     fn look(&mut self, connection: &Connection) -> Attempt<()> {
-        let new: Vec<Watched> = {
+        let new: Vec<WatchedLogs> = {
             let mut state = self.bell.lock();
             state.is_rung = false;
             std::mem::take(&mut state.new)
         };
-        self.waiting.retain(Watched::is_wanted);
+        self.waiting.retain(WatchedLogs::is_wanted);
         let version = connection.query_row("PRAGMA data_version", [], |row| row.get(0))?;
         self.quiet += 1;
         let is_changed = version != self.version;
@@ -184,20 +184,20 @@ impl Watcher {
     }
 
     /// Gives back what has no answer yet.
-    fn answer(&self, connection: &Connection, watched: Watched) -> Attempt<Option<Watched>> {
+    fn answer(&self, connection: &Connection, watched: WatchedLogs) -> Attempt<Option<WatchedLogs>> {
         match watched {
-            Watched::Session { session, after, reply } => {
+            WatchedLogs::Session { session, after, reply } => {
                 let mut find = connection.prepare("SELECT last_seq FROM sessions WHERE id = ?1")?;
                 let last: Option<i64> = find.query_row([session.as_str()], |row| row.get(0)).optional()?;
                 let last = last.map(from_int);
                 if last.is_some_and(|last| last <= after) {
-                    return Ok(Some(Watched::Session { session, after, reply }));
+                    return Ok(Some(WatchedLogs::Session { session, after, reply }));
                 }
                 let _ = reply.send(Ok(last));
             }
-            Watched::All { after, reply } => {
+            WatchedLogs::All { after, reply } => {
                 if after.is_some_and(|after| after.seen >= self.seen) {
-                    return Ok(Some(Watched::All { after, reply }));
+                    return Ok(Some(WatchedLogs::All { after, reply }));
                 }
                 let _ = reply.send(Ok(self.change(connection, after)?));
             }

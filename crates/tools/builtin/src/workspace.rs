@@ -93,14 +93,14 @@ pub(crate) struct WorkspaceHandle {
     asked: PathBuf,
     guard: Guard,
     /// Made of `guard` when the first path is asked for: following every name costs a start most of a millisecond.
-    watched: OnceLock<Watched>,
+    watched: OnceLock<GuardedPaths>,
     /// One writer at a time, whichever session it works for, so that two edits of one file cannot lose each other's work.
     writing: Arc<Mutex<()>>,
 }
 
 /// What is guarded, as it really is.
 #[derive(Debug)]
-struct Watched {
+struct GuardedPaths {
     home: Option<PathBuf>,
     protected: Protected,
     /// Folded.
@@ -128,12 +128,12 @@ impl WorkspaceHandle {
         now.unwrap_or(false) && std::fs::canonicalize(path).is_ok_and(|real| real == self.path)
     }
 
-    fn watched(&self) -> &Watched {
+    fn watched(&self) -> &GuardedPaths {
         self.watched.get_or_init(|| {
             let home = self.guard.home.as_deref().map(real);
             let protected = Protected::new(&self.path, home.as_deref(), &self.guard.protected, real);
             let secret = self.guard.secret.iter().map(|path| protect::fold(&real(path))).collect();
-            Watched { home, protected, secret }
+            GuardedPaths { home, protected, secret }
         })
     }
 }
@@ -154,7 +154,7 @@ impl Workspace {
         Arc::ptr_eq(&self.handle, &other.handle)
     }
 
-    fn watched(&self) -> &Watched {
+    fn watched(&self) -> &GuardedPaths {
         self.handle.watched()
     }
 

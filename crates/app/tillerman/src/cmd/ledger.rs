@@ -6,10 +6,11 @@ use vocab::{
 };
 
 use super::config::home;
-use super::listing::{now_ms, table};
+use super::now_ms;
 use super::sessions;
 use crate::args::{AuditArgs, AuditVerb, UsageArgs, UsageSumsBy};
 use crate::print::{exactly, say};
+use dialect_terminal::listing::table;
 
 pub(crate) fn audit(args: AuditArgs) -> anyhow::Result<u8> {
     super::block_on(async {

@@ -6,12 +6,12 @@ mod test;
 use serde_json::{Value, json};
 use vocab::{Mode, ModelInfo};
 
-use super::listing::table;
 use crate::args::{self, ModelsVerb};
 use crate::compose::{self, Wired};
 use crate::print::{exactly, say, warning};
 use crate::setup;
 use catalogue::Lookout;
+use dialect_terminal::listing::table;
 
 pub(crate) fn run(args: &args::ModelsArgs) -> anyhow::Result<u8> {
     super::block_on(async {

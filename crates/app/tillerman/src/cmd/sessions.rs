@@ -15,7 +15,7 @@ use vocab::{
 };
 
 use super::config::home;
-use super::listing::now_ms;
+use super::now_ms;
 use crate::args::{self, SessionsVerb};
 use crate::print::{exactly, say};
 use crate::{compose, setup};

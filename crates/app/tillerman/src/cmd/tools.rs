@@ -6,11 +6,11 @@ use serde_json::json;
 use vocab::{Mode, SessionId, Tool, Toolbox};
 
 use super::config::home;
-use super::listing::table;
 use crate::args;
 use crate::compose;
 use crate::print::{exactly, say, warning};
 use crate::setup;
+use dialect_terminal::listing::table;
 
 /// A tool under the name that a model calls it by.
 struct NamedTool {

@@ -1,5 +1,6 @@
 //! What a session costs that nobody is on, in memory and in descriptors.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use engine::IdlePolicy;
@@ -46,7 +47,8 @@ async fn cost_of_one(idle: IdlePolicy, what: &str, count: usize) -> Cost {
     let query = vocab::Query { limit: Some(100), ..vocab::Query::default() };
     world.stage.store.list(query).await.unwrap();
     let listed = since.elapsed();
-    println!(
+    let _ = writeln!(
+        std::io::stderr(),
         "{what}: {bytes} bytes, {descriptors} descriptors each ({live} live, {parked} parked, {count} opened with a turn \
          each in {took:?}, 100 of them listed in {listed:?})"
     );

@@ -167,7 +167,7 @@ impl Session {
             self.log.found(Logged {
                 thinking: branch.thinking.clone().flatten(),
                 todos: branch.todos.as_slice().into(),
-                keys: KnownKeys::of(&page.entries, self.shared.ports.clock.now_ms()),
+                keys: KnownKeys::of(&page.entries),
                 ..self.log.logged().clone()
             });
             if let Some(text) = page.recovered {

@@ -2,7 +2,7 @@
 
 use vocab::{ModelInfo, Provider};
 
-use crate::cmd::listing::table;
+use dialect_terminal::listing::table;
 
 /// Rows whose provider, id or name has every word of `search` in it.
 pub(super) async fn text(provider: &dyn Provider, search: Option<&str>) -> Result<String, vocab::Fault> {

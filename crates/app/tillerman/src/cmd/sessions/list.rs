@@ -6,10 +6,11 @@ use serde_json::json;
 use vocab::{Mode, Prices, Query, Store, Summary, short_id};
 
 use crate::args;
-use crate::cmd::listing::{ago, now_ms, table};
+use crate::cmd::now_ms;
 use crate::compose::{self, Wired};
 use crate::print::{exactly, say};
 use crate::setup;
+use dialect_terminal::listing::{ago, table};
 
 /// Characters of a title in the table.
 const TITLE_CHARS_MAX: usize = 60;

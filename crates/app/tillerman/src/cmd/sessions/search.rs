@@ -5,8 +5,9 @@ use std::sync::Arc;
 use vocab::{Block, Body, Entry, Query, SettingEntry, Store, Summary, parts_text};
 
 use super::list::{Shorts, title};
-use crate::cmd::listing::{ago, now_ms};
+use crate::cmd::now_ms;
 use crate::print::{one_line, say};
+use dialect_terminal::listing::ago;
 
 /// Sessions that are looked through, newest first; what is older has to be named.
 const SESSIONS_MAX: usize = 2_000;

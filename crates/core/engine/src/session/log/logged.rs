@@ -57,12 +57,11 @@ pub(crate) struct KnownKeys(VecDeque<(i64, Arc<Keyed>)>);
 
 impl KnownKeys {
     /// Those that a log has which was read whole.
-    pub(crate) fn of(entries: &[Arc<Entry>], now_ms: i64) -> Self {
+    pub(crate) fn of(entries: &[Arc<Entry>]) -> Self {
         let mut keys = Self::default();
         for entry in entries {
-            match &entry.body {
-                Body::Note(NoteEntry::Keyed(keyed)) if is_young(entry.at_ms, now_ms) => keys.take(entry.at_ms, keyed),
-                _ => {}
+            if let Body::Note(NoteEntry::Keyed(keyed)) = &entry.body {
+                keys.take(entry.at_ms, keyed);
             }
         }
         keys

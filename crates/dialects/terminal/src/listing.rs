@@ -1,9 +1,9 @@
 //! Tables and times for people.
 
-use dialect_terminal::clean;
+use crate::clean;
 
 /// Left-aligned columns, two spaces apart; the last one is not padded.
-pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| clean(cell).replace(['\n', '\t'], " ")).collect()).collect();
     let head: Vec<String> = head.iter().map(|cell| (*cell).to_owned()).collect();
@@ -24,7 +24,7 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
 }
 
 /// `just now`, `5 min ago`, `3 days ago`; a date when it is long ago.
-pub(super) fn ago(at_ms: i64, now_ms: i64) -> String {
+pub fn ago(at_ms: i64, now_ms: i64) -> String {
     let minutes = now_ms.saturating_sub(at_ms).max(0) / 60_000;
     let plural = |count: i64, unit: &str| format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" });
     match minutes {
@@ -34,11 +34,6 @@ pub(super) fn ago(at_ms: i64, now_ms: i64) -> String {
         1440..43_200 => plural(minutes / 1440, "day"),
         _ => vocab::iso8601(at_ms).chars().take(10).collect(),
     }
-}
-
-pub(super) fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as i64)
 }
 
 #[cfg(test)]
