@@ -33,7 +33,12 @@ pub(crate) fn copy(
     let end = path.iter().position(|entry| Some(entry.seq) == at).unwrap_or(path.len());
     let mut kept = &path[..end];
     while let Some((last, rest)) = kept.split_last()
-        && matches!(last.body, Body::Turn(TurnEntry::Started { .. }) | Body::Queue(QueueEntry::Settled { .. }))
+        && matches!(
+            last.body,
+            Body::Turn(TurnEntry::Started { .. })
+                | Body::Queue(QueueEntry::Settled { .. })
+                | Body::Note(NoteEntry::Keyed(_))
+        )
     {
         kept = rest;
     }

@@ -57,15 +57,17 @@ ItemId }
 const PLAIN_CHARS_MAX: usize = 128;
 
 impl SessionId {
-    /// Whether commands can name it, and files can be called after it: letters, digits, `-` and `_`, and no word that
-    /// means something else. Ours are; what a file calls its session may not be.
+    /// Whether commands can name it, and files can be called after it: letters, digits, `-`, `_` and single dots between
+    /// them, and no word that means something else. Ours are; what a file calls its session may not be.
     pub fn is_plain(&self) -> bool {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let text = self.as_str();
         text.len() <= PLAIN_CHARS_MAX
             && text.starts_with(|first: char| first.is_ascii_alphanumeric())
             && text.bytes().all(is_plain)
-            && matches!(Which::parse(text), Which::Id(_))
+            && !text.contains("..")
+            && !text.ends_with('.')
+            && !matches!(Which::parse(text), Which::Latest)
     }
 }
 

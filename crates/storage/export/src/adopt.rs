@@ -95,6 +95,7 @@ pub(crate) async fn adopt(
         parent: None,
     };
     let lease = store.create(new);
-    store.append(&lease, entries, Durability::Now).await?;
-    store.release(lease).await
+    let appended = store.append(&lease, entries, Durability::Now).await;
+    store.release(lease).await?;
+    appended
 }

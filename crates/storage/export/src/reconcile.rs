@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use vocab::{Body, CallEntry, CallResult, Entry, NoteEntry, QueueEntry, SessionId, SettingEntry};
+use vocab::{
+    Answer, AskEnd, AskEntry, Body, CallEntry, CallResult, Entry, NoteEntry, QueueEntry, Scope, SessionId, SettingEntry,
+};
 
 /// How a file stands to the log that we have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +44,20 @@ fn is_same_body(a: &Body, b: &Body) -> bool {
             let said = |result: &CallResult| CallResult { edits: Vec::new(), ..result.clone() };
             turn == other_turn && said(result) == said(other)
         }
+        (Body::Ask(AskEntry::Closed { ask, end: one }), Body::Ask(AskEntry::Closed { ask: other_ask, end: other })) => {
+            ask == other_ask && once(one) == once(other)
+        }
         _ => a == b || (waits(a) && waits(b)) || (keyed(a) && keyed(b)),
+    }
+}
+
+/// What is allowed for good here is allowed once where the file is taken over.
+fn once(end: &AskEnd) -> AskEnd {
+    match end {
+        AskEnd::Answered { answer: Answer::Allow(_), by } => {
+            AskEnd::Answered { answer: Answer::Allow(Scope::Once), by: by.clone() }
+        }
+        other => other.clone(),
     }
 }
 

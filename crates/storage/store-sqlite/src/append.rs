@@ -8,7 +8,7 @@ use rusqlite::{Connection, Statement, params, params_from_iter};
 use vocab::{Durability, Entry, Fault, Lease, Principal, SessionId, Summary};
 
 use super::audit::AuditStatements;
-use super::leases::{HeldLease, KnownLog};
+use super::leases::{HeldLease, KnownLog, now_ms};
 use super::log;
 use super::owners::COUNT_TAKEN;
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
@@ -309,6 +309,7 @@ fn mend(
     statements
         .connection
         .execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![key, to_int(last_seq)])?;
+    statements.audit.write(&AuditRecord::cut(id, last_seq, now_ms()))?;
     log::count_open(statements.connection, key)?;
     if statements.update(key, epoch, found.summary.last_seq, totals)? {
         Ok(())

@@ -1,12 +1,15 @@
 //! The audit's table: one line for each thing that somebody did, written with the entry that says it.
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Statement, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, Statement, params, params_from_iter};
 use vocab::{AuditLine, AuditQuery, AuditVerdict};
 
 use super::Attempt;
 use super::rows::{from_int, to_int};
-use store::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, chained, sum};
+use store::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, chained, record_sum};
 
 /// Lines given at once, unless fewer are asked for.
 const LINES_MAX: usize = 10_000;
@@ -27,8 +30,9 @@ impl<'c> AuditStatements<'c> {
 
     /// Within the transaction that does what the line says. Other processes write lines, too, so the newest is looked up.
     pub(super) fn write(&mut self, record: &AuditRecord) -> rusqlite::Result<()> {
-        let newest =
-            self.newest.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Digest>(1)?))).optional()?;
+        // What somebody has made of a digest is for the check to name; nobody's work stops for it.
+        let digest_of = |row: &Row<'_>| row.get::<_, Digest>(1).unwrap_or(NO_LINE);
+        let newest = self.newest.query_row([], |row| Ok((row.get::<_, i64>(0)?, digest_of(row)))).optional()?;
         let (number, before) = newest.unwrap_or((0, NO_LINE));
         let line = record.to_text();
         let digest = chained(&before, &line);
@@ -68,39 +72,62 @@ pub(super) fn list(connection: &Connection, query: &AuditQuery) -> Attempt<Vec<A
 }
 
 /// Follows the chain in one state of the database, and looks at every entry that a line stands for and that is still there.
+/// Takes as much memory as there are lines of sessions that are not deleted.
 pub(super) fn verify(connection: &Connection, head: Option<String>) -> Attempt<AuditVerdict> {
     let _one_state = connection.unchecked_transaction()?;
     let mut check = ChainCheck::new(head);
+    let mut stood_for = StoodFor::default();
     let mut lines = connection.prepare("SELECT number, line, digest FROM audit ORDER BY number")?;
     let mut rows = lines.query([])?;
     while let Some(row) = rows.next()? {
         let number = from_int(row.get(0)?);
         let line = row.get_ref(1)?.as_str().unwrap_or_default();
         let digest = row.get_ref(2)?.as_blob().unwrap_or_default();
-        if let Err(why) = check.follow(number, line, digest) {
-            return Ok(AuditVerdict::Broken { line: number, why });
+        match check.follow(number, line, digest) {
+            Ok(record) => stood_for.take(number, record),
+            Err(why) => return Ok(AuditVerdict::Broken { line: number, why }),
         }
     }
-    Ok(changed_entry(connection)?.unwrap_or_else(|| check.whole()))
+    Ok(stood_for.changed_entry(connection)?.unwrap_or_else(|| check.whole()))
 }
 
-/// Of several lines for one entry only the last counts: what a failed commit had left was written over.
-fn changed_entry(connection: &Connection) -> Attempt<Option<AuditVerdict>> {
-    let sql = "SELECT max(number), json_extract(line, '$.sum'), session, entries.seq, payload
-               FROM audit
-               JOIN sessions ON sessions.id = json_extract(line, '$.session')
-               JOIN entries ON entries.session = sessions.key AND entries.seq = json_extract(line, '$.seq')
-               GROUP BY session, entries.seq";
-    let mut entries = connection.prepare(sql)?;
-    let mut rows = entries.query([])?;
-    while let Some(row) = rows.next()? {
-        let (number, kept) = (from_int(row.get(0)?), row.get::<_, Option<String>>(1)?);
-        let payload = row.get_ref(4)?.as_bytes().unwrap_or_default();
-        if kept.is_some_and(|kept| kept != sum(payload)) {
-            let seq: i64 = row.get(3)?;
-            let why = format!("entry {seq}, which it stands for, is not what was written");
-            return Ok(Some(AuditVerdict::Broken { line: number, why }));
+/// The entries that lines stand for: number of the line and sum of the entry, by session and seq.
+#[derive(Default)]
+struct StoodFor(HashMap<Arc<str>, BTreeMap<u64, (u64, String)>>);
+
+impl StoodFor {
+    fn take(&mut self, number: u64, record: AuditRecord) {
+        match (&*record.action, record.seq, record.sum) {
+            ("delete", ..) => _ = self.0.remove(&record.session),
+            ("cut", Some(seq), _) => {
+                if let Some(entries) = self.0.get_mut(&record.session) {
+                    entries.split_off(&(seq + 1));
+                }
+            }
+            (_, Some(seq), Some(sum)) => _ = self.0.entry(record.session).or_default().insert(seq, (number, sum)),
+            _ => {}
         }
     }
-    Ok(None)
+
+    fn changed_entry(&self, connection: &Connection) -> Attempt<Option<AuditVerdict>> {
+        let mut find = connection.prepare(
+            "SELECT at_ms, by, payload FROM entries JOIN sessions ON session = key WHERE id = ?1 AND seq = ?2",
+        )?;
+        for (session, entries) in &self.0 {
+            for (seq, (line, kept)) in entries {
+                let found = find
+                    .query_row(params![&**session, to_int(*seq)], |row| {
+                        let by = row.get_ref(1)?.as_str().unwrap_or_default();
+                        let payload = row.get_ref(2)?.as_bytes().unwrap_or_default();
+                        Ok(record_sum(row.get::<_, i64>(0).unwrap_or_default(), by, payload))
+                    })
+                    .optional()?;
+                if found.is_some_and(|found| found != *kept) {
+                    let why = format!("entry {seq}, which it stands for, is not what was written");
+                    return Ok(Some(AuditVerdict::Broken { line: *line, why }));
+                }
+            }
+        }
+        Ok(None)
+    }
 }

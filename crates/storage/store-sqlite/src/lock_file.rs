@@ -53,6 +53,8 @@ impl Lock {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if has_name(&file, &path)? => return Ok(Some(Lock { file, path })),
                 Ok(()) => {}
+                // The file stays: whoever looks at it cannot lock it either, and asks for the time to live instead.
+                Err(error) if is_unsupported(error) => return Ok(None),
                 Err(error) => {
                     std::fs::remove_file(&path).or_else(|error| match error.kind() {
                         io::ErrorKind::NotFound => Ok(()),
@@ -60,7 +62,6 @@ impl Lock {
                     })?;
                     match error {
                         Errno::WOULDBLOCK => {}
-                        error if is_unsupported(error) => return Ok(None),
                         error => return Err(error.into()),
                     }
                 }

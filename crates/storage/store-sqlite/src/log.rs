@@ -19,7 +19,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use vocab::{Body, Entry, Fault, FaultKind, NoteEntry, Principal, SessionId, Summary};
 
 use super::Attempt;
+use super::audit::AuditStatements;
+use super::leases::now_ms;
 use super::rows::{self, SessionRow, from_int, to_int};
+use store::audit::AuditRecord;
 use store::records::{self, Unreadable};
 use store::summary;
 
@@ -274,6 +277,7 @@ pub(crate) fn cut(connection: &Connection, id: &SessionId, found: &SessionRow) -
     )?;
     connection.execute("DELETE FROM entries WHERE session = ?1 AND seq >= ?2", params![key, to_int(from)])?;
     let (whole, was) = (from - 1, summary.last_seq);
+    AuditStatements::prepare(connection)?.write(&AuditRecord::cut(id, whole, now_ms()))?;
     let totals = recount(connection, key, summary, whole)?;
     store_totals(connection, key, &totals)?;
     let notice = if moved == 0 && was < whole {

@@ -8,10 +8,13 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 use vocab::{Fault, FaultKind, SessionId};
 
+use super::audit::AuditStatements;
 use super::leases::HeldLease;
+use super::leases::now_ms;
 use super::rows::{self, to_int};
 use super::writer::Writer;
 use super::{Attempt, database, immediate, log};
+use store::audit::AuditRecord;
 use store::data_dir;
 
 use crate::faults;
@@ -267,6 +270,7 @@ fn take_back(connection: &Connection, id: &SessionId, held: &HeldLease) -> Attem
         }
         connection
             .execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![found.key, to_int(behind)])?;
+        AuditStatements::prepare(connection)?.write(&AuditRecord::cut(id, behind, now_ms()))?;
         match &held.done {
             Some(done) => log::store_totals(connection, done.key, &done.summary)?,
             // Its first append was the one: there is no such session.

@@ -19,7 +19,12 @@ pub(crate) fn audit(args: AuditArgs) -> anyhow::Result<u8> {
             return verify(&store, head).await;
         }
         let session = match &args.session {
-            Some(word) => Some(sessions::find(&store, word).await.map_or_else(|_| word.as_str().into(), |it| it.id)),
+            Some(word) => Some(match sessions::find(&store, word).await {
+                Ok(found) => found.id,
+                // One that was deleted has no row any more, and its lines are still there.
+                Err(fault) if fault.kind == FaultKind::NotFound => word.as_str().into(),
+                Err(fault) => return Err(fault.into()),
+            }),
             None => None,
         };
         let by = args.by.as_deref().map(Into::into);

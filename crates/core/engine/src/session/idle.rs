@@ -128,7 +128,7 @@ impl Session {
     /// with the next message wherever that comes in.
     fn is_expendable(&self) -> bool {
         let queue = &self.prompts.queue;
-        self.approvals.is_empty() && (queue.list().len() == 0 || queue.rests())
+        self.approvals.is_empty() && (!queue.wants_turn() || queue.rests())
     }
 
     /// Peers are here and want nothing. The next one who does waits for the log to be read.

@@ -35,8 +35,11 @@ impl Session {
         self.log.peers.know(peer, self.facts(&open));
         let servers = std::mem::take(&mut open.servers);
         let mut notices = self.notices();
-        if let Err(fault) = self.declare(peer, std::mem::take(&mut open.abilities)) {
+        let abilities = std::mem::take(&mut open.abilities);
+        if let Err(fault) = self.declare(peer, abilities.clone()) {
             notices.push(fault.message);
+            // The rest of what it can do holds.
+            let _ = self.declare(peer, Abilities { tools: None, ..abilities });
         }
         let wishes = if comes_again { Vec::new() } else { self.wishes(&open, &mut notices) };
         let opened = Opened {
@@ -63,6 +66,8 @@ impl Session {
                 self.go_live(outbox, at, true);
             }
         }
+        // Calls that waited for a tool of this name, now that the peer can be told.
+        self.hand_over_calls(peer);
         self.log_repair();
         self.log.commands.act_for(by);
         for wish in wishes {

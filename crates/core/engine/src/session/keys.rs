@@ -4,7 +4,7 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, KEY_BYTES_MAX, Part, QueueVerb, Reply, SessionVerb, Tag};
+use vocab::{Change, Fault, FaultKind, KEY_BYTES_MAX, Part, QueueVerb, Reply, SessionVerb, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
@@ -38,15 +38,26 @@ impl Session {
         if let Err(fault) = self.jobs.failure() {
             return Ok(Response::Now(Err(fault)));
         }
+        if is_harmless(&verb) {
+            self.log.commands.forget_key(outbox, tag);
+            return Err(verb);
+        }
         let of = sum_of(&verb);
         let clash = || Fault::new(FaultKind::Invalid, "this key stands for another command").hint("choose a new one");
-        if let Some(known) = self.log.logged().keys.find(&key, self.shared.ports.clock.now_ms()) {
+        let (by, now_ms) = (self.log.commands.acting().cloned(), self.shared.ports.clock.now_ms());
+        if let Some(known) = self.log.logged().keys.find(by.as_ref(), &key, now_ms) {
             let result = if known.of == of { Ok(Reply::from(known.reply.clone())) } else { Err(clash()) };
             self.log.commands.forget_key(outbox, tag);
             return Ok(Response::Now(result));
         }
         match self.log.commands.claim(outbox, tag, of) {
-            KeyedCommand::First => Err(verb),
+            KeyedCommand::First => {
+                // The answer is an entry, and the first entry of a log is another one.
+                if self.log.last_seq() == 0 {
+                    self.log_opened();
+                }
+                Err(verb)
+            }
             KeyedCommand::Repeats => Ok(Response::Later),
             KeyedCommand::Clashes => Ok(Response::Now(Err(clash()))),
         }
@@ -78,6 +89,11 @@ fn is_kept(verb: &SessionVerb) -> bool {
         | SessionVerb::Command { .. }
         | SessionVerb::Extension(_) => false,
     }
+}
+
+/// What no log keeps: its answer must not outlive it, and done twice it is as done once.
+fn is_harmless(verb: &SessionVerb) -> bool {
+    matches!(verb, SessionVerb::Set(Change::Locale(_) | Change::Retry(_) | Change::Compaction(_) | Change::Lane(_)))
 }
 
 /// The sum over what a command asks for, by which a repeat is told from another command with the same key. FNV-1a: it guards

@@ -87,7 +87,10 @@ impl Session {
                 let _ = joined.send(self.join(outbox, tag, (*open, by), resumed));
             }
             // Nobody need come; it ends by itself when there is nothing left to do.
-            Mail::TakeUp => self.log.peers.was_joined = true,
+            Mail::TakeUp => {
+                self.log.peers.was_joined = true;
+                self.log_repair();
+            }
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox, aside } => {
                 aside.pour_into(&outbox);
@@ -130,10 +133,11 @@ impl Session {
                     self.log.commands.begin(&outbox, tag, *provenance);
                 }
                 self.log.look_at(&outbox, tag);
-                let response = match self.repeated(&outbox, tag, verb) {
-                    Ok(response) => response,
-                    Err(verb) => self.verb(&outbox, tag, verb),
+                let response = match self.log.commands.key_of(&outbox, tag) {
+                    Some(_) => self.repeated(&outbox, tag, verb),
+                    None => Err(verb),
                 };
+                let response = response.unwrap_or_else(|verb| self.verb(&outbox, tag, verb));
                 if let Response::Now(result) = response {
                     self.log.reply(outbox, Event::Reply { tag, result });
                 }

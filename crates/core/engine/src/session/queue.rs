@@ -94,6 +94,10 @@ impl Queue {
     pub(crate) fn is_busy(&self) -> bool {
         self.phase != QueuePhase::Idle
     }
+    /// Somebody has stopped the running turn.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.phase == QueuePhase::Stopping
+    }
     /// The waiting items, front first.
     pub(crate) fn list(&self) -> impl ExactSizeIterator<Item = &Item> {
         self.waiting.iter().map(|waiting| &waiting.item)

@@ -57,7 +57,6 @@ impl Session {
         if self.prompts.queue.run_unasked().is_err() {
             return;
         }
-        self.prompts.turn_by = open.by.clone();
         self.extensions.met = true;
         self.hear_of_extensions();
         self.start_own_servers();
@@ -157,7 +156,9 @@ impl Session {
 
     /// The session ends, and its turn is to go on in the next process: what runs is dropped, and the log is left as it is.
     pub(super) fn suspend_turn(&mut self) {
-        if self.settings.on_restart == OnRestart::Close || self.activity.turn().is_none() {
+        // What somebody has stopped is over in the next process, too.
+        let is_stopped = self.prompts.queue.is_stopping();
+        if self.settings.on_restart == OnRestart::Close || is_stopped || self.activity.turn().is_none() {
             return self.interrupt_turn();
         }
         self.cancel_compaction(Fault::new(FaultKind::ShuttingDown, "the session is being closed"));

@@ -251,7 +251,7 @@ impl Session {
     }
 
     pub(super) fn log_opened(&mut self) {
-        self.log(Body::Opened {
+        let opened = self.log(Body::Opened {
             workspace: self.settings.workspace.clone(),
             model: self.settings.model.clone(),
             mode: self.settings.mode,
@@ -262,7 +262,7 @@ impl Session {
             self.log(Body::Setting(SettingEntry::Gadgets { off: self.settings.gadgets_off.clone() }));
         }
         if self.settings.lane != self.shared.defaults.lane {
-            self.log(Body::Setting(SettingEntry::Lane { policy: self.settings.lane }));
+            self.log_at(opened.at_ms, Body::Setting(SettingEntry::Lane { policy: self.settings.lane }));
         }
         self.log_thinking();
     }

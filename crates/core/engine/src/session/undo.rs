@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Body, BranchEntry, Event, Fault, FileEdit, Later, Page, QueueEntry, Reply, SlashCode, SlashFault, SlashOutcome,
-    Tag, TurnEntry, Undone, UndoneFile,
+    Body, BranchEntry, Event, Fault, FileEdit, Later, NoteEntry, Page, QueueEntry, Reply, SlashCode, SlashFault,
+    SlashOutcome, Tag, TurnEntry, Undone, UndoneFile,
 };
 
 use super::Session;
@@ -166,5 +166,11 @@ impl Session {
 }
 
 fn opens_turn(body: &Body) -> bool {
-    matches!(body, Body::Turn(TurnEntry::Started { .. }) | Body::User { .. } | Body::Queue(QueueEntry::Settled { .. }))
+    matches!(
+        body,
+        Body::Turn(TurnEntry::Started { .. })
+            | Body::User { .. }
+            | Body::Queue(QueueEntry::Settled { .. })
+            | Body::Note(NoteEntry::Keyed(_))
+    )
 }

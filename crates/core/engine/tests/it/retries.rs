@@ -181,3 +181,57 @@ async fn who_has_proved_something_is_not_called_by_the_name_they_chose() {
     let user = log.iter().find(|entry| matches!(entry.body, Body::User { .. })).unwrap();
     assert_eq!(user.by, Some(Principal::token("ci")));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_its_senders_own() {
+    let player = Player::new([say("one"), say("two")]);
+    let stage = on(&faulty(), &player);
+    let mut actor = stage.open().await;
+    for name in ["42", "43"] {
+        let sent = |command: &mut Command| {
+            command.key = Some("1".into());
+            command.by = Some(Principal::sender("chat", name));
+        };
+        actor.forget();
+        let tag = actor.send_with(said("yes"), sent).await;
+        actor.reply(tag).await.unwrap();
+        actor.turn_end().await;
+    }
+    assert_eq!(prompts(&stage).await, ["yes", "yes"], "two people, two messages");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_begins_with_its_opening_also_where_a_key_comes_first() {
+    let player = Player::new([say("one")]);
+    let stage = on(&faulty(), &player);
+    let mut actor = stage.open().await;
+    let mode = Verb::Session(SessionVerb::Set(Change::Mode(Mode::Plan)));
+    assert_eq!(keyed(&mut actor, "k", mode).await.unwrap(), Reply::Done);
+    actor.settle().await;
+    assert!(matches!(log(&stage).await[0].body, Body::Opened { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_prompt_had_a_key_is_undone_and_left_out_of_a_fork_whole() {
+    let player = Player::new([say("one"), say("two")]);
+    let stage = on(&faulty(), &player);
+    let mut actor = stage.open().await;
+    keyed(&mut actor, "k1", said("first")).await.unwrap();
+    actor.turn_end().await;
+    actor.forget();
+    keyed(&mut actor, "k2", said("second")).await.unwrap();
+    actor.turn_end().await;
+    let at =
+        log(&stage).await.iter().rev().find(|entry| matches!(entry.body, Body::User { .. })).map(|entry| entry.seq);
+    let tag = actor.send(Verb::Fork { at }).await;
+    let Ok(Reply::Forked { session, .. }) = actor.reply(tag).await else { panic!("a fork") };
+    let fork = stage.store.read(&session, 0, usize::MAX).await.unwrap().entries;
+    let turns = fork.iter().filter(|entry| matches!(entry.body, Body::Turn(TurnEntry::Started { .. }))).count();
+    assert_eq!(turns, 1, "{fork:#?}");
+    let tag = actor.send(Verb::Session(SessionVerb::Slash { name: "undo".into(), args: "".into() })).await;
+    actor.reply(tag).await.unwrap();
+    let entries = log(&stage).await;
+    let path = active_path(&entries);
+    let turns = path.iter().filter(|entry| matches!(entry.body, Body::Turn(TurnEntry::Started { .. }))).count();
+    assert_eq!(turns, 1, "the turn that was undone is not on the branch");
+}

@@ -31,6 +31,8 @@ async fn a_changed_a_removed_and_an_added_line_are_found_and_so_is_a_changed_ent
         ("INSERT INTO audit SELECT 5, line, digest FROM audit WHERE number = 4", 5),
         ("UPDATE audit SET line = x'ff' WHERE number = 1", 1),
         ("UPDATE entries SET payload = replace(payload, 'hello', 'howdy') WHERE seq = 3", 3),
+        ("UPDATE entries SET by = 'user:bob' WHERE seq = 2", 2),
+        ("UPDATE entries SET at_ms = 6 WHERE seq = 2", 2),
     ];
     for (sql, broken) in changes {
         let home = tempfile::tempdir().unwrap();
@@ -65,4 +67,33 @@ async fn two_stores_on_one_home_write_one_chain() {
         }
     }
     assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Whole { lines: 20, .. }));
+}
+
+#[tokio::test]
+async fn an_end_that_was_damaged_and_cut_off_is_no_change() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path()).await;
+    raw(home.path()).execute("UPDATE entries SET payload = x'00' WHERE seq = 4", []).unwrap();
+    assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Broken { line: 4, .. }), "before it is cut off");
+    let store = SqliteStore::new(home.path().to_owned());
+    let acquired = store.acquire(&"s".into()).await.unwrap();
+    let notice = acquired.notice(9).expect("something was repaired");
+    store.append(&acquired.lease, vec![notice], Durability::Now).await.unwrap();
+    drop(store);
+    let verdict = verdict(home.path(), None).await;
+    assert!(matches!(verdict, AuditVerdict::Whole { lines: 5, .. }), "{verdict:?}");
+}
+
+#[tokio::test]
+async fn a_broken_digest_stops_nobodys_work() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path()).await;
+    raw(home.path()).execute("UPDATE audit SET digest = x'00' WHERE number = 4", []).unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let acquired = store.acquire(&"s".into()).await.unwrap();
+    let body = Body::Setting(SettingEntry::Mode { mode: Mode::Plan });
+    let entry = Entry { seq: 5, parent: 4, at_ms: 5, body, by: Some(Principal::user("ann")) };
+    store.append(&acquired.lease, vec![Arc::new(entry)], Durability::Now).await.unwrap();
+    drop(store);
+    assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Broken { line: 4, .. }));
 }

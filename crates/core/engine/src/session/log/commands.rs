@@ -69,7 +69,10 @@ impl Commands {
     pub(crate) fn claim(&mut self, outbox: &Arc<Outbox>, tag: Tag, of: u64) -> KeyedCommand {
         let this = (outbox.peer, tag);
         let Some(key) = self.key_of(outbox, tag).cloned() else { return KeyedCommand::First };
-        let is_first = |command: &CommandUnderWay| command.of.is_some() && command.key.as_ref() == Some(&key);
+        let by = self.under_way.get(&this).map(|command| command.by.clone());
+        let is_first = |command: &CommandUnderWay| {
+            command.of.is_some() && command.key.as_ref() == Some(&key) && Some(&command.by) == by.as_ref()
+        };
         let first = self.under_way.iter_mut().find(|(sender, command)| **sender != this && is_first(command));
         if let Some((_, first)) = first {
             if first.of != Some(of) {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vocab::{Body, Entry, KEY_MS_MAX, Keyed, Mode, NoteEntry, SettingEntry, TodoPhase};
+use vocab::{Body, Entry, KEY_MS_MAX, Keyed, Mode, NoteEntry, Principal, SettingEntry, TodoPhase};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Logged {
@@ -42,7 +42,7 @@ impl Logged {
             Body::Setting(SettingEntry::Thinking { level }) => self.thinking = level.clone(),
             Body::Setting(SettingEntry::Title { title }) => self.title = Some(title.clone()),
             Body::Setting(SettingEntry::Todos { phases }) => self.todos = phases.as_slice().into(),
-            Body::Note(NoteEntry::Keyed(keyed)) => self.keys.take(entry.at_ms, keyed),
+            Body::Note(NoteEntry::Keyed(keyed)) => self.keys.take(entry, keyed),
             _ => {}
         }
     }
@@ -51,9 +51,17 @@ impl Logged {
 /// Answers a session remembers; of more, the oldest are forgotten before their time.
 const KEYS_MAX: usize = 4096;
 
-/// The commands with keys that were carried out of late, oldest first.
+/// The commands with keys that were carried out of late, oldest first. A key is its sender's own: two of them may choose the
+/// same one.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct KnownKeys(VecDeque<(i64, Arc<Keyed>)>);
+pub(crate) struct KnownKeys(VecDeque<Arc<KnownKey>>);
+
+#[derive(Debug)]
+struct KnownKey {
+    at_ms: i64,
+    by: Option<Principal>,
+    keyed: Keyed,
+}
 
 impl KnownKeys {
     /// Those that a log has which was read whole.
@@ -61,20 +69,21 @@ impl KnownKeys {
         let mut keys = Self::default();
         for entry in entries {
             if let Body::Note(NoteEntry::Keyed(keyed)) = &entry.body {
-                keys.take(entry.at_ms, keyed);
+                keys.take(entry, keyed);
             }
         }
         keys
     }
-    fn take(&mut self, at_ms: i64, keyed: &Keyed) {
-        while self.0.front().is_some_and(|(old_ms, _)| self.0.len() >= KEYS_MAX || !is_young(*old_ms, at_ms)) {
+    fn take(&mut self, entry: &Entry, keyed: &Keyed) {
+        let at_ms = entry.at_ms;
+        while self.0.front().is_some_and(|old| self.0.len() >= KEYS_MAX || !is_young(old.at_ms, at_ms)) {
             self.0.pop_front();
         }
-        self.0.push_back((at_ms, Arc::new(keyed.clone())));
+        self.0.push_back(Arc::new(KnownKey { at_ms, by: entry.by.clone(), keyed: keyed.clone() }));
     }
-    pub(crate) fn find(&self, key: &str, now_ms: i64) -> Option<&Keyed> {
-        let is_it = |(at_ms, keyed): &&(i64, Arc<Keyed>)| &*keyed.key == key && is_young(*at_ms, now_ms);
-        self.0.iter().rev().find(is_it).map(|(_, keyed)| &**keyed)
+    pub(crate) fn find(&self, by: Option<&Principal>, key: &str, now_ms: i64) -> Option<&Keyed> {
+        let is_it = |it: &&Arc<KnownKey>| &*it.keyed.key == key && it.by.as_ref() == by && is_young(it.at_ms, now_ms);
+        self.0.iter().rev().find(is_it).map(|it| &it.keyed)
     }
 }
 
@@ -91,16 +100,22 @@ mod tests {
     #[test]
     fn an_answer_is_remembered_for_a_day_and_so_many_of_them() {
         let mut keys = KnownKeys::default();
-        let keyed = |key: String| Keyed { key: key.into(), of: 1, reply: KeptReply::Done };
-        keys.take(1000, &keyed("a".into()));
-        assert!(keys.find("a", 1000 + KEY_MS_MAX - 1).is_some());
-        assert!(keys.find("a", 1000 + KEY_MS_MAX).is_none());
-        assert!(keys.find("b", 1000).is_none());
+        let (ann, bob) = (Principal::user("ann"), Principal::user("bob"));
+        let take = |keys: &mut KnownKeys, at_ms: i64, key: String| {
+            let keyed = Keyed { key: key.into(), of: 1, reply: KeptReply::Done };
+            let body = Body::Note(NoteEntry::Keyed(keyed.clone()));
+            keys.take(&Entry { seq: 1, parent: 0, at_ms, body, by: Some(ann.clone()) }, &keyed);
+        };
+        take(&mut keys, 1000, "a".into());
+        assert!(keys.find(Some(&ann), "a", 1000 + KEY_MS_MAX - 1).is_some());
+        assert!(keys.find(Some(&bob), "a", 1000).is_none(), "another one's key");
+        assert!(keys.find(Some(&ann), "a", 1000 + KEY_MS_MAX).is_none());
+        assert!(keys.find(Some(&ann), "b", 1000).is_none());
         for number in 0..KEYS_MAX {
-            keys.take(2000, &keyed(number.to_string()));
+            take(&mut keys, 2000, number.to_string());
         }
-        assert!(keys.find("a", 2000).is_none() && keys.find("0", 2000).is_some());
-        keys.take(2000 + KEY_MS_MAX, &keyed("next day".into()));
+        assert!(keys.find(Some(&ann), "a", 2000).is_none() && keys.find(Some(&ann), "0", 2000).is_some());
+        take(&mut keys, 2000 + KEY_MS_MAX, "next day".into());
         assert_eq!(keys.0.len(), 1, "what is too old makes room");
     }
 }
