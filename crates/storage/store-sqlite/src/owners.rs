@@ -18,6 +18,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 use vocab::SessionId;
 
+use super::leases::now_ms;
 use super::lock_file::{self, Lock, LockState};
 use super::rows::SessionRow;
 use super::writer::Writer;
@@ -272,10 +273,6 @@ fn find(connection: &Connection, owner: i64) -> Attempt<Option<OwnerRow>> {
 
 fn ms(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, ms)
 }
 
 /// Nobody else's: it is never given twice, also when the database is made anew.

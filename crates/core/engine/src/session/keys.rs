@@ -60,6 +60,7 @@ impl Session {
             }
             KeyedCommand::Repeats => Ok(Response::Later),
             KeyedCommand::Clashes => Ok(Response::Now(Err(clash()))),
+            KeyedCommand::TooMany => refuse(FaultKind::QueueFull, "too many repeats wait for its answer".to_owned()),
         }
     }
 }

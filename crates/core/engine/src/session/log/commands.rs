@@ -8,6 +8,9 @@ use vocab::{Event, Fault, KeptReply, Keyed, PeerId, Principal, Reply, Tag};
 use super::SessionLog;
 use crate::outbox::Outbox;
 
+/// Repeats that wait for the answer of one command.
+const REPEATS_MAX: usize = 64;
+
 /// What a command comes with beside its verb.
 pub(crate) struct Provenance {
     pub(crate) by: Principal,
@@ -40,6 +43,8 @@ pub(crate) enum KeyedCommand {
     Repeats,
     /// The key stands for something else.
     Clashes,
+    /// So many wait for the first one's answer that this one is refused.
+    TooMany,
 }
 
 impl Commands {
@@ -78,6 +83,10 @@ impl Commands {
             if first.of != Some(of) {
                 self.forget_key(outbox, tag);
                 return KeyedCommand::Clashes;
+            }
+            if first.repeats.len() >= REPEATS_MAX {
+                self.forget_key(outbox, tag);
+                return KeyedCommand::TooMany;
             }
             first.repeats.push((outbox.clone(), tag));
             self.under_way.remove(&this);
@@ -159,6 +168,12 @@ mod tests {
         assert!(matches!(commands.claim(&first, tag, 5), KeyedCommand::First), "it had to wait, and comes again");
         let (second, tag) = begun(&mut commands, 2, 7, "k");
         assert!(matches!(commands.claim(&second, tag, 5), KeyedCommand::Repeats));
+        for number in 1..REPEATS_MAX as u64 {
+            let (more, tag) = begun(&mut commands, 2, 100 + number, "k");
+            assert!(matches!(commands.claim(&more, tag, 5), KeyedCommand::Repeats));
+        }
+        let (more, tag) = begun(&mut commands, 2, 1000, "k");
+        assert!(matches!(commands.claim(&more, tag, 5), KeyedCommand::TooMany));
         let (third, tag) = begun(&mut commands, 2, 8, "k");
         assert!(matches!(commands.claim(&third, tag, 6), KeyedCommand::Clashes));
         let (other, tag) = begun(&mut commands, 2, 9, "other");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use vocab::{
     Ask, AskEnd, AskEntry, AskId, AskKind, Body, BranchEntry, Call, CallEntry, CallId, CompactReason, Entry, FellBack,
-    Finish, MessageEnd, ModelEntry, Part, Principal, TurnEntry, TurnId, Usage,
+    Finish, MessageEnd, ModelEntry, Part, TurnEntry, TurnId, Usage,
 };
 
 pub(crate) struct OpenTurn {
@@ -29,9 +29,8 @@ pub(crate) struct OpenTurn {
     pub(crate) made_room: bool,
     /// It has left another provider's words behind, or tried to.
     pub(crate) tried_switch: bool,
-    /// Its first message, and who said it.
+    /// Its first message.
     pub(crate) opening: Vec<Part>,
-    pub(crate) by: Option<Principal>,
 }
 
 /// Where a turn stands by its log.
@@ -112,7 +111,6 @@ impl Reader {
             made_room: false,
             tried_switch: false,
             opening: Vec::new(),
-            by: None,
         };
         let (calls, started, done, asks) = Default::default();
         Self { turn, calls, started, done, asks, has_opening: false }
@@ -120,7 +118,7 @@ impl Reader {
 
     fn take(&mut self, entry: &Arc<Entry>) {
         match &entry.body {
-            Body::User { turn: Some(of), parts, .. } if *of == self.turn.id => self.said(parts, entry.by.as_ref()),
+            Body::User { turn: Some(of), parts, .. } if *of == self.turn.id => self.said(parts),
             Body::Assistant { turn: Some(of), message } if *of == self.turn.id => {
                 self.turn.iterations += u32::from(!self.calls.is_empty());
                 self.turn.usage.add(&message.usage);
@@ -162,10 +160,9 @@ impl Reader {
         }
     }
 
-    fn said(&mut self, parts: &[Part], by: Option<&Principal>) {
+    fn said(&mut self, parts: &[Part]) {
         if !std::mem::replace(&mut self.has_opening, true) {
             self.turn.opening = parts.to_vec();
-            self.turn.by = by.cloned();
             return;
         }
         self.turn.stands = match self.turn.stands {
