@@ -112,9 +112,11 @@ impl Town {
         if asks.is_empty() {
             return Ok(());
         }
-        let tools = ["host1", "host2"].map(host_tool).to_vec();
-        self.send(last, Some(session), Verb::Session(SessionVerb::OfferTools { tools }), |_| {});
         for (ask, kind, _) in asks {
+            if let AskKind::HostCall { tool, .. } = &kind {
+                let tools = vec![host_tool(tool)];
+                self.send(last, Some(session), Verb::Session(SessionVerb::OfferTools { tools }), |_| {});
+            }
             let is_hosted = matches!(kind, AskKind::HostCall { .. });
             let answer = if is_hosted { hosted() } else { Answer::Deny(None) };
             for at in 0..self.residents.len() {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vocab::{
-    Body, Entry, Fault, FaultKind, KEY_MS_MAX, Keyed, NoteEntry, Principal, QueueEntry, Reply, SessionId, SessionVerb,
-    Tag,
+    Body, Entry, Fault, FaultKind, KEY_MS_MAX, KeptReply, Keyed, NoteEntry, Principal, QueueEntry, Reply, SessionId,
+    SessionVerb, Tag,
 };
 
 /// A key and whatever was asked for under it.
@@ -60,15 +60,27 @@ fn plain(reply: &Reply) -> Reply {
     reply
 }
 
-/// How often a prompt with this word was taken.
-fn taken(log: &[Arc<Entry>], token: &str) -> usize {
-    let has = |parts: &[vocab::Part]| vocab::parts_text(parts).contains(token);
-    let queued = log.iter().filter(|entry| match &entry.body {
-        Body::Queue(QueueEntry::Queued(item)) => has(&item.parts),
+/// The prompts with these words that were taken are those that the answers speak of.
+fn check_taken(log: &[Arc<Entry>], tokens: &[String], answers: &[&KeptReply]) -> Result<(), String> {
+    let has = |parts: &[vocab::Part]| tokens.iter().any(|token| vocab::parts_text(parts).contains(token));
+    let (mut queued, mut said) = (Vec::new(), Vec::new());
+    for entry in log {
+        match &entry.body {
+            Body::Queue(QueueEntry::Queued(item)) if has(&item.parts) => queued.push(&item.id),
+            Body::User { parts, turn, .. } if has(parts) => said.push(turn.as_ref()),
+            _ => {}
+        }
+    }
+    let is_there = |answer: &&KeptReply| match answer {
+        KeptReply::Started { turn } => said.contains(&Some(turn)),
+        KeptReply::Waiting { item, .. } => queued.contains(&item),
         _ => false,
-    });
-    let said = log.iter().filter(|entry| matches!(&entry.body, Body::User { parts, .. } if has(parts)));
-    queued.count().max(said.count())
+    };
+    let waiting = answers.iter().filter(|answer| matches!(answer, KeptReply::Waiting { .. })).count();
+    match answers.iter().all(is_there) && queued.len() == waiting && said.len() <= answers.len() {
+        true => Ok(()),
+        false => Err(format!("is answered {answers:?}; queued were {queued:?}, and said was it in {said:?}")),
+    }
 }
 
 impl KeyLedger {
@@ -136,10 +148,10 @@ impl KeyLedger {
             if let Some(pair) = times.windows(2).find(|pair| pair[1] - pair[0] < KEY_MS_MAX) {
                 return Err(format!("key {key} of {by} in {session} was carried out twice, at {pair:?}"));
             }
-            let effects: usize = used.tokens.iter().map(|token| taken(log, token)).sum();
-            if !used.tokens.is_empty() && effects != times.len() {
-                let times = times.len();
-                return Err(format!("key {key} of {by} in {session} has {times} answers and {effects} effects"));
+            if !used.tokens.is_empty() {
+                let answers: Vec<&KeptReply> = keyed(log, by, key).map(|(_, keyed)| &keyed.reply).collect();
+                let says = |what: String| format!("key {key} of {by} in {session} {what}");
+                check_taken(log, &used.tokens, &answers).map_err(says)?;
             }
         }
         Ok(())

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use vocab::{
-    Abilities, AskEntry, AskKind, Attached, Body, Delta, Entry, HostTool, Level, Open, Opened, Position, Told,
-    TurnEntry, WatchEvent,
+    Abilities, AskEntry, AskKind, AssistantMessage, Attached, Block, Body, Delta, Entry, HostTool, Level, Open, Opened,
+    Position, Told, TurnEntry, WatchEvent,
 };
 
 use super::view::{ToldCounts, least_level};
@@ -47,11 +47,18 @@ impl Standpoint {
     /// A change of what it is told is under way.
     pub(super) fn is_to_be(&mut self, level: Level) {
         self.changes += 1;
+        self.may_be(level);
+    }
+    pub(super) fn may_be(&mut self, level: Level) {
         (self.low, self.high) = (self.low.min(level), self.high.max(level));
         self.whole &= self.low == Level::Deltas;
     }
     pub(super) fn is_now(&mut self, abilities: Option<&Abilities>) {
         self.changes -= 1;
+        if self.low < Level::Entries {
+            // Up to now it was not told everything.
+            self.next = None;
+        }
         if let Some(abilities) = abilities {
             (self.level, self.answers) = (abilities.level, abilities.answers);
         }
@@ -102,14 +109,14 @@ impl Standpoint {
     /// `watched`: the level at which it goes on to be told.
     pub(super) fn leave(&mut self, watched: Option<Level>) {
         if let Some(at) = self.at.filter(|_| self.is_on) {
-            self.left = Some((at, self.text.clone(), self.whole && self.live && self.low == Level::Deltas));
+            self.left = Some((at, self.text.clone(), self.whole && self.live));
         }
-        let goes_on = self.live && self.low >= Level::Entries && watched.is_some_and(|level| level >= Level::Entries);
+        let goes_on = self.live && self.level >= Level::Entries && watched.is_some_and(|level| level >= Level::Entries);
         self.is_on = false;
         if !goes_on {
             self.forget_place();
         }
-        self.whole &= self.low == Level::Deltas && watched == Some(Level::Deltas);
+        self.whole &= watched == Some(Level::Deltas);
     }
     pub(super) fn is_gone(&mut self) {
         self.is_on = false;
@@ -134,6 +141,8 @@ impl Standpoint {
         }
         self.check_gap(seq + 1, entries)?;
         (self.live, self.next) = (true, Some(seq + 1));
+        // The reply that it had a part of may be over without an entry that says so.
+        self.at = self.at.filter(|at| at.offset == 0);
         Ok(())
     }
 
@@ -220,7 +229,7 @@ impl Standpoint {
                 self.text.clear();
                 (self.whole, self.resumed) = (!self.is_on || self.low == Level::Deltas, false);
             }
-            Delta::Text { delta, .. } => self.text.push_str(delta),
+            Delta::Text { delta, .. } | Delta::Thinking { delta, .. } => self.text.push_str(delta),
             _ => {}
         }
         Ok(())
@@ -231,7 +240,7 @@ impl Standpoint {
         match &entry.body {
             Body::Turn(TurnEntry::Started { .. }) => self.text.clear(),
             Body::Assistant { message, .. } => {
-                let said = message.text();
+                let said = words_of(message);
                 let fits = if live { said == self.text } else { said.starts_with(&self.text) };
                 if self.whole && !fits {
                     return Err(format!("deltas {:?} became the reply {said:?} (live: {live})", self.text));
@@ -251,4 +260,14 @@ impl Standpoint {
         }
         Ok(())
     }
+}
+
+/// Everything that a reply says and thinks, in its order.
+fn words_of(message: &AssistantMessage) -> String {
+    let words = |block: &Block| match block {
+        Block::Text(text) => text.to_string(),
+        Block::Thinking { text, .. } => text.to_string(),
+        _ => String::new(),
+    };
+    message.blocks.iter().map(words).collect()
 }

@@ -84,6 +84,17 @@ impl View {
         commands.sort_by_key(|command| command.tag.0);
         commands
     }
+    /// Whether some command is under way of which it is not known in which order it is carried out with another such one.
+    pub(super) fn is_changing(&self, session: &SessionId) -> bool {
+        let is_it = |command: &Command| match &command.verb {
+            Verb::Watch { .. } | Verb::Unwatch => true,
+            Verb::Open(_) | Verb::Leave | Verb::Session(SessionVerb::Able(_)) => {
+                session_of(command).as_ref() == Some(session)
+            }
+            _ => false,
+        };
+        self.sent.values().any(|sent| sent.replies == 0 && is_it(&sent.command))
+    }
     /// Whether it might answer a question of this session.
     pub(super) fn may_answer(&self, session: &SessionId) -> bool {
         let under_way = |sent: &SentCommand| {
@@ -96,6 +107,7 @@ impl View {
 
     pub(super) fn sent(&mut self, command: &Command) {
         if let Some(session) = session_of(command) {
+            let watched = self.watches(&session);
             let standpoint = self.sessions.entry(session).or_default();
             match &command.verb {
                 Verb::Open(open) => {
@@ -107,6 +119,8 @@ impl View {
                     standpoint.is_to_be(abilities.level);
                 }
                 Verb::Session(SessionVerb::OfferTools { tools }) => standpoint.offers(tools),
+                // Until it is answered it may be told as a peer or as one who watches.
+                Verb::Leave => watched.into_iter().for_each(|level| standpoint.may_be(level)),
                 _ => {}
             }
         }

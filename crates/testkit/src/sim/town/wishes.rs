@@ -34,6 +34,9 @@ impl Town {
 
     pub(super) fn opens(&mut self, at: usize) {
         let session = self.dice.pick(&self.sessions);
+        if self.residents[at].view.is_changing(&session) {
+            return;
+        }
         let mut open = Open::new(Which::Named(session.clone()));
         open.after = self.cursor(at, &session);
         open.abilities = self.abilities();
@@ -101,6 +104,7 @@ impl Town {
         }
         let session = self.dice.pick(&on);
         match action {
+            36..44 if self.residents[at].view.is_changing(&session) => {}
             36..41 => _ = self.send(at, Some(&session), Verb::Leave, |_| {}),
             41..44 => {
                 let abilities = self.abilities();
