@@ -12,6 +12,7 @@ mod keys;
 mod ports;
 mod resident;
 mod standing;
+mod talk;
 mod view;
 mod wishes;
 mod witness;

@@ -3,7 +3,8 @@
 use std::future::poll_fn;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
@@ -12,7 +13,10 @@ use vocab::{
     ModelStream, Outcome, Plan, Progress, Provider, Required, SessionId, Shell, Tool, ToolSpec, Toolbox,
 };
 
+use super::talk::talk;
 use super::witness::Witness;
+use crate::player::Playing;
+use crate::sim::dice::Dice;
 use crate::sim::model::SimModel;
 use crate::sim::tools::SimTools;
 
@@ -41,7 +45,8 @@ impl Provider for WitnessedModel {
     }
     fn chat(&self, model: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
         let (process, witness) = (self.process, self.witness.clone());
-        Ok(Box::new(WitnessedChat { inner: self.inner.chat(model)?, session: None, process, witness }))
+        let (dice, calm) = (self.inner.dice.clone(), self.inner.calm.clone());
+        Ok(Box::new(WitnessedChat { inner: self.inner.chat(model)?, session: None, process, witness, dice, calm }))
     }
 }
 
@@ -51,6 +56,19 @@ struct WitnessedChat {
     session: Option<SessionId>,
     process: u64,
     witness: Arc<Witness>,
+    dice: Arc<Mutex<Dice>>,
+    calm: Arc<AtomicBool>,
+}
+
+/// So many of a hundred replies are those of a town.
+const TALKS_PCT: u64 = 60;
+
+impl WitnessedChat {
+    fn talks(&self, spec: &CallSpec) -> Option<ModelStream> {
+        let mut dice = self.dice.lock().expect("nobody panics while holding this");
+        let talks = !spec.tools.is_empty() && !self.calm.load(Ordering::Relaxed) && dice.chance(TALKS_PCT);
+        talks.then(|| Playing::stream(talk(&mut dice)))
+    }
 }
 
 impl Chat for WitnessedChat {
@@ -74,7 +92,8 @@ impl Chat for WitnessedChat {
             self.witness.acts(self.process, session, "asks the model");
         }
         let (session, process, witness) = (self.session.clone(), self.process, self.witness.clone());
-        Box::pin(WitnessedStream { inner: self.inner.call(spec), session, process, witness })
+        let (inner, instead) = (self.inner.call(spec), self.talks(spec));
+        Box::pin(WitnessedStream { inner, instead, session, process, witness })
     }
     fn keeps_time(&self) -> bool {
         self.inner.keeps_time()
@@ -83,6 +102,8 @@ impl Chat for WitnessedChat {
 
 struct WitnessedStream {
     inner: ModelStream,
+    /// What it says after its first word, which is what was sent.
+    instead: Option<ModelStream>,
     session: Option<SessionId>,
     process: u64,
     witness: Arc<Witness>,
@@ -94,7 +115,13 @@ impl Stream for WitnessedStream {
         if let Some(session) = &self.session {
             self.witness.acts(self.process, session, "listens to the model");
         }
-        self.inner.as_mut().poll_next(context)
+        let next = self.inner.as_mut().poll_next(context);
+        if next.is_ready()
+            && let Some(instead) = self.instead.take()
+        {
+            self.inner = instead;
+        }
+        next
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use vocab::{
-    Abilities, AskEntry, AskKind, AssistantMessage, Attached, Block, Body, Delta, Entry, HostTool, Level, Open, Opened,
-    Position, Told, TurnEntry, WatchEvent,
+    Abilities, AskEntry, AskKind, AssistantMessage, Attached, Block, Body, Delta, Entry, FaultKind, HostTool, Level,
+    Open, Opened, Position, Told, TurnEntry, WatchEvent,
 };
 
 use super::view::{ToldCounts, least_level};
@@ -26,6 +26,8 @@ pub(super) struct Standpoint {
     low: Level,
     pub(super) high: Level,
     changes: u32,
+    /// A change of it was refused because the store failed, and may have come about: it is not in the log.
+    unsure: bool,
     pub(super) answers: bool,
     /// Names of tools that it ever offered.
     pub(super) tools: Vec<Arc<str>>,
@@ -53,21 +55,29 @@ impl Standpoint {
         (self.low, self.high) = (self.low.min(level), self.high.max(level));
         self.whole &= self.low == Level::Deltas;
     }
-    pub(super) fn is_now(&mut self, abilities: Option<&Abilities>) {
+    pub(super) fn is_now(&mut self, abilities: &Abilities, result: Result<(), FaultKind>) {
         self.changes -= 1;
         if self.low < Level::Entries {
             // Up to now it was not told everything.
             self.next = None;
         }
-        if let Some(abilities) = abilities {
-            (self.level, self.answers) = (abilities.level, abilities.answers);
+        match result {
+            Ok(()) => (self.level, self.answers, self.unsure) = (abilities.level, abilities.answers, false),
+            Err(FaultKind::Store) => (self.answers, self.unsure) = (true, true),
+            Err(_) => {}
         }
-        if self.changes == 0 {
+        if self.changes == 0 && !self.unsure {
             (self.low, self.high) = (self.level, self.level);
         }
         self.at = None;
     }
 
+    pub(super) fn is_in_mid_word(&self) -> bool {
+        self.is_on && self.at.is_some_and(|at| at.offset > 1)
+    }
+    pub(super) fn left_in_mid_word(&self) -> bool {
+        !self.is_on && self.left.as_ref().is_some_and(|left| left.0.offset > 1)
+    }
     /// The position that it would come back with.
     pub(super) fn mark(&self) -> Option<Position> {
         self.left.as_ref().map(|left| left.0).or(self.at)
@@ -76,7 +86,7 @@ impl Standpoint {
     pub(super) fn attach(&mut self, open: &Open, opened: &Opened, counts: &mut ToldCounts) -> Result<(), String> {
         let asked = open.after.as_ref().map(|after| after.at);
         let left = self.left.take();
-        self.level = open.abilities.level;
+        (self.level, self.unsure) = (open.abilities.level, false);
         (self.low, self.high) = match self.changes {
             0 => (self.level, self.level),
             _ => (self.low.min(self.level), self.high.max(self.level)),
@@ -115,6 +125,9 @@ impl Standpoint {
         self.is_on = false;
         if !goes_on {
             self.forget_place();
+        }
+        if self.level < Level::Deltas {
+            self.at = None;
         }
         self.whole &= watched == Some(Level::Deltas);
     }

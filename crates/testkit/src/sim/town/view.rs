@@ -193,7 +193,7 @@ impl View {
             }
             (Verb::Session(SessionVerb::Able(abilities)), result) => {
                 let standpoint = self.sessions.entry(session.unwrap_or_else(|| "".into())).or_default();
-                standpoint.is_now(result.is_ok().then_some(abilities));
+                standpoint.is_now(abilities, result.as_ref().map(|_| ()).map_err(|fault| fault.kind));
             }
             (Verb::Open(open), Ok(Reply::Opened(opened))) => {
                 if session.as_ref() != Some(&opened.session) || opened.state.session != opened.session {

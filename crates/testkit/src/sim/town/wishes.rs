@@ -33,7 +33,7 @@ impl Town {
     }
 
     pub(super) fn opens(&mut self, at: usize) {
-        let session = self.dice.pick(&self.sessions);
+        let session = self.returns(at).unwrap_or_else(|| self.dice.pick(&self.sessions));
         if self.residents[at].view.is_changing(&session) {
             return;
         }
@@ -43,6 +43,13 @@ impl Town {
         open.on_restart = if self.dice.chance(50) { Some(self.dice.pick(&self.on_restart)) } else { None };
         open.controller = self.dice.pick(&[None, Some("an editor".into())]);
         self.send(at, None, Verb::Open(open), |_| {});
+    }
+
+    /// A session that it left in mid-word.
+    fn returns(&mut self, at: usize) -> Option<SessionId> {
+        let sessions = self.residents[at].view.sessions.iter();
+        let left: Vec<SessionId> = sessions.filter(|(_, it)| it.left_in_mid_word()).map(|(id, _)| id.clone()).collect();
+        (!left.is_empty() && self.dice.chance(70)).then(|| self.dice.pick(&left))
     }
 
     /// Where it says to be: where it is, where it or somebody else was once, or nowhere that there is.
@@ -102,7 +109,13 @@ impl Town {
         if on.is_empty() {
             return self.opens(at);
         }
-        let session = self.dice.pick(&on);
+        let mut session = self.dice.pick(&on);
+        let view = &self.residents[at].view;
+        if (36..41).contains(&action)
+            && let Some(other) = on.iter().find(|it| view.sessions.get(it).is_some_and(|it| it.is_in_mid_word()))
+        {
+            session = other.clone();
+        }
         match action {
             36..44 if self.residents[at].view.is_changing(&session) => {}
             36..41 => _ = self.send(at, Some(&session), Verb::Leave, |_| {}),
