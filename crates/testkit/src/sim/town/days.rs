@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use engine::{Config, Engine, IdlePolicy, Ports, Slow};
 use vocab::{
-    AskEntry, Body, Coalesce, Drain, EditorEvent, EditorReply, EditorRequestKind, Event, LaneMode, LanePolicy,
-    LateSteer, Mode, Overflow, Principal, QueueEntry, Reply, SessionVerb, Settings, SteerPoint, Told, Unanswered, Verb,
+    AskEntry, Body, Coalesce, Cursor, Drain, EditorEvent, EditorReply, EditorRequestKind, Event, LaneMode, LanePolicy,
+    LateSteer, Mode, Open, Overflow, Principal, QueueEntry, Reply, SessionId, SessionVerb, Settings, SteerPoint, Told,
+    Unanswered, Verb, Which,
 };
 
 use super::ports::{WitnessedModel, WitnessedTools};
@@ -148,6 +149,10 @@ impl Town {
             self.arrives();
             return Ok(());
         }
+        let hears = here.iter().find_map(|at| Some((*at, self.in_mid_word(*at)?)));
+        if let Some((at, session)) = hears.filter(|_| self.dice.chance(20)) {
+            return self.steps_out(at, &session).await;
+        }
         let at = self.dice.pick(&here);
         match action {
             6..9 => {
@@ -159,6 +164,20 @@ impl Town {
             18..30 => self.opens(at),
             30..36 => self.watches(at),
             _ => self.wishes(at, action),
+        }
+        Ok(())
+    }
+
+    /// Somebody goes away in the middle of a reply and is back a moment later.
+    async fn steps_out(&mut self, at: usize, session: &SessionId) -> Result<(), String> {
+        self.send(at, Some(session), Verb::Leave, |_| {});
+        tokio::time::sleep(Duration::from_millis(self.dice.pick(&[0, 1, 30, 300]))).await;
+        self.look().await?;
+        let mark = self.residents[at].view.sessions.get(session).and_then(|standpoint| standpoint.mark());
+        if !self.residents[at].view.is_changing(session) {
+            let after = mark.map(|at| Cursor { session: Some(session.clone()), at });
+            let open = Open { after, ..Open::new(Which::Named(session.clone())) };
+            self.send(at, None, Verb::Open(open), |_| {});
         }
         Ok(())
     }

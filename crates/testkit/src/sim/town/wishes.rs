@@ -45,6 +45,13 @@ impl Town {
         self.send(at, None, Verb::Open(open), |_| {});
     }
 
+    /// A session that is telling it something.
+    pub(super) fn in_mid_word(&self, at: usize) -> Option<SessionId> {
+        let view = &self.residents[at].view;
+        let found = view.sessions.iter().find(|(id, it)| it.is_in_mid_word() && !view.is_changing(id));
+        found.map(|(id, _)| id.clone())
+    }
+
     /// A session that it left in mid-word.
     fn returns(&mut self, at: usize) -> Option<SessionId> {
         let sessions = self.residents[at].view.sessions.iter();
@@ -109,13 +116,7 @@ impl Town {
         if on.is_empty() {
             return self.opens(at);
         }
-        let mut session = self.dice.pick(&on);
-        let view = &self.residents[at].view;
-        if (36..41).contains(&action)
-            && let Some(other) = on.iter().find(|it| view.sessions.get(it).is_some_and(|it| it.is_in_mid_word()))
-        {
-            session = other.clone();
-        }
+        let session = self.dice.pick(&on);
         match action {
             36..44 if self.residents[at].view.is_changing(&session) => {}
             36..41 => _ = self.send(at, Some(&session), Verb::Leave, |_| {}),
