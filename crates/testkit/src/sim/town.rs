@@ -265,6 +265,15 @@ impl Town {
     }
 }
 
+/// Everything done and told in a seed, whatever comes of it.
+pub fn town_trace(seed: u64) -> String {
+    quiet::install();
+    let mut town = Town::new(seed);
+    let _ = town.simulate();
+    quiet::take();
+    town.trace.join("\n")
+}
+
 /// Runs one seed.
 pub fn town(seed: u64) -> Result<TownNumbers, Box<Failure>> {
     quiet::install();

@@ -3,6 +3,8 @@
 use testkit::sim::{self, Numbers, Revivals, TownNumbers, Weather};
 
 const SEEDS_DEFAULT: u64 = 300;
+/// Towns that are played twice.
+const SEEDS_TWICE: u64 = 10;
 /// Of what may happen alone every third seed is run: everything together is run anyway, and what comes alone is easier to
 /// understand.
 const ALONE: usize = 3;
@@ -126,6 +128,17 @@ fn in_a_town_the_promises_hold_for_everybody() {
         }
     }
     println!("{all:?}");
+}
+
+/// What fails once fails every time.
+#[test]
+fn a_seed_of_a_town_plays_the_same_every_time() {
+    for seed in 0..SEEDS_TWICE {
+        let (first, second) = (sim::town_trace(seed), sim::town_trace(seed));
+        let differs = first.lines().zip(second.lines()).position(|(one, other)| one != other);
+        let around = differs.map(|at| (first.lines().nth(at), second.lines().nth(at)));
+        assert!(first == second, "seed {seed} line {differs:?}: {around:#?}");
+    }
 }
 
 fn named_weather(names: &str) -> Weather {

@@ -11,7 +11,7 @@ use vocab::{
     Unanswered, Verb, Which,
 };
 
-use super::ports::{WitnessedModel, WitnessedTools};
+use super::ports::{WitnessedModel, WitnessedTools, look_at};
 use super::resident::Resident;
 use super::view::session_of;
 use super::witness::WitnessedStore;
@@ -92,7 +92,7 @@ impl Town {
             ids: ground.ids.clone(),
             clock: ground.clock.clone(),
             read_object: wire::read_object,
-            fit_image: vocab::as_it_is,
+            fit_image: look_at,
             keyring: vocab::Keyring::default(),
             accounts: Arc::new(vocab::NoAccounts),
             surroundings: Arc::new(vocab::NoSurroundings),

@@ -171,10 +171,21 @@ impl Town {
         let (id, engine) = (self.processes[0].id, self.processes[0].engine.clone());
         self.check_answered(id)?;
         self.check_watchers(&engine.live())?;
-        self.residents.iter_mut().for_each(Resident::goes);
+        for at in 0..self.residents.len() {
+            let view = &self.residents[at].view;
+            if !view.is_watching() {
+                self.residents[at].goes();
+                continue;
+            }
+            let on: Vec<SessionId> = self.sessions.iter().filter(|session| view.is_on(session)).cloned().collect();
+            for session in on {
+                self.send(at, Some(&session), Verb::Leave, |_| {});
+            }
+        }
         tokio::time::sleep(OUT_OF_MEMORY).await;
+        self.look().await?;
         match engine.live().as_slice() {
-            [] => self.first_finding(),
+            [] => self.check_watchers(&[]),
             left => Err(format!("nobody is here, nothing runs, and {left:?} stay in memory")),
         }
     }

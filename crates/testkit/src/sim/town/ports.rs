@@ -6,10 +6,11 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_core::Stream;
 use vocab::{
-    CallContext, CallSpec, Chat, Fault, FileDiff, FileEdit, Gadget, Json, Later, Message, ModelEvent, ModelInfo,
+    CallContext, CallSpec, Chat, Fault, FileDiff, FileEdit, Gadget, Image, Json, Later, Message, ModelEvent, ModelInfo,
     ModelStream, Outcome, Plan, Progress, Provider, Required, SessionId, Shell, Tool, ToolSpec, Toolbox,
 };
 
@@ -22,6 +23,18 @@ use crate::sim::tools::SimTools;
 
 /// Stands before the session's name in every prompt of a town, so that a model knows for whom it is asked.
 pub(super) const MARK: char = '@';
+
+/// An image that cannot be looked at.
+pub(super) const UNREADABLE: &str = "iVBORw0KGgobad=";
+/// How long it takes to look at one.
+const LOOK_WAIT: Duration = Duration::from_millis(40);
+
+pub(super) fn look_at(image: Image) -> Later<'static, Result<Image, String>> {
+    Box::pin(async move {
+        tokio::time::sleep(LOOK_WAIT).await;
+        if &*image.base64 == UNREADABLE { Err("the picture cannot be read".to_owned()) } else { Ok(image) }
+    })
+}
 
 fn session_in(message: &Message) -> Option<SessionId> {
     let Message::User(parts) = message else { return None };

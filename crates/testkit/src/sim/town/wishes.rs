@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use vocab::{
-    Abilities, Answer, AskKind, Change, Command, Cursor, Delivery, EditorOffer, HostTool, Json, Level, Mode, Open,
-    Part, Position, Principal, QueueVerb, Required, Scope, SessionId, SessionVerb, Tag, Verb, Watched, Which,
+    Abilities, Answer, AskKind, Change, Command, Cursor, Delivery, EditorOffer, HostTool, Image, Json, Level, Mode,
+    Open, Part, Position, Principal, QueueVerb, Required, Scope, SessionId, SessionVerb, Tag, Verb, Watched, Which,
 };
 
-use super::ports::MARK;
+use super::ports::{MARK, UNREADABLE};
 use super::{Town, hosted};
 
 impl Town {
@@ -134,6 +134,16 @@ impl Town {
         }
     }
 
+    /// Looking at an image takes its time: meanwhile the prompt has no answer.
+    fn with_image(&mut self, verb: &mut SessionVerb) {
+        if let SessionVerb::Prompt { parts, .. } = verb
+            && self.dice.chance(30)
+        {
+            let base64 = self.dice.pick(&["iVBORw0KGgo=", "iVBORw0KGgo=", "iVBORw0KGgo=", UNREADABLE]);
+            parts.push(Part::Image(Image { mime: "image/png".into(), base64: base64.into() }));
+        }
+    }
+
     /// A prompt, and the word by which it is found in the log.
     pub(super) fn prompt(&mut self, session: &SessionId, delivery: Delivery) -> (SessionVerb, String) {
         self.said += 1;
@@ -162,7 +172,8 @@ impl Town {
         let (verb, token) = match self.dice.below(10) {
             0..6 => {
                 let delivery = self.delivery();
-                let (verb, token) = self.prompt(session, delivery);
+                let (mut verb, token) = self.prompt(session, delivery);
+                self.with_image(&mut verb);
                 (verb, Some(token))
             }
             6 => (self.answer(session).1, None),
