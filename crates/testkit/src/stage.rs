@@ -32,6 +32,7 @@ pub struct StageOptions {
     pub servers: Arc<dyn McpServers>,
     /// As in a process for many; `None` as in one for one controller.
     pub idle: Option<IdlePolicy>,
+    pub fit_image: vocab::FitImage,
 }
 
 impl Default for StageOptions {
@@ -48,6 +49,7 @@ impl Default for StageOptions {
             accounts: Arc::new(vocab::NoAccounts),
             servers: Arc::new(vocab::NoMcp),
             idle: None,
+            fit_image: vocab::as_it_is,
         }
     }
 }
@@ -80,7 +82,7 @@ impl Stage {
             ids: Arc::new(options.ids),
             clock: Arc::new(TickingClock::default()),
             read_object: wire::read_object,
-            fit_image: vocab::as_it_is,
+            fit_image: options.fit_image,
             keyring: vocab::Keyring::default(),
             accounts: options.accounts,
             surroundings: Arc::new(vocab::NoSurroundings),
