@@ -14,7 +14,7 @@ use crate::recovery::life;
 use crate::subagents::Family;
 use crate::support::*;
 
-fn faulty() -> Arc<FaultyStore> {
+pub(crate) fn faulty() -> Arc<FaultyStore> {
     Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())))
 }
 
@@ -35,22 +35,22 @@ fn on(store: &Arc<FaultyStore>, plays: impl IntoIterator<Item = Play>, asks: &st
     on_with(store, &Player::new(plays), asks, |_| {})
 }
 
-async fn resume(stage: &Stage) -> (Actor, Opened) {
+pub(crate) async fn resume(stage: &Stage) -> (Actor, Opened) {
     let mut actor = stage.actor();
     let opened = actor.open(Open::new(Which::Id("s1".into()))).await.unwrap();
     (actor, opened)
 }
 
-async fn answer(actor: &mut Actor, ask: AskId, answer: Answer) {
+pub(crate) async fn answer(actor: &mut Actor, ask: AskId, answer: Answer) {
     ask_for(actor, Verb::Session(SessionVerb::Answer { ask, answer })).await.unwrap();
 }
 
-fn progress_of(wanted: &str) -> impl Fn(&Event) -> bool {
+pub(crate) fn progress_of(wanted: &str) -> impl Fn(&Event) -> bool {
     move |event| matches!(event, Event::Delta(Delta::CallProgress { call, .. }) if call.as_str() == wanted)
 }
 
 /// The log from the first line that begins with this.
-async fn log_from(stage: &Stage, first: &str) -> String {
+pub(crate) async fn log_from(stage: &Stage, first: &str) -> String {
     let log = log(stage).await;
     let at = log.find(first).unwrap_or_else(|| panic!("no {first:?} in {log}"));
     log[at..].to_owned()
