@@ -143,6 +143,9 @@ impl Session {
             if !self.activity.is_over {
                 self.settle();
             }
+            if self.activity.is_draining() {
+                self.leave_question();
+            }
             if self.activity.is_over {
                 return Poll::Ready(());
             }

@@ -161,6 +161,14 @@ impl Session {
         }
     }
 
+    /// The session is to end as soon as it can, and its turn waits for a person: that can go on in the next process.
+    pub(super) fn leave_question(&mut self) {
+        let is_kept = self.settings.on_restart == OnRestart::Continue;
+        if is_kept && self.activity.turn().is_some_and(Turn::is_asking) {
+            self.suspend_turn();
+        }
+    }
+
     /// The session ends, and its turn is to go on in the next process: what runs is dropped, and the log is left as it is.
     pub(super) fn suspend_turn(&mut self) {
         // What somebody has stopped is over in the next process, too.
