@@ -286,6 +286,10 @@ impl Peers {
         hearer.outbox.push(told);
     }
 
+    /// Whether a peer still reads the past.
+    pub(super) fn is_reading(&self, peer: PeerId) -> bool {
+        self.catching_up.iter().any(|catching| catching.outbox.peer == peer)
+    }
     pub(super) fn is_catching_up(&self) -> bool {
         !self.catching_up.is_empty()
     }

@@ -154,7 +154,12 @@ impl Session {
     pub(super) fn hand_over_calls(&mut self, peer: PeerId) {
         let Some(outbox) = self.log.peers.outbox_of(peer).cloned() else { return };
         let (tools, settings) = (&self.tools, &self.settings);
-        for entry in self.approvals.give(peer, |tool| tools.owner_of(settings, tool) == Some(peer)) {
+        let given = self.approvals.give(peer, |tool| tools.owner_of(settings, tool) == Some(peer));
+        // Whoever still reads the past is told in its place, or when it has read all of it.
+        if self.log.peers.is_reading(peer) {
+            return;
+        }
+        for entry in given {
             if self.log.told(entry.seq) {
                 self.log.peers.tell_one(&outbox, vocab::Event::Logged(entry));
             }

@@ -343,6 +343,27 @@ fn what_waits_goes_on_behind_the_turn_and_steering_joins_it() {
 }
 
 #[test]
+fn steering_is_not_too_late_for_a_turn_that_goes_on() {
+    let store = faulty();
+    let drops = |settings: &mut Settings| settings.lane.late_steer = LateSteer::Dropped;
+    life(&store, async || {
+        let stage = on_with(&store, &Player::new([calls(&[("look", r#"{"slow":1}"#)])]), "ask1", drops);
+        let mut actor = stage.open().await;
+        actor.prompt("go").await;
+        actor.until(progress_of("c1")).await;
+        let tag = actor.deliver("left", Delivery::Steer).await;
+        actor.reply(tag).await.unwrap();
+    });
+    life(&store, async || {
+        let stage = on_with(&store, &Player::new([say("one")]), "ask2", drops);
+        let (mut actor, _) = resume(&stage).await;
+        actor.turn_end().await;
+        let log = log(&stage).await;
+        assert!(log.contains("item2 Consumed\n  user (Steer): left\n"), "{log}");
+    });
+}
+
+#[test]
 fn what_waited_with_no_turn_running_goes_on_too() {
     let store = faulty();
     life(&store, async || {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use store::MemoryStore;
 use testkit::Stage;
 use testkit::faulty::FaultyStore;
+use testkit::lossy::LossyStore;
 use testkit::stage::Actor;
 use vocab::*;
 
@@ -340,4 +341,19 @@ async fn a_summary_that_somebody_stops_is_paid_by_who_asked_for_it() {
     ann.settle().await;
     let spent = doers(&stage, |body| matches!(body, Body::Model(ModelEntry::Spent { .. }))).await;
     assert_eq!(spent, ["token:bob"]);
+}
+
+/// A command that logs nothing else has nothing else to be synced with.
+#[tokio::test(start_paused = true)]
+async fn an_answer_under_a_key_survives_the_power() {
+    let lossy = LossyStore::new(None);
+    let store = Arc::new(lossy.process());
+    let stage = stage_with(&Player::new([]), |options| options.store = store);
+    let mut actor = stage.open().await;
+    let interrupt = Verb::Session(SessionVerb::Interrupt { turn: None });
+    let reply = keyed(&mut actor, "k", interrupt).await.unwrap();
+    assert_eq!(reply, Reply::Interrupted { was_running: false });
+    lossy.power_cut();
+    let is_kept = |entry: &Arc<Entry>| matches!(&entry.body, Body::Note(NoteEntry::Keyed(it)) if &*it.key == "k");
+    assert!(lossy.entries(&"s1".into()).iter().any(is_kept), "{:?}", lossy.entries(&"s1".into()));
 }
