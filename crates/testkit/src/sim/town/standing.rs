@@ -32,6 +32,8 @@ pub(super) struct Standpoint {
     /// Names of tools that it ever offered.
     pub(super) tools: Vec<Arc<str>>,
     at: Option<Position>,
+    /// It left and was told less than it is as one who watches: until the session has heard of that there are no deltas.
+    lags: bool,
     /// What it has of the running reply, and whether that is all there was.
     text: String,
     whole: bool,
@@ -127,7 +129,7 @@ impl Standpoint {
             self.forget_place();
         }
         if self.level < Level::Deltas {
-            self.at = None;
+            (self.at, self.lags) = (None, true);
         }
         self.whole &= watched == Some(Level::Deltas);
     }
@@ -217,7 +219,7 @@ impl Standpoint {
             }
         }
         self.next = Some(entry.seq + 1);
-        self.moves(told, level == Level::Deltas)?;
+        self.moves(told, level == Level::Deltas && !self.lags)?;
         self.check_reply(entry, true, counts)
     }
 
@@ -236,7 +238,8 @@ impl Standpoint {
     }
 
     pub(super) fn delta(&mut self, told: &Told, delta: &Delta) -> Result<(), String> {
-        self.moves(told, !self.is_on || self.low == Level::Deltas)?;
+        let lags = std::mem::take(&mut self.lags);
+        self.moves(told, !lags && (!self.is_on || self.low == Level::Deltas))?;
         match delta {
             Delta::ModelCalled { .. } => {
                 self.text.clear();
