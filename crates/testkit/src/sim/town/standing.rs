@@ -206,7 +206,12 @@ impl Standpoint {
         is_ours: impl Fn(u64) -> bool,
         counts: &mut ToldCounts,
     ) -> Result<(), String> {
-        if let Some(next) = self.next {
+        // Until it is told more than a peer at its level is, the session has not heard that it left.
+        let lags = self.lags && self.level < Level::Entries;
+        if lags && least_level(&entry.body) > self.level {
+            self.lags = false;
+        }
+        if let Some(next) = self.next.filter(|_| !lags) {
             if entry.seq < next {
                 return Err(format!("a watcher is told entry {} where {next} was due", entry.seq));
             }
