@@ -74,6 +74,5 @@ fn print(text: &str) -> anyhow::Result<u8> {
 }
 
 fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as i64)
+    vocab::unix_ms(std::time::SystemTime::now())
 }

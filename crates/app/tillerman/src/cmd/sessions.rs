@@ -101,7 +101,7 @@ async fn rename(store: &dyn Store, session: &str, title: &str) -> anyhow::Result
         parent: last,
         at_ms: now_ms(),
         body,
-        by: Some(Principal::user(&process::user_name())),
+        by: Some(Principal::user(&compose::user_name())),
     });
     let renamed = store.append(&acquired.lease, notice.into_iter().chain([renamed]).collect(), Durability::Now).await;
     store.release(acquired.lease).await?;
@@ -137,7 +137,7 @@ async fn delete(store: &dyn Store, sessions: &[String], yes: bool) -> anyhow::Re
         let is_child = |it: &Summary| it.child_of.as_ref() == Some(&summary.id);
         let children = store.list(all).await?.into_iter().filter(is_child).count();
         // Refused while another process owns it, so nobody loses a session under their hands.
-        if !store.delete(&summary.id, Some(Principal::user(&process::user_name()))).await? {
+        if !store.delete(&summary.id, Some(Principal::user(&compose::user_name()))).await? {
             return Err(Fault::new(FaultKind::NotFound, format!("{} is gone already", summary.id)).into());
         }
         match children {
