@@ -72,7 +72,3 @@ fn print(text: &str) -> anyhow::Result<u8> {
     crate::print::say(&format!("{}\n", text.trim_end()))?;
     Ok(0)
 }
-
-fn now_ms() -> i64 {
-    vocab::unix_ms(std::time::SystemTime::now())
-}

@@ -87,7 +87,7 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
 /// What keeps us from starting is said as everything else is that does, also where the session does.
 fn note(text: &str) {
     match text.strip_prefix(dialect_rpc::START_FAILED) {
-        Some(what) => _ = refuse(what, stdio::FAILED),
+        Some(what) => _ = refuse(what, FAILED),
         None => host::note(text),
     }
 }
