@@ -176,6 +176,10 @@ impl Store for Mirrored {
         self.shared.setup.store.hurry();
     }
 
+    fn hasten(&self) {
+        self.shared.setup.store.hasten();
+    }
+
     fn place(&self) -> PathBuf {
         self.shared.setup.store.place()
     }

@@ -233,8 +233,7 @@ impl Writer {
 }
 
 pub(super) fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    vocab::unix_ms(std::time::SystemTime::now())
 }
 
 /// This process, in words that also tell it from a later one with the same number.

@@ -142,11 +142,17 @@ impl Store for SqliteStore {
         self.threads.patience.hurry();
     }
 
+    fn hasten(&self) {
+        self.threads.patience.hasten();
+    }
+
     fn create(&self, new: NewSession) -> Lease {
+        self.threads.patience.take_time();
         Lease::on_new(new)
     }
 
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
+        self.threads.patience.take_time();
         let session = session.clone();
         self.submit(|reply| WriterJob::Request(StoreRequest::Acquire { session, reply }))
     }

@@ -29,6 +29,11 @@ impl Session {
         self.send_request();
     }
 
+    /// Servers of tools are starting, or a controller that is about to come in brings some.
+    pub(super) fn are_servers_due(&self) -> bool {
+        !self.mcp.starting.is_empty() || self.jobs.is_bringing_servers()
+    }
+
     /// Whether the next call should be preceded by a compaction.
     fn is_room_due(&self) -> bool {
         let tokens = self.view.history().map_or(0, History::context_tokens);

@@ -32,7 +32,11 @@ impl Session {
     fn perform(&mut self, effect: Effect) {
         let Some(turn) = self.current_turn() else { return };
         match effect {
-            effect if self.mcp.first_call && self.needs_servers(&effect) => self.await_servers(effect),
+            effect @ (Effect::Judge(_) | Effect::TakeUp { .. } | Effect::Run { .. })
+                if self.mcp.first_call && self.needs_servers(&effect) =>
+            {
+                self.await_servers(effect)
+            }
             Effect::Text(delta) => self.log.emit(Event::Delta(Delta::Text { turn, delta: delta.into() })),
             Effect::Thinking(delta) => self.log.emit(Event::Delta(Delta::Thinking { turn, delta: delta.into() })),
             Effect::Sealed(what) => self.log.emit(Event::Delta(Delta::Sealed { turn, what })),

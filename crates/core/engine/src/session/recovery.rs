@@ -5,8 +5,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Sleep};
 use vocab::{
-    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, Fault, FaultKind, ItemEnd, NoteEntry, Page,
-    SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, Usage,
+    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, ExtensionEvent, Fault, FaultKind, ItemEnd, NoteEntry,
+    Notice, NoticeLevel, Page, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, TurnId, Usage,
 };
 
 use super::fallback::Fallback;
@@ -33,6 +33,10 @@ pub(super) struct Recovery {
     waits_for_view: bool,
     /// A turn that the log ends in goes on when that is read.
     continues: bool,
+    /// A turn that somebody has stopped, whose end could not be written.
+    stopped: Option<TurnId>,
+    /// Its end is all that is to be made good: nothing begins by itself.
+    only_closes: bool,
 }
 
 impl Recovery {
@@ -62,6 +66,8 @@ pub(super) struct RollBackOutcome {
     was_running: bool,
     /// Messages wait in the log that would have gone on by themselves.
     waits: bool,
+    /// The end of a turn that somebody has stopped is not in the log.
+    is_stopped: bool,
 }
 
 impl Session {
@@ -221,16 +227,18 @@ impl Session {
         for (turn, call) in branch.open_calls {
             self.log(Body::Call(CallEntry::Ended { turn, result: lost_result(&call) }));
         }
+        let stopped = self.recovery.stopped.take();
         if let Some(turn) = branch.open_turn {
             let fault =
-                Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end");
+                || Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end");
+            let is_stopped = stopped.as_ref() == Some(&turn);
             self.log(Body::Turn(TurnEntry::Ended(TurnEnd {
                 turn,
-                stop: Stop::Error,
+                stop: if is_stopped { Stop::Interrupted } else { Stop::Error },
                 iterations: 0,
                 usage: branch.open_usage,
                 mutations: Vec::new(),
-                fault: Some(fault),
+                fault: (!is_stopped).then(fault),
             })));
         }
         if lost > 0 {
@@ -259,8 +267,13 @@ impl Session {
         if fault.kind == FaultKind::SessionBusy {
             return self.lease_lost(fault);
         }
-        let RollBackOutcome { was_running, waits } = self.roll_back(&fault);
+        let RollBackOutcome { was_running, waits, is_stopped } = self.roll_back(&fault);
         if waits || std::mem::take(&mut self.recovery.waits_for_view) {
+            self.recovery.only_closes = false;
+            self.mend_later();
+        } else if is_stopped {
+            // What somebody has stopped must not go on in the next process because the log does not say so.
+            self.recovery.only_closes = true;
             self.mend_later();
         }
         if was_running || self.prompts.queue.is_busy() {
@@ -302,17 +315,25 @@ impl Session {
         if let Some(reason) = rolled_back.told_compaction {
             self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
         }
+        let is_stopped = rolled_back.stopped.is_some();
         if let Some(turn) = rolled_back.told_turn {
+            if is_stopped {
+                let text =
+                    format!("the turn is interrupted, and that could not be written yet: {}", fault.message).into();
+                let notice = Notice::Say { text, level: NoticeLevel::Warning };
+                self.log.emit(Event::Extension(ExtensionEvent::Notice(notice)));
+            }
             self.log.emit(Event::TurnLost(TurnEnd {
                 turn,
-                stop: Stop::Error,
+                stop: if is_stopped { Stop::Interrupted } else { Stop::Error },
                 iterations: 0,
                 usage: Usage::default(),
                 mutations: Vec::new(),
-                fault: Some(fault.clone()),
+                fault: (!is_stopped).then(|| fault.clone()),
             }));
         }
-        RollBackOutcome { was_running, waits: (waited || rolled_back.reopened) && !rested }
+        self.recovery.stopped = rolled_back.stopped.or_else(|| self.recovery.stopped.take());
+        RollBackOutcome { was_running, waits: (waited || rolled_back.reopened) && !rested, is_stopped }
     }
 
     /// Messages wait in the log, and no peer may ever speak again: the session takes them up by itself, after a while that
@@ -326,9 +347,11 @@ impl Session {
     pub(super) fn mend(&mut self) {
         self.recovery.timer = None;
         if self.prompts.queue.is_busy() || self.activity.is_ending() {
+            self.recovery.only_closes = false;
             return;
         }
         match self.view_ready() {
+            Ok(true) if std::mem::take(&mut self.recovery.only_closes) => {}
             Ok(true) => {
                 let acts = self.prompts.queue.release(self.prompts.now_ms());
                 self.act(acts);

@@ -55,8 +55,11 @@ pub trait Store: Send + Sync {
     /// What was used, the most expensive or most used first; days in their order.
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>>;
     /// The process ends: from now on nothing waits for other processes for long. What they keep from being written is
-    /// refused, and found as unfinished by whoever comes next.
+    /// refused, and found as unfinished by whoever comes next. Over when somebody takes a session again.
     fn hurry(&self) {}
+    /// A person waits for what is being written, or is about to be: that does not wait for other processes for long. What comes
+    /// later does.
+    fn hasten(&self) {}
     /// Where it all is, for people.
     fn place(&self) -> PathBuf;
     /// The file that follows this session's log, where there is one. It may not exist yet.
