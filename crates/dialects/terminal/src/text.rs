@@ -5,7 +5,10 @@ mod render;
 
 use std::collections::{HashMap, HashSet};
 
-use vocab::{Call, CallEnd, CallId, CallResult, FactForm, Notice, NoticeLevel, PermissionAsk, Stop, TurnEnd, visible};
+use vocab::{
+    BudgetAsk, Call, CallEnd, CallId, CallResult, FactForm, Fault, Notice, NoticeLevel, PermissionAsk, Stop, TurnEnd,
+    visible,
+};
 use wire::FrameBuf;
 use wire::question::of_input;
 
@@ -280,6 +283,19 @@ impl TextRenderer {
         self.shown_call = Some(ask.call.clone());
     }
 
+    /// A budget is spent: what each answer means, and the question.
+    fn budget_question(&mut self, ask: &BudgetAsk, out: &mut FrameBuf) {
+        // The question before it may have had more to show; this one is one line.
+        self.pager = None;
+        let lines = [
+            format!("  y  go on until another {} is spent", ask.unit.shown(ask.more)),
+            "  n  end the turn here".to_owned(),
+            format!("  a  lift the budget {} for this session", ask.name()),
+        ];
+        self.block(&lines.map(|line| self.paint.dim(&line)), out);
+        self.question(&ask.summary(), out);
+    }
+
     /// The last line of a question; what can be typed stands below it.
     fn question(&mut self, text: &str, out: &mut FrameBuf) {
         self.block(&[self.paint.bold(&clean(text))], out);
@@ -319,6 +335,10 @@ impl TextRenderer {
                 return Some(self.paint.yellow(&why));
             }
             Stop::Refusal => "stopped: the model refused",
+            Stop::Budget => {
+                let why = end.fault.as_ref().map_or_else(|| "a budget is spent".to_owned(), Fault::explained);
+                return Some(self.paint.yellow(&format!("stopped: {}", clean(&why))));
+            }
             Stop::Interrupted => "interrupted",
         };
         Some(self.paint.yellow(why))

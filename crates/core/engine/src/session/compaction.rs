@@ -41,6 +41,7 @@ impl Session {
         }
         self.view_ready()?;
         self.jobs.failure()?;
+        self.check_budget()?;
         let then = AfterCompaction::Answer(CompactionAsker { outbox: outbox.clone(), tag, slash });
         self.start_compaction(CompactReason::Manual, instructions, then)?;
         self.prompts.queue.occupy().expect("it was idle a moment ago");
@@ -73,7 +74,8 @@ impl Session {
         let Some(NextCompaction { outbox, tag, instructions }) = self.activity.next.take() else { return };
         self.log.look_at(&outbox, tag);
         let then = AfterCompaction::Answer(CompactionAsker { outbox: outbox.clone(), tag, slash: false });
-        let started = self.start_compaction(CompactReason::Manual, instructions, then);
+        let started = self.check_budget();
+        let started = started.and_then(|()| self.start_compaction(CompactReason::Manual, instructions, then));
         self.log.looked_at();
         if let Err(fault) = started {
             self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
@@ -187,7 +189,7 @@ impl Session {
                 self.with_turn(|turn, fx| turn.compacted(result.map(|_| ()), fx));
             }
             // There is still room, or the history fits as it is; a summary that failed must not fail the turn.
-            AfterCompaction::Turn(BeforeCall::CallModel) if self.view.is_loaded() => self.send_request(),
+            AfterCompaction::Turn(BeforeCall::CallModel) if self.view.is_loaded() => self.send_if_allowed(),
             // The model was switched meanwhile.
             AfterCompaction::Turn(BeforeCall::CallModel) => self.load_then(Effect::CallModel),
             AfterCompaction::Answer(asker) => self.compaction_answered(asker, result),
