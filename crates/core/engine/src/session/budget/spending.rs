@@ -104,7 +104,7 @@ impl Spending {
                 AskKind::HostCall { .. } => {}
                 AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {}
             },
-            Body::Ask(AskEntry::Closed { ask, end }) => self.closed(ask, end),
+            Body::Ask(AskEntry::Closed { ask, end }) => self.closed(ask, end, is_ours),
             _ => {}
         }
     }
@@ -154,11 +154,13 @@ impl Spending {
         if works { at_ms.saturating_sub(self.heard_ms).max(0) as u64 } else { 0 }
     }
 
-    fn closed(&mut self, id: &AskId, end: &AskEnd) {
+    fn closed(&mut self, id: &AskId, end: &AskEnd, is_ours: bool) {
         let Some(at) = self.asked.iter().position(|(known, ..)| known == id) else { return };
         let (_, Some(ask), day) = self.asked.remove(at) else { return };
         let AskEnd::Answered { answer, .. } = end else { return };
         match answer {
+            // Nobody here has said it.
+            Answer::Allow(_) | Answer::Confirmed(true) if !is_ours => {}
             Answer::Allow(Scope::Session) => self.lifted.push((ask.span, ask.unit)),
             Answer::Allow(Scope::Once) | Answer::Confirmed(true) => {
                 let upto = ask.spent.saturating_add(ask.more);
