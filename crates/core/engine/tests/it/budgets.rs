@@ -32,12 +32,7 @@ impl Provider for Priced {
 }
 
 fn budget(limits: &[&str]) -> Budget {
-    let mut budget = Budget::default();
-    for text in limits {
-        let (span, unit, limit) = Budget::read_limit(text).unwrap();
-        budget.set(span, unit, Some(limit));
-    }
-    budget
+    testkit::budget(limits.iter().copied())
 }
 
 /// A reply that calls `look`, and used so many tokens.

@@ -20,7 +20,8 @@ impl Diary {
         self.add(0, Body::Turn(TurnEntry::Started { turn: "t".into() }));
     }
     fn round(&mut self, after_ms: i64, tokens: u64) {
-        let call = Call { id: "c".into(), name: "look".into(), input: CallInput::Json(Json::empty_object()) };
+        let call =
+            Call { id: "c".into(), name: "look".into(), input: CallInput::Object(Json::empty_object()), seal: None };
         let usage = Usage { input: tokens, ..Usage::default() };
         let (blocks, end) = (vec![Block::Call(call)], MessageEnd::Finished(Finish::ToolUse));
         let message = AssistantMessage { blocks, model: "m".into(), end, usage };
