@@ -6,8 +6,7 @@ mod render;
 use std::collections::{HashMap, HashSet};
 
 use vocab::{
-    BudgetAsk, Call, CallEnd, CallId, CallResult, FactForm, Fault, Notice, NoticeLevel, PermissionAsk, Stop, TurnEnd,
-    visible,
+    BudgetAsk, Call, CallEnd, CallId, CallResult, FactForm, Notice, NoticeLevel, PermissionAsk, Stop, TurnEnd, visible,
 };
 use wire::FrameBuf;
 use wire::question::of_input;
@@ -325,7 +324,8 @@ impl TextRenderer {
 
     fn stopped(&self, end: &TurnEnd) -> Option<String> {
         let why = match end.stop {
-            Stop::EndTurn | Stop::Error => return None,
+            // The fault has said it.
+            Stop::EndTurn | Stop::Error | Stop::Budget => return None,
             Stop::MaxTokens => "stopped: the answer reached its token limit (--max-tokens)",
             Stop::MaxIterations => {
                 let rounds = end.iterations;
@@ -335,10 +335,6 @@ impl TextRenderer {
                 return Some(self.paint.yellow(&why));
             }
             Stop::Refusal => "stopped: the model refused",
-            Stop::Budget => {
-                let why = end.fault.as_ref().map_or_else(|| "a budget is spent".to_owned(), Fault::explained);
-                return Some(self.paint.yellow(&format!("stopped: {}", clean(&why))));
-            }
             Stop::Interrupted => "interrupted",
         };
         Some(self.paint.yellow(why))

@@ -214,10 +214,11 @@ fn spent(ask: &BudgetAsk, why: Option<&str>) -> Fault {
     let line = ask.spent_line();
     let text = why.map_or_else(|| line.clone(), |why| format!("{line}: {why}"));
     let fault = Fault::new(FaultKind::Budget, text);
+    let instead = match ask.span {
+        BudgetSpan::Turn => "send another prompt to go on",
+        BudgetSpan::Session => "start another session",
+        BudgetSpan::Day => "go on tomorrow (UTC)",
+    };
     let name = ask.name();
-    fault.hint(match ask.span {
-        BudgetSpan::Turn => format!("send another prompt to go on, or set a higher budget {name}"),
-        BudgetSpan::Session => format!("start another session, or set a higher budget {name}"),
-        BudgetSpan::Day => format!("go on tomorrow (UTC), or set a higher budget {name}"),
-    })
+    fault.hint(format!("{instead}, or raise it: `--budget {name}=N`, or `budget.{name}` in your configuration"))
 }

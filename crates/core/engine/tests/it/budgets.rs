@@ -107,7 +107,7 @@ async fn a_no_ends_the_turn_in_order_and_the_next_prompt_has_a_budget_of_its_own
         assert!(
             fault.kind == FaultKind::Budget && fault.message.starts_with("this turn's budget of 100 tokens is spent")
         );
-        assert!(fault.hints[0].contains("budget turn.tokens"), "{fault:?}");
+        assert!(fault.hints[0].contains("--budget turn.tokens=N"), "{fault:?}");
         actor.prompt("more").await;
         assert_eq!(ended(&mut actor).await.stop, Stop::EndTurn);
         assert_eq!(player.last_sent().matches("Ran done").count(), 2, "the history is whole");
