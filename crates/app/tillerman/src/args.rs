@@ -138,9 +138,8 @@ pub(crate) struct Basics {
     /// What becomes of a turn that a crash cut off, when its session is resumed: close (it ends), continue (it goes on).
     #[arg(long, value_name = "RULE", value_parser = on_restart)]
     pub(crate) on_restart: Option<OnRestart>,
-    /// Ask before more than this is spent; more than once (docs/budgets.md). SPAN: turn, session, day. WHAT: usd, tokens,
-    /// minutes, rounds.
-    #[arg(long, value_name = "SPAN.WHAT=N", value_parser = Budget::read_limit)]
+    /// Ask before more than this is spent: SPAN.WHAT=N, such as turn.usd=1; may be given more than once (docs/budgets.md).
+    #[arg(long, value_name = "LIMIT", value_parser = Budget::read_limit)]
     pub(crate) budget: Vec<(BudgetSpan, BudgetUnit, u64)>,
     /// Keep the conversation in memory only.
     #[arg(long, conflicts_with = "resume")]

@@ -95,6 +95,8 @@ impl Acp {
         if let AskKind::Budget(budget) = &ask.kind {
             let params = self.budget(at, ask, budget);
             let tool_call = params.tool_call.tool_call_id.clone();
+            // Clients know of a call before they are asked about it.
+            pen(out).update(&session, SessionUpdate::ToolCall(params.tool_call.clone()));
             let asked = OpenRequest::Budget { session, ask: id, tool_call };
             return self.ask_client(method::REQUEST_PERMISSION, params, asked, out);
         }
@@ -133,8 +135,12 @@ impl Acp {
             early.retain(|ask| ask.id != *closed);
         }
         let Some(id) = self.place_of(closed) else { return };
-        self.asked.remove(&id);
+        let asked = self.asked.remove(&id);
         pen(out).notify(method::CANCEL_REQUEST, CancelRequest { request_id: id });
+        // No result follows that would end the call that stood for the question.
+        if let Some(OpenRequest::Budget { session, tool_call, .. }) = asked {
+            pen(out).update(&session, budget_decided(tool_call, &Answer::Dismissed));
+        }
     }
 
     /// The engine does not wait any more for what the client of a session is still asked.

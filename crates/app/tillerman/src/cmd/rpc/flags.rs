@@ -311,8 +311,7 @@ impl Flags {
                 self.on_restart = Some(one_of(name, &text()?, &OnRestart::ALL.map(|rule| (rule.as_str(), rule)))?);
             }
             Means::Budget => {
-                let limit = Budget::read_limit(&text()?).map_err(|why| Wrong(format!("{name}: {why}")))?;
-                self.budget.push(limit);
+                self.budget.push(Budget::read_limit(&text()?).map_err(|why| Wrong(format!("{name}: {why}")))?)
             }
             Means::Help => self.help = true,
             Means::Version => self.version = true,

@@ -1,3 +1,5 @@
+//! What a log says was spent, worked and granted.
+
 use vocab::{AssistantMessage, Block, Call, CallInput, Finish, Json, MessageEnd, Principal};
 
 use super::*;
