@@ -140,7 +140,7 @@ impl Session {
                 TurnWaits::Written { .. }
                 | TurnWaits::View { .. }
                 | TurnWaits::Retry(_)
-                | TurnWaits::Servers(_)
+                | TurnWaits::Servers { .. }
                 | TurnWaits::Briefing(_)
                 | TurnWaits::Day { .. }
                 | TurnWaits::Budget { .. }
@@ -204,7 +204,7 @@ impl Session {
             },
             TurnWaits::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::SubagentsClosed),
             TurnWaits::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
-            TurnWaits::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
+            TurnWaits::Servers { sleep, .. } => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
             TurnWaits::Day { reading, .. } => match guarded(|| reading.as_mut().poll(context)) {
                 Ok(polled) => polled.map(Happening::DayRead),
                 Err(text) => {

@@ -10,6 +10,7 @@ mod budgets;
 mod called;
 mod compacting;
 mod continuing;
+mod continuing_servers;
 mod controlled;
 mod directory;
 mod draining;
