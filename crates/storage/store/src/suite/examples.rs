@@ -324,6 +324,10 @@ fn asks() -> Vec<Body> {
         }));
     }
     let (title, none, some) = (|| "title".into(), || None, || Some(ODD.into()));
+    let units = BudgetUnit::ALL.into_iter().flat_map(|unit| BudgetSpan::ALL.map(|span| (span, unit)));
+    kinds.extend(
+        units.map(|(span, unit)| AskKind::Budget(BudgetAsk { span, unit, limit: 1, spent: u64::MAX, more: u64::MAX })),
+    );
     kinds.push(AskKind::HostCall { call: CallId::from("c1"), tool: "t".into(), input: Json::empty_object() });
     kinds.push(AskKind::Select { title: title(), options: vec!["a".into(), ODD.into()] });
     kinds.push(AskKind::Confirm { title: title(), message: ODD.into() });
