@@ -3,6 +3,7 @@
 
 mod abilities;
 mod ask;
+mod budget;
 mod command;
 mod content;
 mod delta_text;
@@ -35,6 +36,7 @@ mod watching;
 
 pub use abilities::*;
 pub use ask::*;
+pub use budget::*;
 pub use command::*;
 pub use content::*;
 pub use delta_text::*;

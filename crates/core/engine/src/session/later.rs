@@ -7,8 +7,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
     Briefing, Delivery, EditorReply, Entry, Exported, Fault, FitImage, Later, ModelInfo, Page, Part, Provider, Reply,
+    UsageSum,
 };
 
+use super::budget::{DayUsed, all_of};
 use super::editor::EditorOrder;
 use super::jobs::Finish;
 use super::{Mail, Session};
@@ -49,6 +51,18 @@ pub(super) fn entries(
             })),
             Err(fault) => Finish::Reply(Err(fault)),
         }
+    })
+}
+
+/// As [`entries`], with what a day has used.
+pub(super) fn log_and_day(
+    page: Later<'static, Result<Page, Fault>>,
+    used: Later<'static, DayUsed>,
+    then: impl FnOnce(&mut Session, Vec<Arc<Entry>>, Result<UsageSum, Fault>) -> Result<Reply, Fault> + Send + 'static,
+) -> Later<'static, Finish> {
+    Box::pin(async move {
+        let used = used.await.map(all_of);
+        entries(page, move |session, entries| then(session, entries, used)).await
     })
 }
 

@@ -22,6 +22,9 @@ impl Session {
         if !self.view.is_loaded() {
             return self.load_then(Effect::CallModel);
         }
+        if self.purse.is_some() && !self.may_spend(Effect::CallModel) {
+            return;
+        }
         let (is_due, has_switched) = (self.is_room_due(), self.has_switched());
         if (is_due || has_switched) && self.make_room(is_due, has_switched) {
             return;
@@ -55,8 +58,18 @@ impl Session {
         resolved.map_or(true, |model| model.provider != self.settings.asked().provider)
     }
 
+    /// As [`Session::call_model`], after a compaction, which was paid for as well.
+    pub(super) fn send_if_allowed(&mut self) {
+        if !self.view.is_loaded() {
+            return self.load_then(Effect::SendRequest);
+        }
+        if self.purse.is_none() || self.may_spend(Effect::SendRequest) {
+            self.send_request();
+        }
+    }
+
     /// The call itself, with the history loaded.
-    pub(super) fn send_request(&mut self) {
+    fn send_request(&mut self) {
         self.hear_of_extensions();
         let model = self.settings.asked().slug.clone();
         self.with_turn(|turn, _| turn.answers(model));

@@ -51,6 +51,7 @@ impl Session {
                 }
             }
             Effect::CallModel => self.call_model(),
+            Effect::SendRequest => self.send_if_allowed(),
             Effect::Judge(call) => self.judge(call),
             Effect::TakeUp { call, begun } => self.take_up(call, begun),
             Effect::Ask(ask) => self.open_permission(ask),
@@ -78,6 +79,7 @@ impl Session {
             }
             // A model switched since the call began has unloaded the history.
             Effect::Compact(reason) if !self.view.is_loaded() => self.load_then(Effect::Compact(reason)),
+            Effect::Compact(reason) if self.purse.is_some() && !self.may_spend(Effect::Compact(reason)) => {}
             Effect::Compact(reason) => {
                 if let Err(fault) = self.start_compaction(reason, None, AfterCompaction::Turn(BeforeCall::ResumeTurn)) {
                     self.with_turn(|turn, fx| turn.compacted(Err(fault), fx));
@@ -119,7 +121,7 @@ impl Session {
         let over = match end.stop {
             Stop::Interrupted => TurnOver::Interrupted,
             Stop::Error => TurnOver::Failed,
-            Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => TurnOver::Completed,
+            Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal | Stop::Budget => TurnOver::Completed,
         };
         let ended_well = end.stop == Stop::EndTurn;
         self.log(Body::Turn(TurnEntry::Ended(end)));
@@ -158,6 +160,8 @@ impl Session {
             | TurnWaits::Retry(_)
             | TurnWaits::Servers { .. }
             | TurnWaits::Briefing(_)
+            | TurnWaits::Day { .. }
+            | TurnWaits::Budget { .. }
             | TurnWaits::Compaction(..) => {}
         }
         if !self.approvals.is_empty() {

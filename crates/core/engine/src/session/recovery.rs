@@ -9,6 +9,7 @@ use vocab::{
     Notice, NoticeLevel, Page, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, TurnId, Usage,
 };
 
+use super::budget::Spending;
 use super::fallback::Fallback;
 use super::{Session, TurnWaits};
 use crate::session::log::logged::{KnownKeys, Logged};
@@ -167,6 +168,9 @@ impl Session {
                 self.view.find_sent(&page.entries);
             }
             let branch = Branch::read(&page.entries);
+            if let Some(purse) = &mut self.purse {
+                purse.spending = Spending::of(&page.entries);
+            }
             history.rebuild(&branch, self.current_turn().as_ref().or(open.as_ref().map(|open| &open.id)));
             news = self.settings.found(branch.gadgets_off.as_ref(), branch.thinking.as_ref());
             news |= *self.log.logged().todos != *branch.todos;

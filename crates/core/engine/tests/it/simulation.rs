@@ -58,6 +58,7 @@ fn whatever_happens_the_promises_hold() {
         assert!(all.switches > 0 && all.waited > 0 && all.late_steers > 0, "{all:?}");
         assert!(all.shells > 0 && all.reminders > 0 && all.lists > 0 && all.reloads > 0, "{all:?}");
         assert!(all.editor_requests > 0 && all.requests > 0 && all.fallbacks > 0, "{all:?}");
+        assert!(all.budget_asks > 0, "{all:?}");
     }
 }
 
@@ -118,7 +119,7 @@ fn a_turn_that_goes_on_says_and_does_what_it_would_have_said_and_done_in_peace()
     }
     println!("{all:?}");
     assert!(!many() || all.deaths > 5 * all.turns && all.power_cuts > 0, "{all:?}");
-    assert!(!many() || all.doubts > 0 && all.had_run > 0 && all.open_asks > 0, "{all:?}");
+    assert!(!many() || all.doubts > 0 && all.had_run > 0 && all.open_asks > 0 && all.budget_asks > 0, "{all:?}");
 }
 
 /// Several sessions, several peers, several processes; keys, watchers, leases.
