@@ -5,8 +5,10 @@ mod active_path;
 mod entry;
 mod keyed;
 mod totals;
+mod window;
 
 pub use active_path::active_path;
 pub use entry::*;
 pub use keyed::*;
 pub use totals::{Totals, settled_usage};
+pub use window::{LogWindow, WindowCarry, WindowFold, WindowMark};

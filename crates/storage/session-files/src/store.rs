@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use vocab::{
     Acquired, Archive, AuditLine, AuditQuery, AuditVerdict, Body, Border, Durability, Entry, Fault, Ids, Later, Lease,
-    Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary,
-    UsageQuery, UsageSum,
+    LogWindow, Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment,
+    Summary, UsageQuery, UsageSum,
 };
 
 use crate::mirror::OLD_VERSION;
@@ -107,6 +107,10 @@ impl Store for Mirrored {
 
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
         self.shared.setup.store.read(session, after, limit)
+    }
+
+    fn window(&self, session: &SessionId, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
+        self.shared.setup.store.window(session, upto)
     }
 
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {

@@ -14,7 +14,7 @@ use super::owners::COUNT_TAKEN;
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
 use super::usage::UsageStatements;
 use super::writer::{Trust, Writer};
-use super::{Attempt, Failure, ReplySender};
+use super::{Attempt, Failure, ReplySender, window};
 use store::audit::AuditRecord;
 use store::rollup::PriceList;
 use store::{records, summary, unfinished};
@@ -273,6 +273,9 @@ impl Writer {
         };
         for entry in entries {
             statements.insert(&lease.session, key, entry)?;
+        }
+        if entries.iter().any(|entry| window::is_moved_by(entry)) {
+            window::keep(statements.connection, key)?;
         }
         // The row is being written in any case.
         let (turn, items) = unfinished::fold(entries.iter().map(|entry| &entry.body));

@@ -27,6 +27,7 @@ mod threads;
 mod upkeep;
 mod usage;
 mod watch;
+mod window;
 mod writer;
 
 use std::io;
@@ -38,8 +39,8 @@ use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, NewSession, Page, Principal,
-    Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession, Page,
+    Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use append::Append;
@@ -168,6 +169,11 @@ impl Store for SqliteStore {
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
         let session = session.clone();
         self.ask(|reply| Question::Read { session, after, limit, reply })
+    }
+
+    fn window(&self, session: &SessionId, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
+        let session = session.clone();
+        self.ask(|reply| Question::Window { session, upto, reply })
     }
 
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {

@@ -12,6 +12,7 @@
 //! A record whose checksum is right but whose kind or words are unknown was written by a later version. It is no
 //! damage, is never cut, and reading it is a fault that names the kind.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
@@ -217,6 +218,54 @@ fn judge(row: &Row<'_>) -> Attempt<Judged> {
             Judged::Whole(Entry { seq, parent, at_ms, body, by })
         }
         Err(why) => Judged::Foreign(seq, why),
+    })
+}
+
+/// A record for somebody who passes over what cannot be read.
+pub(crate) enum LogRow {
+    Whole(Entry),
+    Unread { seq: u64, parent: u64 },
+}
+
+impl LogRow {
+    pub(crate) fn seq(&self) -> u64 {
+        match self {
+            LogRow::Whole(entry) => entry.seq,
+            LogRow::Unread { seq, .. } => *seq,
+        }
+    }
+}
+
+impl From<Judged> for LogRow {
+    fn from(judged: Judged) -> Self {
+        match judged {
+            Judged::Whole(entry) => LogRow::Whole(entry),
+            Judged::Foreign(seq, _) => LogRow::Unread { seq, parent: seq.saturating_sub(1) },
+            Judged::Damaged(Damaged { seq, parent, .. }) => LogRow::Unread { seq, parent },
+        }
+    }
+}
+
+/// Every record between these.
+pub(crate) fn each(connection: &Connection, key: i64, seqs: Range<u64>, mut each: impl FnMut(LogRow)) -> Attempt<()> {
+    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq");
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query(params![key, to_int(seqs.start), to_int(seqs.end)])?;
+    while let Some(row) = rows.next()? {
+        each(judge(row)?.into());
+    }
+    Ok(())
+}
+
+/// One record, if it is there and whole.
+pub(crate) fn one(connection: &Connection, key: i64, seq: u64) -> Attempt<Option<Arc<Entry>>> {
+    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq = ?2");
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query(params![key, to_int(seq)])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(match judge(row)? {
+        Judged::Whole(entry) => Some(Arc::new(entry)),
+        Judged::Foreign(..) | Judged::Damaged(_) => None,
     })
 }
 

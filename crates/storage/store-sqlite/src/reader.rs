@@ -12,7 +12,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use vocab::{AuditLine, AuditQuery, AuditVerdict, Fault, Page, Query, SessionId, Summary, UsageQuery, UsageSum};
+use vocab::{
+    AuditLine, AuditQuery, AuditVerdict, Fault, LogWindow, Page, Query, SessionId, Summary, UsageQuery, UsageSum,
+};
 
 use super::log::{LogCursor, LogScan, SLICE_ROWS};
 use super::progress::Ticket;
@@ -27,6 +29,7 @@ const IDLE: Duration = Duration::from_millis(500);
 
 pub(super) enum Question {
     Read { session: SessionId, after: u64, limit: usize, reply: ReplySender<Page> },
+    Window { session: SessionId, upto: u64, reply: ReplySender<LogWindow> },
     Summary { session: SessionId, reply: ReplySender<Option<Summary>> },
     List { query: Query, reply: ReplySender<Vec<Summary>> },
     Count { query: Query, reply: ReplySender<u64> },
@@ -42,15 +45,18 @@ impl Question {
             Question::Summary { .. } => true,
             Question::Read { limit, .. } => *limit <= SLICE_ROWS,
             Question::List { query, .. } => query.limit.is_some_and(|limit| limit <= SLICE_ROWS),
-            Question::Count { .. } | Question::Audit { .. } | Question::VerifyAudit { .. } | Question::Usage { .. } => {
-                false
-            }
+            Question::Window { .. }
+            | Question::Count { .. }
+            | Question::Audit { .. }
+            | Question::VerifyAudit { .. }
+            | Question::Usage { .. } => false,
         }
     }
 
     fn refuse(self, fault: Fault) {
         match self {
             Question::Read { reply, .. } => _ = reply.send(Err(fault)),
+            Question::Window { reply, .. } => _ = reply.send(Err(fault)),
             Question::Summary { reply, .. } => _ = reply.send(Err(fault)),
             Question::List { reply, .. } => _ = reply.send(Err(fault)),
             Question::Count { reply, .. } => _ = reply.send(Err(fault)),
@@ -171,6 +177,18 @@ impl Reader {
                 }
                 trust
             }
+            Question::Window { reply, .. } if reply.is_closed() => Trust::Keep,
+            Question::Window { session, upto, reply } => {
+                let (result, trust) = judged(&place, "read", window(connection, &session, upto, &mut cursor));
+                match result.transpose() {
+                    Some(result) => _ = reply.send(result),
+                    None => {
+                        let question = Question::Window { session, upto, reply };
+                        self.open.push_back(OpenRead { job: ReaderJob { ticket: None, question }, cursor });
+                    }
+                }
+                trust
+            }
             Question::Summary { session, reply } => {
                 let found = rows::find(connection, &session).map(|found| found.map(|found| found.summary));
                 send(reply, judged(&place, "read", found))
@@ -218,6 +236,23 @@ fn page(
     let mut reading = begin(connection, id, after, limit)?;
     while reading.read_slice(connection)? {}
     Ok(Some(with_notices(id, reading.finish(connection, id)?)))
+}
+
+/// The end of a log, at once where it is known where that begins; otherwise as [`page`].
+fn window(
+    connection: &Connection,
+    id: &SessionId,
+    upto: u64,
+    cursor: &mut Option<LogCursor>,
+) -> Attempt<Option<LogWindow>> {
+    if cursor.is_none() {
+        let _one_state = connection.unchecked_transaction()?;
+        let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
+        if let Some(window) = super::window::read(connection, found.key, upto)? {
+            return Ok(Some(window));
+        }
+    }
+    Ok(page(connection, id, 0, usize::MAX, cursor)?.map(|page| LogWindow::of(page, upto)))
 }
 
 fn begin(connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<LogCursor> {

@@ -210,8 +210,13 @@ impl Writer {
             Ok(statements) => statements,
             Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
         };
+        let mut is_begun = false;
         while self.wait(Some(connection)) && !self.syncs.has_failed() {
             while let Some(job) = self.next() {
+                if !std::mem::replace(&mut is_begun, true) {
+                    // Without it the first commit waits for a sync, and finds out what is wrong.
+                    let _ = database::begin_log(connection, &self.wal());
+                }
                 let trust = match job {
                     WriterJob::Append(append) => {
                         let batch = self.batch(append);

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Sleep};
 use vocab::{
-    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, Fault, FaultKind, ItemEnd, NoteEntry, Page,
+    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, Fault, FaultKind, ItemEnd, LogWindow, NoteEntry,
     SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, Usage,
 };
 
@@ -99,17 +99,18 @@ impl Session {
         if !wanted || self.view.is_loaded() {
             self.view.stop_reading();
         } else if !self.view.is_reading() && self.log.is_settled() {
-            let page = self.shared.ports.store.read(&self.id, 0, usize::MAX);
-            self.view.read(self.log.last_seq(), page);
+            // A commit that was said to have failed may be there all the same; the next append takes it away.
+            let upto = self.log.last_seq();
+            self.view.read(upto, self.shared.ports.store.window(&self.id, upto));
         }
     }
 
     /// Reads the branch back, and closes what a dead process or a failed write left open: each open call gets a recorded
     /// result before the next model request can be made.
-    pub(super) fn log_read(&mut self, page: Result<Page, Fault>) {
+    pub(super) fn log_read(&mut self, window: Result<LogWindow, Fault>) {
         let Some(upto) = self.view.end_reading() else { return };
-        let taken = match page {
-            Ok(page) if self.log.last_seq() == upto => self.take_log(Some(page)),
+        let taken = match window {
+            Ok(window) if self.log.last_seq() == upto => self.take_log(Some(window)),
             // What came in meanwhile is not in what was read: it is read again.
             Ok(_) => return,
             Err(fault) => Err(fault),
@@ -143,34 +144,32 @@ impl Session {
         });
     }
 
-    fn take_log(&mut self, page: Option<Page>) -> Result<(), Fault> {
+    fn take_log(&mut self, window: Option<LogWindow>) -> Result<(), Fault> {
         let (mut news, mut lost) = (false, Vec::new());
         let mut open = None;
-        if let Some(page) = &page
+        if let Some(window) = &window
             && self.recovery.continues
         {
-            open = OpenTurn::read(&page.entries);
+            open = OpenTurn::read(&window.page.entries);
             open.iter().for_each(|open| self.restore_fallback(&open.fell_back));
         }
         let mut history = History::new(self.shared.ports.provider.chat(self.settings.asked())?);
         let continues = std::mem::take(&mut self.recovery.continues);
-        if let Some(mut page) = page {
-            // A commit that was said to have failed may be there all the same; the next append takes it away.
-            page.entries.retain(|entry| entry.seq <= self.log.last_seq());
-            if page.recovered.is_none() {
-                self.view.find_sent(&page.entries);
+        if let Some(window) = window {
+            if window.page.recovered.is_none() {
+                self.view.find_sent(window.all());
             }
-            let branch = Branch::read(&page.entries);
+            let branch = Branch::of(&window);
             history.rebuild(&branch, self.current_turn().as_ref().or(open.as_ref().map(|open| &open.id)));
             news = self.settings.found(branch.gadgets_off.as_ref(), branch.thinking.as_ref());
             news |= *self.log.logged().todos != *branch.todos;
             self.log.found(Logged {
                 thinking: branch.thinking.clone().flatten(),
                 todos: branch.todos.as_slice().into(),
-                keys: KnownKeys::of(&page.entries),
+                keys: KnownKeys::of(window.all()),
                 ..self.log.logged().clone()
             });
-            if let Some(text) = page.recovered {
+            if let Some(text) = window.page.recovered {
                 self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
             }
             if continues {

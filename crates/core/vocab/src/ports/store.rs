@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::{Acquired, Later, Lease, StoreChange, StoreMoment};
 use crate::{
-    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, Mode, Principal, SessionId, Usage, UsageQuery, UsageSum,
+    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LogWindow, Mode, Principal, SessionId, Usage, UsageQuery,
+    UsageSum,
 };
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
@@ -35,6 +36,11 @@ pub trait Store: Send + Sync {
     /// Entries with `seq > after`, oldest first. Changes nothing: what is damaged is left out or stood in for, and named
     /// in `recovered`.
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>>;
+    /// What a session needs of its log, up to this entry, to go on. A store need not read all of the log for it.
+    fn window(&self, session: &SessionId, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
+        let whole = self.read(session, 0, usize::MAX);
+        Box::pin(async move { whole.await.map(|page| LogWindow::of(page, upto)) })
+    }
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>>;
     /// Newest first, without reading any log.
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>>;

@@ -18,3 +18,4 @@ mod suites;
 mod syscalls;
 mod torn;
 mod watching;
+mod windows;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vocab::{Body, Entry, KEY_MS_MAX, Keyed, Mode, NoteEntry, Principal, SettingEntry, TodoPhase};
+use vocab::{Body, Entry, KEPT_ANSWERS_MAX, KEY_MS_MAX, Keyed, Mode, NoteEntry, Principal, SettingEntry, TodoPhase};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Logged {
@@ -48,9 +48,6 @@ impl Logged {
     }
 }
 
-/// Answers a session remembers; of more, the oldest are forgotten before their time.
-const KEYS_MAX: usize = 4096;
-
 /// The commands with keys that were carried out of late, oldest first. A key is its sender's own: two of them may choose the
 /// same one.
 #[derive(Clone, Default, Debug)]
@@ -64,8 +61,8 @@ struct KnownKey {
 }
 
 impl KnownKeys {
-    /// Those that a log has which was read whole.
-    pub(crate) fn of(entries: &[Arc<Entry>]) -> Self {
+    /// Those that a log has.
+    pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>) -> Self {
         let mut keys = Self::default();
         for entry in entries {
             if let Body::Note(NoteEntry::Keyed(keyed)) = &entry.body {
@@ -76,7 +73,7 @@ impl KnownKeys {
     }
     fn take(&mut self, entry: &Entry, keyed: &Keyed) {
         let at_ms = entry.at_ms;
-        while self.0.front().is_some_and(|old| self.0.len() >= KEYS_MAX || !is_young(old.at_ms, at_ms)) {
+        while self.0.front().is_some_and(|old| self.0.len() >= KEPT_ANSWERS_MAX || !is_young(old.at_ms, at_ms)) {
             self.0.pop_front();
         }
         self.0.push_back(Arc::new(KnownKey { at_ms, by: entry.by.clone(), keyed: keyed.clone() }));
@@ -111,7 +108,7 @@ mod tests {
         assert!(keys.find(Some(&bob), "a", 1000).is_none(), "another one's key");
         assert!(keys.find(Some(&ann), "a", 1000 + KEY_MS_MAX).is_none());
         assert!(keys.find(Some(&ann), "b", 1000).is_none());
-        for number in 0..KEYS_MAX {
+        for number in 0..KEPT_ANSWERS_MAX {
             take(&mut keys, 2000, number.to_string());
         }
         assert!(keys.find(Some(&ann), "a", 2000).is_none() && keys.find(Some(&ann), "0", 2000).is_some());
