@@ -113,6 +113,10 @@ impl Store for Mirrored {
         self.shared.setup.store.window(session, upto)
     }
 
+    fn conversation(&self, session: &SessionId, entries: u64) -> Later<'static, Result<Vec<Arc<Entry>>, Fault>> {
+        self.shared.setup.store.conversation(session, entries)
+    }
+
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
         self.shared.setup.store.summary(session)
     }

@@ -14,7 +14,7 @@ use super::owners::COUNT_TAKEN;
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
 use super::usage::UsageStatements;
 use super::writer::{Trust, Writer};
-use super::{Attempt, Failure, ReplySender, window};
+use super::{Attempt, Failure, ReplySender, contents, window};
 use store::audit::AuditRecord;
 use store::rollup::PriceList;
 use store::{records, summary, unfinished};
@@ -84,7 +84,11 @@ impl<'c> AppendStatements<'c> {
 
     fn insert(&mut self, session: &SessionId, key: i64, entry: &Entry) -> rusqlite::Result<()> {
         self.payload.clear();
-        let kind = records::to_record(&entry.body, &mut self.payload);
+        let mut apart = Vec::new();
+        let kind = records::to_record_apart(&entry.body, &mut self.payload, &mut apart);
+        if !apart.is_empty() {
+            contents::keep(self.connection, key, &apart)?;
+        }
         let by = entry.by.as_ref().map(Principal::as_str);
         let by_bytes = by.map(str::as_bytes);
         let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload, by_bytes);

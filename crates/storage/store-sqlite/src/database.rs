@@ -168,13 +168,20 @@ const DELETED: &str = "CREATE TABLE deleted (
     );";
 
 /// Where the window of a session's log begins, and which older entries count ([`super::window`]); for those that are there,
-/// with their next compaction.
+/// with their next compaction. Contents of files that calls have changed ([`super::contents`]); those of older records stay in
+/// them.
 const WINDOWS: &str = "CREATE TABLE windows (
         session INTEGER PRIMARY KEY,
         compacted INTEGER NOT NULL,
         start INTEGER NOT NULL,
         carried TEXT NOT NULL,
         crc INTEGER NOT NULL
+    );
+    CREATE TABLE contents (
+        session INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        content BLOB NOT NULL,
+        PRIMARY KEY (session, name)
     );";
 
 /// The write-ahead log of the database in `home`: beside the file itself, also where its name is a link.

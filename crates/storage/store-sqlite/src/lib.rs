@@ -12,6 +12,7 @@
 
 mod append;
 mod audit;
+mod contents;
 mod database;
 mod faults;
 mod leases;
@@ -174,6 +175,11 @@ impl Store for SqliteStore {
     fn window(&self, session: &SessionId, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
         let session = session.clone();
         self.ask(|reply| Question::Window { session, upto, reply })
+    }
+
+    fn conversation(&self, session: &SessionId, entries: u64) -> Later<'static, Result<Vec<Arc<Entry>>, Fault>> {
+        let session = session.clone();
+        self.ask(|reply| Question::Conversation { session, entries, reply })
     }
 
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {

@@ -13,7 +13,7 @@ use super::leases::HeldLease;
 use super::leases::now_ms;
 use super::rows::{self, to_int};
 use super::writer::Writer;
-use super::{Attempt, database, immediate, log, window};
+use super::{Attempt, contents, database, immediate, log, window};
 use store::audit::AuditRecord;
 use store::data_dir;
 
@@ -275,7 +275,10 @@ fn take_back(connection: &Connection, id: &SessionId, held: &HeldLease) -> Attem
         match &held.done {
             Some(done) => log::store_totals(connection, done.key, &done.summary)?,
             // Its first append was the one: there is no such session.
-            None => _ = connection.execute("DELETE FROM sessions WHERE key = ?1", [found.key])?,
+            None => {
+                contents::forget(connection, found.key)?;
+                connection.execute("DELETE FROM sessions WHERE key = ?1", [found.key])?;
+            }
         }
         Ok(true)
     })

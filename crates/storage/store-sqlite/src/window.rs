@@ -97,7 +97,7 @@ pub(crate) fn read(connection: &Connection, key: i64, upto: u64) -> Attempt<Opti
     let Some(mark) = find(connection, key)?.filter(|mark| mark.compacted <= upto) else { return Ok(None) };
     let (mut entries, mut is_whole) = (Vec::new(), true);
     log::each(connection, key, mark.from..u64::MAX, |row| match row {
-        LogRow::Whole(entry) => entries.push(Arc::new(entry)),
+        LogRow::Whole(entry) => entries.push(entry),
         LogRow::Unread { .. } => is_whole = false,
     })?;
     entries.retain(|entry| entry.seq <= upto);

@@ -15,7 +15,8 @@ pub struct LogWindow {
     /// Older entries that still count, oldest first: what is open, what was allowed, the newest settings. No log, since most
     /// of it is left out.
     pub carried: Vec<Arc<Entry>>,
-    /// The log from there on; all of it where no part can be left out.
+    /// The log from there on; all of it where no part can be left out. What calls made of files may be left out of it: who goes
+    /// on needs the names.
     pub page: Page,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Acquired, Later, Lease, StoreChange, StoreMoment};
 use crate::{
     AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LogWindow, Mode, Principal, SessionId, Usage, UsageQuery,
-    UsageSum,
+    UsageSum, conversation,
 };
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
@@ -40,6 +40,11 @@ pub trait Store: Send + Sync {
     fn window(&self, session: &SessionId, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
         let whole = self.read(session, 0, usize::MAX);
         Box::pin(async move { whole.await.map(|page| LogWindow::of(page, upto)) })
+    }
+    /// What is told again of a session ([`conversation`]) to somebody who takes a look. `entries`: about how many its log has.
+    fn conversation(&self, session: &SessionId, _entries: u64) -> Later<'static, Result<Vec<Arc<Entry>>, Fault>> {
+        let whole = self.read(session, 0, usize::MAX);
+        Box::pin(async move { whole.await.map(|page| conversation(&page.entries)) })
     }
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>>;
     /// Newest first, without reading any log.
