@@ -15,7 +15,7 @@ use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, place
 use super::usage::UsageStatements;
 use super::writer::{Trust, Writer};
 use super::{Attempt, Failure, ReplySender, contents, window};
-use store::audit::AuditRecord;
+use store::audit::{AuditRecord, TaskOf};
 use store::rollup::PriceList;
 use store::{records, summary, unfinished};
 
@@ -82,7 +82,13 @@ impl<'c> AppendStatements<'c> {
         })
     }
 
-    fn insert(&mut self, session: &SessionId, key: i64, entry: &Entry) -> rusqlite::Result<()> {
+    fn insert(
+        &mut self,
+        session: &SessionId,
+        key: i64,
+        entry: &Entry,
+        task: Option<&TaskOf<'_>>,
+    ) -> rusqlite::Result<()> {
         self.payload.clear();
         let mut apart = Vec::new();
         let kind = records::to_record_apart(&entry.body, &mut self.payload, &mut apart);
@@ -94,7 +100,7 @@ impl<'c> AppendStatements<'c> {
         let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload, by_bytes);
         let (seq, parent) = (to_int(entry.seq), to_int(entry.parent));
         self.insert_entry.execute(params![key, seq, parent, entry.at_ms, kind, self.payload.as_slice(), crc, by])?;
-        if let Some(record) = AuditRecord::of(session, entry, &self.payload) {
+        if let Some(record) = AuditRecord::of(session, entry, &self.payload, task) {
             self.audit.write(&record)?;
         }
         self.usage.add(session, entry)?;
@@ -246,6 +252,7 @@ impl Writer {
             (None, Some(new)) => (None, summary::blank(new)),
             (None, None) => return Err(faults::stale(&lease.session, lease.epoch).into()),
         };
+        let said = totals.messages;
         for entry in entries {
             if entry.seq != totals.last_seq + 1 {
                 return Err(faults::gap(&lease.session, totals.last_seq, entry.seq).into());
@@ -275,8 +282,9 @@ impl Writer {
                 }
             }
         };
+        let task = TaskOf::find(said, &totals, entries);
         for entry in entries {
-            statements.insert(&lease.session, key, entry)?;
+            statements.insert(&lease.session, key, entry, task.as_ref())?;
         }
         if entries.iter().any(|entry| window::is_moved_by(entry)) {
             window::keep(statements.connection, key)?;

@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 
 use vocab::{
     AskEntry, Body, BranchEntry, CallEntry, Clock, CompactReason, CompactionEvent, Delta, Durability, EditorEvent,
-    Entry, Event, Fault, ItemId, Later, Lease, PeerId, Principal, QueueEntry, QueueEvent, SessionId, Store, SyncLevel,
-    Tag, TurnEntry, TurnId,
+    Entry, Event, Fault, ItemId, Later, Lease, NoteEntry, PeerId, Principal, QueueEntry, QueueEvent, SessionId, Store,
+    SyncLevel, Tag, TurnEntry, TurnId,
 };
 
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
@@ -202,6 +202,8 @@ impl SessionLog {
         match (self.sync, body) {
             (SyncLevel::Off, _) => Durability::Commit,
             (_, Body::User { .. } | Body::Queue(_) | Body::Ask(AskEntry::Closed { .. })) => Durability::Soon,
+            // Whoever was given an answer under a key is given the same one again, whatever happened meanwhile.
+            (_, Body::Note(NoteEntry::Keyed(_))) => Durability::Soon,
             (SyncLevel::Record, _)
             | (
                 SyncLevel::Turn,
