@@ -121,6 +121,10 @@ impl Store for Mirrored {
         self.shared.setup.store.summary(session)
     }
 
+    fn newest(&self, query: Query) -> Later<'static, Result<Option<Summary>, Fault>> {
+        self.shared.setup.store.newest(query)
+    }
+
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
         self.shared.setup.store.count(query)
     }

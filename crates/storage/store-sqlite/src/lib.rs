@@ -191,6 +191,11 @@ impl Store for SqliteStore {
         self.ask(|reply| Question::List { query, reply })
     }
 
+    /// Asked of the writer, which is needed next: a process that goes on with one session has one connection.
+    fn newest(&self, query: Query) -> Later<'static, Result<Option<Summary>, Fault>> {
+        self.submit(|reply| WriterJob::Request(StoreRequest::Newest { query, reply }))
+    }
+
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
         self.ask(|reply| Question::Count { query, reply })
     }

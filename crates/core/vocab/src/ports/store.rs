@@ -49,6 +49,11 @@ pub trait Store: Send + Sync {
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>>;
     /// Newest first, without reading any log.
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>>;
+    /// The first of a list, for somebody who is about to take it up.
+    fn newest(&self, query: Query) -> Later<'static, Result<Option<Summary>, Fault>> {
+        let list = self.list(Query { limit: Some(1), ..query });
+        Box::pin(async move { list.await.map(|mut list| list.pop()) })
+    }
     /// How many a list without limit and offset would have.
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>>;
     /// Waits until the session's log goes beyond `after`, whichever process wrote it. Where it ends; `None`: there is no such
