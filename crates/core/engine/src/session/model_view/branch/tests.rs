@@ -14,9 +14,9 @@ const SEEDS: u64 = 400;
 const ENTRIES_MAX: u64 = 160;
 
 /// SplitMix64.
-struct Dice(u64);
+struct LogDice(u64);
 
-impl Dice {
+impl LogDice {
     fn roll(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut it = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -32,7 +32,7 @@ fn call(id: &str) -> Call {
     Call { id: id.into(), name: "look".into(), input: CallInput::Object(Json::empty_object()), seal: None }
 }
 
-fn ask(dice: &mut Dice, turn: &TurnId) -> Body {
+fn ask(dice: &mut LogDice, turn: &TurnId) -> Body {
     let about = PermissionAsk {
         call: dice.id().as_str().into(),
         tool: "look".into(),
@@ -52,7 +52,7 @@ fn ask(dice: &mut Dice, turn: &TurnId) -> Body {
     Body::Ask(AskEntry::Opened(Ask { id: dice.id().as_str().into(), turn, kind, timeout_ms: None }))
 }
 
-fn answer(dice: &mut Dice) -> Body {
+fn answer(dice: &mut LogDice) -> Body {
     let end = match dice.roll(3) {
         0 => AskEnd::Withdrawn,
         1 => AskEnd::Answered { answer: Answer::Allow(Scope::Once), by: None },
@@ -61,7 +61,7 @@ fn answer(dice: &mut Dice) -> Body {
     Body::Ask(AskEntry::Closed { ask: dice.id().as_str().into(), end })
 }
 
-fn queue(dice: &mut Dice) -> Body {
+fn queue(dice: &mut LogDice) -> Body {
     let id = dice.id();
     if dice.roll(2) == 0 {
         let (parts, delivery) = (vec![Part::text("wait")], Delivery::FollowUp);
@@ -72,7 +72,7 @@ fn queue(dice: &mut Dice) -> Body {
     Body::Queue(QueueEntry::Settled { item: id.as_str().into(), end: ItemEnd::Dropped, why })
 }
 
-fn setting(dice: &mut Dice) -> Body {
+fn setting(dice: &mut LogDice) -> Body {
     let text: Arc<str> = dice.id().into();
     Body::Setting(match dice.roll(4) {
         0 => SettingEntry::Thinking { level: Some(text) },
@@ -82,7 +82,7 @@ fn setting(dice: &mut Dice) -> Body {
     })
 }
 
-fn shell(dice: &mut Dice) -> Body {
+fn shell(dice: &mut LogDice) -> Body {
     let (command, aside): (Arc<str>, bool) = (dice.id().into(), dice.roll(2) == 0);
     Body::Shell(match dice.roll(2) {
         0 => ShellEntry::Started { command, aside },
@@ -90,7 +90,7 @@ fn shell(dice: &mut Dice) -> Body {
     })
 }
 
-fn said(dice: &mut Dice, turn: &TurnId) -> Body {
+fn said(dice: &mut LogDice, turn: &TurnId) -> Body {
     let turn = Some(turn.clone());
     if dice.roll(2) == 0 {
         let from = [UserFrom::Prompt, UserFrom::Reminder, UserFrom::Reminder, UserFrom::Extension];
@@ -104,7 +104,7 @@ fn said(dice: &mut Dice, turn: &TurnId) -> Body {
     Body::Assistant { turn, message }
 }
 
-fn noted(dice: &mut Dice) -> Body {
+fn noted(dice: &mut LogDice) -> Body {
     if dice.roll(2) == 0 {
         let keyed = Keyed { key: dice.id().into(), of: dice.roll(3), reply: KeptReply::Done };
         return Body::Note(NoteEntry::Keyed(keyed));
@@ -115,7 +115,7 @@ fn noted(dice: &mut Dice) -> Body {
     Body::Model(ModelEntry::Requested(Requested { turn: None, model: "m".into(), summary: None, sent, bytes: 0 }))
 }
 
-fn body(dice: &mut Dice, seq: u64, turn: &mut TurnId, calls: &[(TurnId, CallId)]) -> Body {
+fn body(dice: &mut LogDice, seq: u64, turn: &mut TurnId, calls: &[(TurnId, CallId)]) -> Body {
     match dice.roll(24) {
         0 => {
             let compaction = Compaction {
@@ -156,7 +156,7 @@ fn body(dice: &mut Dice, seq: u64, turn: &mut TurnId, calls: &[(TurnId, CallId)]
     }
 }
 
-fn log(dice: &mut Dice) -> Vec<Arc<Entry>> {
+fn log(dice: &mut LogDice) -> Vec<Arc<Entry>> {
     let (mut entries, mut turn, mut at_ms) = (Vec::new(), TurnId::from("t0"), 0);
     // A result comes behind its call, wherever that is.
     let mut calls = Vec::new();
@@ -206,7 +206,7 @@ fn taken(window: &LogWindow, now_ms: i64) -> String {
 fn the_end_of_a_log_says_what_all_of_it_says() {
     let (mut shorter, mut holding) = (0, 0);
     for seed in 0..SEEDS {
-        let mut dice = Dice(seed);
+        let mut dice = LogDice(seed);
         let entries = log(&mut dice);
         let now_ms = entries.last().map_or(0, |entry| entry.at_ms);
         let whole = LogWindow { carried: Vec::new(), page: Page { entries: entries.clone(), recovered: None } };
