@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
-    Briefing, Delivery, EditorReply, Entry, Exported, Fault, FitImage, Later, ModelInfo, Page, Part, Provider, Reply,
-    UsageSum,
+    Briefing, Delivery, EditorReply, Entry, Exported, Fault, FitImage, Later, LogWindow, ModelInfo, Page, Part,
+    Provider, Reply, UsageSum,
 };
 
 use super::budget::{DayUsed, all_of};
@@ -35,6 +35,11 @@ pub(super) fn models(
         let models = provider.models().await;
         Finish::With(Box::new(move |session: &mut Session| then(session, models)))
     })
+}
+
+/// All of a log, for a session that counts what was from the beginning on.
+pub(super) fn whole(page: Later<'static, Result<Page, Fault>>, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
+    Box::pin(async move { page.await.map(|page| LogWindow::whole(page, upto)) })
 }
 
 /// The entries of a page, for a step of the session: as far as they were told by then.

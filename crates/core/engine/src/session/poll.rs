@@ -3,7 +3,7 @@
 
 use std::task::{Context, Poll};
 
-use vocab::{Briefing, Fault, FaultKind, McpStarted, ModelEvent, Outcome, Page, PeerId};
+use vocab::{Briefing, Fault, FaultKind, LogWindow, McpStarted, ModelEvent, Outcome, PeerId};
 
 use super::activity::{STALL, TurnWaits};
 use super::budget::DayUsed;
@@ -33,7 +33,7 @@ pub(super) enum Happening {
     /// What waited for the log can go on.
     Written,
     /// The log was read for the model.
-    Read(Result<Page, Fault>),
+    Read(Result<LogWindow, Fault>),
     /// No subagent works for the dropped call any more.
     SubagentsClosed,
     RetryDue,
@@ -99,8 +99,8 @@ impl Session {
         {
             return Poll::Ready(Happening::McpStarted(peer, started));
         }
-        if let Poll::Ready(page) = self.view.poll_reading(context) {
-            return Poll::Ready(Happening::Read(page));
+        if let Poll::Ready(window) = self.view.poll_reading(context) {
+            return Poll::Ready(Happening::Read(window));
         }
         if let Poll::Ready(happening) = self.poll_work(context) {
             return Poll::Ready(happening);
@@ -261,7 +261,7 @@ impl Session {
                 }
             }
             Happening::Written => self.written(),
-            Happening::Read(page) => self.log_read(page),
+            Happening::Read(window) => self.log_read(window),
             Happening::SubagentsClosed => self.subagents_closed(),
             Happening::ExtensionDue => return self.extension_due(),
             Happening::RetryDue => {

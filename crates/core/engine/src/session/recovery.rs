@@ -5,13 +5,13 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Sleep};
 use vocab::{
-    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, ExtensionEvent, Fault, FaultKind, ItemEnd, NoteEntry,
-    Notice, NoticeLevel, Page, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, TurnId, Usage,
+    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, ExtensionEvent, Fault, FaultKind, ItemEnd, LogWindow,
+    NoteEntry, Notice, NoticeLevel, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, TurnId, Usage,
 };
 
 use super::budget::Spending;
 use super::fallback::Fallback;
-use super::{Session, TurnWaits};
+use super::{Session, TurnWaits, later};
 use crate::session::log::logged::{KnownKeys, Logged};
 use crate::session::model_view::{Branch, History, OpenTurn, lost_result};
 use crate::session::queue::TurnOver;
@@ -106,17 +106,23 @@ impl Session {
         if !wanted || self.view.is_loaded() {
             self.view.stop_reading();
         } else if !self.view.is_reading() && self.log.is_settled() {
-            let page = self.shared.ports.store.read(&self.id, 0, usize::MAX);
-            self.view.read(self.log.last_seq(), page);
+            // A commit that was said to have failed may be there all the same; the next append takes it away.
+            let (upto, store) = (self.log.last_seq(), &self.shared.ports.store);
+            let window = match self.purse.is_some() {
+                // What was spent is counted from the beginning.
+                true => later::whole(store.read(&self.id, 0, usize::MAX), upto),
+                false => store.window(&self.id, upto),
+            };
+            self.view.read(upto, window);
         }
     }
 
     /// Reads the branch back, and closes what a dead process or a failed write left open: each open call gets a recorded
     /// result before the next model request can be made.
-    pub(super) fn log_read(&mut self, page: Result<Page, Fault>) {
+    pub(super) fn log_read(&mut self, window: Result<LogWindow, Fault>) {
         let Some(upto) = self.view.end_reading() else { return };
-        let taken = match page {
-            Ok(page) if self.log.last_seq() == upto => self.take_log(Some(page)),
+        let taken = match window {
+            Ok(window) if self.log.last_seq() == upto => self.take_log(Some(window)),
             // What came in meanwhile is not in what was read: it is read again.
             Ok(_) => return,
             Err(fault) => Err(fault),
@@ -150,26 +156,24 @@ impl Session {
         });
     }
 
-    fn take_log(&mut self, page: Option<Page>) -> Result<(), Fault> {
+    fn take_log(&mut self, window: Option<LogWindow>) -> Result<(), Fault> {
         let (mut news, mut lost) = (false, Vec::new());
         let mut open = None;
-        if let Some(page) = &page
+        if let Some(window) = &window
             && self.recovery.continues
         {
-            open = OpenTurn::read(&page.entries);
+            open = OpenTurn::read(&window.page.entries);
             open.iter().for_each(|open| self.restore_fallback(&open.fell_back));
         }
         let mut history = History::new(self.shared.ports.provider.chat(self.settings.asked())?);
         let continues = std::mem::take(&mut self.recovery.continues);
-        if let Some(mut page) = page {
-            // A commit that was said to have failed may be there all the same; the next append takes it away.
-            page.entries.retain(|entry| entry.seq <= self.log.last_seq());
-            if page.recovered.is_none() {
-                self.view.find_sent(&page.entries);
+        if let Some(window) = window {
+            if window.page.recovered.is_none() {
+                self.view.find_sent(window.all());
             }
-            let branch = Branch::read(&page.entries);
+            let branch = Branch::of(&window);
             if let Some(purse) = &mut self.purse {
-                purse.spending = Spending::of(&page.entries);
+                purse.spending = Spending::of(&window.page.entries);
             }
             history.rebuild(&branch, self.current_turn().as_ref().or(open.as_ref().map(|open| &open.id)));
             news = self.settings.found(branch.gadgets_off.as_ref(), branch.thinking.as_ref());
@@ -177,10 +181,10 @@ impl Session {
             self.log.found(Logged {
                 thinking: branch.thinking.clone().flatten(),
                 todos: branch.todos.as_slice().into(),
-                keys: KnownKeys::of(&page.entries),
+                keys: KnownKeys::of(window.all()),
                 ..self.log.logged().clone()
             });
-            if let Some(text) = page.recovered {
+            if let Some(text) = window.page.recovered {
                 self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
             }
             if continues {
