@@ -72,6 +72,19 @@ impl Contender {
     pub(super) fn in_acp(&self) -> Self {
         Self { args: vec!["acp".into()], speech: Speech::Acp, ..self.clone() }
     }
+    /// The same program with its syncs written to this file.
+    pub(super) fn traced(&self, trace: &Path) -> Self {
+        let mut args = ["-f", "-qq", "-e", "trace=fsync,fdatasync", "-o"].map(String::from).to_vec();
+        args.extend([trace.display().to_string(), self.program.display().to_string()]);
+        args.extend(self.args.iter().cloned());
+        Self { program: "strace".into(), args, ..self.clone() }
+    }
+    /// The same program on the session of this file.
+    pub(super) fn with_session(&self, file: &Path) -> Self {
+        let mut args = self.args.clone();
+        args.extend(["--session".into(), file.display().to_string()]);
+        Self { args, ..self.clone() }
+    }
     /// The original agent in an installed npm package.
     pub(super) fn pi(package: &Path) -> Self {
         let cli = package.join("dist/cli.js").display().to_string();

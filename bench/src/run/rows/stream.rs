@@ -188,7 +188,7 @@ fn client(bench: &Bench) -> anyhow::Result<Client> {
 }
 
 /// What the same answer costs without any agent: milliseconds from the request to the end of the stream.
-fn fetch(client: &mut Client, prompt: &str, mut each: impl FnMut(&[u8], u64)) -> anyhow::Result<f64> {
+pub(super) fn fetch(client: &mut Client, prompt: &str, mut each: impl FnMut(&[u8], u64)) -> anyhow::Result<f64> {
     let body = format!(r#"{{"model":"mock/alpha","stream":true,"messages":[{{"role":"user","content":"{prompt}"}}]}}"#);
     let start = now_ns();
     client.post(&[body.as_bytes()], &mut |heard| {

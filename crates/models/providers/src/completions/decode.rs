@@ -13,6 +13,7 @@ use super::stop::{settle, stopped};
 use crate::faults;
 use crate::format::{DecodeTrouble, Decoder, Flow};
 use crate::json::LenientText;
+use crate::pattern::EventPattern;
 use crate::tool_calls::{Fragment, ToolCalls};
 
 /// Nothing follows. Servers that never say it end the stream instead.
@@ -25,6 +26,8 @@ pub(super) struct CompletionsDecoder {
     usage: Option<Usage>,
     finish: Option<Finish>,
     refused: bool,
+    /// The last chunk, where it had nothing to say but words.
+    pattern: EventPattern,
     /// Base URL, for hints.
     server: Arc<str>,
 }
@@ -37,6 +40,7 @@ impl CompletionsDecoder {
             usage: None,
             finish: None,
             refused: false,
+            pattern: EventPattern::default(),
             server,
         }
     }
@@ -51,10 +55,14 @@ impl CompletionsDecoder {
         if let Some(error) = chunk.error(whole) {
             return Err(faults::in_stream(error, &self.server).into());
         }
+        let plain = chunk.usage().is_none();
         let Some(mut choice) = chunk.choice() else { return Ok(()) };
         let reason = choice.finish_reason.take();
         let native = choice.native_finish_reason.take();
         if let Some(delta) = choice.delta() {
+            if plain && reason.is_none() && let Some(words) = delta.words_alone() {
+                self.pattern.learn(whole, words);
+            }
             self.delta(delta, out)?;
         }
         if let Some(LenientText(reason)) = reason.filter(|reason| !reason.0.is_empty()) {
@@ -100,6 +108,11 @@ impl Decoder for CompletionsDecoder {
         if data.trim_ascii() == DONE {
             return Ok(Flow::Done);
         }
+        if let Some(words) = self.pattern.words(data) {
+            out.push_back(ModelEvent::Text(words.to_owned()));
+            return Ok(Flow::On);
+        }
+        self.pattern.forget();
         self.whole(data, out)?;
         Ok(Flow::On)
     }
