@@ -44,7 +44,7 @@ pub(super) fn frame_log(path: Option<&Path>, keyring: &Keyring) -> Result<Option
 
 /// One conversation on stdin and stdout, and the end of everything behind it.
 pub(super) async fn converse(
-    dialect: impl Dialect<Own = wire::NoOwn>,
+    dialect: impl Dialect<Own = wire::NoOwn> + 'static,
     wired: &Wired,
     extension_host: ExtensionHost,
     frame_log: Option<FrameLog>,
@@ -54,7 +54,7 @@ pub(super) async fn converse(
 }
 
 /// The same for a dialect with calls of its own, which `own` answers.
-pub(super) async fn converse_with<D: Dialect>(
+pub(super) async fn converse_with<D: Dialect + 'static>(
     dialect: D,
     own: impl OwnCalls<D::Own> + 'static,
     wired: &Wired,
@@ -68,7 +68,12 @@ pub(super) async fn converse_with<D: Dialect>(
             let (frame_bytes_max, deaf) = (line_bytes_max, output.gone());
             let usual = host::PumpOptions::new(own);
             let options = host::PumpOptions { frame_bytes_max, grace, frame_log, signals: true, deaf, ..usual };
-            Ok(host::pump(dialect, &wired.engine, input, output, options).await.exit_code)
+            // As a task beside the sessions: what wakes the future that a runtime waits for makes it look for events in
+            // between, once per delta.
+            let engine = wired.engine.clone();
+            let pump =
+                tokio::spawn(async move { host::pump(dialect, &engine, input, output, options).await.exit_code });
+            Ok(pump.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())))
         }
         Err(error) => Err(Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"))),
     };

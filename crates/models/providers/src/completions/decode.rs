@@ -60,7 +60,10 @@ impl CompletionsDecoder {
         let reason = choice.finish_reason.take();
         let native = choice.native_finish_reason.take();
         if let Some(delta) = choice.delta() {
-            if plain && reason.is_none() && let Some(words) = delta.words_alone() {
+            if plain
+                && reason.is_none()
+                && let Some(words) = delta.words_alone()
+            {
                 self.pattern.learn(whole, words);
             }
             self.delta(delta, out)?;
