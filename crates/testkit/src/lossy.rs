@@ -412,10 +412,12 @@ impl Store for LossyStore {
         let done =
             self.change(wait, move |state| if fails { Err(full()) } else { state.apply(owner.as_ref(), written) });
         let (store, session, epoch) = (self.clone(), lease.session.clone(), lease.epoch);
+        // Of two that would make the same session both have the first epoch.
+        let is_new = lease.new.is_some();
         Box::pin(async move {
             let result = done.await;
             // Told only now: an answer that nobody takes tells nobody anything.
-            if result.as_ref().is_err_and(|fault| fault.kind == FaultKind::SessionBusy) {
+            if !is_new && result.as_ref().is_err_and(|fault| fault.kind == FaultKind::SessionBusy) {
                 store.lock().lost.push((session, epoch, Instant::now()));
             }
             result

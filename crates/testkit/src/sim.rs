@@ -12,6 +12,7 @@ mod quiet;
 mod revival;
 mod survival;
 mod tools;
+mod town;
 mod weight;
 mod world;
 
@@ -22,6 +23,7 @@ use vocab::SessionId;
 pub use dice::Dice;
 pub use model::check_history;
 pub use revival::{Revivals, revive};
+pub use town::{KeyNumbers, ToldNumbers, TownNumbers, town, town_trace};
 use world::World;
 
 /// What must hold in a log once everything has come to rest, for logs of other tests. What waits by its own word may.

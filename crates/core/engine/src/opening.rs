@@ -14,7 +14,7 @@ use crate::end_signal::{EndGuard, end_signal};
 use crate::guard::guarded;
 use crate::idle::Parked;
 use crate::mailbox::mailbox;
-use crate::registry::{Claim, Handle, OpenPermit, Registry};
+use crate::registry::{Claim, Handle, OpenPermit, Registry, is_closing};
 use crate::session::log::SessionLog;
 use crate::session::subagents::Inherited;
 use crate::session::{Past, Seed, Session};
@@ -34,6 +34,7 @@ impl Shared {
         let mut opening = match self.registry.claim(&id).await {
             Claim::Live(handle) => return Ok((handle, true)),
             Claim::Free(opening) => opening,
+            Claim::Closing => return Err(is_closing()),
         };
         if open.which == Which::New {
             return self.start_new(opening, &open);
@@ -113,8 +114,12 @@ impl Shared {
     ) -> Result<Handle, Fault> {
         self.ports.store.probe()?;
         let id = SessionId::from(self.ports.ids.mint(IdKind::Session));
-        let Claim::Free(mut opening) = self.registry.claim(&id).await else {
-            return Err(Fault::new(FaultKind::Internal, format!("there is a session {id} already")));
+        let mut opening = match self.registry.claim(&id).await {
+            Claim::Free(opening) => opening,
+            Claim::Closing => return Err(is_closing()),
+            Claim::Live(_) => {
+                return Err(Fault::new(FaultKind::Internal, format!("there is a session {id} already")));
+            }
         };
         let lease = self.create(id, &settings, None);
         self.start_with(&mut opening, settings, lease, None, Some(inherited))

@@ -21,7 +21,8 @@ const MERGED_BYTES_MAX: usize = 64 * 1024;
 /// Unsent bytes from which on a peer is not shown what extensions have to show; it is told how much that was.
 const SHOWN_BYTES_MAX: usize = 1024 * 1024;
 
-/// Unsent bytes from which on a peer is told no more entries and deltas of sessions that it watches.
+/// Unsent bytes of sessions that a peer watches, from which on it is told no more entries and deltas of them. They are counted
+/// apart: who watches much and reads slowly holds up nothing that it is on.
 pub const WATCH_BYTES_MAX: usize = 1024 * 1024;
 /// Sessions whose newest standing is kept for a watcher that does not read, and as many of which it is said that it missed
 /// something; each of them takes some hundred bytes.
@@ -48,7 +49,10 @@ pub(crate) struct Outbox {
 #[derive(Default)]
 struct Inner {
     queue: VecDeque<Told>,
+    /// Of what is told to it as a peer: this is what its sessions and its own commands wait for.
     bytes: usize,
+    /// Of what is in the queue because it watches. Nobody waits for that.
+    watched_bytes: usize,
     closed: bool,
     reader: Option<Waker>,
     waiting_for_room: Vec<Waker>,
@@ -123,7 +127,7 @@ impl Outbox {
         if inner.closed {
             return;
         }
-        let is_full = inner.bytes >= WATCH_BYTES_MAX;
+        let is_full = inner.watched_bytes >= WATCH_BYTES_MAX;
         let is_missed = |watched: &WatchedQueue| watched.missed.contains(&told.session);
         match &told.event {
             Event::Watch(_) => {
@@ -140,7 +144,7 @@ impl Outbox {
                 }
             }
             _ => {
-                inner.bytes += weight::event(&told.event);
+                inner.watched_bytes += weight::event(&told.event);
                 if let Some(told) = inner.merge(told) {
                     inner.queue.push_back(told);
                 }
@@ -206,7 +210,7 @@ impl Outbox {
             return Poll::Pending;
         }
         into.extend(inner.queue.drain(..));
-        inner.bytes = 0;
+        (inner.bytes, inner.watched_bytes) = (0, 0);
         if let Some(watched) = inner.watched.take() {
             let missed = watched.missed.into_iter();
             into.extend(missed.map(|session| Told::new(session, Event::Watch(WatchEvent::Missed))));
@@ -240,7 +244,7 @@ impl Outbox {
         let mut inner = self.lock();
         inner.closed = true;
         inner.queue.clear();
-        inner.bytes = 0;
+        (inner.bytes, inner.watched_bytes) = (0, 0);
         inner.unshown = None;
         inner.watched = None;
         inner.waiting_for_room.drain(..).for_each(Waker::wake);

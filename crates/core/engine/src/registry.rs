@@ -40,6 +40,11 @@ impl Handle {
     }
 }
 
+/// What whoever wants to open a session is told when everything is ending.
+pub(crate) fn is_closing() -> Fault {
+    Fault::new(FaultKind::ShuttingDown, "the engine is shutting down")
+}
+
 #[derive(Default)]
 pub(crate) struct Registry {
     slots: Mutex<HashMap<SessionId, Slot>>,
@@ -72,6 +77,8 @@ pub(crate) enum Claim {
     Live(Handle),
     /// No task has it: it is the caller's to open.
     Free(OpenPermit),
+    /// No task has it, and everything is ending: nobody takes its lease any more.
+    Closing,
 }
 
 /// The right to open one session. Dropping it lets the next one try, so whoever could not open it gives the lease back first.
@@ -90,7 +97,7 @@ impl OpenPermit {
     pub(crate) fn done(&self, handle: Handle) -> Result<(), Fault> {
         let mut slots = self.registry.lock();
         if self.registry.closing.load(Ordering::Relaxed) {
-            return Err(Fault::new(FaultKind::ShuttingDown, "the engine is shutting down"));
+            return Err(is_closing());
         }
         slots.insert(self.id.clone(), Slot::Live(Box::new(handle)));
         Ok(())
@@ -122,6 +129,8 @@ impl Registry {
             let wait = {
                 let mut slots = self.lock();
                 match slots.get(id) {
+                    // Whoever closes has set this before looking at the slots.
+                    None | Some(Slot::Parked(_)) if self.closing.load(Ordering::Relaxed) => return Claim::Closing,
                     None | Some(Slot::Parked(_)) => {
                         let serial = self.serials.fetch_add(1, Ordering::Relaxed);
                         let (decided, signal) = end_signal();
@@ -145,7 +154,7 @@ impl Registry {
     pub(crate) async fn find(self: &Arc<Self>, id: &SessionId) -> Option<Handle> {
         match self.claim(id).await {
             Claim::Live(handle) => Some(handle),
-            Claim::Free(_) => None,
+            Claim::Free(_) | Claim::Closing => None,
         }
     }
 
@@ -267,6 +276,23 @@ mod tests {
         assert_eq!(registry.get(&id).map(|handle| handle.serial), Some(second.serial));
         registry.forget(&id, second.serial);
         assert!(!registry.contains(&id));
+    }
+
+    #[tokio::test]
+    async fn when_everything_has_ended_nobody_takes_a_lease_any_more() {
+        let registry = Arc::new(Registry::default());
+        let (before, after) = (SessionId::from("before"), SessionId::from("after"));
+        let Claim::Free(opening) = registry.claim(&before).await else { panic!("nobody has it") };
+        let closed = tokio::spawn({
+            let registry = registry.clone();
+            async move { registry.close().await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!closed.is_finished(), "one is still being opened");
+        assert!(matches!(registry.claim(&after).await, Claim::Closing));
+        drop(opening);
+        closed.await.unwrap();
+        assert!(matches!(registry.claim(&before).await, Claim::Closing));
     }
 
     #[tokio::test]

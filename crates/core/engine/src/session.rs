@@ -50,7 +50,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use vocab::{AskEntry, Body, BranchEntry, Entry, ModelEntry, Principal, SessionId, TurnId};
+use vocab::{AskEntry, Body, BranchEntry, Entry, ModelEntry, Principal, Requested, SessionId, TurnId};
 
 pub(crate) use mail::Mail;
 pub(crate) use seed::{Past, Seed};
@@ -143,6 +143,9 @@ impl Session {
             if !self.activity.is_over {
                 self.settle();
             }
+            if self.activity.is_draining() {
+                self.leave_question();
+            }
             if self.activity.is_over {
                 return Poll::Ready(());
             }
@@ -218,7 +221,8 @@ impl Session {
     /// Whose doing an entry is: what happens in a turn is done for whoever wanted the turn, the rest for whoever acts now.
     fn doer_of(&self, body: &Body) -> Option<Principal> {
         let of_turn = match body {
-            Body::Model(ModelEntry::Spent { turn: None, .. }) => self.log.commands.acting().is_none(),
+            Body::Model(ModelEntry::Spent { turn: None, .. })
+            | Body::Model(ModelEntry::Requested(Requested { turn: None, .. })) => self.log.commands.acting().is_none(),
             Body::Assistant { .. } | Body::Turn(_) | Body::Call(_) | Body::Model(_) => true,
             Body::Ask(ask) => matches!(ask, AskEntry::Opened(_)),
             Body::Branch(BranchEntry::Compacted(_)) => self.log.commands.acting().is_none(),

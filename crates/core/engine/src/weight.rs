@@ -3,9 +3,9 @@
 
 use vocab::{
     Abilities, Answer, AskEntry, Body, BranchEntry, CallEntry, Delta, EditorEvent, EditorRequest, EditorRequestKind,
-    Entry, Event, ExtensionEvent, ExtensionVerb, HookCall, HookKind, HostTool, Item, ModelEntry, NoteEntry, Notice,
-    Open, Part, QueueEntry, QueueEvent, Reply, Saved, SessionVerb, SettingEntry, ShellEntry, SlashOutcome, SlashReply,
-    Snapshot, State, ToolSpec, Verb,
+    Entry, Event, ExtensionEvent, ExtensionVerb, HookCall, HookKind, HostTool, Item, KeptReply, Keyed, ModelEntry,
+    NoteEntry, Notice, Open, Part, QueueEntry, QueueEvent, Reply, Saved, SessionVerb, SettingEntry, ShellEntry,
+    SlashOutcome, SlashReply, Snapshot, State, ToolSpec, Verb,
 };
 
 /// What an event costs besides its text.
@@ -136,11 +136,21 @@ fn body(body: &Body) -> usize {
         Body::Note(NoteEntry::Imported { raws, names, .. }) => {
             raws.iter().map(|(_, raw)| raw.as_str().len()).sum::<usize>() + names.len() * EVENT_BYTES
         }
+        Body::Note(NoteEntry::Keyed(it)) => keyed(it),
         Body::Ask(AskEntry::Opened(_))
         | Body::Model(ModelEntry::Requested(_))
         | Body::Setting(SettingEntry::Todos { .. }) => ROW_BYTES,
         _ => 0,
     }
+}
+
+/// A command's answer that is kept for its repeats.
+pub(crate) fn keyed(keyed: &Keyed) -> usize {
+    let kept = match &keyed.reply {
+        KeptReply::Queue(waiting) => items(waiting),
+        KeptReply::Done | KeptReply::Started { .. } | KeptReply::Waiting { .. } | KeptReply::Interrupted { .. } => 0,
+    };
+    ROW_BYTES + keyed.key.len() + kept
 }
 
 fn snapshot(snapshot: &Snapshot) -> usize {

@@ -19,7 +19,7 @@ use wire::{Close, Dialect, NoOwn, OwnCall};
 
 use self::core::{Allowance, Awaited, Core};
 use crate::frame_log::FrameLog;
-use crate::signals::Signals;
+use crate::signals::{SIGTERM, Signals};
 use crate::transport::{ByteSink, ByteSource, FrameSink, FrameSource, MessageSink, MessageSource, MessageStream, Sink};
 use own::RunningCalls;
 use unsent::Framing;
@@ -40,6 +40,8 @@ pub struct PumpOptions<O: OwnCall = NoOwn> {
     pub frame_log: Option<FrameLog>,
     /// SIGTERM, SIGINT and SIGHUP end the conversation.
     pub signals: bool,
+    /// SIGTERM ends the process and not the work: what runs is left where it stands, for the next process.
+    pub leaves_work: bool,
     /// Done when our output has no reader any more, for outputs that tell before they are written to.
     pub deaf: Option<Gone>,
     /// Where a dialect's notes for people go.
@@ -59,6 +61,7 @@ impl<O: OwnCall> PumpOptions<O> {
             slow: Slow::Wait,
             frame_log: None,
             signals: false,
+            leaves_work: false,
             deaf: None,
             notes: crate::note,
             own: Box::new(own),
@@ -145,7 +148,14 @@ async fn run<D: Dialect>(
                 deaf = None;
                 core.gone_deaf(clock.now_ms());
             }
-            by = Signals::next(&mut signals), if signals.is_some() => core.asked_to_end(by, clock.now_ms()),
+            by = Signals::next(&mut signals), if signals.is_some() => match by {
+                SIGTERM if options.leaves_work => {
+                    // While the peer is there: what it was asked stays open.
+                    engine.shutdown().await;
+                    core.leave(clock.now_ms());
+                }
+                by => core.asked_to_end(by, clock.now_ms()),
+            },
             () = clock.until(until_ms), if until_ms.is_some() => core.time(clock.now_ms()),
         }
     }

@@ -4,6 +4,8 @@
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+pub(crate) const SIGTERM: &str = "sigterm";
+
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -23,7 +25,7 @@ impl Signals {
     pub(crate) async fn next(signals: &mut Option<Self>) -> &'static str {
         let Some(signals) = signals else { return std::future::pending().await };
         tokio::select! {
-            _ = signals.terminate.recv() => "sigterm",
+            _ = signals.terminate.recv() => SIGTERM,
             _ = signals.interrupt.recv() => "sigint",
             _ = signals.hangup.recv() => "sighup",
         }

@@ -107,6 +107,11 @@ impl FileImport {
             let ours = self.store.read(&id, 0, usize::MAX).await?.entries;
             let standing = match standing(&ours, &self.entries) {
                 FileStanding::Longer => self.add_to(&id).await?,
+                FileStanding::Finished => {
+                    // Nothing but our own closing is lost; one that somebody works in is not deleted.
+                    self.store.delete(&id, None).await?;
+                    continue;
+                }
                 other => other,
             };
             if standing == FileStanding::Known {

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, AskEnd, AskEntry, Body, CallEntry, CallResult, Entry, NoteEntry, QueueEntry, Scope, SessionId, SettingEntry,
+    Answer, AskEnd, AskEntry, Body, CallEnd, CallEntry, CallResult, Entry, ItemEnd, NoteEntry, QueueEntry, Scope,
+    SessionId, SettingEntry, Stop, TurnEntry,
 };
 
 /// How a file stands to the log that we have.
@@ -14,15 +15,40 @@ pub(crate) enum FileStanding {
     Known,
     /// It begins as ours does and goes on behind it.
     Longer,
+    /// An earlier copy of it ended in the middle of a turn, which we closed. The file knows how it went on, and nothing else was
+    /// done here since.
+    Finished,
     Diverged,
 }
 
 pub(crate) fn standing(ours: &[Arc<Entry>], theirs: &[Arc<Entry>]) -> FileStanding {
-    match ours.iter().zip(theirs).all(|(ours, theirs)| is_same(ours, theirs)) {
-        false => FileStanding::Diverged,
-        true if theirs.len() > ours.len() => FileStanding::Longer,
-        true => FileStanding::Known,
+    let same = ours.iter().zip(theirs).take_while(|(ours, theirs)| is_same(ours, theirs)).count();
+    match (&ours[same..], &theirs[same..]) {
+        (_, []) => FileStanding::Known,
+        ([], _) => FileStanding::Longer,
+        (rest, _) if rest.iter().all(|entry| is_closing(&entry.body)) && ours.iter().all(|entry| is_of_file(entry)) => {
+            FileStanding::Finished
+        }
+        _ => FileStanding::Diverged,
     }
+}
+
+/// What is written without anybody's doing when a log that ends in the middle of something is taken over or read.
+fn is_closing(body: &Body) -> bool {
+    match body {
+        Body::Turn(TurnEntry::Ended(end)) => matches!(end.stop, Stop::Interrupted | Stop::Error),
+        Body::Call(CallEntry::Ended { result, .. }) => result.end == CallEnd::Lost,
+        Body::Ask(AskEntry::Closed { end, .. }) => *end == AskEnd::Withdrawn,
+        Body::Queue(QueueEntry::Settled { end, .. }) => *end == ItemEnd::Dropped,
+        Body::Note(NoteEntry::Recovered { .. }) => true,
+        _ => false,
+    }
+}
+
+/// Nobody did it here, and nothing of it can be taken back: a file brings neither.
+fn is_of_file(entry: &Entry) -> bool {
+    let has_edits = matches!(&entry.body, Body::Call(CallEntry::Ended { result, .. }) if !result.edits.is_empty());
+    entry.by.is_none() && !has_edits
 }
 
 fn is_same(a: &Entry, b: &Entry) -> bool {

@@ -15,7 +15,7 @@ use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, place
 use super::usage::UsageStatements;
 use super::writer::{Trust, Writer};
 use super::{Attempt, Failure, ReplySender};
-use store::audit::AuditRecord;
+use store::audit::{AuditRecord, TaskOf};
 use store::rollup::PriceList;
 use store::{records, summary, unfinished};
 
@@ -83,7 +83,13 @@ impl<'c> AppendStatements<'c> {
         })
     }
 
-    fn insert(&mut self, session: &SessionId, key: i64, entry: &Entry) -> rusqlite::Result<()> {
+    fn insert(
+        &mut self,
+        session: &SessionId,
+        key: i64,
+        entry: &Entry,
+        task: Option<&TaskOf<'_>>,
+    ) -> rusqlite::Result<()> {
         self.payload.clear();
         let kind = records::to_record(&entry.body, &mut self.payload);
         let by = entry.by.as_ref().map(Principal::as_str);
@@ -91,7 +97,7 @@ impl<'c> AppendStatements<'c> {
         let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload, by_bytes);
         let (seq, parent) = (to_int(entry.seq), to_int(entry.parent));
         self.insert_entry.execute(params![key, seq, parent, entry.at_ms, kind, self.payload.as_slice(), crc, by])?;
-        if let Some(record) = AuditRecord::of(session, entry, &self.payload) {
+        if let Some(record) = AuditRecord::of(session, entry, &self.payload, task) {
             self.audit.write(&record)?;
         }
         self.usage.add(session, entry)?;
@@ -257,6 +263,7 @@ impl Writer {
             (None, Some(new)) => (None, summary::blank(new)),
             (None, None) => return Err(faults::stale(&lease.session, lease.epoch).into()),
         };
+        let said = totals.messages;
         for entry in entries {
             if entry.seq != totals.last_seq + 1 {
                 return Err(faults::gap(&lease.session, totals.last_seq, entry.seq).into());
@@ -293,8 +300,9 @@ impl Writer {
                 }
             }
         };
+        let task = TaskOf::find(said, &totals, entries);
         for entry in entries {
-            statements.insert(&lease.session, key, entry)?;
+            statements.insert(&lease.session, key, entry, task.as_ref())?;
         }
         if known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body)) {
             statements.use_session.execute([key])?;

@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params, params_from_iter};
-use vocab::{AuditLine, AuditQuery, AuditVerdict};
+use vocab::{AUDIT_LINES_MAX, AuditLine, AuditQuery, AuditVerdict};
 
 use super::Attempt;
 use super::rows::{from_int, to_int};
 use store::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, chained, record_sum};
-
-/// Lines given at once, unless fewer are asked for.
-const LINES_MAX: usize = 10_000;
 
 /// The statements that write it.
 pub(super) struct AuditStatements<'c> {
@@ -52,7 +49,7 @@ pub(super) fn list(connection: &Connection, query: &AuditQuery) -> Attempt<Vec<A
         wanted.push("json_extract(line, '$.by') = ?");
         values.push(Value::Text(by.to_string()));
     }
-    let limit = query.limit.unwrap_or(LINES_MAX).min(LINES_MAX);
+    let limit = query.limit.unwrap_or(AUDIT_LINES_MAX).min(AUDIT_LINES_MAX);
     values.push(Value::Integer(to_int(limit as u64)));
     // A line that somebody has broken is for the check to name.
     let sql = format!(

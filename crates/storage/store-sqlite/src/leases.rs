@@ -213,7 +213,11 @@ impl Writer {
             }
             gone = keys;
             if let Some(by) = by.filter(|_| is_gone) {
-                AuditStatements::prepare(connection)?.write(&AuditRecord::deleted(id, by.as_str(), now_ms()))?;
+                let mut audit = AuditStatements::prepare(connection)?;
+                // The one that was named, then those that went with it.
+                for (it, _) in &gone {
+                    audit.write(&AuditRecord::deleted(it, by.as_str(), now_ms()))?;
+                }
             }
             Ok(is_gone)
         })?;

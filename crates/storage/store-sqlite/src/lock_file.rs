@@ -8,10 +8,13 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use vocab::SessionId;
+
+use super::database::FILE_NAME;
 
 /// A held lock. Dropping it unlocks and removes the file.
 pub(crate) struct Lock {
@@ -33,8 +36,19 @@ pub(crate) enum LockState {
     Unknown,
 }
 
-fn directory(home: &Path) -> PathBuf {
-    home.join("locks")
+/// Where the locks of a database are: beside the file itself, also where its name is a link, so that all who use it meet there,
+/// whatever they call it.
+pub(crate) fn directory(database: &Path) -> PathBuf {
+    let database = database.canonicalize().unwrap_or_else(|_| database.to_owned());
+    match database.file_name() {
+        // Another one in that directory has locks of its own.
+        Some(name) if name != FILE_NAME => {
+            let mut name = name.to_owned();
+            name.push(".locks");
+            database.with_file_name(name)
+        }
+        _ => database.with_file_name("locks"),
+    }
 }
 
 /// No session's name has this beginning ([`session_file_name`]).
@@ -44,9 +58,9 @@ fn owner_file_name(owner: i64) -> String {
 
 impl Lock {
     /// For an owner that is new. `None` where the file system has no locks.
-    pub(crate) fn make(home: &Path, owner: i64) -> io::Result<Option<Lock>> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory(home))?;
-        let path = directory(home).join(owner_file_name(owner));
+    pub(crate) fn make(locks: &Path, owner: i64) -> io::Result<Option<Lock>> {
+        DirBuilder::new().recursive(true).mode(0o700).create(locks)?;
+        let path = locks.join(owner_file_name(owner));
         for _ in 0..RACES_MAX {
             // Never one that is there, and never one behind a link: this name is nobody else's.
             let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
@@ -72,13 +86,13 @@ impl Lock {
 }
 
 /// Whether the owner has its lock.
-pub(crate) fn look(home: &Path, owner: i64) -> io::Result<LockState> {
-    look_at(&directory(home).join(owner_file_name(owner)))
+pub(crate) fn look(locks: &Path, owner: i64) -> io::Result<LockState> {
+    look_at(&locks.join(owner_file_name(owner)))
 }
 
-/// Whether a version that locked each session by itself has this one.
+/// Whether a version that locked each session by itself has this one. It did so in the home, whatever the database's name led to.
 pub(crate) fn look_for_older(home: &Path, session: &SessionId) -> io::Result<LockState> {
-    look_at(&directory(home).join(session_file_name(session.as_str())))
+    look_at(&home.join("locks").join(session_file_name(session.as_str())))
 }
 
 fn look_at(path: &Path) -> io::Result<LockState> {
@@ -122,19 +136,31 @@ fn has_name(file: &File, path: &Path) -> io::Result<bool> {
 /// Lock files looked at by one sweep; the rest is for the next one.
 const SWEPT_MAX: usize = 4096;
 
-/// Removes the lock files that killed processes left behind.
-pub(crate) fn sweep(home: &Path) {
-    let Ok(names) = std::fs::read_dir(directory(home)) else { return };
+/// Removes the lock files that killed processes left behind. `is_left`: whether one that looks free belongs to nobody who lives,
+/// by its owner and by how long ago it was made; from here a lock of another machine may look free.
+pub(crate) fn sweep(locks: &Path, is_left: impl Fn(Option<i64>, Duration) -> bool) {
+    let Ok(names) = std::fs::read_dir(locks) else { return };
     for path in names.filter_map(|name| Some(name.ok()?.path())).take(SWEPT_MAX) {
-        if path.extension().is_some_and(|it| it == "lock") {
+        if path.extension().is_some_and(|it| it == "lock") && is_left(owner_of(&path), age(&path)) {
             remove_free(&path);
         }
     }
 }
 
+/// `None`: it is that of a session, from an older version.
+fn owner_of(path: &Path) -> Option<i64> {
+    let name = path.file_stem()?.to_str()?;
+    i64::from_str_radix(name.strip_prefix('@')?, 16).ok()
+}
+
+fn age(path: &Path) -> Duration {
+    let made = std::fs::symlink_metadata(path).and_then(|it| it.modified());
+    made.ok().and_then(|made| SystemTime::now().duration_since(made).ok()).unwrap_or_default()
+}
+
 /// Removes what is left of a dead owner's.
-pub(crate) fn remove(home: &Path, owner: i64) {
-    remove_free(&directory(home).join(owner_file_name(owner)));
+pub(crate) fn remove(locks: &Path, owner: i64) {
+    remove_free(&locks.join(owner_file_name(owner)));
 }
 
 fn remove_free(path: &Path) {
@@ -178,7 +204,7 @@ fn session_file_name(id: &str) -> String {
 }
 
 /// FNV-1a. The standard library's hash may change between versions, and two versions must agree on a name.
-fn fnv64(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
@@ -204,12 +230,21 @@ mod tests {
     fn locks_of_the_dead_are_swept_and_those_of_the_living_are_not() {
         let home = tempfile::tempdir().unwrap();
         let held = Lock::make(home.path(), 1).unwrap().unwrap();
-        for dead in ["dead.lock", "@00000000000000ff.lock"] {
-            std::fs::write(home.path().join("locks").join(dead), "").unwrap();
+        for dead in ["dead.lock", "@00000000000000ff.lock", "@00000000000000fe.lock"] {
+            std::fs::write(home.path().join(dead), "").unwrap();
         }
-        sweep(home.path());
-        let left: Vec<_> = std::fs::read_dir(home.path().join("locks")).unwrap().map(|it| it.unwrap().path()).collect();
-        assert_eq!(left, std::slice::from_ref(&held.path));
+        let left = || {
+            let names =
+                std::fs::read_dir(home.path()).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        sweep(home.path(), |owner, age| owner != Some(0xfe) && age < Duration::from_secs(60));
+        assert_eq!(left(), [owner_file_name(1), owner_file_name(0xfe)], "one of another machine looks free");
+        sweep(home.path(), |_, _| true);
+        assert_eq!(left(), [owner_file_name(1)]);
+        assert!(held.path.exists());
         assert_eq!(look(home.path(), 1).unwrap(), LockState::Held);
     }
 
@@ -228,10 +263,9 @@ mod tests {
     #[test]
     fn a_link_is_neither_made_into_a_lock_nor_believed() {
         let home = tempfile::tempdir().unwrap();
-        std::fs::create_dir(home.path().join("locks")).unwrap();
         let elsewhere = home.path().join("elsewhere");
         std::fs::write(&elsewhere, "x").unwrap();
-        std::os::unix::fs::symlink(&elsewhere, home.path().join("locks").join(owner_file_name(1))).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, home.path().join(owner_file_name(1))).unwrap();
         assert!(Lock::make(home.path(), 1).is_err());
         assert!(look(home.path(), 1).is_err());
         assert_eq!(std::fs::read(&elsewhere).unwrap(), b"x");
@@ -240,8 +274,7 @@ mod tests {
     #[test]
     fn two_who_ask_at_once_do_not_take_each_other_for_the_owner() {
         let home = tempfile::tempdir().unwrap();
-        std::fs::create_dir(home.path().join("locks")).unwrap();
-        let path = home.path().join("locks").join(owner_file_name(1));
+        let path = home.path().join(owner_file_name(1));
         std::fs::write(&path, "").unwrap();
         let other = open(&path).unwrap();
         assert_eq!((shared(&other).unwrap(), look(home.path(), 1).unwrap()), (LockState::Free, LockState::Free));

@@ -5,7 +5,7 @@
 //! Whether an owner lives is asked of its lock. Processes under one kernel see each other's locks on any file system, and
 //! the kernel drops them with the process. An owner on another machine may have a lock that cannot be seen from here: where
 //! its lock looks free, it lives for as long as it renews its row. Only an owner that another machine could ask about does
-//! so, that is one whose home is on a file system that machines share (or that has no locks): on a disk of its own an idle
+//! so, that is one whose database is on a file system that machines share (or that has no locks): on a disk of its own an idle
 //! process writes nothing. Nothing happens when a time to live runs out; somebody has to come and take a session.
 //!
 //! Whoever takes a session counts it in the row of the owner it was taken from, so that this one finds out with one look,
@@ -29,6 +29,9 @@ use crate::faults;
 pub(super) const OWNER_TTL: Duration = Duration::from_secs(30);
 /// Renewed so often within it, so that one that fails is no loss.
 const RENEWALS_PER_TTL: u32 = 3;
+/// A lock of an owner that has no row was left behind by a dead one when it is older than this. Where it could be that of
+/// another machine: a lock that is held here is seen.
+const ROWLESS_TIME_MAX: Duration = Duration::from_secs(3600);
 /// Owners looked at by one sweep; the rest is for the next one.
 const SWEPT_MAX: i64 = 1024;
 
@@ -39,7 +42,7 @@ pub(super) const COUNT_TAKEN: &str = "SELECT taken, renewed_ms FROM owners WHERE
 #[derive(Clone, Copy)]
 pub(super) struct LeaseTerms {
     pub(super) ttl: Duration,
-    /// Whatever its home is on.
+    /// Whatever its database is on.
     pub(super) always_renews: bool,
 }
 
@@ -79,9 +82,9 @@ impl Writer {
     pub(super) fn claim(&mut self, connection: &Connection) -> Attempt<i64> {
         if self.claim.is_none() {
             let id = random_id();
-            let lock = Lock::make(&self.home, id)
-                .map_err(|error| faults::from_io("lock the sessions in", &self.home, &error))?;
-            let renews = self.terms.always_renews || lock.is_none() || is_shared(&self.home);
+            let lock = Lock::make(&self.locks, id)
+                .map_err(|error| faults::from_io("lock the sessions in", &self.locks, &error))?;
+            let renews = lock.is_none() || self.is_shared();
             let (was_written, is_written, is_pending, renewed) = (false, false, false, Instant::now());
             self.claim =
                 Some(OwnClaim { id, _lock: lock, was_written, is_written, is_pending, taken: 0, renews, renewed });
@@ -101,6 +104,11 @@ impl Writer {
         Ok(claim.id)
     }
 
+    /// Whether owners of other machines may be among those of this database.
+    fn is_shared(&self) -> bool {
+        self.terms.always_renews || self.locks.parent().is_some_and(is_shared)
+    }
+
     /// Behind a transaction.
     pub(super) fn settle_claim(&mut self, is_committed: bool) {
         if let Some(claim) = &mut self.claim {
@@ -118,7 +126,7 @@ impl Writer {
 
     /// Who has the session, if anybody does who lives.
     pub(super) fn holder(&self, connection: &Connection, id: &SessionId, row: &SessionRow) -> Attempt<Option<String>> {
-        let unseen = |error| faults::from_io("look at the locks in", &self.home, &error);
+        let unseen = |error| faults::from_io("look at the locks in", &self.locks, &error);
         let Some(owner) = row.owned_by else {
             let older = lock_file::look_for_older(&self.home, id).map_err(unseen)?;
             return Ok((older == LockState::Held).then(|| "a process of an older version".to_owned()));
@@ -128,7 +136,7 @@ impl Writer {
             return Ok(None);
         }
         let Some(found) = find(connection, owner)? else { return Ok(None) };
-        let state = lock_file::look(&self.home, owner).map_err(unseen)?;
+        let state = lock_file::look(&self.locks, owner).map_err(unseen)?;
         Ok(found.is_alive(state, &self.machine, now_ms()).then(|| self.name_of(found.name)))
     }
 
@@ -146,7 +154,10 @@ impl Writer {
     pub(super) fn tell_taken(&self, connection: &Connection, row: &SessionRow) -> Attempt<()> {
         if let Some(owner) = row.owned_by.filter(|owner| self.claim.as_ref().is_none_or(|claim| claim.id != *owner)) {
             connection.execute("UPDATE owners SET taken = taken + 1 WHERE id = ?1", [owner])?;
-            lock_file::remove(&self.home, owner);
+            // One of another machine may live after all, and those beside it go by its lock.
+            if find(connection, owner)?.is_none_or(|found| is_same(&found.machine, &self.machine)) {
+                lock_file::remove(&self.locks, owner);
+            }
         }
         Ok(())
     }
@@ -234,13 +245,22 @@ impl Writer {
             let ids = statement.query_map([SWEPT_MAX], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
             for id in ids.into_iter().filter(|id| Some(*id) != ours) {
                 let Some(found) = find(connection, id)? else { continue };
-                let state = lock_file::look(&self.home, id);
+                let state = lock_file::look(&self.locks, id);
                 if state.is_ok_and(|state| !found.is_alive(state, &self.machine, now_ms())) {
                     dead.push(id);
                 }
             }
         }
-        lock_file::sweep(&self.home);
+        let is_shared = self.is_shared();
+        lock_file::sweep(&self.locks, |owner, age| match owner {
+            Some(owner) if dead.contains(&owner) => true,
+            // One that has no row may be about to write it.
+            Some(owner) => {
+                find(connection, owner).is_ok_and(|row| row.is_none()) && (!is_shared || age > ROWLESS_TIME_MAX)
+            }
+            // An older version's, which knew of no other machine.
+            None => !is_shared,
+        });
         if dead.is_empty() {
             return Ok(());
         }
@@ -284,19 +304,28 @@ fn random_id() -> i64 {
     (hasher.finish() >> 1).cast_signed()
 }
 
-/// The kernel we run under, and the name of the machine.
+/// The kernel we run under, and the machine: its name together with a sum of its own number, where it has one.
 pub(super) fn machine() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let host = rustix::system::uname();
-    format!("{} {}", boot.trim(), host.nodename().to_string_lossy())
+    let number = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    machine_name(boot.trim(), &rustix::system::uname().nodename().to_string_lossy(), number.trim())
+}
+
+/// The number itself is not for others; its sum says no more than that two are the same.
+fn machine_name(boot: &str, host: &str, number: &str) -> String {
+    match number {
+        "" => format!("{boot} {host}"),
+        number => format!("{boot} {host}#{:016x}", lock_file::fnv64(number.as_bytes())),
+    }
 }
 
 /// Whether a lock of one is seen by the other: the kernel is the same (whatever a container calls itself), or the machine is,
-/// and was started anew since.
+/// and was started anew since. A name alone says nothing: many machines are called alike.
 fn is_same(one: &str, other: &str) -> bool {
-    let parts = |it: &str| it.split_once(' ').map(|(boot, host)| (boot.to_owned(), host.to_owned()));
-    let (Some((boot, host)), Some((other_boot, other_host))) = (parts(one), parts(other)) else { return false };
-    (!boot.is_empty() && boot == other_boot) || host == other_host
+    let (Some((boot, host)), Some((other_boot, other_host))) = (one.split_once(' '), other.split_once(' ')) else {
+        return false;
+    };
+    (!boot.is_empty() && boot == other_boot) || (host == other_host && host.contains('#'))
 }
 
 /// File systems that several machines may have open, of which one may not see the other's locks: by the numbers that the
@@ -338,24 +367,40 @@ mod tests {
             renewed_ms: 100_000,
             ttl_ms: 30_000,
         };
-        let us = "boot-1 here";
+        let us = "boot-1 here#1";
         // Owner's machine, its lock, milliseconds since it renewed; whether it lives.
         let cases = [
-            ("boot-1 here", LockState::Held, 1_000_000, true),
-            ("boot-1 here", LockState::Free, 0, false),
+            ("boot-1 here#1", LockState::Held, 1_000_000, true),
+            ("boot-1 here#1", LockState::Free, 0, false),
             ("boot-1 container", LockState::Free, 0, false),
-            ("boot-0 here", LockState::Free, 0, false),
+            ("boot-0 here#1", LockState::Free, 0, false),
+            ("boot-0 here#2", LockState::Free, 29_999, true),
+            ("boot-0 here", LockState::Free, 29_999, true),
+            ("boot-0 there#1", LockState::Free, 29_999, true),
             ("boot-2 there", LockState::Held, 1_000_000, true),
             ("boot-2 there", LockState::Free, 29_999, true),
             ("boot-2 there", LockState::Free, 30_000, false),
             ("boot-2 there", LockState::Free, -5_000, true),
-            ("boot-1 here", LockState::Unknown, 29_999, true),
-            ("boot-1 here", LockState::Unknown, 30_000, false),
+            ("boot-1 here#1", LockState::Unknown, 29_999, true),
+            ("boot-1 here#1", LockState::Unknown, 30_000, false),
             (" there", LockState::Free, 10, true),
         ];
         for (machine, lock, age, lives) in cases {
             assert_eq!(owner(machine).is_alive(lock, us, 100_000 + age), lives, "{machine} {lock:?} {age}");
         }
+    }
+
+    #[test]
+    fn machines_that_are_called_alike_are_not_one() {
+        let names = [("b1", "host", "n1"), ("b2", "host", "n2"), ("b3", "host", ""), ("b4", "host", "")];
+        let names = names.map(|(boot, host, number)| machine_name(boot, host, number));
+        for (at, one) in names.iter().enumerate() {
+            for (other_at, other) in names.iter().enumerate() {
+                assert_eq!(is_same(one, other), at == other_at, "{one} {other}");
+            }
+        }
+        assert!(is_same(&machine_name("b1", "host", "n1"), &machine_name("b9", "host", "n1")), "started anew");
+        assert!(!names[0].contains("n1"), "the number is not told");
     }
 
     #[test]

@@ -13,8 +13,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use vocab::{Fault, SessionId, StoreChange, StoreMoment};
 
 use super::rows::{from_int, to_int};
+use super::sync::FileIdentity;
 use super::writer::{Trust, judged};
-use super::{Attempt, ReplySender, database, faults};
+use super::{Attempt, ReplySender, database, faults, sync};
 
 /// Between two looks: right behind a change, and after a while without one. A reader is late by this much at most.
 const LOOK_WAIT_MIN: Duration = Duration::from_millis(4);
@@ -86,7 +87,9 @@ pub(super) struct WatchThread {
 
 impl WatchThread {
     pub(super) fn start(home: PathBuf, bell: Arc<Bell>, stack_bytes: usize) -> std::io::Result<Self> {
-        let watcher = Watcher { home, bell: bell.clone(), waiting: Vec::new(), version: 0, seen: 0, quiet: 0 };
+        let (database, waiting) = (home.join(database::FILE_NAME), Vec::new());
+        let (opened, version, seen, fresh, quiet) = Default::default();
+        let watcher = Watcher { home, database, opened, bell: bell.clone(), waiting, version, seen, fresh, quiet };
         let thread = std::thread::Builder::new().name("store-watch".to_owned()).stack_size(stack_bytes);
         Ok(Self { thread: thread.spawn(move || watcher.run())?, bell })
     }
@@ -113,20 +116,34 @@ impl WatchThread {
 
 struct Watcher {
     home: PathBuf,
+    database: PathBuf,
+    /// The file that was opened last.
+    opened: Option<FileIdentity>,
     bell: Arc<Bell>,
     waiting: Vec<WatchedLogs>,
     /// As SQLite counts, for this connection.
     version: i64,
     /// Changes that were seen, and looks since the last one.
     seen: u64,
+    /// What was seen before is of a file that was replaced.
+    fresh: u64,
     quiet: u32,
 }
 
 impl Watcher {
     fn run(mut self) {
         while self.wait_for_somebody() {
+            let before = sync::identity(&self.database).ok();
             match database::open_to_read(&self.home) {
-                Ok(connection) => self.watch(&connection),
+                Ok(connection) => {
+                    // Opening makes one where there is none.
+                    let opened = before.or_else(|| sync::identity(&self.database).ok());
+                    if self.opened.is_some() && self.opened != opened {
+                        self.fresh = self.seen + 1;
+                    }
+                    self.opened = opened;
+                    self.watch(&connection);
+                }
                 Err(fault) => self.waiting.drain(..).for_each(|it| it.refuse(fault.clone())),
             }
         }
@@ -149,15 +166,27 @@ impl Watcher {
         self.seen += 1;
         self.version = 0;
         loop {
-            let (result, trust) = judged(&self.home.join(database::FILE_NAME), "read", self.look(connection));
+            let looked = self.look(connection);
+            let (result, trust) = judged(&self.database, "read", looked);
             if let Err(fault) = result {
                 self.waiting.drain(..).for_each(|it| it.refuse(fault.clone()));
             }
-            if trust == Trust::Reopen || !self.pause() {
+            // Neither what an error has made doubtful is folded in, nor a log into another file than its own.
+            if trust == Trust::Reopen || self.is_replaced() {
+                return;
+            }
+            if !self.pause() {
                 break;
             }
         }
-        database::prepare_to_close(connection);
+        if !self.is_replaced() {
+            database::prepare_to_close(connection);
+        }
+    }
+
+    /// Another file is there by now. One that is gone is watched on: whoever comes next makes a new one.
+    fn is_replaced(&self) -> bool {
+        sync::identity(&self.database).is_ok_and(|found| self.opened != Some(found))
     }
 
     fn look(&mut self, connection: &Connection) -> Attempt<()> {
@@ -212,20 +241,29 @@ impl Watcher {
         let newest = connection.query_row(newest, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         let (used, last_seq) = newest.unwrap_or((0, 0));
         let mut now = StoreMoment { seen: self.seen, used: from_int(used), last_seq: from_int(last_seq) };
-        let Some(after) = after else { return Ok(StoreChange { now, used: Vec::new() }) };
+        let Some(mut after) = after else { return Ok(StoreChange { now, used: Vec::new() }) };
+        if after.seen < self.fresh {
+            // Of another file: everything in this one is new.
+            (after.used, after.last_seq) = (0, 0);
+        }
         let sql = "SELECT id, last_seq, used FROM sessions WHERE used >= ?1 ORDER BY used LIMIT ?2";
         let mut statement = connection.prepare(sql)?;
-        let mut rows = statement.query(params![to_int(after.used), to_int(NAMED_MAX)])?;
+        // The one that was the last, and one more than are named.
+        let mut rows = statement.query(params![to_int(after.used), to_int(NAMED_MAX + 2)])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let (id, last, used): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            if (from_int(used), from_int(last)) != (after.used, after.last_seq) {
-                found.push((SessionId::from(id), from_int(last)));
-                (now.used, now.last_seq) = (from_int(used), from_int(last));
+            if (from_int(used), from_int(last)) == (after.used, after.last_seq) {
+                continue;
             }
+            if found.len() as u64 == NAMED_MAX {
+                // The rest is told at once.
+                now.seen -= 1;
+                break;
+            }
+            found.push((SessionId::from(id), from_int(last)));
+            (now.used, now.last_seq) = (from_int(used), from_int(last));
         }
-        // The rest is told at once.
-        now.seen -= u64::from(found.len() as u64 >= NAMED_MAX);
         Ok(StoreChange { now, used: found })
     }
 

@@ -20,7 +20,7 @@ use super::progress::Progress;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
 use super::watch::Bell;
-use super::{Attempt, Failure, Note, ReplySender, database};
+use super::{Attempt, Failure, Note, ReplySender, database, lock_file};
 use crate::faults;
 use store::rollup::PriceList;
 
@@ -60,6 +60,8 @@ pub(super) enum StoreRequest {
 
 pub(super) struct Writer {
     pub(super) home: PathBuf,
+    /// Where the locks of its owners are ([`lock_file::directory`]), as of the newest connection.
+    pub(super) locks: PathBuf,
     /// Who we are, for a process that finds a session busy.
     pub(super) owner: String,
     /// Where we are.
@@ -133,6 +135,7 @@ impl Writer {
     pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, ties: WriterTies) -> Self {
         let WriterTies { note, progress, syncs, prices, terms, bell, patience } = ties;
         Self {
+            locks: lock_file::directory(&home.join(database::FILE_NAME)),
             home,
             owner: owner(),
             machine: owners::machine(),
@@ -177,8 +180,9 @@ impl Writer {
         }
     }
 
-    fn open(&self) -> Result<Connection, Fault> {
+    fn open(&mut self) -> Result<Connection, Fault> {
         let connection = database::open(&self.home, &self.patience)?;
+        self.locks = lock_file::directory(&self.place());
         self.syncs.use_log(WalFile::open(&self.wal(), &self.place())?);
         Ok(connection)
     }

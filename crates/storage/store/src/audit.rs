@@ -8,7 +8,7 @@ use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use vocab::{
     Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, Entry, Principal, QueueEntry, Scope, SessionId,
-    SettingEntry, SettleReason, ShellEntry, UserFrom,
+    SettingEntry, SettleReason, ShellEntry, Summary, UserFrom,
 };
 
 pub const DIGEST_BYTES: usize = 32;
@@ -33,11 +33,31 @@ pub struct AuditRecord {
     pub sum: Option<String>,
 }
 
+/// The first message to a sub-agent: a call of another session wrote it, and not the person for whom both work.
+pub struct TaskOf<'a> {
+    seq: u64,
+    parent: &'a SessionId,
+}
+
+impl<'a> TaskOf<'a> {
+    /// Whether one of these is that message. `said`: the messages in the session before them; `after`: what is known of it with
+    /// them.
+    pub fn find(said: u64, after: &'a Summary, entries: &[Arc<Entry>]) -> Option<Self> {
+        let parent = after.child_of.as_ref().filter(|_| said == 0)?;
+        let first = entries.iter().find(|entry| matches!(entry.body, Body::User { .. }))?;
+        matches!(first.body, Body::User { from: UserFrom::Prompt, .. }).then_some(Self { seq: first.seq, parent })
+    }
+}
+
 impl AuditRecord {
-    /// Of an entry that is somebody's doing; `None`: it is nobody's, or nothing that is audited.
-    pub fn of(session: &SessionId, entry: &Entry, payload: &[u8]) -> Option<Self> {
+    /// Of an entry that is somebody's doing; `None`: it is nobody's, or nothing that is audited. `task`: see
+    /// [`TaskOf::find`].
+    pub fn of(session: &SessionId, entry: &Entry, payload: &[u8], task: Option<&TaskOf<'_>>) -> Option<Self> {
         let by = entry.by.as_ref()?;
-        let (action, detail) = action_of(&entry.body)?;
+        let (action, detail) = match task.filter(|task| task.seq == entry.seq) {
+            Some(task) => ("task", Some(format!("sub-agent of {}", task.parent).into())),
+            None => action_of(&entry.body)?,
+        };
         Some(Self {
             at_ms: entry.at_ms,
             by: by.as_str().into(),

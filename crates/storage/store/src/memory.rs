@@ -15,7 +15,7 @@ use vocab::{
     Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
-use crate::audit::AuditRecord;
+use crate::audit::{AuditRecord, TaskOf};
 use crate::rollup::PriceList;
 use crate::unfinished::OpenWork;
 use crate::{faults, summary, unfinished};
@@ -135,6 +135,7 @@ impl MemoryStore {
             (None, Some(new)) => summary::blank(new),
             (None, None) => return Err(faults::unknown_session(&lease.session)),
         };
+        let said = next.messages;
         for entry in &entries {
             if entry.seq != next.last_seq + 1 {
                 return Err(faults::gap(&lease.session, next.last_seq, entry.seq));
@@ -146,8 +147,9 @@ impl MemoryStore {
         }
         let is_use = known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body));
         let prices = self.prices.clone().unwrap_or_else(|| Arc::new(|_| None));
+        let task = TaskOf::find(said, &next, &entries);
         for entry in &entries {
-            sessions.ledger.take(&lease.session, entry, &prices);
+            sessions.ledger.take(&lease.session, entry, task.as_ref(), &prices);
         }
         sessions.uses += 1;
         let used = sessions.uses;
@@ -314,10 +316,15 @@ impl Store for MemoryStore {
                 match sessions.by_id.values().find(|it| it.owner.is_some() && of_family(it)) {
                     Some(open) => Err(faults::busy(&open.summary.id, &self.name(open.owner.unwrap_or_default()))),
                     None => {
-                        sessions.by_id.retain(|_, it| !of_family(it));
+                        let family = sessions.by_id.extract_if(|_, it| of_family(it));
+                        let mut gone: Vec<SessionId> = family.map(|(id, _)| id).collect();
+                        // The one that was named, then those that went with it.
+                        gone.sort_by_key(|it| (it != id, it.clone()));
                         sessions.changed();
                         if let Some(by) = by {
-                            sessions.ledger.write(&AuditRecord::deleted(id, by.as_str(), now_ms()));
+                            for it in &gone {
+                                sessions.ledger.write(&AuditRecord::deleted(it, by.as_str(), now_ms()));
+                            }
                         }
                         Ok(true)
                     }

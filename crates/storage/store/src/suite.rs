@@ -49,6 +49,7 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     let store = make();
     watching::a_reader_of_all_is_told_who_was_used(&store, &store).await;
     ledger::the_audit_has_a_line_for_what_somebody_did(&make()).await;
+    ledger::a_sub_agents_task_is_no_prompt_and_its_session_goes_with_a_line(&make()).await;
     ledger::usage_is_added_up_by_day_model_session_principal_and_tool(&make()).await;
 }
 

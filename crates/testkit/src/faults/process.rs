@@ -125,6 +125,12 @@ impl Process {
         let _ = self.child.kill();
     }
 
+    /// Asks it to end, as a supervisor does.
+    pub fn terminate(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+    }
+
     pub fn close_stdin(&mut self) {
         self.stdin = None;
     }

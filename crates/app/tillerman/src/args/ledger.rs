@@ -1,6 +1,7 @@
 //! What `audit` and `usage` take.
 
 use clap::{Args, Subcommand, ValueEnum};
+use vocab::AUDIT_LINES_MAX;
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -13,9 +14,12 @@ pub(crate) struct AuditArgs {
     /// Only what this one did, as the list shows it: user:ann, controller:zed, token:ci.
     #[arg(long, value_name = "WHO")]
     pub(crate) by: Option<String>,
-    /// Most lines shown.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    /// Most lines shown, up to 10000.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = lines)]
     pub(crate) limit: usize,
+    /// Only lines before the one with this number: older ones than were shown.
+    #[arg(long, value_name = "LINE")]
+    pub(crate) before: Option<u64>,
     /// One JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
@@ -51,4 +55,12 @@ pub(crate) enum UsageSumsBy {
     Session,
     Principal,
     Tool,
+}
+
+fn lines(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if count <= AUDIT_LINES_MAX => Ok(count),
+        Ok(_) => Err(format!("at most {AUDIT_LINES_MAX} lines at once; `--before LINE` shows older ones")),
+        Err(_) => Err("not a number of lines".to_owned()),
+    }
 }

@@ -1,16 +1,17 @@
 //! `audit` and `usage`: who did what, and what was used, over all sessions.
 
 use serde_json::json;
-use vocab::{
-    AuditLine, AuditQuery, AuditVerdict, DAY_MS, Fault, FaultKind, Store, UsageBy, UsageQuery, UsageSum, day_of,
-};
+use vocab::{AuditLine, AuditQuery, AuditVerdict, DAY_MS, FaultKind, Store, UsageBy, UsageQuery, UsageSum, day_of};
 
 use super::config::home;
 use super::now_ms;
 use super::sessions;
 use crate::args::{AuditArgs, AuditVerb, UsageArgs, UsageSumsBy};
-use crate::print::{exactly, say};
+use crate::print::{error, exactly, say};
 use dialect_terminal::listing::table;
+
+/// The check has found something; an audit that could not be looked at is another thing.
+const CHANGED: u8 = 1;
 
 pub(crate) fn audit(args: AuditArgs) -> anyhow::Result<u8> {
     super::block_on(async {
@@ -28,7 +29,7 @@ pub(crate) fn audit(args: AuditArgs) -> anyhow::Result<u8> {
             None => None,
         };
         let by = args.by.as_deref().map(Into::into);
-        let mut lines = store.audit(AuditQuery { session, by, before: None, limit: Some(args.limit) }).await?;
+        let mut lines = store.audit(AuditQuery { session, by, before: args.before, limit: Some(args.limit) }).await?;
         // The newest is read first where it stands last.
         lines.reverse();
         if args.json {
@@ -64,12 +65,12 @@ async fn verify(store: &impl Store, head: Option<String>) -> anyhow::Result<u8> 
         }
         AuditVerdict::Whole { lines, .. } => {
             let text = format!("the audit has {lines} lines that fit together, and the given head is none of them");
-            Err(Fault::new(FaultKind::Invalid, text)
-                .hint("lines were cut off, or the whole audit was written anew")
-                .into())
+            error(&text, &["lines were cut off, or the whole audit was written anew".to_owned()]);
+            Ok(CHANGED)
         }
         AuditVerdict::Broken { line, why } => {
-            Err(Fault::new(FaultKind::Invalid, format!("line {line} of the audit: {why}")).into())
+            error(&format!("line {line} of the audit: {why}"), &[]);
+            Ok(CHANGED)
         }
     }
 }

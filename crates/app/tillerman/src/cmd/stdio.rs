@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use host::{FrameLog, OwnCalls};
-use vocab::{Fault, FaultKind, IdKind, Ids, Keyring};
+use vocab::{Fault, FaultKind, IdKind, Ids, Keyring, OnRestart};
 use wire::Dialect;
 
 use crate::compose::Wired;
@@ -66,8 +66,10 @@ pub(super) async fn converse_with<D: Dialect + 'static>(
         Ok((input, output)) => {
             let StdioLimits { line_bytes_max, grace } = limits;
             let (frame_bytes_max, deaf) = (line_bytes_max, output.gone());
-            let usual = host::PumpOptions::new(own);
-            let options = host::PumpOptions { frame_bytes_max, grace, frame_log, signals: true, deaf, ..usual };
+            // Who keeps nothing has nothing to go on with.
+            let leaves_work = wired.settings.on_restart == OnRestart::Continue && !wired.settings.ephemeral;
+            let usual = host::PumpOptions { signals: true, leaves_work, ..host::PumpOptions::new(own) };
+            let options = host::PumpOptions { frame_bytes_max, grace, frame_log, deaf, ..usual };
             // As a task beside the sessions: what wakes the future that a runtime waits for makes it look for events in
             // between, once per delta.
             let engine = wired.engine.clone();

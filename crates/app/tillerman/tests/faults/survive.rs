@@ -68,6 +68,56 @@ fn a_reply_that_a_kill_cut_off_is_given_again<D: Driver>() {
     heard_up_to(&mut driver, "w7 w8");
 }
 
+every_dialect!(a_turn_that_sigterm_meets_is_left_to_the_next_process);
+fn a_turn_that_sigterm_meets_is_left_to_the_next_process<D: Driver>() {
+    let world = going_on();
+    let mut driver = D::begin(&world, &[]);
+    driver.say("slow 150 say 8 words");
+    driver.until_text();
+    let session = driver.handle().to_owned();
+    driver.terminate();
+    let status = driver.ended(PATIENCE).expect("it ends when it is asked to");
+    assert_eq!(status.code(), Some(0));
+    drop(driver);
+    let mut driver = D::resume(&world, &session).expect("the session is there");
+    heard_up_to(&mut driver, "w7 w8");
+    let log = driver.written(&world);
+    assert!(!log.to_lowercase().contains("interrupted"), "{log}");
+}
+
+every_asking_dialect!(a_question_that_sigterm_meets_is_asked_again_by_the_next_process);
+fn a_question_that_sigterm_meets_is_asked_again_by_the_next_process<D: Asking>() {
+    let world = going_on();
+    world.config("on_restart = \"continue\"\nmode = \"prompt\"\nunanswered = \"deny\"\n");
+    let mut driver = D::begin(&world, &[]);
+    driver.say(r#"call bash {"command":"echo x >> effect"} then say all-done"#);
+    driver.until_asked();
+    let session = driver.handle().to_owned();
+    driver.terminate();
+    assert_eq!(driver.ended(PATIENCE).expect("it ends when it is asked to").code(), Some(0));
+    drop(driver);
+    let mut driver = D::resume(&world, &session).expect("the session is there");
+    let asked = driver.until_asked();
+    driver.decide(&asked, true);
+    heard_up_to(&mut driver, "all-done");
+    assert_eq!(fs::read_to_string(world.workspace.join("effect")).unwrap(), "x\n");
+}
+
+every_dialect!(the_end_of_stdin_is_the_end_of_the_turn_whatever_the_rule_is);
+fn the_end_of_stdin_is_the_end_of_the_turn_whatever_the_rule_is<D: Driver>() {
+    let world = going_on();
+    let mut driver = D::begin(&world, &[]);
+    driver.say("slow 50 say 8 words");
+    driver.until_text();
+    let session = driver.handle().to_owned();
+    driver.shutdown();
+    let mut driver = D::resume(&world, &session).expect("the session is there");
+    driver.settle();
+    driver.say("say once-more");
+    // Nothing goes on that this would have to wait for.
+    heard_up_to(&mut driver, "once-more");
+}
+
 /// One loop under a hail of kills, and what came of it.
 #[derive(Default, Debug)]
 struct Hail {

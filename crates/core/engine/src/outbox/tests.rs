@@ -7,7 +7,7 @@ use vocab::{
     Told, UserFrom,
 };
 
-use super::{MERGE_FROM, OUTBOX_BYTES_MAX, Outbox, SHOWN_BYTES_MAX, Slow};
+use super::{MERGE_FROM, OUTBOX_BYTES_MAX, Outbox, SHOWN_BYTES_MAX, Slow, WATCH_BYTES_MAX};
 
 fn told(event: Event) -> Told {
     Told::new(SessionId::from("s"), event)
@@ -100,4 +100,33 @@ fn a_joined_delta_has_bytes_of_its_own() {
     let last = into.last().unwrap();
     assert_eq!((into.len(), last.at.seq, last.shared.is_none()), (MERGE_FROM, MERGE_FROM as u64, true));
     assert!(into[0].shared.is_some());
+}
+
+#[test]
+fn what_a_peer_watches_takes_no_room_from_what_it_is_on() {
+    let outbox = Outbox::new(PeerId(1), Slow::Wait);
+    let has_room = || outbox.poll_room(&mut Context::from_waker(Waker::noop())).is_ready();
+    let delta = || Event::Delta(Delta::Text { turn: "t".into(), delta: "x".repeat(1000).into() });
+    let watched = |number: usize| Told::new(SessionId::from(format!("w{number}")), delta());
+    let many = 2 * WATCH_BYTES_MAX / 1000;
+    (0..many).for_each(|number| outbox.push_watched(watched(number)));
+    assert!(has_room() && may(&outbox, None), "its own session and its commands go on");
+    (0..OUTBOX_BYTES_MAX / 1000).for_each(|_| outbox.push(told(delta())));
+    assert!(!has_room() && !may(&outbox, None), "what it is on fills it");
+    let seen = drained(&outbox);
+    let is_own = |told: &&Told| told.session == SessionId::from("s");
+    assert_eq!(
+        seen.iter()
+            .filter(is_own)
+            .map(|told| match &told.event {
+                Event::Delta(Delta::Text { delta, .. }) => delta.len(),
+                other => panic!("{other:?}"),
+            })
+            .sum::<usize>(),
+        OUTBOX_BYTES_MAX / 1000 * 1000
+    );
+    let is_missed = |told: &&Told| matches!(told.event, Event::Watch(vocab::WatchEvent::Missed));
+    let (missed, told) = (seen.iter().filter(is_missed).count(), seen.len());
+    assert!(missed > 0 && told < many + 10, "beyond its bound the watched is left out: {missed} of {told}");
+    assert!(has_room());
 }

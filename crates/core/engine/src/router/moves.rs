@@ -14,7 +14,7 @@ use vocab::{
 use super::MoveDone;
 use crate::commands::{self, SlashResult, from_fault};
 use crate::outbox::Outbox;
-use crate::registry::Handle;
+use crate::registry::{Claim, Handle, is_closing};
 use crate::session::Mail;
 use crate::session::model_view;
 use crate::{Shared, Slow};
@@ -155,6 +155,8 @@ impl Visit {
             Some(at) => user_text(&path, at).ok_or_else(|| no_message(at))?,
         };
         let id = SessionId::from(self.shared.ports.ids.mint(IdKind::Session));
+        // The end of everything waits for what is being made, and lets nothing more be made.
+        let Claim::Free(_making) = self.shared.registry.claim(&id).await else { return Err(is_closing()) };
         let kept = crate::fork::copy(&path, at, &from, &summary, self.shared.ports.clock.now_ms());
         let lease = store.create(vocab::NewSession {
             id: id.clone(),

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, Sleep};
-use vocab::{Briefing, CallId, CompactReason, Fault, Later, ModelStream, Outcome, Tag, TurnId};
+use vocab::{Briefing, CallId, CompactReason, Fault, Later, ModelStream, Outcome, Principal, Tag, TurnId};
 
 use super::calls::AfterWrite;
 use super::compaction::{Compacted, NextCompaction, Trace};
@@ -82,8 +82,11 @@ pub(super) enum TurnWaits {
     /// An extension is asked; its verdict comes by mail.
     Hook(Box<RunningHook>),
     Retry(Pin<Box<Sleep>>),
-    /// MCP servers are starting; so long the first model call waits for them.
-    Servers(Pin<Box<Sleep>>),
+    /// MCP servers are starting; so long this waits for them.
+    Servers {
+        sleep: Pin<Box<Sleep>>,
+        then: Effect,
+    },
     /// A look around the workspace comes before the first model call.
     Briefing(Later<'static, Briefing>),
     Compaction(Box<Summarising>, BeforeCall),
@@ -112,6 +115,8 @@ pub(super) enum BeforeCall {
 pub(super) struct CompactionAsker {
     pub(super) outbox: Arc<Outbox>,
     pub(super) tag: Tag,
+    /// Whose doing it is, also when the peer is gone by the end of it.
+    pub(super) by: Option<Principal>,
     pub(super) slash: bool,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use vocab::{
     Body, BranchEntry, CompactReason, Compaction, CompactionEvent, Event, Fault, FaultKind, ModelEntry, ModelInfo,
-    Reply, Requested, Tag,
+    Principal, Reply, Requested, Tag,
 };
 
 use super::Session;
@@ -23,6 +23,7 @@ pub(super) use summary::{Compacted, Trace};
 pub(super) struct NextCompaction {
     pub(super) outbox: Arc<Outbox>,
     pub(super) tag: Tag,
+    pub(super) by: Option<Principal>,
     pub(super) instructions: Option<Arc<str>>,
 }
 
@@ -41,7 +42,8 @@ impl Session {
         }
         self.view_ready()?;
         self.jobs.failure()?;
-        let then = AfterCompaction::Answer(CompactionAsker { outbox: outbox.clone(), tag, slash });
+        let by = self.log.commands.acting().cloned();
+        let then = AfterCompaction::Answer(CompactionAsker { outbox: outbox.clone(), tag, by, slash });
         self.start_compaction(CompactReason::Manual, instructions, then)?;
         self.prompts.queue.occupy().expect("it was idle a moment ago");
         Ok(())
@@ -60,7 +62,8 @@ impl Session {
         if self.activity.next.is_some() {
             return Err(Fault::new(FaultKind::TurnInProgress, "a compaction is already waiting for the running turn"));
         }
-        self.activity.next = Some(NextCompaction { outbox: outbox.clone(), tag, instructions });
+        let by = self.log.commands.acting().cloned();
+        self.activity.next = Some(NextCompaction { outbox: outbox.clone(), tag, by, instructions });
         Ok(())
     }
 
@@ -70,9 +73,9 @@ impl Session {
         if !self.activity.is_compaction_next() || !self.log.is_settled() || !self.view.is_loaded() {
             return;
         }
-        let Some(NextCompaction { outbox, tag, instructions }) = self.activity.next.take() else { return };
-        self.log.look_at(&outbox, tag);
-        let then = AfterCompaction::Answer(CompactionAsker { outbox: outbox.clone(), tag, slash: false });
+        let Some(NextCompaction { outbox, tag, by, instructions }) = self.activity.next.take() else { return };
+        self.log.look_at_end(&outbox, tag, by.clone());
+        let then = AfterCompaction::Answer(CompactionAsker { outbox: outbox.clone(), tag, by, slash: false });
         let started = self.start_compaction(CompactReason::Manual, instructions, then);
         self.log.looked_at();
         if let Err(fault) = started {
@@ -170,8 +173,8 @@ impl Session {
     pub(super) fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
         let Some((summarising, then)) = self.activity.end_compaction() else { return };
         let Summarising { reason, model, trace, meanwhile, .. } = summarising;
-        if let AfterCompaction::Answer(CompactionAsker { outbox, tag, .. }) = &then {
-            self.log.look_at(outbox, *tag);
+        if let AfterCompaction::Answer(CompactionAsker { outbox, tag, by, .. }) = &then {
+            self.log.look_at_end(outbox, *tag, by.clone());
         }
         self.log_trace(&model, &trace);
         let result = result.map(|mut compacted| {
@@ -196,7 +199,7 @@ impl Session {
     }
 
     fn compaction_answered(&mut self, asker: CompactionAsker, result: Result<Compaction, Fault>) {
-        let CompactionAsker { outbox, tag, slash } = asker;
+        let CompactionAsker { outbox, tag, slash, .. } = asker;
         self.tell_state();
         let result = match (slash, result) {
             (true, result) => {
@@ -213,7 +216,13 @@ impl Session {
     pub(super) fn cancel_compaction(&mut self, fault: Fault) {
         let Some((summarising, then)) = self.activity.end_compaction() else { return };
         let Summarising { reason, model, trace, .. } = summarising;
+        // What it cost is the asker's, whoever stops it.
+        let stopping = self.log.commands.acting().cloned();
+        if let AfterCompaction::Answer(asker) = &then {
+            self.log.commands.act_for(asker.by.clone());
+        }
         self.log_trace(&model, &trace);
+        self.log.commands.act_for(stopping);
         // A user who stops us does not want us to go on by ourselves.
         self.reminders.is_due = false;
         self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));

@@ -79,6 +79,8 @@ impl Session {
                 let own = toolbox.open(&self.id, &self.settings.workspace)?;
                 self.tools.open(own, toolbox.gadgets());
                 self.idle = Idleness::default();
+                // Who comes in without being a peer, as extensions do, works with them, too.
+                self.start_own_servers();
             }
         }
         self.idle.used_at = Some(Instant::now());

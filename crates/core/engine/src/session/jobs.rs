@@ -143,6 +143,15 @@ impl Jobs {
     pub(super) fn want_view(&self) -> bool {
         self.awaiting.iter().any(|it| it.need == Need::View && it.outcome.is_none())
     }
+    /// A controller that waits to come in has servers of tools with it.
+    pub(super) fn is_bringing_servers(&self) -> bool {
+        let brings =
+            |it: &Awaiting| matches!(&it.what, Awaited::Mail(Mail::Join { open, .. }) if !open.servers.is_empty());
+        self.awaiting.iter().any(brings)
+    }
+    pub(super) fn awaited(&self) -> usize {
+        self.awaiting.len()
+    }
     /// A command waits here, whose peer may be gone by now.
     pub(super) fn is_awaited(&self) -> bool {
         !self.awaiting.is_empty()

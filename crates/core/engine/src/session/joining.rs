@@ -9,6 +9,7 @@ use vocab::{
 };
 
 use super::Session;
+use super::approvals::OpenAsk;
 use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts};
 use crate::outbox::Outbox;
 
@@ -177,8 +178,13 @@ impl Session {
         for step in steps {
             match step {
                 CaughtUp::Further => {}
-                CaughtUp::Whole(outbox, at) => {
+                CaughtUp::Whole(outbox, at, from) => {
                     self.log.peers.tell_at(&outbox, Event::Live { seq: at.seq }, at);
+                    // Calls that became its own and that it was told of before, as another one's.
+                    let is_its = |ask: &&OpenAsk| ask.owner == Some(outbox.peer) && ask.entry.seq <= from;
+                    for ask in self.approvals.open().filter(is_its) {
+                        self.log.peers.tell_at(&outbox, Event::Logged(ask.entry.clone()), at);
+                    }
                     self.go_live(outbox, at, false);
                 }
                 CaughtUp::Lost(outbox, fault) => {

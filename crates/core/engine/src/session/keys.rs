@@ -13,6 +13,10 @@ use super::mail::Mail;
 use super::verbs::Response;
 use crate::outbox::Outbox;
 
+/// Commands that may wait when one with a key comes which has to wait for the log, too: one more is refused. Urgent ones do not
+/// stand behind others of their peer, so nothing else bounds them.
+const KEYED_WAITING_MAX: usize = 64;
+
 impl Session {
     /// How a command with a key is answered; gives the verb back where it is to be carried out.
     pub(super) fn repeated(
@@ -31,6 +35,10 @@ impl Session {
         }
         // What the log says of it has to be read.
         if self.log.last_seq() > 0 && self.jobs.failure().is_ok() && matches!(self.view_at_rest(), Ok(false)) {
+            if self.jobs.awaited() >= KEYED_WAITING_MAX {
+                let text = format!("{KEYED_WAITING_MAX} commands wait for the log to be read");
+                return Ok(Response::Now(Err(Fault::new(FaultKind::QueueFull, text).hint("send it again later"))));
+            }
             let mail = Mail::Verb { outbox: outbox.clone(), tag, verb, provenance: None };
             self.await_need(Need::View, Awaited::Mail(mail));
             return Ok(Response::Later);

@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 
 use vocab::{
     AskEntry, Body, BranchEntry, CallEntry, Clock, CompactReason, CompactionEvent, Delta, Durability, EditorEvent,
-    Entry, Event, Fault, ItemId, Later, Lease, PeerId, Principal, QueueEntry, QueueEvent, SessionId, Store, SyncLevel,
-    Tag, TurnEntry, TurnId,
+    Entry, Event, Fault, ItemId, Later, Lease, NoteEntry, PeerId, Principal, QueueEntry, QueueEvent, SessionId, Store,
+    SyncLevel, Tag, TurnEntry, TurnId,
 };
 
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
@@ -191,6 +191,14 @@ impl SessionLog {
         }
     }
 
+    /// What is logged since the last flush and goes to the disk has no time to wait for company: the turn goes on only when
+    /// it is there.
+    pub(crate) fn hurry_batch(&mut self) {
+        if self.batch_durability == Durability::Soon {
+            self.batch_durability = Durability::Now;
+        }
+    }
+
     /// The points a controller relies on: prompt accepted, question answered, tool result, turn end, what a user did to
     /// the history or to what waits, and every setting whose change is acknowledged: a mode that was made tighter must
     /// not be the old one after a power cut.
@@ -202,6 +210,8 @@ impl SessionLog {
         match (self.sync, body) {
             (SyncLevel::Off, _) => Durability::Commit,
             (_, Body::User { .. } | Body::Queue(_) | Body::Ask(AskEntry::Closed { .. })) => Durability::Soon,
+            // Whoever was given an answer under a key is given the same one again, whatever happened meanwhile.
+            (_, Body::Note(NoteEntry::Keyed(_))) => Durability::Soon,
             (SyncLevel::Record, _)
             | (
                 SyncLevel::Turn,

@@ -15,7 +15,7 @@ use vocab::{
 use super::{Session, TurnWaits, guarded};
 use crate::session::turn::Effect;
 
-/// How long a turn's first model call waits for servers that are still starting.
+/// How long a turn waits for servers that are still starting.
 const START_WAIT: Duration = Duration::from_secs(10);
 /// Servers one controller may bring to a session; those beyond are not started, and that is said.
 const SERVERS_MAX: usize = 32;
@@ -32,7 +32,7 @@ pub(super) struct Mcp {
     has_own: bool,
     /// What went wrong and was told to no peer yet.
     pub(super) untold: Vec<Event>,
-    /// The running turn has not called its model yet.
+    /// The running turn has not called its model yet, nor waited for servers.
     pub(super) first_call: bool,
 }
 
@@ -135,7 +135,7 @@ impl Session {
             }
         }
         self.tell_conflicts();
-        if matches!(self.activity.waiting(), TurnWaits::Servers(_)) && self.mcp.starting.is_empty() {
+        if matches!(self.activity.waiting(), TurnWaits::Servers { .. }) && !self.are_servers_due() {
             self.servers_awaited();
         }
     }
@@ -151,14 +151,37 @@ impl Session {
         }
     }
 
-    /// The first model call of a turn waits for them. It comes again when the waiting is over.
-    pub(super) fn await_servers(&mut self) {
-        self.activity.wait(TurnWaits::Servers(Box::pin(tokio::time::sleep(START_WAIT))));
+    /// Some are starting, or a controller that is about to come in brings some.
+    pub(super) fn are_servers_due(&self) -> bool {
+        !self.mcp.starting.is_empty() || self.jobs.is_bringing_servers()
+    }
+
+    /// Whether this is about a call of a tool that nobody knows yet and that a server may bring. Only a turn that goes on
+    /// after a restart has calls before its first model call.
+    pub(super) fn needs_servers(&self, effect: &Effect) -> bool {
+        if !self.are_servers_due() {
+            return false;
+        }
+        match effect {
+            Effect::Judge(call) => !self.is_tool(&call.name),
+            Effect::TakeUp { call, begun } => begun.is_to_judge() && !self.is_tool(&call.name),
+            Effect::Run { tool, .. } => !self.is_tool(tool),
+            _ => false,
+        }
+    }
+
+    /// The first model call of a turn waits for them, or the first call that needs them: once in a turn. It comes again when
+    /// the waiting is over.
+    pub(super) fn await_servers(&mut self, then: Effect) {
+        self.mcp.first_call = false;
+        let sleep = Box::pin(tokio::time::sleep(START_WAIT));
+        self.activity.wait(TurnWaits::Servers { sleep, then });
     }
 
     pub(super) fn servers_awaited(&mut self) {
-        self.activity.stop_waiting();
-        self.activity.push_effect(Effect::CallModel);
+        if let TurnWaits::Servers { then, .. } = self.activity.stop_waiting() {
+            self.activity.push_effect(then);
+        }
     }
 }
 

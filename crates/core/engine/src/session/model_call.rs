@@ -13,8 +13,8 @@ use super::{Session, client_failed, guarded};
 
 impl Session {
     pub(super) fn call_model(&mut self) {
-        if std::mem::take(&mut self.mcp.first_call) && !self.mcp.starting.is_empty() {
-            return self.await_servers();
+        if std::mem::take(&mut self.mcp.first_call) && self.are_servers_due() {
+            return self.await_servers(Effect::CallModel);
         }
         if !self.tools.is_briefed() && self.await_briefing() {
             return;

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use vocab::names::ToolNames;
 use vocab::{
-    Body, CallEntry, Cursor, Delta, EncodedOnce, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level,
+    Body, CallEntry, CallId, Cursor, Delta, EncodedOnce, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level,
     ModelEntry, Opened, Page, PeerId, Position, Present, QueueEvent, RunningNow, SessionId, Tag, Told, Usage,
     WatchEvent,
 };
@@ -145,6 +145,11 @@ impl Peers {
     /// What was told of what goes on, besides the reply.
     pub(super) fn present(&self) -> Present {
         Present { at: self.at, running: self.running.clone(), ..Present::default() }
+    }
+
+    /// An earlier process told that this call was begun, and it has no result.
+    pub(super) fn is_begun(&mut self, call: CallId, tool: Arc<str>) {
+        self.running.push(RunningNow { call, tool, output: Vec::new() });
     }
 
     /// Follows which calls run, and what is used.
@@ -281,6 +286,10 @@ impl Peers {
         hearer.outbox.push(told);
     }
 
+    /// Whether a peer still reads the past.
+    pub(super) fn is_reading(&self, peer: PeerId) -> bool {
+        self.catching_up.iter().any(|catching| catching.outbox.peer == peer)
+    }
     pub(super) fn is_catching_up(&self) -> bool {
         !self.catching_up.is_empty()
     }

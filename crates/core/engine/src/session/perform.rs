@@ -32,6 +32,7 @@ impl Session {
     fn perform(&mut self, effect: Effect) {
         let Some(turn) = self.current_turn() else { return };
         match effect {
+            effect if self.mcp.first_call && self.needs_servers(&effect) => self.await_servers(effect),
             Effect::Text(delta) => self.log.emit(Event::Delta(Delta::Text { turn, delta: delta.into() })),
             Effect::Thinking(delta) => self.log.emit(Event::Delta(Delta::Thinking { turn, delta: delta.into() })),
             Effect::Sealed(what) => self.log.emit(Event::Delta(Delta::Sealed { turn, what })),
@@ -151,7 +152,7 @@ impl Session {
             | TurnWaits::Written { .. }
             | TurnWaits::View { .. }
             | TurnWaits::Retry(_)
-            | TurnWaits::Servers(_)
+            | TurnWaits::Servers { .. }
             | TurnWaits::Briefing(_)
             | TurnWaits::Compaction(..) => {}
         }

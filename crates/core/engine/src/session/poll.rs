@@ -137,7 +137,7 @@ impl Session {
                 TurnWaits::Written { .. }
                 | TurnWaits::View { .. }
                 | TurnWaits::Retry(_)
-                | TurnWaits::Servers(_)
+                | TurnWaits::Servers { .. }
                 | TurnWaits::Briefing(_)
                 | TurnWaits::Hook(_) => true,
                 // A program beside us has no clock; a controller has a person.
@@ -198,7 +198,7 @@ impl Session {
             },
             TurnWaits::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::SubagentsClosed),
             TurnWaits::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
-            TurnWaits::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
+            TurnWaits::Servers { sleep, .. } => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
             // Who fails at looking around has seen nothing.
             TurnWaits::Briefing(look) => match guarded(|| look.as_mut().poll(context)) {
                 Ok(polled) => polled.map(Happening::Briefed),

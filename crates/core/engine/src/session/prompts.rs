@@ -79,14 +79,14 @@ impl Prompts {
     pub(super) fn remember_senders(&mut self, senders: Vec<(ItemId, (PeerId, Tag))>) {
         self.senders.extend(senders);
     }
-    /// What the log says to wait. Gives back what is too late or too much.
-    pub(super) fn restore(&mut self, mut waiting: Vec<Item>) -> Vec<Item> {
+    /// What the log says to wait. Gives back what is too late or too much. `goes_on`: see [`Queue::restore`].
+    pub(super) fn restore(&mut self, mut waiting: Vec<Item>, goes_on: bool) -> Vec<Item> {
         for item in &mut waiting {
             item.sender = self.senders.remove(&item.id);
         }
         self.senders.clear();
         self.in_log.extend(waiting.iter().map(|item| item.id.clone()));
-        self.queue.restore(waiting)
+        self.queue.restore(waiting, goes_on)
     }
 }
 
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(prompts.queue.list().count(), 0);
         // The log does not say who sent it.
         let logged = Item { sender: None, ..item("waits", 0) };
-        assert!(prompts.restore(vec![logged]).is_empty());
+        assert!(prompts.restore(vec![logged], false).is_empty());
         assert_eq!(prompts.queue.list().next().and_then(|item| item.sender), Some((PeerId(2), Tag(2))));
         assert!(prompts.settle(&"waits".into()) && !prompts.settle(&"waits".into()), "its end is logged once");
     }

@@ -244,7 +244,7 @@ impl Session {
         }
         if self.prompts.queue.list().len() == 0 {
             self.prompts.queue.restore_dropped(&branch.dropped);
-            for item in self.prompts.restore(branch.waiting) {
+            for item in self.prompts.restore(branch.waiting, goes_on.is_some()) {
                 let is_late = item.delivery == Delivery::Steer;
                 let why = if is_late { SettleReason::TooLate } else { SettleReason::NoRoom };
                 self.settle_item(&item, ItemEnd::Dropped, why);

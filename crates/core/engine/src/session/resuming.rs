@@ -66,6 +66,9 @@ impl Session {
         if open.stands == Standing::Start && self.tools.has_extensions() {
             self.keep_opening(&open.opening);
         }
+        for (call, begun) in &open.begun {
+            self.log.peers.is_begun(call.clone(), begun.tool.clone());
+        }
         self.log.goes_on(open.id.clone());
         let (model, rules) = (self.settings.asked().slug.clone(), self.turn_rules());
         self.activity.resume_turn(|fx| Turn::resume(open, model, rules, fx));
@@ -79,7 +82,11 @@ impl Session {
         };
         let verdict = match (ask.kind, end) {
             (AskKind::Permission(asked), None) => {
-                let mutation = self.planned(&call.name, &asked.input).ok().and_then(|(_, plan)| plan.mutation);
+                // A tool that is not there yet, because its server is not, was asked about as one that changes something.
+                let mutation = match self.planned(&call.name, &asked.input) {
+                    Ok((_, plan)) => plan.mutation,
+                    Err(_) => (asked.required > Required::ReadOnly).then(|| asked.tool.clone()),
+                };
                 let kind = AskKind::Permission(asked.clone());
                 self.approvals.insert(ask.id, OpenAsk { kind, entry, owner: None, dialog: None });
                 Verdict::Asked { ask: asked, mutation }
@@ -147,10 +154,23 @@ impl Session {
     pub(super) fn hand_over_calls(&mut self, peer: PeerId) {
         let Some(outbox) = self.log.peers.outbox_of(peer).cloned() else { return };
         let (tools, settings) = (&self.tools, &self.settings);
-        for entry in self.approvals.give(peer, |tool| tools.owner_of(settings, tool) == Some(peer)) {
+        let given = self.approvals.give(peer, |tool| tools.owner_of(settings, tool) == Some(peer));
+        // Whoever still reads the past is told in its place, or when it has read all of it.
+        if self.log.peers.is_reading(peer) {
+            return;
+        }
+        for entry in given {
             if self.log.told(entry.seq) {
                 self.log.peers.tell_one(&outbox, vocab::Event::Logged(entry));
             }
+        }
+    }
+
+    /// The session is to end as soon as it can, and its turn waits for a person: that can go on in the next process.
+    pub(super) fn leave_question(&mut self) {
+        let is_kept = self.settings.on_restart == OnRestart::Continue;
+        if is_kept && self.activity.turn().is_some_and(Turn::is_asking) {
+            self.suspend_turn();
         }
     }
 

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, Sleep};
-use vocab::{Body, Event, Fault, FaultKind, Later, PeerId, Reply, Shell, ShellEntry, Tag};
+use vocab::{Body, Event, Fault, FaultKind, Later, PeerId, Principal, Reply, Shell, ShellEntry, Tag};
 
 use super::activity::ProgressCell;
 use super::{Session, guarded, later};
@@ -38,6 +38,8 @@ enum ShellStage {
 pub(super) struct RunningShell {
     outbox: Arc<Outbox>,
     tag: Tag,
+    /// Whose doing it is, also when the peer is gone by the end of it.
+    by: Option<Principal>,
     command: Arc<str>,
     aside: bool,
     stage: ShellStage,
@@ -151,6 +153,7 @@ impl Session {
         self.shells.running.push(RunningShell {
             outbox: outbox.clone(),
             tag,
+            by: self.log.commands.acting().cloned(),
             command,
             aside,
             stage,
@@ -218,7 +221,7 @@ impl Session {
     /// One of them is done: into the log, then to its owner.
     pub(super) fn shell_done(&mut self, index: usize, result: Result<Shell, Fault>) {
         let running = self.shells.running.swap_remove(index);
-        self.log.look_at(&running.outbox, running.tag);
+        self.log.look_at_end(&running.outbox, running.tag, running.by);
         let result = result.map(|shell| {
             let output = self.shared.ports.keyring.scrub_shared(shell.output);
             let shell = Shell { aside: running.aside, output, ..shell };

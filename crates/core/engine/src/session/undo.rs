@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Body, BranchEntry, Event, Fault, FileEdit, Later, NoteEntry, Page, QueueEntry, Reply, SlashCode, SlashFault,
-    SlashOutcome, Tag, TurnEntry, Undone, UndoneFile,
+    Body, BranchEntry, Event, Fault, FileEdit, Later, NoteEntry, Page, Principal, QueueEntry, Reply, SlashCode,
+    SlashFault, SlashOutcome, Tag, TurnEntry, Undone, UndoneFile,
 };
 
 use super::Session;
@@ -23,6 +23,8 @@ use crate::session::model_view::{History, MarkKind, active_path, edits_after};
 pub(super) struct Undo {
     outbox: Arc<Outbox>,
     tag: Tag,
+    /// Whose doing it is, also when the peer is gone by the end of it.
+    by: Option<Principal>,
     /// The command as it was typed.
     name: String,
     /// The first of the prompts that are taken back.
@@ -90,6 +92,7 @@ impl Session {
         let undo = Undo {
             outbox: outbox.clone(),
             tag,
+            by: self.log.commands.acting().cloned(),
             name: name.to_owned(),
             first,
             before: history.messages(),
@@ -101,7 +104,7 @@ impl Session {
 
     pub(super) fn undo_goes_on(&mut self, step: UndoStep) {
         let Some(mut undo) = self.activity.take_undo() else { return };
-        self.log.look_at(&undo.outbox, undo.tag);
+        self.log.look_at_end(&undo.outbox, undo.tag, undo.by.clone());
         match (step, undo.stage) {
             (UndoStep::Read(Ok(page)), UndoStage::Reads(_)) => {
                 undo.stage = self.move_back(undo.first, page);

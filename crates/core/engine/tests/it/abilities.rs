@@ -150,3 +150,46 @@ async fn a_tool_is_its_first_owners_until_that_one_leaves() {
     first.turn_end().await;
     assert!(offered(&player), "and free for the next");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_handed_over_is_told_in_its_place_or_behind_what_was_missed() {
+    let play = [calls(&[("lamp", "{}")]), say("lit")];
+    let stage = stage_with(&Player::new(play), |options| {
+        options.tune = Box::new(|settings| settings.unanswered = Some(Unanswered::Keep));
+    });
+    let owns = |open: &mut Open| open.abilities.tools = Some(vec![lamp()]);
+    let (mut owner, _) = come(&stage, owns).await;
+    owner.prompt("go").await;
+    let ask = owner.ask().await.id;
+    owner.settle().await;
+    let entries = |actor: &Actor| -> Vec<u64> {
+        let seq = |told: &Told| match &told.event {
+            Event::Logged(entry) => Some(entry.seq),
+            _ => None,
+        };
+        actor.told.iter().filter_map(seq).collect()
+    };
+    let all = entries(&owner);
+    drop(owner);
+    // One that reads the whole past finds it there, once.
+    let (mut next, _) = come(&stage, |open| {
+        owns(open);
+        open.after = Some(Cursor::at(0));
+    })
+    .await;
+    next.settle().await;
+    assert_eq!(entries(&next), all, "without gap or repeat");
+    drop(next);
+    // One that was there when it was somebody else's is told that it is its own now, when it is live.
+    let last = all[all.len() - 1];
+    let (mut third, _) = come(&stage, |open| {
+        owns(open);
+        open.after = Some(Cursor::at(last));
+    })
+    .await;
+    assert_eq!(third.ask().await.id, ask);
+    assert!(third.told.iter().any(|told| told.event == Event::Live { seq: last }), "{:#?}", third.told);
+    let answer = Answer::Result { parts: vec![Part::text("on")], is_error: false, details: None };
+    ask_for(&mut third, Verb::Session(SessionVerb::Answer { ask, answer })).await.unwrap();
+    assert_eq!(third.turn_end().await.stop, Stop::EndTurn);
+}

@@ -14,7 +14,7 @@ use crate::recovery::life;
 use crate::subagents::Family;
 use crate::support::*;
 
-fn faulty() -> Arc<FaultyStore> {
+pub(crate) fn faulty() -> Arc<FaultyStore> {
     Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())))
 }
 
@@ -35,22 +35,22 @@ fn on(store: &Arc<FaultyStore>, plays: impl IntoIterator<Item = Play>, asks: &st
     on_with(store, &Player::new(plays), asks, |_| {})
 }
 
-async fn resume(stage: &Stage) -> (Actor, Opened) {
+pub(crate) async fn resume(stage: &Stage) -> (Actor, Opened) {
     let mut actor = stage.actor();
     let opened = actor.open(Open::new(Which::Id("s1".into()))).await.unwrap();
     (actor, opened)
 }
 
-async fn answer(actor: &mut Actor, ask: AskId, answer: Answer) {
+pub(crate) async fn answer(actor: &mut Actor, ask: AskId, answer: Answer) {
     ask_for(actor, Verb::Session(SessionVerb::Answer { ask, answer })).await.unwrap();
 }
 
-fn progress_of(wanted: &str) -> impl Fn(&Event) -> bool {
+pub(crate) fn progress_of(wanted: &str) -> impl Fn(&Event) -> bool {
     move |event| matches!(event, Event::Delta(Delta::CallProgress { call, .. }) if call.as_str() == wanted)
 }
 
 /// The log from the first line that begins with this.
-async fn log_from(stage: &Stage, first: &str) -> String {
+pub(crate) async fn log_from(stage: &Stage, first: &str) -> String {
     let log = log(stage).await;
     let at = log.find(first).unwrap_or_else(|| panic!("no {first:?} in {log}"));
     log[at..].to_owned()
@@ -343,6 +343,27 @@ fn what_waits_goes_on_behind_the_turn_and_steering_joins_it() {
 }
 
 #[test]
+fn steering_is_not_too_late_for_a_turn_that_goes_on() {
+    let store = faulty();
+    let drops = |settings: &mut Settings| settings.lane.late_steer = LateSteer::Dropped;
+    life(&store, async || {
+        let stage = on_with(&store, &Player::new([calls(&[("look", r#"{"slow":1}"#)])]), "ask1", drops);
+        let mut actor = stage.open().await;
+        actor.prompt("go").await;
+        actor.until(progress_of("c1")).await;
+        let tag = actor.deliver("left", Delivery::Steer).await;
+        actor.reply(tag).await.unwrap();
+    });
+    life(&store, async || {
+        let stage = on_with(&store, &Player::new([say("one")]), "ask2", drops);
+        let (mut actor, _) = resume(&stage).await;
+        actor.turn_end().await;
+        let log = log(&stage).await;
+        assert!(log.contains("item2 Consumed\n  user (Steer): left\n"), "{log}");
+    });
+}
+
+#[test]
 fn what_waited_with_no_turn_running_goes_on_too() {
     let store = faulty();
     life(&store, async || {
@@ -586,5 +607,58 @@ fn a_call_of_subagents_is_asked_about_and_its_child_stays_where_it_was() {
         assert!(log(&stage).await.contains("  c1 Lost: "));
         // Whoever opens the child finds a turn that is over, whatever the rule is.
         assert_eq!(actor.open(opened("s2")).await.unwrap().state.turn, None);
+    });
+}
+
+#[test]
+fn a_drain_leaves_the_turn_at_a_safe_point_for_the_next_process() {
+    let seconds = std::time::Duration::from_secs;
+    // What runs; how long a drain of a minute takes; how the log ends.
+    let question = calls(&[("look", "{}"), ("change", "{}")]);
+    let slow = calls(&[("look", r#"{"slow":1}"#)]);
+    for (play, took, end) in [(question, 0, "  ask1 may change run?\n"), (slow, 30, "  c1 Ran: done\n")] {
+        let store = faulty();
+        let play = std::cell::Cell::new(Some(play));
+        life(&store, async || {
+            let stage = on(&store, play.take(), "ask1");
+            let mut actor = stage.open().await;
+            actor.prompt("go").await;
+            actor.until(|event| matches!(event, Event::Logged(it) if matches!(it.body, Body::Call(_)))).await;
+            tokio::time::sleep(seconds(1)).await;
+            let since = tokio::time::Instant::now();
+            stage.engine.drain(seconds(60)).await;
+            assert!(since.elapsed() <= seconds(took), "{:?}", since.elapsed());
+            let log = log(&stage).await;
+            assert!(log.ends_with(end), "{log}");
+        });
+        life(&store, async || {
+            let stage = on(&store, [say("done")], "ask2");
+            let (mut actor, opened) = resume(&stage).await;
+            assert_eq!(opened.state.turn, Some("t1".into()));
+            if took == 0 {
+                let ask = actor.ask().await;
+                answer(&mut actor, ask.id, Answer::Allow(Scope::Once)).await;
+            }
+            assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
+        });
+    }
+}
+
+#[test]
+fn a_drain_that_takes_too_long_leaves_the_turn_where_it_stands() {
+    let store = faulty();
+    let seconds = std::time::Duration::from_secs;
+    life(&store, async || {
+        let stage = on(&store, [held("on and on")], "ask1");
+        let mut actor = stage.open().await;
+        actor.prompt("go").await;
+        text_of(&mut actor, "on and on").await;
+        stage.engine.drain(seconds(20)).await;
+        assert!(!log(&stage).await.contains("ended"));
+    });
+    life(&store, async || {
+        let stage = on(&store, [say("done")], "ask1");
+        let (mut actor, _) = resume(&stage).await;
+        assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
     });
 }

@@ -718,3 +718,31 @@ async fn an_extension_stands_beside_every_session_and_may_prompt_in_any() {
     fake.end.submit(command).await;
     assert_eq!(fake.reply(Tag(8)).await.unwrap_err().kind, FaultKind::Invalid);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_of_an_extension_wakes_a_session_with_the_users_own_servers() {
+    let servers = std::sync::Arc::new(crate::mcp::Fake::default());
+    *servers.own.lock().unwrap() = crate::mcp::bringing(Which::New, &["own"]).servers;
+    let player = Player::new([say("one"), calls(&[("mcp__own__list_all", "{}")]), say("two")]);
+    let seconds = std::time::Duration::from_secs;
+    let stage = stage_with(&player, |options| {
+        options.servers = servers.clone();
+        options.idle =
+            Some(engine::IdlePolicy { linger: seconds(60), park_after: seconds(3600), unload_after: seconds(10) });
+    });
+    let mut fake = Fake::new(&stage, "clock", Offers::default());
+    let mut actor = stage.open().await;
+    fake.meet().await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    actor.settle().await;
+    drop(actor);
+    tokio::time::sleep(seconds(70)).await;
+    assert_eq!(stage.engine.live().len(), 1, "it is unloaded and not parked");
+    let prompt = SessionVerb::Prompt { parts: vec![Part::text("it is time")], delivery: Delivery::Enqueue };
+    let tag = fake.send(Verb::Session(prompt)).await;
+    fake.reply(tag).await.unwrap();
+    tokio::time::sleep(seconds(5)).await;
+    let log = log(&stage).await;
+    assert!(log.contains("  c1 Ran: list/all did it\n"), "{log}");
+}

@@ -9,6 +9,7 @@ mod attaching;
 mod called;
 mod compacting;
 mod continuing;
+mod continuing_servers;
 mod controlled;
 mod directory;
 mod draining;

@@ -14,14 +14,14 @@ use vocab::*;
 use crate::support::*;
 
 /// Starts what a server's name says: `slow` takes five seconds, `hung` an hour, `broken` fails, `bang` panics; every
-/// other has a tool `list/all` that reads and a tool `do it` that writes.
+/// other has a tool `list/all` that reads and a tool `do it` that writes. A call with `slow` in it takes a second.
 #[derive(Default)]
 pub(crate) struct Fake {
     asked: Mutex<Vec<String>>,
     /// Servers that run now.
     alive: Arc<AtomicI64>,
     /// The user's own.
-    own: Mutex<Vec<McpServer>>,
+    pub(crate) own: Mutex<Vec<McpServer>>,
     /// When each call was begun.
     pub(crate) ran: Arc<Mutex<Vec<Instant>>>,
 }
@@ -50,10 +50,16 @@ impl Tool for Remote {
     fn plan(&self, _: &Json) -> Result<Plan, String> {
         Ok(Plan { required: self.required, mutation: None, summary: "remote".into(), preview: None })
     }
-    fn run(&self, _: Json, _: CallContext) -> Later<'static, Outcome> {
+    fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
         self.ran.lock().unwrap().push(Instant::now());
         let name = self.spec.name.clone();
-        Box::pin(async move { Outcome::text(format!("{name} did it")) })
+        Box::pin(async move {
+            if input.as_str().contains("slow") {
+                (context.progress)("at it");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            Outcome::text(format!("{name} did it"))
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use store::MemoryStore;
 use testkit::Stage;
 use testkit::faulty::FaultyStore;
+use testkit::lossy::LossyStore;
 use testkit::stage::Actor;
 use vocab::*;
 
@@ -234,4 +235,125 @@ async fn a_turn_whose_prompt_had_a_key_is_undone_and_left_out_of_a_fork_whole() 
     let path = active_path(&entries);
     let turns = path.iter().filter(|entry| matches!(entry.body, Body::Turn(TurnEntry::Started { .. }))).count();
     assert_eq!(turns, 1, "the turn that was undone is not on the branch");
+}
+
+#[tokio::test(start_paused = true)]
+async fn commands_with_keys_that_wait_for_the_log_are_bounded_also_urgent_ones() {
+    let store = faulty();
+    let stage = on(&store, &Player::new([say("one")]));
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.until(|event| *event == Event::Settled).await;
+    drop(actor);
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    store.slow_reads(1000);
+    let mut actor = stage.actor();
+    actor.open(Open::new(Which::Id("s1".into()))).await.unwrap();
+    let mut tags = Vec::new();
+    for number in 0..70 {
+        let interrupt = Verb::Session(SessionVerb::Interrupt { turn: None });
+        tags.push(actor.send_with(interrupt, |command| command.key = Some(format!("k{number}").into())).await);
+    }
+    let mut refused = 0;
+    for tag in tags {
+        match actor.reply(tag).await {
+            Ok(reply) => assert_eq!(reply, Reply::Interrupted { was_running: false }),
+            Err(fault) => {
+                assert_eq!(fault.kind, FaultKind::QueueFull, "{fault:?}");
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!(refused, 6, "those beyond the bound");
+    let kept = |entry: &&Arc<Entry>| matches!(entry.body, Body::Note(NoteEntry::Keyed(_)));
+    assert_eq!(log(&stage).await.iter().filter(kept).count(), 64);
+}
+
+/// Who is said to have done what is wanted here.
+async fn doers(stage: &Stage, wanted: impl Fn(&Body) -> bool) -> Vec<String> {
+    let of = |entry: &Arc<Entry>| entry.by.as_ref().map_or("nobody".to_owned(), ToString::to_string);
+    log(stage).await.iter().filter(|entry| wanted(&entry.body)).map(of).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_ends_after_its_asker_has_left_is_the_askers_still() {
+    let long = "a prompt of some length, so that there is something to compact";
+    let slow_summary = || vec![text("sum"), Step::Wait(1000), done(Finish::Stop)];
+    let slow_words = || vec![text("w"), Step::Wait(1000), done(Finish::Stop)];
+    for runs in [false, true] {
+        let plays = [say("one"), say("two")].into_iter().chain(runs.then(slow_words));
+        let stage = stage_with(&Player::new(plays.chain([slow_summary()])), |options| {
+            options.tune = Box::new(|settings| settings.compaction.keep_pct = 1);
+        });
+        let mut ann = stage.open().await;
+        for _ in 0..2 {
+            ann.prompt(long).await;
+            ann.until(|event| *event == Event::Settled).await;
+            ann.forget();
+        }
+        if runs {
+            ann.prompt("go").await;
+            text_of(&mut ann, "w").await;
+        }
+        let mut bob = Actor::on(stage.engine.connect_as(engine::Slow::Wait, Principal::token("bob")));
+        bob.open(Open::new(Which::Id("s1".into()))).await.unwrap();
+        bob.send(Verb::Session(SessionVerb::Compact { instructions: None, wait: true })).await;
+        let shell = Verb::Session(SessionVerb::Shell { command: "wait".into(), aside: true });
+        bob.send(shell).await;
+        bob.until(|event| matches!(event, Event::ShellProgress { .. })).await;
+        drop(bob);
+        let is_end = |body: &Body| matches!(body, Body::Branch(BranchEntry::Compacted(_)));
+        ann.until(|event| matches!(event, Event::Logged(entry) if is_end(&entry.body))).await;
+        // The command may take its time to come out.
+        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        ann.settle().await;
+        assert_eq!(doers(&stage, is_end).await, ["token:bob"], "{runs}");
+        let is_shell = |body: &Body| matches!(body, Body::Shell(_));
+        assert_eq!(doers(&stage, is_shell).await, ["token:bob", "token:bob"], "{runs}");
+        let is_summary = |body: &Body| {
+            matches!(body, Body::Model(ModelEntry::Requested(it)) if it.summary.is_some())
+                || matches!(body, Body::Model(ModelEntry::Spent { .. }))
+        };
+        assert!(doers(&stage, is_summary).await.iter().all(|by| by == "token:bob"), "{runs}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_somebody_stops_is_paid_by_who_asked_for_it() {
+    let long = "a prompt of some length, so that there is something to compact";
+    let usage = Step::Event(ModelEvent::Usage(Usage { input: 10, output: 5, ..Usage::default() }));
+    let summary = vec![usage, text("sum"), Step::Wait(10_000), done(Finish::Stop)];
+    let stage = stage_with(&Player::new([say("one"), say("two"), summary]), |options| {
+        options.tune = Box::new(|settings| settings.compaction.keep_pct = 1);
+    });
+    let mut ann = stage.open().await;
+    for _ in 0..2 {
+        ann.prompt(long).await;
+        ann.until(|event| *event == Event::Settled).await;
+        ann.forget();
+    }
+    let mut bob = Actor::on(stage.engine.connect_as(engine::Slow::Wait, Principal::token("bob")));
+    bob.open(Open::new(Which::Id("s1".into()))).await.unwrap();
+    bob.send(Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await;
+    ann.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    ask_for(&mut ann, Verb::Session(SessionVerb::Interrupt { turn: None })).await.unwrap();
+    ann.settle().await;
+    let spent = doers(&stage, |body| matches!(body, Body::Model(ModelEntry::Spent { .. }))).await;
+    assert_eq!(spent, ["token:bob"]);
+}
+
+/// A command that logs nothing else has nothing else to be synced with.
+#[tokio::test(start_paused = true)]
+async fn an_answer_under_a_key_survives_the_power() {
+    let lossy = LossyStore::new(None);
+    let store = Arc::new(lossy.process());
+    let stage = stage_with(&Player::new([]), |options| options.store = store);
+    let mut actor = stage.open().await;
+    let interrupt = Verb::Session(SessionVerb::Interrupt { turn: None });
+    let reply = keyed(&mut actor, "k", interrupt).await.unwrap();
+    assert_eq!(reply, Reply::Interrupted { was_running: false });
+    lossy.power_cut();
+    let is_kept = |entry: &Arc<Entry>| matches!(&entry.body, Body::Note(NoteEntry::Keyed(it)) if &*it.key == "k");
+    assert!(lossy.entries(&"s1".into()).iter().any(is_kept), "{:?}", lossy.entries(&"s1".into()));
 }

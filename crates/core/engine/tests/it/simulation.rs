@@ -1,8 +1,10 @@
 //! Seeds against the engine's promises. `TILLERMAN_SEEDS` sets how many, `TILLERMAN_SEED` runs one.
 
-use testkit::sim::{self, Numbers, Revivals, Weather};
+use testkit::sim::{self, Numbers, Revivals, TownNumbers, Weather};
 
 const SEEDS_DEFAULT: u64 = 300;
+/// Towns that are played twice.
+const SEEDS_TWICE: u64 = 10;
 /// Of what may happen alone every third seed is run: everything together is run anyway, and what comes alone is easier to
 /// understand.
 const ALONE: usize = 3;
@@ -112,6 +114,33 @@ fn a_turn_that_goes_on_says_and_does_what_it_would_have_said_and_done_in_peace()
     assert!(!many() || all.doubts > 0 && all.had_run > 0 && all.open_asks > 0, "{all:?}");
 }
 
+/// Several sessions, several peers, several processes; keys, watchers, leases.
+#[test]
+#[allow(clippy::print_stdout)] // As above.
+fn in_a_town_the_promises_hold_for_everybody() {
+    let mut all = TownNumbers::default();
+    for seed in seeds() {
+        match sim::town(seed) {
+            Ok(numbers) => all.add(&numbers),
+            Err(failure) => {
+                panic!("{failure}\nrun it alone: TILLERMAN_SEED={seed} cargo test -p engine --test it in_a_town");
+            }
+        }
+    }
+    println!("{all:?}");
+}
+
+/// What fails once fails every time.
+#[test]
+fn a_seed_of_a_town_plays_the_same_every_time() {
+    for seed in 0..SEEDS_TWICE {
+        let (first, second) = (sim::town_trace(seed), sim::town_trace(seed));
+        let differs = first.lines().zip(second.lines()).position(|(one, other)| one != other);
+        let around = differs.map(|at| (first.lines().nth(at), second.lines().nth(at)));
+        assert!(first == second, "seed {seed} line {differs:?}: {around:#?}");
+    }
+}
+
 fn named_weather(names: &str) -> Weather {
     let has = |name: &str| names.split(',').any(|it| it == name || it == "all");
     Weather {
@@ -145,4 +174,27 @@ fn survey() {
     for (kind, (seed, count)) in kinds {
         println!("{count:>5} x first seed {seed}: {kind}");
     }
+}
+
+/// As [`survey`], of towns.
+#[test]
+#[ignore = "a survey, run by hand"]
+fn survey_of_towns() {
+    let (mut kinds, mut all) = (std::collections::BTreeMap::<String, (u64, u64)>::new(), TownNumbers::default());
+    for seed in seeds() {
+        match sim::town(seed) {
+            Ok(numbers) => all.add(&numbers),
+            Err(failure) => {
+                if number("TILLERMAN_SEED") == Some(seed) {
+                    println!("{failure}");
+                }
+                let kind = failure.what.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).take(110);
+                kinds.entry(kind.collect()).or_insert((seed, 0)).1 += 1;
+            }
+        }
+    }
+    for (kind, (seed, count)) in kinds {
+        println!("{count:>5} x first seed {seed}: {kind}");
+    }
+    println!("{all:?}");
 }

@@ -153,6 +153,13 @@ impl<D: Dialect> Core<D> {
         self.carry_out();
     }
 
+    /// Everything is left as it stands. The dialect has nothing to stop, and what it says of the end is that it ends.
+    pub(crate) fn leave(&mut self, now_ms: u64) {
+        self.out.now_ms = now_ms;
+        self.out.close_with(Close::normal());
+        self.carry_out();
+    }
+
     pub(crate) fn wrote(&mut self, bytes: usize) {
         if self.unsent.wrote(bytes) {
             self.refused = 0;

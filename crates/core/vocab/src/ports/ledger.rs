@@ -28,6 +28,9 @@ pub struct AuditLine {
     pub detail: Option<Arc<str>>,
 }
 
+/// Lines of the audit given at once, unless fewer are asked for.
+pub const AUDIT_LINES_MAX: usize = 10_000;
+
 /// Which lines, newest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AuditQuery {
@@ -35,7 +38,7 @@ pub struct AuditQuery {
     pub by: Option<Arc<str>>,
     /// Only lines before this one.
     pub before: Option<u64>,
-    /// `None`: as many as the store gives at once.
+    /// `None`, and more than that: [`AUDIT_LINES_MAX`].
     pub limit: Option<usize>,
 }
 

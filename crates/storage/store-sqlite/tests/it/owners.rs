@@ -195,3 +195,57 @@ async fn a_session_that_was_deleted_under_its_owner_is_lost() {
     let left: Vec<SessionId> = store.list(Default::default()).await.unwrap().into_iter().map(|it| it.id).collect();
     assert_eq!(left, ["t".into()]);
 }
+
+#[tokio::test]
+async fn homes_that_lead_to_one_database_meet_at_its_locks() {
+    let (first, second, other) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let real = other.path().join("real.db");
+    for home in [&first, &second] {
+        std::os::unix::fs::symlink(&real, home.path().join("sessions.db")).unwrap();
+    }
+    File::create(&real).unwrap();
+    let (one, two) = (open(first.path()), open(second.path()));
+    let lease = made(&one, "s").await;
+    let fault = two.acquire(&"s".into()).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::SessionBusy, "{fault}");
+    assert_eq!(fs::read_dir(other.path().join("real.db.locks")).unwrap().count(), 1);
+    assert!(!first.path().join("locks").exists());
+    one.release(lease).await.unwrap();
+    two.acquire(&"s".into()).await.expect("it was given back");
+}
+
+/// Until the store has looked for what dead owners left: the lock file of one whose process was killed goes.
+async fn swept(home: &Path) {
+    let dead = home.join("locks/@00000000000000dd.lock");
+    let since = Instant::now();
+    while dead.exists() {
+        assert!(since.elapsed() < Duration::from_secs(10), "nothing is swept");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn locks_of_owners_on_other_machines_stay_though_they_look_free() {
+    let home = tempfile::tempdir().unwrap();
+    written(home.path(), 1).await;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let rows = format!(
+        "INSERT INTO owners VALUES (170, 'process 7 on elsewhere', 'boot elsewhere#1', NULL, {now}, 600000, 0);
+         INSERT INTO owners VALUES (187, 'process 8 on elsewhere', 'boot elsewhere#1', NULL, 0, 1, 0);
+         INSERT INTO owners VALUES (221, 'process 9 on elsewhere', 'boot elsewhere#1', NULL, 0, 1, 0)"
+    );
+    raw(home.path()).execute_batch(&rows).unwrap();
+    let lock = |number: u32| home.path().join(format!("locks/@{number:016x}.lock"));
+    // One that lives, one that was not heard of for long, one that is about to write its row, an old one without.
+    for number in [0xaa, 0xbb, 0xcc, 0xcd, 0xdd] {
+        File::create(lock(number)).unwrap();
+    }
+    let long_ago = std::time::SystemTime::now() - Duration::from_secs(100_000);
+    File::options().write(true).open(lock(0xcd)).unwrap().set_modified(long_ago).unwrap();
+    let store = open(home.path()).renewing(Duration::from_secs(600));
+    let _lease = made(&store, "mine").await;
+    swept(home.path()).await;
+    let left = [0xaa, 0xbb, 0xcc, 0xcd].map(|number| lock(number).exists());
+    assert_eq!(left, [true, false, true, false]);
+}

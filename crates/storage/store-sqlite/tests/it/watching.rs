@@ -75,3 +75,61 @@ fn watching_costs_nothing_when_nobody_does() {
     let child = crate::kit::child("watching::role_unwatched", home.path(), 0).spawn().unwrap();
     assert_eq!(crate::kit::told(child, false), ["done"]);
 }
+
+async fn soon<T>(watch: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(10), watch).await.expect("word of it")
+}
+
+#[tokio::test]
+async fn whoever_watches_notices_that_the_database_is_another_one() {
+    let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let made = async |home: &std::path::Path, ids: &[&str]| {
+        let store = SqliteStore::new(home.to_owned());
+        for id in ids {
+            let lease = store.create(new_session(id));
+            store.append(&lease, vec![said(1, "x"), said(2, "y")], Durability::Now).await.unwrap();
+            store.release(lease).await.unwrap();
+        }
+    };
+    made(home.path(), &["a", "b", "c", "d"]).await;
+    made(other.path(), &["d", "e"]).await;
+    let reader = SqliteStore::new(home.path().to_owned());
+    let moment = reader.watch_all(None).await.unwrap().now;
+    let (gone, all) = (reader.watch(&"a".into(), 2), reader.watch_all(Some(moment)));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    std::fs::rename(other.path().join("sessions.db"), home.path().join("sessions.db")).unwrap();
+    assert_eq!(soon(gone).await, Ok(None), "it is not in this one");
+    let change = soon(all).await.unwrap();
+    let used: Vec<&str> = change.used.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(used, ["d", "e"], "all that this one has is new");
+    let next = reader.watch_all(Some(change.now));
+    made(home.path(), &["f"]).await;
+    let used: Vec<String> = soon(next).await.unwrap().used.iter().map(|(id, _)| id.to_string()).collect();
+    assert_eq!(used, ["f"]);
+}
+
+#[tokio::test]
+async fn more_sessions_than_one_answer_names_are_told_one_answer_after_the_other() {
+    for count in [999, 1000, 1001] {
+        let home = tempfile::tempdir().unwrap();
+        let store = SqliteStore::new(home.path().to_owned());
+        let make = async |id: String| {
+            let lease = store.create(new_session(&id));
+            store.append(&lease, vec![said(1, "x")], Durability::Commit).await.unwrap();
+        };
+        make("before".to_owned()).await;
+        let mut moment = store.watch_all(None).await.unwrap().now;
+        for number in 0..count {
+            make(format!("s{number}")).await;
+        }
+        let mut named = Vec::new();
+        while named.len() < count {
+            let change = soon(store.watch_all(Some(moment))).await.unwrap();
+            assert!(change.used.len() <= 1000);
+            named.extend(change.used.into_iter().map(|(id, _)| id));
+            moment = change.now;
+        }
+        let expected: Vec<vocab::SessionId> = (0..count).map(|number| format!("s{number}").into()).collect();
+        assert_eq!(named, expected);
+    }
+}

@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use vocab::{AuditLine, AuditQuery, AuditVerdict, Entry, SessionId, UsageBy, UsageQuery, UsageSum};
+use vocab::{AUDIT_LINES_MAX, AuditLine, AuditQuery, AuditVerdict, Entry, SessionId, UsageBy, UsageQuery, UsageSum};
 
-use crate::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, chained};
+use crate::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, TaskOf, chained};
 use crate::records;
 use crate::rollup::{PriceList, Used, UsedWhat, cost_of, sorted};
-
-/// Lines given at once, unless fewer are asked for.
-const LINES_MAX: usize = 10_000;
 
 #[derive(Default)]
 pub(super) struct Ledger {
@@ -26,10 +23,10 @@ enum UsedKind {
 }
 
 impl Ledger {
-    pub(super) fn take(&mut self, session: &SessionId, entry: &Entry, prices: &PriceList) {
+    pub(super) fn take(&mut self, session: &SessionId, entry: &Entry, task: Option<&TaskOf<'_>>, prices: &PriceList) {
         let mut payload = Vec::new();
         records::to_record(&entry.body, &mut payload);
-        if let Some(record) = AuditRecord::of(session, entry, &payload) {
+        if let Some(record) = AuditRecord::of(session, entry, &payload, task) {
             self.write(&record);
         }
         let Some(Used { day, by, what }) = Used::of(entry) else { return };
@@ -70,7 +67,7 @@ impl Ledger {
             query.session.as_ref().is_none_or(|session| *session == line.session)
                 && query.by.as_ref().is_none_or(|by| *by == line.by)
         };
-        lines.filter(fits).take(query.limit.unwrap_or(LINES_MAX).min(LINES_MAX)).collect()
+        lines.filter(fits).take(query.limit.unwrap_or(AUDIT_LINES_MAX).min(AUDIT_LINES_MAX)).collect()
     }
 
     pub(super) fn verify(&self, head: Option<String>) -> AuditVerdict {

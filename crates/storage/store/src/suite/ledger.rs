@@ -57,6 +57,46 @@ pub(super) async fn the_audit_has_a_line_for_what_somebody_did(store: &impl Stor
     assert!(matches!(verdict, AuditVerdict::Whole { lines: 5, knows: Some(true), .. }), "{verdict:?}");
 }
 
+pub(super) async fn a_sub_agents_task_is_no_prompt_and_its_session_goes_with_a_line(store: &impl Store) {
+    let ann = Principal::user("ann");
+    let opened = |child_of| Body::Opened {
+        workspace: "/w".into(),
+        model: "m".into(),
+        mode: Mode::ReadOnly,
+        forked_from: None,
+        child_of,
+    };
+    let (parent, child) = (store.create(new_session("parent")), store.create(new_session("child")));
+    append(store, &parent, vec![entry(1, opened(None), Some(&ann)), by(prompt(2, "go"), &ann)]).await;
+    let of_parent = Some(("parent".into(), "c1".into()));
+    append(store, &child, vec![entry(1, opened(of_parent), Some(&ann))]).await;
+    append(store, &child, vec![by(prompt(2, "dig"), &ann), by(prompt(3, "and further"), &ann)]).await;
+    append(store, &child, vec![by(prompt(4, "it is me now"), &ann)]).await;
+    for lease in [parent, child] {
+        store.release(lease).await.expect("released");
+    }
+    assert!(store.delete(&"parent".into(), Some(ann.clone())).await.expect("a delete"));
+    let mut lines = store.audit(AuditQuery::default()).await.expect("the audit");
+    lines.reverse();
+    let shown = lines.iter().map(|line| {
+        let detail = line.detail.as_deref().unwrap_or("-");
+        format!("{} {} {} {detail}", line.by, line.action, line.session)
+    });
+    let expected = [
+        "user:ann open parent /w",
+        "user:ann prompt parent -",
+        "user:ann open child /w",
+        "user:ann task child sub-agent of parent",
+        "user:ann prompt child -",
+        "user:ann prompt child -",
+        "user:ann delete parent -",
+        "user:ann delete child -",
+    ];
+    assert_eq!(shown.collect::<Vec<_>>(), expected);
+    let verdict = store.verify_audit(None).await.expect("a verdict");
+    assert!(matches!(verdict, AuditVerdict::Whole { lines: 8, .. }), "{verdict:?}");
+}
+
 pub(super) async fn usage_is_added_up_by_day_model_session_principal_and_tool(store: &impl Store) {
     let (ann, bob) = (Principal::user("ann"), Principal::token("ci"));
     let (first, second) = (store.create(new_session("one")), store.create(new_session("two")));

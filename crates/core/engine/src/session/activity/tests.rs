@@ -25,7 +25,12 @@ fn summarising() -> Summarising {
 }
 
 fn asker() -> AfterCompaction {
-    AfterCompaction::Answer(CompactionAsker { outbox: Outbox::new(PeerId(1), Slow::Wait), tag: Tag(1), slash: false })
+    AfterCompaction::Answer(CompactionAsker {
+        outbox: Outbox::new(PeerId(1), Slow::Wait),
+        tag: Tag(1),
+        by: None,
+        slash: false,
+    })
 }
 
 fn stalls(activity: &mut Activity, is_awaited: bool) -> bool {
@@ -78,7 +83,7 @@ async fn the_next_compaction_comes_when_nothing_stands_before_it() {
     let mut activity = Activity::default();
     activity.begin_turn(turn());
     let (outbox, tag, instructions) = (Outbox::new(PeerId(1), Slow::Wait), Tag(1), None);
-    activity.next = Some(NextCompaction { outbox, tag, instructions });
+    activity.next = Some(NextCompaction { outbox, tag, by: None, instructions });
     assert!(!activity.is_compaction_next());
     activity.end_turn();
     assert!(activity.is_compaction_next());

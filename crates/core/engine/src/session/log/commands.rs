@@ -118,6 +118,11 @@ impl SessionLog {
         commands.answering = Some((outbox.clone(), tag));
         commands.acting = commands.under_way.get(&(outbox.peer, tag)).map(|command| command.by.clone());
     }
+    /// As [`SessionLog::look_at`], of what a command has led to, which is `by`'s doing also when the sender is gone by now.
+    pub(crate) fn look_at_end(&mut self, outbox: &Arc<Outbox>, tag: Tag, by: Option<Principal>) {
+        self.look_at(outbox, tag);
+        self.commands.acting = by;
+    }
     pub(crate) fn looked_at(&mut self) {
         self.commands.answering = None;
         self.commands.acting = None;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use vocab::{Body, Entry, KEY_MS_MAX, Keyed, Mode, NoteEntry, Principal, SettingEntry, TodoPhase};
 
+use crate::weight;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Logged {
     pub(crate) model: Arc<str>,
@@ -48,13 +50,18 @@ impl Logged {
     }
 }
 
-/// Answers a session remembers; of more, the oldest are forgotten before their time.
+/// Answers a session remembers, and what they weigh together; of more, the oldest are forgotten before their time. The newest
+/// is remembered whatever it weighs.
 const KEYS_MAX: usize = 4096;
+const KEYS_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The commands with keys that were carried out of late, oldest first. A key is its sender's own: two of them may choose the
 /// same one.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct KnownKeys(VecDeque<Arc<KnownKey>>);
+pub(crate) struct KnownKeys {
+    keys: VecDeque<Arc<KnownKey>>,
+    bytes: usize,
+}
 
 #[derive(Debug)]
 struct KnownKey {
@@ -76,14 +83,17 @@ impl KnownKeys {
     }
     fn take(&mut self, entry: &Entry, keyed: &Keyed) {
         let at_ms = entry.at_ms;
-        while self.0.front().is_some_and(|old| self.0.len() >= KEYS_MAX || !is_young(old.at_ms, at_ms)) {
-            self.0.pop_front();
+        self.bytes += weight::keyed(keyed);
+        let is_full = |keys: &Self| keys.keys.len() >= KEYS_MAX || keys.bytes > KEYS_BYTES_MAX;
+        while self.keys.front().is_some_and(|old| is_full(self) || !is_young(old.at_ms, at_ms)) {
+            let old = self.keys.pop_front();
+            self.bytes -= old.map_or(0, |old| weight::keyed(&old.keyed));
         }
-        self.0.push_back(Arc::new(KnownKey { at_ms, by: entry.by.clone(), keyed: keyed.clone() }));
+        self.keys.push_back(Arc::new(KnownKey { at_ms, by: entry.by.clone(), keyed: keyed.clone() }));
     }
     pub(crate) fn find(&self, by: Option<&Principal>, key: &str, now_ms: i64) -> Option<&Keyed> {
         let is_it = |it: &&Arc<KnownKey>| &*it.keyed.key == key && it.by.as_ref() == by && is_young(it.at_ms, now_ms);
-        self.0.iter().rev().find(is_it).map(|it| &it.keyed)
+        self.keys.iter().rev().find(is_it).map(|it| &it.keyed)
     }
 }
 
@@ -93,7 +103,7 @@ fn is_young(at_ms: i64, now_ms: i64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use vocab::KeptReply;
+    use vocab::{Delivery, Item, KeptReply, Part};
 
     use super::*;
 
@@ -116,6 +126,27 @@ mod tests {
         }
         assert!(keys.find(Some(&ann), "a", 2000).is_none() && keys.find(Some(&ann), "0", 2000).is_some());
         take(&mut keys, 2000 + KEY_MS_MAX, "next day".into());
-        assert_eq!(keys.0.len(), 1, "what is too old makes room");
+        assert_eq!(keys.keys.len(), 1, "what is too old makes room");
+    }
+
+    #[test]
+    fn answers_are_remembered_up_to_so_many_bytes() {
+        let mut keys = KnownKeys::default();
+        let large = |bytes: usize| {
+            let parts = vec![Part::text("x".repeat(bytes))];
+            let item = Item { id: "i".into(), parts, delivery: Delivery::Queue, at_ms: 0, sender: None, by: None };
+            KeptReply::Queue(vec![item])
+        };
+        let mut take = |key: &str, reply: KeptReply| {
+            let keyed = Keyed { key: key.into(), of: 1, reply };
+            let body = Body::Note(NoteEntry::Keyed(keyed.clone()));
+            keys.take(&Entry { seq: 1, parent: 0, at_ms: 1, body, by: None }, &keyed);
+            ["a", "b", "c"].map(|key| keys.find(None, key, 1).is_some())
+        };
+        assert_eq!(take("a", large(KEYS_BYTES_MAX / 2)), [true, false, false]);
+        assert_eq!(take("b", large(KEYS_BYTES_MAX / 3)), [true, true, false]);
+        assert_eq!(take("c", large(KEYS_BYTES_MAX / 3)), [false, true, true], "the oldest makes room");
+        assert_eq!(take("a", large(KEYS_BYTES_MAX * 2)), [true, false, false], "the newest is remembered in any case");
+        assert_eq!(take("b", KeptReply::Done), [false, true, false]);
     }
 }

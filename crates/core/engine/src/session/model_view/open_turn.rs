@@ -53,6 +53,8 @@ pub(crate) enum Standing {
 /// A call that was begun.
 #[derive(Debug)]
 pub(crate) struct BegunCall {
+    /// The canonical name.
+    pub(crate) tool: Arc<str>,
     /// The newest question about it.
     pub(crate) ask: Option<Box<PastAsk>>,
 }
@@ -63,6 +65,14 @@ pub(crate) struct PastAsk {
     pub(crate) entry: Arc<Entry>,
     pub(crate) ask: Ask,
     pub(crate) end: Option<AskEnd>,
+}
+
+impl BegunCall {
+    /// Whether no question about it is open and no controller was to run it: what becomes of it depends on its tool.
+    pub(crate) fn is_to_judge(&self) -> bool {
+        let is_judged = |asked: &PastAsk| matches!(asked.ask.kind, AskKind::Permission(_)) && asked.end.is_some();
+        self.ask.as_deref().is_none_or(is_judged)
+    }
 }
 
 impl OpenTurn {
@@ -89,7 +99,7 @@ struct Reader {
     turn: OpenTurn,
     /// The calls of the newest reply.
     calls: Vec<Call>,
-    started: HashMap<CallId, Call>,
+    started: HashMap<CallId, (Call, Arc<str>)>,
     done: HashSet<CallId>,
     asks: Vec<PastAsk>,
     has_opening: bool,
@@ -132,8 +142,8 @@ impl Reader {
                     MessageEnd::Interrupted | MessageEnd::Failed(_) => Standing::Cut,
                 };
             }
-            Body::Call(CallEntry::Started { turn, call, .. }) if *turn == self.turn.id => {
-                self.started.insert(call.id.clone(), call.clone());
+            Body::Call(CallEntry::Started { turn, call, tool }) if *turn == self.turn.id => {
+                self.started.insert(call.id.clone(), (call.clone(), tool.clone()));
             }
             Body::Call(CallEntry::Ended { turn, result }) if *turn == self.turn.id => {
                 self.done.insert(result.call.clone());
@@ -207,8 +217,8 @@ impl Reader {
                 .into_iter()
                 .filter(|call| !done.contains(&call.id))
                 .map(|call| match started.remove(&call.id) {
-                    Some(begun) => {
-                        turn.begun.insert(call.id, BegunCall { ask: None });
+                    Some((begun, tool)) => {
+                        turn.begun.insert(call.id, BegunCall { tool, ask: None });
                         begun
                     }
                     None => call,

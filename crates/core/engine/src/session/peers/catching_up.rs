@@ -16,6 +16,8 @@ pub(super) struct CatchingUp {
     pub(super) outbox: Arc<Outbox>,
     pub(super) at: Position,
     pub(super) level: Level,
+    /// The last entry that it had before.
+    from: u64,
     session: SessionId,
     looking: Option<Looking>,
     page: Option<Later<'static, Result<Page, Fault>>>,
@@ -33,8 +35,8 @@ struct Looking {
 pub(in crate::session) enum CaughtUp {
     /// It got further.
     Further,
-    /// It has read everything up to this.
-    Whole(Arc<Outbox>, Position),
+    /// It has read everything up to this, from behind this entry on.
+    Whole(Arc<Outbox>, Position, u64),
     /// It cannot read on.
     Lost(Arc<Outbox>, Fault),
 }
@@ -50,7 +52,8 @@ impl CatchingUp {
     ) -> Self {
         let is_other = after.session.is_some_and(|named| named != session);
         let looking = Some(Looking { tag, opened: Box::new(opened), upto: after.at.seq });
-        let mut catching = Self { outbox, at: after.at, level, session, looking, page: None };
+        let from = after.at.seq;
+        let mut catching = Self { outbox, at: after.at, level, from, session, looking, page: None };
         if is_other {
             catching.answer(Some("the position is one of another session"));
         } else if catching.at == Position::default() {
@@ -64,7 +67,7 @@ impl CatchingUp {
     pub(super) fn answer(&mut self, stale: Option<&str>) {
         let Some(Looking { tag, mut opened, .. }) = self.looking.take() else { return };
         if stale.is_some() {
-            self.at = Position::default();
+            (self.at, self.from) = (Position::default(), 0);
         }
         opened.present.attached = match stale {
             Some(why) => Attached::Anew { why: why.into() },
@@ -90,7 +93,7 @@ impl CatchingUp {
                 self.answer(None);
                 return Poll::Ready(CaughtUp::Further);
             }
-            return Poll::Ready(CaughtUp::Whole(self.outbox.clone(), self.at));
+            return Poll::Ready(CaughtUp::Whole(self.outbox.clone(), self.at, self.from));
         }
         if self.outbox.poll_room(context).is_pending() {
             return Poll::Pending;

@@ -149,7 +149,7 @@ fn the_past_is_read_page_by_page_and_ends_where_the_present_begins() {
         peers.catch_up(reader.clone(), Cursor::at(after), Tag(1), opened());
         assert!(!peers.is_empty() && !peers.is_anybody_live());
         let over = read_all(&mut peers, entry);
-        assert!(matches!(over, CaughtUp::Whole(_, Position { seq: 3, offset: 0 })));
+        assert!(matches!(over, CaughtUp::Whole(_, Position { seq: 3, offset: 0 }, _)));
         let heard = heard(&reader);
         assert_eq!(*attached(&heard[0]), Attached::After(Position::at(after)));
         assert_eq!(heard.len(), 1 + want, "entry 4 is not committed yet: it comes live");

@@ -342,7 +342,7 @@ fn restored_items_wait_until_a_message_or_a_release_wakes_them() {
     let restored = || {
         let mut lane = lane(LaneMode::Followup);
         let items = [("s", Delivery::Steer), ("a", Delivery::Policy), ("b", Delivery::Enqueue)];
-        assert_eq!(lane.restore(items.map(|(id, delivery)| item(id, delivery)).into()), []);
+        assert_eq!(lane.restore(items.map(|(id, delivery)| item(id, delivery)).into(), false), []);
         assert_eq!((show(&lane.tick(10)).as_str(), lane.due()), ("", None));
         lane
     };
@@ -359,7 +359,7 @@ fn restored_items_wait_until_a_message_or_a_release_wakes_them() {
 #[test]
 fn a_full_lane_that_rests_is_woken_even_by_a_message_it_refuses() {
     let mut lane = Queue::new(LanePolicy { cap: 1, overflow: Overflow::DropNew, ..LanePolicy::default() });
-    lane.restore(vec![item("a", Delivery::Policy)]);
+    lane.restore(vec![item("a", Delivery::Policy)], false);
     assert_eq!(show(&lane.offer(item("b", Delivery::Policy), 0)), "refuse b QueueFull, start a, changed");
 }
 
@@ -367,7 +367,7 @@ fn a_full_lane_that_rests_is_woken_even_by_a_message_it_refuses() {
 fn a_restore_beyond_the_hard_bound_hands_the_rest_back() {
     let mut lane = lane(LaneMode::Collect);
     let items = (0..WAITING_MAX + 2).map(|n| item(&format!("{n}"), Delivery::Enqueue)).collect();
-    assert_eq!(ids(&lane.restore(items)), ["1000", "1001"]);
+    assert_eq!(ids(&lane.restore(items, false)), ["1000", "1001"]);
 }
 
 #[test]
@@ -477,7 +477,7 @@ fn a_policy_message_that_steered_nobody_keeps_its_own_end() {
 fn steering_of_a_dead_process_comes_too_late() {
     let mut lane = Queue::new(strict());
     let items = [("s", Delivery::Steer), ("e", Delivery::Enqueue)].map(|(id, delivery)| item(id, delivery));
-    assert_eq!(ids(&lane.restore(items.into())), ["s"]);
+    assert_eq!(ids(&lane.restore(items.into(), false)), ["s"]);
     assert_eq!(listed(&lane), ["e"]);
 }
 
@@ -551,7 +551,7 @@ fn behind_a_restart_messages_of_two_people_are_still_two() {
     let mut lane = Queue::new(LanePolicy { coalesce: Coalesce::Always, ..LanePolicy::default() });
     let from =
         |id: &str, who: &str| Item { by: Some(Principal::user(who)), sender: None, ..item(id, Delivery::Policy) };
-    lane.restore(vec![from("a1", "ann"), from("b1", "bob"), from("a2", "ann")]);
+    lane.restore(vec![from("a1", "ann"), from("b1", "bob"), from("a2", "ann")], false);
     let acts = lane.release(0);
     let started = acts.iter().find_map(|act| match act {
         QueueAct::Start { items, .. } => Some(items.iter().map(|item| item.id.to_string()).collect::<Vec<_>>()),

@@ -198,7 +198,7 @@ impl Story {
         let items: Vec<Item> = self.queue.list().cloned().collect();
         self.turn_running = false;
         self.queue = Queue::new(*self.queue.policy());
-        let late = self.queue.restore(items);
+        let late = self.queue.restore(items, false);
         assert!(late.iter().all(|item| item.delivery == Delivery::Steer && self.drops_late()), "{late:?}");
         late.iter().for_each(|item| self.end(item));
         self.restored = self.queue.list().len() > 0;
