@@ -134,3 +134,42 @@ impl Decoder for CompletionsDecoder {
         self.usage
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events that repeat the one before are read by their bytes, and nothing that a parser would tell is missed.
+    #[test]
+    fn words_that_repeat_a_pattern_are_told_as_a_parser_tells_them() {
+        let words = |words: &str| format!(r#"{{"choices":[{{"delta":{{"content":"{words}"}}}}],"usage":null}}"#);
+        let sealed =
+            r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.encrypted","data":"E","id":"c"}]}}]}"#;
+        let events = [
+            words("one"),
+            words(" two"),
+            words("\\n\\u00fc"),
+            words(""),
+            words("three"),
+            words("four"),
+            sealed.to_owned(),
+            words("five"),
+            words("six"),
+            r#"{"choices":[{"delta":{"content":"six"},"finish_reason":"stop"}],"usage":null}"#.to_owned(),
+        ];
+        let told = |is_forgetful: bool| {
+            let mut decoder = CompletionsDecoder::new("http://server".into());
+            let mut out = VecDeque::new();
+            for event in &events {
+                if is_forgetful {
+                    decoder.pattern.forget();
+                }
+                assert_eq!(decoder.read(event.as_bytes(), &mut out).unwrap(), Flow::On);
+            }
+            let finish = decoder.finish(&mut out);
+            format!("{out:?} {finish:?}")
+        };
+        assert_eq!(told(false), told(true));
+        assert!(told(false).contains("Seal"));
+    }
+}
