@@ -1,19 +1,15 @@
 //! Where sessions are kept: in the store, and in files beside them for peers that read those.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use catalogue::{Catalogue, FileBorder, OnlyShown};
 use pi_format::messages::{Face, Faces};
 use store::rollup::PriceList;
-use vocab::{Archive, Border, Prices, Provider, Store};
+use vocab::{Archive, Border, Provider, Store};
 
 use super::identity::UuidIds;
 use super::{SessionFiles, Setup};
-
-/// How long a price is taken for the one of now: it is asked for within the write of every reply.
-const PRICE_KEPT: Duration = Duration::from_secs(10);
 
 pub(super) struct SessionStorage {
     pub(super) store: Arc<dyn Store>,
@@ -23,7 +19,8 @@ pub(super) struct SessionStorage {
 impl SessionStorage {
     /// `model` is what sessions start with, and where session files from elsewhere are measured by.
     pub(super) fn new(setup: &Setup, catalogue: &Arc<Catalogue>, model: &str) -> Self {
-        let prices = prices(catalogue.clone());
+        let known = catalogue.clone();
+        let prices: PriceList = Arc::new(move |model| known.resolve(model).ok()?.prices);
         let store: Arc<dyn Store> = match setup.settings.ephemeral {
             true => Arc::new(store::MemoryStore::new().priced(prices)),
             false => {
@@ -83,20 +80,4 @@ impl session_files::ModelNames for FileNames {
     fn slug(&self, provider: &str, id: &str) -> Arc<str> {
         self.0.slug(provider, id)
     }
-}
-
-/// What the catalogue says, which looks at files for every answer; the newest answer is kept for a moment.
-fn prices(catalogue: Arc<Catalogue>) -> PriceList {
-    let last: Mutex<Option<(Instant, Box<str>, Option<Prices>)>> = Mutex::default();
-    Arc::new(move |model| {
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*last {
-            Some((at, of, prices)) if **of == *model && at.elapsed() < PRICE_KEPT => prices.clone(),
-            _ => {
-                let prices = catalogue.resolve(model).ok().and_then(|model| model.prices);
-                *last = Some((Instant::now(), model.into(), prices.clone()));
-                prices
-            }
-        }
-    })
 }
