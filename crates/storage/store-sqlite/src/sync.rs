@@ -103,14 +103,21 @@ struct Shared {
 pub(super) struct WalFile {
     file: File,
     path: PathBuf,
-    /// What the names led to when it was opened: the log, and the database that it belongs to.
-    named: [(PathBuf, FileIdentity); 2],
+    /// What the names led to when it was opened: the log, the database that it belongs to, and the index of the log, over which
+    /// processes agree on where the log ends. With an index that only we can find we would write over what others have written.
+    named: [(PathBuf, FileIdentity); 3],
     /// Its name is on the disk, too.
     is_found: AtomicBool,
 }
 
 /// A device and a file on it.
 pub(super) type FileIdentity = (u64, u64);
+
+/// Whether this process has that file open, whatever its name leads to now. Where nobody can say: yes.
+pub(super) fn is_held(path: &Path) -> bool {
+    let (Ok(wanted), Ok(open)) = (identity(path), std::fs::read_dir("/proc/self/fd")) else { return path.exists() };
+    open.flatten().any(|file| identity(&file.path()).is_ok_and(|found| found == wanted))
+}
 
 pub(super) fn identity(path: &Path) -> io::Result<FileIdentity> {
     let found = std::fs::metadata(path)?;
@@ -119,18 +126,27 @@ pub(super) fn identity(path: &Path) -> io::Result<FileIdentity> {
 
 impl WalFile {
     /// While a connection has the database open.
-    pub(super) fn open(path: &Path, database: &Path) -> Result<Self, Fault> {
+    pub(super) fn open(path: &Path, index: &Path, database: &Path) -> Result<Self, Fault> {
+        let named = |path: &Path| identity(path).map(|found| (path.to_owned(), found));
         let open = || {
             let file = File::open(path)?;
             let found = file.metadata()?;
             let log = (path.to_owned(), (found.dev(), found.ino()));
-            let named = [log, (database.to_owned(), identity(database)?)];
+            let named = [log, named(database)?, named(index)?];
             Ok(Self { file, path: path.to_owned(), named, is_found: AtomicBool::new(false) })
         };
         open().map_err(|error| faults::from_io("open", path, &error))
     }
 
-    /// What is synced into files that nobody can find any more is not kept.
+    /// What is written into files that nobody can find any more is not kept.
+    fn check_names(&self) -> Result<(), Fault> {
+        let is_there = |(path, was): &(PathBuf, FileIdentity)| identity(path).is_ok_and(|now| now == *was);
+        match self.named.iter().find(|named| !is_there(named)) {
+            Some((path, _)) => Err(faults::removed(path)),
+            None => Ok(()),
+        }
+    }
+
     fn sync(&self) -> Result<(), Fault> {
         self.file.sync_data().map_err(|error| faults::not_synced(&self.path, &error))?;
         if !self.is_found.load(Ordering::Relaxed) {
@@ -140,11 +156,7 @@ impl WalFile {
             named.map_err(|error| faults::not_synced(&self.path, &error))?;
             self.is_found.store(true, Ordering::Relaxed);
         }
-        let is_there = |(path, was): &(PathBuf, FileIdentity)| identity(path).is_ok_and(|now| now == *was);
-        match self.named.iter().find(|named| !is_there(named)) {
-            Some((path, _)) => Err(faults::removed(path)),
-            None => Ok(()),
-        }
+        self.check_names()
     }
 }
 
@@ -185,6 +197,12 @@ impl Syncs {
     /// Behind a new connection.
     pub(super) fn use_log(&self, wal: WalFile) {
         self.shared.lock().wal = Some(Arc::new(wal));
+    }
+
+    /// Before something is written.
+    pub(super) fn check_names(&self) -> Result<(), Fault> {
+        let log = self.shared.lock().wal.clone();
+        log.map_or(Ok(()), |log| log.check_names())
     }
 
     /// The number of a commit that somebody wants on the disk now, and that of the last one that is there.
