@@ -2,11 +2,13 @@
 //! Facts of a log are folded here and nowhere else, so that no two views of a session differ.
 
 mod active_path;
+mod admission;
 mod entry;
 mod keyed;
 mod totals;
 
 pub use active_path::active_path;
+pub use admission::{Admission, text_of};
 pub use entry::*;
 pub use keyed::*;
 pub use totals::{Totals, settled_usage};
