@@ -3,12 +3,16 @@
 
 mod active_path;
 mod admission;
+mod conversation;
 mod entry;
 mod keyed;
 mod totals;
+mod window;
 
-pub use active_path::active_path;
+pub use active_path::{active_path, path_of};
 pub use admission::{Admission, text_of};
+pub use conversation::{conversation, is_retold};
 pub use entry::*;
 pub use keyed::*;
 pub use totals::{Totals, settled_usage};
+pub use window::{LogWindow, WindowCarry, WindowFold, WindowMark};

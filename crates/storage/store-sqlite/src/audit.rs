@@ -147,7 +147,7 @@ impl StoodFor {
 
 /// A log has no gaps: all that it has passed is there. The first entry that is not.
 fn missing_entry(connection: &Connection, session: &str) -> Attempt<Option<u64>> {
-    let mut log = connection.prepare_cached(
+    let mut log = connection.prepare(
         "SELECT key, last_seq, (SELECT count(*) FROM entries WHERE session = key AND seq BETWEEN 1 AND last_seq)
          FROM sessions WHERE id = ?1",
     )?;
@@ -156,7 +156,7 @@ fn missing_entry(connection: &Connection, session: &str) -> Attempt<Option<u64>>
     if entries == last {
         return Ok(None);
     }
-    let mut seqs = connection.prepare_cached("SELECT seq FROM entries WHERE session = ?1 AND seq >= 1 ORDER BY seq")?;
+    let mut seqs = connection.prepare("SELECT seq FROM entries WHERE session = ?1 AND seq >= 1 ORDER BY seq")?;
     let mut rows = seqs.query([key])?;
     let mut expected = 1;
     while let Some(row) = rows.next()? {
