@@ -10,7 +10,7 @@ mod totals;
 mod window;
 
 pub use active_path::{active_path, path_of};
-pub use admission::{Admission, text_of};
+pub use admission::{Admission, brought_text};
 pub use conversation::{conversation, is_retold};
 pub use entry::*;
 pub use keyed::*;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vocab::{
     AskEnd, AskEntry, Body, CallEnd, CallEntry, Entry, FnvSum, ItemEnd, NoteEntry, QueueEntry, SessionId, SettingEntry,
-    Stop, TurnEntry, text_of,
+    Stop, TurnEntry, brought_text,
 };
 
 /// How a file stands to the log that we have.
@@ -69,7 +69,7 @@ fn is_same_body(ours: &Body, theirs: &Body) -> bool {
     match (ours, theirs) {
         (Body::Opened { .. }, Body::Opened { .. }) => true,
         (Body::Setting(SettingEntry::Model { .. }), Body::Setting(SettingEntry::Model { .. })) => true,
-        _ => match (text_of(ours), text_of(theirs)) {
+        _ => match (brought_text(ours), brought_text(theirs)) {
             (None, None) => true,
             (Some(ours), None) => says_nothing(&ours),
             (None, Some(theirs)) => says_nothing(&theirs),

@@ -68,7 +68,7 @@ impl Admission<'_> {
             }
             // Which file a session is kept in step with is our own word.
             Body::Note(NoteEntry::Imported { file, .. }) if file.as_deref() == Some(self.file) => body.clone(),
-            body => text_of(body).unwrap_or_else(|| nothing(seq)),
+            body => brought_text(body).unwrap_or_else(|| nothing(seq)),
         }
     }
 
@@ -83,7 +83,7 @@ impl Admission<'_> {
 }
 
 /// What an entry says without anything that a file may not decide; `None`: nothing is left of it.
-pub fn text_of(body: &Body) -> Option<Body> {
+pub fn brought_text(body: &Body) -> Option<Body> {
     Some(match body {
         Body::User { .. } | Body::Assistant { .. } | Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)) => {
             body.clone()
