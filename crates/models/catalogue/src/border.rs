@@ -26,14 +26,9 @@ pub struct FileBorder {
 }
 
 impl FileBorder {
-    pub fn new(catalogue: Arc<Catalogue>, own: Arc<str>, workspace: PathBuf, note: fn(&str)) -> Self {
+    pub fn new(catalogue: Arc<Catalogue>, own: Arc<str>, workspace: PathBuf, mode: Mode, note: fn(&str)) -> Self {
         let workspace = std::fs::canonicalize(&workspace).unwrap_or(workspace);
-        Self { catalogue, own, mode: Mode::Prompt, workspace, told: Mutex::default(), note }
-    }
-
-    #[must_use]
-    pub fn with_mode(self, mode: Mode) -> Self {
-        Self { mode, ..self }
+        Self { catalogue, own, mode, workspace, told: Mutex::default(), note }
     }
 }
 
