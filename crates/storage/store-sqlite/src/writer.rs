@@ -335,6 +335,12 @@ impl Writer {
         }
     }
 
+    /// One session is all there is to write for, and nothing of it waits.
+    pub(super) fn is_idle(&mut self) -> bool {
+        self.take_waiting();
+        self.held.len() <= 1 && self.taken.is_empty()
+    }
+
     fn take(&mut self, job: WriterJob) {
         match job {
             WriterJob::End => self.is_ending = true,
