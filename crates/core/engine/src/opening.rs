@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Acquired, Fault, FaultKind, IdKind, Later, Lease, NewSession, OnRestart, Open, Query, SessionId, Settings, Store,
-    Summary, Which,
+    Acquired, Fault, FaultKind, IdKind, Later, Lease, NewSession, OnRestart, Open, Principal, Query, SessionId,
+    Settings, Store, Summary, Which,
 };
 
 use crate::Shared;
@@ -20,8 +20,8 @@ use crate::session::subagents::Inherited;
 use crate::session::{Past, Seed, Session};
 
 impl Shared {
-    /// Finds or makes the session. The flag says whether it existed before.
-    pub(crate) async fn open(self: &Arc<Self>, open: Open) -> Result<(Handle, bool), Fault> {
+    /// Finds or makes the session, for `by`. The flag says whether it existed before.
+    pub(crate) async fn open(self: &Arc<Self>, open: Open, by: Option<Principal>) -> Result<(Handle, bool), Fault> {
         let workspace = open.workspace.clone().unwrap_or_else(|| self.defaults.workspace.clone());
         let (id, may_be_new) = match &open.which {
             Which::New => (SessionId::from(self.ports.ids.mint(IdKind::Session)), true),
@@ -29,7 +29,7 @@ impl Shared {
             Which::Id(text) => (self.find_by_part(text).await?, false),
             Which::Latest => (self.find_latest(&workspace).await?, false),
             // An archive may give a name to a file that is still to be written.
-            Which::Path(path) => (self.ports.archive.import(&workspace.join(path)).await?, true),
+            Which::Path(path) => (self.ports.archive.import_for(&workspace.join(path), by).await?, true),
         };
         let mut opening = match self.registry.claim(&id).await {
             Claim::Live(handle) => return Ok((handle, true)),

@@ -101,7 +101,7 @@ impl<'c> AppendStatements<'c> {
         let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload, by_bytes);
         let (seq, parent) = (to_int(entry.seq), to_int(entry.parent));
         self.insert_entry.execute(params![key, seq, parent, entry.at_ms, kind, self.payload.as_slice(), crc, by])?;
-        if let Some(record) = AuditRecord::of(session, entry, &self.payload, task) {
+        if let Some(record) = AuditRecord::of(session, entry, kind, &self.payload, task) {
             self.audit.write(&record)?;
         }
         self.usage.add(session, entry)?;

@@ -25,8 +25,8 @@ enum UsedKind {
 impl Ledger {
     pub(super) fn take(&mut self, session: &SessionId, entry: &Entry, task: Option<&TaskOf<'_>>, prices: &PriceList) {
         let mut payload = Vec::new();
-        records::to_record(&entry.body, &mut payload);
-        if let Some(record) = AuditRecord::of(session, entry, &payload, task) {
+        let kind = records::to_record(&entry.body, &mut payload);
+        if let Some(record) = AuditRecord::of(session, entry, kind, &payload, task) {
             self.write(&record);
         }
         let Some(Used { day, by, what }) = Used::of(entry) else { return };
