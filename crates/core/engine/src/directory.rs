@@ -47,6 +47,9 @@ impl Router {
             DirectoryVerb::Recall(which) => self.later(tag, async move {
                 shared.recall(which).await.map(|recalled| Reply::Recalled(Box::new(recalled)))
             }),
+            DirectoryVerb::Find(which) => {
+                self.later(tag, async move { shared.which(&which, None).await.map(Reply::Found) });
+            }
             DirectoryVerb::Accounts => self.later(tag, async move {
                 shared.ports.accounts.list().await.map(|accounts| Reply::Accounts(Box::new(accounts)))
             }),

@@ -35,4 +35,38 @@ impl Queue {
         self.resting = false;
         self.tick(now_ms)
     }
+
+    /// As [`Queue::release`], also of what would only join a turn: the one that it waited for is gone, and no other comes by
+    /// itself.
+    pub(crate) fn go_on(&mut self, now_ms: i64) -> Vec<QueueAct> {
+        let mut acts = self.release(now_ms);
+        if !self.is_busy() && self.due().is_none() {
+            self.start_joining(&mut acts);
+        }
+        acts
+    }
+
+    /// Whether what came back from a restart runs before a new message: it was taken in first. Steering joins whatever turn
+    /// comes.
+    pub(super) fn is_rested_on(&self) -> bool {
+        self.resting && self.waiting.iter().any(|waiting| waiting.item.delivery != Delivery::Steer)
+    }
+
+    /// A new message behind what came back from a restart, which goes on with it.
+    pub(super) fn wake_with(&mut self, mut item: Item, now_ms: i64) -> Vec<QueueAct> {
+        if item.delivery == Delivery::RejectIfBusy {
+            // It has to wait for the others now, and is refused no more.
+            item.delivery = Delivery::Enqueue;
+        }
+        self.resting = false;
+        let follow_up = self.waiting.iter().position(|waiting| waiting.item.delivery == Delivery::FollowUp);
+        let own_turn = self.waiting.iter().position(|waiting| super::wants_own_turn(&waiting.item));
+        let mut acts = Vec::new();
+        if follow_up.is_some_and(|at| own_turn.is_none_or(|own| at < own)) {
+            let first = self.take(1, |waiting| waiting.item.delivery == Delivery::FollowUp);
+            acts.push(self.begin(first));
+        }
+        acts.extend(self.admit(item, now_ms));
+        acts
+    }
 }
