@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use acp_types::{Cost, Other, SessionUpdate};
-use vocab::{Body, CallId, Event, IdKind, Ids, ItemId, ModelInfo, Opened, SessionId, State, TurnEnd, TurnEntry, TurnId};
+use vocab::{
+    Body, CallId, Event, IdKind, Ids, ItemId, ModelInfo, Opened, SessionId, State, TurnEnd, TurnEntry, TurnId,
+};
 use wire::OpenCalls;
 
 use crate::config::Chosen;

@@ -30,7 +30,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    CompactionPolicy, DirectoryVerb, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionVerb, Target, Told, Verb, Which,
+    CompactionPolicy, DirectoryVerb, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionVerb, Target,
+    Told, Verb, Which,
 };
 use wire::{Close, CloseCode, Dialect, Frame, Out, Parting, Pending};
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use vocab::{
-    Event, Fault, FaultKind, Opened, Present, Reply, SessionId, SlashOutcome, SlashReply, State, Stop, Tag, TurnEnd, TurnId, Usage,
+    Event, Fault, FaultKind, Opened, Present, Reply, SessionId, SlashOutcome, SlashReply, State, Stop, Tag, TurnEnd,
+    TurnId, Usage,
 };
 use wire::{Close, CloseCode, OpenCalls, Out};
 

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use vocab::{
-    Archive, Body, Command, Durability, Entry, Event, Fault, FaultKind, Mode, Principal, Query, Reply,
-    SettingEntry, Store, Summary, Tag, Target, Told, Verb, Which,
+    Archive, Body, Command, Durability, Entry, Event, Fault, FaultKind, Mode, Principal, Query, Reply, SettingEntry,
+    Store, Summary, Tag, Target, Told, Verb, Which,
 };
 
 use super::config::home;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Abilities, Answer, AskKind, Change, Cursor, Event, Fault, Open, Opened, PeerId, Position, Present, Principal, Reply, Tag,
+    Abilities, Answer, AskKind, Change, Cursor, Event, Fault, Open, Opened, PeerId, Position, Present, Principal,
+    Reply, Tag,
 };
 
 use super::Session;

@@ -7,6 +7,7 @@ mod abilities;
 mod asking;
 mod attaching;
 mod called;
+mod carrying;
 mod compacting;
 mod continuing;
 mod continuing_servers;
