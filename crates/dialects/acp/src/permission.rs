@@ -3,10 +3,10 @@
 
 use acp_types::{
     Other, OutcomeMembers, PermissionOption, PermissionOptionKind, PermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, ToolCall, ToolCallStatus,
+    RequestPermissionResponse, SessionUpdate, ToolCall, ToolCallStatus, ToolKind,
 };
 use serde_json::Value;
-use vocab::{Answer, Ask, PermissionAsk, Scope};
+use vocab::{Answer, Ask, BudgetAsk, PermissionAsk, Scope};
 
 use crate::Acp;
 use crate::permission_content;
@@ -52,6 +52,29 @@ impl Acp {
         };
         RequestPermissionRequest { session_id: view.session.to_string(), tool_call, options: options() }
     }
+}
+
+impl Acp {
+    /// A question about a budget, as a call that nobody made: clients show those.
+    pub(crate) fn budget(&self, at: usize, ask: &Ask, budget: &BudgetAsk) -> RequestPermissionRequest {
+        let tool_call = ToolCall {
+            tool_call_id: format!("budget-{}", ask.id),
+            title: Some(budget.summary()),
+            kind: Some(ToolKind::Other),
+            status: Some(ToolCallStatus::Pending),
+            ..ToolCall::default()
+        };
+        RequestPermissionRequest { session_id: self.views[at].session.to_string(), tool_call, options: options() }
+    }
+}
+
+/// What becomes of the call that stood for the question.
+pub(crate) fn budget_decided(tool_call_id: String, answer: &Answer) -> SessionUpdate {
+    let status = match answer {
+        Answer::Allow(_) => ToolCallStatus::Completed,
+        _ => ToolCallStatus::Failed,
+    };
+    SessionUpdate::ToolCallUpdate(ToolCall { tool_call_id, status: Some(status), ..ToolCall::default() })
 }
 
 /// By the option that is named, wherever an old or a new client puts it; without one by the word. Everything else, an error

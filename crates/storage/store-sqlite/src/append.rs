@@ -14,7 +14,7 @@ use super::owners::COUNT_TAKEN;
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
 use super::usage::UsageStatements;
 use super::writer::{Trust, Writer};
-use super::{Attempt, Failure, ReplySender};
+use super::{Attempt, Failure, ReplySender, contents, window};
 use store::audit::{AuditRecord, TaskOf};
 use store::rollup::PriceList;
 use store::{records, summary, unfinished};
@@ -90,7 +90,11 @@ impl<'c> AppendStatements<'c> {
         task: Option<&TaskOf<'_>>,
     ) -> rusqlite::Result<()> {
         self.payload.clear();
-        let kind = records::to_record(&entry.body, &mut self.payload);
+        let mut apart = Vec::new();
+        let kind = records::to_record_apart(&entry.body, &mut self.payload, &mut apart);
+        if !apart.is_empty() {
+            contents::keep(self.connection, key, &apart)?;
+        }
         let by = entry.by.as_ref().map(Principal::as_str);
         let by_bytes = by.map(str::as_bytes);
         let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload, by_bytes);
@@ -281,6 +285,9 @@ impl Writer {
         let task = TaskOf::find(said, &totals, entries);
         for entry in entries {
             statements.insert(&lease.session, key, entry, task.as_ref())?;
+        }
+        if entries.iter().any(|entry| window::is_moved_by(entry)) {
+            window::keep(statements.connection, key)?;
         }
         // The row is being written in any case.
         let (turn, items) = unfinished::fold(entries.iter().map(|entry| &entry.body));

@@ -17,7 +17,8 @@
 //!   many. A test reads it off the system calls.
 //! * **A file that was removed.** Its handle takes every write and every sync. So behind a sync the names have to lead to
 //!   what is open (two `stat`s); where they do not, it has failed.
-//! * **Names.** Whoever makes the database or its log syncs the directory before anything is written (`database`).
+//! * **Names.** Whoever makes the database syncs the directory before anything is written (`database`). That of the log is
+//!   synced with the first sync of the log itself, whoever made it, and before anybody is told.
 //! * **A sync that fails.** The kernel may have dropped what it could not write, and says so once to each handle that was
 //!   open then; a second sync would lie. So nothing that waits is acknowledged, nor anything that comes, until the writer
 //!   has opened the database anew, taken back what was refused, written the rest into the database itself and synced
@@ -31,6 +32,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -101,6 +103,8 @@ pub(super) struct WalFile {
     path: PathBuf,
     /// What the names led to when it was opened: the log, and the database that it belongs to.
     named: [(PathBuf, FileIdentity); 2],
+    /// Its name is on the disk, too.
+    is_found: AtomicBool,
 }
 
 /// A device and a file on it.
@@ -118,7 +122,8 @@ impl WalFile {
             let file = File::open(path)?;
             let found = file.metadata()?;
             let log = (path.to_owned(), (found.dev(), found.ino()));
-            Ok(Self { file, path: path.to_owned(), named: [log, (database.to_owned(), identity(database)?)] })
+            let named = [log, (database.to_owned(), identity(database)?)];
+            Ok(Self { file, path: path.to_owned(), named, is_found: AtomicBool::new(false) })
         };
         open().map_err(|error| faults::from_io("open", path, &error))
     }
@@ -126,6 +131,13 @@ impl WalFile {
     /// What is synced into files that nobody can find any more is not kept.
     fn sync(&self) -> Result<(), Fault> {
         self.file.sync_data().map_err(|error| faults::not_synced(&self.path, &error))?;
+        if !self.is_found.load(Ordering::Relaxed) {
+            // SQLite does this, too, and says nothing if it fails.
+            let directory = self.path.parent().unwrap_or(Path::new("/"));
+            let named = File::open(directory).and_then(|directory| directory.sync_all());
+            named.map_err(|error| faults::not_synced(&self.path, &error))?;
+            self.is_found.store(true, Ordering::Relaxed);
+        }
         let is_there = |(path, was): &(PathBuf, FileIdentity)| identity(path).is_ok_and(|now| now == *was);
         match self.named.iter().find(|named| !is_there(named)) {
             Some((path, _)) => Err(faults::removed(path)),

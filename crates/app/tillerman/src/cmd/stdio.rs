@@ -15,16 +15,17 @@ use crate::extension_host::ExtensionHost;
 /// It could not start.
 pub(super) const FAILED: u8 = 1;
 
-/// How long a line may be, and how long a turn may go on once the other side is gone.
+/// How long a line may be, how long a turn may go on once the other side is gone, and what is said to people on stderr.
 pub(super) struct StdioLimits {
     pub(super) line_bytes_max: usize,
     pub(super) grace: Duration,
+    pub(super) notes: fn(&str),
 }
 
 impl Default for StdioLimits {
     fn default() -> Self {
         let usual = host::PumpOptions::default();
-        Self { line_bytes_max: usual.frame_bytes_max, grace: usual.grace }
+        Self { line_bytes_max: usual.frame_bytes_max, grace: usual.grace, notes: usual.notes }
     }
 }
 
@@ -64,12 +65,12 @@ pub(super) async fn converse_with<D: Dialect>(
 ) -> Result<u8, Fault> {
     let code = match host::take() {
         Ok((input, output)) => {
-            let StdioLimits { line_bytes_max, grace } = limits;
+            let StdioLimits { line_bytes_max, grace, notes } = limits;
             let (frame_bytes_max, deaf) = (line_bytes_max, output.gone());
             // Who keeps nothing has nothing to go on with.
             let leaves_work = wired.settings.on_restart == OnRestart::Continue && !wired.settings.ephemeral;
             let usual = host::PumpOptions { signals: true, leaves_work, ..host::PumpOptions::new(own) };
-            let options = host::PumpOptions { frame_bytes_max, grace, frame_log, deaf, ..usual };
+            let options = host::PumpOptions { frame_bytes_max, grace, frame_log, deaf, notes, ..usual };
             Ok(host::pump(dialect, &wired.engine, input, output, options).await.exit_code)
         }
         Err(error) => Err(Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"))),

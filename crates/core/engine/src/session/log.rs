@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 
 use vocab::{
     AskEntry, Body, BranchEntry, CallEntry, Clock, CompactReason, CompactionEvent, Delta, Durability, EditorEvent,
-    Entry, Event, Fault, ItemId, Later, Lease, NoteEntry, PeerId, Principal, QueueEntry, QueueEvent, SessionId, Store,
-    SyncLevel, Tag, TurnEntry, TurnId,
+    Entry, Event, Fault, ItemId, Later, Lease, NoteEntry, PeerId, Principal, QueueEntry, QueueEvent, SessionId, Stop,
+    Store, SyncLevel, Tag, TurnEntry, TurnId,
 };
 
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
@@ -55,6 +55,8 @@ pub(crate) struct RolledBack {
     pub(crate) senders: Vec<(ItemId, (PeerId, Tag))>,
     /// There are such items.
     pub(crate) reopened: bool,
+    /// The turn that somebody has stopped, and whose end is not in the log.
+    pub(crate) stopped: Option<TurnId>,
 }
 
 pub(crate) struct SessionLog {
@@ -321,7 +323,7 @@ impl SessionLog {
         self.leaf = self.committed_leaf;
         self.logged = self.told.clone();
         self.held_flow_bytes = 0;
-        let (mut senders, mut reopened) = (Vec::new(), false);
+        let (mut senders, mut reopened, mut stopped) = (Vec::new(), false, None);
         for held in std::mem::take(&mut self.held) {
             match held.what {
                 Outgoing::One(to, Event::Reply { tag, .. }) => {
@@ -335,9 +337,13 @@ impl SessionLog {
                 Outgoing::One(to, event @ Event::Editor(EditorEvent::Dropped { .. })) => {
                     self.peers.tell_one(&to, event);
                 }
-                Outgoing::All(Event::Logged(entry)) => {
-                    reopened |= matches!(entry.body, Body::Queue(QueueEntry::Settled { .. }))
-                }
+                Outgoing::All(Event::Logged(entry)) => match &entry.body {
+                    Body::Queue(QueueEntry::Settled { .. }) => reopened = true,
+                    Body::Turn(TurnEntry::Ended(end)) if end.stop == Stop::Interrupted => {
+                        stopped = Some(end.turn.clone());
+                    }
+                    _ => {}
+                },
                 Outgoing::One(..) | Outgoing::All(_) => {}
             }
         }
@@ -347,6 +353,7 @@ impl SessionLog {
             told_compaction: self.told_compaction.take(),
             unsettled: self.unsettled,
             senders,
+            stopped,
         }
     }
 }
