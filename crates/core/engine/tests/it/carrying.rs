@@ -134,8 +134,11 @@ fn a_copy_of_a_session_that_nobody_is_on_leaves_its_turn_where_it_is() {
         let before = log(&stage).await;
         let found = ask_for(&mut actor, Verb::Directory(DirectoryVerb::Find(Which::Id("s1".into())))).await.unwrap();
         assert_eq!(found, Reply::Found("s1".into()));
-        let tag = actor.send_to(Target::Session("s1".into()), Verb::Fork { at: None }).await;
-        assert!(matches!(actor.reply(tag).await, Ok(Reply::Forked { .. })));
+        // Counted ids begin anew in each life, and the first one is taken.
+        for taken in [true, false] {
+            let tag = actor.send_to(Target::Session("s1".into()), Verb::Fork { at: None }).await;
+            assert_eq!(matches!(actor.reply(tag).await, Ok(Reply::Forked { .. })), !taken);
+        }
         tokio::time::sleep(std::time::Duration::from_secs(10)).await;
         assert_eq!(log(&stage).await, before);
         assert!(stage.engine.live().is_empty(), "nothing was opened");

@@ -2,7 +2,7 @@
 
 use vocab::{Delivery, Item};
 
-use super::{Queue, QueueAct, QueuedItem, WAITING_MAX};
+use super::{Queue, QueueAct, QueuedItem, WAITING_MAX, tidy, wants_own_turn};
 
 impl Queue {
     /// Puts back what waited when the process ended; nothing starts until the next message or [`Queue::release`].
@@ -54,17 +54,26 @@ impl Queue {
 
     /// A new message behind what came back from a restart, which goes on with it.
     pub(super) fn wake_with(&mut self, mut item: Item, now_ms: i64) -> Vec<QueueAct> {
-        if item.delivery == Delivery::RejectIfBusy {
-            // It has to wait for the others now, and is refused no more.
-            item.delivery = Delivery::Enqueue;
-        }
         self.resting = false;
         let follow_up = self.waiting.iter().position(|waiting| waiting.item.delivery == Delivery::FollowUp);
-        let own_turn = self.waiting.iter().position(|waiting| super::wants_own_turn(&waiting.item));
+        let own_turn = self.waiting.iter().position(|waiting| wants_own_turn(&waiting.item));
         let mut acts = Vec::new();
         if follow_up.is_some_and(|at| own_turn.is_none_or(|own| at < own)) {
             let first = self.take(1, |waiting| waiting.item.delivery == Delivery::FollowUp);
             acts.push(self.begin(first));
+        }
+        if item.delivery == Delivery::RejectIfBusy {
+            // Nothing was running when it came, so it is not refused: it has the place of the one that starts.
+            item.delivery = Delivery::Enqueue;
+            if !self.is_busy() {
+                self.start_next(now_ms, &mut acts);
+            }
+            if self.is_busy() {
+                acts.push(QueueAct::Waiting { id: item.id.clone(), position: self.waiting.len() + 1 });
+                self.waiting.push_back(QueuedItem { item, backlog: false });
+                acts.push(QueueAct::Changed);
+                return tidy(acts);
+            }
         }
         acts.extend(self.admit(item, now_ms));
         acts
