@@ -22,15 +22,9 @@ use crate::session::{Past, Seed, Session};
 impl Shared {
     /// Finds or makes the session, for `by`. The flag says whether it existed before.
     pub(crate) async fn open(self: &Arc<Self>, open: Open, by: Option<Principal>) -> Result<(Handle, bool), Fault> {
-        let workspace = open.workspace.clone().unwrap_or_else(|| self.defaults.workspace.clone());
-        let (id, may_be_new) = match &open.which {
-            Which::New => (SessionId::from(self.ports.ids.mint(IdKind::Session)), true),
-            Which::Named(id) => (id.clone(), true),
-            Which::Id(text) => (self.find_by_part(text).await?, false),
-            Which::Latest => (self.find_latest(&workspace).await?, false),
-            // An archive may give a name to a file that is still to be written.
-            Which::Path(path) => (self.ports.archive.import_for(&workspace.join(path), by).await?, true),
-        };
+        let id = self.which(&open.which, open.workspace.as_deref(), by).await?;
+        // An archive may give a name to a file that is still to be written.
+        let may_be_new = matches!(open.which, Which::New | Which::Named(_) | Which::Path(_));
         let mut opening = match self.registry.claim(&id).await {
             Claim::Live(handle) => return Ok((handle, true)),
             Claim::Free(opening) => opening,
@@ -51,6 +45,23 @@ impl Shared {
                 }
             }
             Err(fault) => Err(fault),
+        }
+    }
+
+    /// The session that is meant. A file is taken in, for `by`; nothing is opened.
+    pub(crate) async fn which(
+        &self,
+        which: &Which,
+        workspace: Option<&std::path::Path>,
+        by: Option<Principal>,
+    ) -> Result<SessionId, Fault> {
+        let workspace = workspace.unwrap_or(&self.defaults.workspace);
+        match which {
+            Which::New => Ok(SessionId::from(self.ports.ids.mint(IdKind::Session))),
+            Which::Named(id) => Ok(id.clone()),
+            Which::Id(text) => self.find_by_part(text).await,
+            Which::Latest => self.find_latest(workspace).await,
+            Which::Path(path) => self.ports.archive.import_for(&workspace.join(path), by).await,
         }
     }
 

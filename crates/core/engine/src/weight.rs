@@ -75,7 +75,9 @@ fn reply(reply: &Reply) -> usize {
             let commands = it.commands.len() * ROW_BYTES;
             state(&it.state) + it.spec.system.len() + tools(&it.spec.tools) + items(&it.waiting) + commands
         }
-        Reply::Opened(it) => state(&it.state) + items(&it.present.waiting) + entries(&it.present.asks),
+        Reply::Opened(it) => {
+            state(&it.state) + items(&it.present.waiting) + entries(&it.present.asks) + entries(&it.present.round)
+        }
         Reply::Slash(it) => slash_bytes(it) + ROW_BYTES,
         Reply::Queue(waiting) => items(waiting),
         Reply::Compacted(it) => it.summary.len(),
@@ -86,6 +88,7 @@ fn reply(reply: &Reply) -> usize {
         Reply::Tools(list) => tools(list),
         Reply::Sessions(page) => page.list.iter().map(saved).sum(),
         Reply::Done
+        | Reply::Found(_)
         | Reply::Started { .. }
         | Reply::Waiting { .. }
         | Reply::Interrupted { .. }

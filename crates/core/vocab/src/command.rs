@@ -185,6 +185,8 @@ pub enum DirectoryVerb {
     Sessions(Query),
     /// A saved session's summary and active branch, without opening it. A path must be one that a list has shown.
     Recall(Which),
+    /// Which session is meant. A file is taken in; nothing is opened.
+    Find(Which),
     /// Removes a saved session for good; one that is open anywhere is `SessionBusy`.
     Delete(SessionId),
     Accounts,

@@ -194,6 +194,8 @@ pub enum Reply {
     Slash(Box<SlashReply>),
     Queue(Vec<Item>),
     Compacted(Box<crate::Compaction>),
+    /// The session that was meant.
+    Found(SessionId),
     Forked {
         session: SessionId,
         text: String,
@@ -248,6 +250,9 @@ pub struct Present {
     pub asks: Vec<Arc<Entry>>,
     pub waiting: Vec<Item>,
     pub running: Vec<RunningNow>,
+    /// The reply whose calls have not all ended, and what was told of these calls: entries that lie before the peer's
+    /// position, and without which it could not follow what comes.
+    pub round: Vec<Arc<Entry>>,
 }
 
 /// How what a peer is told next joins what it has.

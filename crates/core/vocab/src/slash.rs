@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{BudgetRow, CommandInfo, Exported, FileDiff, Mode, Required, Saved, SessionId, State, SyncLevel};
+use crate::{
+    BudgetRow, CommandInfo, Exported, FileDiff, Mode, Present, Required, Saved, SessionId, State, SyncLevel, TurnId,
+};
 
 /// The answer to a slash command. A failure is an answer, too.
 #[derive(Clone, PartialEq, Debug)]
@@ -78,6 +80,9 @@ pub enum SlashOutcome {
         session: SessionId,
         messages: u64,
         model: Arc<str>,
+        /// The turn that runs there, and what the peer has to know of it.
+        turn: Option<TurnId>,
+        present: Box<Present>,
     },
     Status {
         state: Box<State>,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, CallEnd, CallEntry, CallId, CallResult, Entry, Event, Part, TurnEntry, TurnId};
+use vocab::{Body, CallEnd, CallEntry, CallId, CallResult, Entry, Event, Part, Present, TurnEntry, TurnId};
 
 /// What a call gets whose result is nowhere. It may have done all of its work.
 pub const UNTOLD: &str =
@@ -41,6 +41,18 @@ impl OpenCalls {
             Body::Turn(TurnEntry::Started { .. }) => self.open.clear(),
             _ => {}
         }
+    }
+
+    /// The starts of calls that run while a peer comes in: to be told as if they came now, so that each result that follows
+    /// has its start.
+    pub fn running(present: &Present) -> impl Iterator<Item = &Arc<Entry>> {
+        let has_ended = |id: &CallId| {
+            let is_end = |entry: &Arc<Entry>| matches!(&entry.body, Body::Call(CallEntry::Ended { result, .. }) if result.call == *id);
+            present.round.iter().any(is_end)
+        };
+        present.round.iter().filter(
+            move |entry| matches!(&entry.body, Body::Call(CallEntry::Started { call, .. }) if !has_ended(&call.id)),
+        )
     }
 
     /// What is to be told before this event: when no log will have them any more, the results of all open calls, as entries

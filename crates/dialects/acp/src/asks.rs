@@ -82,9 +82,6 @@ impl Acp {
         if self.place_of(&ask.id).is_some() {
             return;
         }
-        if let Some(early) = &mut self.views[at].early_asks {
-            return early.push(ask.clone());
-        }
         let (session, id) = (self.views[at].session.clone(), ask.id.clone());
         if let AskKind::Permission(permission) = &ask.kind {
             let params = self.permission(at, ask, permission);
@@ -131,9 +128,6 @@ impl Acp {
 
     /// The question is over. A client that still shows it is told, also where another client has answered it.
     pub(crate) fn ask_closed(&mut self, closed: &AskId, out: &mut Out) {
-        for early in self.views.iter_mut().filter_map(|view| view.early_asks.as_mut()) {
-            early.retain(|ask| ask.id != *closed);
-        }
         let Some(id) = self.place_of(closed) else { return };
         let asked = self.asked.remove(&id);
         pen(out).notify(method::CANCEL_REQUEST, CancelRequest { request_id: id });

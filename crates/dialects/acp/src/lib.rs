@@ -260,7 +260,10 @@ impl Dialect for Acp {
             Event::SignIn { step, .. } => self.sign_in_step(step, out),
             event => {
                 if let Some(at) = self.view_of(&told.session) {
-                    self.event(at, event, out);
+                    match &mut self.views[at].early {
+                        Some(early) => early.push(event.clone()),
+                        None => self.event(at, event, out),
+                    }
                 }
             }
         }

@@ -25,6 +25,8 @@ pub(crate) enum Pending {
         call: CallId,
         session: SessionId,
         how: SessionOpening,
+        /// The last entry that this peer was not told live.
+        upto: u64,
     },
     Fork {
         call: CallId,

@@ -11,7 +11,12 @@ use crate::outbound::plan;
 use crate::session_view::SessionView;
 use crate::tools::{CallStyle, Cards};
 
-pub(crate) fn tell(pen: &mut AcpWriter<'_>, view: &SessionView, style: CallStyle, entries: &[Arc<Entry>]) {
+pub(crate) fn tell<'e>(
+    pen: &mut AcpWriter<'_>,
+    view: &SessionView,
+    style: CallStyle,
+    entries: impl Iterator<Item = &'e Arc<Entry>>,
+) {
     let cards = Cards { style, cwd: &view.cwd };
     for entry in entries {
         tell_entry(pen, view, &cards, entry);

@@ -37,7 +37,10 @@ impl Acp {
             Pending::SignIn(call) => self.signed_in(&call, result, out),
             Pending::Logout(call) => signed_out(&call, result, out),
             Pending::Open { call, asked, how } => self.open_replied(call, asked.as_deref(), how, result, out),
-            Pending::Replay { call, session, how } => self.recalled(&call, &session, how, result, out),
+            Pending::Replay { call, session, how, upto } => {
+                self.recalled(&call, &session, (how, upto), result, out);
+                self.catch_up(&session, out);
+            }
             Pending::Fork { call, asked, open } => self.forked(call, &asked, *open, result, out),
             Pending::List { call, offset } => sessions_listed(&call, offset, result, out),
             Pending::Left { session, closing } => self.session_left(&session, closing, result, out),
@@ -123,9 +126,11 @@ impl Acp {
         match how {
             SessionOpening::New => self.welcome(&call, at, how, out),
             SessionOpening::Load | SessionOpening::Resume | SessionOpening::Fork => {
-                let session = opened.session.clone();
+                let (session, upto) = (opened.session.clone(), opened.state.last_seq);
                 let which = Which::Id(session.as_str().to_owned());
-                self.want(Verb::Directory(DirectoryVerb::Recall(which)), Pending::Replay { call, session, how }, out);
+                self.views[at].early.get_or_insert_default();
+                let pending = Pending::Replay { call, session, how, upto };
+                self.want(Verb::Directory(DirectoryVerb::Recall(which)), pending, out);
             }
         }
     }
@@ -135,7 +140,7 @@ impl Acp {
         &mut self,
         call: &CallId,
         session: &SessionId,
-        how: SessionOpening,
+        (how, upto): (SessionOpening, u64),
         result: &EngineResult,
         out: &mut Out,
     ) {
@@ -150,7 +155,9 @@ impl Acp {
         let (view, style) = (&mut self.views[at], self.style);
         view.state.context_tokens = replay::context_tokens(&recalled.entries);
         if how == SessionOpening::Load {
-            replay::tell(&mut pen(out), view, style, &recalled.entries);
+            // What came later was told to this peer, and is told behind the answer.
+            let before = recalled.entries.iter().take_while(|entry| entry.seq <= upto);
+            replay::tell(&mut pen(out), view, style, before);
         }
         self.welcome(call, at, how, out);
         let summary = &recalled.saved.summary;
@@ -168,8 +175,15 @@ impl Acp {
         pen.result(call, answer);
         pen.update(&view.session, commands);
         pen.update(&view.session, view.usage_update(&self.models));
-        for ask in self.views[at].early_asks.take().into_iter().flatten() {
-            self.asked_by_engine(at, &ask, out);
+    }
+
+    /// What came while the past was read, in its order. That is no more than the engine says meanwhile.
+    fn catch_up(&mut self, session: &SessionId, out: &mut Out) {
+        let early = self.view_of(session).and_then(|at| self.views[at].early.take());
+        for event in early.into_iter().flatten() {
+            if let Some(at) = self.view_of(session) {
+                self.event(at, &event, out);
+            }
         }
     }
 

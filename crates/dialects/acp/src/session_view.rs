@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use acp_types::{Cost, Other, SessionUpdate};
-use vocab::{Ask, Body, CallId, IdKind, Ids, ItemId, ModelInfo, Opened, SessionId, State, TurnEnd, TurnEntry, TurnId};
+use vocab::{
+    Body, CallId, Event, IdKind, Ids, ItemId, ModelInfo, Opened, SessionId, State, TurnEnd, TurnEntry, TurnId,
+};
 use wire::OpenCalls;
 
 use crate::config::Chosen;
@@ -32,9 +34,10 @@ pub(crate) struct SessionView {
     pub(crate) compactions: u64,
     /// To be answered when what runs has ended.
     pub(crate) closing: Vec<Closing>,
-    /// What was open in the session before its client has heard that it is there: asked behind that answer, because a client
-    /// may refuse what is about a session that it does not know yet, and a refusal is a no. `None` from then on.
-    pub(crate) early_asks: Option<Vec<Ask>>,
+    /// What happens in the session before its client has heard that it is there: told behind that answer, because a client may
+    /// drop or refuse what is about a session that it does not know yet, and everything that was before is told first. `None`
+    /// from then on.
+    pub(crate) early: Option<Vec<Event>>,
 }
 
 /// A session that is being left.
@@ -88,7 +91,7 @@ impl SessionView {
             over: None,
             compactions: 0,
             closing: Vec::new(),
-            early_asks: Some(Vec::new()),
+            early: None,
             state,
         }
     }

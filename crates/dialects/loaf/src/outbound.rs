@@ -91,7 +91,7 @@ impl Loaf {
         view.overflowed(&mut pen, &mut scene, id);
     }
 
-    fn logged(&mut self, at: usize, entry: &Entry, out: &mut Out) {
+    pub(crate) fn logged(&mut self, at: usize, entry: &Entry, out: &mut Out) {
         let mut pen = self.pen(out);
         let (view, mut scene) = self.scene(at);
         view.calls.logged(entry);

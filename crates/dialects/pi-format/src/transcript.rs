@@ -31,6 +31,15 @@ pub struct TranscriptLine {
     pub kind: LineKind,
 }
 
+impl TranscriptLine {
+    pub fn into_message(self) -> Option<TranscriptMessage> {
+        match self.kind {
+            LineKind::Message(said) => Some(said),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub enum LineKind {
     Message(TranscriptMessage),

@@ -30,7 +30,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    CompactionPolicy, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionVerb, Target, Told, Verb, Which,
+    CompactionPolicy, DirectoryVerb, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionVerb, Target,
+    Told, Verb, Which,
 };
 use wire::{Close, CloseCode, Dialect, Frame, Out, Parting, Pending};
 
@@ -294,8 +295,11 @@ impl Dialect for Rpc {
     fn greet(&mut self, out: &mut Out) {
         let (which, model) = (self.options.which.clone(), self.options.model.clone());
         self.moving = true;
-        let then = if self.options.fork { RpcPending::OpenSource } else { RpcPending::Open(None) };
-        self.open(which, model, then, out);
+        if self.options.fork {
+            // Read and not opened: the old one stays as it is, also where its turn was cut off.
+            return self.send(Verb::Directory(DirectoryVerb::Find(which)), RpcPending::Source, out);
+        }
+        self.open(which, model, RpcPending::Open(None), out);
     }
 
     fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {

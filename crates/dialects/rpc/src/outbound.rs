@@ -126,7 +126,7 @@ impl Rpc {
             Body::Ask(AskEntry::Opened(ask)) => {
                 if let vocab::AskKind::HostCall { call, tool, input } = &ask.kind {
                     // Other tools that are no built-in belong to somebody else.
-                    if self.host_tools.names.iter().any(|name| **name == **tool) {
+                    if self.has_tool(tool) {
                         self.view.host_calls.push(ask.id.clone());
                         Writer::event(&mut out.frames, "host_tool_call", |w| {
                             w.text("id", ask.id.as_str()).text("toolCallId", call.as_str()).text("toolName", tool);
@@ -158,6 +158,15 @@ impl Rpc {
             }
             _ => {}
         }
+    }
+
+    /// Whether the host has brought this tool, or is about to: a call that waited for it is told before the answer to that.
+    fn has_tool(&self, tool: &str) -> bool {
+        let brought = self.pending.iter().filter_map(|pending| match pending {
+            RpcPending::HostTools(_, registered) => Some(registered),
+            _ => None,
+        });
+        brought.chain([&self.host_tools]).any(|registered| registered.names.iter().any(|name| name == tool))
     }
 
     /// Nothing runs, and nothing waits.

@@ -14,7 +14,7 @@ pub(crate) enum RpcPending {
     /// The first session, or the one a command leads to, with the text that a branch gives back.
     Open(Option<(RpcCall, Option<String>)>),
     /// A session that is to be copied.
-    OpenSource,
+    Source,
     Copied,
     Stop,
     Abort(RpcCall),
@@ -95,7 +95,7 @@ impl RpcPending {
             RpcPending::Nothing
             | RpcPending::Names
             | RpcPending::Open(None)
-            | RpcPending::OpenSource
+            | RpcPending::Source
             | RpcPending::Copied
             | RpcPending::Stop => None,
             RpcPending::Open(Some((call, _)))

@@ -6,7 +6,7 @@ mod sessions;
 
 use std::sync::Arc;
 
-use vocab::{Compaction, Delivery, Entry, Fault, FaultKind, Reply, SessionId, SessionVerb, Tag, Verb, Which};
+use vocab::{Compaction, Delivery, Entry, Fault, FaultKind, Reply, SessionId, SessionVerb, Tag, Target, Verb, Which};
 use wire::Out;
 
 use crate::faults::said;
@@ -25,17 +25,22 @@ const BUSY_PI: &str =
 impl Rpc {
     pub(crate) fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
         let Some(pending) = self.pending.answered(tag) else { return };
+        self.settle_pending(tag, pending, result, out);
+        self.release(out);
+    }
+
+    fn settle_pending(&mut self, tag: Tag, pending: RpcPending, result: &Result<Reply, Fault>, out: &mut Out) {
         match (pending, result) {
             (RpcPending::Nothing, _) => {}
             (RpcPending::Open(command), Ok(Reply::Opened(opened))) => self.opened(opened, command, out),
             (RpcPending::Open(Some((call, _))), Err(fault)) => self.not_moved(&call, fault, out),
-            (RpcPending::Open(None) | RpcPending::OpenSource | RpcPending::Copied, Err(fault)) => self.lost(fault, out),
-            (RpcPending::OpenSource, Ok(Reply::Opened(opened))) => {
-                self.view.session = Some(opened.session.clone());
-                self.send(Verb::Fork { at: None }, RpcPending::Copied, out);
+            (RpcPending::Open(None) | RpcPending::Source | RpcPending::Copied, Err(fault)) => self.lost(fault, out),
+            (RpcPending::Source, Ok(Reply::Found(session))) => {
+                self.send_to(Target::Session(session.clone()), Verb::Fork { at: None }, RpcPending::Copied, out);
             }
             (RpcPending::Copied, Ok(Reply::Forked { session, .. })) => {
-                self.open(Which::Id(session.to_string()), None, RpcPending::Open(None), out);
+                let model = self.options.model.clone();
+                self.open(Which::Id(session.to_string()), model, RpcPending::Open(None), out);
             }
             (RpcPending::Stop, result) => {
                 self.ended |= self.ending;

@@ -354,7 +354,7 @@ impl Serve {
         }
     }
 
-    fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
+    pub(crate) fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
         let view = &mut self.views[at];
         let label = view.label.clone();
         let session = label.as_deref().map_or(SessionMember::Absent, SessionMember::Label);

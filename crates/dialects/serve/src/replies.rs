@@ -3,8 +3,11 @@
 
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, Opened, Reply, SessionId, SlashReply, State, Stop, Tag, TurnEnd, Usage};
-use wire::{Close, CloseCode, Out};
+use vocab::{
+    Event, Fault, FaultKind, Opened, Present, Reply, SessionId, SlashOutcome, SlashReply, State, Stop, Tag, TurnEnd,
+    TurnId, Usage,
+};
+use wire::{Close, CloseCode, OpenCalls, Out};
 
 use crate::frames::{Closed, Error};
 use crate::slash;
@@ -79,11 +82,18 @@ impl Serve {
         let mut pen = self.view_pen(at, out);
         pen.ready(opened, self.protocol(), &self.options.version);
         if let Some(turn) = &opened.state.turn {
-            // Joined in mid-turn: its `turn_complete` will come, so its start is said first.
-            pen.turn_started(turn);
-            self.views[at].turns.started(turn);
+            self.joined(at, turn, &opened.present, out);
         }
         self.release(at, out);
+    }
+
+    /// Joined in mid-turn: its `turn_complete` and the results of its calls will come, so their starts are said first.
+    fn joined(&mut self, at: usize, turn: &TurnId, present: &Present, out: &mut Out) {
+        self.view_pen(at, out).turn_started(turn);
+        self.views[at].turns.started(turn);
+        for started in OpenCalls::running(present) {
+            self.event(at, &Event::Logged(started.clone()), out);
+        }
     }
 
     fn not_opened(&mut self, at: usize, fault: &Fault, out: &mut Out) {
@@ -124,6 +134,9 @@ impl Serve {
         let (moved, exit) = (reply.moved_to().is_some(), reply.is_exit());
         let (text, data) = (wire::slash::text(reply, &TOOL_NAMES), slash::data(reply));
         self.view_pen(at, out).slash_result(&reply.command, &text, &data, moved, exit);
+        if let Ok(SlashOutcome::Resumed { turn: Some(turn), present, .. }) = &reply.result {
+            self.joined(at, turn, present, out);
+        }
         if exit {
             self.end_view(at, out);
             if !self.options.multi {

@@ -64,7 +64,7 @@ fn outcome_data(outcome: &SlashOutcome) -> Data {
         SlashOutcome::Cleared { session, previous } => {
             map! { "session_id" => session.as_str(), "previous_session_id" => previous.as_str() }
         }
-        SlashOutcome::Resumed { session, messages, model } => {
+        SlashOutcome::Resumed { session, messages, model, .. } => {
             map! { "session_id" => session.as_str(), "messages" => *messages, "model" => model.clone() }
         }
         SlashOutcome::Status { state, .. } => status(state),

@@ -1,6 +1,6 @@
 //! What the person types: a prompt, a command, an answer, an interrupt.
 
-use vocab::{Answer, Ask, AskKind, Part, SessionVerb, Verb};
+use vocab::{Answer, Ask, AskKind, Delivery, Part, SessionVerb, Verb};
 use wire::Out;
 
 use crate::answer::{self, ParsedAnswer};
@@ -25,7 +25,10 @@ impl<R: Renderer> TerminalDialect<R> {
                         let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
                         self.slash(name.to_lowercase(), args.trim().to_owned(), out);
                     }
-                    None => self.prompt(vec![Part::text(line.replace(LINE_JOIN, "\n"))], out),
+                    None => {
+                        let parts = vec![Part::text(line.replace(LINE_JOIN, "\n"))];
+                        self.prompt(parts, Delivery::RejectIfBusy, out);
+                    }
                 }
             }
             // Typed ahead, before a question: taking it for the answer would allow what the person has not seen.

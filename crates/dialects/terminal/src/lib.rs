@@ -32,7 +32,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use vocab::{Ask, Command, Delivery, Event, Part, SessionVerb, Tag, Target, Told, Verb};
+use vocab::{Ask, Command, Delivery, Event, Part, QueueEvent, SessionVerb, Tag, Target, Told, Verb};
 use wire::{Close, CloseCode, Dialect, Frame, Out, Parting};
 
 use session_view::SessionView;
@@ -83,6 +83,8 @@ pub struct TerminalDialect<R> {
     tag: u64,
     /// The command whose reply ends the wait.
     pending: Option<Tag>,
+    /// The prompt that waits for what runs before it.
+    waiting: Option<Tag>,
     one_shot: bool,
     /// Lines typed so far for a text of several lines.
     draft: Vec<String>,
@@ -106,6 +108,7 @@ impl<R: Renderer> TerminalDialect<R> {
             denied_unasked: false,
             tag: 0,
             pending: None,
+            waiting: None,
             one_shot,
             draft: Vec::new(),
             trying: None,
@@ -134,9 +137,9 @@ impl<R: Renderer> TerminalDialect<R> {
         self.pending = Some(self.command(verb, out));
     }
 
-    fn prompt(&mut self, parts: Vec<Part>, out: &mut Out) {
+    fn prompt(&mut self, parts: Vec<Part>, delivery: Delivery, out: &mut Out) {
         self.view.spoken = true;
-        self.busy_with(Verb::Session(SessionVerb::Prompt { parts, delivery: Delivery::RejectIfBusy }), out);
+        self.busy_with(Verb::Session(SessionVerb::Prompt { parts, delivery }), out);
     }
 
     fn close(&mut self, code: u8, out: &mut Out) {
@@ -214,6 +217,7 @@ impl<R: Renderer> Dialect for TerminalDialect<R> {
                     self.renderer.event(&told.event, &mut out.frames);
                 }
             }
+            Event::Queue(QueueEvent::Ended { tag, end, .. }) if self.waiting == Some(*tag) => self.taken_up(*end, out),
             event => self.renderer.event(event, &mut out.frames),
         }
     }

@@ -1,7 +1,7 @@
 //! Replies to what the dialect asked of the session: its opening, a prompt, a command, its last entries.
 
-use vocab::{Change, Fault, FaultKind, Reply, SessionId, SessionVerb, SlashCode, Tag, Verb};
-use wire::Out;
+use vocab::{Change, Delivery, Fault, FaultKind, ItemEnd, Reply, SessionId, SessionVerb, SlashCode, Tag, Verb};
+use wire::{OpenCalls, Out};
 
 use crate::last_exchange::{self, last_exchange};
 use crate::{Renderer, TerminalDialect, TerminalPhase, exit_code, slash};
@@ -44,6 +44,8 @@ impl<R: Renderer> TerminalDialect<R> {
                 self.pending = None;
                 self.view.turn = Some(turn.clone());
             }
+            // What was there before it comes first; its own turn begins when it is taken up.
+            Ok(Reply::Waiting { .. }) => self.waiting = self.pending.take(),
             Ok(_) => self.pending = None,
             Err(fault) if fault.kind == FaultKind::UnknownCommand && self.trying.is_some() => {
                 if let Some((name, args)) = self.trying.take() {
@@ -54,6 +56,15 @@ impl<R: Renderer> TerminalDialect<R> {
                 self.renderer.fault(fault, &mut out.frames);
                 self.idle(exit_code::NOT_STARTED, out);
             }
+        }
+    }
+
+    /// The prompt that waited is taken up by the turn that has just begun, or will never be.
+    pub(crate) fn taken_up(&mut self, end: ItemEnd, out: &mut Out) {
+        self.waiting = None;
+        match end {
+            ItemEnd::Consumed => self.view.turn = self.view.running.clone(),
+            ItemEnd::Superseded | ItemEnd::Dropped | ItemEnd::Cancelled => self.idle(exit_code::INTERRUPTED, out),
         }
     }
 
@@ -72,9 +83,14 @@ impl<R: Renderer> TerminalDialect<R> {
                 self.renderer.opened(opened, &mut out.frames);
                 self.view.session = Some(opened.session.clone());
                 self.view.mode = Some(opened.state.mode);
-                self.view.running = opened.state.turn.clone();
+                if let Some(turn) = &opened.state.turn {
+                    self.view.turn_started(turn);
+                    OpenCalls::running(&opened.present).for_each(|started| self.logged(started, out));
+                }
                 match self.options.once.take() {
-                    Some(parts) => self.prompt(parts, out),
+                    // The turn that a dead process left goes on first, and what waits behind it.
+                    Some(parts) if opened.resumed => self.prompt(parts, Delivery::Queue, out),
+                    Some(parts) => self.prompt(parts, Delivery::RejectIfBusy, out),
                     None if opened.resumed => self.recall(opened.state.last_seq, out),
                     None => self.idle(exit_code::OK, out),
                 }

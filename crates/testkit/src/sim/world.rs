@@ -598,6 +598,8 @@ impl World {
             let turn = match self.eyes[at].result_of(tag) {
                 None => return Err("the lane is wedged: the last prompt got no reply".into()),
                 Some(Ok(Reply::Started { turn })) => turn.clone(),
+                // What a restart left waiting comes first.
+                Some(Ok(Reply::Waiting { .. })) => continue,
                 Some(Ok(other)) => return Err(format!("the last prompt was answered {other:?}")),
                 Some(Err(fault)) if fault.kind == FaultKind::TurnInProgress => continue,
                 // Another owner had it, or it broke, before everything calmed down: once more, and it is ours.

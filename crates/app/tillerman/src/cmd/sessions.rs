@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use vocab::{
-    Archive, Body, Command, Durability, Entry, Event, Fault, FaultKind, Mode, Open, Principal, Query, Reply,
-    SettingEntry, Store, Summary, Tag, Target, Told, Verb, Which,
+    Archive, Body, Command, Durability, Entry, Event, Fault, FaultKind, Mode, Principal, Query, Reply, SettingEntry,
+    Store, Summary, Tag, Target, Told, Verb, Which,
 };
 
 use super::config::home;
@@ -161,11 +161,8 @@ async fn fork(store: &dyn Store, session: &str, at: Option<u64>) -> anyhow::Resu
     let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
     let wired = compose::build(setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?.setup).await?;
     let peer = wired.engine.connect(engine::Slow::Wait);
-    let id = summary.id.as_str().to_owned();
-    let open = Open { model: Some("tour".into()), ..Open::new(Which::Id(id)) };
-    for (tag, verb) in [(1, Verb::Open(open)), (2, Verb::Fork { at: Some(at) })] {
-        peer.submit(Command::of(Tag(tag), Target::Current, verb)).await;
-    }
+    // Without being on it: it is read, and stays as it is.
+    peer.submit(Command::of(Tag(1), Target::Session(summary.id), Verb::Fork { at: Some(at) })).await;
     let outcome = forked(&peer).await;
     drop(peer);
     wired.engine.shutdown().await;

@@ -18,6 +18,7 @@ mod keys;
 mod lines;
 mod loaf_lines;
 mod log;
+mod mid_turn;
 mod model;
 mod mute;
 mod power;

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use vocab::names::ToolNames;
 use vocab::{
     Abilities, Body, Durability, Event, Fault, FaultKind, Gate, IdKind, Open, Opened, Principal, Query, Reply, Saved,
-    SessionId, SlashFault, SlashOutcome, SlashReply, State, Tag, Target, Told, Which,
+    SessionId, SlashFault, SlashOutcome, SlashReply, State, Tag, Target, Told, TurnId, Which,
 };
 
 use super::MoveDone;
@@ -68,6 +68,8 @@ struct Entered {
     handle: Handle,
     aside: Arc<Outbox>,
     opened: Opened,
+    /// The turn that ran when the peer came in. The state is a little newer.
+    turn: Option<TurnId>,
     shown: Vec<Told>,
 }
 
@@ -187,7 +189,7 @@ impl Visit {
                 match self.swap(from, which).await {
                     Ok((from, entered, outcome)) => {
                         let reply = commands::reply(&name, Ok(outcome));
-                        let Entered { handle, aside, opened, shown } = entered;
+                        let Entered { handle, aside, opened, shown, .. } = entered;
                         let (to, state) = (handle, opened.state);
                         return MoveDone::Moved(Box::new(Moved { target, tag, from, to, aside, state, reply, shown }));
                     }
@@ -251,7 +253,8 @@ impl Visit {
             true => SlashOutcome::Cleared { session, previous: from.id.clone() },
             false => {
                 let (messages, model) = (opened.state.messages, opened.state.model.clone());
-                SlashOutcome::Resumed { session, messages, model }
+                let (turn, present) = (entered.turn.clone(), Box::new(opened.present.clone()));
+                SlashOutcome::Resumed { session, messages, model, turn, present }
             }
         };
         Ok((from.id, entered, outcome))
@@ -279,7 +282,8 @@ impl Visit {
             aside.pour_into(&self.outbox);
             return Err(ended());
         };
-        Ok(Entered { handle, aside, opened: Opened { state, ..opened }, shown })
+        let turn = opened.state.turn.clone();
+        Ok(Entered { handle, aside, opened: Opened { state, ..opened }, turn, shown })
     }
 }
 

@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// Why a call is denied that no peer can be asked about.
-    fn unasked(&self, required: Required) -> String {
+    pub(super) fn unasked(&self, required: Required) -> String {
         if self.log.peers.is_empty() {
             return "denied: nobody is here who could be asked".to_owned();
         }

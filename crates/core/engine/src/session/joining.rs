@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Abilities, Answer, Change, Cursor, Event, Fault, Open, Opened, PeerId, Position, Present, Principal, Reply, Tag,
+    Abilities, Answer, AskKind, Change, Cursor, Event, Fault, Open, Opened, PeerId, Position, Present, Principal,
+    Reply, Tag,
 };
 
 use super::Session;
@@ -78,8 +79,9 @@ impl Session {
         }
         self.log.commands.act_for(None);
         self.start_servers(peer, servers);
-        if comes_again {
-            self.settle_orphans(None);
+        match comes_again {
+            true => self.settle_orphans(None),
+            false => self.deny_unanswerable(),
         }
         true
     }
@@ -210,6 +212,20 @@ impl Session {
         self.editor_left(peer);
         self.tools.drop_host(peer);
         self.settle_orphans(Some(peer));
+    }
+
+    /// A question of another process, which a turn that goes on asks again, and nobody who came can answer it.
+    fn deny_unanswerable(&mut self) {
+        if self.settings.keeps_asks() || !self.is_unanswerable() {
+            return;
+        }
+        for ask in self.approvals.owned(|owner| owner.is_none()) {
+            let why = match self.approvals.get(&ask).map(|open| &open.kind) {
+                Some(AskKind::Permission(asked)) => self.unasked(asked.required),
+                _ => DISCONNECTED.to_owned(),
+            };
+            let _ = self.answer(&ask, Answer::Deny(Some(why.into())), None);
+        }
     }
 
     /// What becomes of questions when a peer has left or cannot answer any more.

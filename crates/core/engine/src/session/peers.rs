@@ -3,6 +3,7 @@
 //! peers come and go is in `joining.rs`.
 
 mod catching_up;
+mod open_round;
 mod running_reply;
 
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::task::{Context, Poll};
 
 use vocab::names::ToolNames;
 use vocab::{
-    Body, CallEntry, CallId, Cursor, Delta, EncodedOnce, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level,
+    Body, CallEntry, Cursor, Delta, EncodedOnce, Entry, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level,
     ModelEntry, Opened, Page, PeerId, Position, Present, QueueEvent, RunningNow, SessionId, Tag, Told, Usage,
     WatchEvent,
 };
@@ -21,6 +22,7 @@ use crate::permission;
 use crate::watching::WatchBus;
 use catching_up::CatchingUp;
 pub(super) use catching_up::CaughtUp;
+use open_round::OpenRound;
 use running_reply::RunningReply;
 
 /// Entries read at once for a peer that catches up.
@@ -33,6 +35,7 @@ pub(crate) struct Peers {
     reply: RunningReply,
     /// Calls whose start was told and whose end was not.
     running: Vec<RunningNow>,
+    round: OpenRound,
     live: Vec<LivePeer>,
     /// They hear what peers hear, and the session neither waits for them nor counts them. The flag: whether they want deltas.
     extensions: Vec<(Arc<Outbox>, bool)>,
@@ -67,13 +70,14 @@ impl Peers {
     /// `last_seq`: the entry that the log ends with.
     pub(crate) fn new(session: SessionId, last_seq: u64) -> Self {
         let (reply, running, live, extensions, catching_up, facts) = Default::default();
-        let (usage, watching) = Default::default();
+        let (usage, watching, round) = Default::default();
         let at = Position::at(last_seq);
         Self {
             session,
             at,
             reply,
             running,
+            round,
             live,
             extensions,
             catching_up,
@@ -144,33 +148,44 @@ impl Peers {
 
     /// What was told of what goes on, besides the reply.
     pub(super) fn present(&self) -> Present {
-        Present { at: self.at, running: self.running.clone(), ..Present::default() }
+        let (running, round) = (self.running.clone(), self.round.entries());
+        Present { at: self.at, running, round, ..Present::default() }
     }
 
-    /// An earlier process told that this call was begun, and it has no result.
-    pub(super) fn is_begun(&mut self, call: CallId, tool: Arc<str>) {
-        self.running.push(RunningNow { call, tool, output: Vec::new() });
+    /// An earlier process told this of the turn that goes on.
+    pub(super) fn was_told(&mut self, entries: &[Arc<Entry>]) {
+        for entry in entries {
+            self.follow_calls(&entry.body);
+            self.round.logged(entry);
+        }
     }
 
     /// Follows which calls run, and what is used.
     fn follow(&mut self, event: &Event) {
+        self.round.take(event);
         match event {
             Event::Logged(entry) => match &entry.body {
                 Body::Assistant { message, .. } => self.usage.add(&message.usage),
                 Body::Model(ModelEntry::Spent { usage, .. }) => self.usage.add(usage),
-                Body::Call(CallEntry::Started { call, tool, .. }) => {
-                    let (call, tool) = (call.id.clone(), tool.clone());
-                    self.running.push(RunningNow { call, tool, output: Vec::new() });
-                }
-                Body::Call(CallEntry::Ended { result, .. }) => self.running.retain(|it| it.call != result.call),
-                Body::Turn(_) => self.running.clear(),
-                _ => {}
+                body => self.follow_calls(body),
             },
             Event::Delta(Delta::CallProgress { call, parts, .. }) => {
                 let running = self.running.iter_mut().find(|it| it.call == *call);
                 running.into_iter().for_each(|it| it.output.clone_from(parts));
             }
             Event::TurnLost(_) => self.running.clear(),
+            _ => {}
+        }
+    }
+
+    fn follow_calls(&mut self, body: &Body) {
+        match body {
+            Body::Call(CallEntry::Started { call, tool, .. }) => {
+                let (call, tool) = (call.id.clone(), tool.clone());
+                self.running.push(RunningNow { call, tool, output: Vec::new() });
+            }
+            Body::Call(CallEntry::Ended { result, .. }) => self.running.retain(|it| it.call != result.call),
+            Body::Turn(_) => self.running.clear(),
             _ => {}
         }
     }

@@ -120,6 +120,7 @@ impl Queue {
     /// Takes a message in, as its delivery says.
     pub(crate) fn offer(&mut self, item: Item, now_ms: i64) -> Vec<QueueAct> {
         match item.delivery {
+            _ if !self.is_busy() && wants_own_turn(&item) && self.is_rested_on() => self.wake_with(item, now_ms),
             Delivery::RejectIfBusy if self.is_busy() => {
                 let fault = Fault::new(FaultKind::TurnInProgress, "a turn is already running")
                     .hint("wait for it to end, interrupt it, or send the message as steering");

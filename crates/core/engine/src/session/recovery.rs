@@ -203,7 +203,7 @@ impl Session {
         }
         if continues {
             // What waits goes on as well: behind the turn, or now.
-            let acts = self.prompts.queue.release(self.prompts.now_ms());
+            let acts = self.prompts.queue.go_on(self.prompts.now_ms());
             self.act(acts);
         }
         if news {

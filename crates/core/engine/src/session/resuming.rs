@@ -66,9 +66,7 @@ impl Session {
         if open.stands == Standing::Start && self.tools.has_extensions() {
             self.keep_opening(&open.opening);
         }
-        for (call, begun) in &open.begun {
-            self.log.peers.is_begun(call.clone(), begun.tool.clone());
-        }
+        self.log.peers.was_told(&open.round);
         self.log.goes_on(open.id.clone());
         if let Some(asked) = open.budget_ask.take() {
             self.ask_again(*asked);

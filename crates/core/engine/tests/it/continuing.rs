@@ -19,7 +19,7 @@ pub(crate) fn faulty() -> Arc<FaultyStore> {
 }
 
 /// A process whose rule it is to go on. Its counted questions begin at `asks`: those of the life before are taken.
-fn on_with(store: &Arc<FaultyStore>, plays: &Arc<Player>, asks: &str, tune: fn(&mut Settings)) -> Stage {
+pub(crate) fn on_with(store: &Arc<FaultyStore>, plays: &Arc<Player>, asks: &str, tune: fn(&mut Settings)) -> Stage {
     let (store, ids) = (store.clone(), vec![(IdKind::Ask, asks.to_owned())]);
     stage_with(plays, |options| {
         options.store = store;
@@ -31,7 +31,7 @@ fn on_with(store: &Arc<FaultyStore>, plays: &Arc<Player>, asks: &str, tune: fn(&
         });
     })
 }
-fn on(store: &Arc<FaultyStore>, plays: impl IntoIterator<Item = Play>, asks: &str) -> Stage {
+pub(crate) fn on(store: &Arc<FaultyStore>, plays: impl IntoIterator<Item = Play>, asks: &str) -> Stage {
     on_with(store, &Player::new(plays), asks, |_| {})
 }
 

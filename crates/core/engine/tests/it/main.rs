@@ -8,6 +8,7 @@ mod asking;
 mod attaching;
 mod budgets;
 mod called;
+mod carrying;
 mod compacting;
 mod continuing;
 mod continuing_servers;

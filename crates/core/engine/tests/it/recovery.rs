@@ -73,17 +73,19 @@ fn after_a_crash_open_calls_get_results_before_the_next_request_and_waiting_item
             t1 ended: Error, 0 rounds, Internal: the process ended during this turn, or could not write its end
             recovered: 2 tool call(s) had no result and were closed with an error
             t1 started
-              user (Prompt): what happened?
+              item2 Consumed
+              user (Prompt): later
+              item1 waits (Enqueue): what happened?
               assistant: ok (Stop)
             t1 ended: EndTurn, 0 rounds
             t2 started
-              item2 Consumed
-              user (Prompt): later
+              item1 Consumed
+              user (Prompt): what happened?
               assistant: ok (Stop)
             t2 ended: EndTurn, 0 rounds
         "#]]
         .assert_eq(&log(&stage).await);
-        expect!["m1: user go | assistant  look(c1) look(c2) look(c3) | result c1 Ran done | result c2 Lost no result: what came of this call is not known; it may have run: check what it did before trying again | result c3 Lost no result: what came of this call is not known; it may have run: check what it did before trying again | user what happened?"].assert_eq(&player.sent.lock().unwrap()[0].0);
+        expect!["m1: user go | assistant  look(c1) look(c2) look(c3) | result c1 Ran done | result c2 Lost no result: what came of this call is not known; it may have run: check what it did before trying again | result c3 Lost no result: what came of this call is not known; it may have run: check what it did before trying again | user later"].assert_eq(&player.sent.lock().unwrap()[0].0);
         stage.engine.shutdown().await;
     });
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Call, CallEntry, CallInput, Entry, Event, Fault, FaultKind, Json, Stop, TurnEnd, TurnEntry, Usage};
+use vocab::{
+    Body, Call, CallEnd, CallEntry, CallInput, CallResult, Entry, Event, Fault, FaultKind, Json, Present, Stop,
+    TurnEnd, TurnEntry, Usage,
+};
 use wire::{OpenCalls, UNTOLD};
 
 fn entry(body: Body) -> Entry {
@@ -67,4 +70,23 @@ fn what_an_older_turn_left_open_is_not_the_new_ones() {
     calls.logged(&started("t2", "c1"));
     assert!(calls.is_open(&"t2".into(), &"c1".into()) && !calls.is_open(&"t1".into(), &"c1".into()));
     assert_eq!(calls.lost_by(&lost("t2")).len(), 1);
+}
+
+#[test]
+fn calls_that_run_while_a_peer_comes_in_have_their_starts() {
+    let result = |call: &str| CallResult {
+        call: call.into(),
+        tool: "bash".into(),
+        end: CallEnd::Ran,
+        parts: Vec::new(),
+        is_error: false,
+        duration_ms: 0,
+        mutation: None,
+        edits: Vec::new(),
+        details: None,
+    };
+    let ended = |call: &str| entry(Body::Call(CallEntry::Ended { turn: "t1".into(), result: result(call) }));
+    let round = [started("t1", "c1"), ended("c1"), started("t1", "c2"), ended("c3")].map(Arc::new).to_vec();
+    let present = Present { round: round.clone(), ..Present::default() };
+    assert_eq!(OpenCalls::running(&present).collect::<Vec<_>>(), [&round[2]]);
 }

@@ -139,13 +139,6 @@ impl Loaf {
                 view.provider = (!resume.said.is_empty()).then(|| models::provider(info));
                 view.adopt(&mut self.messages, &resume.said);
                 self.apply_choice(out);
-                // Another controller is on it, and its turn is told here as well.
-                if let Some(turn) = opened.state.turn.clone() {
-                    let id = self.mint(IdKind::Turn);
-                    let mut pen = self.pen(out);
-                    let (view, scene) = self.scene(at);
-                    view.prepare(&mut pen, &scene, turn, id);
-                }
                 self.resumed(&call, at, &resume.chat, out);
                 if let Some(turn) = opened.state.turn.clone() {
                     // It goes on since before this process, or another controller is at it.
@@ -153,6 +146,7 @@ impl Loaf {
                     let mut pen = self.pen(out);
                     let (view, scene) = self.scene(at);
                     view.prepare(&mut pen, &scene, turn, id);
+                    opened.present.round.iter().for_each(|entry| self.logged(at, entry, out));
                 }
             }
         }

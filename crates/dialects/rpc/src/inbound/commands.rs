@@ -24,15 +24,26 @@ impl Rpc {
     /// A command: now, or when the host is on its new session. What stops something never waits.
     pub(crate) fn command(&mut self, call: RpcCall, command: Command, out: &mut Out) {
         let urgent = matches!(command, Command::Abort | Command::AbortRetry | Command::AbortBash);
-        if self.moving && !urgent {
+        if !urgent && (self.must_wait() || !self.held.is_empty()) {
             return self.held.push_back((call, command));
         }
         self.act(call, command, out);
     }
 
-    /// Commands that waited, up to the next one that moves.
+    /// On the way to another session, or a message is on its way that may have to be delivered otherwise: none that came
+    /// later may overtake it.
+    fn must_wait(&self) -> bool {
+        let is_unsure = |pending: &RpcPending| match pending {
+            RpcPending::Prompt(_, text) => text.behavior.is_some(),
+            RpcPending::QueueSlash(..) => true,
+            _ => false,
+        };
+        self.moving || self.pending.iter().any(is_unsure)
+    }
+
+    /// Commands that waited, up to the next one that others wait for.
     pub(crate) fn release(&mut self, out: &mut Out) {
-        while !self.moving {
+        while !self.must_wait() {
             let Some((call, command)) = self.held.pop_front() else { return };
             self.act(call, command, out);
         }

@@ -2,6 +2,8 @@
 //! one turn (`turn_start` .. `turn_end`), and a run that a failed call ended begins again when the call is tried again.
 //! Knows nothing of commands and their answers.
 
+mod joining;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use crate::frames;
 use crate::models::KnownModels;
 use crate::stream::{Stream, Updates};
 use pi_format::messages::{self, Faces};
-use pi_format::transcript::{LineKind, MessageRole, Projector, TranscriptLine};
+use pi_format::transcript::{MessageRole, Projector, TranscriptLine};
 
 /// Bytes of messages that `agent_end` repeats; of a longer run it has the newest ones.
 pub const RUN_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -187,10 +189,7 @@ impl Run {
     fn logged(&mut self, entry: &Entry, known: &KnownModels, frames: &mut FrameBuf) -> Came {
         self.open_calls.logged(entry);
         let lines = self.projector.take(entry, known);
-        let said = lines.into_iter().find_map(|line| match line {
-            TranscriptLine { kind: LineKind::Message(said), .. } => Some(said),
-            _ => None,
-        });
+        let said = lines.into_iter().find_map(TranscriptLine::into_message);
         match &entry.body {
             Body::Turn(TurnEntry::Started { turn }) => {
                 self.turn = Some(turn.clone());

@@ -51,6 +51,9 @@ impl Rpc {
                 }
             }
         }
+        if let Some(turn) = &opened.state.turn {
+            self.view.run.join(turn, &opened.present, &self.view.known, &mut out.frames);
+        }
         self.moving = false;
         self.release(out);
     }

@@ -88,6 +88,8 @@ impl Town {
             match self.reply_to(at, tag) {
                 None => return Err(format!("{session}: the last prompt got no reply")),
                 Some(Ok(Reply::Started { turn })) => return self.last_turn(at, session, &turn).await,
+                // What a restart left waiting comes first.
+                Some(Ok(Reply::Waiting { .. })) => {}
                 Some(Ok(other)) => return Err(format!("{session}: the last prompt was answered {other:?}")),
                 Some(Err(fault)) if fault.kind == FaultKind::TurnInProgress => {}
                 // It was somebody else's, or a store that failed comes back by and by.

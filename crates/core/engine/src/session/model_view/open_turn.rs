@@ -31,6 +31,8 @@ pub(crate) struct OpenTurn {
     pub(crate) tried_switch: bool,
     /// Its first message.
     pub(crate) opening: Vec<Part>,
+    /// The newest reply and what the log says of its calls.
+    pub(crate) round: Vec<Arc<Entry>>,
     /// The open question whether it may spend more.
     pub(crate) budget_ask: Option<Box<PastAsk>>,
 }
@@ -55,8 +57,6 @@ pub(crate) enum Standing {
 /// A call that was begun.
 #[derive(Debug)]
 pub(crate) struct BegunCall {
-    /// The canonical name.
-    pub(crate) tool: Arc<str>,
     /// The newest question about it.
     pub(crate) ask: Option<Box<PastAsk>>,
 }
@@ -102,7 +102,7 @@ struct Reader {
     turn: OpenTurn,
     /// The calls of the newest reply.
     calls: Vec<Call>,
-    started: HashMap<CallId, (Call, Arc<str>)>,
+    started: HashMap<CallId, Call>,
     done: HashSet<CallId>,
     asks: Vec<PastAsk>,
     has_opening: bool,
@@ -124,6 +124,7 @@ impl Reader {
             made_room: false,
             tried_switch: false,
             opening: Vec::new(),
+            round: Vec::new(),
             budget_ask: None,
         };
         let (calls, started, done, asks) = Default::default();
@@ -131,6 +132,11 @@ impl Reader {
     }
 
     fn take(&mut self, entry: &Arc<Entry>) {
+        match &entry.body {
+            Body::Assistant { .. } => self.turn.round = vec![entry.clone()],
+            Body::Call(_) => self.turn.round.push(entry.clone()),
+            _ => {}
+        }
         match &entry.body {
             Body::User { turn: Some(of), parts, .. } if *of == self.turn.id => self.said(parts),
             Body::Assistant { turn: Some(of), message } if *of == self.turn.id => {
@@ -146,8 +152,8 @@ impl Reader {
                     MessageEnd::Interrupted | MessageEnd::Failed(_) => Standing::Cut,
                 };
             }
-            Body::Call(CallEntry::Started { turn, call, tool }) if *turn == self.turn.id => {
-                self.started.insert(call.id.clone(), (call.clone(), tool.clone()));
+            Body::Call(CallEntry::Started { turn, call, .. }) if *turn == self.turn.id => {
+                self.started.insert(call.id.clone(), call.clone());
             }
             Body::Call(CallEntry::Ended { turn, result }) if *turn == self.turn.id => {
                 self.done.insert(result.call.clone());
@@ -221,8 +227,8 @@ impl Reader {
                 .into_iter()
                 .filter(|call| !done.contains(&call.id))
                 .map(|call| match started.remove(&call.id) {
-                    Some((begun, tool)) => {
-                        turn.begun.insert(call.id, BegunCall { tool, ask: None });
+                    Some(begun) => {
+                        turn.begun.insert(call.id, BegunCall { ask: None });
                         begun
                     }
                     None => call,

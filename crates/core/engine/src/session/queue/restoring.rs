@@ -2,7 +2,7 @@
 
 use vocab::{Delivery, Item};
 
-use super::{Queue, QueueAct, QueuedItem, WAITING_MAX};
+use super::{Queue, QueueAct, QueuedItem, WAITING_MAX, tidy, wants_own_turn};
 
 impl Queue {
     /// Puts back what waited when the process ended; nothing starts until the next message or [`Queue::release`].
@@ -34,5 +34,48 @@ impl Queue {
     pub(crate) fn release(&mut self, now_ms: i64) -> Vec<QueueAct> {
         self.resting = false;
         self.tick(now_ms)
+    }
+
+    /// As [`Queue::release`], also of what would only join a turn: the one that it waited for is gone, and no other comes by
+    /// itself.
+    pub(crate) fn go_on(&mut self, now_ms: i64) -> Vec<QueueAct> {
+        let mut acts = self.release(now_ms);
+        if !self.is_busy() && self.due().is_none() {
+            self.start_joining(&mut acts);
+        }
+        acts
+    }
+
+    /// Whether what came back from a restart runs before a new message: it was taken in first. Steering joins whatever turn
+    /// comes.
+    pub(super) fn is_rested_on(&self) -> bool {
+        self.resting && self.waiting.iter().any(|waiting| waiting.item.delivery != Delivery::Steer)
+    }
+
+    /// A new message behind what came back from a restart, which goes on with it.
+    pub(super) fn wake_with(&mut self, mut item: Item, now_ms: i64) -> Vec<QueueAct> {
+        self.resting = false;
+        let follow_up = self.waiting.iter().position(|waiting| waiting.item.delivery == Delivery::FollowUp);
+        let own_turn = self.waiting.iter().position(|waiting| wants_own_turn(&waiting.item));
+        let mut acts = Vec::new();
+        if follow_up.is_some_and(|at| own_turn.is_none_or(|own| at < own)) {
+            let first = self.take(1, |waiting| waiting.item.delivery == Delivery::FollowUp);
+            acts.push(self.begin(first));
+        }
+        if item.delivery == Delivery::RejectIfBusy {
+            // Nothing was running when it came, so it is not refused: it has the place of the one that starts.
+            item.delivery = Delivery::Enqueue;
+            if !self.is_busy() {
+                self.start_next(now_ms, &mut acts);
+            }
+            if self.is_busy() {
+                acts.push(QueueAct::Waiting { id: item.id.clone(), position: self.waiting.len() + 1 });
+                self.waiting.push_back(QueuedItem { item, backlog: false });
+                acts.push(QueueAct::Changed);
+                return tidy(acts);
+            }
+        }
+        acts.extend(self.admit(item, now_ms));
+        acts
     }
 }

@@ -352,8 +352,26 @@ fn restored_items_wait_until_a_message_or_a_release_wakes_them() {
     assert_eq!(show(&lane.offer(item("c", Delivery::Steer), 10)), "wait c@4, changed");
     lane.occupy().unwrap();
     assert_eq!(show(&lane.turn_ended(TurnOver::Completed, 10)), "", "a compaction is no message");
-    assert_eq!(show(&lane.offer(item("d", Delivery::RejectIfBusy), 10)), "start d");
-    assert_eq!(show(&lane.turn_ended(TurnOver::Completed, 10)), "start a, changed");
+    assert_eq!(show(&lane.offer(item("d", Delivery::RejectIfBusy), 10)), "start a, wait d@4, changed");
+    assert_eq!(show(&lane.turn_ended(TurnOver::Completed, 10)), "start b, changed");
+}
+
+#[test]
+fn what_would_only_join_a_turn_goes_on_after_a_restart_and_is_not_overtaken() {
+    let restored = || {
+        let mut lane = lane(LaneMode::Followup);
+        let items = [("s", Delivery::Steer), ("f", Delivery::FollowUp), ("b", Delivery::Enqueue)];
+        lane.restore(items.map(|(id, delivery)| item(id, delivery)).into(), false);
+        lane
+    };
+    assert_eq!(show(&restored().offer(item("n", Delivery::RejectIfBusy), 0)), "start f, wait n@3, changed");
+    assert_eq!(show(&restored().go_on(0)), "start b, changed", "the others join it");
+    let mut lane = lane(LaneMode::Followup);
+    lane.restore(vec![item("f", Delivery::FollowUp)], false);
+    assert_eq!((show(&lane.release(0)).as_str(), show(&lane.go_on(0)).as_str()), ("", "start f, changed"));
+    let mut lane = self::lane(LaneMode::Followup);
+    lane.restore(vec![item("s", Delivery::Steer)], false);
+    assert_eq!(show(&lane.offer(item("n", Delivery::RejectIfBusy), 0)), "start n", "steering joins whatever comes");
 }
 
 #[test]
