@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::{Fact, FileEdit, Json, Outcome, Part, Snapshot};
+use crate::{AskKind, Fact, FileEdit, Json, Notice, Outcome, Part, Snapshot};
 
 /// Shorter keys (`none`, `local`) are ordinary words: they are not taken out of texts.
 pub const SCRUBBED_BYTES_MIN: usize = 8;
@@ -90,6 +90,37 @@ impl Keyring {
     /// What a person is asked about; questions are kept, too.
     pub fn scrub_facts(&self, facts: &[Fact]) -> Arc<[Fact]> {
         facts.iter().cloned().map(|fact| Fact { text: self.scrub_shared(fact.text), ..fact }).collect()
+    }
+
+    /// What an extension shows.
+    pub fn scrub_notice(&self, notice: Notice) -> Notice {
+        match notice {
+            Notice::Say { text, level } => Notice::Say { text: self.scrub_shared(text), level },
+            Notice::Status { key, text } => Notice::Status { key, text: text.map(|text| self.scrub_shared(text)) },
+            Notice::Widget { key, lines, below } => {
+                let lines = lines.map(|lines| lines.into_iter().map(|line| self.scrub_shared(line)).collect());
+                Notice::Widget { key, lines, below }
+            }
+            Notice::Title { text } => Notice::Title { text: self.scrub_shared(text) },
+            Notice::EditorText { text } => Notice::EditorText { text: self.scrub_shared(text) },
+            Notice::Exit => Notice::Exit,
+        }
+    }
+
+    /// What an extension asks. A permission or a call is not its to ask.
+    pub fn scrub_dialog(&self, kind: AskKind) -> AskKind {
+        let scrub = |text| self.scrub_shared(text);
+        match kind {
+            AskKind::Select { title, options } => {
+                AskKind::Select { title: scrub(title), options: options.into_iter().map(scrub).collect() }
+            }
+            AskKind::Confirm { title, message } => AskKind::Confirm { title: scrub(title), message: scrub(message) },
+            AskKind::Input { title, placeholder } => {
+                AskKind::Input { title: scrub(title), placeholder: placeholder.map(scrub) }
+            }
+            AskKind::Editor { title, prefill } => AskKind::Editor { title: scrub(title), prefill: prefill.map(scrub) },
+            kind @ (AskKind::Permission(_) | AskKind::HostCall { .. }) => kind,
+        }
     }
 
     fn scrub_edit(&self, edit: FileEdit) -> FileEdit {

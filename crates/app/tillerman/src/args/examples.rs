@@ -154,3 +154,23 @@ Examples:
   source <(tillerman completions bash)
   tillerman completions zsh > ~/.zfunc/_tillerman
   tillerman completions fish > ~/.config/fish/completions/tillerman.fish";
+
+pub(super) const TOOLS_EXAMPLES: &str = "\
+Examples:
+  tillerman tools                        every tool, and the permission it needs
+  tillerman tools --json | jq -r .name";
+
+pub(super) const ACCOUNTS_EXAMPLES: &str = "\
+Examples:
+  tillerman accounts                     what is signed in, and until when
+  tillerman login                        signs in to another one";
+
+pub(super) const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  tillerman doctor                       what works here, and what does not
+  tillerman doctor --workspace ~/src/project";
+
+pub(super) const VERSION_EXAMPLES: &str = "\
+Examples:
+  tillerman version
+  tillerman --version                    the same";

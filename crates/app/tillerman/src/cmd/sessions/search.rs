@@ -44,7 +44,12 @@ async fn matching(store: &dyn Store, summary: &Summary, words: &[String]) -> any
     if let Some(line) = line_with(title(summary), words) {
         return Ok(Some(line));
     }
-    let entries = store.read(&summary.id, 0, usize::MAX).await?.entries;
+    let entries = match store.read(&summary.id, 0, usize::MAX).await {
+        Ok(page) => page.entries,
+        // It was deleted since it was listed.
+        Err(_) if store.summary(&summary.id).await?.is_none() => return Ok(None),
+        Err(fault) => return Err(fault.into()),
+    };
     Ok(entries.iter().flat_map(said).find_map(|text| line_with(&text, words)))
 }
 
