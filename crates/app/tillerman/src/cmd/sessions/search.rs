@@ -92,6 +92,21 @@ mod tests {
         line_with(text, &words.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
+    #[tokio::test]
+    async fn a_session_that_was_deleted_since_it_was_listed_has_nothing() {
+        let store = store::MemoryStore::new();
+        let new = vocab::NewSession {
+            id: "gone".into(),
+            workspace: "/w".into(),
+            model: "m".into(),
+            mode: vocab::Mode::Prompt,
+            at_ms: 0,
+            parent: None,
+        };
+        let found = matching(&store, &store::summary::blank(&new), &["x".to_owned()]).await.unwrap();
+        assert_eq!(found, None);
+    }
+
     #[test]
     fn the_line_of_the_first_word_is_shown_where_all_words_are() {
         let text = "first line\nThe Parser fails\non empty input";
