@@ -245,6 +245,7 @@ impl Cast {
         let number = |name: &str| self.arg(name).map(|value| value.parse::<u64>().expect("a number"));
         let (rounds, tokens) = (number("--max-iterations"), number("--max-tokens"));
         let reminders = number("--reminders");
+        let budget = crate::budget(self.arg("--budget").into_iter());
         let stage = Stage::new(StageOptions {
             provider,
             accounts,
@@ -259,6 +260,7 @@ impl Cast {
                     settings.max_iterations = u32::try_from(rounds).expect("a small number");
                 }
                 settings.max_tokens = tokens;
+                settings.budget = budget;
             }),
             ids: CountedIds::with_names(self.names.clone()),
             ..StageOptions::default()

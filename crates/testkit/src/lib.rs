@@ -18,6 +18,16 @@ pub mod stories;
 
 pub use stage::{Stage, StageOptions};
 
+/// Limits as they are typed.
+pub fn budget<'a>(limits: impl Iterator<Item = &'a str>) -> vocab::Budget {
+    let mut budget = vocab::Budget::default();
+    for text in limits {
+        let (span, unit, limit) = vocab::Budget::read_limit(text).unwrap_or_else(|why| panic!("{text}: {why}"));
+        budget.set(span, unit, Some(limit));
+    }
+    budget
+}
+
 /// The answer of a slash command as people read it.
 pub fn slash_text(reply: &vocab::SlashReply) -> String {
     wire::slash::text(reply, &vocab::names::CANONICAL)

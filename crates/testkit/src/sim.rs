@@ -3,6 +3,7 @@
 //!
 //! One thread, virtual time, counted ids: a seed that fails fails every time, and prints what happened.
 
+mod budget;
 mod dice;
 mod extension;
 mod eye;
@@ -116,6 +117,8 @@ pub struct Numbers {
     pub steals: u64,
     /// Times a peer stopped reading.
     pub stops: u64,
+    /// Questions about budgets.
+    pub budget_asks: u64,
 }
 
 impl Numbers {
@@ -143,6 +146,7 @@ impl Numbers {
         self.forgotten += other.forgotten;
         self.steals += other.steals;
         self.stops += other.stops;
+        self.budget_asks += other.budget_asks;
     }
 }
 
@@ -182,6 +186,8 @@ fn simulate(world: &mut World) -> Result<Numbers, String> {
         return Err(format!("the store sums up {summed:?}, the log {:?}", log::used(&entries)));
     }
     numbers.lives = lives;
+    let limited = entries.iter().take_while(|entry| entry.seq <= world.limited_upto).count();
+    numbers.budget_asks = budget::check(&entries[..limited], &world.budget)?;
     numbers.requests = model::check_requests(&entries, &world.findings)?;
     numbers.add(&world.numbers);
     let findings = world.findings.0.lock().expect("nobody panics while holding this").clone();

@@ -28,10 +28,12 @@ pub struct StageOptions {
     pub tune: Box<dyn FnOnce(&mut Settings)>,
     pub toolbox: Option<Arc<dyn Toolbox>>,
     pub ids: CountedIds,
+    pub clock: Arc<TickingClock>,
     pub accounts: Arc<dyn Accounts>,
     pub servers: Arc<dyn McpServers>,
     /// As in a process for many; `None` as in one for one controller.
     pub idle: Option<IdlePolicy>,
+    pub fit_image: vocab::FitImage,
 }
 
 impl Default for StageOptions {
@@ -45,9 +47,11 @@ impl Default for StageOptions {
             tune: Box::new(|_| {}),
             toolbox: None,
             ids: CountedIds::default(),
+            clock: Arc::default(),
             accounts: Arc::new(vocab::NoAccounts),
             servers: Arc::new(vocab::NoMcp),
             idle: None,
+            fit_image: vocab::as_it_is,
         }
     }
 }
@@ -78,9 +82,9 @@ impl Stage {
             archive: Arc::new(export::FileArchive::new(options.store.clone(), home.path().to_owned())),
             preferences: notebook.clone(),
             ids: Arc::new(options.ids),
-            clock: Arc::new(TickingClock::default()),
+            clock: options.clock,
             read_object: wire::read_object,
-            fit_image: vocab::as_it_is,
+            fit_image: options.fit_image,
             keyring: vocab::Keyring::default(),
             accounts: options.accounts,
             surroundings: Arc::new(vocab::NoSurroundings),

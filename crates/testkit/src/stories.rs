@@ -17,6 +17,7 @@
 //! | `# ...` | the number in the list of stories, and what it is about |
 //! | `mode`, `window`, `rounds`, `file`, `link`, `model` | the surroundings, as in [`crate::golden`] |
 //! | `lane all`, `lane immediate` | all follow-ups at once; steering cuts a batch of calls |
+//! | `budget SPAN.WHAT=N` | what may be spent before somebody is asked |
 //! | `reminders N` | so often we go on by ourselves while tasks are open |
 //! | `prompt`, `steer`, `follow-up TEXT` | a message and how it is delivered |
 //! | `allow`, `deny [REASON]`, `again` | answers to the newest question; `again` answers it a second time |
@@ -191,11 +192,13 @@ fn stage(story: &str, provider: Arc<dyn Provider>, settle: fn(&mut Settings)) ->
     let mode = words(story, "mode").next().map_or(Mode::Prompt, |mode| Mode::parse(mode).expect("a mode"));
     let rounds: Option<u32> = words(story, "rounds").next().map(|rounds| rounds.parse().expect("a number"));
     let reminders: u32 = words(story, "reminders").next().map_or(0, |most| most.parse().expect("a number"));
+    let budget = crate::budget(words(story, "budget"));
     let lanes: Vec<String> = words(story, "lane").map(str::to_owned).collect();
     let tune = move |settings: &mut Settings| {
         settle(settings);
         settings.max_iterations = rounds.unwrap_or(settings.max_iterations);
         settings.reminders_max = reminders;
+        settings.budget = budget;
         for lane in lanes {
             match lane.as_str() {
                 "all" => settings.lane.follow_up_drain = Drain::All,

@@ -148,6 +148,9 @@ fn changed(old: &str, name: &str, setting: &SettingValue) -> Result<String, Stri
     }
     let spelled = spelling(table, last);
     let mut new = match setting {
+        SettingValue::Limit(text) => {
+            text.parse::<i64>().map(value).unwrap_or_else(|_| value(text.parse().unwrap_or(0.0)))
+        }
         SettingValue::Count(number) => value(i64::try_from(*number).unwrap_or(i64::MAX)),
         SettingValue::Bool(yes) => value(*yes),
         SettingValue::Texts(texts) => value(texts.iter().collect::<Array>()),

@@ -1,6 +1,6 @@
 //! The one table of settings: reading, `config get`, `config set` and the manual follow it.
 
-use vocab::{McpServer, Mode, SyncLevel, thinking};
+use vocab::{BudgetUnit, McpServer, Mode, SyncLevel, thinking};
 
 use super::slugs::Slugs;
 use super::tighten::Tightening;
@@ -22,6 +22,8 @@ pub(super) enum SettingKind {
         min: u64,
         max: u64,
     },
+    /// A limit of a budget, in this unit.
+    Limit(BudgetUnit),
     Bool,
     Texts,
     /// Tables with `slug` and more; see [`super::model_entry`].
@@ -75,6 +77,11 @@ const fn account(name: &'static str, env: &'static str, about: &'static str) -> 
 
 const fn count(name: &'static str, min: u64, max: u64, about: &'static str) -> SettingKey {
     key(name, SettingKind::Count { min, max }, about)
+}
+
+/// A limit of a budget; who may spend is the user's to say.
+const fn limit(name: &'static str, unit: BudgetUnit, about: &'static str) -> SettingKey {
+    key(name, SettingKind::Limit(unit), about)
 }
 
 /// Longer waits than a day are typing errors.
@@ -136,6 +143,16 @@ pub const KEYS: &[SettingKey] = &[
         SettingKind::OneOf(&["deny", "keep"]),
         "What becomes of a question while nobody is there to answer it: deny, keep.",
     ),
+    limit("budget.turn.usd", BudgetUnit::Money, "Dollars that one turn may cost before you are asked."),
+    limit("budget.turn.tokens", BudgetUnit::Tokens, "Tokens that one turn may use before you are asked."),
+    limit("budget.turn.minutes", BudgetUnit::Time, "Minutes that one turn may work before you are asked."),
+    limit("budget.turn.rounds", BudgetUnit::Rounds, "Tool rounds of one turn before you are asked."),
+    limit("budget.session.usd", BudgetUnit::Money, "Dollars that one session may cost before you are asked."),
+    limit("budget.session.tokens", BudgetUnit::Tokens, "Tokens that one session may use before you are asked."),
+    limit("budget.session.minutes", BudgetUnit::Time, "Minutes that one session may work before you are asked."),
+    limit("budget.session.rounds", BudgetUnit::Rounds, "Tool rounds of one session before you are asked."),
+    limit("budget.day.usd", BudgetUnit::Money, "Dollars that all sessions of a day may cost before you are asked."),
+    limit("budget.day.tokens", BudgetUnit::Tokens, "Tokens that all sessions of a day may use before you are asked."),
     tightened(
         Tightening::Lower { usual: 30 },
         count("shutdown_grace_s", 0, DAY_S, "How long a turn may go on after the controller left."),
@@ -216,6 +233,8 @@ pub enum SettingValue {
     Mode(Mode),
     Sync(SyncLevel),
     Count(u64),
+    /// A number as it is written, of which the unit has said that it is one.
+    Limit(String),
     Bool(bool),
     Texts(Vec<String>),
     Models(Vec<super::ConfiguredModel>),
@@ -229,7 +248,7 @@ impl SettingValue {
     /// As `config set` takes it and a file keeps it.
     pub fn show(&self) -> String {
         match self {
-            SettingValue::Text(text) => text.clone(),
+            SettingValue::Text(text) | SettingValue::Limit(text) => text.clone(),
             SettingValue::Mode(mode) => mode.as_str().to_owned(),
             SettingValue::Sync(level) => level.as_str().to_owned(),
             SettingValue::Count(number) => number.to_string(),
@@ -279,6 +298,7 @@ impl SettingKind {
             SettingKind::Sync => "one of turn, record, off".into(),
             SettingKind::OneOf(words) => format!("one of {}", words.join(", ")),
             SettingKind::Count { min, max } => format!("a whole number from {min} to {max}"),
+            SettingKind::Limit(unit) => unit.wants(),
             SettingKind::Bool => "true or false".into(),
             SettingKind::Texts => "a list of names".into(),
             SettingKind::Models => "a list of tables, each with a slug".into(),
@@ -309,6 +329,9 @@ impl SettingKind {
             (SettingKind::Count { min, max }, TreeValue::Int(number)) => {
                 SettingValue::Count(u64::try_from(*number).ok().filter(|number| (min..=max).contains(number))?)
             }
+            (SettingKind::Limit(unit), TreeValue::Int(number)) => checked_limit(unit, &number.to_string())?,
+            (SettingKind::Limit(unit), TreeValue::Float(number)) => checked_limit(unit, &number.to_string())?,
+            (SettingKind::Limit(unit), TreeValue::Text(text)) => checked_limit(unit, text.trim())?,
             (SettingKind::Bool, TreeValue::Bool(value)) => SettingValue::Bool(*value),
             (SettingKind::Texts, TreeValue::List(items)) => SettingValue::Texts(
                 items
@@ -338,13 +361,20 @@ impl SettingKind {
                     names.map(|name| Node { value: TreeValue::Text(name.to_owned()), line: None }).collect(),
                 )
             }
-            SettingKind::Text | SettingKind::Mode | SettingKind::Level | SettingKind::Sync | SettingKind::OneOf(_) => {
-                TreeValue::Text(text.to_owned())
-            }
+            SettingKind::Text
+            | SettingKind::Mode
+            | SettingKind::Level
+            | SettingKind::Sync
+            | SettingKind::Limit(_)
+            | SettingKind::OneOf(_) => TreeValue::Text(text.to_owned()),
             SettingKind::Models | SettingKind::Servers | SettingKind::Providers | SettingKind::Slugs(_) => return None,
         };
         self.check(&Node { value, line: None })
     }
+}
+
+fn checked_limit(unit: BudgetUnit, text: &str) -> Option<SettingValue> {
+    unit.amount(text).is_ok().then(|| SettingValue::Limit(text.to_owned()))
 }
 
 /// `maxTokens` and `max-tokens` mean `max_tokens`.

@@ -24,6 +24,7 @@ impl Configuration {
         settings.sync = self.sync().unwrap_or_default();
         settings.on_restart = self.on_restart().unwrap_or_default();
         settings.unanswered = self.unanswered();
+        settings.budget = self.budget();
         settings.only_tools = self.only_tools().map(|names| names.iter().map(|name| tool_name(name)).collect());
         settings
     }

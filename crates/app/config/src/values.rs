@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use vocab::{CompactionPolicy, McpServer, Mode, OnRestart, RetryPolicy, SyncLevel, Unanswered};
+use vocab::{
+    Budget, BudgetSpan, BudgetUnit, CompactionPolicy, McpServer, Mode, OnRestart, RetryPolicy, SyncLevel, Unanswered,
+};
 
 use super::keys::{self, SettingValue, Workspace};
 use super::{Configuration, ConfiguredModel, ProviderEntry, SettingSource, Suggestion, trust};
@@ -75,6 +77,20 @@ impl Configuration {
     }
     pub fn unanswered(&self) -> Option<Unanswered> {
         self.text("unanswered").and_then(Unanswered::parse)
+    }
+    /// What may be spent before somebody is asked.
+    pub fn budget(&self) -> Budget {
+        let mut budget = Budget::default();
+        for span in BudgetSpan::ALL {
+            for unit in BudgetUnit::ALL {
+                if let Some(SettingValue::Limit(text)) =
+                    self.get(&format!("budget.{}.{}", span.as_str(), unit.as_str()))
+                {
+                    budget.set(span, unit, unit.amount(text).ok());
+                }
+            }
+        }
+        budget
     }
     pub fn thinking(&self) -> Option<&str> {
         self.text("thinking")

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueHint};
-use vocab::{Mode, OnRestart};
+use vocab::{Budget, BudgetSpan, BudgetUnit, Mode, OnRestart};
 
 pub(crate) use conversations::*;
 use examples::*;
@@ -142,6 +142,9 @@ pub(crate) struct Basics {
     /// What becomes of a turn that a crash cut off, when its session is resumed: close (it ends), continue (it goes on).
     #[arg(long, value_name = "RULE", value_parser = on_restart)]
     pub(crate) on_restart: Option<OnRestart>,
+    /// Ask before more than this is spent: SPAN.WHAT=N, such as turn.usd=1; may be given more than once (docs/budgets.md).
+    #[arg(long, value_name = "LIMIT", value_parser = Budget::read_limit)]
+    pub(crate) budget: Vec<(BudgetSpan, BudgetUnit, u64)>,
     /// Keep the conversation in memory only.
     #[arg(long, conflicts_with = "resume")]
     pub(crate) no_session: bool,

@@ -72,8 +72,3 @@ fn print(text: &str) -> anyhow::Result<u8> {
     crate::print::say(&format!("{}\n", text.trim_end()))?;
     Ok(0)
 }
-
-fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as i64)
-}

@@ -19,7 +19,8 @@ use engine::{Config, Engine, Ports};
 use providers::Secret;
 use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Principal, Provider, Settings};
 
-use identity::{UuidIds, WallClock};
+use host::WallClock;
+use identity::UuidIds;
 pub(crate) use integrations::Integrations;
 use storage::SessionStorage;
 
@@ -136,7 +137,7 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
         notices: vec![notice.clone()],
         // Every command so far serves one controller.
         idle: None,
-        user: Principal::user(&process::user_name()),
+        user: Principal::user(&host::user_name()),
     };
     let engine = Engine::new(ports.clone(), config);
     Ok(Wired {

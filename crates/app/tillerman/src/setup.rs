@@ -138,5 +138,6 @@ fn settings(config: &Configuration, basics: &Basics, workspace: PathBuf, default
     settings.system_prompt = basics.system_prompt.as_deref().map(Arc::from);
     settings.append_system_prompt = basics.append_system_prompt.as_deref().map(Arc::from);
     settings.ephemeral = basics.no_session;
+    basics.budget.iter().for_each(|(span, unit, limit)| settings.budget.set(*span, *unit, Some(*limit)));
     settings
 }

@@ -47,7 +47,7 @@ pub const COMMANDS: &[SlashCommand] = &[
     command("resume", &[], "id|latest|path", "Go on with a saved session.", Scope::Router),
     command("export", &[], "[file]", "Write the session to a .html, .md or .jsonl file.", Scope::Session),
     command("undo", &[], "[n]", "Take back the last n prompts and what they changed.", Scope::Session),
-    command("cost", &["usage"], "", "Show tokens used by this session.", Scope::Session),
+    command("cost", &["usage", "budget"], "", "Show tokens used by this session.", Scope::Session),
     command("diff", &[], "", "Show what this session changed in files.", Scope::Session),
     command("rename", &[], "TITLE", "Give the session a title.", Scope::Session),
     command("save", &[], "model|mode", "Make the current model or mode your default.", Scope::Session),

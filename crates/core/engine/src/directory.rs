@@ -15,7 +15,6 @@ use crate::Shared;
 use crate::outbox::Outbox;
 use crate::router::Router;
 use crate::session::Mail;
-use crate::session::model_view;
 
 impl Router {
     /// Answers what no session can.
@@ -113,8 +112,11 @@ impl Shared {
     }
 
     async fn saved(&self, query: Query) -> Result<SavedPage, Fault> {
-        let total = self.ports.store.count(query.clone()).await?;
-        let list = self.ports.store.list(query).await?;
+        let list = self.ports.store.list(query.clone()).await?;
+        let upto = query.offset as u64 + list.len() as u64;
+        // A page that is not full is the last one.
+        let is_last = query.limit.is_some_and(|limit| list.len() < limit) && (query.offset == 0 || !list.is_empty());
+        let total = if is_last { upto } else { self.ports.store.count(query).await? };
         Ok(SavedPage { list: list.into_iter().map(|summary| self.show(summary)).collect(), total })
     }
 
@@ -133,8 +135,8 @@ impl Shared {
         };
         let unknown = || Fault::new(FaultKind::NotFound, format!("no session matches `{id}`"));
         let summary = self.ports.store.summary(&id).await?.ok_or_else(unknown)?;
-        let entries = self.ports.store.read(&id, 0, usize::MAX).await?.entries;
-        Ok(Recalled { saved: self.show(summary), entries: model_view::active_path(&entries) })
+        let entries = self.ports.store.conversation(&id, summary.last_seq).await?;
+        Ok(Recalled { saved: self.show(summary), entries })
     }
 
     /// Waits for the end of a session that no peer is on any more; refuses while one is.

@@ -91,9 +91,8 @@ impl Shared {
     }
 
     async fn find_latest(&self, workspace: &std::path::Path) -> Result<SessionId, Fault> {
-        let query =
-            Query { workspace: Some(workspace.to_owned()), non_empty: true, limit: Some(1), ..Query::default() };
-        let found = self.ports.store.list(query).await?.pop();
+        let query = Query { workspace: Some(workspace.to_owned()), non_empty: true, ..Query::default() };
+        let found = self.ports.store.newest(query).await?;
         found
             .map(|summary| summary.id)
             .ok_or_else(|| Fault::new(FaultKind::NotFound, format!("no saved session in {}", workspace.display())))

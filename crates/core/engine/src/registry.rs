@@ -208,15 +208,15 @@ impl Registry {
         step()
     }
 
+    /// In the order of their ids: what is done to all of them is done in the same order every time.
     pub(crate) fn live(&self) -> Vec<Handle> {
-        let slots = self.lock();
-        slots
-            .values()
-            .filter_map(|slot| match slot {
-                Slot::Live(handle) => Some(Handle::clone(handle)),
-                Slot::Opening(..) | Slot::Parked(_) => None,
-            })
-            .collect()
+        let is_live = |slot: &Slot| match slot {
+            Slot::Live(handle) => Some(Handle::clone(handle)),
+            Slot::Opening(..) | Slot::Parked(_) => None,
+        };
+        let mut live: Vec<Handle> = self.lock().values().filter_map(is_live).collect();
+        live.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        live
     }
 
     /// Nothing is opened from now on; ready when it is decided what comes of what was being opened.

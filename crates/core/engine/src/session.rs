@@ -6,6 +6,7 @@
 mod activity;
 mod approvals;
 mod briefing;
+mod budget;
 mod calls;
 pub(crate) mod compaction;
 mod editor;
@@ -62,6 +63,7 @@ use crate::session::log::SessionLog;
 use crate::session::subagents::SubagentPool;
 use activity::{Activity, TurnWaits};
 use approvals::Approvals;
+use budget::Purse;
 use editor::EditorRequests;
 use extensions::Extensions;
 use idle::Idleness;
@@ -90,6 +92,8 @@ pub(crate) struct Session {
     prompts: Prompts,
     activity: Activity,
     approvals: Approvals,
+    /// What was spent, where that is limited.
+    purse: Option<Box<Purse>>,
     /// What commands wait for.
     jobs: Jobs,
     /// Commands of users that run beside all this.
@@ -210,6 +214,9 @@ impl Session {
         }
         self.view.shorten(&mut body);
         let entry = self.log.append(at_ms, body, by);
+        if let Some(purse) = &mut self.purse {
+            purse.spending.follow(&entry);
+        }
         if let Some(beside) = self.view.follow(&entry)
             && let Some(summarising) = self.activity.summarising()
         {

@@ -1,7 +1,8 @@
 //! Joins any [`wire::Dialect`] to the engine over any pipe: bytes cut into lines (stdio, a socket, memory) or messages. Knows
 //! no dialect, and is the only crate that touches the process's stdout. What a conversation is to a process lives here, too:
-//! signals, exit codes, notes on stderr.
+//! signals, exit codes, notes on stderr, the time of day, and whose process it is.
 
+mod clock;
 mod exit;
 mod frame_log;
 mod notes;
@@ -10,7 +11,9 @@ mod runtime;
 mod signals;
 mod stdio;
 mod transport;
+mod user;
 
+pub use clock::{WallClock, now_ms};
 pub use frame_log::FrameLog;
 pub use notes::{note, notes_dropped};
 pub use pump::{Ended, Gone, NoOwnCalls, OwnCalls, PumpOptions, pump, pump_messages};
@@ -18,3 +21,4 @@ pub use runtime::daemon_runtime;
 pub use signals::survive_file_limits;
 pub use stdio::{Input, Output, take};
 pub use transport::{MemoryEnd, MemorySink, MemoryStream, MessageSink, MessageStream, message_pair};
+pub use user::user_name;

@@ -1,9 +1,9 @@
-//! The engine asks, somebody answers once, or it is withdrawn. Permission questions, dialogs and calls of a
+//! The engine asks, somebody answers once, or it is withdrawn. Questions of permission and of budgets, dialogs and calls of a
 //! controller's own tools are the same mechanism. An open ask is in the log and is shown again after a restart.
 
 use std::sync::Arc;
 
-use crate::{AskId, CallId, Json, Mode, Part, Required, TurnId};
+use crate::{AskId, BudgetAsk, CallId, Json, Mode, Part, Required, TurnId};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ask {
@@ -18,6 +18,8 @@ pub struct Ask {
 pub enum AskKind {
     /// May this call run?
     Permission(PermissionAsk),
+    /// May more be spent?
+    Budget(BudgetAsk),
     /// Run this call for us: the tool lives with the controller.
     HostCall {
         call: CallId,
@@ -138,7 +140,7 @@ pub enum Answer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     Once,
-    /// The same tool with the same requirement; for commands, the same command.
+    /// The same tool with the same requirement; for commands, the same command. Of a budget, the same limit.
     Session,
 }
 

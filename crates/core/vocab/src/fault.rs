@@ -31,6 +31,8 @@ pub enum FaultKind {
     /// There is nothing to do, and saying so is the answer (nothing to compact).
     NothingToDo,
     Unsupported,
+    /// A budget is spent.
+    Budget,
     /// The session log could not be read or written.
     Store,
     Cancelled,
@@ -56,8 +58,8 @@ impl FaultKind {
             Auth | RateLimited | ContextOverflow | BadRequest | Provider | StreamCut => Origin::Remote,
             Network => Origin::Unknown,
             Invalid | EmptyPrompt | TurnInProgress | QueueFull | NotFound | UnknownSession | UnknownAsk
-            | UnknownModel | UnknownCommand | SessionBusy | ShuttingDown | NothingToDo | Unsupported | Store
-            | Cancelled | Internal => Origin::Local,
+            | UnknownModel | UnknownCommand | SessionBusy | ShuttingDown | NothingToDo | Unsupported | Budget
+            | Store | Cancelled | Internal => Origin::Local,
         }
     }
 }

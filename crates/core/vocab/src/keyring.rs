@@ -119,7 +119,7 @@ impl Keyring {
                 AskKind::Input { title: scrub(title), placeholder: placeholder.map(scrub) }
             }
             AskKind::Editor { title, prefill } => AskKind::Editor { title: scrub(title), prefill: prefill.map(scrub) },
-            kind @ (AskKind::Permission(_) | AskKind::HostCall { .. }) => kind,
+            kind @ (AskKind::Permission(_) | AskKind::HostCall { .. } | AskKind::Budget(_)) => kind,
         }
     }
 

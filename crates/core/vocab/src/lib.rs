@@ -3,6 +3,7 @@
 
 mod abilities;
 mod ask;
+mod budget;
 mod command;
 mod content;
 mod delta_text;
@@ -25,6 +26,7 @@ mod secret;
 mod settings;
 mod slash;
 mod subagents;
+mod sum;
 pub mod thinking;
 mod time;
 mod todo;
@@ -34,6 +36,7 @@ mod watching;
 
 pub use abilities::*;
 pub use ask::*;
+pub use budget::*;
 pub use command::*;
 pub use content::*;
 pub use delta_text::*;
@@ -54,6 +57,7 @@ pub use secret::*;
 pub use settings::*;
 pub use slash::*;
 pub use subagents::*;
+pub use sum::*;
 pub use time::*;
 pub use todo::*;
 pub use usage::*;

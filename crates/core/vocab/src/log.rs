@@ -2,11 +2,15 @@
 //! Facts of a log are folded here and nowhere else, so that no two views of a session differ.
 
 mod active_path;
+mod conversation;
 mod entry;
 mod keyed;
 mod totals;
+mod window;
 
-pub use active_path::active_path;
+pub use active_path::{active_path, path_of};
+pub use conversation::{conversation, is_retold};
 pub use entry::*;
 pub use keyed::*;
 pub use totals::{Totals, settled_usage};
+pub use window::{LogWindow, WindowCarry, WindowFold, WindowMark};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::Budget;
 use crate::names::{self, ToolNames};
 
 /// The permission ladder, and the two modes that stand beside it.
@@ -303,6 +304,7 @@ pub struct Settings {
     pub on_restart: OnRestart,
     /// `None`: as `on_restart` needs it.
     pub unanswered: Option<Unanswered>,
+    pub budget: Budget,
 }
 
 impl Settings {
@@ -336,6 +338,7 @@ impl Settings {
             ephemeral: false,
             on_restart: OnRestart::default(),
             unanswered: None,
+            budget: Budget::default(),
         }
     }
 

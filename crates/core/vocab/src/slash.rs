@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{CommandInfo, Exported, FileDiff, Mode, Required, Saved, SessionId, State, SyncLevel};
+use crate::{BudgetRow, CommandInfo, Exported, FileDiff, Mode, Required, Saved, SessionId, State, SyncLevel};
 
 /// The answer to a slash command. A failure is an answer, too.
 #[derive(Clone, PartialEq, Debug)]
@@ -110,6 +110,7 @@ pub enum SlashOutcome {
         turns: u64,
         /// `None` as soon as one price is not known.
         dollars: Option<f64>,
+        limits: Vec<BudgetRow>,
     },
     Diff {
         files: Vec<FileDiff>,

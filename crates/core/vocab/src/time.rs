@@ -1,6 +1,14 @@
 //! A moment as people and files write it.
 
+use std::time::SystemTime;
+
 const DAY_MS: i64 = 86_400_000;
+
+/// Milliseconds since 1970, as logs count them; 0 for what was before.
+pub fn unix_ms(at: SystemTime) -> i64 {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
 
 /// `2026-01-31T12:00:00.000Z`
 pub fn iso8601(at_ms: i64) -> String {

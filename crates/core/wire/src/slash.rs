@@ -5,8 +5,8 @@ use std::sync::Arc;
 use vocab::names::ToolNames;
 use vocab::visible::headline;
 use vocab::{
-    CommandInfo, FileDiff, GadgetRow, Mode, Saved, SlashCode, SlashFault, SlashOutcome, SlashReply, SlashRow, State,
-    SyncLevel, ThinkingLevel, ToolRow, Undone, UndoneEnd, UndoneFile, iso8601,
+    BudgetRow, CommandInfo, FileDiff, GadgetRow, Mode, Saved, SlashCode, SlashFault, SlashOutcome, SlashReply,
+    SlashRow, State, SyncLevel, ThinkingLevel, ToolRow, Undone, UndoneEnd, UndoneFile, iso8601,
 };
 
 /// Commands that are named; of more, only the number is.
@@ -63,14 +63,27 @@ fn outcome_text(outcome: &SlashOutcome, names: &ToolNames) -> String {
         SlashOutcome::Gadgets(rows) => rows.iter().map(gadget_line).collect::<Vec<_>>().join("\n"),
         SlashOutcome::Exported(done) => format!("wrote {} ({} bytes)", done.path.display(), done.bytes),
         SlashOutcome::Undone(undone) => undone_text(undone),
-        SlashOutcome::Cost { input_tokens, output_tokens, turns, dollars } => {
+        SlashOutcome::Cost { input_tokens, output_tokens, turns, dollars, limits } => {
             let price = dollars.map(|dollars| format!(", about ${dollars:.4}")).unwrap_or_default();
-            format!("{input_tokens} input and {output_tokens} output tokens in {turns} turn(s){price}")
+            let used = format!("{input_tokens} input and {output_tokens} output tokens in {turns} turn(s){price}");
+            std::iter::once(used).chain(limits.iter().map(limit_line)).collect::<Vec<_>>().join("\n")
         }
         SlashOutcome::Diff { files, commands } => diff(files, commands),
         SlashOutcome::Renamed { title } => format!("title: {title}"),
         SlashOutcome::Saved { key, value, path } => format!("saved {key} = {value} in {}", path.display()),
     }
+}
+
+/// `budget turn.usd: $0.25 of $1.00`, and what was granted.
+fn limit_line(row: &BudgetRow) -> String {
+    let BudgetRow { span, unit, limit, spent, allowed } = row;
+    let spent = spent.map_or_else(|| "?".to_owned(), |spent| unit.shown(spent));
+    let granted = match allowed {
+        None => " (lifted for this session)".to_owned(),
+        Some(allowed) if allowed > limit => format!(" (granted: up to {})", unit.shown(*allowed)),
+        Some(_) => String::new(),
+    };
+    format!("budget {}.{}: {spent} of {}{granted}", span.as_str(), unit.as_str(), unit.shown(*limit))
 }
 
 fn help(commands: &[SlashRow], extensions: &[CommandInfo]) -> String {

@@ -19,7 +19,7 @@ use crate::Acp;
 use crate::editor::{EditorStep, EditorWork};
 use crate::frames::pen;
 use crate::pending::Pending;
-use crate::permission::decide;
+use crate::permission::{budget_decided, decide};
 
 /// The one field of a form.
 const FIELD: &str = "value";
@@ -27,6 +27,11 @@ const FIELD: &str = "value";
 /// One request of ours that waits for its answer.
 pub(crate) enum OpenRequest {
     Permission {
+        session: SessionId,
+        ask: AskId,
+        tool_call: String,
+    },
+    Budget {
         session: SessionId,
         ask: AskId,
         tool_call: String,
@@ -87,6 +92,14 @@ impl Acp {
             let asked = OpenRequest::Permission { session, ask: id, tool_call };
             return self.ask_client(method::REQUEST_PERMISSION, params, asked, out);
         }
+        if let AskKind::Budget(budget) = &ask.kind {
+            let params = self.budget(at, ask, budget);
+            let tool_call = params.tool_call.tool_call_id.clone();
+            // Clients know of a call before they are asked about it.
+            pen(out).update(&session, SessionUpdate::ToolCall(params.tool_call.clone()));
+            let asked = OpenRequest::Budget { session, ask: id, tool_call };
+            return self.ask_client(method::REQUEST_PERMISSION, params, asked, out);
+        }
         match form(&ask.kind) {
             Some((message, field, form)) if self.client.shows_forms() => {
                 let params = dialog(&session, message, field);
@@ -108,7 +121,9 @@ impl Acp {
 
     fn place_of(&self, wanted: &AskId) -> Option<u64> {
         let same = |asked: &OpenRequest| match asked {
-            OpenRequest::Permission { ask, .. } | OpenRequest::Form { ask, .. } => ask == wanted,
+            OpenRequest::Permission { ask, .. } | OpenRequest::Budget { ask, .. } | OpenRequest::Form { ask, .. } => {
+                ask == wanted
+            }
             OpenRequest::Editor { .. } | OpenRequest::Nothing => false,
         };
         self.asked.iter().find(|(_, asked)| same(asked)).map(|(id, _)| *id)
@@ -120,8 +135,12 @@ impl Acp {
             early.retain(|ask| ask.id != *closed);
         }
         let Some(id) = self.place_of(closed) else { return };
-        self.asked.remove(&id);
+        let asked = self.asked.remove(&id);
         pen(out).notify(method::CANCEL_REQUEST, CancelRequest { request_id: id });
+        // No result follows that would end the call that stood for the question.
+        if let Some(OpenRequest::Budget { session, tool_call, .. }) = asked {
+            pen(out).update(&session, budget_decided(tool_call, &Answer::Dismissed));
+        }
     }
 
     /// The engine does not wait any more for what the client of a session is still asked.
@@ -132,7 +151,9 @@ impl Acp {
         open.sort_unstable_by_key(|(id, _)| **id);
         for (_, asked) in open {
             match asked {
-                OpenRequest::Permission { session, ask, .. } | OpenRequest::Form { session, ask, .. }
+                OpenRequest::Permission { session, ask, .. }
+                | OpenRequest::Budget { session, ask, .. }
+                | OpenRequest::Form { session, ask, .. }
                     if *session == here =>
                 {
                     asks.push(ask.clone());
@@ -158,6 +179,11 @@ impl Acp {
                     let call = ToolCall { tool_call_id: tool_call, status, ..ToolCall::default() };
                     pen(out).update(&session, SessionUpdate::ToolCallUpdate(call));
                 }
+                (session, ask, answer)
+            }
+            OpenRequest::Budget { session, ask, tool_call } => {
+                let answer = decide(answer.and_then(read_answer).as_ref());
+                pen(out).update(&session, budget_decided(tool_call, &answer));
                 (session, ask, answer)
             }
             OpenRequest::Form { session, ask, form } => (session, ask, filled(form, answer.and_then(read_answer))),
@@ -190,7 +216,7 @@ fn form(kind: &AskKind) -> Option<(String, ElicitationField, Form)> {
         default: default.as_deref().map(str::to_owned),
     };
     Some(match kind {
-        AskKind::Permission(_) | AskKind::HostCall { .. } => return None,
+        AskKind::Permission(_) | AskKind::Budget(_) | AskKind::HostCall { .. } => return None,
         AskKind::Select { title, options } => {
             let choices = options.iter().map(ToString::to_string).collect();
             (title.to_string(), text(Some(choices), &None, &None), Form::Text)

@@ -66,6 +66,7 @@ fn code(kind: FaultKind) -> i64 {
         | FaultKind::ShuttingDown
         | FaultKind::NothingToDo
         | FaultKind::Unsupported
+        | FaultKind::Budget
         | FaultKind::Store
         | FaultKind::Internal
         | FaultKind::RateLimited
@@ -95,6 +96,7 @@ fn turn_code(kind: FaultKind) -> i64 {
         | FaultKind::ShuttingDown
         | FaultKind::NothingToDo
         | FaultKind::Unsupported
+        | FaultKind::Budget
         | FaultKind::Store
         | FaultKind::Cancelled
         | FaultKind::Internal

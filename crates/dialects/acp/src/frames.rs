@@ -10,6 +10,7 @@ use wire::jsonrpc::{self, RpcError};
 use wire::{FrameBuf, Out, escape_plain_into};
 
 /// The tags of what an answer is made of.
+pub(crate) const USER_MESSAGE: &str = "user_message_chunk";
 pub(crate) const AGENT_MESSAGE: &str = "agent_message_chunk";
 pub(crate) const AGENT_THOUGHT: &str = "agent_thought_chunk";
 
@@ -88,6 +89,22 @@ impl Chunks {
     }
 }
 
+/// A text of the past, in the bytes of its type.
+pub(crate) fn past_text(pen: &mut AcpWriter<'_>, session: &SessionId, tag: &str, seq: u64, text: &str) {
+    pen.frames.line(|out| {
+        out.extend_from_slice(br#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":""#);
+        escape_plain_into(session.as_str(), out);
+        out.extend_from_slice(br#"","update":{"content":{"text":""#);
+        escape_plain_into(text, out);
+        out.extend_from_slice(br#"","type":"text"},"messageId":""#);
+        escape_plain_into(session.as_str(), out);
+        out.extend_from_slice(format!("-{seq}").as_bytes());
+        out.extend_from_slice(br#"","sessionUpdate":""#);
+        out.extend_from_slice(tag.as_bytes());
+        out.extend_from_slice(br#""}}}"#);
+    });
+}
+
 /// Some clients show `data.details` and not the message.
 fn detailed(error: &RpcError) -> RpcError {
     let mut data = error.data.clone().unwrap_or_else(|| sorted(ErrorData::default()));
@@ -116,5 +133,23 @@ mod tests {
         };
         let update = SessionUpdate::AgentMessageChunk(chunk);
         assert_eq!(written["params"], sorted(SessionNotification { session_id: "s\"1", update }));
+    }
+
+    #[test]
+    fn a_text_of_the_past_is_written_byte_for_byte_as_its_type_is() {
+        let session = SessionId::from("s\"1");
+        // Two control characters have a short spelling, too, which is theirs alone.
+        let plain = (0..0x100).filter_map(char::from_u32).filter(|it| !matches!(it, '\u{8}' | '\u{c}'));
+        let text: String = plain.chain(['\u{2028}', '\u{1f600}']).collect();
+        let updates: [fn(MessageChunk) -> SessionUpdate; 3] =
+            [SessionUpdate::UserMessageChunk, SessionUpdate::AgentMessageChunk, SessionUpdate::AgentThoughtChunk];
+        for (tag, update) in [USER_MESSAGE, AGENT_MESSAGE, AGENT_THOUGHT].into_iter().zip(updates) {
+            let (mut by_hand, mut by_type) = (Out::new(), Out::new());
+            past_text(&mut pen(&mut by_hand), &session, tag, 7, &text);
+            let message_id = Some("s\"1-7".into());
+            let chunk = MessageChunk { content: ContentBlock::text(text.as_str()), message_id, other: Other::new() };
+            pen(&mut by_type).update(&session, update(chunk));
+            assert_eq!(by_hand.frames.as_bytes(), by_type.frames.as_bytes(), "{tag}");
+        }
     }
 }

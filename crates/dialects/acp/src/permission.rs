@@ -3,10 +3,10 @@
 
 use acp_types::{
     Other, OutcomeMembers, PermissionOption, PermissionOptionKind, PermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, ToolCall, ToolCallStatus,
+    RequestPermissionResponse, SessionUpdate, ToolCall, ToolCallStatus, ToolKind,
 };
 use serde_json::Value;
-use vocab::{Answer, Ask, PermissionAsk, Scope};
+use vocab::{Answer, Ask, BudgetAsk, PermissionAsk, Scope};
 use wire::question;
 
 use crate::Acp;
@@ -22,8 +22,7 @@ const ALWAYS: &str = "allow_always";
 
 /// One of each kind: clients label them by it. Nothing that is allowed outlives its session; the option says what it covers
 /// there, because some clients show nothing else of it.
-fn options(permission: &PermissionAsk) -> Vec<PermissionOption> {
-    let session = format!("Allow {} for this session", question::session_scope(permission, &permission.tool));
+fn options(session: &str) -> Vec<PermissionOption> {
     let one = |id: &str, name: &str, kind| PermissionOption {
         option_id: id.into(),
         name: name.into(),
@@ -32,7 +31,7 @@ fn options(permission: &PermissionAsk) -> Vec<PermissionOption> {
     };
     vec![
         one(ALLOW_ONCE, "Allow once", PermissionOptionKind::AllowOnce),
-        one(ALLOW_SESSION, &session, PermissionOptionKind::AllowAlways),
+        one(ALLOW_SESSION, session, PermissionOptionKind::AllowAlways),
         one(DENY, "Deny", PermissionOptionKind::RejectOnce),
     ]
 }
@@ -53,8 +52,33 @@ impl Acp {
             content: Some(permission_content::blocks(permission, &view.cwd)),
             ..ToolCall::default()
         };
-        RequestPermissionRequest { session_id: view.session.to_string(), tool_call, options: options(permission) }
+        let session = format!("Allow {} for this session", question::session_scope(permission, &permission.tool));
+        RequestPermissionRequest { session_id: view.session.to_string(), tool_call, options: options(&session) }
     }
+}
+
+impl Acp {
+    /// A question about a budget, as a call that nobody made: clients show those.
+    pub(crate) fn budget(&self, at: usize, ask: &Ask, budget: &BudgetAsk) -> RequestPermissionRequest {
+        let tool_call = ToolCall {
+            tool_call_id: format!("budget-{}", ask.id),
+            title: Some(budget.summary()),
+            kind: Some(ToolKind::Other),
+            status: Some(ToolCallStatus::Pending),
+            ..ToolCall::default()
+        };
+        let options = options("Allow for this session");
+        RequestPermissionRequest { session_id: self.views[at].session.to_string(), tool_call, options }
+    }
+}
+
+/// What becomes of the call that stood for the question.
+pub(crate) fn budget_decided(tool_call_id: String, answer: &Answer) -> SessionUpdate {
+    let status = match answer {
+        Answer::Allow(_) => ToolCallStatus::Completed,
+        _ => ToolCallStatus::Failed,
+    };
+    SessionUpdate::ToolCallUpdate(ToolCall { tool_call_id, status: Some(status), ..ToolCall::default() })
 }
 
 /// By the option that is named, wherever an old or a new client puts it; without one by the word. Everything else, an error

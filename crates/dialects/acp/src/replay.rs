@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use acp_types::{ContentBlock, MessageChunk, Other, SessionUpdate, ToolCallStatus};
-use vocab::{Block, Body, BranchEntry, CallEntry, Entry, MessageEnd, SettingEntry, TurnId, UserFrom};
+use acp_types::{MessageChunk, Other, SessionUpdate, ToolCallStatus};
+use vocab::{Block, Body, BranchEntry, CallEntry, Entry, MessageEnd, Part, SettingEntry, TurnId, UserFrom};
 
 use crate::content;
-use crate::frames::AcpWriter;
+use crate::frames::{AGENT_MESSAGE, AGENT_THOUGHT, AcpWriter, USER_MESSAGE, past_text};
 use crate::outbound::plan;
 use crate::session_view::SessionView;
 use crate::tools::{CallStyle, Cards};
 
 pub(crate) fn tell(pen: &mut AcpWriter<'_>, view: &SessionView, style: CallStyle, entries: &[Arc<Entry>]) {
+    let cards = Cards { style, cwd: &view.cwd };
     for entry in entries {
-        updates(view, style, entry).into_iter().for_each(|update| pen.update(&view.session, update));
+        tell_entry(pen, view, &cards, entry);
     }
 }
 
@@ -29,33 +30,39 @@ pub(crate) fn context_tokens(entries: &[Arc<Entry>]) -> u64 {
     entries.iter().rev().find_map(count).unwrap_or_default()
 }
 
-fn updates(view: &SessionView, style: CallStyle, entry: &Entry) -> Vec<SessionUpdate> {
-    let cards = Cards { style, cwd: &view.cwd };
-    // Messages of the past are named by their places in the log.
-    let message = format!("{}-{}", view.session, entry.seq);
-    let chunk = |content| MessageChunk { content, message_id: Some(message.clone()), other: Other::new() };
+/// Messages of the past are named by their places in the log. Texts are most of it, so they are written by hand.
+fn tell_entry(pen: &mut AcpWriter<'_>, view: &SessionView, cards: &Cards<'_>, entry: &Entry) {
+    let session = &view.session;
     match &entry.body {
         Body::User { parts, from, .. } if !matches!(from, UserFrom::Reminder | UserFrom::Extension) => {
-            parts.iter().map(|part| SessionUpdate::UserMessageChunk(chunk(content::block(part)))).collect()
-        }
-        Body::Assistant { turn, message: said } => {
-            let block = |block: &Block| match (block, turn) {
-                (Block::Redacted(_), _) => None,
-                (Block::Thinking { text, .. }, _) if text.is_empty() => None,
-                (Block::Thinking { text, .. }, _) => {
-                    Some(SessionUpdate::AgentThoughtChunk(chunk(ContentBlock::text(&**text))))
+            for part in parts {
+                match part {
+                    Part::Text(text) => past_text(pen, session, USER_MESSAGE, entry.seq, text),
+                    Part::Image(_) => {
+                        let message_id = Some(format!("{session}-{}", entry.seq));
+                        let chunk = MessageChunk { content: content::block(part), message_id, other: Other::new() };
+                        pen.update(session, SessionUpdate::UserMessageChunk(chunk));
+                    }
                 }
-                (Block::Text(text), _) => Some(SessionUpdate::AgentMessageChunk(chunk(ContentBlock::text(&**text)))),
-                (Block::Call(call), turn) => {
-                    let none = TurnId::from("");
-                    let turn = turn.as_ref().unwrap_or(&none);
-                    Some(cards.announced(turn, call, ToolCallStatus::InProgress))
-                }
-            };
-            said.blocks.iter().filter_map(block).collect()
+            }
         }
-        Body::Call(CallEntry::Ended { turn, result }) => vec![cards.finished(turn, result)],
-        Body::Setting(SettingEntry::Todos { phases }) => vec![plan(phases)],
-        _ => Vec::new(),
+        Body::Assistant { turn, message } => {
+            let none = TurnId::from("");
+            for block in &message.blocks {
+                match block {
+                    Block::Redacted(_) => {}
+                    Block::Thinking { text, .. } if text.is_empty() => {}
+                    Block::Thinking { text, .. } => past_text(pen, session, AGENT_THOUGHT, entry.seq, text),
+                    Block::Text(text) => past_text(pen, session, AGENT_MESSAGE, entry.seq, text),
+                    Block::Call(call) => {
+                        let turn = turn.as_ref().unwrap_or(&none);
+                        pen.update(session, cards.announced(turn, call, ToolCallStatus::InProgress));
+                    }
+                }
+            }
+        }
+        Body::Call(CallEntry::Ended { turn, result }) => pen.update(session, cards.finished(turn, result)),
+        Body::Setting(SettingEntry::Todos { phases }) => pen.update(session, plan(phases)),
+        _ => {}
     }
 }

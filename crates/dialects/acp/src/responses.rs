@@ -41,7 +41,7 @@ pub(crate) fn prompt_response(end: &TurnEnd, strict: bool) -> Result<PromptRespo
     let stop_reason = match end.stop {
         Stop::EndTurn => StopReason::EndTurn,
         Stop::MaxTokens => StopReason::MaxTokens,
-        Stop::MaxIterations => StopReason::MaxTurnRequests,
+        Stop::MaxIterations | Stop::Budget => StopReason::MaxTurnRequests,
         Stop::Refusal => StopReason::Refusal,
         Stop::Interrupted => StopReason::Cancelled,
         Stop::Error => return Err(turn_failed(end.fault.as_ref())),

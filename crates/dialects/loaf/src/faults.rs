@@ -104,6 +104,7 @@ fn reason(kind: FaultKind) -> &'static str {
         FaultKind::ShuttingDown => "shutting_down",
         FaultKind::NothingToDo => "nothing_to_do",
         FaultKind::Unsupported => "unsupported",
+        FaultKind::Budget => "budget_spent",
         FaultKind::Store => "store_error",
         FaultKind::Cancelled => "cancelled",
         FaultKind::Internal => "internal_error",

@@ -103,7 +103,7 @@ impl Fold {
 /// Whether a turn that ended so has an answer, be it an empty one.
 pub(crate) fn completed(stop: Stop) -> bool {
     match stop {
-        Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => true,
+        Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal | Stop::Budget => true,
         Stop::Interrupted | Stop::Error => false,
     }
 }

@@ -1,6 +1,7 @@
 //! A turn on this wire, from `preparing...` to `ready`. The order of its events is fixed; what the engine tells earlier than
 //! its place is held back here.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -229,9 +230,9 @@ impl SessionView {
                 self.remark(pen, scene.numbers, &format!("inference error: {message}"));
                 ("session.error", json!({ "message": message }))
             }
-            Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => {
-                if let Some(why) = cut_short(end.stop) {
-                    self.remark(pen, scene.numbers, why);
+            Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal | Stop::Budget => {
+                if let Some(why) = cut_short(end) {
+                    self.remark(pen, scene.numbers, &why);
                 }
                 ("session.completed", json!({ "answer_length": answer.encode_utf16().count() }))
             }
@@ -320,15 +321,19 @@ impl SessionView {
     }
 }
 
-fn cut_short(stop: Stop) -> Option<&'static str> {
-    match stop {
-        Stop::MaxTokens => Some("response cut short: the output limit was reached."),
+fn cut_short(end: &TurnEnd) -> Option<Cow<'static, str>> {
+    Some(match end.stop {
+        Stop::MaxTokens => "response cut short: the output limit was reached.".into(),
         Stop::MaxIterations => {
-            Some("response cut short: the limit of tool rounds was reached. send a message to go on.")
+            "response cut short: the limit of tool rounds was reached. send a message to go on.".into()
         }
-        Stop::Refusal => Some("the model declined to answer."),
-        Stop::EndTurn | Stop::Interrupted | Stop::Error => None,
-    }
+        Stop::Refusal => "the model declined to answer.".into(),
+        Stop::Budget => {
+            let why = end.fault.as_ref().map_or_else(|| "a budget is spent".to_owned(), faults::text);
+            format!("response cut short: {why}.").into()
+        }
+        Stop::EndTurn | Stop::Interrupted | Stop::Error => return None,
+    })
 }
 
 fn usage(end: &TurnEnd) -> Value {

@@ -50,6 +50,8 @@ pub use templates::Template;
 
 /// Commands that wait until the host is on its new session; at the bound lines stay in the pipe.
 const HELD_MAX: usize = 256;
+/// What a note begins with that says why we do not start. Hosts look for it at the start of a line on stderr.
+pub const START_FAILED: &str = "Error: ";
 
 /// Writes the payload of a response.
 type ResponseData<'a> = &'a dyn Fn(&mut Vec<u8>);
@@ -279,8 +281,9 @@ impl Rpc {
     /// The session is lost; there is nothing to go on with.
     fn lost(&mut self, fault: &Fault, out: &mut Out) {
         unparsed(&said(fault), out);
-        // Many hosts look at stderr when we end, and at nothing else.
-        out.notes.push(said(fault));
+        // Many hosts look at stderr when we end, and at nothing else. Before we are ready it is what keeps us from starting.
+        let word = if self.ready { "" } else { START_FAILED };
+        out.notes.push(format!("{word}{}", said(fault)));
         out.close_with(Close::new(CloseCode::Internal, "there is no session"));
     }
 }

@@ -29,6 +29,12 @@ pub(crate) fn ask(frames: &mut FrameBuf, id: &str, kind: &AskKind, timeout_ms: O
             });
             return Some(Dialog::Permission);
         }
+        AskKind::Budget(budget) => {
+            request(frames, id, "confirm", |w| {
+                w.text("title", "Go on?").text("message", &budget.summary());
+            });
+            return Some(Dialog::Permission);
+        }
         AskKind::HostCall { .. } => return None,
         AskKind::Confirm { title, message } => {
             request(frames, id, "confirm", |w| {

@@ -26,6 +26,7 @@ pub(crate) fn code(kind: FaultKind) -> &'static str {
         FaultKind::ShuttingDown => "shutting_down",
         FaultKind::NothingToDo => "nothing_to_do",
         FaultKind::Unsupported => "unsupported",
+        FaultKind::Budget => "budget_spent",
         FaultKind::Store => "store_error",
         FaultKind::Cancelled => "cancelled",
         FaultKind::Internal => "internal_error",
@@ -55,6 +56,7 @@ pub(crate) fn opening_code(kind: FaultKind) -> &'static str {
         | FaultKind::ShuttingDown
         | FaultKind::NothingToDo
         | FaultKind::Unsupported
+        | FaultKind::Budget
         | FaultKind::Store
         | FaultKind::Cancelled
         | FaultKind::Internal

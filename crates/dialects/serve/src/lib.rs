@@ -282,8 +282,10 @@ impl Serve {
     /// What an opened ask needs besides its line.
     fn asked(&mut self, at: usize, ask: &Ask, out: &mut Out) {
         let answer = match &ask.kind {
-            AskKind::Permission(_) if self.ending || self.views[at].ending => Answer::Deny(Some(DISCONNECTED.into())),
-            AskKind::Permission(_) => {
+            AskKind::Permission(_) | AskKind::Budget(_) if self.ending || self.views[at].ending => {
+                Answer::Deny(Some(DISCONNECTED.into()))
+            }
+            AskKind::Permission(_) | AskKind::Budget(_) => {
                 if !self.views[at].asks.contains(&ask.id) {
                     self.views[at].asks.push(ask.id.clone());
                 }

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use crate::tool_names::TOOL_NAMES;
 use serde_json::value::RawValue;
 use vocab::{
-    AskEntry, AskKind, Body, BranchEntry, CallEntry, CallResult, Delta, Event, Fault, FaultKind, Json, ModelEntry,
-    NoteEntry, Opened, Origin, Part, Stop, TurnEnd, TurnEntry, TurnId,
+    AskEntry, AskKind, Body, BranchEntry, BudgetAsk, CallEntry, CallResult, Delta, Event, Fault, FaultKind, Json, Mode,
+    ModelEntry, NoteEntry, Opened, Origin, Part, Stop, TurnEnd, TurnEntry, TurnId,
 };
 use wire::{FrameBuf, escape_into};
 
@@ -94,7 +94,7 @@ impl ServePen<'_> {
     }
 
     pub(crate) fn turn_ended(&mut self, end: &TurnEnd) {
-        if end.stop == Stop::Error {
+        if matches!(end.stop, Stop::Error | Stop::Budget) {
             match &end.fault {
                 Some(fault) => self.fault(fault, Some(&end.turn)),
                 None => {
@@ -123,7 +123,7 @@ pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut ServePen<'_
     match event {
         Event::Delta(Delta::Text { turn, delta }) => pen.text_delta(turn, delta),
         Event::Logged(entry) if view.missed_start(&entry.body) => {}
-        Event::Logged(entry) => body(&entry.body, pen),
+        Event::Logged(entry) => body(&entry.body, view.mode(), pen),
         Event::TurnLost(end) => pen.turn_ended(end),
         Event::State(state) => {
             if let Some(changed) = view.changed(state) {
@@ -152,7 +152,7 @@ pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut ServePen<'_
     }
 }
 
-fn body(body: &Body, pen: &mut ServePen<'_>) {
+fn body(body: &Body, mode: Mode, pen: &mut ServePen<'_>) {
     match body {
         Body::Turn(TurnEntry::Started { turn }) => pen.turn_started(turn),
         Body::Call(CallEntry::Started { turn, call, tool }) => {
@@ -174,6 +174,14 @@ fn body(body: &Body, pen: &mut ServePen<'_>) {
                     tool_input: as_raw(&one_line_object(&permission.input)),
                     reason: permission.reason.as_deref(),
                 },
+            }),
+            // In the only words there are for a question: no mode is in the way, and none would help.
+            AskKind::Budget(asked) => pen.write(&PermissionRequest {
+                request_id: ask.id.as_str(),
+                tool: BUDGET,
+                active_mode: mode.as_str(),
+                required_mode: mode.as_str(),
+                details: Details { tool_input: as_raw(&budget_input(asked)), reason: Some(&asked.summary()) },
             }),
             // No line can carry these; `lib.rs` declines them.
             AskKind::HostCall { .. }
@@ -212,6 +220,15 @@ fn body(body: &Body, pen: &mut ServePen<'_>) {
     }
 }
 
+/// What a question about a budget has in the place of a tool.
+const BUDGET: &str = "budget";
+
+/// The limit by its name and in its own unit: billionths of a dollar, tokens, milliseconds, rounds.
+fn budget_input(ask: &BudgetAsk) -> String {
+    let BudgetAsk { limit, spent, more, .. } = ask;
+    format!(r#"{{"budget":"{}","limit":{limit},"spent":{spent},"more":{more}}}"#, ask.name())
+}
+
 fn stop_reason(stop: Stop) -> &'static str {
     match stop {
         Stop::EndTurn => "end_turn",
@@ -219,7 +236,8 @@ fn stop_reason(stop: Stop) -> &'static str {
         Stop::MaxIterations => "max_iterations",
         Stop::Refusal => "refusal",
         Stop::Interrupted => "interrupted",
-        Stop::Error => "error",
+        // The `error` before it has the code `budget_spent`.
+        Stop::Error | Stop::Budget => "error",
     }
 }
 

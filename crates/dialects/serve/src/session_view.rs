@@ -46,6 +46,10 @@ struct ToldState {
 }
 
 impl SessionView {
+    /// The permission mode that the controller knows of.
+    pub(crate) fn mode(&self) -> Mode {
+        self.shown.as_ref().map_or(Mode::Prompt, |shown| shown.mode)
+    }
     pub(crate) fn new(number: u64, label: Option<Arc<str>>) -> Self {
         Self {
             number,

@@ -16,8 +16,8 @@ pub(crate) enum ParsedAnswer {
 pub(crate) fn read(kind: &AskKind, line: &str) -> ParsedAnswer {
     let line = line.trim();
     match kind {
-        AskKind::Permission(_) if line == "?" => ParsedAnswer::Explain,
-        AskKind::Permission(_) => permission(line),
+        AskKind::Permission(_) | AskKind::Budget(_) if line == "?" => ParsedAnswer::Explain,
+        AskKind::Permission(_) | AskKind::Budget(_) => permission(line),
         AskKind::Confirm { .. } => confirm(line),
         AskKind::Select { options, .. } => {
             let chosen = line.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));

@@ -83,6 +83,7 @@ pub fn stop_name(stop: Stop) -> &'static str {
         Stop::Refusal => "refusal",
         Stop::Interrupted => "interrupted",
         Stop::Error => "error",
+        Stop::Budget => "budget",
     }
 }
 

@@ -10,7 +10,7 @@ use crate::last_exchange::LastExchange;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WantedLine {
     Prompt,
-    /// To a permission question.
+    /// To a question of permission or of a budget.
     Answer,
     /// To a dialog of an extension.
     Line,
@@ -21,7 +21,7 @@ pub enum WantedLine {
 impl WantedLine {
     pub fn answer_to(ask: &Ask) -> WantedLine {
         match ask.kind {
-            AskKind::Permission(_) => WantedLine::Answer,
+            AskKind::Permission(_) | AskKind::Budget(_) => WantedLine::Answer,
             _ => WantedLine::Line,
         }
     }

@@ -5,7 +5,9 @@ mod render;
 
 use std::collections::{HashMap, HashSet};
 
-use vocab::{Call, CallEnd, CallId, CallResult, FactForm, Notice, NoticeLevel, PermissionAsk, Stop, TurnEnd, visible};
+use vocab::{
+    BudgetAsk, Call, CallEnd, CallId, CallResult, FactForm, Notice, NoticeLevel, PermissionAsk, Stop, TurnEnd, visible,
+};
 use wire::FrameBuf;
 use wire::question::{self, of_input};
 
@@ -280,6 +282,19 @@ impl TextRenderer {
         self.shown_call = Some(ask.call.clone());
     }
 
+    /// A budget is spent: what each answer means, and the question.
+    fn budget_question(&mut self, ask: &BudgetAsk, out: &mut FrameBuf) {
+        // The question before it may have had more to show; this one is one line.
+        self.pager = None;
+        let lines = [
+            format!("  y  go on until another {} is spent", ask.unit.shown(ask.more)),
+            "  n  end the turn here".to_owned(),
+            format!("  a  lift the budget {} for this session", ask.name()),
+        ];
+        self.block(&lines.map(|line| self.paint.dim(&line)), out);
+        self.question(&ask.summary(), out);
+    }
+
     /// The last line of a question; what can be typed stands below it.
     fn question(&mut self, text: &str, out: &mut FrameBuf) {
         self.block(&[self.paint.bold(&clean(text))], out);
@@ -309,7 +324,8 @@ impl TextRenderer {
 
     fn stopped(&self, end: &TurnEnd) -> Option<String> {
         let why = match end.stop {
-            Stop::EndTurn | Stop::Error => return None,
+            // The fault has said it.
+            Stop::EndTurn | Stop::Error | Stop::Budget => return None,
             Stop::MaxTokens => "stopped: the answer reached its token limit (--max-tokens)",
             Stop::MaxIterations => {
                 let rounds = end.iterations;

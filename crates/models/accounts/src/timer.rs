@@ -1,6 +1,6 @@
 //! The clock and the patience of this crate, so that tests need neither.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use vocab::{Clock, Later};
 
@@ -14,8 +14,7 @@ pub struct SystemTimer;
 
 impl Clock for SystemTimer {
     fn now_ms(&self) -> i64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        vocab::unix_ms(SystemTime::now())
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, AskEnd, AskEntry, Body, CallEnd, CallEntry, CallResult, Entry, ItemEnd, NoteEntry, QueueEntry, Scope,
-    SessionId, SettingEntry, Stop, TurnEntry,
+    Answer, AskEnd, AskEntry, Body, CallEnd, CallEntry, CallResult, Entry, FnvSum, ItemEnd, NoteEntry, QueueEntry,
+    Scope, SessionId, SettingEntry, Stop, TurnEntry,
 };
 
 /// How a file stands to the log that we have.
@@ -105,8 +105,12 @@ fn place(file: &Path) -> String {
     file.canonicalize().unwrap_or_else(|_| file.to_owned()).display().to_string()
 }
 
-/// FNV-1a. Nothing rests on it but that two files seldom share an id, and then their logs are compared.
+/// Nothing rests on it but that two files seldom share an id, and then their logs are compared.
 fn hash(parts: &[&str]) -> u64 {
-    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    let mut sum = FnvSum::default();
+    for part in parts {
+        sum.take(part.as_bytes());
+        sum.take(&[0]);
+    }
+    sum.value()
 }

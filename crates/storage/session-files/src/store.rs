@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use vocab::{
     Acquired, Archive, AuditLine, AuditQuery, AuditVerdict, Body, Border, Durability, Entry, Fault, Ids, Later, Lease,
-    Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary,
-    UsageQuery, UsageSum,
+    LogWindow, Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment,
+    Summary, UsageQuery, UsageSum,
 };
 
 use crate::mirror::OLD_VERSION;
@@ -109,8 +109,20 @@ impl Store for Mirrored {
         self.shared.setup.store.read(session, after, limit)
     }
 
+    fn window(&self, session: &SessionId, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
+        self.shared.setup.store.window(session, upto)
+    }
+
+    fn conversation(&self, session: &SessionId, entries: u64) -> Later<'static, Result<Vec<Arc<Entry>>, Fault>> {
+        self.shared.setup.store.conversation(session, entries)
+    }
+
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
         self.shared.setup.store.summary(session)
+    }
+
+    fn newest(&self, query: Query) -> Later<'static, Result<Option<Summary>, Fault>> {
+        self.shared.setup.store.newest(query)
     }
 
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
@@ -174,6 +186,10 @@ impl Store for Mirrored {
     }
     fn hurry(&self) {
         self.shared.setup.store.hurry();
+    }
+
+    fn hasten(&self) {
+        self.shared.setup.store.hasten();
     }
 
     fn place(&self) -> PathBuf {

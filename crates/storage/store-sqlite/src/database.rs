@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, FileControl, OpenFlags};
 use vocab::{Fault, FaultKind};
 
 use super::patience::Patience;
@@ -132,6 +132,8 @@ const MIGRATIONS: &[&str] = &[
     UNFINISHED,
     // 9
     DELETED,
+    // 10
+    WINDOWS,
 ];
 
 /// A session's row says which owner has it, and no longer by name. A process of an older version that has the database open
@@ -165,6 +167,23 @@ const DELETED: &str = "CREATE TABLE deleted (
         rebuilt INTEGER NOT NULL DEFAULT 0
     );";
 
+/// Where the window of a session's log begins, and which older entries count ([`super::window`]); for those that are there,
+/// with their next compaction. Contents of files that calls have changed ([`super::contents`]); those of older records stay in
+/// them.
+const WINDOWS: &str = "CREATE TABLE windows (
+        session INTEGER PRIMARY KEY,
+        compacted INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        carried TEXT NOT NULL,
+        crc INTEGER NOT NULL
+    );
+    CREATE TABLE contents (
+        session INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        content BLOB NOT NULL,
+        PRIMARY KEY (session, name)
+    );";
+
 /// The write-ahead log of the database in `home`: beside the file itself, also where its name is a link.
 pub(crate) fn wal_path(home: &Path) -> PathBuf {
     wal_of(&home.join(FILE_NAME))
@@ -180,16 +199,7 @@ fn wal_of(database: &Path) -> PathBuf {
 pub(crate) fn open(home: &Path, patience: &Patience) -> Result<Connection, Fault> {
     let path = home.join(FILE_NAME);
     create(home, &path).map_err(|error| faults::from_io("create", &path, &error))?;
-    let log = wal_path(home);
-    let is_named = log.exists();
-    let connection = open_file(&path, patience)?;
-    if !is_named {
-        // As for the database: what is synced has to have a name. SQLite does this, too, and says nothing if it fails.
-        let directory = log.parent().unwrap_or(home);
-        let named = File::open(directory).and_then(|directory| directory.sync_all());
-        named.map_err(|error| faults::from_io("create", &log, &error))?;
-    }
-    Ok(connection)
+    open_file(&path, patience)
 }
 
 fn open_file(path: &Path, patience: &Patience) -> Result<Connection, Fault> {
@@ -219,11 +229,35 @@ pub(crate) fn open_to_read(home: &Path) -> Result<Connection, Fault> {
 }
 
 /// Before a connection that can be trusted is closed: whoever is the last to close the database folds the write-ahead log in
-/// and removes it, so that a copy of the one file is whole. Without this, nothing happens to the log: behind an error what is
-/// in it is not to be believed.
+/// and cuts it to nothing, so that a copy of the one file is whole and an older copy can be put in its place. The empty log
+/// keeps its name, which the next process then need not make. Without this, nothing happens to the log: behind an error
+/// what is in it is not to be believed.
 pub(crate) fn prepare_to_close(connection: &Connection) {
-    // The next process folds it in.
+    // The next process folds it in; where the name cannot be kept, it makes one.
+    let _ = connection.file_control(Some(rusqlite::MAIN_DB), FileControl::PersistWal(&mut 1));
     let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+}
+
+/// Begins an empty write-ahead log without a sync. SQLite syncs the header of every log that it begins, since one that is
+/// begun anew has frames behind it which an old header would bring back to life. Behind an empty one there are none:
+/// whatever of it is on the disk after a power cut is a beginning of what was written, and who wants more waits for a sync
+/// of the whole file (`sync`). A process that only takes up a session thus waits for no disk.
+pub(crate) fn begin_log(connection: &Connection, log: &Path) -> Attempt<()> {
+    let is_empty = || std::fs::metadata(log).is_ok_and(|found| found.len() == 0);
+    if !is_empty() {
+        return Ok(());
+    }
+    connection.execute_batch("PRAGMA synchronous = OFF")?;
+    let begun = super::immediate(connection, || {
+        // Looked at again under the write lock: another process may have been quicker, and its log may be folded in.
+        if is_empty() {
+            let version = version(connection)?;
+            connection.execute_batch(&format!("PRAGMA user_version = {version}"))?;
+        }
+        Ok(())
+    });
+    connection.execute_batch("PRAGMA synchronous = NORMAL")?;
+    begun
 }
 
 /// The number of sessions of a database that is whole.

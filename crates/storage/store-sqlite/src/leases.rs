@@ -13,7 +13,7 @@ use super::audit::AuditStatements;
 use super::rows::{self, to_int};
 use super::upkeep::note_deleted;
 use super::writer::Writer;
-use super::{Attempt, immediate, log};
+use super::{Attempt, contents, immediate, log, window};
 use store::audit::AuditRecord;
 use store::data_dir;
 
@@ -207,6 +207,8 @@ impl Writer {
             let mut is_gone = false;
             for (it, key) in &keys {
                 connection.execute("DELETE FROM entries WHERE session = ?1", [key])?;
+                window::forget(connection, *key)?;
+                contents::forget(connection, *key)?;
                 connection.execute("DELETE FROM damaged WHERE session_id = ?1", [it.as_str()])?;
                 note_deleted(connection, it)?;
                 is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && it == id;
@@ -233,8 +235,7 @@ impl Writer {
 }
 
 pub(super) fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    vocab::unix_ms(std::time::SystemTime::now())
 }
 
 /// This process, in words that also tell it from a later one with the same number.

@@ -12,6 +12,7 @@
 
 mod append;
 mod audit;
+mod contents;
 mod database;
 mod faults;
 mod leases;
@@ -27,6 +28,7 @@ mod threads;
 mod upkeep;
 mod usage;
 mod watch;
+mod window;
 mod writer;
 
 use std::io;
@@ -38,8 +40,8 @@ use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, NewSession, Page, Principal,
-    Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession, Page,
+    Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use append::Append;
@@ -142,11 +144,17 @@ impl Store for SqliteStore {
         self.threads.patience.hurry();
     }
 
+    fn hasten(&self) {
+        self.threads.patience.hasten();
+    }
+
     fn create(&self, new: NewSession) -> Lease {
+        self.threads.patience.take_time();
         Lease::on_new(new)
     }
 
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
+        self.threads.patience.take_time();
         let session = session.clone();
         self.submit(|reply| WriterJob::Request(StoreRequest::Acquire { session, reply }))
     }
@@ -170,6 +178,16 @@ impl Store for SqliteStore {
         self.ask(|reply| Question::Read { session, after, limit, reply })
     }
 
+    fn window(&self, session: &SessionId, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
+        let session = session.clone();
+        self.ask(|reply| Question::Window { session, upto, reply })
+    }
+
+    fn conversation(&self, session: &SessionId, entries: u64) -> Later<'static, Result<Vec<Arc<Entry>>, Fault>> {
+        let session = session.clone();
+        self.ask(|reply| Question::Conversation { session, entries, reply })
+    }
+
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
         let session = session.clone();
         self.ask(|reply| Question::Summary { session, reply })
@@ -177,6 +195,11 @@ impl Store for SqliteStore {
 
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.ask(|reply| Question::List { query, reply })
+    }
+
+    /// Asked of the writer, which is needed next: a process that goes on with one session has one connection.
+    fn newest(&self, query: Query) -> Later<'static, Result<Option<Summary>, Fault>> {
+        self.submit(|reply| WriterJob::Request(StoreRequest::Newest { query, reply }))
     }
 
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
-use vocab::SessionId;
+use vocab::{FnvSum, SessionId};
 
 use super::database::FILE_NAME;
 
@@ -197,15 +197,10 @@ fn session_file_name(id: &str) -> String {
     }
     if name.len() > NAME_BYTES_MAX {
         name.truncate(NAME_BYTES_MAX);
-        name.push_str(&format!("~{:016x}", fnv64(id.as_bytes())));
+        name.push_str(&format!("~{:016x}", FnvSum::of(id.as_bytes())));
     }
     name.push_str(".lock");
     name
-}
-
-/// FNV-1a. The standard library's hash may change between versions, and two versions must agree on a name.
-pub(crate) fn fnv64(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

@@ -12,16 +12,17 @@
 //! A record whose checksum is right but whose kind or words are unknown was written by a later version. It is no
 //! damage, is never cut, and reading it is a fault that names the kind.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use vocab::{Body, Entry, Fault, FaultKind, NoteEntry, Principal, SessionId, Summary};
 
-use super::Attempt;
 use super::audit::AuditStatements;
 use super::leases::now_ms;
 use super::rows::{self, SessionRow, from_int, to_int};
+use super::{Attempt, contents};
 use store::audit::AuditRecord;
 use store::records::{self, Unreadable};
 use store::summary;
@@ -32,12 +33,17 @@ const COLUMNS: &str = "seq, parent, at_ms, kind, payload, crc, by";
 /// wants to read waiting, so a long log is read in many short ones; each takes a millisecond or two.
 pub(crate) const SLICE_ROWS: usize = 512;
 
-/// What a row turned out to be.
+/// What a row turned out to be. Small: a log has many.
 enum Judged {
-    Whole(Entry),
+    Whole(Arc<Entry>),
+    /// As it was written, and of a kind that is not wanted.
+    Passed {
+        seq: u64,
+        parent: u64,
+    },
     /// Written by a later version.
-    Foreign(u64, Unreadable),
-    Damaged(Damaged),
+    Foreign(u64, Box<Unreadable>),
+    Damaged(Box<Damaged>),
 }
 
 /// One record, or several neighbours that are missing.
@@ -72,12 +78,24 @@ pub(crate) struct LogCursor {
     limit: usize,
     judged: Vec<Judged>,
     is_end: bool,
+    /// Whether a record of this kind is read.
+    wants: fn(&[u8]) -> bool,
 }
 
 impl LogCursor {
     /// At most `limit` entries behind `after`. The memory this takes is the caller's choice of `limit`.
     pub(crate) fn new(key: i64, last_seq: u64, after: u64, limit: usize) -> Self {
-        Self { key, last_seq, after, limit, judged: Vec::new(), is_end: false }
+        Self { key, last_seq, after, limit, judged: Vec::new(), is_end: false, wants: |_| true }
+    }
+
+    /// Reads only what is told again ([`vocab::conversation`]), and of the rest where it stands.
+    pub(crate) fn retelling(self) -> Self {
+        Self { wants: records::is_retold_kind, ..self }
+    }
+
+    /// Number and parent of every record.
+    pub(crate) fn places(&self) -> Vec<(u64, u64)> {
+        self.judged.iter().map(Judged::place).collect()
     }
 
     fn reached(&self) -> u64 {
@@ -97,10 +115,10 @@ impl LogCursor {
         let mut found = 0;
         while let Some(row) = rows.next()? {
             found += 1;
-            let it = judge(row)?;
+            let it = judge(row, self.wants, Some((connection, self.key)))?;
             let next = self.reached() + 1;
             if it.seq() > next {
-                self.judged.push(Judged::Damaged(Damaged::missing(next, it.seq() - 1)));
+                self.judged.push(Judged::Damaged(Box::new(Damaged::missing(next, it.seq() - 1))));
             }
             if self.judged.len() == self.limit {
                 return Ok(false);
@@ -127,7 +145,8 @@ impl LogCursor {
                 break;
             }
             match it {
-                Judged::Whole(entry) => scan.entries.push(Arc::new(entry)),
+                Judged::Whole(entry) => scan.entries.push(entry),
+                Judged::Passed { .. } => {}
                 Judged::Foreign(seq, why) => return Err(foreign(id, seq, &why).into()),
                 Judged::Damaged(damaged) => {
                     scan.stand_ins.push(damaged.numbers());
@@ -140,18 +159,23 @@ impl LogCursor {
 }
 
 impl Judged {
-    fn seq(&self) -> u64 {
+    fn place(&self) -> (u64, u64) {
         match self {
-            Judged::Whole(entry) => entry.seq,
-            Judged::Foreign(seq, _) => *seq,
-            Judged::Damaged(damaged) => damaged.seq,
+            Judged::Whole(entry) => (entry.seq, entry.parent),
+            Judged::Passed { seq, parent } => (*seq, *parent),
+            Judged::Foreign(seq, _) => (*seq, seq.saturating_sub(1)),
+            Judged::Damaged(damaged) => (damaged.seq, damaged.parent),
         }
+    }
+
+    fn seq(&self) -> u64 {
+        self.place().0
     }
 
     fn first(&self) -> u64 {
         match self {
             Judged::Damaged(damaged) => damaged.first,
-            Judged::Whole(_) | Judged::Foreign(..) => self.seq(),
+            Judged::Whole(_) | Judged::Passed { .. } | Judged::Foreign(..) => self.seq(),
         }
     }
 }
@@ -183,7 +207,8 @@ impl Damaged {
     }
 }
 
-fn judge(row: &Row<'_>) -> Attempt<Judged> {
+/// `with`: where contents of files are found, for those who want them.
+fn judge(row: &Row<'_>, wants: impl Fn(&[u8]) -> bool, with: Option<(&Connection, i64)>) -> Attempt<Judged> {
     let seq = from_int(row.get(0)?);
     // A damaged column may hold a value of any type; only the right types can have the right checksum.
     let number = |at| -> rusqlite::Result<Option<i64>> {
@@ -200,7 +225,7 @@ fn judge(row: &Row<'_>) -> Attempt<Judged> {
     };
     let parent = number(1)?.map_or(seq.saturating_sub(1), from_int);
     let at_ms = number(2)?.unwrap_or(0);
-    let damaged = |why| Ok(Judged::Damaged(Damaged { first: seq, seq, parent, at_ms, why }));
+    let damaged = |why| Ok(Judged::Damaged(Box::new(Damaged { first: seq, seq, parent, at_ms, why })));
     let (Some(kind), Some(payload), Some(crc)) = (bytes(3)?, bytes(4)?, number(5)?) else {
         return damaged("a column has the wrong type");
     };
@@ -208,15 +233,85 @@ fn judge(row: &Row<'_>) -> Attempt<Judged> {
     if i64::from(records::checksum(seq, parent, at_ms, kind, payload, by)) != crc {
         return damaged("its checksum is wrong");
     }
+    if !wants(kind) {
+        return Ok(Judged::Passed { seq, parent });
+    }
     let Ok(kind) = std::str::from_utf8(kind) else {
         return damaged("its kind is no text");
     };
-    Ok(match records::from_record(kind, payload) {
+    let mut trouble = None;
+    let body = match with {
+        Some((connection, key)) => records::from_record_with(kind, payload, |name| {
+            contents::find(connection, key, name).unwrap_or_else(|error| {
+                trouble = Some(error);
+                None
+            })
+        }),
+        None => records::from_record(kind, payload),
+    };
+    if let Some(error) = trouble {
+        return Err(error.into());
+    }
+    Ok(match body {
         Ok(body) => {
             let by = by.map(|by| Principal::logged(&String::from_utf8_lossy(by)));
-            Judged::Whole(Entry { seq, parent, at_ms, body, by })
+            Judged::Whole(Arc::new(Entry { seq, parent, at_ms, body, by }))
         }
-        Err(why) => Judged::Foreign(seq, why),
+        Err(why) => Judged::Foreign(seq, Box::new(why)),
+    })
+}
+
+fn all(_kind: &[u8]) -> bool {
+    true
+}
+
+/// A record for somebody who passes over what cannot be read.
+pub(crate) enum LogRow {
+    Whole(Arc<Entry>),
+    Unread { seq: u64, parent: u64 },
+}
+
+impl LogRow {
+    pub(crate) fn seq(&self) -> u64 {
+        match self {
+            LogRow::Whole(entry) => entry.seq,
+            LogRow::Unread { seq, .. } => *seq,
+        }
+    }
+}
+
+impl From<Judged> for LogRow {
+    fn from(judged: Judged) -> Self {
+        match judged {
+            Judged::Whole(entry) => LogRow::Whole(entry),
+            unread => {
+                let (seq, parent) = unread.place();
+                LogRow::Unread { seq, parent }
+            }
+        }
+    }
+}
+
+/// Every record between these.
+pub(crate) fn each(connection: &Connection, key: i64, seqs: Range<u64>, mut each: impl FnMut(LogRow)) -> Attempt<()> {
+    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq");
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query(params![key, to_int(seqs.start), to_int(seqs.end)])?;
+    while let Some(row) = rows.next()? {
+        each(judge(row, all, None)?.into());
+    }
+    Ok(())
+}
+
+/// One record, if it is there and whole.
+pub(crate) fn one(connection: &Connection, key: i64, seq: u64) -> Attempt<Option<Arc<Entry>>> {
+    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq = ?2");
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query(params![key, to_int(seq)])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(match judge(row, all, None)? {
+        Judged::Whole(entry) => Some(entry),
+        Judged::Passed { .. } | Judged::Foreign(..) | Judged::Damaged(_) => None,
     })
 }
 
@@ -231,7 +326,7 @@ fn first_whole(connection: &Connection, key: i64, after: u64) -> Attempt<Option<
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query(params![key, to_int(after)])?;
     while let Some(row) = rows.next()? {
-        match judge(row)? {
+        match judge(row, all, None)? {
             Judged::Damaged(_) => {}
             whole => return Ok(Some(whole.seq())),
         }
@@ -245,7 +340,7 @@ fn last_whole(connection: &Connection, key: i64) -> Attempt<u64> {
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query(params![key])?;
     while let Some(row) = rows.next()? {
-        match judge(row)? {
+        match judge(row, all, None)? {
             Judged::Damaged(_) => {}
             whole => return Ok(whole.seq()),
         }
@@ -306,7 +401,7 @@ fn recount(connection: &Connection, key: i64, old: Summary, last_seq: u64) -> At
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query(params![key, to_int(last_seq)])?;
     while let Some(row) = rows.next()? {
-        if let Judged::Whole(entry) = judge(row)? {
+        if let Judged::Whole(entry) = judge(row, all, None)? {
             summary::fold(&mut totals, &entry);
         }
     }

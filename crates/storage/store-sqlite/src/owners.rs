@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension, Statement, params};
-use vocab::SessionId;
+use vocab::{FnvSum, SessionId};
 
 use super::leases::now_ms;
 use super::lock_file::{self, Lock, LockState};
@@ -315,7 +315,7 @@ pub(super) fn machine() -> String {
 fn machine_name(boot: &str, host: &str, number: &str) -> String {
     match number {
         "" => format!("{boot} {host}"),
-        number => format!("{boot} {host}#{:016x}", lock_file::fnv64(number.as_bytes())),
+        number => format!("{boot} {host}#{:016x}", FnvSum::of(number.as_bytes())),
     }
 }
 

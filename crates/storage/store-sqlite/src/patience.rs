@@ -5,8 +5,8 @@
 //! neighbour. (32 processes on two busy cores, syncs of 10 ms: the slowest of a hundred appends takes 40 to 96 ms like this,
 //! and 144 to 228 ms where all look every 50 to 250 us.)
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -19,30 +19,61 @@ const FURTHER_LOOKS: i32 = 500;
 const FURTHER_PAUSE: Duration = Duration::from_millis(1);
 const LONG_PAUSE: Duration = Duration::from_millis(2);
 
-/// How long an ending process waits for others, in all: it has promised to be gone within a second.
-const ENDING_WAIT: Duration = Duration::from_millis(400);
+/// How long somebody who stops the work waits to hear that it has stopped, and then how long an ending process waits, in all: it
+/// has promised to be gone within a second.
+const HASTY_WAIT: Duration = Duration::from_millis(450);
+const ENDING_WAIT: Duration = Duration::from_millis(350);
 
 /// How long the connections that share this wait for a lock before they give up.
 #[derive(Clone)]
 pub(super) struct Patience(Arc<PatienceLimits>);
 
 struct PatienceLimits {
+    born: Instant,
     /// Of one wait, in microseconds.
     limit: AtomicU64,
-    /// Of all waits together, once the process ends.
-    end: OnceLock<Instant>,
+    /// Of all waits together, once the process ends: microseconds since `born`; 0 while it does not.
+    end: AtomicU64,
+    /// Of the waits that began before it, in the same way.
+    hasty: AtomicU64,
+}
+
+impl PatienceLimits {
+    fn micros(&self, at: Instant) -> u64 {
+        u64::try_from(at.saturating_duration_since(self.born).as_micros()).unwrap_or(u64::MAX)
+    }
+    /// Whether a wait that began at `since` has lasted long enough.
+    fn is_over(&self, since: Instant, now: Instant) -> bool {
+        let (began, at) = (self.micros(since), self.micros(now));
+        let (end, hasty) = (self.end.load(Ordering::Relaxed), self.hasty.load(Ordering::Relaxed));
+        (end > 0 && at >= end) || (began < hasty && at >= hasty) || at - began >= self.limit.load(Ordering::Relaxed)
+    }
 }
 
 impl Patience {
     pub(super) fn new(limit: Duration) -> Self {
-        let patience = Self(Arc::new(PatienceLimits { limit: AtomicU64::new(0), end: OnceLock::new() }));
+        let (none, end, hasty) = Default::default();
+        let patience = Self(Arc::new(PatienceLimits { born: Instant::now(), limit: none, end, hasty }));
         patience.set(limit);
         patience
     }
 
     /// The process ends, and somebody waits for that: also those who wait already have [`ENDING_WAIT`] left, together.
     pub(super) fn hurry(&self) {
-        self.0.end.get_or_init(|| Instant::now() + ENDING_WAIT);
+        let end = self.0.micros(Instant::now() + ENDING_WAIT);
+        // The first word counts.
+        let _ = self.0.end.compare_exchange(0, end, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// It does not end after all: somebody has begun something.
+    pub(super) fn take_time(&self) {
+        self.0.end.store(0, Ordering::Relaxed);
+    }
+
+    /// Somebody waits for what is being written or is about to be: those who wait, and those who begin to before that, have
+    /// [`HASTY_WAIT`] left.
+    pub(super) fn hasten(&self) {
+        self.0.hasty.store(self.0.micros(Instant::now() + HASTY_WAIT), Ordering::Relaxed);
     }
 
     pub(super) fn set(&self, limit: Duration) {
@@ -55,8 +86,7 @@ impl Patience {
             if looks == 0 {
                 since = Instant::now();
             }
-            let is_over = limits.end.get().is_some_and(|end| Instant::now() >= *end);
-            if is_over || since.elapsed() >= Duration::from_micros(limits.limit.load(Ordering::Relaxed)) {
+            if limits.is_over(since, Instant::now()) {
                 return false;
             }
             std::thread::sleep(pause(looks));
@@ -126,5 +156,23 @@ mod tests {
         }
         let took = since.elapsed();
         assert!(took >= ENDING_WAIT && took < Duration::from_secs(20), "{took:?}");
+        patience.set(2 * ENDING_WAIT);
+        patience.take_time();
+        let since = Instant::now();
+        assert!(waiter.execute_batch("BEGIN IMMEDIATE").is_err());
+        assert!(since.elapsed() >= 2 * ENDING_WAIT, "who begins anew has all the time: {:?}", since.elapsed());
+    }
+
+    #[test]
+    fn haste_is_for_what_is_being_written_and_not_for_what_comes_later() {
+        let patience = Patience::new(Duration::from_secs(60));
+        let limits = &patience.0;
+        let (before, second) = (Instant::now(), Duration::from_secs(1));
+        patience.hasten();
+        let after = Instant::now();
+        assert!(!limits.is_over(before, after));
+        assert!(limits.is_over(before, after + HASTY_WAIT) && limits.is_over(after, after + HASTY_WAIT));
+        let later = after + second;
+        assert!(!limits.is_over(later, later + 59 * second) && limits.is_over(later, later + 60 * second));
     }
 }

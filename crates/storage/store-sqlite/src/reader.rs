@@ -12,9 +12,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use vocab::{AuditLine, AuditQuery, AuditVerdict, Fault, Page, Query, SessionId, Summary, UsageQuery, UsageSum};
+use vocab::{
+    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LogWindow, Page, Query, SessionId, Summary, UsageQuery, UsageSum,
+};
 
-use super::log::{LogCursor, LogScan, SLICE_ROWS};
+use super::log::{self, LogCursor, LogScan, SLICE_ROWS};
 use super::progress::Ticket;
 use super::sync::{FileIdentity, identity};
 use super::upkeep::has_unwiped;
@@ -22,17 +24,54 @@ use super::writer::{Trust, judged};
 use super::{Attempt, ReplySender, audit, database, rows, usage};
 use crate::faults;
 
+/// The rows of a log that is read in little time, a few slices: whoever has only such logs needs one connection.
+const SHORT_LOG_ROWS: u64 = 8 * SLICE_ROWS as u64;
+
 /// Without a question for this long, caches are given back.
 const IDLE: Duration = Duration::from_millis(500);
 
 pub(super) enum Question {
-    Read { session: SessionId, after: u64, limit: usize, reply: ReplySender<Page> },
-    Summary { session: SessionId, reply: ReplySender<Option<Summary>> },
-    List { query: Query, reply: ReplySender<Vec<Summary>> },
-    Count { query: Query, reply: ReplySender<u64> },
-    Audit { query: AuditQuery, reply: ReplySender<Vec<AuditLine>> },
-    VerifyAudit { head: Option<String>, reply: ReplySender<AuditVerdict> },
-    Usage { query: UsageQuery, reply: ReplySender<Vec<UsageSum>> },
+    Read {
+        session: SessionId,
+        after: u64,
+        limit: usize,
+        reply: ReplySender<Page>,
+    },
+    Window {
+        session: SessionId,
+        upto: u64,
+        reply: ReplySender<LogWindow>,
+    },
+    /// With the number of its entries, as far as it is known.
+    Conversation {
+        session: SessionId,
+        entries: u64,
+        reply: ReplySender<Vec<Arc<Entry>>>,
+    },
+    Summary {
+        session: SessionId,
+        reply: ReplySender<Option<Summary>>,
+    },
+    List {
+        query: Query,
+        reply: ReplySender<Vec<Summary>>,
+    },
+    Count {
+        query: Query,
+        reply: ReplySender<u64>,
+    },
+    Audit {
+        query: AuditQuery,
+        reply: ReplySender<Vec<AuditLine>>,
+    },
+    VerifyAudit {
+        head: Option<String>,
+        reply: ReplySender<AuditVerdict>,
+    },
+    Usage {
+        query: UsageQuery,
+        reply: ReplySender<Vec<UsageSum>>,
+    },
 }
 
 impl Question {
@@ -42,6 +81,9 @@ impl Question {
             Question::Summary { .. } => true,
             Question::Read { limit, .. } => *limit <= SLICE_ROWS,
             Question::List { query, .. } => query.limit.is_some_and(|limit| limit <= SLICE_ROWS),
+            Question::Window { upto: entries, .. } | Question::Conversation { entries, .. } => {
+                *entries <= SHORT_LOG_ROWS
+            }
             Question::Count { .. } | Question::Audit { .. } | Question::VerifyAudit { .. } | Question::Usage { .. } => {
                 false
             }
@@ -51,6 +93,8 @@ impl Question {
     fn refuse(self, fault: Fault) {
         match self {
             Question::Read { reply, .. } => _ = reply.send(Err(fault)),
+            Question::Window { reply, .. } => _ = reply.send(Err(fault)),
+            Question::Conversation { reply, .. } => _ = reply.send(Err(fault)),
             Question::Summary { reply, .. } => _ = reply.send(Err(fault)),
             Question::List { reply, .. } => _ = reply.send(Err(fault)),
             Question::Count { reply, .. } => _ = reply.send(Err(fault)),
@@ -171,6 +215,30 @@ impl Reader {
                 }
                 trust
             }
+            Question::Conversation { reply, .. } if reply.is_closed() => Trust::Keep,
+            Question::Conversation { session, entries, reply } => {
+                let (result, trust) = judged(&place, "read", retold(connection, &session, &mut cursor));
+                match result.transpose() {
+                    Some(result) => _ = reply.send(result),
+                    None => {
+                        let question = Question::Conversation { session, entries, reply };
+                        self.open.push_back(OpenRead { job: ReaderJob { ticket: None, question }, cursor });
+                    }
+                }
+                trust
+            }
+            Question::Window { reply, .. } if reply.is_closed() => Trust::Keep,
+            Question::Window { session, upto, reply } => {
+                let (result, trust) = judged(&place, "read", window(connection, &session, upto, &mut cursor));
+                match result.transpose() {
+                    Some(result) => _ = reply.send(result),
+                    None => {
+                        let question = Question::Window { session, upto, reply };
+                        self.open.push_back(OpenRead { job: ReaderJob { ticket: None, question }, cursor });
+                    }
+                }
+                trust
+            }
             Question::Summary { session, reply } => {
                 let found = rows::find(connection, &session).map(|found| found.map(|found| found.summary));
                 send(reply, judged(&place, "read", found))
@@ -218,6 +286,52 @@ fn page(
     let mut reading = begin(connection, id, after, limit)?;
     while reading.read_slice(connection)? {}
     Ok(Some(with_notices(id, reading.finish(connection, id)?)))
+}
+
+/// The end of a log, at once where it is known where that begins; otherwise as [`page`].
+fn window(
+    connection: &Connection,
+    id: &SessionId,
+    upto: u64,
+    cursor: &mut Option<LogCursor>,
+) -> Attempt<Option<LogWindow>> {
+    if cursor.is_none() {
+        let _one_state = connection.unchecked_transaction()?;
+        let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
+        if let Some(window) = super::window::read(connection, found.key, upto)? {
+            return Ok(Some(window));
+        }
+    }
+    Ok(page(connection, id, 0, usize::MAX, cursor)?.map(|page| LogWindow::of(page, upto)))
+}
+
+/// As [`page`], of what is told again.
+fn retold(connection: &Connection, id: &SessionId, cursor: &mut Option<LogCursor>) -> Attempt<Option<Vec<Arc<Entry>>>> {
+    let mut reading = match cursor.take() {
+        Some(reading) => reading,
+        None => begin(connection, id, 0, usize::MAX)?.retelling(),
+    };
+    if reading.read_slice(connection)? {
+        *cursor = Some(reading);
+        return Ok(None);
+    }
+    let key = reading.key;
+    let path = vocab::path_of(&reading.places());
+    let mut scan = reading.finish(connection, id)?;
+    let is_same = rows::find(connection, id)?.is_some_and(|found| found.key == key);
+    if is_same && scan.is_whole() {
+        scan.entries.retain(|entry| path.binary_search(&entry.seq).is_ok());
+        let newest = path.last().filter(|newest| scan.entries.last().is_none_or(|entry| entry.seq != **newest));
+        if let Some(newest) = newest {
+            scan.entries.extend(log::one(connection, key, *newest)?);
+        }
+        return Ok(Some(scan.entries));
+    }
+    // As for a page; and what stands in for damaged records has its place.
+    let _one_state = connection.unchecked_transaction()?;
+    let mut reading = begin(connection, id, 0, usize::MAX)?;
+    while reading.read_slice(connection)? {}
+    Ok(Some(vocab::conversation(&reading.finish(connection, id)?.entries)))
 }
 
 fn begin(connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<LogCursor> {

@@ -13,7 +13,7 @@ use super::leases::HeldLease;
 use super::leases::now_ms;
 use super::rows::{self, to_int};
 use super::writer::Writer;
-use super::{Attempt, database, immediate, log};
+use super::{Attempt, contents, database, immediate, log, window};
 use store::audit::AuditRecord;
 use store::data_dir;
 
@@ -271,10 +271,14 @@ fn take_back(connection: &Connection, id: &SessionId, held: &HeldLease) -> Attem
         connection
             .execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![found.key, to_int(behind)])?;
         AuditStatements::prepare(connection)?.write(&AuditRecord::cut(id, behind, now_ms()))?;
+        window::forget(connection, found.key)?;
         match &held.done {
             Some(done) => log::store_totals(connection, done.key, &done.summary)?,
             // Its first append was the one: there is no such session.
-            None => _ = connection.execute("DELETE FROM sessions WHERE key = ?1", [found.key])?,
+            None => {
+                contents::forget(connection, found.key)?;
+                connection.execute("DELETE FROM sessions WHERE key = ?1", [found.key])?;
+            }
         }
         Ok(true)
     })

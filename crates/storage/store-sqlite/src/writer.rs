@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use vocab::{Acquired, Fault, Lease, Principal, SessionId};
+use vocab::{Acquired, Fault, Lease, Principal, Query, SessionId, Summary};
 
 use super::append::{Append, AppendStatements};
 use super::leases::{HeldLease, owner};
@@ -20,7 +20,7 @@ use super::progress::Progress;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
 use super::watch::Bell;
-use super::{Attempt, Failure, Note, ReplySender, database, lock_file};
+use super::{Attempt, Failure, Note, ReplySender, database, lock_file, rows};
 use crate::faults;
 use store::rollup::PriceList;
 
@@ -48,6 +48,11 @@ pub(super) enum StoreRequest {
     Release {
         lease: Lease,
         reply: ReplySender<()>,
+    },
+    /// The first of a list.
+    Newest {
+        query: Query,
+        reply: ReplySender<Option<Summary>>,
     },
     Delete {
         session: SessionId,
@@ -214,8 +219,13 @@ impl Writer {
             Ok(statements) => statements,
             Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
         };
+        let mut is_begun = false;
         while self.wait(Some(connection)) && !self.syncs.has_failed() {
             while let Some(job) = self.next() {
+                if !std::mem::replace(&mut is_begun, true) {
+                    // Without it the first commit waits for a sync, and finds out what is wrong.
+                    let _ = database::begin_log(connection, &self.wal());
+                }
                 let trust = match job {
                     WriterJob::Append(append) => {
                         let batch = self.batch(append);
@@ -262,7 +272,7 @@ impl Writer {
                 self.held.get(&lease.session).is_some_and(|held| !held.unsynced.is_empty())
             }
             StoreRequest::Delete { .. } => true,
-            StoreRequest::Acquire { .. } | StoreRequest::Tidy => false,
+            StoreRequest::Acquire { .. } | StoreRequest::Newest { .. } | StoreRequest::Tidy => false,
         };
         if waits {
             self.syncs.drain();
@@ -325,6 +335,12 @@ impl Writer {
         }
     }
 
+    /// One session is all there is to write for, and nothing of it waits.
+    pub(super) fn is_idle(&mut self) -> bool {
+        self.take_waiting();
+        self.held.len() <= 1 && self.taken.is_empty()
+    }
+
     fn take(&mut self, job: WriterJob) {
         match job {
             WriterJob::End => self.is_ending = true,
@@ -366,6 +382,12 @@ impl Writer {
             StoreRequest::Acquire { session, reply } => {
                 let result = self.acquire(connection, &session);
                 self.answer(reply, result)
+            }
+            StoreRequest::Newest { query, reply } => {
+                let found = rows::list(connection, &Query { limit: Some(1), ..query });
+                let (found, trust) = judged(&self.place(), "read", found.map(|mut list| list.pop()));
+                let _ = reply.send(found);
+                trust
             }
             StoreRequest::Release { lease, reply } => {
                 self.release(&lease);
@@ -418,6 +440,7 @@ impl Writer {
                     let _ = reply.send(Ok(()));
                 }
                 WriterJob::Request(StoreRequest::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Newest { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Tidy) | WriterJob::SyncFailed | WriterJob::End => {}
             }

@@ -188,8 +188,7 @@ fn same(left: &Option<Arc<NewSession>>, right: &Option<Arc<NewSession>>) -> bool
 }
 
 fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    vocab::unix_ms(std::time::SystemTime::now())
 }
 
 fn now<T: Send + 'static>(value: T) -> Later<'static, T> {

@@ -30,6 +30,7 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     logs::the_order_of_calls_is_the_order_of_the_log(&make()).await;
     logs::many_sessions_do_not_mix(&make()).await;
     logs::an_unknown_session_is_named(&make()).await;
+    logs::a_window_has_the_end_and_what_counts_of_the_rest(&make()).await;
     leases::a_session_appears_with_its_first_append(&make()).await;
     leases::one_writer_at_a_time(&make()).await;
     leases::an_old_lease_is_refused(&make()).await;

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use vocab::{
-    Answer, Ask, AskEnd, AskEntry, AskKind, Body, CallContext, CallEnd, CallEntry, CallSpec, Chat, Entry, Event, Fault,
-    FileDiff, FileEdit, IdKind, Json, Later, Message, Mode, ModelEvent, ModelInfo, ModelStream, OnRestart, Open,
-    Outcome, PermissionAsk, Plan, Progress, Provider, Required, Scope, SessionId, SessionVerb, Shell, Tool, ToolSpec,
-    Toolbox, TurnEntry, Verb, Which,
+    Answer, Ask, AskEnd, AskEntry, AskKind, Body, Budget, CallContext, CallEnd, CallEntry, CallSpec, Chat, Entry,
+    Event, Fault, FileDiff, FileEdit, IdKind, Json, Later, Message, Mode, ModelEvent, ModelInfo, ModelStream,
+    OnRestart, Open, Outcome, PermissionAsk, Plan, Progress, Provider, Required, Scope, SessionId, SessionVerb, Shell,
+    Tool, ToolSpec, Toolbox, TurnEntry, Verb, Which,
 };
 
 use super::dice::Dice;
@@ -43,6 +43,8 @@ pub struct Revivals {
     pub had_run: u64,
     /// Questions that were open when the process died.
     pub open_asks: u64,
+    /// Questions about budgets.
+    pub budget_asks: u64,
 }
 
 impl Revivals {
@@ -54,6 +56,7 @@ impl Revivals {
         self.doubts += other.doubts;
         self.had_run += other.had_run;
         self.open_asks += other.open_asks;
+        self.budget_asks += other.budget_asks;
     }
 }
 
@@ -71,11 +74,12 @@ struct ScriptedCall {
 /// What the model says round by round; the last one has no calls.
 struct Script {
     rounds: Vec<Vec<ScriptedCall>>,
+    budget: Budget,
     waits_ms: Vec<u64>,
 }
 
 impl Script {
-    fn new(dice: &mut Dice) -> Self {
+    fn new(dice: &mut Dice, budget: Budget) -> Self {
         let mut number = 0;
         let mut scripted = |dice: &mut Dice| {
             number += 1;
@@ -89,7 +93,7 @@ impl Script {
         };
         let rounds = (0..2 + dice.below(4)).map(|_| (0..1 + dice.below(3)).map(|_| scripted(dice)).collect());
         let rounds: Vec<Vec<ScriptedCall>> = rounds.chain([Vec::new()]).collect();
-        Self { rounds, waits_ms: (0..16).map(|_| dice.pick(&[0, 0, 1, 7])).collect() }
+        Self { rounds, budget, waits_ms: (0..16).map(|_| dice.pick(&[0, 0, 1, 7])).collect() }
     }
 
     fn scripted(&self, number: usize) -> &ScriptedCall {
@@ -270,6 +274,7 @@ impl Course {
     async fn talk(&mut self, death: Death, waits_ms: Vec<u64>) -> Result<bool, String> {
         let store = self.store.process();
         store.slow(waits_ms);
+        let budget = self.script.budget;
         let asks = (0..ASKS_MAX).map(|at| (IdKind::Ask, format!("ask{}-{at}", self.lives)));
         let stage = Stage::new(StageOptions {
             provider: Arc::new(Scripted(self.script.clone())),
@@ -278,7 +283,7 @@ impl Course {
             mode: Mode::Prompt,
             toolbox: Some(Arc::new(Hands { script: self.script.clone(), outside: self.outside.clone() })),
             ids: CountedIds::with_names(asks.collect()),
-            tune: Box::new(|settings| settings.on_restart = OnRestart::Continue),
+            tune: Box::new(move |settings| (settings.on_restart, settings.budget) = (OnRestart::Continue, budget)),
             ..StageOptions::default()
         });
         let mut actor = stage.actor();
@@ -329,8 +334,17 @@ impl Course {
     }
 
     fn answer(&mut self, ask: &Ask) -> Result<Answer, String> {
-        let AskKind::Permission(PermissionAsk { input, may_have_run, .. }) = &ask.kind else {
-            return Err(format!("an odd question: {ask:?}"));
+        let (input, may_have_run) = match &ask.kind {
+            AskKind::Permission(PermissionAsk { input, may_have_run, .. }) => (input, may_have_run),
+            // The same answer in peace and in the rough.
+            AskKind::Budget(asked) => {
+                self.numbers.budget_asks += 1;
+                return Ok(match asked.spent % 7 {
+                    0 => Answer::Allow(Scope::Session),
+                    _ => Answer::Allow(Scope::Once),
+                });
+            }
+            _ => return Err(format!("an odd question: {ask:?}")),
         };
         let scripted = self.script.scripted(number_in(input));
         let yes = match may_have_run {
@@ -419,7 +433,7 @@ fn cut(course: &mut Course, dice: &mut Dice, whole: Duration) -> Result<bool, St
 /// Runs one seed.
 pub fn revive(seed: u64) -> Result<Revivals, String> {
     let mut dice = Dice::new(seed);
-    let script = Arc::new(Script::new(&mut dice));
+    let script = Arc::new(Script::new(&mut dice, super::budget::of_seed(seed)));
     let mut calm = Course::new(&script, None);
     if !calm.live(Death::Never, Vec::new())? {
         return Err("even in peace it does not end".to_owned());
@@ -439,6 +453,7 @@ pub fn revive(seed: u64) -> Result<Revivals, String> {
         return Err("it does not end".to_owned());
     }
     rough.check_outside()?;
+    super::budget::check(&rough.log(), &script.budget)?;
     let (is, should) = (gist(&rough.log()), gist(&calm.log()));
     if let Some(at) = (0..is.len().max(should.len())).find(|at| is.get(*at) != should.get(*at)) {
         let log: Vec<String> = rough.log().iter().map(|entry| format!("{:?}", entry.body)).collect();

@@ -31,7 +31,7 @@ use crate::lossy::LossyStore;
 use keys::KeyLedger;
 use resident::Resident;
 use view::{Logs, ToldCounts};
-use witness::{Witness, WitnessedStore};
+use witness::{TownWitness, WitnessedStore};
 
 const SESSIONS_MAX: u64 = 6;
 const RESIDENTS_MAX: usize = 6;
@@ -155,7 +155,7 @@ struct Process {
 /// What every process of a town is made from, and what outlives them.
 struct Ground {
     store: LossyStore,
-    witness: Arc<Witness>,
+    witness: Arc<TownWitness>,
     findings: Arc<Findings>,
     shared_dice: Arc<Mutex<Dice>>,
     calm: Arc<AtomicBool>,
@@ -201,7 +201,7 @@ impl Town {
         let store = LossyStore::new(turns);
         let findings: Arc<Findings> = Arc::default();
         let ground = Ground {
-            witness: Witness::new(store.clone(), findings.clone()),
+            witness: TownWitness::new(store.clone(), findings.clone()),
             store,
             findings,
             shared_dice,

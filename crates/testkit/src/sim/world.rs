@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use engine::{Config, Engine, IdlePolicy, Ports, Slow};
 use vocab::{
-    Answer, AskEntry, AskId, AskKind, Body, BranchEntry, Change, Coalesce, CompactionPolicy, Delivery, DirectoryVerb,
-    Drain, EditorEvent, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, FaultKind, Gate, HostTool,
-    ItemId, Json, LaneMode, LanePolicy, LateSteer, Mode, Open, Overflow, Part, QueueEntry, QueueVerb, Reply, Required,
-    RetryPolicy, Scope, SessionVerb, Settings, SteerPoint, Stop, Told, Verb, Which,
+    Answer, AskEntry, AskId, AskKind, Body, BranchEntry, Budget, Change, Coalesce, CompactionPolicy, Delivery,
+    DirectoryVerb, Drain, EditorEvent, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, FaultKind,
+    Gate, HostTool, ItemId, Json, LaneMode, LanePolicy, LateSteer, Mode, Open, Overflow, Part, QueueEntry, QueueVerb,
+    Reply, Required, RetryPolicy, Scope, SessionVerb, Settings, SteerPoint, Stop, Told, Verb, Which,
 };
 
 use super::SESSION;
@@ -43,6 +43,9 @@ pub(super) struct World {
     pub(super) findings: Arc<Findings>,
     pub(super) still_waiting: HashSet<ItemId>,
     pub(super) numbers: Numbers,
+    /// Holds but for the last life, which is to end well; and the last entry before that.
+    pub(super) budget: Budget,
+    pub(super) limited_upto: u64,
     weather: Weather,
     /// The peers of this life.
     eyes: Vec<Eye>,
@@ -75,6 +78,8 @@ impl World {
             findings: Arc::default(),
             still_waiting: HashSet::new(),
             numbers: Numbers::default(),
+            budget: super::budget::of_seed(seed),
+            limited_upto: 0,
             weather,
             eyes: Vec::new(),
             met: 0,
@@ -97,7 +102,7 @@ impl World {
         self.trace.push(line);
     }
 
-    fn engine(&mut self) -> Engine {
+    fn engine(&mut self, last: bool) -> Engine {
         let ports = Ports {
             provider: Arc::new(SimModel {
                 dice: self.shared_dice.clone(),
@@ -130,6 +135,7 @@ impl World {
         defaults.thinking = self.dice.pick(&[None, Some("low".into())]);
         defaults.reminders_max = self.dice.pick(&[0, 0, 1, 3]);
         defaults.max_iterations = 1 + self.dice.below(6) as u32;
+        defaults.budget = if last { Budget::default() } else { self.budget };
         // In half of the worlds sessions go out of memory, stage by stage, and come back in the middle of it.
         let idle = defaults.max_iterations.is_multiple_of(2).then_some(IDLE);
         let (notices, user) = (Vec::new(), vocab::Principal::user("ann"));
@@ -139,7 +145,10 @@ impl World {
     /// One life of the process.
     pub(super) async fn live(&mut self, last: bool) -> Result<(), String> {
         let started = tokio::time::Instant::now();
-        let engine = self.engine();
+        let engine = self.engine(last);
+        if last {
+            self.limited_upto = self.store.entries(&SESSION.into()).last().map_or(0, |entry| entry.seq);
+        }
         self.calm.store(false, Ordering::Relaxed);
         for _ in 0..self.dice.pick(&[0, 0, 1, 1, 2]) {
             super::extension::spawn(&engine, Dice::new(self.dice.roll()), self.calm.clone());

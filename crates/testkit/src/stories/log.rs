@@ -80,6 +80,7 @@ fn shown(body: &Body) -> String {
         Body::Ask(AskEntry::Opened(ask)) => match &ask.kind {
             AskKind::Permission(ask) => format!("ask {} needs {}", ask.tool, ask.required.as_str()),
             AskKind::HostCall { tool, input, .. } => format!("ask host {tool}{}", input.as_str()),
+            AskKind::Budget(ask) => format!("ask budget {}: {}", ask.name(), ask.unit.shown(ask.spent)),
             other => format!("ask {other:?}"),
         },
         Body::Ask(AskEntry::Closed { end, .. }) => match end {

@@ -155,6 +155,8 @@ fn told(end: SubagentEnd) -> Outcome {
         }
         (Stop::Refusal, _) => Some("the sub-agent's model refused to go on".to_owned()),
         (Stop::Interrupted, _) => Some("the sub-agent was interrupted".to_owned()),
+        (Stop::Budget, Some(fault)) => Some(format!("the sub-agent was stopped: {}", fault.message)),
+        (Stop::Budget, None) => Some("the sub-agent was stopped: a budget is spent".to_owned()),
         (Stop::Error, Some(fault)) => Some(format!("the sub-agent failed: {}", in_words(fault))),
         (Stop::Error, None) => Some("the sub-agent failed".to_owned()),
     };
@@ -230,7 +232,8 @@ mod tests {
         let said = |stop, text| vocab::parts_text(&end(stop, text).parts);
         assert_eq!(said(Stop::EndTurn, " done \n"), "done");
         assert!(!end(Stop::EndTurn, "done").is_error);
-        for stop in [Stop::MaxTokens, Stop::MaxIterations, Stop::Refusal, Stop::Interrupted, Stop::Error] {
+        for stop in [Stop::MaxTokens, Stop::MaxIterations, Stop::Refusal, Stop::Interrupted, Stop::Error, Stop::Budget]
+        {
             assert!(end(stop, "so far").is_error, "{stop:?}");
             assert!(said(stop, "so far").ends_with("; what it said last:\nso far"), "{stop:?}");
         }

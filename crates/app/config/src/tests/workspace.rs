@@ -37,6 +37,7 @@ fn samples(kind: SettingKind, workspace: Workspace) -> Vec<String> {
             let inside = around.into_iter().filter(|number| (min..=max).contains(number));
             inside.map(|number| number.to_string()).collect()
         }
+        SettingKind::Limit(_) => vec!["1".to_owned(), "1000".to_owned()],
         SettingKind::Bool => ["true", "false"].map(str::to_owned).into(),
         SettingKind::Texts => ["[]", "['a']", "['a', 'b']", "['c']"].map(str::to_owned).into(),
         SettingKind::Models => vec!["[{ slug = 'x' }]".to_owned()],
@@ -184,4 +185,39 @@ fn a_workspace_never_says_where_accounts_are_not_even_a_trusted_one() {
         (config.account("openrouter_url").as_deref(), config.oauth_port()),
         (Some("http://127.0.0.1:1"), Some(0))
     );
+}
+
+#[test]
+fn a_budget_is_the_users_alone_and_read_strictly() {
+    use vocab::{BudgetSpan, BudgetUnit};
+    let user = "[budget.turn]\nusd = 2.5\nminutes = 1\n[budget.day]\ntokens = 1000\n";
+    let work = place(&[
+        ("user/config.toml", user),
+        ("work/.tillerman.toml", "[budget.turn]\nusd = 99\n[budget.session]\nrounds = 1\n"),
+    ]);
+    for trust in ["", "trusted"] {
+        if !trust.is_empty() {
+            let text = format!("trusted_workspaces = ['{}']\n{user}", work.root.path().join("work").display());
+            std::fs::write(work.root.path().join("user/config.toml"), text).unwrap();
+        }
+        let config = work.load(None).unwrap();
+        let limits: Vec<_> = config.budget().limits().collect();
+        let want = [
+            (BudgetSpan::Turn, BudgetUnit::Money, 2_500_000_000),
+            (BudgetSpan::Turn, BudgetUnit::Time, 60_000),
+            (BudgetSpan::Day, BudgetUnit::Tokens, 1000),
+        ];
+        assert_eq!(limits, want);
+        assert_eq!(config.warnings.iter().filter(|it| it.contains("a workspace cannot choose it")).count(), 2);
+    }
+    for wrong in ["0", "-1", "nan", "inf", "'much'", "true", "1e30", "0.0000001", "[1]"] {
+        let work = place(&[("user/config.toml", &format!("[budget.turn]\nusd = {wrong}\n"))]);
+        let fault = work.load(None).unwrap_err();
+        assert!(
+            fault.message.contains("`budget.turn.usd` wants a number above 0, at most 1000000"),
+            "{wrong}: {fault}"
+        );
+    }
+    let work = place(&[("user/config.toml", "[budget.day]\nrounds = 5\n")]);
+    assert!(work.load(None).unwrap().warnings[0].contains("unknown setting `budget.day.rounds`"));
 }

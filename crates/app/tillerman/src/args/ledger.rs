@@ -1,6 +1,6 @@
 //! What `audit` and `usage` take.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, value_parser};
 use vocab::AUDIT_LINES_MAX;
 
 #[derive(Args, Debug)]
@@ -14,9 +14,9 @@ pub(crate) struct AuditArgs {
     /// Only what this one did, as the list shows it: user:ann, controller:zed, token:ci.
     #[arg(long, value_name = "WHO")]
     pub(crate) by: Option<String>,
-    /// Most lines shown, up to 10000.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = lines)]
-    pub(crate) limit: usize,
+    /// Most lines shown, up to 10000; `--before` shows older ones.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u64).range(..=AUDIT_LINES_MAX as u64))]
+    pub(crate) limit: u64,
     /// Only lines before the one with this number: older ones than were shown.
     #[arg(long, value_name = "LINE")]
     pub(crate) before: Option<u64>,
@@ -55,12 +55,4 @@ pub(crate) enum UsageSumsBy {
     Session,
     Principal,
     Tool,
-}
-
-fn lines(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(count) if count <= AUDIT_LINES_MAX => Ok(count),
-        Ok(_) => Err(format!("at most {AUDIT_LINES_MAX} lines at once; `--before LINE` shows older ones")),
-        Err(_) => Err("not a number of lines".to_owned()),
-    }
 }

@@ -58,7 +58,7 @@ async fn start(args: &args::AcpArgs) -> Result<u8, Fault> {
         strict: args.strict,
         ..AcpOptions::new(env!("CARGO_PKG_VERSION"), Arc::new(FullIds))
     });
-    let limits = StdioLimits { line_bytes_max: LINE_BYTES_MAX, grace: GRACE };
+    let limits = StdioLimits { line_bytes_max: LINE_BYTES_MAX, grace: GRACE, ..StdioLimits::default() };
     stdio::converse(dialect, &wired, extension_host, frame_log, limits).await
 }
 

@@ -4,7 +4,6 @@ use serde_json::json;
 use vocab::{AuditLine, AuditQuery, AuditVerdict, DAY_MS, FaultKind, Store, UsageBy, UsageQuery, UsageSum, day_of};
 
 use super::config::home;
-use super::now_ms;
 use super::sessions;
 use crate::args::{AuditArgs, AuditVerb, UsageArgs, UsageSumsBy};
 use crate::print::{error, exactly, say};
@@ -29,7 +28,8 @@ pub(crate) fn audit(args: AuditArgs) -> anyhow::Result<u8> {
             None => None,
         };
         let by = args.by.as_deref().map(Into::into);
-        let mut lines = store.audit(AuditQuery { session, by, before: args.before, limit: Some(args.limit) }).await?;
+        let mut lines =
+            store.audit(AuditQuery { session, by, before: args.before, limit: Some(args.limit as usize) }).await?;
         // The newest is read first where it stands last.
         lines.reverse();
         if args.json {
@@ -76,7 +76,7 @@ async fn verify(store: &impl Store, head: Option<String>) -> anyhow::Result<u8> 
 }
 
 pub(crate) fn usage(args: &UsageArgs) -> anyhow::Result<u8> {
-    let today = day_of(now_ms());
+    let today = day_of(host::now_ms());
     let (by, head) = match args.by {
         UsageSumsBy::Day => (UsageBy::Day, "DAY"),
         UsageSumsBy::Model => (UsageBy::Model, "MODEL"),

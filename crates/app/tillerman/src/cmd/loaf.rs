@@ -54,7 +54,7 @@ async fn start(args: &args::LoafArgs) -> Result<u8, Fault> {
         extension_host::start(&wired, extensions, Some(extension_host::skill_places(&wired, &home, &config))).await;
     wired.accounts.route(kept.route.as_deref().filter(|route| *route != ANY_ROUTE).map(Arc::from));
     let dialect = Loaf::new(options(args, &wired, &kept, asked));
-    let limits = StdioLimits { line_bytes_max: LINE_BYTES_MAX, grace: GRACE };
+    let limits = StdioLimits { line_bytes_max: LINE_BYTES_MAX, grace: GRACE, ..StdioLimits::default() };
     let service = LoafService::new(wired.accounts.clone(), file, wired.settings.workspace.clone(), home.data);
     stdio::converse_with(dialect, service, &wired, extension_host, frame_log, limits).await
 }

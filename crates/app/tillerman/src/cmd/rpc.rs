@@ -80,8 +80,16 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
     stay_here(&mut session.which, &wired).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
     let extension_host = extension_host::start(&wired, programs, None).await;
-    let limits = StdioLimits { grace: GRACE, ..StdioLimits::default() };
+    let limits = StdioLimits { grace: GRACE, notes: note, ..StdioLimits::default() };
     stdio::converse(dialect, &wired, extension_host, frame_log, limits).await
+}
+
+/// What keeps us from starting is said as everything else is that does, also where the session does.
+fn note(text: &str) {
+    match text.strip_prefix(dialect_rpc::START_FAILED) {
+        Some(what) => _ = refuse(what, FAILED),
+        None => host::note(text),
+    }
 }
 
 /// How the dialect starts.

@@ -15,7 +15,6 @@ use vocab::{
 };
 
 use super::config::home;
-use super::now_ms;
 use crate::args::{self, SessionsVerb};
 use crate::print::{exactly, say};
 use crate::{compose, setup};
@@ -93,15 +92,15 @@ async fn rename(store: &dyn Store, session: &str, title: &str) -> anyhow::Result
     }
     let id = find(store, session).await?.id;
     let acquired = store.acquire(&id).await?;
-    let notice = acquired.notice(now_ms());
+    let notice = acquired.notice(host::now_ms());
     let last = notice.as_ref().map_or(acquired.summary.last_seq, |entry| entry.seq);
     let body = Body::Setting(SettingEntry::Title { title: title.into() });
     let renamed = Arc::new(Entry {
         seq: last + 1,
         parent: last,
-        at_ms: now_ms(),
+        at_ms: host::now_ms(),
         body,
-        by: Some(Principal::user(&process::user_name())),
+        by: Some(Principal::user(&host::user_name())),
     });
     let renamed = store.append(&acquired.lease, notice.into_iter().chain([renamed]).collect(), Durability::Now).await;
     store.release(acquired.lease).await?;
@@ -137,7 +136,7 @@ async fn delete(store: &dyn Store, sessions: &[String], yes: bool) -> anyhow::Re
         let is_child = |it: &Summary| it.child_of.as_ref() == Some(&summary.id);
         let children = store.list(all).await?.into_iter().filter(is_child).count();
         // Refused while another process owns it, so nobody loses a session under their hands.
-        if !store.delete(&summary.id, Some(Principal::user(&process::user_name()))).await? {
+        if !store.delete(&summary.id, Some(Principal::user(&host::user_name()))).await? {
             return Err(Fault::new(FaultKind::NotFound, format!("{} is gone already", summary.id)).into());
         }
         match children {

@@ -15,16 +15,17 @@ use crate::extension_host::ExtensionHost;
 /// It could not start.
 pub(super) const FAILED: u8 = 1;
 
-/// How long a line may be, and how long a turn may go on once the other side is gone.
+/// How long a line may be, how long a turn may go on once the other side is gone, and what is said to people on stderr.
 pub(super) struct StdioLimits {
     pub(super) line_bytes_max: usize,
     pub(super) grace: Duration,
+    pub(super) notes: fn(&str),
 }
 
 impl Default for StdioLimits {
     fn default() -> Self {
         let usual = host::PumpOptions::default();
-        Self { line_bytes_max: usual.frame_bytes_max, grace: usual.grace }
+        Self { line_bytes_max: usual.frame_bytes_max, grace: usual.grace, notes: usual.notes }
     }
 }
 
@@ -44,7 +45,7 @@ pub(super) fn frame_log(path: Option<&Path>, keyring: &Keyring) -> Result<Option
 
 /// One conversation on stdin and stdout, and the end of everything behind it.
 pub(super) async fn converse(
-    dialect: impl Dialect<Own = wire::NoOwn>,
+    dialect: impl Dialect<Own = wire::NoOwn> + 'static,
     wired: &Wired,
     extension_host: ExtensionHost,
     frame_log: Option<FrameLog>,
@@ -54,7 +55,7 @@ pub(super) async fn converse(
 }
 
 /// The same for a dialect with calls of its own, which `own` answers.
-pub(super) async fn converse_with<D: Dialect>(
+pub(super) async fn converse_with<D: Dialect + 'static>(
     dialect: D,
     own: impl OwnCalls<D::Own> + 'static,
     wired: &Wired,
@@ -64,13 +65,18 @@ pub(super) async fn converse_with<D: Dialect>(
 ) -> Result<u8, Fault> {
     let code = match host::take() {
         Ok((input, output)) => {
-            let StdioLimits { line_bytes_max, grace } = limits;
+            let StdioLimits { line_bytes_max, grace, notes } = limits;
             let (frame_bytes_max, deaf) = (line_bytes_max, output.gone());
             // Who keeps nothing has nothing to go on with.
             let leaves_work = wired.settings.on_restart == OnRestart::Continue && !wired.settings.ephemeral;
             let usual = host::PumpOptions { signals: true, leaves_work, ..host::PumpOptions::new(own) };
-            let options = host::PumpOptions { frame_bytes_max, grace, frame_log, deaf, ..usual };
-            Ok(host::pump(dialect, &wired.engine, input, output, options).await.exit_code)
+            let options = host::PumpOptions { frame_bytes_max, grace, frame_log, deaf, notes, ..usual };
+            // As a task beside the sessions: what wakes the future that a runtime waits for makes it look for events in
+            // between, once per delta.
+            let engine = wired.engine.clone();
+            let pump =
+                tokio::spawn(async move { host::pump(dialect, &engine, input, output, options).await.exit_code });
+            Ok(pump.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())))
         }
         Err(error) => Err(Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"))),
     };

@@ -1,8 +1,8 @@
-//! Ids and the time of day.
+//! Ids.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use vocab::{Clock, IdKind, Ids};
+use vocab::{IdKind, Ids};
 
 /// Time-ordered, so that a list of ids is a list by age.
 pub(super) struct UuidIds;
@@ -38,14 +38,6 @@ fn uuid_at(now: SystemTime) -> uuid::Uuid {
 fn short(letter: &str, id: uuid::Uuid) -> String {
     let text = id.simple().to_string();
     format!("{letter}-{}", &text[text.len() - 12..])
-}
-
-pub(super) struct WallClock;
-
-impl Clock for WallClock {
-    fn now_ms(&self) -> i64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
-    }
 }
 
 #[cfg(test)]

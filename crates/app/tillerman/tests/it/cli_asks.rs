@@ -196,3 +196,22 @@ fn a_plain_no_is_the_users_for_the_model_too() {
     let shown = place.run(&["sessions", "show", "latest"]).ok();
     assert!(shown.contains("bash (denied)\ndenied by the user"), "{shown}");
 }
+
+#[test]
+fn a_spent_budget_is_asked_about_and_a_yes_to_tools_is_none_to_money() {
+    let script = "call glob {\"pattern\":\"*\"}\n\nsay done\n";
+    let args = ["run", "--model", "script:model.script", "--budget", "turn.rounds=1", "go"];
+    for (key, code, last) in [("y\n", 0, "done"), ("a\n", 0, "done"), ("n\n", 3, "budget of 1 tool round is spent")] {
+        let place = Place::new();
+        std::fs::write(place.file("model.script"), script).unwrap();
+        let (ended, seen) = typed(&place, (120, 40), &args, &[("[?]", "?\n"), ("[?]", key)]);
+        assert!(seen.contains("go on with another 1 tool round?") && seen.contains(last), "{seen}");
+        assert!(seen.contains("a  lift the budget turn.rounds for this session"), "{seen}");
+        assert_eq!(ended, Some(code), "{seen}");
+    }
+    let place = Place::new();
+    std::fs::write(place.file("model.script"), script).unwrap();
+    place.run(&args).fails(3, "nobody is here who could be asked");
+    place.run(&[&args[..], &["--yes"]].concat()).fails(3, "budget of 1 tool round is spent");
+    place.run(&["run", "--model", "tour", "--budget", "turn.usd=0", "hi"]).fails(2, "a limit is above 0");
+}

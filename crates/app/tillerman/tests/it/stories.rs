@@ -117,6 +117,7 @@ const NOT_IN_LOAF: &[(&str, &str)] = &[
     ("40a_todo_list", "a client has no words for tasks"),
     ("40b_reminded", "a client has no words for tasks, and nobody is reminded"),
     ("40c_no_reminder_after_an_interrupt", "a client has no words for tasks, and nobody is reminded"),
+    ("41_budget", "this wire has no questions: golden/loaf/budget.talk"),
 ];
 
 /// As above: the engine, opened as `loaf` opens it and settled as the command settles it, is the measure.

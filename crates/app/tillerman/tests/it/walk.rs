@@ -40,6 +40,7 @@ const OTHER_ROOMS: &[&str] = &[
     "core/engine/src/session/subagents",
     "core/engine/src/session/fallback",
     "core/engine/src/session/compaction",
+    "core/engine/src/session/budget",
     "core/engine/src/session/reminders",
     "core/engine/src/session/undo",
     "core/engine/src/session/shell",

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{Briefing, CallId, CompactReason, Fault, Later, ModelStream, Outcome, Principal, Tag, TurnId};
 
+use super::budget::DayUsed;
 use super::calls::AfterWrite;
 use super::compaction::{Compacted, NextCompaction, Trace};
 use super::hooks::RunningHook;
@@ -90,6 +91,16 @@ pub(super) enum TurnWaits {
     /// A look around the workspace comes before the first model call.
     Briefing(Later<'static, Briefing>),
     Compaction(Box<Summarising>, BeforeCall),
+    /// What this day has used is being read.
+    Day {
+        day: i64,
+        reading: Later<'static, DayUsed>,
+        then: Effect,
+    },
+    /// A limit is reached; a person is asked whether more may be spent.
+    Budget {
+        then: Effect,
+    },
 }
 
 /// A summary that is being made.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use vocab::{
-    Answer, Ask, AskEnd, AskEntry, AskId, AskKind, Body, Call, Entry, Fault, FaultKind, IdKind, Outcome, PeerId,
-    PermissionAsk, Scope,
+    Answer, Ask, AskEnd, AskEntry, AskId, AskKind, Body, BudgetAsk, Call, Entry, Fault, FaultKind, IdKind, Outcome,
+    PeerId, PermissionAsk, Scope,
 };
 
 use super::extensions::dialogs::Dialog;
@@ -91,6 +91,13 @@ impl Approvals {
     pub(super) fn leave(&mut self, peer: PeerId) {
         self.open.values_mut().for_each(|open| open.owner = open.owner.filter(|owner| *owner != peer));
     }
+    /// The one about a budget.
+    pub(super) fn budget(&self) -> Option<(&AskId, &BudgetAsk)> {
+        self.open.iter().find_map(|(id, ask)| match &ask.kind {
+            AskKind::Budget(budget) => Some((id, budget)),
+            _ => None,
+        })
+    }
     /// Questions of extensions.
     pub(super) fn dialogs(&self) -> impl Iterator<Item = (&AskId, &Dialog)> {
         self.open.iter().filter_map(|(id, ask)| Some((id, ask.dialog.as_ref()?)))
@@ -163,6 +170,7 @@ impl Session {
                 }
                 self.with_turn(|turn, fx| turn.answered(&answer, fx));
             }
+            AskKind::Budget(asked) => self.budget_answered(&asked, &answer),
             AskKind::HostCall { tool, .. } => {
                 let is_hosted = |waiting: &TurnWaits| matches!(waiting, TurnWaits::Host { .. });
                 let Some(TurnWaits::Host { since }) = self.activity.stop_waiting_if(is_hosted) else { return Ok(()) };
@@ -189,6 +197,13 @@ impl Session {
     /// The turn that asked is over. Extensions' questions stay: they are not the turn's.
     pub(super) fn withdraw_asks(&mut self) {
         for ask in self.approvals.take_of_turn() {
+            self.log(Body::Ask(AskEntry::Closed { ask, end: AskEnd::Withdrawn }));
+        }
+    }
+
+    /// One of them has no point any more.
+    pub(super) fn withdraw_ask(&mut self, ask: AskId) {
+        if self.approvals.take(&ask).is_some() {
             self.log(Body::Ask(AskEntry::Closed { ask, end: AskEnd::Withdrawn }));
         }
     }
@@ -222,7 +237,7 @@ impl Session {
 /// A question can always be declined; otherwise the answer must be of its kind.
 fn fits(kind: &AskKind, answer: &Answer) -> bool {
     let accepts = match kind {
-        AskKind::Permission(_) => matches!(answer, Answer::Allow(_) | Answer::Confirmed(_)),
+        AskKind::Permission(_) | AskKind::Budget(_) => matches!(answer, Answer::Allow(_) | Answer::Confirmed(_)),
         AskKind::HostCall { .. } => matches!(answer, Answer::Result { .. }),
         AskKind::Confirm { .. } => matches!(answer, Answer::Confirmed(_)),
         AskKind::Select { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => matches!(answer, Answer::Text(_)),

@@ -42,6 +42,7 @@ impl Session {
         }
         self.view_ready()?;
         self.jobs.failure()?;
+        self.check_budget()?;
         let by = self.log.commands.acting().cloned();
         let then = AfterCompaction::Answer(CompactionAsker { outbox: outbox.clone(), tag, by, slash });
         self.start_compaction(CompactReason::Manual, instructions, then)?;
@@ -76,7 +77,8 @@ impl Session {
         let Some(NextCompaction { outbox, tag, by, instructions }) = self.activity.next.take() else { return };
         self.log.look_at_end(&outbox, tag, by.clone());
         let then = AfterCompaction::Answer(CompactionAsker { outbox: outbox.clone(), tag, by, slash: false });
-        let started = self.start_compaction(CompactReason::Manual, instructions, then);
+        let started = self.check_budget();
+        let started = started.and_then(|()| self.start_compaction(CompactReason::Manual, instructions, then));
         self.log.looked_at();
         if let Err(fault) = started {
             self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
@@ -190,7 +192,7 @@ impl Session {
                 self.with_turn(|turn, fx| turn.compacted(result.map(|_| ()), fx));
             }
             // There is still room, or the history fits as it is; a summary that failed must not fail the turn.
-            AfterCompaction::Turn(BeforeCall::CallModel) if self.view.is_loaded() => self.send_request(),
+            AfterCompaction::Turn(BeforeCall::CallModel) if self.view.is_loaded() => self.send_if_allowed(),
             // The model was switched meanwhile.
             AfterCompaction::Turn(BeforeCall::CallModel) => self.load_then(Effect::CallModel),
             AfterCompaction::Answer(asker) => self.compaction_answered(asker, result),

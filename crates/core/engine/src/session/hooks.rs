@@ -89,6 +89,7 @@ impl Session {
             let Some(extension) = self.extension(peer).cloned() else { continue };
             let id = self.extensions.mint();
             let kind = point.kind(&self.extensions.opening);
+            self.log.hurry_batch();
             self.log.reply(extension.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
             let until = Instant::now() + HOOK_LIMIT;
             self.activity.wait(TurnWaits::Hook(Box::new(RunningHook { id, extension, until, point, left })));

@@ -380,8 +380,13 @@ impl Session {
             .partition::<VecDeque<_>, _>(|it| it.what.sender() == Some(peer));
         self.jobs.awaiting = others;
         let left = awaiting.into_iter().map(|it| it.what.into_mail()).chain(left).collect();
-        self.refuse_all(jobs, left, &Fault::new(FaultKind::Cancelled, "you left the session before it was done"));
+        self.refuse_all(jobs, left, &left_too_soon());
     }
+}
+
+/// Told to the sender, and to whoever sent the same under the same key.
+pub(super) fn left_too_soon() -> Fault {
+    Fault::new(FaultKind::Cancelled, "its sender left the session before it was done")
 }
 
 impl JobStage {

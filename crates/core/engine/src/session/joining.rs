@@ -10,6 +10,7 @@ use vocab::{
 
 use super::Session;
 use super::approvals::OpenAsk;
+use super::jobs::left_too_soon;
 use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts};
 use crate::outbox::Outbox;
 
@@ -202,7 +203,9 @@ impl Session {
         // No peer is left that could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
         self.leave_jobs(peer);
-        self.log.commands.leave(peer);
+        for (outbox, tag) in self.log.commands.leave(peer) {
+            self.log.reply(outbox, Event::Reply { tag, result: Err(left_too_soon()) });
+        }
         self.approvals.set_mute(peer, false);
         self.editor_left(peer);
         self.tools.drop_host(peer);

@@ -1,10 +1,10 @@
 //! Commands that come twice. One with a key is carried out once: whoever lost the answer, and with it the knowledge whether
 //! anything happened, asks again with the same key, also of the next process.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
-use vocab::{Change, Fault, FaultKind, KEY_BYTES_MAX, Part, QueueVerb, Reply, SessionVerb, Tag};
+use vocab::{Change, Fault, FaultKind, FnvSum, KEY_BYTES_MAX, Part, QueueVerb, Reply, SessionVerb, Tag};
 
 use super::Session;
 use super::jobs::{Awaited, Need};
@@ -105,27 +105,9 @@ fn is_harmless(verb: &SessionVerb) -> bool {
     matches!(verb, SessionVerb::Set(Change::Locale(_) | Change::Retry(_) | Change::Compaction(_) | Change::Lane(_)))
 }
 
-/// The sum over what a command asks for, by which a repeat is told from another command with the same key. FNV-1a: it guards
-/// against mistakes, and nobody gains by making two commands of their own alike.
-struct VerbSum(u64);
-
-impl VerbSum {
-    fn take(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
-}
-
-impl fmt::Write for VerbSum {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.take(text.as_bytes());
-        Ok(())
-    }
-}
-
+/// The sum over what a command asks for, by which a repeat is told from another command with the same key.
 fn sum_of(verb: &SessionVerb) -> u64 {
-    let mut sum = VerbSum(0xcbf2_9ce4_8422_2325);
+    let mut sum = FnvSum::default();
     let written = match verb {
         SessionVerb::Prompt { parts, delivery } => {
             for part in parts {
@@ -140,5 +122,5 @@ fn sum_of(verb: &SessionVerb) -> u64 {
         other => write!(sum, "{other:?}"),
     };
     debug_assert!(written.is_ok(), "a sum takes every text");
-    sum.0
+    sum.value()
 }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
-    Briefing, Delivery, EditorReply, Entry, Exported, Fault, FitImage, Later, ModelInfo, Page, Part, Provider, Reply,
+    Briefing, Delivery, EditorReply, Entry, Exported, Fault, FitImage, Later, LogWindow, ModelInfo, Page, Part,
+    Provider, Reply, UsageSum,
 };
 
+use super::budget::{DayUsed, all_of};
 use super::editor::EditorOrder;
 use super::jobs::Finish;
 use super::{Mail, Session};
@@ -35,6 +37,11 @@ pub(super) fn models(
     })
 }
 
+/// All of a log, for a session that counts what was from the beginning on.
+pub(super) fn whole(page: Later<'static, Result<Page, Fault>>, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
+    Box::pin(async move { page.await.map(|page| LogWindow::whole(page, upto)) })
+}
+
 /// The entries of a page, for a step of the session: as far as they were told by then.
 pub(super) fn entries(
     page: Later<'static, Result<Page, Fault>>,
@@ -49,6 +56,18 @@ pub(super) fn entries(
             })),
             Err(fault) => Finish::Reply(Err(fault)),
         }
+    })
+}
+
+/// As [`entries`], with what a day has used.
+pub(super) fn log_and_day(
+    page: Later<'static, Result<Page, Fault>>,
+    used: Later<'static, DayUsed>,
+    then: impl FnOnce(&mut Session, Vec<Arc<Entry>>, Result<UsageSum, Fault>) -> Result<Reply, Fault> + Send + 'static,
+) -> Later<'static, Finish> {
+    Box::pin(async move {
+        let used = used.await.map(all_of);
+        entries(page, move |session, entries| then(session, entries, used)).await
     })
 }
 

@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 
 use vocab::{
     AskEntry, Body, BranchEntry, CallEntry, Clock, CompactReason, CompactionEvent, Delta, Durability, EditorEvent,
-    Entry, Event, Fault, ItemId, Later, Lease, NoteEntry, PeerId, Principal, QueueEntry, QueueEvent, SessionId, Store,
-    SyncLevel, Tag, TurnEntry, TurnId,
+    Entry, Event, Fault, ItemId, Later, Lease, NoteEntry, PeerId, Principal, QueueEntry, QueueEvent, SessionId, Stop,
+    Store, SyncLevel, Tag, TurnEntry, TurnId,
 };
 
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
@@ -55,6 +55,8 @@ pub(crate) struct RolledBack {
     pub(crate) senders: Vec<(ItemId, (PeerId, Tag))>,
     /// There are such items.
     pub(crate) reopened: bool,
+    /// The turn that somebody has stopped, and whose end is not in the log.
+    pub(crate) stopped: Option<TurnId>,
 }
 
 pub(crate) struct SessionLog {
@@ -191,6 +193,14 @@ impl SessionLog {
         }
     }
 
+    /// What is logged since the last flush and goes to the disk has no time to wait for company: the turn goes on only when
+    /// it is there.
+    pub(crate) fn hurry_batch(&mut self) {
+        if self.batch_durability == Durability::Soon {
+            self.batch_durability = Durability::Now;
+        }
+    }
+
     /// The points a controller relies on: prompt accepted, question answered, tool result, turn end, what a user did to
     /// the history or to what waits, and every setting whose change is acknowledged: a mode that was made tighter must
     /// not be the old one after a power cut.
@@ -321,7 +331,7 @@ impl SessionLog {
         self.leaf = self.committed_leaf;
         self.logged = self.told.clone();
         self.held_flow_bytes = 0;
-        let (mut senders, mut reopened) = (Vec::new(), false);
+        let (mut senders, mut reopened, mut stopped) = (Vec::new(), false, None);
         for held in std::mem::take(&mut self.held) {
             match held.what {
                 Outgoing::One(to, Event::Reply { tag, .. }) => {
@@ -335,9 +345,13 @@ impl SessionLog {
                 Outgoing::One(to, event @ Event::Editor(EditorEvent::Dropped { .. })) => {
                     self.peers.tell_one(&to, event);
                 }
-                Outgoing::All(Event::Logged(entry)) => {
-                    reopened |= matches!(entry.body, Body::Queue(QueueEntry::Settled { .. }))
-                }
+                Outgoing::All(Event::Logged(entry)) => match &entry.body {
+                    Body::Queue(QueueEntry::Settled { .. }) => reopened = true,
+                    Body::Turn(TurnEntry::Ended(end)) if end.stop == Stop::Interrupted => {
+                        stopped = Some(end.turn.clone());
+                    }
+                    _ => {}
+                },
                 Outgoing::One(..) | Outgoing::All(_) => {}
             }
         }
@@ -347,6 +361,7 @@ impl SessionLog {
             told_compaction: self.told_compaction.take(),
             unsettled: self.unsettled,
             senders,
+            stopped,
         }
     }
 }

@@ -151,11 +151,6 @@ impl Session {
         }
     }
 
-    /// Some are starting, or a controller that is about to come in brings some.
-    pub(super) fn are_servers_due(&self) -> bool {
-        !self.mcp.starting.is_empty() || self.jobs.is_bringing_servers()
-    }
-
     /// Whether this is about a call of a tool that nobody knows yet and that a server may bring. Only a turn that goes on
     /// after a restart has calls before its first model call.
     pub(super) fn needs_servers(&self, effect: &Effect) -> bool {

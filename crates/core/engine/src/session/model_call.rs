@@ -22,11 +22,19 @@ impl Session {
         if !self.view.is_loaded() {
             return self.load_then(Effect::CallModel);
         }
+        if self.purse.is_some() && !self.may_spend(Effect::CallModel) {
+            return;
+        }
         let (is_due, has_switched) = (self.is_room_due(), self.has_switched());
         if (is_due || has_switched) && self.make_room(is_due, has_switched) {
             return;
         }
         self.send_request();
+    }
+
+    /// Servers of tools are starting, or a controller that is about to come in brings some.
+    pub(super) fn are_servers_due(&self) -> bool {
+        !self.mcp.starting.is_empty() || self.jobs.is_bringing_servers()
     }
 
     /// Whether the next call should be preceded by a compaction.
@@ -50,8 +58,18 @@ impl Session {
         resolved.map_or(true, |model| model.provider != self.settings.asked().provider)
     }
 
+    /// As [`Session::call_model`], after a compaction, which was paid for as well.
+    pub(super) fn send_if_allowed(&mut self) {
+        if !self.view.is_loaded() {
+            return self.load_then(Effect::SendRequest);
+        }
+        if self.purse.is_none() || self.may_spend(Effect::SendRequest) {
+            self.send_request();
+        }
+    }
+
     /// The call itself, with the history loaded.
-    pub(super) fn send_request(&mut self) {
+    fn send_request(&mut self) {
         self.hear_of_extensions();
         let model = self.settings.asked().slug.clone();
         self.with_turn(|turn, _| turn.answers(model));

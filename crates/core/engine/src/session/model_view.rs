@@ -8,7 +8,7 @@ mod open_turn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Body, CallEntry, Chat, Entry, Fault, Later, Message, ModelEntry, Page, Part, Sent, ShellEntry};
+use vocab::{Body, CallEntry, Chat, Entry, Fault, Later, LogWindow, Message, ModelEntry, Part, Sent, ShellEntry};
 
 pub(crate) use branch::{Branch, BranchMessage, LOST, active_path, edits_after, lost_result, lost_shell};
 pub(crate) use history::{History, Mark, MarkKind, summary_message};
@@ -41,7 +41,7 @@ pub(super) struct ViewCounts {
 struct Reading {
     /// Its newest entry when the reading began.
     upto: u64,
-    page: Later<'static, Result<Page, Fault>>,
+    window: Later<'static, Result<LogWindow, Fault>>,
 }
 
 impl ModelView {
@@ -92,16 +92,16 @@ impl ModelView {
     pub(super) fn is_reading(&self) -> bool {
         self.reading.is_some()
     }
-    pub(super) fn read(&mut self, upto: u64, page: Later<'static, Result<Page, Fault>>) {
-        self.reading = Some(Reading { upto, page });
+    pub(super) fn read(&mut self, upto: u64, window: Later<'static, Result<LogWindow, Fault>>) {
+        self.reading = Some(Reading { upto, window });
     }
     /// Nothing waits for it any more.
     pub(super) fn stop_reading(&mut self) {
         self.reading = None;
     }
-    pub(super) fn poll_reading(&mut self, context: &mut Context<'_>) -> Poll<Result<Page, Fault>> {
+    pub(super) fn poll_reading(&mut self, context: &mut Context<'_>) -> Poll<Result<LogWindow, Fault>> {
         match &mut self.reading {
-            Some(reading) => reading.page.as_mut().poll(context),
+            Some(reading) => reading.window.as_mut().poll(context),
             None => Poll::Pending,
         }
     }
@@ -127,9 +127,9 @@ impl ModelView {
         self.last_sent = None;
     }
 
-    /// The log was read whole: what its newest request was sent with.
-    pub(super) fn find_sent(&mut self, entries: &[Arc<Entry>]) {
-        self.last_sent = entries.iter().rev().find_map(|entry| match &entry.body {
+    /// The log was read: what its newest request was sent with.
+    pub(super) fn find_sent<'a>(&mut self, entries: impl DoubleEndedIterator<Item = &'a Arc<Entry>>) {
+        self.last_sent = entries.rev().find_map(|entry| match &entry.body {
             Body::Model(ModelEntry::Requested(requested)) => requested.sent.clone(),
             _ => None,
         });
@@ -227,7 +227,7 @@ mod tests {
         assert!(logged(&mut view, "a"), "the entry that had it may be gone");
         let entry = |seq, body| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, by: None, body });
         let log = [entry(1, requested(sent("a"))), entry(2, requested(sent("b"))), entry(3, requested(None))];
-        view.find_sent(&log);
+        view.find_sent(log.iter());
         assert_eq!(["b", "a"].map(|api| logged(&mut view, api)), [false, true], "as the log has it");
     }
 

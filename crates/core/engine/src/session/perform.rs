@@ -32,7 +32,11 @@ impl Session {
     fn perform(&mut self, effect: Effect) {
         let Some(turn) = self.current_turn() else { return };
         match effect {
-            effect if self.mcp.first_call && self.needs_servers(&effect) => self.await_servers(effect),
+            effect @ (Effect::Judge(_) | Effect::TakeUp { .. } | Effect::Run { .. })
+                if self.mcp.first_call && self.needs_servers(&effect) =>
+            {
+                self.await_servers(effect)
+            }
             Effect::Text(delta) => self.log.emit(Event::Delta(Delta::Text { turn, delta: delta.into() })),
             Effect::Thinking(delta) => self.log.emit(Event::Delta(Delta::Thinking { turn, delta: delta.into() })),
             Effect::Sealed(what) => self.log.emit(Event::Delta(Delta::Sealed { turn, what })),
@@ -47,6 +51,7 @@ impl Session {
                 }
             }
             Effect::CallModel => self.call_model(),
+            Effect::SendRequest => self.send_if_allowed(),
             Effect::Judge(call) => self.judge(call),
             Effect::TakeUp { call, begun } => self.take_up(call, begun),
             Effect::Ask(ask) => self.open_permission(ask),
@@ -74,6 +79,7 @@ impl Session {
             }
             // A model switched since the call began has unloaded the history.
             Effect::Compact(reason) if !self.view.is_loaded() => self.load_then(Effect::Compact(reason)),
+            Effect::Compact(reason) if self.purse.is_some() && !self.may_spend(Effect::Compact(reason)) => {}
             Effect::Compact(reason) => {
                 if let Err(fault) = self.start_compaction(reason, None, AfterCompaction::Turn(BeforeCall::ResumeTurn)) {
                     self.with_turn(|turn, fx| turn.compacted(Err(fault), fx));
@@ -115,7 +121,7 @@ impl Session {
         let over = match end.stop {
             Stop::Interrupted => TurnOver::Interrupted,
             Stop::Error => TurnOver::Failed,
-            Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => TurnOver::Completed,
+            Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal | Stop::Budget => TurnOver::Completed,
         };
         let ended_well = end.stop == Stop::EndTurn;
         self.log(Body::Turn(TurnEntry::Ended(end)));
@@ -154,6 +160,8 @@ impl Session {
             | TurnWaits::Retry(_)
             | TurnWaits::Servers { .. }
             | TurnWaits::Briefing(_)
+            | TurnWaits::Day { .. }
+            | TurnWaits::Budget { .. }
             | TurnWaits::Compaction(..) => {}
         }
         if !self.approvals.is_empty() {

@@ -3,9 +3,10 @@
 
 use std::task::{Context, Poll};
 
-use vocab::{Briefing, Fault, FaultKind, McpStarted, ModelEvent, Outcome, Page, PeerId};
+use vocab::{Briefing, Fault, FaultKind, LogWindow, McpStarted, ModelEvent, Outcome, PeerId};
 
 use super::activity::{STALL, TurnWaits};
+use super::budget::DayUsed;
 use super::compaction::Compacted;
 use super::editor::EditorOrder;
 use super::jobs::JobEvent;
@@ -32,7 +33,7 @@ pub(super) enum Happening {
     /// What waited for the log can go on.
     Written,
     /// The log was read for the model.
-    Read(Result<Page, Fault>),
+    Read(Result<LogWindow, Fault>),
     /// No subagent works for the dropped call any more.
     SubagentsClosed,
     RetryDue,
@@ -47,6 +48,8 @@ pub(super) enum Happening {
     /// Servers of tools were waited for long enough.
     ServersDue,
     Briefed(Briefing),
+    /// What this day has used was read.
+    DayRead(DayUsed),
     Progress(String),
     Stalled,
     /// A peer that catches up got further; look again.
@@ -96,8 +99,8 @@ impl Session {
         {
             return Poll::Ready(Happening::McpStarted(peer, started));
         }
-        if let Poll::Ready(page) = self.view.poll_reading(context) {
-            return Poll::Ready(Happening::Read(page));
+        if let Poll::Ready(window) = self.view.poll_reading(context) {
+            return Poll::Ready(Happening::Read(window));
         }
         if let Poll::Ready(happening) = self.poll_work(context) {
             return Poll::Ready(happening);
@@ -139,6 +142,8 @@ impl Session {
                 | TurnWaits::Retry(_)
                 | TurnWaits::Servers { .. }
                 | TurnWaits::Briefing(_)
+                | TurnWaits::Day { .. }
+                | TurnWaits::Budget { .. }
                 | TurnWaits::Hook(_) => true,
                 // A program beside us has no clock; a controller has a person.
                 TurnWaits::Host { .. } => self.is_with_controller(),
@@ -178,6 +183,7 @@ impl Session {
             | TurnWaits::Host { .. }
             | TurnWaits::Hook(_)
             | TurnWaits::View { .. }
+            | TurnWaits::Budget { .. }
             | TurnWaits::Compaction(..) => Poll::Pending,
             // The commit was polled above and wakes us.
             TurnWaits::Written { upto, .. } if *upto > self.log.committed() => Poll::Pending,
@@ -199,6 +205,13 @@ impl Session {
             TurnWaits::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::SubagentsClosed),
             TurnWaits::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
             TurnWaits::Servers { sleep, .. } => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
+            TurnWaits::Day { reading, .. } => match guarded(|| reading.as_mut().poll(context)) {
+                Ok(polled) => polled.map(Happening::DayRead),
+                Err(text) => {
+                    let fault = Fault::new(FaultKind::Store, format!("the store failed: {text}"));
+                    Poll::Ready(Happening::DayRead(Err(fault)))
+                }
+            },
             // Who fails at looking around has seen nothing.
             TurnWaits::Briefing(look) => match guarded(|| look.as_mut().poll(context)) {
                 Ok(polled) => polled.map(Happening::Briefed),
@@ -232,6 +245,7 @@ impl Session {
             Happening::McpStarted(peer, started) => return self.mcp_started(peer, started),
             Happening::ServersDue => self.servers_awaited(),
             Happening::Briefed(briefing) => self.briefed(briefing),
+            Happening::DayRead(sums) => self.day_read(sums),
             Happening::Progress(text) => self.tell_progress(&text),
             Happening::QueueDue => {
                 let acts = self.prompts.queue.tick(self.prompts.now_ms());
@@ -247,7 +261,7 @@ impl Session {
                 }
             }
             Happening::Written => self.written(),
-            Happening::Read(page) => self.log_read(page),
+            Happening::Read(window) => self.log_read(window),
             Happening::SubagentsClosed => self.subagents_closed(),
             Happening::ExtensionDue => return self.extension_due(),
             Happening::RetryDue => {

@@ -5,12 +5,13 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Sleep};
 use vocab::{
-    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, Fault, FaultKind, ItemEnd, NoteEntry, Page,
-    SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, Usage,
+    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, ExtensionEvent, Fault, FaultKind, ItemEnd, LogWindow,
+    NoteEntry, Notice, NoticeLevel, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, TurnId, Usage,
 };
 
+use super::budget::Spending;
 use super::fallback::Fallback;
-use super::{Session, TurnWaits};
+use super::{Session, TurnWaits, later};
 use crate::session::log::logged::{KnownKeys, Logged};
 use crate::session::model_view::{Branch, History, OpenTurn, lost_result};
 use crate::session::queue::TurnOver;
@@ -33,6 +34,10 @@ pub(super) struct Recovery {
     waits_for_view: bool,
     /// A turn that the log ends in goes on when that is read.
     continues: bool,
+    /// A turn that somebody has stopped, whose end could not be written.
+    stopped: Option<TurnId>,
+    /// Its end is all that is to be made good: nothing begins by itself.
+    only_closes: bool,
 }
 
 impl Recovery {
@@ -62,6 +67,8 @@ pub(super) struct RollBackOutcome {
     was_running: bool,
     /// Messages wait in the log that would have gone on by themselves.
     waits: bool,
+    /// The end of a turn that somebody has stopped is not in the log.
+    is_stopped: bool,
 }
 
 impl Session {
@@ -99,17 +106,23 @@ impl Session {
         if !wanted || self.view.is_loaded() {
             self.view.stop_reading();
         } else if !self.view.is_reading() && self.log.is_settled() {
-            let page = self.shared.ports.store.read(&self.id, 0, usize::MAX);
-            self.view.read(self.log.last_seq(), page);
+            // A commit that was said to have failed may be there all the same; the next append takes it away.
+            let (upto, store) = (self.log.last_seq(), &self.shared.ports.store);
+            let window = match self.purse.is_some() {
+                // What was spent is counted from the beginning.
+                true => later::whole(store.read(&self.id, 0, usize::MAX), upto),
+                false => store.window(&self.id, upto),
+            };
+            self.view.read(upto, window);
         }
     }
 
     /// Reads the branch back, and closes what a dead process or a failed write left open: each open call gets a recorded
     /// result before the next model request can be made.
-    pub(super) fn log_read(&mut self, page: Result<Page, Fault>) {
+    pub(super) fn log_read(&mut self, window: Result<LogWindow, Fault>) {
         let Some(upto) = self.view.end_reading() else { return };
-        let taken = match page {
-            Ok(page) if self.log.last_seq() == upto => self.take_log(Some(page)),
+        let taken = match window {
+            Ok(window) if self.log.last_seq() == upto => self.take_log(Some(window)),
             // What came in meanwhile is not in what was read: it is read again.
             Ok(_) => return,
             Err(fault) => Err(fault),
@@ -143,34 +156,35 @@ impl Session {
         });
     }
 
-    fn take_log(&mut self, page: Option<Page>) -> Result<(), Fault> {
+    fn take_log(&mut self, window: Option<LogWindow>) -> Result<(), Fault> {
         let (mut news, mut lost) = (false, Vec::new());
         let mut open = None;
-        if let Some(page) = &page
+        if let Some(window) = &window
             && self.recovery.continues
         {
-            open = OpenTurn::read(&page.entries);
+            open = OpenTurn::read(&window.page.entries);
             open.iter().for_each(|open| self.restore_fallback(&open.fell_back));
         }
         let mut history = History::new(self.shared.ports.provider.chat(self.settings.asked())?);
         let continues = std::mem::take(&mut self.recovery.continues);
-        if let Some(mut page) = page {
-            // A commit that was said to have failed may be there all the same; the next append takes it away.
-            page.entries.retain(|entry| entry.seq <= self.log.last_seq());
-            if page.recovered.is_none() {
-                self.view.find_sent(&page.entries);
+        if let Some(window) = window {
+            if window.page.recovered.is_none() {
+                self.view.find_sent(window.all());
             }
-            let branch = Branch::read(&page.entries);
+            let branch = Branch::of(&window);
+            if let Some(purse) = &mut self.purse {
+                purse.spending = Spending::of(&window.page.entries);
+            }
             history.rebuild(&branch, self.current_turn().as_ref().or(open.as_ref().map(|open| &open.id)));
             news = self.settings.found(branch.gadgets_off.as_ref(), branch.thinking.as_ref());
             news |= *self.log.logged().todos != *branch.todos;
             self.log.found(Logged {
                 thinking: branch.thinking.clone().flatten(),
                 todos: branch.todos.as_slice().into(),
-                keys: KnownKeys::of(&page.entries),
+                keys: KnownKeys::of(window.all()),
                 ..self.log.logged().clone()
             });
-            if let Some(text) = page.recovered {
+            if let Some(text) = window.page.recovered {
                 self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
             }
             if continues {
@@ -221,16 +235,18 @@ impl Session {
         for (turn, call) in branch.open_calls {
             self.log(Body::Call(CallEntry::Ended { turn, result: lost_result(&call) }));
         }
+        let stopped = self.recovery.stopped.take();
         if let Some(turn) = branch.open_turn {
             let fault =
-                Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end");
+                || Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end");
+            let is_stopped = stopped.as_ref() == Some(&turn);
             self.log(Body::Turn(TurnEntry::Ended(TurnEnd {
                 turn,
-                stop: Stop::Error,
+                stop: if is_stopped { Stop::Interrupted } else { Stop::Error },
                 iterations: 0,
                 usage: branch.open_usage,
                 mutations: Vec::new(),
-                fault: Some(fault),
+                fault: (!is_stopped).then(fault),
             })));
         }
         if lost > 0 {
@@ -259,8 +275,13 @@ impl Session {
         if fault.kind == FaultKind::SessionBusy {
             return self.lease_lost(fault);
         }
-        let RollBackOutcome { was_running, waits } = self.roll_back(&fault);
+        let RollBackOutcome { was_running, waits, is_stopped } = self.roll_back(&fault);
         if waits || std::mem::take(&mut self.recovery.waits_for_view) {
+            self.recovery.only_closes = false;
+            self.mend_later();
+        } else if is_stopped {
+            // What somebody has stopped must not go on in the next process because the log does not say so.
+            self.recovery.only_closes = true;
             self.mend_later();
         }
         if was_running || self.prompts.queue.is_busy() {
@@ -302,17 +323,25 @@ impl Session {
         if let Some(reason) = rolled_back.told_compaction {
             self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
         }
+        let is_stopped = rolled_back.stopped.is_some();
         if let Some(turn) = rolled_back.told_turn {
+            if is_stopped {
+                let text =
+                    format!("the turn is interrupted, and that could not be written yet: {}", fault.message).into();
+                let notice = Notice::Say { text, level: NoticeLevel::Warning };
+                self.log.emit(Event::Extension(ExtensionEvent::Notice(notice)));
+            }
             self.log.emit(Event::TurnLost(TurnEnd {
                 turn,
-                stop: Stop::Error,
+                stop: if is_stopped { Stop::Interrupted } else { Stop::Error },
                 iterations: 0,
                 usage: Usage::default(),
                 mutations: Vec::new(),
-                fault: Some(fault.clone()),
+                fault: (!is_stopped).then(|| fault.clone()),
             }));
         }
-        RollBackOutcome { was_running, waits: (waited || rolled_back.reopened) && !rested }
+        self.recovery.stopped = rolled_back.stopped.or_else(|| self.recovery.stopped.take());
+        RollBackOutcome { was_running, waits: (waited || rolled_back.reopened) && !rested, is_stopped }
     }
 
     /// Messages wait in the log, and no peer may ever speak again: the session takes them up by itself, after a while that
@@ -326,9 +355,11 @@ impl Session {
     pub(super) fn mend(&mut self) {
         self.recovery.timer = None;
         if self.prompts.queue.is_busy() || self.activity.is_ending() {
+            self.recovery.only_closes = false;
             return;
         }
         match self.view_ready() {
+            Ok(true) if std::mem::take(&mut self.recovery.only_closes) => {}
             Ok(true) => {
                 let acts = self.prompts.queue.release(self.prompts.now_ms());
                 self.act(acts);

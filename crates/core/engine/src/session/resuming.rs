@@ -52,7 +52,7 @@ impl Session {
     }
 
     /// Takes the turn up where its log ends. Everything else that was open is closed, and the log is in memory.
-    pub(super) fn continue_turn(&mut self, open: OpenTurn) {
+    pub(super) fn continue_turn(&mut self, mut open: OpenTurn) {
         if self.prompts.queue.run_unasked().is_err() {
             return;
         }
@@ -69,6 +69,9 @@ impl Session {
             self.log.peers.is_begun(call.clone(), begun.tool.clone());
         }
         self.log.goes_on(open.id.clone());
+        if let Some(asked) = open.budget_ask.take() {
+            self.ask_again(*asked);
+        }
         let (model, rules) = (self.settings.asked().slug.clone(), self.turn_rules());
         self.activity.resume_turn(|fx| Turn::resume(open, model, rules, fx));
     }

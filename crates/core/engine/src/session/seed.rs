@@ -7,6 +7,7 @@ use vocab::{ModelInfo, OnRestart, Settings, Tool};
 use super::Session;
 use super::activity::Activity;
 use super::approvals::Approvals;
+use super::budget::Purse;
 use super::editor::EditorRequests;
 use super::extensions::Extensions;
 use super::idle::Idleness;
@@ -67,6 +68,7 @@ impl Session {
         let thinking_asked = seed.past.as_ref().is_some_and(|past| past.thinking_asked);
         let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
         let summary = summary.as_ref();
+        let purse = (!seed.settings.budget.is_empty()).then(Box::<Purse>::default);
         let continues = summary.is_some() && seed.settings.on_restart == OnRestart::Continue;
         seed.log.found(Logged {
             model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
@@ -87,6 +89,7 @@ impl Session {
             tools,
             activity: Activity::default(),
             approvals: Approvals::remembering(remembered),
+            purse,
             jobs: Jobs::default(),
             shells: Shells::default(),
             recovery: Recovery::new(recovered.flatten(), continues),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use vocab::{
-    Call, Change, CompactedTo, Compaction, ContextUse, Entry, Fault, FaultKind, GadgetRow, Mode, ModelInfo, Reply,
-    SlashCode, SlashOutcome, State, Tag, ToolRow, thinking,
+    BudgetSpan, Call, Change, CompactedTo, Compaction, ContextUse, Entry, Fault, FaultKind, GadgetRow, Mode, ModelInfo,
+    Reply, SlashCode, SlashOutcome, State, Tag, ToolRow, UsageSum, thinking,
 };
 
 use super::toolset::spec_bytes;
@@ -51,6 +51,14 @@ impl Session {
                 Err(fault) => Err(fault),
                 Ok(()) => return None,
             },
+            "cost" if self.settings.budget.has(BudgetSpan::Day) && self.log.last_seq() > 0 => {
+                let name = name.to_owned();
+                self.with_day(outbox, tag, move |session, entries, day| {
+                    let cost = day.map(|day| session.cost_on(&entries, Some(day)));
+                    Ok(Reply::Slash(Box::new(commands::reply(&name, cost.map_err(from_fault)))))
+                });
+                return None;
+            }
             "cost" | "diff" => {
                 let (name, tell) = (name.to_owned(), if command.name == "cost" { Self::cost } else { Self::diff });
                 self.with_log(outbox, tag, 0, move |session, entries| {
@@ -198,6 +206,11 @@ impl Session {
     }
 
     fn cost(&mut self, entries: &[Arc<Entry>]) -> SlashOutcome {
+        self.cost_on(entries, None)
+    }
+
+    /// `day`: what the day has used.
+    fn cost_on(&mut self, entries: &[Arc<Entry>], day: Option<UsageSum>) -> SlashOutcome {
         let totals = vocab::Totals::of(entries);
         let spent = totals.usage();
         let provider = &self.shared.ports.provider;
@@ -205,7 +218,8 @@ impl Session {
         // Before anything was used, nothing is known to have no price.
         let dollars = cost.filter(|_| self.settings.asked().prices.is_some() || spent.context() > 0);
         let (input_tokens, output_tokens, turns) = (spent.prompt(), spent.output, totals.turns());
-        SlashOutcome::Cost { input_tokens, output_tokens, turns, dollars }
+        let limits = if self.purse.is_some() { self.budget_rows(entries, day) } else { Vec::new() };
+        SlashOutcome::Cost { input_tokens, output_tokens, turns, dollars, limits }
     }
 
     fn diff(&mut self, entries: &[Arc<Entry>]) -> SlashOutcome {

@@ -4,7 +4,7 @@ mod runner;
 
 use std::sync::Arc;
 
-use vocab::{CallId, Required, Subagents};
+use vocab::{CallId, Required, Settings, Subagents};
 
 use super::{Session, TurnWaits};
 pub(crate) use runner::{Inherited, SubagentPool};
@@ -24,7 +24,7 @@ impl Session {
             editor: self.editor_for(call),
             by: self.prompts.turn_by.clone(),
         };
-        let settings = settings_of(&self.settings, granted);
+        let settings = Settings { budget: self.budget_left(), ..settings_of(&self.settings, granted) };
         Some(Arc::new(SubagentRunner::new(self.shared.clone(), settings, inherited, &self.subagents)))
     }
 

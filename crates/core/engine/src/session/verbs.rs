@@ -103,6 +103,10 @@ impl Session {
         let was_running = self.interrupt_prompts() || self.prompts.queue.is_busy();
         let acts = self.prompts.queue.interrupt();
         self.act(acts);
+        if was_running {
+            // Whoever stops the work wants to know that it has stopped, also where the end of it cannot be written now.
+            self.shared.ports.store.hasten();
+        }
         was_running
     }
 

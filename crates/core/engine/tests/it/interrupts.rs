@@ -212,3 +212,27 @@ async fn a_repeated_call_that_is_interrupted_ends_its_retry_aloud() {
     actor.turn_end().await;
     assert!(actor.told.iter().any(|told| matches!(told.event, Event::Retry(RetryEvent::Ended { ok: false, .. }))));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_cannot_be_written_is_told_at_once_and_written_later() {
+    let store = std::sync::Arc::new(testkit::faulty::FaultyStore::new(std::sync::Arc::new(store::MemoryStore::new())));
+    let kept = store.clone();
+    let stage = stage_with(&Player::new([held("half a wo")]), |options| options.store = kept);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    text_of(&mut actor, "half a wo").await;
+    store.fail_append(1);
+    actor.send(Verb::Session(SessionVerb::Interrupt { turn: None })).await;
+    let lost = actor.until(|event| matches!(event, Event::TurnLost(_))).await;
+    let Event::TurnLost(end) = lost else { panic!("{lost:?}") };
+    assert_eq!((end.stop, end.fault), (Stop::Interrupted, None));
+    let said = actor.told.iter().any(|told| {
+        matches!(&told.event, Event::Extension(ExtensionEvent::Notice(Notice::Say { text, .. }))
+            if text.starts_with("the turn is interrupted, and that could not be written yet: "))
+    });
+    assert!(said, "{:?}", actor.told);
+    assert!(!log(&stage).await.contains("ended"));
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    let log = log(&stage).await;
+    assert!(log.ends_with("t1 ended: Interrupted, 0 rounds\n"), "{log}");
+}

@@ -6,6 +6,7 @@
 mod abilities;
 mod asking;
 mod attaching;
+mod budgets;
 mod called;
 mod compacting;
 mod continuing;

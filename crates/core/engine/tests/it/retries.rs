@@ -357,3 +357,25 @@ async fn an_answer_under_a_key_survives_the_power() {
     let is_kept = |entry: &Arc<Entry>| matches!(&entry.body, Body::Note(NoteEntry::Keyed(it)) if &*it.key == "k");
     assert!(lossy.entries(&"s1".into()).iter().any(is_kept), "{:?}", lossy.entries(&"s1".into()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_while_a_repeat_waits_is_told_so() {
+    fn slow(image: Image) -> Later<'static, Result<Image, String>> {
+        Box::pin(async move {
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            Ok(image)
+        })
+    }
+    let stage = stage_with(&Player::new([say("one")]), |options| options.fit_image = slow);
+    let mut actor = stage.open().await;
+    let mut other = stage.actor();
+    other.open(Open::new(Which::Id("s1".into()))).await.unwrap();
+    let image = Part::Image(Image { mime: "image/png".into(), base64: "iVBORw0KGgo=".into() });
+    let verb = Verb::Session(SessionVerb::Prompt { parts: vec![image], delivery: Delivery::Enqueue });
+    let key = |command: &mut Command| command.key = Some("k".into());
+    let first = actor.send_with(verb.clone(), key).await;
+    let second = other.send_with(verb, key).await;
+    ask_for(&mut other, Verb::Leave).await.unwrap();
+    assert_eq!(other.reply(second).await.unwrap_err().kind, FaultKind::Cancelled);
+    assert!(matches!(actor.reply(first).await, Ok(Reply::Started { .. })), "the first one's is done all the same");
+}

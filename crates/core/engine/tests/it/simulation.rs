@@ -1,8 +1,11 @@
-//! Seeds against the engine's promises. `TILLERMAN_SEEDS` sets how many, `TILLERMAN_SEED` runs one.
+//! Seeds against the engine's promises. `TILLERMAN_SEEDS` sets how many, `TILLERMAN_SEEDS_FROM` the first, `TILLERMAN_SEED` runs
+//! one.
 
 use testkit::sim::{self, Numbers, Revivals, TownNumbers, Weather};
 
 const SEEDS_DEFAULT: u64 = 300;
+/// A town costs as much as several sessions alone.
+const TOWNS_DEFAULT: u64 = 150;
 /// Towns that are played twice.
 const SEEDS_TWICE: u64 = 10;
 /// Of what may happen alone every third seed is run: everything together is run anyway, and what comes alone is easier to
@@ -14,9 +17,13 @@ fn number(name: &str) -> Option<u64> {
 }
 
 fn seeds() -> std::ops::Range<u64> {
+    seeds_or(SEEDS_DEFAULT)
+}
+
+fn seeds_or(default: u64) -> std::ops::Range<u64> {
     match number("TILLERMAN_SEED") {
         Some(one) => one..one + 1,
-        None => 0..number("TILLERMAN_SEEDS").unwrap_or(SEEDS_DEFAULT),
+        None => number("TILLERMAN_SEEDS_FROM").unwrap_or(0)..number("TILLERMAN_SEEDS").unwrap_or(default),
     }
 }
 
@@ -51,6 +58,7 @@ fn whatever_happens_the_promises_hold() {
         assert!(all.switches > 0 && all.waited > 0 && all.late_steers > 0, "{all:?}");
         assert!(all.shells > 0 && all.reminders > 0 && all.lists > 0 && all.reloads > 0, "{all:?}");
         assert!(all.editor_requests > 0 && all.requests > 0 && all.fallbacks > 0, "{all:?}");
+        assert!(all.budget_asks > 0, "{all:?}");
     }
 }
 
@@ -111,7 +119,7 @@ fn a_turn_that_goes_on_says_and_does_what_it_would_have_said_and_done_in_peace()
     }
     println!("{all:?}");
     assert!(!many() || all.deaths > 5 * all.turns && all.power_cuts > 0, "{all:?}");
-    assert!(!many() || all.doubts > 0 && all.had_run > 0 && all.open_asks > 0, "{all:?}");
+    assert!(!many() || all.doubts > 0 && all.had_run > 0 && all.open_asks > 0 && all.budget_asks > 0, "{all:?}");
 }
 
 /// Several sessions, several peers, several processes; keys, watchers, leases.
@@ -119,7 +127,7 @@ fn a_turn_that_goes_on_says_and_does_what_it_would_have_said_and_done_in_peace()
 #[allow(clippy::print_stdout)] // As above.
 fn in_a_town_the_promises_hold_for_everybody() {
     let mut all = TownNumbers::default();
-    for seed in seeds() {
+    for seed in seeds_or(TOWNS_DEFAULT) {
         match sim::town(seed) {
             Ok(numbers) => all.add(&numbers),
             Err(failure) => {
@@ -128,6 +136,15 @@ fn in_a_town_the_promises_hold_for_everybody() {
         }
     }
     println!("{all:?}");
+    if many() {
+        let (keys, told) = (all.keys, all.told);
+        assert!(all.sessions > 2 * all.seeds && all.processes > all.lives && all.lives > all.seeds, "{all:?}");
+        assert!(all.power_cuts > 0 && all.forgotten > 0 && all.drains > 0 && all.parked > 0, "{all:?}");
+        assert!(all.steals > 0 && all.lapses > 0 && all.taken_up > 0, "{all:?}");
+        assert!(all.turns > 0 && all.asks > 0 && all.runs > 0 && all.runs_again > 0, "{all:?}");
+        assert!(keys.known > 0 && keys.clashes > 0 && keys.renewed > 0 && keys.repeats > keys.known, "{all:?}");
+        assert!(told.watched > 0 && told.glances > 0 && told.mid_word > 0 && told.anew > 0, "{all:?}");
+    }
 }
 
 /// What fails once fails every time.

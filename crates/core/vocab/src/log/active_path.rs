@@ -9,15 +9,25 @@ use crate::Entry;
 /// A parent is always older than its entry. One that is not, or that is not in the log (a damaged record), ends the
 /// walk: the path then begins behind it.
 pub fn active_path(entries: &[Arc<Entry>]) -> Vec<&Arc<Entry>> {
+    walk(entries, |entry| (entry.seq, entry.parent))
+}
+
+/// As [`active_path`], of numbers and parents alone.
+pub fn path_of(places: &[(u64, u64)]) -> Vec<u64> {
+    walk(places, |place| *place).into_iter().map(|(seq, _)| *seq).collect()
+}
+
+fn walk<T>(log: &[T], place: impl Fn(&T) -> (u64, u64)) -> Vec<&T> {
     let mut path = Vec::new();
-    let mut wanted = entries.last().map_or(0, |entry| entry.seq);
-    for entry in entries.iter().rev() {
+    let mut wanted = log.last().map_or(0, |it| place(it).0);
+    for it in log.iter().rev() {
         if wanted == 0 {
             break;
         }
-        if entry.seq == wanted {
-            path.push(entry);
-            wanted = entry.parent;
+        let (seq, parent) = place(it);
+        if seq == wanted {
+            path.push(it);
+            wanted = parent;
         }
     }
     path.reverse();
@@ -35,7 +45,9 @@ mod tests {
             Arc::new(Entry { seq: *seq, parent: *parent, at_ms: 0, body, by: None })
         };
         let entries: Vec<Arc<Entry>> = parents.iter().map(entry).collect();
-        active_path(&entries).iter().map(|entry| entry.seq).collect()
+        let path = active_path(&entries).iter().map(|entry| entry.seq).collect();
+        assert_eq!(path_of(parents), path);
+        path
     }
 
     #[test]

@@ -274,6 +274,8 @@ pub enum Stop {
     Refusal,
     Interrupted,
     Error,
+    /// A budget is spent, and nobody gave more; the fault says which.
+    Budget,
 }
 
 #[derive(Clone, PartialEq, Debug)]

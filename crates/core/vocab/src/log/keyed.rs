@@ -6,6 +6,8 @@ use crate::{Item, ItemId, Reply, TurnId};
 
 /// How long an answer is kept for a repeat of its command.
 pub const KEY_MS_MAX: i64 = 24 * 60 * 60 * 1000;
+/// Answers a session remembers; of more, the oldest are forgotten before their time.
+pub const KEPT_ANSWERS_MAX: usize = 4096;
 /// Bytes of a key.
 pub const KEY_BYTES_MAX: usize = 256;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::{Acquired, Later, Lease, StoreChange, StoreMoment};
 use crate::{
-    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, Mode, Principal, SessionId, Usage, UsageQuery, UsageSum,
+    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LogWindow, Mode, Principal, SessionId, Usage, UsageQuery,
+    UsageSum, conversation,
 };
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
@@ -35,9 +36,24 @@ pub trait Store: Send + Sync {
     /// Entries with `seq > after`, oldest first. Changes nothing: what is damaged is left out or stood in for, and named
     /// in `recovered`.
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>>;
+    /// What a session needs of its log, up to this entry, to go on. A store need not read all of the log for it.
+    fn window(&self, session: &SessionId, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
+        let whole = self.read(session, 0, usize::MAX);
+        Box::pin(async move { whole.await.map(|page| LogWindow::of(page, upto)) })
+    }
+    /// What is told again of a session ([`conversation`]) to somebody who takes a look. `entries`: about how many its log has.
+    fn conversation(&self, session: &SessionId, _entries: u64) -> Later<'static, Result<Vec<Arc<Entry>>, Fault>> {
+        let whole = self.read(session, 0, usize::MAX);
+        Box::pin(async move { whole.await.map(|page| conversation(&page.entries)) })
+    }
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>>;
     /// Newest first, without reading any log.
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>>;
+    /// The first of a list, for somebody who is about to take it up.
+    fn newest(&self, query: Query) -> Later<'static, Result<Option<Summary>, Fault>> {
+        let list = self.list(Query { limit: Some(1), ..query });
+        Box::pin(async move { list.await.map(|mut list| list.pop()) })
+    }
     /// How many a list without limit and offset would have.
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>>;
     /// Waits until the session's log goes beyond `after`, whichever process wrote it. Where it ends; `None`: there is no such
@@ -55,8 +71,11 @@ pub trait Store: Send + Sync {
     /// What was used, the most expensive or most used first; days in their order.
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>>;
     /// The process ends: from now on nothing waits for other processes for long. What they keep from being written is
-    /// refused, and found as unfinished by whoever comes next.
+    /// refused, and found as unfinished by whoever comes next. Over when somebody takes a session again.
     fn hurry(&self) {}
+    /// A person waits for what is being written, or is about to be: that does not wait for other processes for long. What comes
+    /// later does.
+    fn hasten(&self) {}
     /// Where it all is, for people.
     fn place(&self) -> PathBuf;
     /// The file that follows this session's log, where there is one. It may not exist yet.

@@ -5,7 +5,7 @@ use acp_types::{
 };
 use vocab::{
     AskEntry, Body, BranchEntry, CallEntry, Entry, ItemEnd, ItemId, ModelEntry, NoteEntry, NoticeLevel, QueueEntry,
-    QueueVerb, SessionVerb, SettingEntry, TodoPhase, TodoStatus, TurnEntry, UserFrom, Verb,
+    QueueVerb, SessionVerb, SettingEntry, Stop, TodoPhase, TodoStatus, TurnEntry, UserFrom, Verb,
 };
 use wire::Out;
 
@@ -23,7 +23,7 @@ impl Acp {
             view.cost.add(&entry.body);
         }
         match &entry.body {
-            Body::Turn(turn) => self.turn_logged(at, turn),
+            Body::Turn(turn) => self.turn_logged(at, turn, out),
             Body::Queue(queue) => self.queue_logged(at, queue, out),
             Body::Assistant { .. } => {
                 if let Some(turn) = &mut view.turn {
@@ -50,13 +50,19 @@ impl Acp {
         }
     }
 
-    fn turn_logged(&mut self, at: usize, turn: &TurnEntry) {
+    fn turn_logged(&mut self, at: usize, turn: &TurnEntry, out: &mut Out) {
         let view = &mut self.views[at];
         match turn {
             TurnEntry::Started { turn } => view.turn = Some(RunningTurn::new(turn.clone())),
             // Its answer waits for the state that follows: how full the context is now is told before it. A turn that died
             // with another process ends here, too, just before the new one starts: no prompt waits for that.
-            TurnEntry::Ended(end) if view.is_running(&end.turn) => view.over = Some(end.clone()),
+            TurnEntry::Ended(end) if view.is_running(&end.turn) => {
+                view.over = Some(end.clone());
+                // The word that the answer has for it says that something is used up, and not what.
+                if let (Stop::Budget, Some(fault)) = (end.stop, &end.fault) {
+                    self.notice(at, NoticeLevel::Warning, &text(fault), out);
+                }
+            }
             TurnEntry::Ended(_) => {}
         }
     }

@@ -106,7 +106,7 @@ impl Projector {
             }
             // The wait was cut short: this failure has its message already.
             (Stop::Error, Some(fault)) if self.newest == Newest::Waiting(fault.message.clone()) => None,
-            (Stop::Error, fault) if self.newest != Newest::Failed => {
+            (Stop::Error | Stop::Budget, fault) if self.newest != Newest::Failed => {
                 let none = Fault::new(vocab::FaultKind::Internal, "");
                 Some(self.error(fault.as_ref().unwrap_or(&none), faces, false))
             }

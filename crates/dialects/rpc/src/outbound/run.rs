@@ -439,7 +439,7 @@ impl Run {
     pub(crate) fn outcome(&self) -> CallOutcome {
         match &self.stop {
             Some((Stop::Interrupted, _)) => CallOutcome::Aborted,
-            Some((Stop::Error, fault)) => CallOutcome::Failed {
+            Some((Stop::Error | Stop::Budget, fault)) => CallOutcome::Failed {
                 message: fault.as_ref().map_or("", messages::fault_text).to_owned(),
                 retryable: fault.as_ref().is_some_and(|fault| may_pass(fault.kind)),
             },

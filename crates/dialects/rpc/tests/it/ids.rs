@@ -96,12 +96,3 @@ fn a_list_that_nobody_gives_is_answered_with_the_model_that_is_known() {
     assert_eq!((&frames[0]["id"], &frames[0]["success"]), (&"m".into(), &true.into()), "{frames:?}");
     assert_eq!(frames[0]["data"]["models"][0]["id"], "mock/alpha", "{frames:?}");
 }
-
-#[test]
-fn half_a_pair_in_an_id_comes_back_as_a_mark() {
-    let mut talk = Talk::open();
-    let mut out = Out::new();
-    talk.rpc.hear(Frame::Whole(br#"{"id":"\ud800","type":"get_subagents"}"#), &mut out);
-    let said = crate::talk::lines(out.frames.as_bytes());
-    assert_eq!(said[0]["id"], "\u{fffd}");
-}

@@ -169,6 +169,7 @@ impl Renderer for TextRenderer {
         ScreenControl::Waits(None).write(out);
         match &ask.kind {
             AskKind::Permission(permission) => self.permission(permission, out),
+            AskKind::Budget(budget) => self.budget_question(budget, out),
             AskKind::Select { title, options } => {
                 let mut lines = vec![self.paint.bold(&clean(title))];
                 lines.extend(options.iter().enumerate().map(|(at, it)| format!("  {}. {}", at + 1, clean(it))));
@@ -197,7 +198,11 @@ impl Renderer for TextRenderer {
     }
 
     fn explain(&mut self, ask: &Ask, why: Option<&str>, out: &mut FrameBuf) {
-        let AskKind::Permission(permission) = &ask.kind else { return };
+        let permission = match &ask.kind {
+            AskKind::Permission(permission) => permission,
+            AskKind::Budget(budget) => return self.budget_question(budget, out),
+            _ => return,
+        };
         let mut lines = self.pager.as_mut().map(QuestionPager::more).unwrap_or_default();
         lines.push(format!("  tool: {}", clean(&permission.tool)));
         lines.push(format!("  needs: {} (mode is {})", permission.required.as_str(), permission.active.as_str()));

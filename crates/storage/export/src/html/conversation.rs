@@ -273,6 +273,7 @@ impl<'o, 'a> PageBody<'o, 'a> {
             Stop::Refusal => Some("stopped: the model refused"),
             Stop::Interrupted => Some("interrupted"),
             Stop::Error => Some("failed"),
+            Stop::Budget => Some("stopped"),
         };
         if let Some(word) = trouble {
             let why = end.fault.as_ref().map_or_else(String::new, |fault| self.tell(fault));
@@ -295,7 +296,8 @@ impl<'o, 'a> PageBody<'o, 'a> {
     }
 
     fn dialog(&mut self, kind: &AskKind, end: &AskEnd) {
-        let title = match kind {
+        let title: &str = match kind {
+            AskKind::Budget(asked) => &asked.summary(),
             // Shown with the call they are about.
             AskKind::Permission(_) | AskKind::HostCall { .. } => return,
             AskKind::Select { title, .. }

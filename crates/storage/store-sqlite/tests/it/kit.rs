@@ -56,7 +56,8 @@ pub(crate) const TO_SCHEMA_5: &str = "DROP TABLE owners; ALTER TABLE sessions DR
     ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT '';
     ALTER TABLE sessions DROP COLUMN open_turn; ALTER TABLE sessions DROP COLUMN open_items;
     ALTER TABLE entries DROP COLUMN by; ALTER TABLE damaged DROP COLUMN by;
-    DROP TABLE audit; DROP TABLE used; DROP TABLE used_tools; DROP TABLE deleted; PRAGMA user_version = 5;";
+    DROP TABLE audit; DROP TABLE used; DROP TABLE used_tools; DROP TABLE deleted; DROP TABLE windows; DROP TABLE contents;
+    PRAGMA user_version = 5;";
 
 pub(crate) async fn texts(store: &SqliteStore, id: &SessionId) -> Vec<String> {
     store.read(id, 0, usize::MAX).await.unwrap().entries.iter().map(|entry| text(entry)).collect()

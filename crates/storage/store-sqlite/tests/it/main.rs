@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod audit;
+mod contents;
 mod damage;
 mod deleting;
 mod disk;
@@ -18,3 +19,4 @@ mod suites;
 mod syscalls;
 mod torn;
 mod watching;
+mod windows;

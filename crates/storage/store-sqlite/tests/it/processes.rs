@@ -244,3 +244,22 @@ async fn an_append_that_waits_for_another_program_gives_up_when_the_process_ends
     // Whoever is not in the way is still heard.
     store.append(&lease, vec![said(2, "two")], Durability::Now).await.unwrap();
 }
+
+#[tokio::test]
+async fn an_append_that_somebody_waits_for_gives_up_soon_and_the_next_one_waits_as_ever() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let lease = store.create(new_session("s"));
+    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
+    let other = kit::raw(home.path());
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let since = Instant::now();
+    store.hasten();
+    let fault = store.append(&lease, vec![said(2, "two")], Durability::Now).await.unwrap_err();
+    assert!(fault.message.contains("locked for too long"), "{fault}");
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    let waiting = store.append(&lease, vec![said(2, "two")], Durability::Now);
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    other.execute_batch("COMMIT").unwrap();
+    waiting.await.expect("it has waited");
+}

@@ -39,7 +39,7 @@ impl Ledger {
         sum.calls += 1;
         match what {
             UsedWhat::Model { model, usage } => {
-                let (cost_nanos, unpriced) = cost_of(prices, &model, &usage);
+                let (cost_nanos, unpriced) = cost_of(prices(&model).as_ref(), &usage);
                 sum.usage.add(&usage);
                 sum.cost_nanos = sum.cost_nanos.saturating_add(cost_nanos);
                 sum.unpriced = sum.unpriced.saturating_add(unpriced);

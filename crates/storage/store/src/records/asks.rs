@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use vocab::{AskEntry, AskId, Body, Json};
 
 use super::content::{PartRecord, into_all, json_text};
-use super::enums::{Mode, Required, Scope};
+use super::enums::{BudgetSpan, BudgetUnit, Mode, Required, Scope};
 use super::{Decoded, get, id, put};
 
 #[derive(Serialize, Deserialize)]
@@ -57,6 +57,13 @@ enum AskKindRecord {
         preview: Option<PreviewRecord>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         may_have_run: bool,
+    },
+    Budget {
+        span: BudgetSpan,
+        unit: BudgetUnit,
+        limit: u64,
+        spent: u64,
+        more: u64,
     },
     HostCall {
         call: Arc<str>,
@@ -171,6 +178,13 @@ impl From<&vocab::AskKind> for AskKindRecord {
                 preview: ask.preview.map(|facts| PreviewRecord::Facts(facts.iter().map(Into::into).collect())),
                 may_have_run: ask.may_have_run,
             },
+            vocab::AskKind::Budget(ask) => AskKindRecord::Budget {
+                span: ask.span.into(),
+                unit: ask.unit.into(),
+                limit: ask.limit,
+                spent: ask.spent,
+                more: ask.more,
+            },
             vocab::AskKind::HostCall { call, tool, input } => {
                 AskKindRecord::HostCall { call: call.as_str().into(), tool, input: json_text(&input) }
             }
@@ -205,6 +219,9 @@ impl From<AskKindRecord> for vocab::AskKind {
                 preview: preview.map(Into::into),
                 may_have_run,
             }),
+            AskKindRecord::Budget { span, unit, limit, spent, more } => {
+                Self::Budget(vocab::BudgetAsk { span: span.into(), unit: unit.into(), limit, spent, more })
+            }
             AskKindRecord::HostCall { call, tool, input } => {
                 Self::HostCall { call: vocab::CallId::new(call), tool, input: Json::trusted(input) }
             }

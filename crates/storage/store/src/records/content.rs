@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use vocab::Json;
 
+use super::apart::{APART_BYTES_MIN, NamedContent, content_name};
 use super::enums::{CallEnd, FaultKind, Finish};
 
 pub(super) fn into_all<From, To: std::convert::From<From>>(items: impl IntoIterator<Item = From>) -> Vec<To> {
@@ -225,6 +226,32 @@ pub(super) struct CallResultRecord {
     edits: Vec<FileEditRecord>,
     details: Option<Arc<str>>,
 }
+impl CallResultRecord {
+    fn snapshots(&mut self) -> impl Iterator<Item = &mut SnapshotRecord> {
+        self.edits.iter_mut().flat_map(|edit| [&mut edit.before, &mut edit.after])
+    }
+
+    /// Names stand for large contents.
+    pub(super) fn put_apart(&mut self, apart: &mut Vec<NamedContent>) {
+        for snapshot in self.snapshots() {
+            if let SnapshotRecord::Text(text) = snapshot
+                && text.len() >= APART_BYTES_MIN
+            {
+                let name = content_name(text);
+                apart.push((name.clone(), text.clone()));
+                *snapshot = SnapshotRecord::Apart(name);
+            }
+        }
+    }
+
+    pub(super) fn bring_back(&mut self, mut find: impl FnMut(&str) -> Option<Arc<str>>) {
+        for snapshot in self.snapshots() {
+            if let SnapshotRecord::Apart(name) = snapshot {
+                *snapshot = find(name).map_or(SnapshotRecord::NotKept, SnapshotRecord::Text);
+            }
+        }
+    }
+}
 impl From<&vocab::CallResult> for CallResultRecord {
     fn from(result: &vocab::CallResult) -> Self {
         Self {
@@ -268,6 +295,8 @@ enum SnapshotRecord {
     Absent,
     Text(Arc<str>),
     NotKept,
+    /// The name of a content that is kept beside the record.
+    Apart(Arc<str>),
 }
 impl From<&vocab::FileEdit> for FileEditRecord {
     fn from(edit: &vocab::FileEdit) -> Self {
@@ -293,7 +322,7 @@ impl From<SnapshotRecord> for vocab::Snapshot {
         match snapshot {
             SnapshotRecord::Absent => Self::Absent,
             SnapshotRecord::Text(text) => Self::Text(text),
-            SnapshotRecord::NotKept => Self::NotKept,
+            SnapshotRecord::NotKept | SnapshotRecord::Apart(_) => Self::NotKept,
         }
     }
 }

@@ -27,7 +27,7 @@ mirror! {
     Required { ReadOnly, WorkspaceWrite, DangerFullAccess }
     UserFrom { Prompt, Steer, FollowUp, Reminder, Extension = "companion" }
     TodoStatus { Pending, InProgress, Completed, Abandoned }
-    Stop { EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error }
+    Stop { EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error, Budget }
     CompactReason { Manual, Threshold, Overflow, Switch }
     Finish { Stop, Length, ToolUse, Refusal }
     CallEnd { Ran, Denied, Unknown, Invalid, Interrupted, Skipped, Lost }
@@ -41,9 +41,11 @@ mirror! {
     Drain { OneAtATime, All }
     SteerPoint { Wait, Immediate }
     LateSteer { Joins, Dropped }
+    BudgetSpan { Turn, Session, Day }
+    BudgetUnit { Money, Tokens, Time, Rounds }
     FaultKind {
         Invalid, EmptyPrompt, TurnInProgress, QueueFull, NotFound, UnknownSession, UnknownAsk, UnknownModel,
-        UnknownCommand, SessionBusy, ShuttingDown, NothingToDo, Unsupported, Store, Cancelled, Internal, Auth,
+        UnknownCommand, SessionBusy, ShuttingDown, NothingToDo, Unsupported, Budget, Store, Cancelled, Internal, Auth,
         RateLimited, ContextOverflow, BadRequest, Provider, StreamCut, Network,
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vocab::{Body, CallEntry, TurnEnd, TurnEntry, TurnId};
+use vocab::{Body, CallEntry, CallResult, TurnEnd, TurnEntry, TurnId};
 
+use super::apart::NamedContent;
 use super::content::{CallRecord, CallResultRecord, FaultRecord, UsageRecord};
 use super::enums::Stop;
 use super::{Decoded, get, id, put};
@@ -61,6 +62,25 @@ pub(super) fn put_call(entry: &CallEntry, out: &mut Vec<u8>) -> &'static str {
             put("call_ended", &CallEndedRecord { turn: id(turn.as_str()), result: result.into() }, out)
         }
     }
+}
+
+/// A call that changed files; large ones are put into `apart`.
+pub(super) fn put_ended_apart(
+    turn: &TurnId,
+    result: &CallResult,
+    out: &mut Vec<u8>,
+    apart: &mut Vec<NamedContent>,
+) -> &'static str {
+    let mut record = CallEndedRecord { turn: id(turn.as_str()), result: result.into() };
+    record.result.put_apart(apart);
+    put("call_ended", &record, out)
+}
+
+/// The same read back, with what `find` knows.
+pub(super) fn ended_with(payload: &[u8], find: impl FnMut(&str) -> Option<Arc<str>>) -> Decoded {
+    let mut record: CallEndedRecord = serde_json::from_slice(payload)?;
+    record.result.bring_back(find);
+    Ok(Body::Call(CallEntry::Ended { turn: TurnId::new(record.turn), result: record.result.into() }))
 }
 
 pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {

@@ -78,9 +78,9 @@ fn openings() -> Vec<Body> {
 fn turns() -> Vec<Body> {
     let mut all = vec![Body::Turn(TurnEntry::Started { turn: turn() })];
     use Stop::*;
-    for stop in [EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error] {
+    for stop in [EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error, Budget] {
         let mutations = vec![("write_file".into(), ODD.into()), ("bash".into(), "rm".into())];
-        let fault = (stop == Error).then(fault);
+        let fault = matches!(stop, Error | Budget).then(fault);
         let end = TurnEnd { turn: turn(), stop, iterations: 7, usage: usage(), mutations, fault };
         all.push(Body::Turn(TurnEntry::Ended(end)));
     }
@@ -114,7 +114,7 @@ fn model_calls() -> Vec<Body> {
     all.into_iter().map(Body::Model).collect()
 }
 
-const FAULTS: [FaultKind; 23] = {
+const FAULTS: [FaultKind; 24] = {
     use FaultKind::*;
     [
         Invalid,
@@ -130,6 +130,7 @@ const FAULTS: [FaultKind; 23] = {
         ShuttingDown,
         NothingToDo,
         Unsupported,
+        Budget,
         Store,
         Cancelled,
         Internal,
@@ -323,6 +324,10 @@ fn asks() -> Vec<Body> {
         }));
     }
     let (title, none, some) = (|| "title".into(), || None, || Some(ODD.into()));
+    let units = BudgetUnit::ALL.into_iter().flat_map(|unit| BudgetSpan::ALL.map(|span| (span, unit)));
+    kinds.extend(
+        units.map(|(span, unit)| AskKind::Budget(BudgetAsk { span, unit, limit: 1, spent: u64::MAX, more: u64::MAX })),
+    );
     kinds.push(AskKind::HostCall { call: CallId::from("c1"), tool: "t".into(), input: Json::empty_object() });
     kinds.push(AskKind::Select { title: title(), options: vec!["a".into(), ODD.into()] });
     kinds.push(AskKind::Confirm { title: title(), message: ODD.into() });

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use vocab::{Durability, Entry, FaultKind, SessionId, Store};
+use vocab::{
+    Body, BranchEntry, CompactReason, Compaction, Durability, Entry, FaultKind, LogWindow, SessionId, SettingEntry,
+    Store, Usage,
+};
 
 use super::{append, as_stored, bodies, entry, new_session, note, refused, seqs};
 
@@ -97,4 +100,46 @@ pub(super) async fn an_unknown_session_is_named(store: &impl Store) {
     refused(store.acquire(&id).await, FaultKind::UnknownSession, "nothing to acquire");
     assert_eq!(store.summary(&id).await.expect("a question is no error"), None);
     assert!(!store.delete(&id, None).await.expect("deleting nothing is no error"));
+}
+
+pub(super) async fn a_window_has_the_end_and_what_counts_of_the_rest(store: &impl Store) {
+    let lease = store.create(new_session("window"));
+    let setting = |seq, level: &str| entry(seq, Body::Setting(SettingEntry::Thinking { level: Some(level.into()) }));
+    append(store, &lease, vec![setting(1, "low"), setting(2, "high")]).await;
+    append(store, &lease, (3..=20).map(note).collect()).await;
+    let whole = store.window(&lease.session, 20).await.expect("a window can be read");
+    assert_eq!((whole.carried.len(), whole.page.entries.len()), (0, 20), "nothing was let go of yet");
+    append(store, &lease, vec![entry(21, compacted(15)), note(22)]).await;
+    let of = |window: &LogWindow| {
+        let numbers = |entries: &[Arc<Entry>]| entries.iter().map(|entry| entry.seq).collect::<Vec<_>>();
+        (numbers(&window.carried), numbers(&window.page.entries))
+    };
+    let window = store.window(&lease.session, 22).await.expect("a window can be read");
+    assert_eq!(of(&window), (vec![2], (15..=22).collect()), "the newest setting, and what is kept");
+    assert_eq!(window.carried, [setting(2, "high")]);
+    let earlier = store.window(&lease.session, 20).await.expect("a window can be read");
+    assert_eq!(of(&earlier), (vec![], (1..=20).collect()), "as it was before that");
+    // The branch goes on from before the compaction.
+    let moved = Entry { parent: 12, ..(*entry(23, Body::Branch(BranchEntry::Moved { to: 12 }))).clone() };
+    append(store, &lease, vec![Arc::new(moved), note(24)]).await;
+    let left = store.window(&lease.session, 24).await.expect("a window can be read");
+    assert_eq!(of(&left), (vec![], (1..=24).collect()), "what was let go of is needed again");
+    append(store, &lease, vec![entry(25, compacted(24))]).await;
+    let next = store.window(&lease.session, 25).await.expect("a window can be read");
+    assert_eq!(of(&next), (vec![2], vec![24, 25]));
+    refused(store.window(&"nobody".into(), 1).await, FaultKind::UnknownSession, "there is no such session");
+}
+
+fn compacted(first_kept: u64) -> Body {
+    Body::Branch(BranchEntry::Compacted(Compaction {
+        reason: CompactReason::Manual,
+        summary: "so far".into(),
+        first_kept,
+        tokens_before: 9,
+        tokens_after: 3,
+        messages_before: 9,
+        messages_after: 3,
+        usage: Usage::default(),
+        model: "m".into(),
+    }))
 }

@@ -118,12 +118,12 @@ impl KeyLedger {
     ) -> Result<(), String> {
         let Some((index, was_known)) = self.sent.remove(&who) else { return Ok(()) };
         let used = &mut self.uses[index];
-        let KeyUse { by, key, session, .. } = &*used;
-        let known = keyed(log, by, key);
+        let (by, key, session) = (used.by.clone(), used.key.clone(), used.session.clone());
+        let mut known = keyed(log, &by, &key);
         match result {
             Ok(reply) => {
                 let is_it = |(_, keyed): (&Entry, &Keyed)| plain(&keyed.reply.clone().into()) == plain(reply);
-                if !known.map(is_it).any(|it| it) {
+                if !known.any(is_it) {
                     return Err(format!("key {key} of {by} in {session} is answered {reply:?}, which no log has"));
                 }
                 used.was_told = true;

@@ -15,7 +15,7 @@ use vocab::{
 };
 
 use super::talk::talk;
-use super::witness::Witness;
+use super::witness::TownWitness;
 use crate::player::Playing;
 use crate::sim::dice::Dice;
 use crate::sim::model::SimModel;
@@ -46,7 +46,7 @@ fn session_in(message: &Message) -> Option<SessionId> {
 pub(super) struct WitnessedModel {
     pub(super) inner: SimModel,
     pub(super) process: u64,
-    pub(super) witness: Arc<Witness>,
+    pub(super) witness: Arc<TownWitness>,
 }
 
 impl Provider for WitnessedModel {
@@ -68,7 +68,7 @@ struct WitnessedChat {
     /// Known from its messages.
     session: Option<SessionId>,
     process: u64,
-    witness: Arc<Witness>,
+    witness: Arc<TownWitness>,
     dice: Arc<Mutex<Dice>>,
     calm: Arc<AtomicBool>,
 }
@@ -119,7 +119,7 @@ struct WitnessedStream {
     instead: Option<ModelStream>,
     session: Option<SessionId>,
     process: u64,
-    witness: Arc<Witness>,
+    witness: Arc<TownWitness>,
 }
 
 impl Stream for WitnessedStream {
@@ -141,7 +141,7 @@ impl Stream for WitnessedStream {
 pub(super) struct WitnessedTools {
     pub(super) inner: SimTools,
     pub(super) process: u64,
-    pub(super) witness: Arc<Witness>,
+    pub(super) witness: Arc<TownWitness>,
 }
 
 impl Toolbox for WitnessedTools {
@@ -175,7 +175,7 @@ impl Toolbox for WitnessedTools {
 struct WitnessedTool {
     inner: Arc<dyn Tool>,
     process: u64,
-    witness: Arc<Witness>,
+    witness: Arc<TownWitness>,
 }
 
 impl Tool for WitnessedTool {

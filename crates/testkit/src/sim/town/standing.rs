@@ -32,6 +32,8 @@ pub(super) struct Standpoint {
     /// Names of tools that it ever offered.
     pub(super) tools: Vec<Arc<str>>,
     at: Option<Position>,
+    /// It left and was told less than it is as one who watches: until the session has heard of that there are no deltas.
+    lags: bool,
     /// What it has of the running reply, and whether that is all there was.
     text: String,
     whole: bool,
@@ -127,7 +129,7 @@ impl Standpoint {
             self.forget_place();
         }
         if self.level < Level::Deltas {
-            self.at = None;
+            (self.at, self.lags) = (None, true);
         }
         self.whole &= watched == Some(Level::Deltas);
     }
@@ -204,7 +206,12 @@ impl Standpoint {
         is_ours: impl Fn(u64) -> bool,
         counts: &mut ToldCounts,
     ) -> Result<(), String> {
-        if let Some(next) = self.next {
+        // Until it is told more than a peer at its level is, the session has not heard that it left.
+        let lags = self.lags && self.level < Level::Entries;
+        if lags && least_level(&entry.body) > self.level {
+            self.lags = false;
+        }
+        if let Some(next) = self.next.filter(|_| !lags) {
             if entry.seq < next {
                 return Err(format!("a watcher is told entry {} where {next} was due", entry.seq));
             }
@@ -217,7 +224,7 @@ impl Standpoint {
             }
         }
         self.next = Some(entry.seq + 1);
-        self.moves(told, level == Level::Deltas)?;
+        self.moves(told, level == Level::Deltas && !self.lags)?;
         self.check_reply(entry, true, counts)
     }
 
@@ -236,7 +243,12 @@ impl Standpoint {
     }
 
     pub(super) fn delta(&mut self, told: &Told, delta: &Delta) -> Result<(), String> {
-        self.moves(told, !self.is_on || self.low == Level::Deltas)?;
+        let lags = std::mem::take(&mut self.lags);
+        if lags && self.level < Level::Entries {
+            // What was told since it left was not everything.
+            self.next = None;
+        }
+        self.moves(told, !lags && (!self.is_on || self.low == Level::Deltas))?;
         match delta {
             Delta::ModelCalled { .. } => {
                 self.text.clear();
@@ -264,7 +276,8 @@ impl Standpoint {
                 self.text.clear();
             }
             Body::Turn(TurnEntry::Ended(end)) => {
-                if self.whole && live && !self.text.is_empty() {
+                // Whoever was away may have missed that the reply came to nothing.
+                if self.whole && live && !self.resumed && !self.text.is_empty() {
                     return Err(format!("turn {} ended and {:?} is in no reply", end.turn, self.text));
                 }
                 self.text.clear();

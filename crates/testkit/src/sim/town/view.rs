@@ -10,7 +10,7 @@ use vocab::{
 };
 
 use super::standing::Standpoint;
-use super::witness::Witness;
+use super::witness::TownWitness;
 use crate::sim::stored;
 
 /// Every log of the town as the store has it now.
@@ -130,7 +130,7 @@ impl View {
         self.sent.insert(command.tag, SentCommand { command: command.clone(), replies: 0 });
     }
 
-    pub(super) fn told(&mut self, told: &Told, logs: &Logs, witness: &Witness) -> Result<(), String> {
+    pub(super) fn told(&mut self, told: &Told, logs: &Logs, witness: &TownWitness) -> Result<(), String> {
         let session = &told.session;
         if let Event::Reply { tag, result } = &told.event {
             return self.reply(told, *tag, result);
@@ -213,7 +213,7 @@ impl View {
         Ok(())
     }
 
-    fn logged(&mut self, told: &Told, entry: &Arc<Entry>, logs: &Logs, witness: &Witness) -> Result<(), String> {
+    fn logged(&mut self, told: &Told, entry: &Arc<Entry>, logs: &Logs, witness: &TownWitness) -> Result<(), String> {
         let session = &told.session;
         let entries = entries_of(logs, session);
         let known = entries.get(entry.seq as usize - 1);

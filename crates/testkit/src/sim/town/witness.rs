@@ -15,7 +15,7 @@ use vocab::{
 use crate::lossy::LossyStore;
 use crate::sim::model::Findings;
 
-pub(super) struct Witness {
+pub(super) struct TownWitness {
     state: Mutex<WitnessState>,
     pub(super) findings: Arc<Findings>,
     log: LossyStore,
@@ -23,7 +23,7 @@ pub(super) struct Witness {
 
 /// Which process wrote an entry, and with which lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Writer {
+pub(super) struct EntryWriter {
     pub(super) process: u64,
     pub(super) epoch: u64,
 }
@@ -32,12 +32,12 @@ pub(super) struct Writer {
 struct WitnessState {
     /// The newest lease of each process on each session, and whether an append was refused because of it.
     leases: HashMap<(u64, SessionId), (Lease, bool)>,
-    writers: HashMap<(SessionId, u64), Writer>,
+    writers: HashMap<(SessionId, u64), EntryWriter>,
     /// Calls that change something, and how often each was run.
     runs: HashMap<(SessionId, TurnId, CallId), u32>,
 }
 
-impl Witness {
+impl TownWitness {
     pub(super) fn new(log: LossyStore, findings: Arc<Findings>) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), findings, log })
     }
@@ -79,7 +79,7 @@ impl Witness {
         }
     }
 
-    pub(super) fn writer(&self, session: &SessionId, seq: u64) -> Option<Writer> {
+    pub(super) fn writer(&self, session: &SessionId, seq: u64) -> Option<EntryWriter> {
         self.lock().writers.get(&(session.clone(), seq)).copied()
     }
     /// The lease that a process had last on a session, if it is not lost.
@@ -124,7 +124,7 @@ fn allowed_again(entries: &[Arc<Entry>], turn: &TurnId, call: &CallId) -> u32 {
 pub(super) struct WitnessedStore {
     pub(super) process: u64,
     pub(super) inner: LossyStore,
-    pub(super) witness: Arc<Witness>,
+    pub(super) witness: Arc<TownWitness>,
 }
 
 impl Store for WitnessedStore {
@@ -165,7 +165,7 @@ impl Store for WitnessedStore {
             let mut state = witness.lock();
             match &result {
                 Ok(()) => {
-                    let writer = Writer { process, epoch };
+                    let writer = EntryWriter { process, epoch };
                     state.writers.extend(seqs.into_iter().map(|seq| ((session.clone(), seq), writer)));
                 }
                 Err(fault) if fault.kind == FaultKind::SessionBusy => {

@@ -115,8 +115,7 @@ pub(super) struct BackgroundProcess {
 }
 
 fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    vocab::unix_ms(SystemTime::now())
 }
 
 impl BackgroundProcess {

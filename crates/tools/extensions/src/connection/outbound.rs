@@ -281,5 +281,6 @@ fn stop_reason(stop: Stop) -> &'static str {
         Stop::Refusal => "refusal",
         Stop::Interrupted => "interrupted",
         Stop::Error => "error",
+        Stop::Budget => "budget",
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use dialect_rpc::{Errors, Updates};
 use providers::Secret;
-use vocab::{Mode, OnRestart, SyncLevel};
+use vocab::{Budget, BudgetSpan, BudgetUnit, Mode, OnRestart, SyncLevel};
 
 use super::table::{self, Flag, Takes};
 use config::agent::LEVELS;
@@ -52,6 +52,7 @@ pub(super) enum Means {
     RpcUpdates,
     Sync,
     OnRestart,
+    Budget,
     Help,
     Version,
     /// Nothing here; the word says why.
@@ -81,6 +82,7 @@ pub(super) struct Flags {
     pub(super) config: Option<PathBuf>,
     pub(super) sync: Option<SyncLevel>,
     pub(super) on_restart: Option<OnRestart>,
+    pub(super) budget: Vec<(BudgetSpan, BudgetUnit, u64)>,
     pub(super) help: bool,
     pub(super) version: bool,
     /// A file to be put into a prompt, which this mode has no place for.
@@ -307,6 +309,9 @@ impl Flags {
             }
             Means::OnRestart => {
                 self.on_restart = Some(one_of(name, &text()?, &OnRestart::ALL.map(|rule| (rule.as_str(), rule)))?);
+            }
+            Means::Budget => {
+                self.budget.push(Budget::read_limit(&text()?).map_err(|why| Wrong(format!("{name}: {why}")))?)
             }
             Means::Help => self.help = true,
             Means::Version => self.version = true,

@@ -54,6 +54,7 @@ pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Configurat
     if let Some(rule) = flags.on_restart {
         settings.on_restart = rule;
     }
+    flags.budget.iter().for_each(|(span, unit, limit)| settings.budget.set(*span, *unit, Some(*limit)));
     if flags.tools.none {
         settings.only_tools = Some(Vec::new());
     }

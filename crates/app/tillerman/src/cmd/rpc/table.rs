@@ -86,6 +86,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(&["--rpc-updates"], Value, Means::RpcUpdates),
     flag(&["--sync"], Value, Means::Sync),
     flag(&["--on-restart"], Value, Means::OnRestart),
+    flag(&["--budget"], Value, Means::Budget),
     flag(&["--help", "-h"], Nothing, Means::Help),
     flag(&["--version", "-v", "-V"], Nothing, Means::Version),
     none(&["--print", "-p"], Nothing, "prompts come over stdin"),

@@ -6,7 +6,6 @@ use serde_json::json;
 use vocab::{Mode, Prices, Query, Store, Summary, UsageBy, UsageQuery, short_id};
 
 use crate::args;
-use crate::cmd::now_ms;
 use crate::compose::{self, Wired};
 use crate::print::{exactly, say};
 use crate::setup;
@@ -35,7 +34,7 @@ pub(super) async fn list(store: &dyn Store, args: &args::SessionsList) -> anyhow
     for summary in &found {
         costs.push(cost(store, summary, &prices).await?);
     }
-    let now = now_ms();
+    let now = host::now_ms();
     let row = |(it, cost): (&Summary, Option<f64>)| {
         vec![
             shorts.short(it.id.as_str()),

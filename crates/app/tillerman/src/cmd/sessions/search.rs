@@ -5,7 +5,6 @@ use std::sync::Arc;
 use vocab::{Block, Body, Entry, Query, SettingEntry, Store, Summary, parts_text};
 
 use super::list::{Shorts, title};
-use crate::cmd::now_ms;
 use crate::print::{one_line, say};
 use dialect_terminal::listing::ago;
 
@@ -20,7 +19,7 @@ pub(super) async fn search(store: &dyn Store, words: &[String], limit: usize) ->
     let words: Vec<String> = words.iter().flat_map(|it| it.split_whitespace()).map(str::to_lowercase).collect();
     let newest = store.list(Query { limit: Some(SESSIONS_MAX), non_empty: true, ..Query::default() }).await?;
     let shorts = Shorts::of(store).await?;
-    let (now, mut shown) = (now_ms(), 0);
+    let (now, mut shown) = (host::now_ms(), 0);
     for summary in &newest {
         let Some(line) = matching(store, summary, &words).await? else { continue };
         let head =

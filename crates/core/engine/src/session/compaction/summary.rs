@@ -126,9 +126,8 @@ impl SummaryJob {
     }
 
     async fn summarise(self) -> Result<Compacted, Fault> {
-        let mut entries = self.store.read(&self.session, 0, usize::MAX).await?.entries;
-        entries.retain(|entry| entry.seq <= self.upto);
-        let branch = Branch::read(&entries);
+        let window = self.store.window(&self.session, self.upto).await?;
+        let branch = Branch::of(&window);
         let budget = input_budget(self.model.context_window);
         let earlier_from = branch.compaction.as_ref().map_or(0, |earlier| earlier.first_kept);
         let old: Vec<&BranchMessage> =

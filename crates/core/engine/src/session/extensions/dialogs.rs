@@ -37,7 +37,7 @@ impl Session {
                 return Response::Now(Err(Fault::new(FaultKind::Invalid, "a selection needs options")));
             }
             AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {}
-            AskKind::Permission(_) | AskKind::HostCall { .. } => {
+            AskKind::Permission(_) | AskKind::Budget(_) | AskKind::HostCall { .. } => {
                 return Response::Now(Err(Fault::new(FaultKind::Invalid, "an extension asks people with a dialog")));
             }
         }

@@ -53,12 +53,14 @@ impl Commands {
         let command = CommandUnderWay { by, key, of: None, repeats: Vec::new() };
         self.under_way.insert((outbox.peer, tag), command);
     }
-    /// What the peer asked for is not answered any more.
-    pub(crate) fn leave(&mut self, peer: PeerId) {
+    /// What the peer asked for is not carried out for it any more. Gives back its repeats that waited for an answer.
+    pub(crate) fn leave(&mut self, peer: PeerId) -> Vec<(Arc<Outbox>, Tag)> {
         self.under_way.retain(|(sender, _), _| *sender != peer);
-        for command in self.under_way.values_mut() {
-            command.repeats.retain(|(outbox, _)| outbox.peer != peer);
-        }
+        let waiting = self.under_way.values_mut().map(|command| &mut command.repeats);
+        let mut left: Vec<_> =
+            waiting.flat_map(|repeats| repeats.extract_if(.., |(outbox, _)| outbox.peer == peer)).collect();
+        left.sort_unstable_by_key(|(_, tag)| tag.0);
+        left
     }
 
     pub(crate) fn key_of(&self, outbox: &Outbox, tag: Tag) -> Option<&Arc<str>> {

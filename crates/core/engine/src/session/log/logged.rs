@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vocab::{Body, Entry, KEY_MS_MAX, Keyed, Mode, NoteEntry, Principal, SettingEntry, TodoPhase};
+use vocab::{Body, Entry, KEPT_ANSWERS_MAX, KEY_MS_MAX, Keyed, Mode, NoteEntry, Principal, SettingEntry, TodoPhase};
 
 use crate::weight;
 
@@ -50,9 +50,8 @@ impl Logged {
     }
 }
 
-/// Answers a session remembers, and what they weigh together; of more, the oldest are forgotten before their time. The newest
+/// What the answers that a session remembers weigh together; of more, the oldest are forgotten before their time. The newest
 /// is remembered whatever it weighs.
-const KEYS_MAX: usize = 4096;
 const KEYS_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The commands with keys that were carried out of late, oldest first. A key is its sender's own: two of them may choose the
@@ -71,8 +70,8 @@ struct KnownKey {
 }
 
 impl KnownKeys {
-    /// Those that a log has which was read whole.
-    pub(crate) fn of(entries: &[Arc<Entry>]) -> Self {
+    /// Those that a log has.
+    pub(crate) fn of<'a>(entries: impl Iterator<Item = &'a Arc<Entry>>) -> Self {
         let mut keys = Self::default();
         for entry in entries {
             if let Body::Note(NoteEntry::Keyed(keyed)) = &entry.body {
@@ -84,7 +83,7 @@ impl KnownKeys {
     fn take(&mut self, entry: &Entry, keyed: &Keyed) {
         let at_ms = entry.at_ms;
         self.bytes += weight::keyed(keyed);
-        let is_full = |keys: &Self| keys.keys.len() >= KEYS_MAX || keys.bytes > KEYS_BYTES_MAX;
+        let is_full = |keys: &Self| keys.keys.len() >= KEPT_ANSWERS_MAX || keys.bytes > KEYS_BYTES_MAX;
         while self.keys.front().is_some_and(|old| is_full(self) || !is_young(old.at_ms, at_ms)) {
             let old = self.keys.pop_front();
             self.bytes -= old.map_or(0, |old| weight::keyed(&old.keyed));
@@ -121,7 +120,7 @@ mod tests {
         assert!(keys.find(Some(&bob), "a", 1000).is_none(), "another one's key");
         assert!(keys.find(Some(&ann), "a", 1000 + KEY_MS_MAX).is_none());
         assert!(keys.find(Some(&ann), "b", 1000).is_none());
-        for number in 0..KEYS_MAX {
+        for number in 0..KEPT_ANSWERS_MAX {
             take(&mut keys, 2000, number.to_string());
         }
         assert!(keys.find(Some(&ann), "a", 2000).is_none() && keys.find(Some(&ann), "0", 2000).is_some());

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use vocab::{
     Answer, Ask, AskEnd, AskEntry, AskKind, Body, BranchEntry, Call, CallEnd, CallEntry, CallId, CallResult,
-    Compaction, Entry, FileEdit, Item, LanePolicy, Message, ModelEntry, Part, PermissionAsk, Principal, QueueEntry,
-    Scope, SettingEntry, SettleReason, Shell, ShellEntry, TodoPhase, TurnEntry, TurnId, Usage, UserFrom,
+    Compaction, Entry, FileEdit, Item, LanePolicy, LogWindow, Message, ModelEntry, Part, PermissionAsk, Principal,
+    QueueEntry, Scope, SettingEntry, SettleReason, Shell, ShellEntry, TodoPhase, TurnEntry, TurnId, Usage, UserFrom,
 };
 
 use super::history::shell_message;
@@ -24,6 +24,7 @@ fn branch_message(summary: &str) -> String {
 }
 
 /// A message of a branch and the entry it comes from.
+#[derive(Debug)]
 pub(crate) struct BranchMessage {
     pub(crate) seq: u64,
     pub(crate) message: Message,
@@ -39,7 +40,7 @@ impl BranchMessage {
 }
 
 /// The active branch of a log, read back.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub(crate) struct Branch {
     pub(crate) messages: Vec<BranchMessage>,
     pub(crate) compaction: Option<Compaction>,
@@ -83,7 +84,22 @@ impl Branch {
     /// reply that made the call, wherever they stand in the log: a result recorded by a later repair must not come
     /// after messages that the model has seen since.
     pub(crate) fn read(entries: &[Arc<Entry>]) -> Branch {
+        Self::read_on(Branch::default(), entries)
+    }
+
+    /// As [`Branch::read`], from the end of the log. Of messages it has those that the model sees.
+    pub(crate) fn of(window: &LogWindow) -> Branch {
         let mut branch = Branch::default();
+        for entry in &window.carried {
+            if let Body::Setting(SettingEntry::Todos { phases }) = &entry.body {
+                branch.todos = phases.clone();
+            }
+            branch.follow(entry);
+        }
+        Self::read_on(branch, &window.page.entries)
+    }
+
+    fn read_on(mut branch: Branch, entries: &[Arc<Entry>]) -> Branch {
         let path = vocab::active_path(entries);
         let mut results: HashMap<(TurnId, CallId), &CallResult> = HashMap::new();
         for entry in &path {
@@ -243,3 +259,6 @@ pub(crate) fn edits_after(entries: &[Arc<Entry>], after: u64) -> Vec<FileEdit> {
 pub(crate) fn active_path(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
     vocab::active_path(entries).into_iter().cloned().collect()
 }
+
+#[cfg(test)]
+mod tests;

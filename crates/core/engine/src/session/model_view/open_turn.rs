@@ -31,6 +31,8 @@ pub(crate) struct OpenTurn {
     pub(crate) tried_switch: bool,
     /// Its first message.
     pub(crate) opening: Vec<Part>,
+    /// The open question whether it may spend more.
+    pub(crate) budget_ask: Option<Box<PastAsk>>,
 }
 
 /// Where a turn stands by its log.
@@ -78,7 +80,8 @@ impl BegunCall {
 impl OpenTurn {
     /// Whether it waits for the answer to this question.
     pub(crate) fn is_asking(&self, id: &AskId) -> bool {
-        self.begun.values().filter_map(|begun| begun.ask.as_ref()).any(|asked| asked.ask.id == *id)
+        let mut asked = self.begun.values().filter_map(|begun| begun.ask.as_ref()).chain(&self.budget_ask);
+        asked.any(|asked| asked.ask.id == *id)
     }
 
     /// `None`: every turn has ended, or the last one has no message to go on from.
@@ -121,6 +124,7 @@ impl Reader {
             made_room: false,
             tried_switch: false,
             opening: Vec::new(),
+            budget_ask: None,
         };
         let (calls, started, done, asks) = Default::default();
         Self { turn, calls, started, done, asks, has_opening: false }
@@ -229,6 +233,12 @@ impl Reader {
             let about = match &asked.ask.kind {
                 AskKind::Permission(permission) => &permission.call,
                 AskKind::HostCall { call, .. } => call,
+                AskKind::Budget(_) => {
+                    if asked.end.is_none() {
+                        turn.budget_ask = Some(Box::new(asked));
+                    }
+                    continue;
+                }
                 AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {
                     continue;
                 }

@@ -360,7 +360,7 @@ impl SubagentWatcher {
                 }
             }
             Body::Ask(AskEntry::Opened(ask)) => match ask.kind {
-                AskKind::Permission(_) | AskKind::HostCall { .. } => {}
+                AskKind::Permission(_) | AskKind::Budget(_) | AskKind::HostCall { .. } => {}
                 AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {
                     self.asked.push_back(ask.id.clone());
                 }

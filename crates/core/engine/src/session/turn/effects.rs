@@ -22,6 +22,8 @@ pub(crate) enum Effect {
     },
     /// Start a model call. The session pushes what was logged and streams the events back.
     CallModel,
+    /// As `CallModel`, where everything that comes before it is done.
+    SendRequest,
     /// Find the tool and decide; the verdict comes back through [`Turn::judged`].
     Judge(Call),
     /// As `Judge`, of a call that was begun before a restart and has no result.

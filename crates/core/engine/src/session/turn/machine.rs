@@ -434,6 +434,11 @@ impl Turn {
         self.stop(Stop::Error, Some(fault), fx)
     }
 
+    /// As [`Turn::interrupt`], because a budget is spent.
+    pub(crate) fn run_out(&mut self, fault: Fault, fx: &mut Vec<Effect>) {
+        self.stop(Stop::Budget, Some(fault), fx);
+    }
+
     fn stop(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) -> bool {
         match &self.phase {
             TurnPhase::Over => return false,
