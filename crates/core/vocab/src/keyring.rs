@@ -167,6 +167,21 @@ mod tests {
     }
 
     #[test]
+    fn what_an_extension_shows_and_asks_holds_no_key() {
+        let keys: Keyring = ["sk-0123456789"].iter().collect();
+        let (held, clean): (Arc<str>, Arc<str>) = ("a sk-0123456789".into(), "a ***".into());
+        let level = crate::NoticeLevel::Info;
+        let said = keys.scrub_notice(Notice::Say { text: held.clone(), level });
+        assert_eq!(said, Notice::Say { text: clean.clone(), level });
+        let widget = |line: &Arc<str>| Notice::Widget { key: "k".into(), lines: Some(vec![line.clone()]), below: true };
+        assert_eq!(keys.scrub_notice(widget(&held)), widget(&clean));
+        let status = |text: &Arc<str>| Notice::Status { key: "k".into(), text: Some(text.clone()) };
+        assert_eq!(keys.scrub_notice(status(&held)), status(&clean));
+        let confirm = |text: &Arc<str>| AskKind::Confirm { title: text.clone(), message: text.clone() };
+        assert_eq!(keys.scrub_dialog(confirm(&held)), confirm(&clean));
+    }
+
+    #[test]
     fn keys_are_taken_out_of_texts_and_short_ones_are_words() {
         let ring = ring();
         assert_eq!(ring.scrub("a sk-canary-123456 b sk-canary-123456, short"), "a *** b ***, short");
