@@ -72,6 +72,7 @@ pub(crate) enum CommandArgs {
     #[command(after_help = MODELS_EXAMPLES)]
     Models(ModelsArgs),
     /// Show the tools a model is given, and the permission each of them needs.
+    #[command(after_help = TOOLS_EXAMPLES)]
     Tools(ToolsArgs),
     /// Show or change settings.
     #[command(after_help = CONFIG_EXAMPLES)]
@@ -83,8 +84,10 @@ pub(crate) enum CommandArgs {
     #[command(after_help = LOGOUT_EXAMPLES)]
     Logout(LogoutArgs),
     /// Show what is signed in.
+    #[command(after_help = ACCOUNTS_EXAMPLES)]
     Accounts,
     /// Check what has to work: sessions, disk, configuration, keys, models, servers.
+    #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
     /// Print the JSON Schema of a wire dialect.
     #[command(
@@ -95,6 +98,7 @@ pub(crate) enum CommandArgs {
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArgs),
     /// Print the version.
+    #[command(after_help = VERSION_EXAMPLES)]
     Version,
 }
 

@@ -1,6 +1,6 @@
 //! One file per subcommand. Here, and in `main`, errors are for people; each command returns its exit code.
 
-mod acp;
+pub(crate) mod acp;
 mod bare;
 mod completions;
 mod config;

@@ -1,6 +1,6 @@
 //! Builds the engine from settings: store, tools, models. The one place that knows every crate.
 
-mod identity;
+pub(crate) mod identity;
 mod integrations;
 mod servers;
 mod storage;

@@ -35,6 +35,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
     }
     let agent_dir = agent::directory(&config::process_env, &home);
     let (models, secrets) = catalogue::from_configuration(&mut config, &agent_dir, host::note);
+    are_there(&basics.extensions)?;
     let extensions = config.with_extensions(&basics.extensions, basics.no_extensions);
     config.warnings.extend(config::too_wide(&workspace, std::env::home_dir().as_deref()));
     let setup = Setup {
@@ -57,6 +58,18 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         },
     };
     Ok(Prepared { setup, config, home, open, extensions })
+}
+
+/// An extension that was named for this conversation may be what guards it: without it nothing starts.
+fn are_there(extensions: &[PathBuf]) -> Result<(), Fault> {
+    match extensions.iter().find(|path| !path.is_file()) {
+        None => Ok(()),
+        Some(path) => {
+            let what = if path.exists() { "is no file" } else { "is not there" };
+            let message = format!("the extension {} {what}", vocab::visible::visible_path(path));
+            Err(Fault::new(FaultKind::Invalid, message).hint("-e takes the file of a program (docs/extensions.md)"))
+        }
+    }
 }
 
 /// The files, and what flags say over them.

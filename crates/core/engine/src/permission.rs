@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vocab::{Gate, Mode, Required};
+use vocab::{Fact, Gate, Json, Mode, Required};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision {
@@ -68,8 +68,30 @@ pub(crate) struct Remembered {
     allowed: HashMap<Allowed, u64>,
 }
 
-/// A tool, the rung, and the input where only that very input is meant.
-type Allowed = (Arc<str>, Required, Option<Arc<str>>);
+/// A tool, the rung, and the very call where only that is meant.
+type Allowed = (Arc<str>, Required, Option<ShownCall>);
+
+/// A call as a person saw it when they allowed it. The same input can mean another file, directory or program later: a link
+/// may have been put in its place. What is shown tells them apart, so that is what is compared.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct ShownCall {
+    input: Arc<str>,
+    summary: Arc<str>,
+    /// Label and text of each fact.
+    facts: Option<Vec<(Arc<str>, Arc<str>)>>,
+}
+
+impl ShownCall {
+    /// `facts`: as they are shown, without secrets.
+    pub(crate) fn new(input: &Json, summary: &Arc<str>, facts: Option<&[Fact]>) -> Self {
+        let pairs = |facts: &[Fact]| facts.iter().map(|fact| (fact.label.clone(), fact.text.clone())).collect();
+        Self { input: input.as_str().into(), summary: summary.clone(), facts: facts.map(pairs) }
+    }
+    fn bytes(&self) -> usize {
+        let facts = self.facts.iter().flatten().map(|(label, text)| label.len() + text.len());
+        self.input.len() + self.summary.len() + facts.sum::<usize>()
+    }
+}
 
 /// Session-wide allows kept; a session that collects more is asked again.
 const REMEMBERED_MAX: usize = 256;
@@ -77,29 +99,29 @@ const REMEMBERED_MAX: usize = 256;
 impl Remembered {
     /// All of it, or nothing where it weighs more: then people are asked again.
     pub(crate) fn within(self, bytes_max: usize) -> Self {
-        let bytes_of = |(tool, _, input): &Allowed| {
-            size_of::<(Allowed, u64)>() + tool.len() + input.as_ref().map_or(0, |input| input.len())
+        let bytes_of = |(tool, _, call): &Allowed| {
+            size_of::<(Allowed, u64)>() + tool.len() + call.as_ref().map_or(0, ShownCall::bytes)
         };
         let bytes: usize = self.allowed.keys().map(bytes_of).sum();
         if bytes <= bytes_max { self } else { Self::default() }
     }
     /// `seq`: the entry of the answer.
-    pub(crate) fn allow(&mut self, seq: u64, tool: &Arc<str>, required: Required, input: &Arc<str>) {
+    pub(crate) fn allow(&mut self, seq: u64, tool: &Arc<str>, required: Required, call: ShownCall) {
         if self.allowed.len() < REMEMBERED_MAX {
-            self.allowed.entry(Self::key(tool, required, input)).or_insert(seq);
+            self.allowed.entry(Self::key(tool, required, call)).or_insert(seq);
         }
     }
-    pub(crate) fn allows(&self, tool: &Arc<str>, required: Required, input: &Arc<str>) -> bool {
-        self.allowed.contains_key(&Self::key(tool, required, input))
+    pub(crate) fn allows(&self, tool: &Arc<str>, required: Required, call: ShownCall) -> bool {
+        self.allowed.contains_key(&Self::key(tool, required, call))
     }
     /// The log ends here after all.
     pub(crate) fn take_back(&mut self, committed: u64) {
         self.allowed.retain(|_, seq| *seq <= committed);
     }
-    /// A remembered allow for a command covers that very command; for the rest, the tool at that rung. What lies
+    /// A remembered allow for a command covers that very command, as it was shown; for the rest, the tool at that rung. What lies
     /// outside the workspace is as particular as a command.
-    fn key(tool: &Arc<str>, required: Required, input: &Arc<str>) -> Allowed {
-        (tool.clone(), required, required.is_remembered_per_call().then(|| input.clone()))
+    fn key(tool: &Arc<str>, required: Required, call: ShownCall) -> Allowed {
+        (tool.clone(), required, required.is_remembered_per_call().then_some(call))
     }
 }
 
@@ -151,24 +173,37 @@ mod tests {
         );
     }
 
+    fn shown(input: &str) -> ShownCall {
+        ShownCall::new(&Json::trusted(input), &"x".into(), None)
+    }
+
     #[test]
     fn a_remembered_command_is_that_command_only() {
         let mut remembered = Remembered::default();
-        let (bash, ls, rm): (Arc<str>, Arc<str>, Arc<str>) = ("bash".into(), "ls".into(), "rm".into());
-        remembered.allow(1, &bash, Required::DangerFullAccess, &ls);
-        assert!(remembered.allows(&bash, Required::DangerFullAccess, &ls));
-        assert!(!remembered.allows(&bash, Required::DangerFullAccess, &rm));
+        let bash: Arc<str> = "bash".into();
+        let there =
+            |place: &str| ShownCall::new(&Json::trusted("{}"), &"x".into(), Some(&[Fact::line("directory", place)]));
+        remembered.allow(1, &bash, Required::DangerFullAccess, shown("ls"));
+        remembered.allow(2, &bash, Required::DangerFullAccess, there("/a"));
+        assert!(remembered.allows(&bash, Required::DangerFullAccess, shown("ls")));
+        assert!(!remembered.allows(&bash, Required::DangerFullAccess, shown("rm")));
+        assert!(remembered.allows(&bash, Required::DangerFullAccess, there("/a")));
+        assert!(!remembered.allows(&bash, Required::DangerFullAccess, there("/b")), "the same input, another place");
     }
 
     #[test]
     fn a_remembered_allow_is_for_its_rung_only() {
-        let (tool, input): (Arc<str>, Arc<str>) = ("t".into(), "{}".into());
+        let tool: Arc<str> = "t".into();
         let rungs = [Required::ReadOnly, Required::WorkspaceWrite, Required::DangerFullAccess];
         for granted in rungs {
             let mut remembered = Remembered::default();
-            remembered.allow(1, &tool, granted, &input);
+            remembered.allow(1, &tool, granted, shown("{}"));
             for wanted in rungs {
-                assert_eq!(remembered.allows(&tool, wanted, &input), wanted == granted, "{wanted:?} by {granted:?}");
+                assert_eq!(
+                    remembered.allows(&tool, wanted, shown("{}")),
+                    wanted == granted,
+                    "{wanted:?} by {granted:?}"
+                );
             }
         }
     }
@@ -176,11 +211,11 @@ mod tests {
     #[test]
     fn an_allow_whose_record_is_lost_was_never_given() {
         let mut remembered = Remembered::default();
-        let (tool, input): (Arc<str>, Arc<str>) = ("t".into(), "{}".into());
-        remembered.allow(7, &tool, Required::WorkspaceWrite, &input);
-        remembered.allow(9, &tool, Required::ReadOnly, &input);
+        let tool: Arc<str> = "t".into();
+        remembered.allow(7, &tool, Required::WorkspaceWrite, shown("{}"));
+        remembered.allow(9, &tool, Required::ReadOnly, shown("{}"));
         remembered.take_back(8);
-        assert!(remembered.allows(&tool, Required::WorkspaceWrite, &input));
-        assert!(!remembered.allows(&tool, Required::ReadOnly, &input));
+        assert!(remembered.allows(&tool, Required::WorkspaceWrite, shown("{}")));
+        assert!(!remembered.allows(&tool, Required::ReadOnly, shown("{}")));
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::{Fact, FileEdit, Json, Outcome, Part, Snapshot};
+use crate::{AskKind, Fact, FileEdit, Json, Notice, Outcome, Part, Snapshot};
 
 /// Shorter keys (`none`, `local`) are ordinary words: they are not taken out of texts.
 pub const SCRUBBED_BYTES_MIN: usize = 8;
@@ -92,6 +92,37 @@ impl Keyring {
         facts.iter().cloned().map(|fact| Fact { text: self.scrub_shared(fact.text), ..fact }).collect()
     }
 
+    /// What an extension shows.
+    pub fn scrub_notice(&self, notice: Notice) -> Notice {
+        match notice {
+            Notice::Say { text, level } => Notice::Say { text: self.scrub_shared(text), level },
+            Notice::Status { key, text } => Notice::Status { key, text: text.map(|text| self.scrub_shared(text)) },
+            Notice::Widget { key, lines, below } => {
+                let lines = lines.map(|lines| lines.into_iter().map(|line| self.scrub_shared(line)).collect());
+                Notice::Widget { key, lines, below }
+            }
+            Notice::Title { text } => Notice::Title { text: self.scrub_shared(text) },
+            Notice::EditorText { text } => Notice::EditorText { text: self.scrub_shared(text) },
+            Notice::Exit => Notice::Exit,
+        }
+    }
+
+    /// What an extension asks. A permission or a call is not its to ask.
+    pub fn scrub_dialog(&self, kind: AskKind) -> AskKind {
+        let scrub = |text| self.scrub_shared(text);
+        match kind {
+            AskKind::Select { title, options } => {
+                AskKind::Select { title: scrub(title), options: options.into_iter().map(scrub).collect() }
+            }
+            AskKind::Confirm { title, message } => AskKind::Confirm { title: scrub(title), message: scrub(message) },
+            AskKind::Input { title, placeholder } => {
+                AskKind::Input { title: scrub(title), placeholder: placeholder.map(scrub) }
+            }
+            AskKind::Editor { title, prefill } => AskKind::Editor { title: scrub(title), prefill: prefill.map(scrub) },
+            kind @ (AskKind::Permission(_) | AskKind::HostCall { .. } | AskKind::Budget(_)) => kind,
+        }
+    }
+
     fn scrub_edit(&self, edit: FileEdit) -> FileEdit {
         let kept = |snapshot: Snapshot| match snapshot {
             Snapshot::Text(text) if matches!(self.scrub(&text), Cow::Owned(_)) => Snapshot::NotKept,
@@ -133,6 +164,21 @@ mod tests {
 
     fn ring() -> Keyring {
         Keyring::from_iter(["sk-canary-123456", "short", "clé-canary-789"])
+    }
+
+    #[test]
+    fn what_an_extension_shows_and_asks_holds_no_key() {
+        let keys: Keyring = ["sk-0123456789"].iter().collect();
+        let (held, clean): (Arc<str>, Arc<str>) = ("a sk-0123456789".into(), "a ***".into());
+        let level = crate::NoticeLevel::Info;
+        let said = keys.scrub_notice(Notice::Say { text: held.clone(), level });
+        assert_eq!(said, Notice::Say { text: clean.clone(), level });
+        let widget = |line: &Arc<str>| Notice::Widget { key: "k".into(), lines: Some(vec![line.clone()]), below: true };
+        assert_eq!(keys.scrub_notice(widget(&held)), widget(&clean));
+        let status = |text: &Arc<str>| Notice::Status { key: "k".into(), text: Some(text.clone()) };
+        assert_eq!(keys.scrub_notice(status(&held)), status(&clean));
+        let confirm = |text: &Arc<str>| AskKind::Confirm { title: text.clone(), message: text.clone() };
+        assert_eq!(keys.scrub_dialog(confirm(&held)), confirm(&clean));
     }
 
     #[test]

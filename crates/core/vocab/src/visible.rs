@@ -56,6 +56,18 @@ fn is_odd_blank(c: char) -> bool {
     )
 }
 
+/// Whether Unicode gives a character no shape of its own: controls, formats, separators, private use, what is not assigned.
+/// The standard library's table decides, which goes by these categories and knows the newest version.
+fn has_no_glyph(c: char) -> bool {
+    if c.is_ascii() {
+        return false;
+    }
+    // Behind a letter, so that a mark that belongs to one is not counted.
+    let mut pair = [b'x'; 5];
+    let end = 1 + c.encode_utf8(&mut pair[1..]).len();
+    std::str::from_utf8(&pair[..end]).is_ok_and(|pair| pair.escape_debug().nth(1) == Some('\\'))
+}
+
 /// Something to see for a character that shows nothing, or moves the cursor: `␛`, `<U+200B>`.
 pub fn push_picture(out: &mut String, c: char) {
     match u32::from(c) {
@@ -145,7 +157,7 @@ fn push_visible(out: &mut String, line: &str) {
             rest = words;
             continue;
         }
-        match c.is_control() || is_ignorable(c) || is_odd_blank(c) {
+        match c.is_control() || is_ignorable(c) || is_odd_blank(c) || has_no_glyph(c) {
             true => push_picture(out, c),
             false => out.push(c),
         }
@@ -221,6 +233,21 @@ mod tests {
         assert_eq!(visible(&format!("a{}b\n", "\n".repeat(300))), "a\n<299 empty lines>\nb\n");
         assert_eq!(visible("a\n\n\nb"), "a\n\n\nb");
         assert_eq!(visible(&format!("a{}", " ".repeat(9))), "a<9 blanks>");
+    }
+
+    #[test]
+    fn a_character_without_a_shape_is_written_out_whatever_its_block() {
+        for hidden in [
+            0x378, 0x600, 0x605, 0x6dd, 0x70f, 0x890, 0x8e2, 0xe000, 0xf8ff, 0xfdd0, 0xffff, 0x110bd, 0x110cd, 0x1ffff,
+            0x2fe0f, 0xf0000, 0xffffd, 0x100000, 0x10fffd, 0x10ffff,
+        ] {
+            let c = char::from_u32(hidden).unwrap();
+            assert_eq!(visible(&format!("a{c}b")), format!("a<U+{hidden:04X}>b"));
+        }
+        for shown in ["e\u{301}", "नमस्ते", "שָׁלוֹם", "한국어", "“x” \\ ' \"", "∑ → €", "🦀"]
+        {
+            assert_eq!(visible(shown), shown);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod unescape;
 use std::fmt;
 
 use keys::Keys;
-pub use unescape::replace_lone_surrogates;
+pub use unescape::{is_replaced, replace_lone_surrogates};
 
 /// Deepest nesting accepted; one level more is refused before anything is built from it. serde_json's own trees stop
 /// one level earlier, so carry deep values as raw text.

@@ -21,6 +21,27 @@ pub fn facts(ask: &PermissionAsk) -> Cow<'_, [Fact]> {
     facts
 }
 
+/// What stands beside the facts and is not one of them: the call in one line, which says where an address leads and why a
+/// file is protected, and why the mode does not cover it. For wires on which nothing else says so.
+pub fn beside(ask: &PermissionAsk) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    // Where the line is too long to be one, the facts have it whole.
+    let short = visible_line(ask.summary.trim());
+    if headline(&ask.summary) == short && !short.is_empty() {
+        facts.push(whole("in short", ask.summary.trim(), FactForm::Line));
+    }
+    facts.extend(ask.reason.as_deref().map(|reason| whole("reason", reason, FactForm::Line)));
+    facts
+}
+
+/// What an allow for the rest of the session covers, no more and no less. `tool`: as this wire calls it.
+pub fn session_scope(ask: &PermissionAsk, tool: &str) -> String {
+    match ask.required.is_remembered_per_call() {
+        true => "exactly this call".to_owned(),
+        false => format!("every {} that needs {}", visible_line(tool), ask.required.as_str()),
+    }
+}
+
 /// An input, member by member and whole. Texts are texts, not JSON strings with `\n` in them.
 pub fn of_input(input: &Json) -> Vec<Fact> {
     match serde_json::from_str(input.as_str()) {
@@ -144,6 +165,28 @@ mod tests {
         );
         assert_eq!(text(&of_input(&Json::trusted("not json")), 100), "arguments: not json");
         assert_eq!(text(&of_input(&Json::trusted("{}")), 100), "");
+    }
+
+    #[test]
+    fn what_stands_beside_the_facts_is_said_once() {
+        let ask = |summary: &str, required| PermissionAsk {
+            call: vocab::CallId::from("c"),
+            tool: "write_file".into(),
+            input: Json::trusted("{}"),
+            active: vocab::Mode::ReadOnly,
+            required,
+            reason: Some("requires more".into()),
+            summary: summary.into(),
+            preview: None,
+            may_have_run: false,
+        };
+        let loopback = ask("GET http://127.0.0.1/ (loopback)", vocab::Required::DangerFullAccess);
+        let said = text(&beside(&loopback), 1000);
+        assert_eq!(said, "in short: GET http://127.0.0.1/ (loopback)\nreason: requires more");
+        assert_eq!(session_scope(&loopback, "web_fetch"), "exactly this call");
+        let long = ask(&"x".repeat(5000), vocab::Required::WorkspaceWrite);
+        assert_eq!((beside(&long).len(), facts(&long).len()), (1, 1), "the facts have it");
+        assert_eq!(session_scope(&long, "write_file"), "every write_file that needs workspace-write");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::params::{absolute, read, servers};
 use crate::pending::{Pending, SessionOpening, SettingAnswer};
 use crate::session_view::Closing;
 use crate::tools::CallStyle;
-use crate::{Acp, PAGE_ROWS_MAX, SESSIONS_MAX, content};
+use crate::{Acp, PAGE_ROWS_MAX, SESSIONS_MAX, UNNAMED, content};
 
 /// The ways to sign in that are offered.
 const OPENAI: &str = "openai";
@@ -90,6 +90,7 @@ impl Acp {
     fn initialize(&mut self, call: &RawValue, params: InitializeRequest, out: &mut Out) {
         self.client = params.client_capabilities;
         self.style = CallStyle::of(&params.client_info.name);
+        self.client_name = wire::client_name(&params.client_info.name, UNNAMED);
         let answer = InitializeResponse {
             protocol_version: PROTOCOL_VERSION.into(),
             agent_capabilities: capabilities(self.options.strict),

@@ -53,6 +53,8 @@ use tools::{CallStyle, Cards};
 const PENDING_MAX: usize = 1024;
 /// Sessions of one connection; one more is refused until another is closed.
 const SESSIONS_MAX: usize = 256;
+/// What a client is called that has not said its name.
+const UNNAMED: &str = "acp";
 /// How long a client that opens a session waits for the list of models, from the start of the process on: many clients read the
 /// list in that answer and nowhere else. A list that comes later is told as an update.
 const LIST_WAIT_MS: u64 = 1500;
@@ -114,6 +116,8 @@ pub struct Acp {
     /// Sessions to be opened when it is there, or when it has taken too long.
     held: Vec<(Target, Verb, Pending)>,
     style: CallStyle,
+    /// What the client calls itself.
+    client_name: Arc<str>,
     ending: bool,
     /// Nothing is waited for any more.
     now: bool,
@@ -133,6 +137,7 @@ impl Acp {
             listing: false,
             held: Vec::new(),
             style: CallStyle::default(),
+            client_name: UNNAMED.into(),
             ending: false,
             now: false,
         }
@@ -191,7 +196,7 @@ impl Acp {
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
             tool_names: Some(names::CANONICAL),
-            controller: Some("acp".into()),
+            controller: Some(self.client_name.clone()),
             ..Open::new(which)
         }
     }
@@ -243,6 +248,10 @@ impl Dialect for Acp {
             }
         };
         match jsonrpc::read(&text, Version::Optional) {
+            Frame::Request { id, .. } | Frame::Response { id, .. } if wire::is_replaced(&text, id.get()) => {
+                let message = "invalid request: the id is no text that can be repeated";
+                pen.refuse(None, &RpcError::new(jsonrpc::INVALID_REQUEST, message));
+            }
             Frame::Request { id, method, params } => self.request(id, &method, params, out),
             Frame::Notification { method, params } => self.notified(&method, params, out),
             Frame::Response { id, outcome } => self.answered(id, outcome, out),

@@ -7,6 +7,7 @@ use acp_types::{
 };
 use serde_json::Value;
 use vocab::{Answer, Ask, BudgetAsk, PermissionAsk, Scope};
+use wire::question;
 
 use crate::Acp;
 use crate::permission_content;
@@ -19,8 +20,9 @@ const DENY: &str = "deny";
 /// Not offered, because it would promise more than the session; clients that answer by heart mean as much as they can get.
 const ALWAYS: &str = "allow_always";
 
-/// One of each kind: clients label them by it. Nothing that is allowed outlives its session.
-fn options() -> Vec<PermissionOption> {
+/// One of each kind: clients label them by it. Nothing that is allowed outlives its session; the option says what it covers
+/// there, because some clients show nothing else of it.
+fn options(session: &str) -> Vec<PermissionOption> {
     let one = |id: &str, name: &str, kind| PermissionOption {
         option_id: id.into(),
         name: name.into(),
@@ -29,7 +31,7 @@ fn options() -> Vec<PermissionOption> {
     };
     vec![
         one(ALLOW_ONCE, "Allow once", PermissionOptionKind::AllowOnce),
-        one(ALLOW_SESSION, "Allow for this session", PermissionOptionKind::AllowAlways),
+        one(ALLOW_SESSION, session, PermissionOptionKind::AllowAlways),
         one(DENY, "Deny", PermissionOptionKind::RejectOnce),
     ]
 }
@@ -50,7 +52,8 @@ impl Acp {
             content: Some(permission_content::blocks(permission, &view.cwd)),
             ..ToolCall::default()
         };
-        RequestPermissionRequest { session_id: view.session.to_string(), tool_call, options: options() }
+        let session = format!("Allow {} for this session", question::session_scope(permission, &permission.tool));
+        RequestPermissionRequest { session_id: view.session.to_string(), tool_call, options: options(&session) }
     }
 }
 
@@ -64,7 +67,8 @@ impl Acp {
             status: Some(ToolCallStatus::Pending),
             ..ToolCall::default()
         };
-        RequestPermissionRequest { session_id: self.views[at].session.to_string(), tool_call, options: options() }
+        let options = options("Allow for this session");
+        RequestPermissionRequest { session_id: self.views[at].session.to_string(), tool_call, options }
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn blocks(permission: &PermissionAsk, cwd: &Path) -> Vec<ToolCallCont
     };
     blocks.extend(of(FactForm::Text).map(labelled));
     let mut short: Vec<Fact> = of(FactForm::Line).cloned().collect();
-    short.extend(permission.reason.as_deref().map(|reason| Fact::line("reason", reason)));
+    short.extend(question::beside(permission));
     if !short.is_empty() {
         blocks.push(fenced("", &question::text(&short, OUTPUT_BYTES_MAX)));
     }
@@ -111,7 +111,7 @@ mod tests {
             active: Mode::Prompt,
             required: Required::DangerFullAccess,
             reason: None,
-            summary: "x".into(),
+            summary: "run x".into(),
             preview: facts.map(Into::into),
             may_have_run: false,
         }
@@ -121,31 +121,35 @@ mod tests {
         blocks(&ask(facts), Path::new("/w")).into_iter().map(sorted).collect()
     }
 
+    fn diffs(facts: Option<Vec<Fact>>) -> Vec<Value> {
+        shown(facts).into_iter().filter(|block| block["type"] == "diff").collect()
+    }
+
     #[test]
     fn a_command_is_shown_whole_and_as_it_is() {
         let facts = vec![Fact::line("directory", "/etc"), Fact::text("command", "# x\n```\nrm\u{200b} -rf /")];
         let texts: Vec<Value> = shown(Some(facts)).iter().map(|block| block["content"]["text"].clone()).collect();
-        let want = ["command:\n````\n# x\n```\nrm<U+200B> -rf /\n````", "```\ndirectory: /etc\n```"];
+        let want = ["command:\n````\n# x\n```\nrm<U+200B> -rf /\n````", "```\ndirectory: /etc\nin short: run x\n```"];
         assert_eq!(texts, want);
-        assert_eq!(shown(None)[0]["content"]["text"], "```\nsql: DROP TABLE x\n```");
+        assert_eq!(shown(None)[0]["content"]["text"], "```\nsql: DROP TABLE x\nin short: run x\n```");
     }
 
     #[test]
     fn an_edit_is_shown_as_one_diff_of_its_file() {
         let hunks = "@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9 +9 @@\n-x\n\\ No newline at end of file\n+y\n";
         assert_eq!(
-            shown(Some(vec![Fact::diff("src/a.rs", hunks)])),
+            diffs(Some(vec![Fact::diff("src/a.rs", hunks)])),
             [json!({ "type": "diff", "path": "/w/src/a.rs",
                 "oldText": "a\nb\n@@ -9 +9 @@\nx", "newText": "a\nc\n@@ -9 +9 @@\ny\n" })]
         );
-        let made = shown(Some(vec![Fact::diff("/tmp/new", "@@ -0,0 +1 @@\n+y\n")]));
+        let made = diffs(Some(vec![Fact::diff("/tmp/new", "@@ -0,0 +1 @@\n+y\n")]));
         assert_eq!(made, [json!({ "type": "diff", "path": "/tmp/new", "oldText": null, "newText": "y\n" })]);
     }
 
     #[test]
     fn nothing_in_a_diff_can_hide() {
         let hunks = "@@ -1 +1,2 @@\n-a\u{200b}\n+ok \u{202e}evil \u{1b}[2J\r\n+y\rz\n\\ No newline at end of file\n";
-        let shown = shown(Some(vec![Fact::diff("x.sh", hunks)]));
+        let shown = diffs(Some(vec![Fact::diff("x.sh", hunks)]));
         let want = json!({ "type": "diff", "path": "/w/x.sh",
             "oldText": "a<U+200B>\n", "newText": "ok <U+202E>evil ␛[2J␍\ny␍z" });
         assert_eq!(shown, [want]);

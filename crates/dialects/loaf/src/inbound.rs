@@ -13,7 +13,7 @@ use crate::own::{LoafOwn, Out, account, prefer};
 use crate::params::Params;
 use crate::pending::{Listing, LoafPending, Select};
 use crate::session_view::HELD_MAX;
-use crate::{Loaf, PROTOCOL, SESSIONS_MAX};
+use crate::{Loaf, PROTOCOL, SESSIONS_MAX, UNNAMED};
 
 impl Loaf {
     pub(crate) fn ask(&mut self, call: &LoafCall, params: Params, out: &mut Out) -> Result<(), RpcFault> {
@@ -167,7 +167,10 @@ impl Loaf {
     }
 
     fn handshake(&mut self, call: &LoafCall, params: &Params, out: &mut Out) -> Result<(), RpcFault> {
-        // Who it is is not asked: any type of name passes.
+        // Who it is is not asked, but kept where it is said: any type of name passes.
+        if let Ok(Some(name)) = params.text_maybe("client_name") {
+            self.client_name = wire::client_name(&name, UNNAMED);
+        }
         let (version, strict) = (params.text_maybe("protocol_version")?, params.flag_maybe("strict")?);
         if let Some(asked) = version.filter(|asked| strict && asked != PROTOCOL) {
             return Err(RpcFault::version(&asked, PROTOCOL));

@@ -68,6 +68,8 @@ pub use schema::schema;
 pub const PROTOCOL: &str = "1.0.0";
 /// Sessions of one process. This wire has no way to close one; the next `session.create` is refused.
 const SESSIONS_MAX: usize = 256;
+/// What a client is called that has not said its name.
+const UNNAMED: &str = "loaf";
 
 /// How a conversation starts.
 #[derive(Clone)]
@@ -120,6 +122,8 @@ pub struct Loaf {
     models: Vec<ModelInfo>,
     choice: UsualModel,
     onboarded: bool,
+    /// What the client calls itself.
+    client_name: Arc<str>,
     debug: bool,
     /// Answers that are needed before the first request is heard.
     to_learn: u8,
@@ -134,6 +138,7 @@ impl Loaf {
         Self {
             choice: UsualModel { model: options.model.clone(), thinking, route },
             onboarded: options.onboarded,
+            client_name: UNNAMED.into(),
             options,
             views: Vec::new(),
             views_made: 0,
@@ -197,7 +202,7 @@ impl Loaf {
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
             tool_names: Some(TOOL_NAMES),
-            controller: Some("loaf".into()),
+            controller: Some(self.client_name.clone()),
             // There is no question on this wire.
             abilities: Abilities { answers: false, ..Abilities::default() },
             ..Open::new(which)
@@ -254,6 +259,10 @@ impl Dialect for Loaf {
             Err(error) => return self.pen(out).refuse(None, &RpcFault::parse(&error.to_string())),
         };
         match jsonrpc::read(&text, Version::Required) {
+            // It could not be echoed as it came.
+            Frame::Request { id, .. } if wire::is_replaced(&text, id.get()) => {
+                self.pen(out).refuse(None, &RpcFault::request());
+            }
             Frame::Request { id, method, params } => match methods::find(&method) {
                 Some(entry) => {
                     let call = LoafCall { id: id.to_owned(), method: entry.method, command: false };

@@ -195,6 +195,9 @@ pub(crate) fn from_wire(line: &[u8]) -> Result<HeardLine, Refused> {
     }
     let envelope: Envelope<'_> = serde_json::from_str(&text).map_err(|error| Refused::Malformed(error.to_string()))?;
     let id: Option<Box<str>> = envelope.id.map(|id| id.get().into());
+    if id.as_deref().is_some_and(|id| wire::is_replaced(&text, id)) {
+        return Err(Refused::Malformed("the id is no text that can be repeated".into()));
+    }
     let Some(kind) = envelope.kind else {
         return Err(Refused::Unknown { id, command: None, shown: "undefined".into() });
     };

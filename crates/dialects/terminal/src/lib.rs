@@ -78,6 +78,8 @@ pub struct TerminalDialect<R> {
     /// Ctrl-C was pressed in this turn.
     interrupting: bool,
     eof: bool,
+    /// Nobody reads what we write any more; what runs is stopped for that reason alone.
+    unread: bool,
     /// A call was denied because no person could be asked.
     denied_unasked: bool,
     tag: u64,
@@ -105,6 +107,7 @@ impl<R: Renderer> TerminalDialect<R> {
             asks: VecDeque::new(),
             interrupting: false,
             eof: false,
+            unread: false,
             denied_unasked: false,
             tag: 0,
             pending: None,
@@ -232,7 +235,13 @@ impl<R: Renderer> Dialect for TerminalDialect<R> {
                 }
             }
             Parting::Asked { .. } => self.interrupt(out),
-            Parting::Deaf if self.phase == TerminalPhase::Busy && !self.interrupting => self.interrupt(out),
+            // A reader that has seen enough is no failure.
+            Parting::Deaf if self.phase == TerminalPhase::Busy && !self.interrupting => {
+                self.unread = true;
+                self.interrupt(out);
+            }
+            Parting::Deaf if !self.interrupting => self.close(exit_code::OK, out),
+            Parting::GraceOver if self.unread => self.close(exit_code::OK, out),
             Parting::Deaf | Parting::GraceOver => self.close(exit_code::INTERRUPTED, out),
         }
     }

@@ -41,6 +41,7 @@ impl<R: Renderer> TerminalDialect<R> {
             Stop::EndTurn if self.denied_unasked => exit_code::UNFINISHED,
             Stop::EndTurn => exit_code::OK,
             Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal | Stop::Budget => exit_code::UNFINISHED,
+            Stop::Interrupted if self.unread => exit_code::OK,
             Stop::Interrupted => exit_code::INTERRUPTED,
             Stop::Error => exit_code::FAILED,
         };

@@ -9,7 +9,7 @@ use vocab::{
     BudgetAsk, Call, CallEnd, CallId, CallResult, FactForm, Notice, NoticeLevel, PermissionAsk, Stop, TurnEnd, visible,
 };
 use wire::FrameBuf;
-use wire::question::of_input;
+use wire::question::{self, of_input};
 
 use crate::cost::{PriceOf, TurnCost};
 use crate::excerpt::{self, DIFF_LINES_MAX};
@@ -261,7 +261,7 @@ impl TextRenderer {
 
     /// Everything the call would do, as far as one screen holds it, and the question below.
     fn permission(&mut self, ask: &PermissionAsk, out: &mut FrameBuf) {
-        let facts = wire::question::facts(ask);
+        let facts = question::facts(ask);
         if facts.iter().any(|fact| fact.form == FactForm::Diff) {
             self.previewed.insert(ask.call.clone());
         }
@@ -347,11 +347,5 @@ fn may_it(ask: &PermissionAsk) -> String {
 
 /// What `a` allows from then on, no more and no less.
 fn always(ask: &PermissionAsk) -> String {
-    match ask.required.is_remembered_per_call() {
-        true => "a  allow exactly this call from now on, in this session".to_owned(),
-        false => {
-            let (tool, required) = (clean(&ask.tool), ask.required.as_str());
-            format!("a  allow every {tool} that needs {required} from now on, in this session")
-        }
-    }
+    format!("a  allow {} from now on, in this session", question::session_scope(ask, &ask.tool))
 }

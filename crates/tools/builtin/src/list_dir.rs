@@ -1,8 +1,10 @@
 //! `list_dir`: what is in a directory, hidden entries included.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use vocab::visible::visible_line;
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
 use crate::args::ToolArgs;
@@ -84,7 +86,7 @@ fn list(workspace: &Workspace, request: &ListRequest, granted: Required, cancel:
         }
         told += 1;
         let below = found.spot.rel().strip_prefix(start.rel()).unwrap_or(found.spot.rel());
-        let _ = writeln!(text, "{}{}", below.to_string_lossy(), suffix(found));
+        let _ = writeln!(text, "{}{}", shown(&below.to_string_lossy()), suffix(found));
         let deeper = found.depth < usize::try_from(request.depth).unwrap_or(usize::MAX);
         if deeper && !found.hidden && !found.ignored { WalkStep::On } else { WalkStep::Skip }
     });
@@ -106,13 +108,21 @@ fn list(workspace: &Workspace, request: &ListRequest, granted: Required, cancel:
     Ok(Outcome::text(text))
 }
 
+/// A name on its one line: a line break in it would make two entries of one.
+fn shown(name: &str) -> Cow<'_, str> {
+    match name.contains(char::is_control) {
+        true => Cow::Owned(visible_line(name)),
+        false => Cow::Borrowed(name),
+    }
+}
+
 fn suffix(found: &WalkEntry) -> String {
     match found.kind {
         FileKind::Dir => "/".to_owned(),
         FileKind::File => found.spot.facts().map_or(String::new(), |facts| format!(" ({} bytes)", facts.bytes)),
         FileKind::Link => {
             let target = found.spot.parent().zip(found.spot.file_name()).and_then(|(dir, name)| dir.link_target(name));
-            format!(" -> {}", target.unwrap_or_default())
+            format!(" -> {}", shown(&target.unwrap_or_default()))
         }
         FileKind::Other => " (device, pipe or socket)".to_owned(),
     }

@@ -43,8 +43,25 @@ const SECRET_WORDS: [&str; 5] = ["PASS", "SSHPASS", "PAT", "PWD", "DSN"];
 const PLACES: [&str; 2] = ["PWD", "OLDPWD"];
 
 /// A value that begins so is a key, whatever its variable is called.
-const KEY_STARTS: [&str; 12] =
-    ["sk-", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xapp-", "AKIA", "-----BEGIN"];
+const KEY_STARTS: [&str; 14] = [
+    "sk-",
+    "sk_live_",
+    "rk_live_",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "ghu_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xapp-",
+    "dop_v1_",
+    "AKIA",
+    "-----BEGIN",
+];
+/// The same where an ordinary word could begin so: only a value as long as a key is one.
+const LONG_KEY_STARTS: [&str; 6] = ["AIza", "ASIA", "hf_", "npm_", "pypi-", "xox"];
+const LONG_KEY_BYTES_MIN: usize = 16;
 /// A value that holds one of these, in any case, is a connection with its password, or an address that is one.
 const KEY_PARTS: [&str; 6] =
     ["password=", "pwd=", "accountkey=", "sharedaccesskey=", "hooks.slack.com/", "/api/webhooks/"];
@@ -61,18 +78,21 @@ const ALWAYS: [(&str, &str); 6] = [
 
 /// What lets a file of the workspace or a variable run a program behind a read-only command's back, or makes patterns
 /// mean more to the shell than to us.
-const READ_ONLY_DROPS: [&str; 11] = [
+const READ_ONLY_DROPS: [&str; 14] = [
     "BASHOPTS",
     "BASH_ENV",
     "ENV",
     "GCONV_PATH",
+    "GLOBIGNORE",
     "GREP_OPTIONS",
     "LD_AUDIT",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
     "MAGIC",
+    "POSIXLY_CORRECT",
     "RIPGREP_CONFIG_PATH",
     "SHELLOPTS",
+    "_POSIX2_VERSION",
 ];
 
 /// Git settings that name programs, switched off for read-only commands; a repository cannot override these. A belt: where
@@ -157,7 +177,19 @@ fn secret_name(name: &OsStr) -> bool {
 fn secret_value(value: &OsStr) -> bool {
     let value = value.to_string_lossy();
     let lower = value.to_ascii_lowercase();
-    KEY_STARTS.iter().any(|start| value.starts_with(start)) || KEY_PARTS.iter().any(|part| lower.contains(part))
+    KEY_STARTS.iter().any(|start| value.starts_with(start))
+        || (value.len() >= LONG_KEY_BYTES_MIN && LONG_KEY_STARTS.iter().any(|start| value.starts_with(start)))
+        || is_web_token(&value)
+        || KEY_PARTS.iter().any(|part| lower.contains(part))
+}
+
+/// A JSON Web Token: three parts in the alphabet of URLs, of which the first is an object (`{"` is written `eyJ`).
+fn is_web_token(value: &str) -> bool {
+    let plain = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'='))
+    };
+    let parts: Vec<&str> = value.trim().split('.').collect();
+    value.trim().starts_with("eyJ") && parts.len() == 3 && parts.iter().all(|part| plain(part))
 }
 
 /// An exported shell function could stand in for a command we take for harmless.
@@ -235,6 +267,34 @@ mod tests {
     }
 
     const FULL: Required = Required::DangerFullAccess;
+
+    #[test]
+    fn values_that_begin_like_tokens_go_whatever_they_are_called() {
+        let tokens = [
+            "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+            "hf_abcdefghijklmnopqrst",
+            "sk_live_abc",
+            "rk_live_abc",
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln",
+            "xoxe.xoxp-1-abcdefghij",
+            "xoxb-123456-abcdef-ghi",
+            "glpat-abc",
+            "npm_abcdefghijklmnopqrst",
+            "dop_v1_abc",
+            "AKIAABCDEFGHIJKLMNOP",
+            "ASIAABCDEFGHIJKLMNOP",
+            "-----BEGIN RSA PRIVATE KEY-----",
+        ];
+        for token in tokens {
+            assert_eq!(get(&cleaned(&[("PLAIN", token)], &[], &[], FULL), "PLAIN"), None, "{token}");
+            let vars: Vars = vec![("PLAIN".into(), token.into())];
+            assert!(secrets_in(&vars).is_in(token.as_bytes()), "masked: {token}");
+        }
+        for word in ["ASIA", "npm_config", "hf_home", "xoxo", "eyJ.a.b", "a.b.c", "eyJhbGci", "AIza"] {
+            let kept = word != "eyJ.a.b";
+            assert_eq!(get(&cleaned(&[("PLAIN", word)], &[], &[], FULL), "PLAIN").is_some(), kept, "{word}");
+        }
+    }
 
     #[test]
     fn names_that_look_like_secrets_go_unless_allowed() {

@@ -43,7 +43,11 @@ pub(crate) fn line() -> clap::Command {
 /// `serve` reads nothing but stdout, so there wrong usage is said as a line of the dialect; one that starts `loaf` looks for
 /// that dialect's one line on stderr.
 pub(crate) fn parse() -> CommandLine {
-    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // `help --help` is a call for help, and so is `help run -h`.
+    if words.first().is_some_and(|first| first == "help") {
+        words.retain(|word| word != "--help" && word != "-h");
+    }
     if let Some(words) = rpc_words(&words) {
         return CommandLine {
             command: Some(CommandArgs::Rpc(RpcArgs { words: words.to_vec() })),
@@ -60,6 +64,7 @@ pub(crate) fn parse() -> CommandLine {
         let code = match first {
             Some("serve") => crate::cmd::serve::refuse_flags(message),
             Some("loaf") => crate::cmd::loaf::refuse(message),
+            Some("acp") => crate::cmd::acp::refuse(message),
             _ => show(&error),
         };
         std::process::exit(code.into())

@@ -26,7 +26,12 @@ pub(crate) fn run(args: &args::AcpArgs) -> anyhow::Result<u8> {
     if let Some(args::AcpInstead::Login(login)) = &args.instead {
         return super::login::login(login);
     }
-    stdio::run(start(args), |fault| stdio::refuse("tillerman", &stdio::in_one_line(fault), FAILED))
+    stdio::run(start(args), |fault| refuse(&stdio::in_one_line(fault)))
+}
+
+/// One line on stderr, and the code to end with.
+pub(crate) fn refuse(what: &str) -> u8 {
+    stdio::refuse("tillerman", what, FAILED)
 }
 
 async fn start(args: &args::AcpArgs) -> Result<u8, Fault> {

@@ -107,6 +107,6 @@ pub(super) struct FullIds;
 
 impl Ids for FullIds {
     fn mint(&self, _: IdKind) -> String {
-        uuid::Uuid::now_v7().to_string()
+        crate::compose::identity::new_uuid().to_string()
     }
 }

@@ -28,6 +28,15 @@ fn older_lines_are_shown_page_by_page_and_too_many_at_once_are_refused() {
 }
 
 #[test]
+fn a_client_is_called_what_it_said() {
+    let place = Place::new();
+    // Drives `tillerman acp`, whose client says its name.
+    place.run(&["drive", "-p", "say hi"]).ok();
+    let lines = place.run(&["audit", "--json"]).ok();
+    assert!(lines.contains(r#""controller:tillerman""#) && !lines.contains("controller:acp"), "{lines}");
+}
+
+#[test]
 fn the_check_says_by_its_code_whether_it_found_something_or_could_not_look() {
     let place = Place::new();
     place.run(&["run", "say hi"]).ok();

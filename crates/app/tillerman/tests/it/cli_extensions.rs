@@ -46,6 +46,14 @@ fn one_that_does_not_start_is_told_and_the_work_is_done_without_it() {
 }
 
 #[test]
+fn one_that_was_named_and_is_not_there_keeps_everything_from_starting() {
+    let place = Place::new();
+    let ran = place.run(&["run", "-e", "gaurd.py", "list the rust files"]);
+    ran.fails(2, "the extension gaurd.py is not there");
+    place.run(&["run", "-e", ".", "list the rust files"]).fails(2, "the extension . is no file");
+}
+
+#[test]
 fn nothing_of_a_workspace_is_run_before_it_is_trusted() {
     let place = Place::new();
     std::fs::write(place.file("spy.py"), SPY).unwrap();

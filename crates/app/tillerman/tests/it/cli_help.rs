@@ -33,12 +33,37 @@ fn help_teaches_by_example() {
         "doctor",
         "schema",
         "completions",
+        "version",
     ] {
         let mut args: Vec<&str> = command.split_whitespace().collect();
         args.push("--help");
         text.push_str(&format!("$ tillerman {}\n{}\n", args.join(" "), place.run(&args).ok()));
     }
     expect_file!["help.txt"].assert_eq(&text);
+}
+
+#[test]
+fn every_command_has_examples_and_help_has_help() {
+    let place = Place::new();
+    let all = place.run(&["help", "--help"]).ok();
+    assert_eq!(all, place.run(&["--help"]).ok());
+    assert_eq!(place.run(&["help", "run", "-h"]).ok(), place.run(&["help", "run"]).ok());
+    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<&str> = commands.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names.iter().filter(|name| **name != "help") {
+        let page = place.run(&[name, "--help"]).ok();
+        assert!(page.contains("Example"), "{name} has no example:\n{page}");
+    }
+}
+
+#[test]
+fn what_keeps_acp_from_starting_is_one_line_and_exit_1() {
+    let place = Place::new();
+    for args in [&["acp", "--mode", "yolo"][..], &["acp", "--nonsense"], &["acp", "-e", "nope.py"]] {
+        let ran = place.run(args);
+        assert_eq!((ran.code, ran.err.lines().count()), (Some(1), 1), "{}", ran.err);
+    }
 }
 
 #[test]

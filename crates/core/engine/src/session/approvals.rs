@@ -12,7 +12,7 @@ use vocab::{
 use super::extensions::dialogs::Dialog;
 use super::{Session, TurnWaits};
 use crate::images;
-use crate::permission::Remembered;
+use crate::permission::{Remembered, ShownCall};
 
 /// What the model is told when a call was allowed that is not the one the question was about.
 const CHANGED: &str = "not run: what it would do has changed since it was asked about; look again, then try again";
@@ -45,6 +45,11 @@ pub(super) struct Approvals {
 impl Approvals {
     pub(super) fn remembering(remembered: Remembered) -> Self {
         Self { remembered, ..Self::default() }
+    }
+    /// A call that was allowed for the rest of the session; `seq`: the entry of the answer.
+    pub(super) fn remember(&mut self, seq: u64, asked: &PermissionAsk) {
+        let call = ShownCall::new(&asked.input, &asked.summary, asked.preview.as_deref());
+        self.remembered.allow(seq, &asked.tool, asked.required, call);
     }
     pub(super) fn get(&self, id: &AskId) -> Option<&OpenAsk> {
         self.open.get(id)
@@ -162,8 +167,7 @@ impl Session {
         match open.kind {
             AskKind::Permission(permission) => {
                 if answer == Answer::Allow(Scope::Session) {
-                    let input: Arc<str> = permission.input.as_str().into();
-                    self.approvals.remembered.allow(closed.seq, &permission.tool, permission.required, &input);
+                    self.approvals.remember(closed.seq, &permission);
                 }
                 self.with_turn(|turn, fx| turn.answered(&answer, fx));
             }

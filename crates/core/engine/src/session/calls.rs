@@ -16,7 +16,7 @@ use super::hooks::HookPoint;
 use super::turn::Verdict;
 use super::{Session, guarded};
 use crate::images;
-use crate::permission::{self, Decision};
+use crate::permission::{self, Decision, ShownCall};
 use crate::session::turn::Effect;
 
 /// What waits for the log.
@@ -67,7 +67,7 @@ impl Session {
         match permission::decide(gate, self.settings.mode, plan.required) {
             Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
             Decision::Allow => Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation },
-            Decision::Ask if self.approvals.remembered.allows(&name, plan.required, &Arc::from(input.as_str())) => {
+            Decision::Ask if self.is_remembered(&name, &input, &plan) => {
                 Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation }
             }
             Decision::Ask if nobody && !self.settings.keeps_asks() => {
@@ -78,6 +78,13 @@ impl Session {
                 Verdict::Ask { ask: self.permission_ask(call.id.clone(), name, input, plan), mutation }
             }
         }
+    }
+
+    /// Whether this call, as it would be shown now, was allowed for the rest of the session.
+    fn is_remembered(&self, tool: &Arc<str>, input: &Json, plan: &Plan) -> bool {
+        let facts = plan.preview.as_ref().map(|facts| self.shared.ports.keyring.scrub_facts(facts));
+        let call = ShownCall::new(input, &plan.summary, facts.as_deref());
+        self.approvals.remembered.allows(tool, plan.required, call)
     }
 
     /// Who decides about calls now, and whose names of tools they go by.

@@ -289,11 +289,13 @@ impl Session {
                 Some(Response::Now(Err(Fault::new(FaultKind::Unsupported, "only an extension does that"))))
             }
             SessionVerb::Extension(ExtensionVerb::Ask { kind, timeout_ms }) => {
-                Some(self.open_dialog(outbox, tag, kind.clone(), *timeout_ms))
+                let kind = self.shared.ports.keyring.scrub_dialog(kind.clone());
+                Some(self.open_dialog(outbox, tag, kind, *timeout_ms))
             }
             SessionVerb::Extension(ExtensionVerb::Show(notice)) => {
-                self.extensions.keep(peer, notice);
-                self.log.emit(Event::Extension(ExtensionEvent::Notice(notice.clone())));
+                let notice = self.shared.ports.keyring.scrub_notice(notice.clone());
+                self.extensions.keep(peer, &notice);
+                self.log.emit(Event::Extension(ExtensionEvent::Notice(notice)));
                 Some(Response::Now(Ok(Reply::Done)))
             }
             SessionVerb::Extension(ExtensionVerb::HookDone { hook, verdict }) => {

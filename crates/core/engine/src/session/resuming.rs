@@ -47,8 +47,7 @@ impl Session {
             self.set_queue_policy();
         }
         for (seq, asked) in &branch.allowed {
-            let input = asked.input.as_str().into();
-            self.approvals.remembered.allow(*seq, &asked.tool, asked.required, &input);
+            self.approvals.remember(*seq, asked);
         }
     }
 

@@ -71,6 +71,11 @@ impl Toolbox for Tools {
     }
 }
 
+thread_local! {
+    /// Where a call leads whose input names a `place`.
+    pub(crate) static PLACE: std::cell::Cell<&'static str> = const { std::cell::Cell::new("/here") };
+}
+
 struct OneTool {
     spec: ToolSpec,
     required: Required,
@@ -94,7 +99,7 @@ impl Tool for OneTool {
             required: self.required,
             mutation: changes.then(|| "file".into()),
             summary: self.spec.name.clone(),
-            preview: None,
+            preview: input.as_str().contains("place").then(|| [Fact::line("directory", PLACE.get())].into()),
         })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {

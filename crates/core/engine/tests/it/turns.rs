@@ -308,6 +308,26 @@ async fn rounds_are_limited() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_remembered_allow_covers_what_was_shown_and_not_what_the_same_words_mean_later() {
+    let same = || calls(&[("danger", r#"{"place":1}"#)]);
+    let player = Player::new([same(), same(), say("ok"), same(), say("ok")]);
+    let stage = stage_with(&player, |options| options.mode = Mode::Prompt);
+    let mut actor = stage.open().await;
+    let answer = |ask, answer| Verb::Session(SessionVerb::Answer { ask, answer });
+    actor.prompt("go").await;
+    let first = actor.ask().await.id;
+    ask_for(&mut actor, answer(first, Answer::Allow(Scope::Session))).await.unwrap();
+    assert_eq!(actor.turn_end().await.mutations.len(), 2, "the second call was not asked about");
+    // A link was put in the directory's place.
+    PLACE.set("/elsewhere");
+    actor.prompt("again").await;
+    let is_second = |event: &Event| matches!(event, Event::Logged(it) if matches!(&it.body, Body::Ask(AskEntry::Opened(ask)) if ask.id.as_str() == "ask2"));
+    actor.until(is_second).await;
+    ask_for(&mut actor, answer("ask2".into(), Answer::Deny(None))).await.unwrap();
+    assert!(actor.turn_end().await.mutations.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_remembered_allow_is_not_asked_again_and_covers_one_command_only() {
     let same = || calls(&[("danger", r#"{"x":1}"#)]);
     let player = Player::new([same(), same(), calls(&[("danger", r#"{"x":2}"#)])]);

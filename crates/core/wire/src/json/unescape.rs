@@ -41,6 +41,12 @@ pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Whether an id of a text that went through [`replace_lone_surrogates`] is not as its sender wrote it, so that it cannot be
+/// echoed byte for byte. One that spells U+FFFD itself, beside half a pair elsewhere, is refused with it.
+pub fn is_replaced(text: &Cow<'_, str>, id: &str) -> bool {
+    matches!(text, Cow::Owned(_)) && id.contains(REPLACEMENT)
+}
+
 /// Whether two checked strings mean the same text.
 pub(super) fn same(left: &str, right: &str) -> bool {
     if left.contains('\\') || right.contains('\\') {

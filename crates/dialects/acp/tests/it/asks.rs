@@ -46,7 +46,7 @@ fn a_question_that_is_withdrawn_is_taken_back_and_its_late_answer_is_nothing() {
     talk.logged(permission("a1")).logged(closed("a1", AskEnd::Withdrawn));
     talk.answer(0, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
     talk.check(expect![[r#"
-        < 0 session/request_permission t1-k1 pending edit "Write a file" input {}: allow_once, allow_session, deny
+        < 0 session/request_permission t1-k1 pending edit "Write a file" input {} "```\nin short: write a.txt\n```": allow_once, allow_session, deny
         < $/cancel_request {"requestId":0}
         > answer 0 {"outcome":{"optionId":"allow_once","outcome":"selected"}}
     "#]]);

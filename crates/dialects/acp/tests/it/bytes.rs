@@ -81,7 +81,7 @@ fn a_question() {
     check(
         &talk,
         expect![[
-            r#"{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"options":[{"kind":"allow_once","name":"Allow once","optionId":"allow_once"},{"kind":"allow_always","name":"Allow for this session","optionId":"allow_session"},{"kind":"reject_once","name":"Deny","optionId":"deny"}],"sessionId":"c1","toolCall":{"content":[{"content":{"text":"```\npath: a.txt\n```","type":"text"},"type":"content"}],"kind":"edit","locations":[{"path":"/w/a.txt"}],"rawInput":{"path":"a.txt"},"status":"pending","title":"Write a.txt","toolCallId":"t1-k1"}}}"#
+            r#"{"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"options":[{"kind":"allow_once","name":"Allow once","optionId":"allow_once"},{"kind":"allow_always","name":"Allow every write_file that needs workspace-write for this session","optionId":"allow_session"},{"kind":"reject_once","name":"Deny","optionId":"deny"}],"sessionId":"c1","toolCall":{"content":[{"content":{"text":"```\npath: a.txt\nin short: write a.txt\n```","type":"text"},"type":"content"}],"kind":"edit","locations":[{"path":"/w/a.txt"}],"rawInput":{"path":"a.txt"},"status":"pending","title":"Write a.txt","toolCallId":"t1-k1"}}}"#
         ]],
     );
 }

@@ -111,6 +111,16 @@ proptest! {
 }
 
 #[test]
+fn an_id_that_no_text_can_hold_is_refused() {
+    for frame in [r#""method":"session/list""#, r#""result":{}"#] {
+        let (commands, frames) =
+            AcpTalk::new().hear(format!(r#"{{"jsonrpc":"2.0","id":"\ud800",{frame}}}"#).as_bytes());
+        assert!(commands == 0 && frames[0]["id"].is_null(), "{frames:?}");
+        assert_eq!(frames[0]["error"]["code"], -32600);
+    }
+}
+
+#[test]
 fn awkward_strings_come_back_as_they_were() {
     for text in strings() {
         let id = serde_json::to_string(&text).unwrap();

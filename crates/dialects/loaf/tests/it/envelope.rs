@@ -84,6 +84,8 @@ fn what_is_no_request_is_answered_with_the_id_null() {
         r#"{"jsonrpc":"2.0","id":true,"method":"system.ping"}"#,
         r#"{"jsonrpc":"2.0","id":{},"method":"system.ping"}"#,
         r#"{"jsonrpc":"2.0","id":[1],"method":"system.ping"}"#,
+        r#"{"jsonrpc":"2.0","id":"\ud800","method":"system.ping"}"#,
+        r#"{"jsonrpc":"2.0","id":"a\udc00\ud83d","method":"nope"}"#,
         r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
         r#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}"#,
         r#"{"jsonrpc":"2.0","result":{}}"#,

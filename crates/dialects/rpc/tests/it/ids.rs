@@ -41,6 +41,18 @@ fn an_id_is_echoed_to_the_letter() {
 }
 
 #[test]
+fn an_id_that_no_text_can_hold_is_refused() {
+    for id in [r#""\ud800""#, r#""a\udc00""#, r#"["\ud83dx"]"#] {
+        let (commands, frames) = Talk::open().hear(format!(r#"{{"id":{id},"type":"get_state"}}"#));
+        assert!(commands.is_empty() && frames.len() == 1 && frames[0].get("id").is_none(), "{id}: {frames:?}");
+        assert_eq!(frames[0]["success"], false, "{frames:?}");
+    }
+    // Half a pair elsewhere is no reason.
+    let (commands, _) = Talk::open().hear(r#"{"id":"a","type":"set_session_name","name":"\ud800"}"#);
+    assert_eq!(commands.len(), 1);
+}
+
+#[test]
 fn without_an_id_there_is_none() {
     let mut talk = Talk::open();
     let (commands, _) = talk.hear(r#"{"type":"get_state"}"#);
@@ -83,13 +95,4 @@ fn a_list_that_nobody_gives_is_answered_with_the_model_that_is_known() {
     let (_, frames) = talk.reply(commands[0].tag, Err(fault));
     assert_eq!((&frames[0]["id"], &frames[0]["success"]), (&"m".into(), &true.into()), "{frames:?}");
     assert_eq!(frames[0]["data"]["models"][0]["id"], "mock/alpha", "{frames:?}");
-}
-
-#[test]
-fn half_a_pair_in_an_id_comes_back_as_a_mark() {
-    let mut talk = Talk::open();
-    let mut out = Out::new();
-    talk.rpc.hear(Frame::Whole(br#"{"id":"\ud800","type":"get_subagents"}"#), &mut out);
-    let said = crate::talk::lines(out.frames.as_bytes());
-    assert_eq!(said[0]["id"], "\u{fffd}");
 }

@@ -84,3 +84,18 @@ fn pauses_summaries_stops_and_commands_have_words() {
         ]
     );
 }
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let exit = |steps| play(run_options(AnswerPolicy::AllowAll), inline(false, false), steps).exit;
+    let stopped = || ended(Stop::Interrupted, None);
+    assert_eq!(exit(vec![opened(), text("I"), Parted(Parting::Deaf), stopped()]), Some(0));
+    assert_eq!(exit(vec![opened(), text("I"), Parted(Parting::Deaf), Parted(Parting::GraceOver)]), Some(0));
+    let asked = || Parted(Parting::Asked { by: "sigint" });
+    assert_eq!(exit(vec![opened(), text("I"), asked(), stopped()]), Some(130));
+    assert_eq!(
+        exit(vec![opened(), text("I"), asked(), Parted(Parting::Deaf), stopped()]),
+        Some(130),
+        "a person did that"
+    );
+}

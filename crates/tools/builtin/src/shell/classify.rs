@@ -1,14 +1,18 @@
 //! What the text of a command line says: whether it is recognised, in full, as only reading inside the workspace. Pure.
 //!
 //! Three steps, each of which may only say "not understood": a [lexer](lexer) for the plain part of the shell language,
-//! a check of every word for paths that leave the workspace, and a [table](commands) of commands with the options that
-//! are known to be harmless. An unknown word is never harmless.
+//! a check of every word for paths that leave the workspace, and a [table](commands) of commands, each with a closed
+//! [grammar](grammar) of the options that are known to be harmless. An unknown word is never harmless.
 //!
 //! The text is half of it: where links lead and what a repository tells git to run is [`super::disk_check`]'s question.
 //! `cargo --version` and its like are not here: toolchain proxies obey files of the workspace before they answer.
 
 mod commands;
+mod formats;
+mod git;
+mod grammar;
 mod lexer;
+mod special;
 
 use std::path::Path;
 
@@ -60,5 +64,7 @@ fn stays_inside(word: &Word, workspace: &Path) -> bool {
     !word.may_glob_upwards
 }
 
+#[cfg(test)]
+mod attacked;
 #[cfg(test)]
 mod tests;

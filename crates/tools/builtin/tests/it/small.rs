@@ -40,6 +40,14 @@ fn a_directory_is_listed_with_sizes() {
 }
 
 #[test]
+fn a_name_with_a_line_break_is_one_entry() {
+    let bench = Bench::new();
+    bench.put("dir/a\nb (9 bytes)", "");
+    std::os::unix::fs::symlink("x\ny", bench.root.join("dir/l")).unwrap();
+    expect!["a␊b (9 bytes) (0 bytes)\nl -> x␊y\n"].assert_eq(&bench.answer("list_dir", json!({"path": "dir"})));
+}
+
+#[test]
 fn a_todo_list_goes_out_with_the_outcome() {
     let bench = Bench::new();
     let todos = json!({"todos": [

@@ -44,7 +44,7 @@ impl Drop for ScratchDir {
 }
 
 fn scratch(file: &Path) -> Result<ScratchDir, Fault> {
-    let dir = std::env::temp_dir().join(format!("tillerman-{}", uuid::Uuid::now_v7().simple()));
+    let dir = std::env::temp_dir().join(format!("tillerman-{}", compose::identity::new_uuid().simple()));
     let made = std::fs::DirBuilder::new().mode(0o700).create(&dir);
     made.map(|()| ScratchDir(dir)).map_err(|error| cannot_export(file, &error))
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use vocab::{Mode, Prices, Query, Store, Summary, short_id};
+use vocab::{Mode, Prices, Query, Store, Summary, UsageBy, UsageQuery, short_id};
 
 use crate::args;
 use crate::compose::{self, Wired};
@@ -17,7 +17,8 @@ const TITLE_CHARS_MAX: usize = 60;
 const COSTED_ENTRIES_MAX: u64 = 20_000;
 
 pub(super) async fn list(store: &dyn Store, args: &args::SessionsList) -> anyhow::Result<u8> {
-    let found = found(store, args).await?;
+    let mut found = found(store, args).await?;
+    count_unended(store, &mut found).await?;
     if args.json {
         let lines: String = found.iter().map(|it| format!("{}\n", summary_json(it))).collect();
         exactly(&lines)?;
@@ -68,6 +69,22 @@ async fn found(store: &dyn Store, args: &args::SessionsList) -> anyhow::Result<V
         found.truncate(args.limit);
     }
     Ok(found)
+}
+
+/// The tokens of a turn are in its end; one that a crash cut off has none yet, for a sub-agent that nobody takes up again
+/// never. The ledger has counted each answer when it came.
+async fn count_unended(store: &dyn Store, found: &mut [Summary]) -> anyhow::Result<()> {
+    if found.iter().all(|it| it.messages == 0 || it.usage.context() > 0) {
+        return Ok(());
+    }
+    let all = UsageQuery { by: UsageBy::Session, from: i64::MIN, to: i64::MAX, session: None };
+    let counted = store.usage(all).await?;
+    for it in found.iter_mut().filter(|it| it.usage.context() == 0) {
+        if let Some(sum) = counted.iter().find(|sum| *sum.name == *it.id.as_str()) {
+            it.usage = sum.usage;
+        }
+    }
+    Ok(())
 }
 
 /// Every id there is, to tell how much of one is enough.
@@ -142,7 +159,12 @@ async fn cost(store: &dyn Store, summary: &Summary, known: &KnownPrices) -> anyh
     if nothing || summary.last_seq > COSTED_ENTRIES_MAX || known.prices(&summary.model).is_none() {
         return Ok(None);
     }
-    let entries = store.read(&summary.id, 0, usize::MAX).await?.entries;
+    let entries = match store.read(&summary.id, 0, usize::MAX).await {
+        Ok(page) => page.entries,
+        // It was deleted since it was listed.
+        Err(_) if store.summary(&summary.id).await?.is_none() => return Ok(None),
+        Err(fault) => return Err(fault.into()),
+    };
     Ok(vocab::Totals::of(&entries).cost(|slug| known.prices(slug)))
 }
 

@@ -43,7 +43,12 @@ async fn matching(store: &dyn Store, summary: &Summary, words: &[String]) -> any
     if let Some(line) = line_with(title(summary), words) {
         return Ok(Some(line));
     }
-    let entries = store.read(&summary.id, 0, usize::MAX).await?.entries;
+    let entries = match store.read(&summary.id, 0, usize::MAX).await {
+        Ok(page) => page.entries,
+        // It was deleted since it was listed.
+        Err(_) if store.summary(&summary.id).await?.is_none() => return Ok(None),
+        Err(fault) => return Err(fault.into()),
+    };
     Ok(entries.iter().flat_map(said).find_map(|text| line_with(&text, words)))
 }
 
@@ -84,6 +89,21 @@ mod tests {
 
     fn found(text: &str, words: &str) -> Option<String> {
         line_with(text, &words.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[tokio::test]
+    async fn a_session_that_was_deleted_since_it_was_listed_has_nothing() {
+        let store = store::MemoryStore::new();
+        let new = vocab::NewSession {
+            id: "gone".into(),
+            workspace: "/w".into(),
+            model: "m".into(),
+            mode: vocab::Mode::Prompt,
+            at_ms: 0,
+            parent: None,
+        };
+        let found = matching(&store, &store::summary::blank(&new), &["x".to_owned()]).await.unwrap();
+        assert_eq!(found, None);
     }
 
     #[test]

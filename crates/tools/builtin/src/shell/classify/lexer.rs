@@ -13,6 +13,13 @@ pub(in crate::shell) struct Word {
     pub(super) may_glob_upwards: bool,
 }
 
+impl Word {
+    /// A word without patterns.
+    pub(super) fn plain(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+}
+
 /// The words of each simple command of a chain; `None` for anything not fully understood.
 pub(super) fn split(command: &str) -> Option<Vec<Vec<Word>>> {
     let mut lexer = Lexer { rest: command.trim_matches([' ', '\t', '\n']), ..Lexer::default() };

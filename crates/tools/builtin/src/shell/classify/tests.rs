@@ -4,7 +4,7 @@ use vocab::Required;
 
 use super::*;
 
-fn class(command: &str) -> Required {
+pub(super) fn class(command: &str) -> Required {
     match reading(command, Path::new("/ws")) {
         Some(_) => Required::ReadOnly,
         None => Required::DangerFullAccess,
@@ -20,8 +20,6 @@ const READ_ONLY: &[&str] = &[
     "ls -l --color=never src",
     "ls /ws",
     "ls /ws/src/a.rs",
-    "ls *",
-    "ls -d */",
     "ls .a*",
     "ls -I target",
     "cat a.txt",
@@ -31,7 +29,6 @@ const READ_ONLY: &[&str] = &[
     "cat a\\ b",
     "cat -- a",
     "cat src/*.rs",
-    "cat [a-c].txt",
     "cat foo.*",
     "cat -",
     "head -5 a",
@@ -43,7 +40,6 @@ const READ_ONLY: &[&str] = &[
     "tail -n +5 log",
     "tail -f log",
     "wc -l a",
-    "wc -lwc *.rs",
     "grep foo a",
     "grep -rn foo src",
     "grep -rn 'fn main(' .",
@@ -81,7 +77,6 @@ const READ_ONLY: &[&str] = &[
     "pwd -P",
     "echo hi",
     "echo -n hi",
-    "echo *",
     "echo 'a;b'",
     "echo \"a && b\"",
     "echo a\\;b",
