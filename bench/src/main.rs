@@ -18,6 +18,7 @@ usage: bench run [--only ROW] [--agent 'PATH [ARGS]'] [--quick]   measure and pr
        bench mock [--port PORT]                                   the mock model server alone
        bench relay --workspace DIR [--resume latest]              the floor alone, on stdin and stdout
        bench rows                                                 the names `--only` knows
+       bench layout [--agent 'PATH [ARGS]']                       what a release build puts side by side, on stdout
 
 examples:
   bench run                                      target/release/tillerman against the floor
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let done = match args.first().map(String::as_str) {
         Some("run") => run::Options::parse(&args[1..]).and_then(|options| run::run(&options)),
+        Some("layout") => run::Options::parse(&args[1..]).and_then(|options| run::layout(&options)),
         Some("mock") => port(&args[1..]).and_then(mock::serve_for_ever),
         Some("relay") => relay::Flags::parse(&args[1..]).and_then(|flags| relay::relay(&flags)),
         Some("rows") => say(&run::row_names().join("\n")),

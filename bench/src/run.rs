@@ -1,6 +1,7 @@
 //! The harness: starts the mock, drives both contenders through the same rows in turn, prints one table.
 
 mod agent;
+mod layout;
 mod proc;
 mod rows;
 mod table;
@@ -65,15 +66,13 @@ struct Place {
     workspace: PathBuf,
 }
 
+/// Prints what the agent's linker should put side by side.
+pub(crate) fn layout(options: &Options) -> anyhow::Result<()> {
+    layout::layout(&Bench::new(options)?)
+}
+
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
-    let bench = Bench {
-        mock: Arc::new(Mock::start(0)?),
-        ours: ours(options.agent.as_deref())?,
-        floor: Contender::new("floor", std::env::current_exe()?, ["relay"]),
-        pi: options.pi.as_deref().map(Contender::pi),
-        quick: options.quick,
-        dir: Arc::new(Scratch::new()?),
-    };
+    let bench = Bench::new(options)?;
     let mut table = table::Table::new(&bench.ours);
     for row in rows::ROWS.iter().filter(|row| options.only.as_deref().is_none_or(|only| only == row.name)) {
         writeln!(io::stderr(), "{} ...", row.name)?;
@@ -107,6 +106,17 @@ fn ours(agent: Option<&str>) -> anyhow::Result<Contender> {
 }
 
 impl Bench {
+    fn new(options: &Options) -> anyhow::Result<Self> {
+        Ok(Self {
+            mock: Arc::new(Mock::start(0)?),
+            ours: ours(options.agent.as_deref())?,
+            floor: Contender::new("floor", std::env::current_exe()?, ["relay"]),
+            pi: options.pi.as_deref().map(Contender::pi),
+            quick: options.quick,
+            dir: Arc::new(Scratch::new()?),
+        })
+    }
+
     /// The same agent in another dialect, against the same floor.
     fn with(&self, ours: Contender) -> Self {
         let (mock, dir) = (self.mock.clone(), self.dir.clone());

@@ -72,6 +72,31 @@ impl Contender {
     pub(super) fn in_acp(&self) -> Self {
         Self { args: vec!["acp".into()], speech: Speech::Acp, ..self.clone() }
     }
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+    /// The same program with its syncs written to this file.
+    pub(super) fn traced(&self, trace: &Path) -> Self {
+        let file = trace.display().to_string();
+        self.under("strace", ["-f", "-qq", "-e", "trace=fsync,fdatasync", "-o", &file])
+    }
+    /// The same program with the functions that it ran written to this file.
+    pub(super) fn profiled(&self, out: &Path) -> Self {
+        let out = format!("--callgrind-out-file={}", out.display());
+        self.under("valgrind", ["--quiet", "--tool=callgrind", "--demangle=no", &out])
+    }
+    fn under<const N: usize>(&self, watcher: &str, flags: [&str; N]) -> Self {
+        let mut args = flags.map(String::from).to_vec();
+        args.push(self.program.display().to_string());
+        args.extend(self.args.iter().cloned());
+        Self { program: watcher.into(), args, ..self.clone() }
+    }
+    /// The same program on the session of this file.
+    pub(super) fn with_session(&self, file: &Path) -> Self {
+        let mut args = self.args.clone();
+        args.extend(["--session".into(), file.display().to_string()]);
+        Self { args, ..self.clone() }
+    }
     /// The original agent in an installed npm package.
     pub(super) fn pi(package: &Path) -> Self {
         let cli = package.join("dist/cli.js").display().to_string();

@@ -1,5 +1,6 @@
 //! The rows by name. Each measures both contenders and says what was promised.
 
+mod disk;
 mod formats;
 mod pi;
 mod rounds;
@@ -18,10 +19,12 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "spawn", measure: start::spawn },
     Row { name: "memory", measure: start::memory },
     Row { name: "turn", measure: stream::turn },
+    Row { name: "durable", measure: disk::durable },
     Row { name: "stream", measure: stream::stream },
     Row { name: "delay", measure: stream::delay },
     Row { name: "read", measure: rounds::read },
     Row { name: "echo", measure: rounds::echo },
+    Row { name: "syncs", measure: disk::syncs },
     Row { name: "long", measure: rounds::long },
     Row { name: "turns", measure: stream::turns },
     Row { name: "growth", measure: stream::growth },
@@ -31,6 +34,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "rpc-spawn", measure: |bench| rpc(start::spawn(&bench.in_rpc())) },
     Row { name: "rpc-memory", measure: |bench| rpc(start::memory(&bench.in_rpc())) },
     Row { name: "rpc-turn", measure: |bench| rpc(stream::turn(&bench.in_rpc())) },
+    Row { name: "rpc-durable", measure: |bench| rpc(disk::durable(&bench.in_rpc())) },
     Row { name: "rpc-stream", measure: |bench| rpc(stream::stream(&bench.in_rpc())) },
     Row { name: "rpc-delay", measure: |bench| rpc(stream::delay(&bench.in_rpc())) },
     Row { name: "rpc-read", measure: |bench| rpc(rounds::read(&bench.in_rpc())) },
@@ -38,15 +42,18 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "loaf-spawn", measure: |bench| loaf(start::spawn(&bench.in_loaf())) },
     Row { name: "loaf-memory", measure: |bench| loaf(start::memory(&bench.in_loaf())) },
     Row { name: "loaf-turn", measure: |bench| loaf(stream::turn(&bench.in_loaf())) },
+    Row { name: "loaf-durable", measure: |bench| loaf(disk::durable(&bench.in_loaf())) },
     Row { name: "loaf-stream", measure: |bench| loaf(stream::stream(&bench.in_loaf())) },
     Row { name: "loaf-delay", measure: |bench| loaf(stream::delay(&bench.in_loaf())) },
     Row { name: "loaf-read", measure: |bench| loaf(rounds::read(&bench.in_loaf())) },
     Row { name: "loaf-resume", measure: |bench| loaf(start::resume(&bench.in_loaf())) },
     Row { name: "loaf-idle", measure: start::idle },
+    Row { name: "loaf-beside", measure: disk::beside },
     Row { name: "acp-spawn", measure: |bench| acp(start::spawn(&bench.in_acp())) },
     Row { name: "acp-new", measure: |bench| acp(start::opened(&bench.in_acp())) },
     Row { name: "acp-memory", measure: |bench| acp(start::memory(&bench.in_acp())) },
     Row { name: "acp-turn", measure: |bench| acp(stream::turn(&bench.in_acp())) },
+    Row { name: "acp-durable", measure: |bench| acp(disk::durable(&bench.in_acp())) },
     Row { name: "acp-stream", measure: |bench| acp(stream::stream(&bench.in_acp())) },
     Row { name: "acp-delay", measure: |bench| acp(stream::delay(&bench.in_acp())) },
     Row { name: "acp-read", measure: |bench| acp(rounds::read(&bench.in_acp())) },

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use vocab::{
-    Archive, Border, Chat, Clock, Exported, Fault, FaultKind, IdKind, Ids, Later, ModelInfo, Preferences, Provider,
-    SessionId,
+    Archive, Border, Chat, Clock, Exported, Fault, FaultKind, IdKind, Ids, Later, ModelInfo, Preferences, Principal,
+    Provider, SessionId,
 };
 
 /// `s1`, `t1`, `t2`, `ask1` ..., or names that a test wants to read.
@@ -113,7 +113,7 @@ impl Archive for NoArchive {
     fn export(&self, _: &SessionId, _: Option<&Path>) -> Later<'static, Result<Exported, Fault>> {
         Box::pin(async { Err(Fault::new(FaultKind::Unsupported, "no archive on this stage")) })
     }
-    fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>> {
+    fn import_for(&self, file: &Path, _: Option<Principal>) -> Later<'static, Result<SessionId, Fault>> {
         let fault = Fault::new(FaultKind::NotFound, format!("no session file {}", file.display()));
         Box::pin(async { Err(fault) })
     }

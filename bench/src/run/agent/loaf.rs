@@ -12,6 +12,7 @@ use super::{Agent, Frame, find, head, ms};
 const CHUNK: &[u8] = b"\"type\":\"session.stream.chunk\"";
 const ANSWER: &[u8] = b"\"answerText\":\"";
 const CALLED: &[u8] = b"\"type\":\"session.tool.call.completed\"";
+const HISTORY: &[u8] = b"\"id\":\"history.get\"";
 const FAILED: &[u8] = b"\"ok\":false";
 const COMPLETED: &[u8] = b"\"type\":\"session.completed\"";
 const OVER: [&[u8]; 2] = [b"\"type\":\"session.error\"", b"\"type\":\"session.interrupted\""];
@@ -36,6 +37,13 @@ impl Agent {
     /// One more session beside those that there are.
     pub(in crate::run) fn create_session(&mut self) -> anyhow::Result<()> {
         self.ask("session.create", json!({})).map(|_| ())
+    }
+
+    /// Asks for a whole saved chat. The answer comes beside what is asked next.
+    pub(in crate::run) fn ask_for_history(&mut self, chat: &str) -> anyhow::Result<()> {
+        let request =
+            json!({ "jsonrpc": "2.0", "id": "history.get", "method": "history.get", "params": { "id": chat } });
+        self.send(&format!("{request}\n"))
     }
 
     /// The chat that the session has become.
@@ -75,6 +83,9 @@ impl Agent {
                 ensure!(!failed, "a tool failed: {}", head(line));
                 // As the rows know it.
                 each(&Frame::quiet("tool_result", None), self.read_at_ns);
+            } else if find(line, HISTORY).is_some() {
+                ensure!(find(line, b"\"error\":{").is_none(), "no history came: {}", head(line));
+                each(&Frame::quiet("answer", None), self.read_at_ns);
             } else {
                 let bad = OVER.iter().chain([&REFUSED]).any(|what| find(line, what).is_some());
                 ensure!(!bad, "the turn failed: {}", head(line));

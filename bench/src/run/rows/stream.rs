@@ -78,7 +78,7 @@ pub(super) fn stream(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
             unit: Unit::PerSecond,
             ours: ours[0],
             floor: floor[0],
-            target: Target::RatioAtLeast(0.4),
+            target: Target::RatioAtLeast(0.45),
             note: format!("in {:.0} lines, floor {:.0}", ours[2], floor[2]),
         },
         Outcome {
@@ -86,7 +86,7 @@ pub(super) fn stream(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
             unit: Unit::Us,
             ours: ours[1],
             floor: floor[1],
-            target: Target::RatioAtMost(3.0),
+            target: Target::RatioAtMost(2.5),
             note: String::new(),
         },
     ])
@@ -117,7 +117,7 @@ pub(super) fn delay(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         unit: Unit::Us,
         ours: ours - direct,
         floor: floor - direct,
-        target: Target::RatioAtMost(1.5),
+        target: Target::RatioAtMost(1.4),
         note: format!("whole way {ours:.0} us, floor {floor:.0}, direct {direct:.0}: {:.2}x", ours / floor),
     }])
 }
@@ -178,7 +178,7 @@ pub(super) fn growth(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         unit: Unit::Times,
         ours: ours[0],
         floor: floor[0],
-        target: Target::AtMost(3.0),
+        target: Target::AtMost(1.2),
         note: format!("turn {EARLY_TURN}: {:.0} us, turn {late}: {:.0} us; the request grows, too", ours[1], ours[2]),
     }])
 }
@@ -188,7 +188,7 @@ fn client(bench: &Bench) -> anyhow::Result<Client> {
 }
 
 /// What the same answer costs without any agent: milliseconds from the request to the end of the stream.
-fn fetch(client: &mut Client, prompt: &str, mut each: impl FnMut(&[u8], u64)) -> anyhow::Result<f64> {
+pub(super) fn fetch(client: &mut Client, prompt: &str, mut each: impl FnMut(&[u8], u64)) -> anyhow::Result<f64> {
     let body = format!(r#"{{"model":"mock/alpha","stream":true,"messages":[{{"role":"user","content":"{prompt}"}}]}}"#);
     let start = now_ns();
     client.post(&[body.as_bytes()], &mut |heard| {

@@ -47,7 +47,7 @@ impl Router {
                 shared.recall(which).await.map(|recalled| Reply::Recalled(Box::new(recalled)))
             }),
             DirectoryVerb::Find(which) => {
-                self.later(tag, async move { shared.which(&which, None).await.map(Reply::Found) });
+                self.later(tag, async move { shared.which(&which, None, Some(by)).await.map(Reply::Found) });
             }
             DirectoryVerb::Accounts => self.later(tag, async move {
                 shared.ports.accounts.list().await.map(|accounts| Reply::Accounts(Box::new(accounts)))

@@ -25,16 +25,31 @@ pub(crate) async fn fitted(mut parts: Vec<Part>, fit: FitImage) -> Result<Vec<Pa
 pub(crate) fn shown(call: Later<'static, Outcome>, fit: FitImage) -> Later<'static, Outcome> {
     Box::pin(async move {
         let mut outcome = call.await;
+        outcome.parts = worded(outcome.parts);
         for part in &mut outcome.parts {
             if let Part::Image(image) = part {
-                *part = match fit(image.clone()).await {
-                    Ok(fitted) => Part::Image(fitted),
-                    Err(why) => Part::text(format!("[an image was left out: {why}]")),
-                };
+                *part = fit(image.clone()).await.map_or_else(|why| left_out(&why), Part::Image);
             }
         }
         outcome
     })
+}
+
+/// What a controller or an extension brings: of an image that is none, a word about it.
+pub(crate) fn worded(parts: Vec<Part>) -> Vec<Part> {
+    let judged = |part| match &part {
+        Part::Image(image) => check_one(image).err().map_or(part, |fault| left_out(&fault.message)),
+        Part::Text(_) => part,
+    };
+    parts.into_iter().map(judged).collect()
+}
+
+pub(crate) fn has_any(parts: &[Part]) -> bool {
+    parts.iter().any(|part| matches!(part, Part::Image(_)))
+}
+
+fn left_out(why: &str) -> Part {
+    Part::text(format!("[an image was left out: {why}]"))
 }
 
 pub(crate) fn check(parts: &[Part]) -> Result<(), Fault> {
@@ -66,6 +81,11 @@ fn check_one(image: &Image) -> Result<(), Fault> {
     if !image.base64.starts_with(start) {
         return refused(format!("the data is not {mime}"));
     }
+    // What decodes an image may look at its beginning alone; a server looks at all of it.
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    if !image.base64.trim_end_matches('=').bytes().all(is_base64) {
+        return refused("the data is not base64".to_owned());
+    }
     Ok(())
 }
 
@@ -88,6 +108,7 @@ mod tests {
     fn everything_else_is_refused_in_words() {
         let cases = [
             (judged("image/png", "/9j/4AAQ"), "the data is not image/png"),
+            (judged("image/jpeg", "/9j/4AAQ!!no!!"), "the data is not base64"),
             (
                 judged("text/plain", "aGk="),
                 "unsupported image type: text/plain (there is: image/png, image/jpeg, image/gif, image/webp)",
@@ -122,5 +143,13 @@ mod tests {
         let outcome = Outcome { parts: vec![jpeg("/9j/4AAQ"), jpeg("/9j/bad")], ..Outcome::text("") };
         let shown = shown(Box::pin(std::future::ready(outcome)), halved).await;
         assert_eq!(shown.parts, [jpeg("/9j/"), Part::text("[an image was left out: the picture cannot be read]")]);
+        let odd = Part::Image(Image { mime: "image/png".into(), base64: "!!not base64!!".into() });
+        let outcome = Outcome { parts: vec![odd], ..Outcome::text("") };
+        let shown = super::shown(Box::pin(std::future::ready(outcome)), halved).await;
+        assert_eq!(
+            shown.parts,
+            [Part::text("[an image was left out: the data is not image/png]")],
+            "before it is read"
+        );
     }
 }

@@ -183,7 +183,7 @@ impl Engine {
     pub async fn take_up(&self, session: &SessionId) -> Result<(), Fault> {
         let which = Which::Id(session.as_str().to_owned());
         let open = Open { on_restart: Some(OnRestart::Continue), ..Open::new(which) };
-        let (handle, _) = self.shared.open(open).await?;
+        let (handle, _) = self.shared.open(open, None).await?;
         // One that has ended since had nothing left to do.
         let _ = handle.mail.send(Mail::TakeUp).await;
         Ok(())

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Acquired, Fault, FaultKind, IdKind, Later, Lease, NewSession, OnRestart, Open, Query, SessionId, Settings, Store,
-    Summary, Which,
+    Acquired, Fault, FaultKind, IdKind, Later, Lease, NewSession, OnRestart, Open, Principal, Query, SessionId,
+    Settings, Store, Summary, Which,
 };
 
 use crate::Shared;
@@ -20,9 +20,9 @@ use crate::session::subagents::Inherited;
 use crate::session::{Past, Seed, Session};
 
 impl Shared {
-    /// Finds or makes the session. The flag says whether it existed before.
-    pub(crate) async fn open(self: &Arc<Self>, open: Open) -> Result<(Handle, bool), Fault> {
-        let id = self.which(&open.which, open.workspace.as_deref()).await?;
+    /// Finds or makes the session, for `by`. The flag says whether it existed before.
+    pub(crate) async fn open(self: &Arc<Self>, open: Open, by: Option<Principal>) -> Result<(Handle, bool), Fault> {
+        let id = self.which(&open.which, open.workspace.as_deref(), by).await?;
         // An archive may give a name to a file that is still to be written.
         let may_be_new = matches!(open.which, Which::New | Which::Named(_) | Which::Path(_));
         let mut opening = match self.registry.claim(&id).await {
@@ -49,14 +49,19 @@ impl Shared {
     }
 
     /// The session that is meant. A file is taken in; nothing is opened.
-    pub(crate) async fn which(&self, which: &Which, workspace: Option<&std::path::Path>) -> Result<SessionId, Fault> {
+    pub(crate) async fn which(
+        &self,
+        which: &Which,
+        workspace: Option<&std::path::Path>,
+        by: Option<Principal>,
+    ) -> Result<SessionId, Fault> {
         let workspace = workspace.unwrap_or(&self.defaults.workspace);
         match which {
             Which::New => Ok(SessionId::from(self.ports.ids.mint(IdKind::Session))),
             Which::Named(id) => Ok(id.clone()),
             Which::Id(text) => self.find_by_part(text).await,
             Which::Latest => self.find_latest(workspace).await,
-            Which::Path(path) => self.ports.archive.import(&workspace.join(path)).await,
+            Which::Path(path) => self.ports.archive.import_for(&workspace.join(path), by).await,
         }
     }
 

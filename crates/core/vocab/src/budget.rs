@@ -135,7 +135,7 @@ fn money(nanos: u64) -> String {
     let digits = match nanos {
         0 => 2,
         1..1_000_000 => 6,
-        _ if nanos % 10_000_000 != 0 && nanos < NANOS => 4,
+        _ if !nanos.is_multiple_of(10_000_000) && nanos < NANOS => 4,
         _ => 2,
     };
     format!("${:.digits$}", nanos as f64 / NANOS as f64)

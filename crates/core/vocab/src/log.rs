@@ -2,6 +2,7 @@
 //! Facts of a log are folded here and nowhere else, so that no two views of a session differ.
 
 mod active_path;
+mod admission;
 mod conversation;
 mod entry;
 mod keyed;
@@ -9,6 +10,7 @@ mod totals;
 mod window;
 
 pub use active_path::{active_path, path_of};
+pub use admission::{Admission, brought_text};
 pub use conversation::{conversation, is_retold};
 pub use entry::*;
 pub use keyed::*;

@@ -92,7 +92,7 @@ impl Sse {
                     self.scanned = self.line;
                 }
             }
-            let Some(end) = self.buffer[self.scanned..].iter().position(|&byte| byte == b'\n' || byte == b'\r') else {
+            let Some(end) = memchr::memchr2(b'\n', b'\r', &self.buffer[self.scanned..]) else {
                 self.scanned = self.buffer.len();
                 return (self.scanned - self.consumed > self.limit).then_some(Err(TooLong { limit: self.limit }));
             };

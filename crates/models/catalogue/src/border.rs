@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use vocab::{Border, Fault, FaultKind};
+use vocab::{Border, Fault, FaultKind, Mode};
 
 use crate::catalogue::Catalogue;
 use crate::suggest::granted;
@@ -17,6 +17,8 @@ pub struct FileBorder {
     catalogue: Arc<Catalogue>,
     /// The model that sessions start with.
     own: Arc<str>,
+    /// The mode that they start in.
+    mode: Mode,
     /// As the file system knows it.
     workspace: PathBuf,
     told: Mutex<HashSet<String>>,
@@ -24,9 +26,9 @@ pub struct FileBorder {
 }
 
 impl FileBorder {
-    pub fn new(catalogue: Arc<Catalogue>, own: Arc<str>, workspace: PathBuf, note: fn(&str)) -> Self {
+    pub fn new(catalogue: Arc<Catalogue>, own: Arc<str>, workspace: PathBuf, mode: Mode, note: fn(&str)) -> Self {
         let workspace = std::fs::canonicalize(&workspace).unwrap_or(workspace);
-        Self { catalogue, own, workspace, told: Mutex::default(), note }
+        Self { catalogue, own, mode, workspace, told: Mutex::default(), note }
     }
 }
 
@@ -52,6 +54,10 @@ impl Border for FileBorder {
 
     fn own_model(&self) -> Arc<str> {
         self.own.clone()
+    }
+
+    fn own_mode(&self) -> Mode {
+        self.mode
     }
 
     fn here(&self) -> &Path {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use net::address::is_local;
 use net::{Http, HttpConfig, KeyHeader, KnownCredentials, Late, Method, Pieces, Proxy, RequestHead};
 use vocab::thinking::clamp;
-use vocab::{CallSpec, Chat, Fault, FaultKind, Keyring, Later, Message, ModelFault, ModelInfo, ModelStream, Provider};
+use vocab::{
+    CallSpec, Chat, Fault, FaultKind, Keyring, Later, Message, ModelFault, ModelInfo, ModelStream, Provider, Sent,
+};
 
 use crate::api::{Api, Manners};
 use crate::catalogue;
@@ -215,7 +217,7 @@ impl Client {
         let manners = Manners { compat, routing: routing.clone(), cloud_code: cloud_code.clone() };
         let encoder = self.inner.config.api.encoder(model, manners);
         let manner = encoder.manner().into();
-        Box::new(Conversation { inner: self.inner.clone(), encoder, manner, levels: model.levels.clone() })
+        Box::new(Conversation { inner: self.inner.clone(), encoder, manner, levels: model.levels.clone(), sent: None })
     }
 
     /// For start-up: makes windows known, from the file when there is one, else from the server within `timeout`.
@@ -450,6 +452,8 @@ struct Conversation {
     manner: Arc<str>,
     /// As [`ModelInfo::levels`].
     levels: Option<Arc<[Arc<str>]>>,
+    /// Told with the call before.
+    sent: Option<Arc<Sent>>,
 }
 
 impl Chat for Conversation {
@@ -473,6 +477,7 @@ impl Chat for Conversation {
         let draft = self.encoder.draft(&spec);
         let request = ModelRequest { draft, api: config.api, manner: self.manner.clone(), greeting: greeting.clone() };
         let idle = Some(config.idle_timeout_ms.min(IDLE_MS_MAX)).filter(|ms| *ms > 0).map(Duration::from_millis);
-        Box::pin(ModelCall::new(http.clone(), idle, request, config.api.decoder(http.server.clone())))
+        let decoder = config.api.decoder(http.server.clone());
+        Box::pin(ModelCall::new(http.clone(), idle, request, decoder, &mut self.sent))
     }
 }

@@ -21,7 +21,12 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(data: &'a [u8], repaired: &'a mut Vec
         // serde would take a list for the fields of the struct in order.
         return Err(serde::de::Error::custom("a list where an object should be"));
     }
-    match serde_json::from_slice(data) {
+    // Text that is checked once as a whole needs no check of each string in it.
+    let read = match std::str::from_utf8(data) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(data),
+    };
+    match read {
         Ok(read) => Ok(read),
         Err(error) => match replace_lone_surrogates(data) {
             Some(better) => {

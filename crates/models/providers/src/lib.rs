@@ -25,6 +25,7 @@ mod model_call;
 pub mod models;
 pub mod openrouter;
 mod overflow;
+mod pattern;
 mod prefix;
 mod reader;
 mod replay;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_core::Stream;
 use net::header::CONTENT_TYPE;
 use net::{HeaderMap, Http, Method, RequestHead, Response, ResponseBody};
@@ -46,20 +47,40 @@ impl ModelRequest {
         headers
     }
 
-    /// What was written, for the log: everything but messages and secrets.
-    fn sent(&self, written: &WrittenBody, http: &Http) -> ModelEvent {
-        let text = |pieces: &[bytes::Bytes]| String::from_utf8_lossy(&pieces.concat()).into_owned();
+    /// What was written, for the log: everything but messages and secrets. The head is most of it and seldom changes, so what
+    /// was sent before is told again where it is the same.
+    fn sent(&self, written: &WrittenBody, http: &Http, before: Option<&Arc<Sent>>) -> Arc<Sent> {
         let headers = self.headers().into_iter().map(|(name, value)| (name.into(), value.into()));
+        let is_same = |sent: &&Arc<Sent>| {
+            is_made_of(&sent.head, &written.head) && is_made_of(&sent.tail, std::slice::from_ref(&written.tail))
+        };
+        let before = before.filter(is_same);
+        let (head, tail) = match before {
+            Some(sent) => (sent.head.clone(), sent.tail.clone()),
+            None => (text(&written.head), text(std::slice::from_ref(&written.tail))),
+        };
         let sent = Sent {
             api: self.api.as_str().into(),
             url: http.url(&self.draft.path()).into(),
             headers: headers.collect(),
             manner: self.draft.manner().map_or_else(|| self.manner.clone(), Arc::from),
-            head: text(&written.head).into(),
-            tail: text(std::slice::from_ref(&written.tail)).into(),
+            head,
+            tail,
         };
-        ModelEvent::Sent { sent: Arc::new(sent), bytes: written.bytes() }
+        before.filter(|before| ***before == sent).cloned().unwrap_or_else(|| Arc::new(sent))
     }
+}
+
+fn text(pieces: &[Bytes]) -> Arc<str> {
+    match String::from_utf8(pieces.concat()) {
+        Ok(text) => text.into(),
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into(),
+    }
+}
+
+fn is_made_of(text: &str, pieces: &[Bytes]) -> bool {
+    let rest = pieces.iter().try_fold(text.as_bytes(), |rest, piece| rest.strip_prefix(&**piece));
+    rest.is_some_and(<[u8]>::is_empty)
 }
 
 /// What came back.
@@ -102,7 +123,7 @@ async fn open(
             return (sent, Err(fault));
         }
         written = request.draft.write();
-        sent = Some(request.sent(&written, &http));
+        sent = Some(ModelEvent::Sent { sent: request.sent(&written, &http, None), bytes: written.bytes() });
     }
 }
 
@@ -161,10 +182,13 @@ impl ModelCall {
         idle: Option<Duration>,
         request: ModelRequest,
         decoder: Box<dyn Decoder>,
+        last_sent: &mut Option<Arc<Sent>>,
     ) -> Self {
         let mut reader = AnswerReader::new(decoder);
         let written = request.draft.write();
-        reader.tell(request.sent(&written, &http));
+        let sent = request.sent(&written, &http, last_sent.as_ref());
+        *last_sent = Some(sent.clone());
+        reader.tell(ModelEvent::Sent { sent, bytes: written.bytes() });
         Self {
             reader,
             stage: CallStage::Opening(Box::pin(open(http.clone(), request, written))),

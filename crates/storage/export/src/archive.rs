@@ -3,10 +3,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use safefile::private_dir;
 use store::{data_dir, faults, private_write};
-use vocab::{Archive, Border, Durability, Entry, Exported, Fault, FaultKind, Later, SessionId, Store, Summary};
+use vocab::{
+    Admission, Archive, Border, Durability, Entry, Exported, Fault, FaultKind, Later, Mode, Principal, SessionId,
+    Store, Summary,
+};
 
 use crate::reconcile::{FileStanding, copy_id, own_id, standing};
 use crate::{adopt, as_markdown, html, jsonl};
@@ -24,7 +28,7 @@ pub struct FileArchive {
 }
 
 impl FileArchive {
-    /// One that believes what files say; see [`FileArchive::with_border`].
+    /// One that takes the models and directories that files name; see [`FileArchive::with_border`].
     pub fn new(store: Arc<dyn Store>, home: PathBuf) -> Self {
         Self { store, home, border: None }
     }
@@ -56,7 +60,7 @@ impl Archive for FileArchive {
         })
     }
 
-    fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>> {
+    fn import_for(&self, file: &Path, by: Option<Principal>) -> Later<'static, Result<SessionId, Fault>> {
         let (store, file, border) = (self.store.clone(), file.to_owned(), self.border.clone());
         let named = file
             .to_str()
@@ -73,7 +77,8 @@ impl Archive for FileArchive {
             let (found, file) =
                 read.map_err(|error| Fault::new(FaultKind::Internal, format!("the reader failed: {error}")))?;
             let (named, entries) = found?;
-            FileImport { store, border, file, named, entries }.run().await
+            let by = by.map(|by| (by, now_ms()));
+            FileImport { store, border, file, named, entries, by }.run().await
         })
     }
 
@@ -90,6 +95,8 @@ struct FileImport {
     /// What the file calls its session.
     named: SessionId,
     entries: Vec<Arc<Entry>>,
+    /// Who opens it, and when.
+    by: Option<(Principal, i64)>,
 }
 
 impl FileImport {
@@ -101,7 +108,8 @@ impl FileImport {
                 if id != self.named {
                     self.note(&format!("its session is called {id} here"));
                 }
-                adopt::adopt(&*self.store, &self.file, &id, self.admitted()).await?;
+                let at_ms = self.entries.first().map_or(0, |entry| entry.at_ms);
+                adopt::adopt(&*self.store, &self.file, &id, self.admitted(), at_ms).await?;
                 return Ok(id);
             }
             let ours = self.store.read(&id, 0, usize::MAX).await?.entries;
@@ -149,10 +157,9 @@ impl FileImport {
     }
 
     fn admitted(&self) -> Vec<Arc<Entry>> {
-        match &self.border {
-            Some(border) => adopt::admitted(self.entries.clone(), &**border, &self.file),
-            None => self.entries.clone(),
-        }
+        let border = self.border.as_deref();
+        let mode = border.map_or(Mode::Prompt, Border::own_mode);
+        Admission { border, file: &self.file, mode, by: self.by.clone() }.of(self.entries.clone())
     }
 
     fn note(&self, text: &str) {
@@ -160,6 +167,11 @@ impl FileImport {
             border.note(&format!("{}: {text}", self.file.display()));
         }
     }
+}
+
+fn now_ms() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_1970.as_millis()).unwrap_or_default()
 }
 
 /// The ending of the name says which kind of file it becomes.

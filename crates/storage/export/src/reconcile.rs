@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, AskEnd, AskEntry, Body, CallEnd, CallEntry, CallResult, Entry, FnvSum, ItemEnd, NoteEntry, QueueEntry,
-    Scope, SessionId, SettingEntry, Stop, TurnEntry,
+    AskEnd, AskEntry, Body, CallEnd, CallEntry, Entry, FnvSum, ItemEnd, NoteEntry, QueueEntry, SessionId, SettingEntry,
+    Stop, TurnEntry, brought_text,
 };
 
 /// How a file stands to the log that we have.
@@ -25,10 +25,9 @@ pub(crate) fn standing(ours: &[Arc<Entry>], theirs: &[Arc<Entry>]) -> FileStandi
     let same = ours.iter().zip(theirs).take_while(|(ours, theirs)| is_same(ours, theirs)).count();
     match (&ours[same..], &theirs[same..]) {
         (_, []) => FileStanding::Known,
-        ([], _) => FileStanding::Longer,
-        (rest, _) if rest.iter().all(|entry| is_closing(&entry.body)) && ours.iter().all(|entry| is_of_file(entry)) => {
-            FileStanding::Finished
-        }
+        ([], _) if is_of_file(ours) || goes_on_behind(ours, theirs) => FileStanding::Longer,
+        ([], _) => FileStanding::Diverged,
+        (rest, _) if rest.iter().all(|entry| is_closing(&entry.body)) && is_of_file(ours) => FileStanding::Finished,
         _ => FileStanding::Diverged,
     }
 }
@@ -45,45 +44,37 @@ fn is_closing(body: &Body) -> bool {
     }
 }
 
-/// Nobody did it here, and nothing of it can be taken back: a file brings neither.
-fn is_of_file(entry: &Entry) -> bool {
-    let has_edits = matches!(&entry.body, Body::Call(CallEntry::Ended { result, .. }) if !result.edits.is_empty());
-    entry.by.is_none() && !has_edits
+/// Nobody has done anything here but to open a file, and nothing of it can be taken back: a file brings neither.
+fn is_of_file(log: &[Arc<Entry>]) -> bool {
+    let has_edits =
+        |body: &Body| matches!(body, Body::Call(CallEntry::Ended { result, .. }) if !result.edits.is_empty());
+    log.iter().all(|entry| (entry.by.is_none() || entry.seq == 1) && !has_edits(&entry.body))
 }
 
-fn is_same(a: &Entry, b: &Entry) -> bool {
-    (a.seq, a.parent, a.at_ms) == (b.seq, b.parent, b.at_ms) && is_same_body(&a.body, &b.body)
+/// Whether what the file has more stands behind everything that counts in our log. A branch that leaves some of it behind is not
+/// a file's to take in a session of the user's own.
+fn goes_on_behind(ours: &[Arc<Entry>], theirs: &[Arc<Entry>]) -> bool {
+    ours.last().is_none_or(|last| vocab::active_path(theirs).iter().any(|entry| entry.seq == last.seq))
 }
 
-/// What a file may not decide was changed when it was taken over (`adopt::admitted`), so it says nothing here.
-fn is_same_body(a: &Body, b: &Body) -> bool {
-    let waits =
-        |body: &Body| matches!(body, Body::Queue(QueueEntry::Queued(_)) | Body::Note(NoteEntry::Recovered { .. }));
-    let keyed = |body: &Body| matches!(body, Body::Note(NoteEntry::Keyed(_) | NoteEntry::Label { .. }));
-    match (a, b) {
+fn is_same(ours: &Entry, theirs: &Entry) -> bool {
+    // The beginning is dated by when the file was opened.
+    let is_dated = ours.at_ms == theirs.at_ms || ours.seq == 1;
+    (ours.seq, ours.parent) == (theirs.seq, theirs.parent) && is_dated && is_same_body(&ours.body, &theirs.body)
+}
+
+/// What a file may not decide was changed when it was taken over ([`vocab::Admission`]), so it says nothing here.
+fn is_same_body(ours: &Body, theirs: &Body) -> bool {
+    let says_nothing = |body: &Body| matches!(body, Body::Note(NoteEntry::Label { .. } | NoteEntry::Recovered { .. }));
+    match (ours, theirs) {
         (Body::Opened { .. }, Body::Opened { .. }) => true,
         (Body::Setting(SettingEntry::Model { .. }), Body::Setting(SettingEntry::Model { .. })) => true,
-        (
-            Body::Call(CallEntry::Ended { turn, result }),
-            Body::Call(CallEntry::Ended { turn: other_turn, result: other }),
-        ) => {
-            let said = |result: &CallResult| CallResult { edits: Vec::new(), ..result.clone() };
-            turn == other_turn && said(result) == said(other)
-        }
-        (Body::Ask(AskEntry::Closed { ask, end: one }), Body::Ask(AskEntry::Closed { ask: other_ask, end: other })) => {
-            ask == other_ask && once(one) == once(other)
-        }
-        _ => a == b || (waits(a) && waits(b)) || (keyed(a) && keyed(b)),
-    }
-}
-
-/// What is allowed for good here is allowed once where the file is taken over.
-fn once(end: &AskEnd) -> AskEnd {
-    match end {
-        AskEnd::Answered { answer: Answer::Allow(_), by } => {
-            AskEnd::Answered { answer: Answer::Allow(Scope::Once), by: by.clone() }
-        }
-        other => other.clone(),
+        _ => match (brought_text(ours), brought_text(theirs)) {
+            (None, None) => true,
+            (Some(ours), None) => says_nothing(&ours),
+            (None, Some(theirs)) => says_nothing(&theirs),
+            (ours, theirs) => ours == theirs,
+        },
     }
 }
 

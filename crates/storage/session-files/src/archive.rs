@@ -1,6 +1,6 @@
 //! Opening a session by the path of its file. What is no session file of this family is the inner archive's.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pi_format::transcript::{LineName, Transcript};
 use vocab::{
-    Archive, Body, Durability, Entry, Exported, Fault, FaultKind, IdKind, Later, NewSession, NoteEntry, SessionId,
+    Admission, Archive, Body, Durability, Entry, Exported, Fault, FaultKind, IdKind, Later, NewSession, NoteEntry,
+    Principal, SessionId,
 };
 
 use crate::files::Following;
 use crate::find::{head_of, newest};
-use crate::head::{absolute, copy_of, file_name, id_in_name};
+use crate::head::{VERSION, absolute, copy_of, file_name, id_in_name};
 use crate::import::{self, ImportContext, ImportDefaults};
 use crate::read::{ScanError, ScannedFile, scan};
 use crate::shared::SharedMirrors;
@@ -29,7 +30,7 @@ impl Archive for Mirrored {
     /// A file of this family becomes a session of the same id; one that is there already takes what others have added to
     /// the file. A path where nothing is, or an empty file, is promised to a session that is still to begin. A path that
     /// ends in `/` is a directory: its newest session is meant, or a new one there.
-    fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>> {
+    fn import_for(&self, file: &Path, by: Option<Principal>) -> Later<'static, Result<SessionId, Fault>> {
         let (shared, file) = (self.shared.clone(), file.to_owned());
         Box::pin(async move {
             // A directory of many files takes a while to look through; other sessions share this thread.
@@ -38,8 +39,8 @@ impl Archive for Mirrored {
             match what {
                 FoundFile::NewIn => shared.begin_in(&file),
                 FoundFile::Nothing => shared.promise(&file).await,
-                FoundFile::Ours => shared.setup.archive.import(&file).await,
-                FoundFile::Session => shared.open(file).await,
+                FoundFile::Ours => shared.setup.archive.import_for(&file, by).await,
+                FoundFile::Session => shared.open(file, by).await,
             }
         })
     }
@@ -93,9 +94,7 @@ impl SharedMirrors {
             Fault::new(FaultKind::Invalid, format!("{} cannot be a directory of sessions: {error}", dir.display()))
         })?;
         let session = SessionId::from(self.setup.ids.mint(IdKind::Session));
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let at_ms = i64::try_from(since_1970.as_millis()).unwrap_or_default();
-        self.bind(&session, &dir.join(file_name(at_ms, &session)));
+        self.bind(&session, &dir.join(file_name(now_ms(), &session)));
         Ok(session)
     }
 
@@ -127,16 +126,16 @@ impl SharedMirrors {
         Ok(Some(id).filter(|_| is_its_name && !is_elsewhere))
     }
 
-    async fn open(&self, file: PathBuf) -> Result<SessionId, Fault> {
+    async fn open(&self, file: PathBuf, by: Option<Principal>) -> Result<SessionId, Fault> {
         let read = tokio::task::spawn_blocking(move || {
             let found = read(&file);
             (file, found)
         });
         let (file, found) = read.await.map_err(|_| Fault::new(FaultKind::Internal, "the reader failed"))?;
         let (bytes, found) = found?;
-        let session = self.session_of(&file, &found.head.id).await?;
+        let session = self.session_of(&file, &found).await?;
         match self.setup.store.summary(&session).await? {
-            None => self.adopt(&session, &file, &bytes, &found).await?,
+            None => self.adopt(&session, &file, &bytes, &found, by).await?,
             Some(summary) => {
                 // What a file brought here works within our own directory; what began here works where it began.
                 if self.imported_from(&session).await?.is_some() {
@@ -155,18 +154,42 @@ impl SharedMirrors {
     }
 
     /// The session behind a file: that of its head, unless the file is a copy. A copy goes its own way, so it is a session
-    /// of its own, called after its place.
-    async fn session_of(&self, file: &Path, head: &SessionId) -> Result<SessionId, Fault> {
+    /// of its own, called after its place. So is a file that bears the id of a session that is here and does not have all of
+    /// it: what was said here is not replaced because a file knows an id.
+    async fn session_of(&self, file: &Path, found: &ScannedFile) -> Result<SessionId, Fault> {
+        let head = &found.head.id;
         // What commands could not name is not taken from a file.
         let head = &if head.is_plain() { head.clone() } else { copy_of(&"file".into(), file) };
         if self.setup.store.summary(head).await?.is_none() {
             return Ok(head.clone());
         }
-        let home = self.imported_from(head).await?.flatten().or_else(|| self.known_path(head));
-        match home {
-            Some(home) if home.exists() && absolute(&home) != absolute(file) => Ok(copy_of(head, file)),
-            _ => Ok(head.clone()),
+        let imported = self.imported_from(head).await?;
+        let is_foreign = imported.is_some();
+        let home = imported.flatten().or_else(|| self.known_path(head));
+        let is_home = home.as_ref().is_some_and(|home| absolute(home) == absolute(file));
+        if is_foreign && is_home {
+            return Ok(head.clone());
         }
+        let copy = copy_of(head, file);
+        if !is_home && home.is_some_and(|home| home.exists()) {
+            return Ok(copy);
+        }
+        if self.is_of(found, head).await? {
+            return Ok(head.clone());
+        }
+        let place = file.display();
+        self.note(&format!(
+            "{place} is not the file of session {head}, which is here; it is a session of its own, {copy}"
+        ));
+        Ok(copy)
+    }
+
+    /// Whether the file has all that the log has, or some of it and nothing else: both are of one conversation.
+    async fn is_of(&self, found: &ScannedFile, session: &SessionId) -> Result<bool, Fault> {
+        let known = self.names(&self.setup.store.read(session, 0, usize::MAX).await?.entries);
+        let named: HashSet<&LineName> = found.rows.iter().map(|row| &row.name).collect();
+        let has_all = !known.is_empty() && known.keys().all(|name| named.contains(name));
+        Ok(has_all || (!named.is_empty() && named.iter().all(|name| known.contains_key(*name))))
     }
 
     /// Whether the session began as a file, and which one.
@@ -187,7 +210,14 @@ impl SharedMirrors {
         }
     }
 
-    async fn adopt(&self, session: &SessionId, file: &Path, bytes: &[u8], found: &ScannedFile) -> Result<(), Fault> {
+    async fn adopt(
+        &self,
+        session: &SessionId,
+        file: &Path,
+        bytes: &[u8],
+        found: &ScannedFile,
+        by: Option<Principal>,
+    ) -> Result<(), Fault> {
         let setup = &self.setup;
         let border = &*setup.border;
         let workspace = match &found.head.cwd {
@@ -196,6 +226,7 @@ impl SharedMirrors {
         };
         let defaults = ImportDefaults { mode: setup.mode, workspace, file: Some(absolute(file)) };
         let entries = import::whole(bytes, found, self.reader(file), &defaults);
+        let entries = self.admission(&absolute(file), by.map(|by| (by, now_ms()))).of(entries);
         let Some(Body::Opened { workspace, model, mode, .. }) = entries.first().map(|entry| &entry.body) else {
             return Err(Fault::new(FaultKind::Internal, "an import begins with the session's opening"));
         };
@@ -232,6 +263,7 @@ impl SharedMirrors {
             let notice = acquired.notice(acquired.summary.updated_ms);
             let last = notice.as_ref().map_or(acquired.summary.last_seq, |entry| entry.seq);
             let more = import::more(bytes, found, self.reader(file), &self.names(&entries), last);
+            let more = self.admission(file, None).of(more);
             if notice.is_none() && more.is_empty() {
                 return Ok(());
             }
@@ -244,6 +276,11 @@ impl SharedMirrors {
 
     fn reader<'a>(&'a self, file: &'a Path) -> ImportContext<'a> {
         ImportContext { models: &*self.setup.models, border: &*self.setup.border, file }
+    }
+
+    /// What a file says is judged once more, as whatever comes from a file is.
+    fn admission<'a>(&'a self, file: &'a Path, by: Option<(Principal, i64)>) -> Admission<'a> {
+        Admission { border: Some(&*self.setup.border), file, mode: self.setup.mode, by }
     }
 
     fn names(&self, entries: &[Arc<Entry>]) -> HashMap<LineName, u64> {
@@ -260,5 +297,16 @@ fn read(file: &Path) -> Result<(Vec<u8>, ScannedFile), Fault> {
     let found = scan(&bytes).map_err(|refused: ScanError| {
         Fault::new(FaultKind::Invalid, format!("{} is not a session file: {refused}", file.display()))
     })?;
+    // What a later version means by a line is not known here.
+    if found.head.version > VERSION {
+        let (place, version) = (file.display(), found.head.version);
+        let what = format!("{place} is a session file of version {version}; versions up to {VERSION} can be read");
+        return Err(Fault::new(FaultKind::Invalid, what));
+    }
     Ok((bytes, found))
+}
+
+fn now_ms() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_1970.as_millis()).unwrap_or_default()
 }

@@ -61,8 +61,9 @@ impl<'c> AppendStatements<'c> {
             ))?,
             // The epoch makes a stale lease miss its row; so does a log that is not where its writer left it.
             update_session: connection.prepare(&format!(
-                "UPDATE sessions SET ({COUNTED}) = ({}) WHERE key = ?1 AND epoch = ?2 AND last_seq = ?3 AND id = ?4",
-                places(5, COUNTED_COLUMNS)
+                "UPDATE sessions SET open_turn = coalesce(?5, open_turn), open_items = open_items + ?6, ({COUNTED}) = ({})
+                 WHERE key = ?1 AND epoch = ?2 AND last_seq = ?3 AND id = ?4",
+                places(7, COUNTED_COLUMNS)
             ))?,
             place_session: connection.prepare(
                 "UPDATE sessions SET workspace = ?2, child_of = ?3
@@ -100,24 +101,37 @@ impl<'c> AppendStatements<'c> {
         let crc = records::checksum(entry.seq, entry.parent, entry.at_ms, kind.as_bytes(), &self.payload, by_bytes);
         let (seq, parent) = (to_int(entry.seq), to_int(entry.parent));
         self.insert_entry.execute(params![key, seq, parent, entry.at_ms, kind, self.payload.as_slice(), crc, by])?;
-        if let Some(record) = AuditRecord::of(session, entry, &self.payload, task) {
+        if let Some(record) = AuditRecord::of(session, entry, kind, &self.payload, task) {
             self.audit.write(&record)?;
         }
         self.usage.add(session, entry)?;
         Ok(())
     }
 
-    /// Writes the new totals; false when the row is not as `lease` and `last_seq` say.
-    fn update(&mut self, key: i64, epoch: u64, last_seq: u64, totals: &Summary) -> rusqlite::Result<bool> {
+    /// Writes the new totals and what is open now; false when the row is not as `lease` and `last_seq` say.
+    fn update(&mut self, key: i64, epoch: u64, last_seq: u64, new: &NewTotals<'_>) -> rusqlite::Result<bool> {
+        let NewTotals { totals, open: (turn, items), is_moved } = *new;
         let condition = [key, to_int(epoch), to_int(last_seq)].map(Value::Integer);
-        let condition = condition.into_iter().chain([Value::Text(totals.id.to_string())]);
+        let turn = turn.map_or(Value::Null, |is_open| Value::Integer(is_open.into()));
+        let before = condition.into_iter().chain([Value::Text(totals.id.to_string()), turn, Value::Integer(items)]);
         let (counted, [workspace, child_of]) = rows::counted(totals);
-        if self.update_session.execute(params_from_iter(condition.chain(counted)))? != 1 {
+        if self.update_session.execute(params_from_iter(before.chain(counted)))? != 1 {
             return Ok(false);
         }
-        self.place_session.execute(params![key, workspace, child_of])?;
+        if is_moved {
+            self.place_session.execute(params![key, workspace, child_of])?;
+        }
         Ok(true)
     }
+}
+
+/// What a session's row is to say behind an append.
+struct NewTotals<'a> {
+    totals: &'a Summary,
+    /// As [`unfinished::fold`] gives it.
+    open: (Option<bool>, i64),
+    /// The row may name another place than the totals do.
+    is_moved: bool,
 }
 
 impl Writer {
@@ -164,7 +178,8 @@ impl Writer {
             }
         }
         if !unsynced.is_empty() || !followers.is_empty() {
-            self.syncs.wait(number, unsynced, followers);
+            let is_idle = self.is_idle();
+            self.syncs.wait(number, unsynced, followers, is_idle);
         }
     }
 
@@ -259,10 +274,15 @@ impl Writer {
             }
             summary::fold(&mut totals, entry);
         }
+        let is_placed =
+            |log: &KnownLog| log.summary.workspace == totals.workspace && log.summary.child_of == totals.child_of;
+        let is_moved = !held.latest().is_some_and(is_placed);
+        let open = unfinished::fold(entries.iter().map(|entry| &entry.body));
+        let new = NewTotals { totals: &totals, open, is_moved };
         let key = match known {
             Some((key, last_seq)) => {
-                if !statements.update(key, lease.epoch, last_seq, &totals)? {
-                    mend(statements, &lease.session, key, lease.epoch, last_seq, &totals)?;
+                if !statements.update(key, lease.epoch, last_seq, &new)? {
+                    mend(statements, &lease.session, key, lease.epoch, last_seq, &new)?;
                 }
                 key
             }
@@ -271,13 +291,15 @@ impl Writer {
                 let returned = if held.uncertain { rows::find(statements.connection, &lease.session)? } else { None };
                 match returned {
                     Some(found) => {
-                        mend(statements, &lease.session, found.key, lease.epoch, 0, &totals)?;
+                        mend(statements, &lease.session, found.key, lease.epoch, 0, &new)?;
                         found.key
                     }
                     None => {
                         let values = [to_int(lease.epoch), owner].map(Value::Integer);
                         let values = values.into_iter().chain(rows::columns(&totals));
-                        statements.insert_session.insert(params_from_iter(values))?
+                        let key = statements.insert_session.insert(params_from_iter(values))?;
+                        statements.open_work.execute(params![key, open.0, open.1])?;
+                        key
                     }
                 }
             }
@@ -288,11 +310,6 @@ impl Writer {
         }
         if entries.iter().any(|entry| window::is_moved_by(entry)) {
             window::keep(statements.connection, key)?;
-        }
-        // The row is being written in any case.
-        let (turn, items) = unfinished::fold(entries.iter().map(|entry| &entry.body));
-        if turn.is_some() || items != 0 {
-            statements.open_work.execute(params![key, turn, items])?;
         }
         if known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body)) {
             statements.use_session.execute([key])?;
@@ -310,7 +327,7 @@ fn mend(
     key: i64,
     epoch: u64,
     last_seq: u64,
-    totals: &Summary,
+    new: &NewTotals<'_>,
 ) -> Attempt<()> {
     let Some(found) = rows::find(statements.connection, id)? else { return Err(faults::unknown_session(id).into()) };
     if found.epoch != epoch || found.key != key {
@@ -326,7 +343,7 @@ fn mend(
         .execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![key, to_int(last_seq)])?;
     statements.audit.write(&AuditRecord::cut(id, last_seq, now_ms()))?;
     log::count_open(statements.connection, key)?;
-    if statements.update(key, epoch, found.summary.last_seq, totals)? {
+    if statements.update(key, epoch, found.summary.last_seq, &NewTotals { is_moved: true, ..*new })? {
         Ok(())
     } else {
         Err(faults::stale(id, epoch).into())

@@ -9,7 +9,7 @@ use vocab::{AUDIT_LINES_MAX, AuditLine, AuditQuery, AuditVerdict};
 
 use super::Attempt;
 use super::rows::{from_int, to_int};
-use store::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, chained, record_sum};
+use store::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, StoredRow, chained};
 
 /// The statements that write it.
 pub(super) struct AuditStatements<'c> {
@@ -68,7 +68,8 @@ pub(super) fn list(connection: &Connection, query: &AuditQuery) -> Attempt<Vec<A
     Ok(lines)
 }
 
-/// Follows the chain in one state of the database, and looks at every entry that a line stands for and that is still there.
+/// Follows the chain in one state of the database, and looks at every entry that a line stands for, and for gaps in the logs
+/// of their sessions.
 /// Takes as much memory as there are lines of sessions that are not deleted.
 pub(super) fn verify(connection: &Connection, head: Option<String>) -> Attempt<AuditVerdict> {
     let _one_state = connection.unchecked_transaction()?;
@@ -108,23 +109,61 @@ impl StoodFor {
 
     fn changed_entry(&self, connection: &Connection) -> Attempt<Option<AuditVerdict>> {
         let mut find = connection.prepare(
-            "SELECT at_ms, by, payload FROM entries JOIN sessions ON session = key WHERE id = ?1 AND seq = ?2",
+            "SELECT at_ms, by, payload, kind, parent FROM entries JOIN sessions ON session = key
+             WHERE id = ?1 AND seq = ?2",
         )?;
         for (session, entries) in &self.0 {
             for (seq, (line, kept)) in entries {
                 let found = find
                     .query_row(params![&**session, to_int(*seq)], |row| {
-                        let by = row.get_ref(1)?.as_str().unwrap_or_default();
-                        let payload = row.get_ref(2)?.as_bytes().unwrap_or_default();
-                        Ok(record_sum(row.get::<_, i64>(0).unwrap_or_default(), by, payload))
+                        let stored = StoredRow {
+                            session,
+                            seq: *seq,
+                            parent: from_int(row.get(4).unwrap_or_default()),
+                            at_ms: row.get::<_, i64>(0).unwrap_or_default(),
+                            kind: row.get_ref(3)?.as_str().unwrap_or_default(),
+                            by: row.get_ref(1)?.as_str().unwrap_or_default(),
+                            payload: row.get_ref(2)?.as_bytes().unwrap_or_default(),
+                        };
+                        Ok(stored.is_of(kept))
                     })
                     .optional()?;
-                if found.is_some_and(|found| found != *kept) {
+                if found == Some(false) {
                     let why = format!("entry {seq}, which it stands for, is not what was written");
                     return Ok(Some(AuditVerdict::Broken { line: *line, why }));
                 }
             }
+            if let Some(missing) = missing_entry(connection, session)? {
+                // The line that stands for it, or the first one behind it, or the last one before.
+                let behind = entries.range(missing..).next().or(entries.iter().next_back());
+                let line = behind.map_or(0, |(_, (line, _))| *line);
+                let why = format!("entry {missing} of session {session} is missing from its log");
+                return Ok(Some(AuditVerdict::Broken { line, why }));
+            }
         }
         Ok(None)
     }
+}
+
+/// A log has no gaps: all that it has passed is there. The first entry that is not.
+fn missing_entry(connection: &Connection, session: &str) -> Attempt<Option<u64>> {
+    let mut log = connection.prepare(
+        "SELECT key, last_seq, (SELECT count(*) FROM entries WHERE session = key AND seq BETWEEN 1 AND last_seq)
+         FROM sessions WHERE id = ?1",
+    )?;
+    let log = log.query_row([session], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)));
+    let Some((key, last, entries)) = log.optional()? else { return Ok(None) };
+    if entries == last {
+        return Ok(None);
+    }
+    let mut seqs = connection.prepare("SELECT seq FROM entries WHERE session = ?1 AND seq >= 1 ORDER BY seq")?;
+    let mut rows = seqs.query([key])?;
+    let mut expected = 1;
+    while let Some(row) = rows.next()? {
+        if row.get::<_, i64>(0)? != expected {
+            break;
+        }
+        expected += 1;
+    }
+    Ok(Some(from_int(expected)))
 }

@@ -189,10 +189,19 @@ pub(crate) fn wal_path(home: &Path) -> PathBuf {
     wal_of(&home.join(FILE_NAME))
 }
 
+/// The index of that log.
+pub(crate) fn index_path(home: &Path) -> PathBuf {
+    beside(&home.join(FILE_NAME), "-shm")
+}
+
 fn wal_of(database: &Path) -> PathBuf {
-    let mut log = database.canonicalize().unwrap_or_else(|_| database.to_owned()).into_os_string();
-    log.push("-wal");
-    log.into()
+    beside(database, "-wal")
+}
+
+fn beside(database: &Path, ending: &str) -> PathBuf {
+    let mut name = database.canonicalize().unwrap_or_else(|_| database.to_owned()).into_os_string();
+    name.push(ending);
+    name.into()
 }
 
 /// Opens the database, creating it and its directory when needed.
@@ -231,8 +240,12 @@ pub(crate) fn open_to_read(home: &Path) -> Result<Connection, Fault> {
 /// Before a connection that can be trusted is closed: whoever is the last to close the database folds the write-ahead log in
 /// and cuts it to nothing, so that a copy of the one file is whole and an older copy can be put in its place. The empty log
 /// keeps its name, which the next process then need not make. Without this, nothing happens to the log: behind an error
-/// what is in it is not to be believed.
+/// what is in it is not to be believed, and with an index that only we can find we do not know where it ends.
 pub(crate) fn prepare_to_close(connection: &Connection) {
+    let is_ours = |path: &str| super::sync::is_held(&beside(Path::new(path), "-shm"));
+    if !connection.path().is_some_and(is_ours) {
+        return;
+    }
     // The next process folds it in; where the name cannot be kept, it makes one.
     let _ = connection.file_control(Some(rusqlite::MAIN_DB), FileControl::PersistWal(&mut 1));
     let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);

@@ -41,7 +41,7 @@ pub(crate) fn not_synced(place: &Path, error: &std::io::Error) -> Fault {
 /// Somebody has taken the file away from under us.
 pub(crate) fn removed(place: &Path) -> Fault {
     let text = format!("{} was removed or replaced while it was in use: what was said is not kept", place.display());
-    Fault::new(FaultKind::Store, text).hint("put it back, or begin anew: the next session is kept in a new file")
+    Fault::new(FaultKind::Store, text).hint("put it back, or start again: what is there then is gone on with")
 }
 
 /// A database error. `doing` completes "cannot ...".

@@ -212,7 +212,9 @@ impl Writer {
             return;
         }
         // Tried again as often as it would be done. Trouble with the disk is told to the next writer.
-        let _ = self.renew(connection);
+        if self.syncs.check_names().is_ok() {
+            let _ = self.renew(connection);
+        }
         if let Some(claim) = &mut self.claim {
             claim.renewed = Instant::now();
         }

@@ -45,8 +45,10 @@ use super::{ReplySender, faults};
 
 /// Whoever has time waits this long at most for somebody to share a sync with.
 const SOON_WAIT_MAX: Duration = Duration::from_millis(2);
-/// Of the time that a sync takes, the part that is waited for company: longer would cost more than it saves.
-const SOON_PART_OF_SYNC: u32 = 2;
+/// How many times as long as a sync takes one waits for company. An end that comes while the sync of its beginning runs
+/// waits for both, and a turn that takes no longer than this pays for one; what takes longer is not slowed down by it,
+/// since nothing of it is there to be told so early.
+const SOON_SYNCS: u32 = 2;
 /// How long a sync takes as long as none was measured.
 const SYNC_GUESS: Duration = Duration::from_millis(1);
 /// The newest sync counts for one part in this many of what a sync is thought to take.
@@ -101,14 +103,21 @@ struct Shared {
 pub(super) struct WalFile {
     file: File,
     path: PathBuf,
-    /// What the names led to when it was opened: the log, and the database that it belongs to.
-    named: [(PathBuf, FileIdentity); 2],
+    /// What the names led to when it was opened: the log, the database that it belongs to, and the index of the log, over which
+    /// processes agree on where the log ends. With an index that only we can find we would write over what others have written.
+    named: [(PathBuf, FileIdentity); 3],
     /// Its name is on the disk, too.
     is_found: AtomicBool,
 }
 
 /// A device and a file on it.
 pub(super) type FileIdentity = (u64, u64);
+
+/// Whether this process has that file open, whatever its name leads to now. Where nobody can say: yes.
+pub(super) fn is_held(path: &Path) -> bool {
+    let (Ok(wanted), Ok(open)) = (identity(path), std::fs::read_dir("/proc/self/fd")) else { return path.exists() };
+    open.flatten().any(|file| identity(&file.path()).is_ok_and(|found| found == wanted))
+}
 
 pub(super) fn identity(path: &Path) -> io::Result<FileIdentity> {
     let found = std::fs::metadata(path)?;
@@ -117,18 +126,27 @@ pub(super) fn identity(path: &Path) -> io::Result<FileIdentity> {
 
 impl WalFile {
     /// While a connection has the database open.
-    pub(super) fn open(path: &Path, database: &Path) -> Result<Self, Fault> {
+    pub(super) fn open(path: &Path, index: &Path, database: &Path) -> Result<Self, Fault> {
+        let named = |path: &Path| identity(path).map(|found| (path.to_owned(), found));
         let open = || {
             let file = File::open(path)?;
             let found = file.metadata()?;
             let log = (path.to_owned(), (found.dev(), found.ino()));
-            let named = [log, (database.to_owned(), identity(database)?)];
+            let named = [log, named(database)?, named(index)?];
             Ok(Self { file, path: path.to_owned(), named, is_found: AtomicBool::new(false) })
         };
         open().map_err(|error| faults::from_io("open", path, &error))
     }
 
-    /// What is synced into files that nobody can find any more is not kept.
+    /// What is written into files that nobody can find any more is not kept.
+    fn check_names(&self) -> Result<(), Fault> {
+        let is_there = |(path, was): &(PathBuf, FileIdentity)| identity(path).is_ok_and(|now| now == *was);
+        match self.named.iter().find(|named| !is_there(named)) {
+            Some((path, _)) => Err(faults::removed(path)),
+            None => Ok(()),
+        }
+    }
+
     fn sync(&self) -> Result<(), Fault> {
         self.file.sync_data().map_err(|error| faults::not_synced(&self.path, &error))?;
         if !self.is_found.load(Ordering::Relaxed) {
@@ -138,19 +156,19 @@ impl WalFile {
             named.map_err(|error| faults::not_synced(&self.path, &error))?;
             self.is_found.store(true, Ordering::Relaxed);
         }
-        let is_there = |(path, was): &(PathBuf, FileIdentity)| identity(path).is_ok_and(|now| now == *was);
-        match self.named.iter().find(|named| !is_there(named)) {
-            Some((path, _)) => Err(faults::removed(path)),
-            None => Ok(()),
-        }
+        self.check_names()
     }
 }
 
 /// The writer's side.
 pub(super) struct Syncs {
     shared: Arc<Shared>,
+    nudge: Sender<WriterJob>,
     thread: Option<JoinHandle<()>>,
 }
+
+/// What one sync is for: the log, those who wait, and the number of the last commit among them.
+type DueSync = (Arc<WalFile>, Vec<Unsynced>, u64);
 
 impl Syncs {
     /// `nudge` wakes the writer when a sync has failed.
@@ -168,17 +186,23 @@ impl Syncs {
             is_over: false,
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), work: Condvar::new(), done: Condvar::new() });
-        let theirs = shared.clone();
+        let (theirs, their_nudge) = (shared.clone(), nudge.clone());
         let thread = std::thread::Builder::new()
             .name("store-sync".to_owned())
             .stack_size(stack_bytes)
-            .spawn(move || theirs.run(&nudge))?;
-        Ok(Self { shared, thread: Some(thread) })
+            .spawn(move || theirs.run(&their_nudge))?;
+        Ok(Self { shared, nudge, thread: Some(thread) })
     }
 
     /// Behind a new connection.
     pub(super) fn use_log(&self, wal: WalFile) {
         self.shared.lock().wal = Some(Arc::new(wal));
+    }
+
+    /// Before something is written.
+    pub(super) fn check_names(&self) -> Result<(), Fault> {
+        let log = self.shared.lock().wal.clone();
+        log.map_or(Ok(()), |log| log.check_names())
     }
 
     /// The number of a commit that somebody wants on the disk now, and that of the last one that is there.
@@ -195,12 +219,14 @@ impl Syncs {
     }
 
     /// They were committed under this number and are answered when they are on the disk; followers as soon as the sync is
-    /// there that an earlier append of their session waits for.
+    /// there that an earlier append of their session waits for. A writer that `is_idle` does at once itself what cannot
+    /// wait: waking the other thread for it would take a good part of the time of a sync.
     pub(super) fn wait(
         &self,
         number: u64,
         appends: Vec<(ReplySender<()>, Durability)>,
         followers: Vec<(u64, ReplySender<()>)>,
+        is_idle: bool,
     ) {
         let mut state = self.shared.lock();
         for (after, reply) in followers {
@@ -217,13 +243,17 @@ impl Syncs {
         }
         state.last = number;
         let now = Instant::now();
-        let soon = now + (state.sync_takes / SOON_PART_OF_SYNC).min(SOON_WAIT_MAX);
+        let soon = now + (state.sync_takes * SOON_SYNCS).min(SOON_WAIT_MAX);
         let waiting = appends
             .into_iter()
             .map(|(reply, durability)| Unsynced { reply, due: if durability == Durability::Now { now } else { soon } });
         match &mut state.failed {
             Some(failed) => failed.replies.extend(waiting.map(|it| it.reply)),
             None => state.waiting.extend(waiting),
+        }
+        if is_idle && let Some(due) = state.take_due(now) {
+            drop(state);
+            return self.shared.sync(due, &self.nudge);
         }
         self.shared.work.notify_one();
     }
@@ -266,57 +296,76 @@ impl Shared {
     }
 
     fn run(&self, nudge: &Sender<WriterJob>) {
-        while let Some((wal, appends, upto)) = self.next() {
-            let since = Instant::now();
-            let result = wal.sync();
-            let took = since.elapsed();
-            let mut state = self.lock();
-            state.is_running = false;
-            match result {
-                Ok(()) => {
-                    state.synced = upto;
-                    state.sync_takes = (state.sync_takes * (SYNC_MEMORY - 1) + took) / SYNC_MEMORY;
-                    let mut replies: Vec<_> = appends.into_iter().map(|it| it.reply).collect();
-                    replies.extend(state.followers.extract_if(.., |(after, _)| *after <= upto).map(|(_, reply)| reply));
-                    self.done.notify_all();
-                    drop(state);
-                    for reply in replies {
-                        // The caller may have gone: it is on the disk all the same.
-                        let _ = reply.send(Ok(()));
-                    }
+        while let Some(due) = self.next() {
+            self.sync(due, nudge);
+        }
+    }
+
+    fn sync(&self, (wal, appends, upto): DueSync, nudge: &Sender<WriterJob>) {
+        let since = Instant::now();
+        let result = wal.sync();
+        let took = since.elapsed();
+        let mut state = self.lock();
+        state.is_running = false;
+        let mut replies: Vec<_> = appends.into_iter().map(|it| it.reply).collect();
+        match result {
+            Ok(()) => {
+                state.synced = upto;
+                state.sync_takes = (state.sync_takes * (SYNC_MEMORY - 1) + took) / SYNC_MEMORY;
+                replies.extend(state.followers.extract_if(.., |(after, _)| *after <= upto).map(|(_, reply)| reply));
+                self.done.notify_all();
+                if !state.waiting.is_empty() {
+                    self.work.notify_one();
                 }
-                Err(fault) => {
-                    let mut replies: Vec<_> = appends.into_iter().map(|it| it.reply).collect();
-                    replies.extend(std::mem::take(&mut state.waiting).into_iter().map(|it| it.reply));
-                    replies.extend(std::mem::take(&mut state.followers).into_iter().map(|(_, reply)| reply));
-                    state.failed = Some(SyncFailure { fault, replies });
-                    self.done.notify_all();
-                    drop(state);
-                    // Without a writer there is nobody to tell.
-                    let _ = nudge.send(WriterJob::SyncFailed);
+                drop(state);
+                for reply in replies {
+                    // The caller may have gone: it is on the disk all the same.
+                    let _ = reply.send(Ok(()));
                 }
+            }
+            Err(fault) => {
+                replies.extend(std::mem::take(&mut state.waiting).into_iter().map(|it| it.reply));
+                replies.extend(std::mem::take(&mut state.followers).into_iter().map(|(_, reply)| reply));
+                state.failed = Some(SyncFailure { fault, replies });
+                self.done.notify_all();
+                drop(state);
+                // Without a writer there is nobody to tell.
+                let _ = nudge.send(WriterJob::SyncFailed);
             }
         }
     }
 
     /// Everybody who waits, when the first of them cannot wait longer; `None` when nobody will come any more.
-    fn next(&self) -> Option<(Arc<WalFile>, Vec<Unsynced>, u64)> {
+    fn next(&self) -> Option<DueSync> {
         let mut state = self.lock();
         loop {
-            let due = state.waiting.iter().map(|it| it.due).min();
-            let (Some(due), Some(wal)) = (due, state.wal.clone()) else {
-                if state.is_over {
-                    return None;
-                }
-                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            let left = due.saturating_duration_since(Instant::now());
-            if left.is_zero() || state.in_hurry || state.is_over {
-                state.is_running = true;
-                return Some((wal, std::mem::take(&mut state.waiting), state.last));
+            let now = Instant::now();
+            if let Some(due) = state.take_due(now) {
+                return Some(due);
             }
-            (state, _) = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+            let first = state.waiting.iter().map(|it| it.due).min().filter(|_| state.wal.is_some());
+            state = match first {
+                // While the writer syncs, nobody else does.
+                Some(due) if !state.is_running => {
+                    let left = due.saturating_duration_since(now);
+                    self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None if state.is_over => return None,
+                _ => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
         }
+    }
+}
+
+impl State {
+    /// All who wait, if one of them cannot wait any longer and no sync runs.
+    fn take_due(&mut self, now: Instant) -> Option<DueSync> {
+        let due = self.waiting.iter().map(|it| it.due).min()?;
+        if self.is_running || !(due <= now || self.in_hurry || self.is_over) {
+            return None;
+        }
+        let wal = self.wal.clone()?;
+        self.is_running = true;
+        Some((wal, std::mem::take(&mut self.waiting), self.last))
     }
 }

@@ -1,16 +1,24 @@
 //! The sums of each day, written with the entries that they are made of.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params, params_from_iter};
-use vocab::{Entry, SessionId, Usage, UsageBy, UsageQuery, UsageSum};
+use vocab::{Entry, Prices, SessionId, Usage, UsageBy, UsageQuery, UsageSum};
 
 use super::Attempt;
 use super::rows::{from_int, to_int};
 use store::rollup::{PriceList, Used, UsedWhat, cost_of, sorted};
 
+/// How long a price is taken for the one of now.
+const PRICE_KEPT: Duration = Duration::from_secs(10);
+
 /// The statements that write them.
 pub(super) struct UsageStatements<'c> {
     prices: PriceList,
+    /// The newest answer of the list: it looks at files, and is asked within the write of every reply.
+    last_price: Option<(Instant, Arc<str>, Option<Prices>)>,
     model: Statement<'c>,
     tool: Statement<'c>,
 }
@@ -33,6 +41,7 @@ impl<'c> UsageStatements<'c> {
         let sums = counted.map(sum).join(", ");
         Ok(Self {
             prices,
+            last_price: None,
             model: connection.prepare(&format!(
                 "INSERT INTO used VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
                  ON CONFLICT DO UPDATE SET {sums}, tokens_estimated = tokens_estimated OR excluded.tokens_estimated"
@@ -44,12 +53,20 @@ impl<'c> UsageStatements<'c> {
         })
     }
 
+    fn price(&mut self, model: &Arc<str>) -> Option<&Prices> {
+        let is_known = |(at, of, _): &(Instant, Arc<str>, _)| of == model && at.elapsed() < PRICE_KEPT;
+        if !self.last_price.as_ref().is_some_and(is_known) {
+            self.last_price = Some((Instant::now(), model.clone(), (self.prices)(model)));
+        }
+        self.last_price.as_ref().and_then(|(_, _, price)| price.as_ref())
+    }
+
     /// Within the transaction that writes the entry.
     pub(super) fn add(&mut self, session: &SessionId, entry: &Entry) -> rusqlite::Result<()> {
         let Some(Used { day, by, what }) = Used::of(entry) else { return Ok(()) };
         match what {
             UsedWhat::Model { model, usage } => {
-                let (cost, unpriced) = cost_of(&self.prices, &model, &usage);
+                let (cost, unpriced) = cost_of(self.price(&model), &usage);
                 let [input, cache_read, cache_write, output] =
                     [usage.input, usage.cache_read, usage.cache_write, usage.output].map(to_int);
                 let (cost, unpriced) = (to_int(cost), to_int(unpriced));

@@ -20,7 +20,7 @@ use super::progress::Progress;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
 use super::watch::Bell;
-use super::{Attempt, Failure, Note, ReplySender, database, lock_file, rows};
+use super::{Attempt, Failure, Note, ReplySender, database, lock_file, rows, sync};
 use crate::faults;
 use store::rollup::PriceList;
 
@@ -188,7 +188,12 @@ impl Writer {
     fn open(&mut self) -> Result<Connection, Fault> {
         let connection = database::open(&self.home, &self.patience)?;
         self.locks = lock_file::directory(&self.place());
-        self.syncs.use_log(WalFile::open(&self.wal(), &self.place())?);
+        let index = database::index_path(&self.home);
+        // As long as another connection of ours has the one that was there before, so has this one.
+        if self.is_suspect && !sync::is_held(&index) {
+            return Err(faults::removed(&index));
+        }
+        self.syncs.use_log(WalFile::open(&self.wal(), &index, &self.place())?);
         Ok(connection)
     }
 
@@ -222,6 +227,11 @@ impl Writer {
         let mut is_begun = false;
         while self.wait(Some(connection)) && !self.syncs.has_failed() {
             while let Some(job) = self.next() {
+                if let Err(fault) = self.syncs.check_names() {
+                    self.taken.push_front(job);
+                    self.is_suspect = true;
+                    return self.refuse_taken(&fault);
+                }
                 if !std::mem::replace(&mut is_begun, true) {
                     // Without it the first commit waits for a sync, and finds out what is wrong.
                     let _ = database::begin_log(connection, &self.wal());
@@ -251,7 +261,7 @@ impl Writer {
                 self.take_waiting();
             }
         }
-        if self.is_ending && !self.syncs.has_failed() {
+        if self.is_ending && !self.syncs.has_failed() && self.syncs.check_names().is_ok() {
             self.syncs.drain();
             self.give_up_claim(connection);
             self.wipe_again(connection);
@@ -303,6 +313,9 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             // Trouble with the disk is told to the next writer.
+            if self.syncs.check_names().is_err() {
+                return self.inbox.recv().ok();
+            }
             if !std::mem::replace(&mut self.has_swept, true) {
                 let _ = self.sweep_owners(connection);
             }
@@ -333,6 +346,12 @@ impl Writer {
             let Ok(job) = self.inbox.try_recv() else { return };
             self.take(job);
         }
+    }
+
+    /// One session is all there is to write for, and nothing of it waits.
+    pub(super) fn is_idle(&mut self) -> bool {
+        self.take_waiting();
+        self.held.len() <= 1 && self.taken.is_empty()
     }
 
     fn take(&mut self, job: WriterJob) {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use vocab::{
-    Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, Entry, Principal, QueueEntry, Scope, SessionId,
-    SettingEntry, SettleReason, ShellEntry, Summary, UserFrom,
+    Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, Entry, QueueEntry, Scope, SessionId, SettingEntry,
+    SettleReason, ShellEntry, Summary, UserFrom,
 };
 
 pub const DIGEST_BYTES: usize = 32;
@@ -52,7 +52,13 @@ impl<'a> TaskOf<'a> {
 impl AuditRecord {
     /// Of an entry that is somebody's doing; `None`: it is nobody's, or nothing that is audited. `task`: see
     /// [`TaskOf::find`].
-    pub fn of(session: &SessionId, entry: &Entry, payload: &[u8], task: Option<&TaskOf<'_>>) -> Option<Self> {
+    pub fn of(
+        session: &SessionId,
+        entry: &Entry,
+        kind: &str,
+        payload: &[u8],
+        task: Option<&TaskOf<'_>>,
+    ) -> Option<Self> {
         let by = entry.by.as_ref()?;
         let (action, detail) = match task.filter(|task| task.seq == entry.seq) {
             Some(task) => ("task", Some(format!("sub-agent of {}", task.parent).into())),
@@ -66,7 +72,10 @@ impl AuditRecord {
             action: action.into(),
             detail,
             // A title is short enough to be guessed from its sum when the session is long gone.
-            sum: (action != "title").then(|| sum(entry, payload)),
+            sum: (action != "title").then(|| {
+                let (seq, parent, at_ms) = (entry.seq, entry.parent, entry.at_ms);
+                StoredRow { session: session.as_str(), seq, parent, at_ms, kind, by: by.as_str(), payload }.sum()
+            }),
         })
     }
 
@@ -103,18 +112,54 @@ pub fn chained(before: &Digest, line: &str) -> Digest {
     as_array(context.finish().as_ref())
 }
 
-/// The sum over an entry's record, its time and whose doing it is.
-pub fn record_sum(at_ms: i64, by: &str, payload: &[u8]) -> String {
-    let mut context = Context::new(&SHA256);
-    context.update(&at_ms.to_le_bytes());
-    context.update(by.as_bytes());
-    context.update(&[0]);
-    context.update(payload);
-    hex(&as_array(context.finish().as_ref()))
+/// Begins a sum over all of a row. One without it is of an older version, which left out kind, parent, seq and session.
+const WHOLE_ROW: &str = "2:";
+
+/// An entry as it is kept.
+#[derive(Clone, Copy)]
+pub struct StoredRow<'a> {
+    pub session: &'a str,
+    pub seq: u64,
+    pub parent: u64,
+    pub at_ms: i64,
+    pub kind: &'a str,
+    /// Empty: nobody's.
+    pub by: &'a str,
+    pub payload: &'a [u8],
 }
 
-fn sum(entry: &Entry, payload: &[u8]) -> String {
-    record_sum(entry.at_ms, entry.by.as_ref().map_or("", Principal::as_str), payload)
+impl StoredRow<'_> {
+    /// Over all of it. Each text is ended by a byte that it cannot have.
+    pub fn sum(&self) -> String {
+        let mut context = Context::new(&SHA256);
+        for number in [self.seq.to_le_bytes(), self.parent.to_le_bytes(), self.at_ms.to_le_bytes()] {
+            context.update(&number);
+        }
+        for text in [self.session, self.kind, self.by] {
+            context.update(text.as_bytes());
+            context.update(&[0xff]);
+        }
+        context.update(self.payload);
+        format!("{WHOLE_ROW}{}", hex(&as_array(context.finish().as_ref())))
+    }
+
+    /// As older versions made it.
+    pub fn old_sum(&self) -> String {
+        let mut context = Context::new(&SHA256);
+        context.update(&self.at_ms.to_le_bytes());
+        context.update(self.by.as_bytes());
+        context.update(&[0]);
+        context.update(self.payload);
+        hex(&as_array(context.finish().as_ref()))
+    }
+
+    /// Whether the row is as it was when a line got this sum.
+    pub fn is_of(&self, sum: &str) -> bool {
+        match sum.starts_with(WHOLE_ROW) {
+            true => self.sum() == sum,
+            false => self.old_sum() == sum,
+        }
+    }
 }
 
 pub fn hex(digest: &Digest) -> String {
@@ -219,6 +264,24 @@ impl ChainCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sum_is_over_all_of_a_row_and_an_old_one_is_still_known() {
+        let row = StoredRow { session: "s", seq: 3, parent: 2, at_ms: 5, kind: "user", by: "user:ann", payload: b"{}" };
+        let (sum, old) = (row.sum(), row.old_sum());
+        assert!(row.is_of(&sum) && row.is_of(&old));
+        let others = [
+            StoredRow { session: "t", ..row },
+            StoredRow { seq: 4, ..row },
+            StoredRow { parent: 1, ..row },
+            StoredRow { at_ms: 6, ..row },
+            StoredRow { kind: "label", ..row },
+            StoredRow { by: "user:bob", ..row },
+            StoredRow { payload: b"[]", ..row },
+        ];
+        assert_eq!(others.map(|other| other.is_of(&sum)), [false; 7]);
+        assert_eq!(others.map(|other| other.is_of(&old)), [true, true, true, false, true, false, false]);
+    }
 
     #[test]
     fn a_chain_shows_a_change_a_gap_and_a_head_that_it_had() {

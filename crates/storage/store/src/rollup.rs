@@ -40,8 +40,8 @@ impl Used {
 }
 
 /// Billionths of a dollar, and the tokens whose price is not known.
-pub fn cost_of(prices: &PriceList, model: &str, usage: &Usage) -> (u64, u64) {
-    match prices(model) {
+pub fn cost_of(prices: Option<&Prices>, usage: &Usage) -> (u64, u64) {
+    match prices {
         Some(prices) => ((prices.cost(usage) * 1e9).round().max(0.0) as u64, 0),
         None => (0, usage.context()),
     }

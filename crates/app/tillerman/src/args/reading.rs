@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Error, FromArgMatches};
+use clap::{Args, CommandFactory, Error, FromArgMatches};
 use vocab::visible::shell_word;
 
 use super::{CommandArgs, CommandLine, RpcArgs};
@@ -50,6 +50,9 @@ pub(crate) fn parse() -> CommandLine {
             ..CommandLine::default()
         };
     }
+    if let Some(command) = driven(&words) {
+        return CommandLine { command: Some(command), ..CommandLine::default() };
+    }
     read(&words).unwrap_or_else(|error| {
         let text = error.render().to_string();
         let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
@@ -61,6 +64,22 @@ pub(crate) fn parse() -> CommandLine {
         };
         std::process::exit(code.into())
     })
+}
+
+/// The commands that programs start, over and over: read by their own flags alone, since the whole table takes longer than
+/// the rest of a start. Whatever is not plainly right (help, too) is left to the table.
+fn driven(words: &[OsString]) -> Option<CommandArgs> {
+    fn alone<T: Args>(words: &[OsString]) -> Option<T> {
+        let table = T::augment_args(clap::Command::new("tillerman").no_binary_name(true));
+        T::from_arg_matches_mut(&mut table.try_get_matches_from(words).ok()?).ok()
+    }
+    let (first, rest) = words.split_first()?;
+    match first.to_str()? {
+        "serve" => alone(rest).map(CommandArgs::Serve),
+        "loaf" => alone(rest).map(CommandArgs::Loaf),
+        "acp" => alone(rest).map(CommandArgs::Acp),
+        _ => None,
+    }
 }
 
 /// Help or wrong usage, and the code to end with. A page that could not be written was not shown.
@@ -182,6 +201,26 @@ mod tests {
             ["", "run --mode rpc x", "serve --mode=rpc", "--mode text", "--mode", "-- --mode rpc", "help --mode rpc"]
         {
             assert_eq!(rpc(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_programs_start_is_read_alone_as_in_the_table() {
+        for line in [
+            "serve",
+            "serve --model x --workspace /w --permission-mode plan --max-iterations 7",
+            "serve --resume latest --thinking high",
+            "loaf --model=x",
+            "acp --model x --on-restart continue",
+        ] {
+            let both = [driven(&words(line)), read(&words(line)).unwrap().command];
+            let [alone, table] = both.map(|command| format!("{command:?}"));
+            assert_eq!(alone, table, "{line}");
+            assert_ne!(alone, "None", "{line}");
+        }
+        for line in ["", "serve --help", "serve --frob", "serve too many", "loaf --max-iterations 0", "run hi", "serv"]
+        {
+            assert!(driven(&words(line)).is_none(), "{line}");
         }
     }
 

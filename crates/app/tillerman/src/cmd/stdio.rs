@@ -45,7 +45,7 @@ pub(super) fn frame_log(path: Option<&Path>, keyring: &Keyring) -> Result<Option
 
 /// One conversation on stdin and stdout, and the end of everything behind it.
 pub(super) async fn converse(
-    dialect: impl Dialect<Own = wire::NoOwn>,
+    dialect: impl Dialect<Own = wire::NoOwn> + 'static,
     wired: &Wired,
     extension_host: ExtensionHost,
     frame_log: Option<FrameLog>,
@@ -55,7 +55,7 @@ pub(super) async fn converse(
 }
 
 /// The same for a dialect with calls of its own, which `own` answers.
-pub(super) async fn converse_with<D: Dialect>(
+pub(super) async fn converse_with<D: Dialect + 'static>(
     dialect: D,
     own: impl OwnCalls<D::Own> + 'static,
     wired: &Wired,
@@ -71,7 +71,12 @@ pub(super) async fn converse_with<D: Dialect>(
             let leaves_work = wired.settings.on_restart == OnRestart::Continue && !wired.settings.ephemeral;
             let usual = host::PumpOptions { signals: true, leaves_work, ..host::PumpOptions::new(own) };
             let options = host::PumpOptions { frame_bytes_max, grace, frame_log, deaf, notes, ..usual };
-            Ok(host::pump(dialect, &wired.engine, input, output, options).await.exit_code)
+            // As a task beside the sessions: what wakes the future that a runtime waits for makes it look for events in
+            // between, once per delta.
+            let engine = wired.engine.clone();
+            let pump =
+                tokio::spawn(async move { host::pump(dialect, &engine, input, output, options).await.exit_code });
+            Ok(pump.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())))
         }
         Err(error) => Err(Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"))),
     };

@@ -99,7 +99,7 @@ impl Visit {
         from: Option<&SessionId>,
     ) -> Result<Option<Handle>, Fault> {
         for _ in 0..OPEN_TRIES {
-            let (handle, resumed) = self.shared.open(open.clone()).await?;
+            let (handle, resumed) = self.shared.open(open.clone(), Some(self.by.clone())).await?;
             if from == Some(&handle.id) {
                 return Err(Fault::new(FaultKind::NothingToDo, "this is the session you are on"));
             }

@@ -11,6 +11,7 @@ use vocab::{
 
 use super::extensions::dialogs::Dialog;
 use super::{Session, TurnWaits};
+use crate::images;
 use crate::permission::Remembered;
 
 /// What the model is told when a call was allowed that is not the one the question was about.
@@ -167,11 +168,17 @@ impl Session {
                 self.with_turn(|turn, fx| turn.answered(&answer, fx));
             }
             AskKind::Budget(asked) => self.budget_answered(&asked, &answer),
-            AskKind::HostCall { tool, .. } => {
+            AskKind::HostCall { tool, call, .. } => {
                 let is_hosted = |waiting: &TurnWaits| matches!(waiting, TurnWaits::Host { .. });
                 let Some(TurnWaits::Host { since }) = self.activity.stop_waiting_if(is_hosted) else { return Ok(()) };
                 let outcome = host_outcome(&tool, answer);
-                self.call_ran(outcome, since.elapsed().as_millis() as u64);
+                if images::has_any(&outcome.parts) {
+                    // Pictures are made small enough, as those of our own tools are.
+                    let future = images::shown(Box::pin(std::future::ready(outcome)), self.shared.ports.fit_image);
+                    self.activity.wait(TurnWaits::Tool { future, call, since, progress: Arc::default() });
+                } else {
+                    self.call_ran(outcome, since.elapsed().as_millis() as u64);
+                }
             }
             AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {
                 if let Some(dialog) = open.dialog {
@@ -244,7 +251,7 @@ fn fits(kind: &AskKind, answer: &Answer) -> bool {
 pub(super) fn host_outcome(tool: &str, answer: Answer) -> Outcome {
     match answer {
         Answer::Result { parts, is_error, details } => {
-            Outcome { parts, is_error, edits: Vec::new(), details, todos: None }
+            Outcome { parts: images::worded(parts), is_error, edits: Vec::new(), details, todos: None }
         }
         Answer::Deny(Some(reason)) => Outcome::error(reason),
         _ => Outcome::error(format!("Host tool \"{tool}\" was aborted")),

@@ -13,6 +13,7 @@ use vocab::{
 
 use super::{Session, TurnWaits};
 use crate::extensions::RegisteredExtension;
+use crate::images;
 use crate::session::turn::{ResultWording, SafePoint, Verdict};
 
 /// How long an extension may think. Then a call is denied, and everything else goes on without it. The time does not
@@ -89,6 +90,7 @@ impl Session {
             let Some(extension) = self.extension(peer).cloned() else { continue };
             let id = self.extensions.mint();
             let kind = point.kind(&self.extensions.opening);
+            self.log.hurry_batch();
             self.log.reply(extension.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
             let until = Instant::now() + HOOK_LIMIT;
             self.activity.wait(TurnWaits::Hook(Box::new(RunningHook { id, extension, until, point, left })));
@@ -155,7 +157,7 @@ impl Session {
                 self.add_context(messages, system, message)
             }
             (HookPoint::Result { said, .. }, HookVerdict::Result { parts, is_error }) => {
-                *said = Some(ResultWording { parts, is_error });
+                *said = Some(ResultWording { parts: images::worded(parts), is_error });
                 None
             }
             (_, HookVerdict::Failed(text)) => Some(text),

@@ -193,6 +193,14 @@ impl SessionLog {
         }
     }
 
+    /// What is logged since the last flush and goes to the disk has no time to wait for company: the turn goes on only when
+    /// it is there.
+    pub(crate) fn hurry_batch(&mut self) {
+        if self.batch_durability == Durability::Soon {
+            self.batch_durability = Durability::Now;
+        }
+    }
+
     /// The points a controller relies on: prompt accepted, question answered, tool result, turn end, what a user did to
     /// the history or to what waits, and every setting whose change is acknowledged: a mode that was made tighter must
     /// not be the old one after a power cut.

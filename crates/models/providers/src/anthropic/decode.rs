@@ -12,6 +12,7 @@ use super::event::{AnthropicEvent, AnthropicMessage, AnthropicUsage, BlockDelta,
 use crate::faults;
 use crate::format::{DecodeTrouble, Decoder, Flow};
 use crate::json::{self, LenientText};
+use crate::pattern::EventPattern;
 use crate::tool_calls::{Fragment, ToolCalls};
 
 /// An error in the stream has the name of its kind instead of a status; these are the statuses it would have had.
@@ -36,6 +37,8 @@ pub(super) struct AnthropicDecoder {
     finish: Option<Finish>,
     /// Text has come.
     spoken: bool,
+    /// The last event, where it was a piece of text.
+    pattern: EventPattern,
     /// Base URL, for hints.
     server: Arc<str>,
 }
@@ -54,7 +57,15 @@ enum BlockKind {
 
 impl AnthropicDecoder {
     pub(super) fn new(server: Arc<str>) -> Self {
-        Self { calls: ToolCalls::default(), open: Vec::new(), counts: None, finish: None, spoken: false, server }
+        Self {
+            calls: ToolCalls::default(),
+            open: Vec::new(),
+            counts: None,
+            finish: None,
+            spoken: false,
+            pattern: EventPattern::default(),
+            server,
+        }
     }
 
     fn take(&mut self, event: AnthropicEvent<'_>, out: &mut VecDeque<ModelEvent>) -> Result<Flow, DecodeTrouble> {
@@ -223,9 +234,19 @@ impl AnthropicDecoder {
 
 impl Decoder for AnthropicDecoder {
     fn read(&mut self, data: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<Flow, DecodeTrouble> {
+        if let Some(words) = self.pattern.words(data) {
+            out.push_back(ModelEvent::Text(words.to_owned()));
+            return Ok(Flow::On);
+        }
+        self.pattern.forget();
         let mut repaired = Vec::new();
-        match json::read(data, &mut repaired) {
-            Ok(event) => self.take(event, out),
+        match json::read::<AnthropicEvent<'_>>(data, &mut repaired) {
+            Ok(event) => {
+                if let Some(words) = event.text_alone() {
+                    self.pattern.learn(data, words);
+                }
+                self.take(event, out)
+            }
             // Events that a later version adds may have any shape.
             Err(_) if AnthropicEvent::is_news(data) => Ok(Flow::On),
             Err(error) => Err(error.into()),

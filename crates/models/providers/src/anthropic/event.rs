@@ -1,6 +1,8 @@
 //! The JSON of an answer: events of a stream, and the whole message of servers that do not stream. Typed, strings
 //! borrowed from the input; nothing here keeps state.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::Usage;
@@ -38,7 +40,15 @@ const KINDS: [&str; 8] = [
     "error",
 ];
 
-impl AnthropicEvent<'_> {
+impl<'a> AnthropicEvent<'a> {
+    /// The words of an event that is a piece of text, as they stand in it.
+    pub(super) fn text_alone(&self) -> Option<&'a str> {
+        let delta = self.delta.as_ref().filter(|delta| delta.kind.0 == "text_delta")?;
+        match &delta.text {
+            Some(LenientText(Cow::Borrowed(words))) if self.kind.0 == "content_block_delta" => Some(words),
+            _ => None,
+        }
+    }
     /// Whether this is an event of a kind that nobody has heard of yet.
     pub(super) fn is_news(data: &[u8]) -> bool {
         #[derive(Deserialize)]

@@ -105,6 +105,20 @@ pub(super) struct ChoiceDelta<'a> {
 }
 
 impl<'a> ChoiceDelta<'a> {
+    /// The words of a delta that has nothing else, as they stand in the chunk.
+    pub(super) fn words_alone(&self) -> Option<&'a str> {
+        let others = [&self.reasoning_content, &self.reasoning, &self.reasoning_text, &self.refusal];
+        let nothing_else = others.iter().all(|words| words.as_ref().is_none_or(|words| words.0.is_empty()))
+            && self.reasoning_details.is_none()
+            && self.tool_calls.is_none()
+            && self.function_call.is_none();
+        match &self.content {
+            Some(LenientContent { text: Cow::Borrowed(words), thinking }) if nothing_else && thinking.is_empty() => {
+                Some(words)
+            }
+            _ => None,
+        }
+    }
     /// Reasoning has three names. Servers that send more than one repeat themselves: the first that says something counts.
     pub(super) fn reasoning(&mut self) -> Option<Cow<'a, str>> {
         let names = [self.reasoning_content.take(), self.reasoning.take(), self.reasoning_text.take()];

@@ -13,6 +13,7 @@ use super::stop::{settle, stopped};
 use crate::faults;
 use crate::format::{DecodeTrouble, Decoder, Flow};
 use crate::json::LenientText;
+use crate::pattern::EventPattern;
 use crate::tool_calls::{Fragment, ToolCalls};
 
 /// Nothing follows. Servers that never say it end the stream instead.
@@ -25,6 +26,8 @@ pub(super) struct CompletionsDecoder {
     usage: Option<Usage>,
     finish: Option<Finish>,
     refused: bool,
+    /// The last chunk, where it had nothing to say but words.
+    pattern: EventPattern,
     /// Base URL, for hints.
     server: Arc<str>,
 }
@@ -37,6 +40,7 @@ impl CompletionsDecoder {
             usage: None,
             finish: None,
             refused: false,
+            pattern: EventPattern::default(),
             server,
         }
     }
@@ -51,10 +55,17 @@ impl CompletionsDecoder {
         if let Some(error) = chunk.error(whole) {
             return Err(faults::in_stream(error, &self.server).into());
         }
+        let plain = chunk.usage().is_none();
         let Some(mut choice) = chunk.choice() else { return Ok(()) };
         let reason = choice.finish_reason.take();
         let native = choice.native_finish_reason.take();
         if let Some(delta) = choice.delta() {
+            if plain
+                && reason.is_none()
+                && let Some(words) = delta.words_alone()
+            {
+                self.pattern.learn(whole, words);
+            }
             self.delta(delta, out)?;
         }
         if let Some(LenientText(reason)) = reason.filter(|reason| !reason.0.is_empty()) {
@@ -100,6 +111,11 @@ impl Decoder for CompletionsDecoder {
         if data.trim_ascii() == DONE {
             return Ok(Flow::Done);
         }
+        if let Some(words) = self.pattern.words(data) {
+            out.push_back(ModelEvent::Text(words.to_owned()));
+            return Ok(Flow::On);
+        }
+        self.pattern.forget();
         self.whole(data, out)?;
         Ok(Flow::On)
     }
@@ -116,5 +132,44 @@ impl Decoder for CompletionsDecoder {
     }
     fn usage(&self) -> Option<Usage> {
         self.usage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events that repeat the one before are read by their bytes, and nothing that a parser would tell is missed.
+    #[test]
+    fn words_that_repeat_a_pattern_are_told_as_a_parser_tells_them() {
+        let words = |words: &str| format!(r#"{{"choices":[{{"delta":{{"content":"{words}"}}}}],"usage":null}}"#);
+        let sealed =
+            r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.encrypted","data":"E","id":"c"}]}}]}"#;
+        let events = [
+            words("one"),
+            words(" two"),
+            words("\\n\\u00fc"),
+            words(""),
+            words("three"),
+            words("four"),
+            sealed.to_owned(),
+            words("five"),
+            words("six"),
+            r#"{"choices":[{"delta":{"content":"six"},"finish_reason":"stop"}],"usage":null}"#.to_owned(),
+        ];
+        let told = |is_forgetful: bool| {
+            let mut decoder = CompletionsDecoder::new("http://server".into());
+            let mut out = VecDeque::new();
+            for event in &events {
+                if is_forgetful {
+                    decoder.pattern.forget();
+                }
+                assert_eq!(decoder.read(event.as_bytes(), &mut out).unwrap(), Flow::On);
+            }
+            let finish = decoder.finish(&mut out);
+            format!("{out:?} {finish:?}")
+        };
+        assert_eq!(told(false), told(true));
+        assert!(told(false).contains("Seal"));
     }
 }

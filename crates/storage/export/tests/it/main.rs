@@ -3,6 +3,7 @@
 // Helpers outside `#[test]` functions are test code too.
 #![allow(clippy::unwrap_used)]
 
+mod admission;
 mod again;
 mod border;
 mod html;

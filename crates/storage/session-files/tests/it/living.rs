@@ -33,7 +33,7 @@ impl Toolbox for NoTools {
     }
 }
 
-fn engine(process: &Mirrored, world: &MirrorWorld) -> Engine {
+pub(crate) fn engine(process: &Mirrored, world: &MirrorWorld) -> Engine {
     let ports = Ports {
         provider: Arc::new(tour::Tour::default()),
         toolbox: Arc::new(NoTools),
@@ -57,7 +57,7 @@ fn engine(process: &Mirrored, world: &MirrorWorld) -> Engine {
 }
 
 /// A peer that sends one thing at a time.
-struct Actor {
+pub(crate) struct Actor {
     peer: Peer,
     sent: u64,
     told: Vec<Told>,
@@ -65,8 +65,11 @@ struct Actor {
 
 impl Actor {
     async fn on_path(engine: &Engine, path: &std::path::Path) -> Actor {
+        Actor::opening(engine, Open { model: Some("tour".into()), ..Open::new(Which::Path(path.to_owned())) }).await
+    }
+
+    pub(crate) async fn opening(engine: &Engine, open: Open) -> Actor {
         let mut actor = Actor { peer: engine.connect(Slow::Wait), sent: 0, told: Vec::new() };
-        let open = Open { model: Some("tour".into()), ..Open::new(Which::Path(path.to_owned())) };
         actor.send(Verb::Open(open)).await;
         actor
     }
@@ -91,7 +94,7 @@ impl Actor {
     }
 
     /// One turn, to its end.
-    async fn say(&mut self, text: &str) {
+    pub(crate) async fn say(&mut self, text: &str) {
         let parts = vec![Part::text(text)];
         self.send(Verb::Session(SessionVerb::Prompt { parts, delivery: Delivery::RejectIfBusy })).await;
         self.until(|event| matches!(event, Event::Settled)).await;

@@ -6,6 +6,7 @@
 mod damage;
 mod disk;
 mod follow;
+mod hostile;
 mod kit;
 mod living;
 mod opening;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use store::audit::{AuditRecord, NO_LINE, StoredRow, chained};
 use store_sqlite::SqliteStore;
 use vocab::*;
 
@@ -33,6 +34,11 @@ async fn a_changed_a_removed_and_an_added_line_are_found_and_so_is_a_changed_ent
         ("UPDATE entries SET payload = replace(payload, 'hello', 'howdy') WHERE seq = 3", 3),
         ("UPDATE entries SET by = 'user:bob' WHERE seq = 2", 2),
         ("UPDATE entries SET at_ms = 6 WHERE seq = 2", 2),
+        ("UPDATE entries SET kind = 'label' WHERE seq = 2", 2),
+        ("UPDATE entries SET parent = 0 WHERE seq = 3", 3),
+        ("UPDATE entries SET seq = 900 WHERE seq = 3", 3),
+        ("DELETE FROM entries WHERE seq = 2", 2),
+        ("DELETE FROM entries WHERE seq = 4", 4),
     ];
     for (sql, broken) in changes {
         let home = tempfile::tempdir().unwrap();
@@ -42,6 +48,60 @@ async fn a_changed_a_removed_and_an_added_line_are_found_and_so_is_a_changed_ent
         let verdict = verdict(home.path(), None).await;
         assert!(matches!(verdict, AuditVerdict::Broken { line, .. } if line == broken), "{sql}: {verdict:?}");
     }
+}
+
+/// No line stands for what a model said.
+#[tokio::test]
+async fn an_entry_that_is_gone_from_a_log_is_missed_whoever_said_it() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let lease = store.create(new_session("s"));
+    for (seq, by) in [(1, Some(Principal::user("ann"))), (2, None), (3, Some(Principal::user("ann"))), (4, None)] {
+        let body = Body::User { turn: None, parts: vec![Part::text("hello")], from: UserFrom::Prompt };
+        let entry = Entry { seq, parent: seq - 1, at_ms: 5, body, by };
+        store.append(&lease, vec![Arc::new(entry)], Durability::Commit).await.unwrap();
+    }
+    drop(store);
+    assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Whole { lines: 2, .. }));
+    raw(home.path()).execute("DELETE FROM entries WHERE seq = 2", []).unwrap();
+    let found = verdict(home.path(), None).await;
+    assert!(
+        matches!(&found, AuditVerdict::Broken { line: 2, why } if why.contains("entry 2 of session s")),
+        "{found:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_an_older_version_wrote_is_measured_by_what_it_covered() {
+    let home = tempfile::tempdir().unwrap();
+    filled(home.path()).await;
+    let connection = raw(home.path());
+    // As it was before: a sum over time, principal and payload. The chain is written anew with it.
+    let mut before = NO_LINE;
+    for number in 1..=4_i64 {
+        let (line, payload): (String, Vec<u8>) = connection
+            .query_row(
+                "SELECT line, payload FROM audit JOIN entries ON seq = number WHERE number = ?1",
+                [number],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .unwrap();
+        let (seq, parent) = (number as u64, number as u64 - 1);
+        let row = StoredRow { session: "s", seq, parent, at_ms: 5, kind: "user", by: "user:ann", payload: &payload };
+        let mut record = AuditRecord::parse(&line).unwrap();
+        record.sum = Some(row.old_sum());
+        let line = record.to_text();
+        before = chained(&before, &line);
+        connection
+            .execute("UPDATE audit SET line = ?2, digest = ?3 WHERE number = ?1", (number, line, before))
+            .unwrap();
+    }
+    drop(connection);
+    assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Whole { lines: 4, .. }));
+    raw(home.path())
+        .execute("UPDATE entries SET payload = replace(payload, 'hello', 'howdy') WHERE seq = 3", [])
+        .unwrap();
+    assert!(matches!(verdict(home.path(), None).await, AuditVerdict::Broken { line: 3, .. }));
 }
 
 #[tokio::test]

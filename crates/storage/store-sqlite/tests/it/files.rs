@@ -78,6 +78,42 @@ async fn nothing_is_acknowledged_into_files_that_were_removed() {
     }
 }
 
+/// Two processes that agree on nothing would write over each other's sessions.
+#[tokio::test]
+async fn role_writes_on() {
+    let Some((store, number)) = kit::role("files::role_writes_on") else { return };
+    let lease = store.create(new_session(&format!("other{number}")));
+    for seq in 1..=20 {
+        store.append(&lease, vec![said(seq, "theirs")], Durability::Now).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn without_the_index_that_others_use_nothing_is_written() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::new(home.path().to_owned()));
+    let lease = store.create(new_session("s"));
+    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
+    // One who reads keeps the old index open, too.
+    assert_eq!(kit::texts(&store, &"s".into()).await, ["one"]);
+    fs::remove_file(home.path().join("sessions.db-shm")).unwrap();
+    let mut other = std::process::Command::new(std::env::current_exe().unwrap());
+    other.args(["files::role_writes_on", "--exact", "--nocapture", "--test-threads=1"]);
+    kit::as_child(&mut other, "files::role_writes_on", home.path(), 1);
+    let other = other.spawn().unwrap();
+    for _ in 0..20 {
+        let fault = store.append(&lease, vec![said(2, "two")], Durability::Now).await.unwrap_err();
+        assert!(fault.message.contains("-shm was removed or replaced"), "{fault}");
+    }
+    kit::told(other, false);
+    drop(store);
+    let store = Arc::new(SqliteStore::new(home.path().to_owned()));
+    assert_eq!(kit::texts(&store, &"s".into()).await, ["one"]);
+    assert_eq!(kit::texts(&store, &"other1".into()).await.len(), 20);
+    let acquired = store.acquire(&"s".into()).await.unwrap();
+    store.append(&acquired.lease, vec![said(2, "two")], Durability::Now).await.unwrap();
+}
+
 /// Runs with a umask that forbids nothing, and ends without closing anything.
 #[tokio::test]
 async fn role_careless() {

@@ -328,7 +328,8 @@ fn after_a_failed_sync_nothing_is_there_of_what_was_refused() {
         let role = "syscalls::role_looks_after_a_failure";
         let more = ["-e", "trace=fdatasync", "-e", &inject];
         let told = kit::told(traced_role(role, &home, 0, &trace, &more).spawn().unwrap(), false);
-        met += usize::from(told == ["1"]);
+        // The writer and the thread beside it sync in turns, and each may meet its own.
+        met += usize::from(told == ["1"] || told == ["2"]);
     }
     assert!(met as u64 >= APPENDS / 2, "the faults did not reach the store: {met}");
 }

@@ -25,8 +25,8 @@ enum UsedKind {
 impl Ledger {
     pub(super) fn take(&mut self, session: &SessionId, entry: &Entry, task: Option<&TaskOf<'_>>, prices: &PriceList) {
         let mut payload = Vec::new();
-        records::to_record(&entry.body, &mut payload);
-        if let Some(record) = AuditRecord::of(session, entry, &payload, task) {
+        let kind = records::to_record(&entry.body, &mut payload);
+        if let Some(record) = AuditRecord::of(session, entry, kind, &payload, task) {
             self.write(&record);
         }
         let Some(Used { day, by, what }) = Used::of(entry) else { return };
@@ -39,7 +39,7 @@ impl Ledger {
         sum.calls += 1;
         match what {
             UsedWhat::Model { model, usage } => {
-                let (cost_nanos, unpriced) = cost_of(prices, &model, &usage);
+                let (cost_nanos, unpriced) = cost_of(prices(&model).as_ref(), &usage);
                 sum.usage.add(&usage);
                 sum.cost_nanos = sum.cost_nanos.saturating_add(cost_nanos);
                 sum.unpriced = sum.unpriced.saturating_add(unpriced);

@@ -244,6 +244,10 @@ impl Standpoint {
 
     pub(super) fn delta(&mut self, told: &Told, delta: &Delta) -> Result<(), String> {
         let lags = std::mem::take(&mut self.lags);
+        if lags && self.level < Level::Entries {
+            // What was told since it left was not everything.
+            self.next = None;
+        }
         self.moves(told, !lags && (!self.is_on || self.low == Level::Deltas))?;
         match delta {
             Delta::ModelCalled { .. } => {

@@ -55,3 +55,13 @@ fn an_answer_has_to_be_of_its_questions_kind_or_a_no() {
         assert_eq!(fits(kind, &answer), expected, "{kind:?} {answer:?}");
     }
 }
+
+#[test]
+fn a_picture_that_is_none_becomes_a_word_in_a_controllers_result() {
+    let picture = |mime: &str, base64: &str| Part::Image(vocab::Image { mime: mime.into(), base64: base64.into() });
+    let parts = vec![picture("x/y", "!!not base64!!"), picture("image/png", "AAAA"), picture("image/jpeg", "/9j/4AAQ")];
+    let outcome = host_outcome("t", Answer::Result { parts, is_error: false, details: None });
+    let said = vocab::parts_text(&outcome.parts[..2]);
+    assert!(said.contains("unsupported image type: x/y") && said.contains("the data is not image/png"), "{said}");
+    assert_eq!(outcome.parts[2], picture("image/jpeg", "/9j/4AAQ"));
+}
