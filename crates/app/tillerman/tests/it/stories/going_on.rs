@@ -115,13 +115,15 @@ fn a_controller_that_speaks_serve_is_asked_again() {
             &workspace,
             answered(&stage, pipe, None, answer).await,
             expect![[r#"
-            ready
-            turn_started
-            permission_request "ask1"
-            > {"decision":"allow","request_id":"ask1","type":"permission_response"}
-            text_delta "done"
-            turn_complete "end_turn"
-        "#]],
+                ready
+                turn_started
+                tool_start
+                permission_request "ask1"
+                > {"decision":"allow","request_id":"ask1","type":"permission_response"}
+                tool_result
+                text_delta "done"
+                turn_complete "end_turn"
+            "#]],
         );
     });
 }
@@ -142,21 +144,27 @@ fn a_host_that_speaks_rpc_is_asked_again() {
             &workspace,
             answered(&stage, pipe, None, answer).await,
             expect![[r#"
-            ready
-            extension_ui_request "ask1"
-            > {"confirmed":true,"id":"ask1","type":"extension_ui_response"}
-            agent_start
-            turn_start
-            message_start
-            message_update "text_start"
-            message_update "text_delta" "done"
-            message_update "text_end"
-            message_end
-            turn_end
-            agent_end
-            session_settled
-            agent_settled
-        "#]],
+                ready
+                agent_start
+                turn_start
+                tool_execution_start
+                extension_ui_request "ask1"
+                > {"confirmed":true,"id":"ask1","type":"extension_ui_response"}
+                tool_execution_end
+                message_start
+                message_end
+                turn_end
+                turn_start
+                message_start
+                message_update "text_start"
+                message_update "text_delta" "done"
+                message_update "text_end"
+                message_end
+                turn_end
+                agent_end
+                session_settled
+                agent_settled
+            "#]],
         );
     });
 }
@@ -184,8 +192,8 @@ fn an_editor_that_speaks_acp_is_asked_again() {
                 answer 1
                 available_commands_update
                 usage_update
-                session/request_permission 0
                 session_info_update
+                session/request_permission 0
                 > {"id":0,"jsonrpc":"2.0","result":{"outcome":{"optionId":"allow_once","outcome":"selected"}}}
                 tool_call_update "in_progress"
                 tool_call_update "completed"
