@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use vocab::{Event, Fault, FaultKind, Reply, SessionId, Told};
-use wire::{Dialect, Frame, Out};
+use wire::{Dialect, Out};
 
 use crate::talk::{Talk, inspected, state};
 
