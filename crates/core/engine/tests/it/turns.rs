@@ -324,7 +324,6 @@ async fn a_remembered_allow_covers_what_was_shown_and_not_what_the_same_words_me
     let is_second = |event: &Event| matches!(event, Event::Logged(it) if matches!(&it.body, Body::Ask(AskEntry::Opened(ask)) if ask.id.as_str() == "ask2"));
     actor.until(is_second).await;
     ask_for(&mut actor, answer("ask2".into(), Answer::Deny(None))).await.unwrap();
-    assert!(actor.turn_end().await.mutations.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

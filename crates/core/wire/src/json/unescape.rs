@@ -43,7 +43,7 @@ pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
 
 /// Whether an id of a text that went through [`replace_lone_surrogates`] is not as its sender wrote it, so that it cannot be
 /// echoed byte for byte. One that spells U+FFFD itself, beside half a pair elsewhere, is refused with it.
-#[expect(clippy::ptr_arg, reason = "whether it is borrowed is what it says")]
+#[expect(clippy::ptr_arg, reason = "whether the text is owned tells whether it was changed")]
 pub fn is_replaced(text: &Cow<'_, str>, id: &str) -> bool {
     matches!(text, Cow::Owned(_)) && id.contains(REPLACEMENT)
 }
