@@ -204,14 +204,15 @@ fn a_spent_budget_is_asked_about_and_a_yes_to_tools_is_none_to_money() {
     for (key, code, last) in [("y\n", 0, "done"), ("a\n", 0, "done"), ("n\n", 3, "budget of 1 tool round is spent")] {
         let place = Place::new();
         std::fs::write(place.file("model.script"), script).unwrap();
-        let (ended, seen) = typed(&place, (120, 40), &args, &[("[?]", "?\n"), ("[?]", key)]);
+        let steps = [("[?]", "?\n"), ("lift the budget", ""), ("another 1 tool round?", ""), ("[?]", key)];
+        let (ended, seen) = typed(&place, (120, 40), &args, &steps);
         assert!(seen.contains("go on with another 1 tool round?") && seen.contains(last), "{seen}");
         assert!(seen.contains("a  lift the budget turn.rounds for this session"), "{seen}");
         assert_eq!(ended, Some(code), "{seen}");
     }
     let place = Place::new();
     std::fs::write(place.file("model.script"), script).unwrap();
-    place.run(&args).fails(3, "nobody is here who could be asked");
+    place.run(&args).fails(3, "budget of 1 tool round is spent");
     place.run(&[&args[..], &["--yes"]].concat()).fails(3, "budget of 1 tool round is spent");
     place.run(&["run", "--model", "tour", "--budget", "turn.usd=0", "hi"]).fails(2, "a limit is above 0");
 }
