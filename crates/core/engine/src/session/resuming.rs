@@ -157,7 +157,7 @@ impl Session {
         let given = self.approvals.give(peer, |tool| tools.owner_of(settings, tool) == Some(peer));
         // Whoever still reads the past is told in its place, or when it has read all of it.
         if self.log.peers.is_reading(peer) {
-            return;
+            return self.approvals.tell_later(peer, &given);
         }
         for entry in given {
             if self.log.told(entry.seq) {

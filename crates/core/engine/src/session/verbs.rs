@@ -88,7 +88,9 @@ impl Session {
                 Ok(Reply::Done)
             }
             SessionVerb::EditorReplied { editor_request, result } => {
-                self.editor_replied(outbox.peer, editor_request, result)
+                let result = self.editor_replied(outbox.peer, editor_request, result);
+                self.log.reply_at_once(outbox, tag, result);
+                return Response::Later;
             }
             SessionVerb::Extension(_) => Err(Fault::new(FaultKind::Unsupported, "only an extension does that")),
         };

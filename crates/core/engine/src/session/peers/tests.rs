@@ -189,10 +189,29 @@ fn a_log_that_ends_too_early_or_cannot_be_read_loses_its_reader() {
     for page in [empty(), Err(Fault::new(FaultKind::Store, "broken"))] {
         let (mut peers, reader) = (peers(), outbox(1));
         peers.catch_up(reader.clone(), Cursor::at(1), Tag(1), opened());
+        peers.tell_one(&reader, Event::Reply { tag: Tag(2), result: Ok(Reply::Done) });
         let read = |_: u64| -> Later<'static, Result<Page, Fault>> { Box::pin(std::future::ready(page.clone())) };
         let steps = peers.poll_catching_up(3, read, &mut Context::from_waker(Waker::noop()));
         assert!(matches!(steps, Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Lost(..)])));
         assert!(peers.is_empty());
-        assert!(matches!(heard(&reader)[..], [Event::Reply { result: Err(_), .. }]));
+        let (failed, other) = (Tag(1), Tag(2));
+        assert!(matches!(&heard(&reader)[..], [
+            Event::Reply { tag, result: Err(_) },
+            Event::Reply { tag: behind, result: Ok(_) },
+        ] if (*tag, *behind) == (failed, other)));
     }
+}
+
+#[test]
+fn nothing_is_told_before_the_opening_is_answered() {
+    let (mut peers, reader) = (peers(), outbox(1));
+    peers.catch_up(reader.clone(), Cursor::at(1), Tag(1), opened());
+    peers.tell_one(&reader, Event::ShellProgress { tag: Tag(2), text: "on it".into() });
+    peers.tell_one(&reader, Event::Reply { tag: Tag(2), result: Ok(Reply::Done) });
+    assert!(heard(&reader).is_empty());
+    read_all(&mut peers, entry);
+    let heard = heard(&reader);
+    assert_eq!(*attached(&heard[0]), Attached::After(Position::at(1)));
+    assert!(matches!(heard[1], Event::Reply { tag: Tag(2), .. }), "and of what is only shown nothing: {heard:?}");
+    assert_eq!(heard.len(), 4);
 }
