@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::ledger::RequestId;
+use crate::ledger::WireId;
 use crate::own::{Code, GatewayRefusal};
 use crate::shape::Members;
 
@@ -15,7 +15,7 @@ const NAME_CHARS_SHOWN: usize = 128;
 /// A request, as far as its frame goes.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
-    pub(crate) id: RequestId,
+    pub(crate) id: WireId,
     /// It said `"jsonrpc":"2.0"`, and so will its answer.
     pub(crate) jsonrpc: bool,
     pub(crate) method: Cow<'a, str>,
@@ -27,7 +27,7 @@ pub(crate) struct Request<'a> {
 #[derive(Debug)]
 pub(crate) struct BadFrame {
     /// Where it can be used.
-    pub(crate) id: Option<RequestId>,
+    pub(crate) id: Option<WireId>,
     pub(crate) jsonrpc: bool,
     pub(crate) refusal: GatewayRefusal,
 }
@@ -66,9 +66,9 @@ pub(crate) fn read(text: &str) -> Result<Request<'_>, BadFrame> {
 }
 
 /// Digits alone: a string, a fraction, a sign or more than 2^53-1 could not be told apart from another id everywhere.
-fn usable(id: &str) -> Option<RequestId> {
+fn usable(id: &str) -> Option<WireId> {
     let digits = id.bytes().all(|byte| byte.is_ascii_digit());
-    id.parse().ok().filter(|_| digits).and_then(RequestId::new)
+    id.parse().ok().filter(|_| digits).and_then(WireId::new)
 }
 
 pub(crate) fn parse_error(what: &str) -> GatewayRefusal {
@@ -86,7 +86,7 @@ pub(crate) fn no_method(name: &str) -> GatewayRefusal {
     GatewayRefusal::new(Code::MethodNotFound, message).with("method", shown)
 }
 
-pub(crate) fn duplicate(id: RequestId) -> GatewayRefusal {
+pub(crate) fn duplicate(id: WireId) -> GatewayRefusal {
     let message = format!("a request with the id {} is in flight", id.number());
     GatewayRefusal::invalid("duplicate_id", message).with("id", id.number())
 }
@@ -133,7 +133,7 @@ mod tests {
         ];
         for (text, id, reason) in cases {
             let bad = read(text).expect_err(text);
-            assert_eq!((bad.id.map(RequestId::number), bad.refusal.reason), (id, Some(reason)), "{text}");
+            assert_eq!((bad.id.map(WireId::number), bad.refusal.reason), (id, Some(reason)), "{text}");
             assert_eq!(bad.refusal.code, Code::InvalidRequest, "{text}");
         }
     }

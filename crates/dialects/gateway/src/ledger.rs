@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use vocab::{ItemId, Json, SessionId, TurnId};
+use vocab::{ItemId, Json, SessionId, Tag, TurnId};
 
 use crate::own::{GatewayRefusal, Out};
 
@@ -18,11 +18,11 @@ pub const ID_MAX: u64 = (1 << 53) - 1;
 /// A request that is owed an answer for longer, and has no time of its own, is a fault of ours.
 pub(crate) const OWED_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
-/// A request, as its sender numbers it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct RequestId(u64);
+/// A request's id, as its sender numbers it. A number is free again once it was answered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct WireId(u64);
 
-impl RequestId {
+impl WireId {
     pub(crate) fn new(number: u64) -> Option<Self> {
         (number <= ID_MAX).then_some(Self(number))
     }
@@ -30,9 +30,22 @@ impl RequestId {
         self.0
     }
 }
+
+/// One request. Of two with the same number this is one: what comes late for the first does not reach the second.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct RequestId {
+    number: WireId,
+    serial: u64,
+}
+
+impl RequestId {
+    pub(crate) fn number(self) -> u64 {
+        self.number.0
+    }
+}
 impl fmt::Debug for RequestId {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "#{}", self.0)
+        write!(to, "#{}", self.number.0)
     }
 }
 
@@ -51,15 +64,29 @@ pub(crate) enum Awaits {
     Waiting { session: SessionId, item: ItemId },
     /// The end of the turn.
     Running { session: SessionId, turn: TurnId },
-    /// The answer to one command or own call. `aside`: a call of a tool, by the tag of its command.
-    Asked { aside: Option<(SessionId, vocab::Tag)> },
+    /// The answer to commands or an own call. `aside`: a call of a tool, by the tag of its command.
+    Asked { session: Option<SessionId>, aside: Option<Tag> },
     /// `agent.wait`: the end of the turn, or its time.
     Held { session: SessionId },
 }
 
-/// Why an id ends other than by its own doing.
+impl Awaits {
+    /// With the end of this session nothing will come any more.
+    pub(crate) fn session(&self) -> Option<&SessionId> {
+        match self {
+            Awaits::Opening { session, .. }
+            | Awaits::Offered { session, .. }
+            | Awaits::Waiting { session, .. }
+            | Awaits::Running { session, .. }
+            | Awaits::Held { session } => Some(session),
+            Awaits::Asked { session, .. } => session.as_ref(),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct OwedAnswer {
+    serial: u64,
     stage: Awaits,
     jsonrpc: bool,
     since_ms: u64,
@@ -84,50 +111,63 @@ pub(crate) enum NotOpened {
 
 #[derive(Default, Debug)]
 pub(crate) struct Ledger {
-    open: HashMap<RequestId, OwedAnswer>,
-    subscribed: Vec<(SubscriptionId, RequestId)>,
+    open: HashMap<WireId, OwedAnswer>,
+    made: u64,
+    subscribed: Vec<(SubscriptionId, WireId)>,
     subscriptions_made: u64,
 }
 
 impl Ledger {
-    /// Whether frames with this id may still come.
-    pub(crate) fn is_taken(&self, id: RequestId) -> bool {
-        self.open.contains_key(&id) || self.subscribed.iter().any(|(_, of)| *of == id)
+    /// Whether frames with this number may still come.
+    pub(crate) fn is_taken(&self, number: WireId) -> bool {
+        self.open.contains_key(&number) || self.subscribed.iter().any(|(_, of)| *of == number)
     }
     pub(crate) fn is_open(&self, id: RequestId) -> bool {
-        self.open.contains_key(&id)
+        self.get(id).is_some()
     }
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
+    fn get(&self, id: RequestId) -> Option<&OwedAnswer> {
+        self.open.get(&id.number).filter(|owed| owed.serial == id.serial)
+    }
+    fn get_mut(&mut self, id: RequestId) -> Option<&mut OwedAnswer> {
+        self.open.get_mut(&id.number).filter(|owed| owed.serial == id.serial)
+    }
 
-    /// From now on this id is owed an answer.
-    pub(crate) fn open(&mut self, id: RequestId, jsonrpc: bool, now_ms: u64) -> Result<(), NotOpened> {
-        if self.is_taken(id) {
+    /// From now on this number is owed an answer.
+    pub(crate) fn open(&mut self, number: WireId, jsonrpc: bool, now_ms: u64) -> Result<RequestId, NotOpened> {
+        if self.is_taken(number) {
             return Err(NotOpened::Duplicate);
         }
         if self.open.len() >= IN_FLIGHT_MAX {
             return Err(NotOpened::Full);
         }
-        let owed = OwedAnswer { stage: Awaits::Asked { aside: None }, jsonrpc, since_ms: now_ms, deadline_ms: None };
-        self.open.insert(id, owed);
-        Ok(())
+        self.made += 1;
+        let stage = Awaits::Asked { session: None, aside: None };
+        let owed = OwedAnswer { serial: self.made, stage, jsonrpc, since_ms: now_ms, deadline_ms: None };
+        self.open.insert(number, owed);
+        Ok(RequestId { number, serial: self.made })
+    }
+    /// The request that has this number now.
+    pub(crate) fn find(&self, number: WireId) -> Option<RequestId> {
+        self.open.get(&number).map(|owed| RequestId { number, serial: owed.serial })
     }
     pub(crate) fn stage(&self, id: RequestId) -> Option<&Awaits> {
-        self.open.get(&id).map(|owed| &owed.stage)
+        self.get(id).map(|owed| &owed.stage)
     }
     /// What it waits for from now on. Nothing for an id that is not open.
     pub(crate) fn put(&mut self, id: RequestId, stage: Awaits) {
-        if let Some(owed) = self.open.get_mut(&id) {
+        if let Some(owed) = self.get_mut(id) {
             owed.stage = stage;
         }
     }
     pub(crate) fn stage_mut(&mut self, id: RequestId) -> Option<&mut Awaits> {
-        self.open.get_mut(&id).map(|owed| &mut owed.stage)
+        self.get_mut(id).map(|owed| &mut owed.stage)
     }
     /// Its own time.
     pub(crate) fn set_deadline(&mut self, id: RequestId, deadline_ms: Option<u64>) {
-        if let Some(owed) = self.open.get_mut(&id) {
+        if let Some(owed) = self.get_mut(id) {
             owed.deadline_ms = deadline_ms;
         }
     }
@@ -138,38 +178,41 @@ impl Ledger {
     /// Those whose own time has come, in the order of their ids; it does not come again.
     pub(crate) fn expired(&mut self, now_ms: u64) -> Vec<RequestId> {
         let due = |owed: &OwedAnswer| owed.deadline_ms.is_some_and(|at| at <= now_ms);
-        let mut ids: Vec<RequestId> = self.open.iter().filter(|(_, owed)| due(owed)).map(|(id, _)| *id).collect();
+        let ids = self.ids(due);
         ids.iter().for_each(|id| self.set_deadline(*id, None));
-        ids.sort();
         ids
     }
     /// Those that nothing has ended for so long that nothing will.
     pub(crate) fn forgotten(&self, now_ms: u64) -> Vec<RequestId> {
-        self.ids(|_, owed| owed.deadline_ms.is_none() && owed.since_ms + OWED_MS_MAX <= now_ms)
+        self.ids(|owed| owed.deadline_ms.is_none() && owed.since_ms + OWED_MS_MAX <= now_ms)
     }
     /// Ids at a stage, in order.
     pub(crate) fn ids_where(&self, fits: impl Fn(&Awaits) -> bool) -> Vec<RequestId> {
-        self.ids(|_, owed| fits(&owed.stage))
+        self.ids(|owed| fits(&owed.stage))
     }
-    fn ids(&self, fits: impl Fn(&RequestId, &OwedAnswer) -> bool) -> Vec<RequestId> {
-        let mut ids: Vec<RequestId> = self.open.iter().filter(|(id, owed)| fits(id, owed)).map(|(id, _)| *id).collect();
-        ids.sort();
+    fn ids(&self, fits: impl Fn(&OwedAnswer) -> bool) -> Vec<RequestId> {
+        let of = |(number, owed): (&WireId, &OwedAnswer)| RequestId { number: *number, serial: owed.serial };
+        let mut ids: Vec<RequestId> = self.open.iter().filter(|(_, owed)| fits(owed)).map(of).collect();
+        ids.sort_by_key(|id| id.serial);
         ids
     }
 
     /// An event of an id. `tail` is the frame behind the id: `"event":…}`. Nothing is written for an id that is not open.
     pub(crate) fn event(&self, id: RequestId, tail: &[u8], out: &mut Out) {
-        if self.open.contains_key(&id) {
-            event_frame(id, tail, out);
+        if self.is_open(id) {
+            event_frame(id.number, tail, out);
         }
     }
 
     /// The last frame of an id: it is taken out first. Whether it was open.
     pub(crate) fn settle(&mut self, id: RequestId, end: Terminal<'_>, out: &mut Out) -> bool {
-        let Some(owed) = self.open.remove(&id) else { return false };
+        if !self.is_open(id) {
+            return false;
+        }
+        let Some(owed) = self.open.remove(&id.number) else { return false };
         let jsonrpc = if owed.jsonrpc { "\"jsonrpc\":\"2.0\"," } else { "" };
         out.frames.line(|into| {
-            into.extend_from_slice(format!("{{{jsonrpc}\"id\":{},", id.0).as_bytes());
+            into.extend_from_slice(format!("{{{jsonrpc}\"id\":{},", id.number()).as_bytes());
             match end {
                 Terminal::Result(json) => {
                     into.extend_from_slice(b"\"result\":");
@@ -192,7 +235,7 @@ impl Ledger {
         let is_open = self.settle(id, end, out);
         is_open.then(|| {
             let subscription = SubscriptionId(self.subscriptions_made);
-            self.subscribed.push((subscription, id));
+            self.subscribed.push((subscription, id.number));
             subscription
         })
     }
@@ -231,7 +274,7 @@ pub(crate) fn refuse_nobody(refusal: &GatewayRefusal, jsonrpc: bool, out: &mut O
     });
 }
 
-fn event_frame(id: RequestId, tail: &[u8], out: &mut Out) {
+fn event_frame(id: WireId, tail: &[u8], out: &mut Out) {
     out.frames.line(|into| {
         into.extend_from_slice(b"{\"id\":");
         into.extend_from_slice(id.0.to_string().as_bytes());
@@ -268,8 +311,8 @@ mod tests {
     use super::*;
     use crate::own::Code;
 
-    fn id(number: u64) -> RequestId {
-        RequestId::new(number).unwrap()
+    fn id(number: u64) -> WireId {
+        WireId::new(number).unwrap()
     }
     fn frames(out: &mut Out) -> String {
         let text = String::from_utf8(out.frames.as_bytes().to_vec()).unwrap();
@@ -280,16 +323,18 @@ mod tests {
     #[test]
     fn an_id_is_answered_once_and_nothing_follows() {
         let (mut ledger, mut out) = (Ledger::default(), Out::new());
-        ledger.open(id(7), false, 0).unwrap();
+        let seven = ledger.open(id(7), false, 0).unwrap();
         assert_eq!(ledger.open(id(7), false, 0), Err(NotOpened::Duplicate));
-        ledger.event(id(7), b"\"event\":\"a\",\"data\":{}}", &mut out);
-        ledger.event(id(8), b"\"event\":\"a\",\"data\":{}}", &mut out);
-        assert!(ledger.settle(id(7), Terminal::Result(b"{\"x\":1}"), &mut out));
-        assert!(!ledger.settle(id(7), Terminal::Result(b"{}"), &mut out));
-        ledger.event(id(7), b"\"event\":\"b\",\"data\":{}}", &mut out);
+        ledger.event(seven, b"\"event\":\"a\",\"data\":{}}", &mut out);
+        assert!(ledger.settle(seven, Terminal::Result(b"{\"x\":1}"), &mut out));
+        assert!(!ledger.settle(seven, Terminal::Result(b"{}"), &mut out));
+        ledger.event(seven, b"\"event\":\"b\",\"data\":{}}", &mut out);
         assert_eq!(frames(&mut out), "{\"id\":7,\"event\":\"a\",\"data\":{}}\n{\"id\":7,\"result\":{\"x\":1}}\n");
         assert!(ledger.is_empty());
-        assert!(ledger.open(id(7), true, 0).is_ok(), "an id that was answered is free again");
+        let again = ledger.open(id(7), true, 0).expect("a number that was answered is free again");
+        assert!(!ledger.settle(seven, Terminal::Result(b"{}"), &mut out), "what comes late does not reach the second");
+        ledger.event(seven, b"\"event\":\"b\",\"data\":{}}", &mut out);
+        assert_eq!((frames(&mut out), ledger.find(id(7))), (String::new(), Some(again)));
     }
 
     #[test]
@@ -311,8 +356,8 @@ mod tests {
             ),
         ];
         for (refusal, want) in cases {
-            ledger.open(id(1), true, 0).unwrap();
-            ledger.settle(id(1), Terminal::Refused(&refusal), &mut out);
+            let one = ledger.open(id(1), true, 0).unwrap();
+            ledger.settle(one, Terminal::Refused(&refusal), &mut out);
             assert_eq!(frames(&mut out).trim_end().replace("n\\\"o", "n\"o"), want.replace("n\\\"o", "n\"o"));
         }
     }
@@ -324,15 +369,15 @@ mod tests {
             ledger.open(id(number), false, 0).unwrap();
         }
         assert_eq!(ledger.open(id(ID_MAX), false, 0), Err(NotOpened::Full));
-        assert_eq!(RequestId::new(ID_MAX + 1), None);
+        assert_eq!(WireId::new(ID_MAX + 1), None);
     }
 
     #[test]
     fn events_of_a_subscription_follow_its_answer_until_it_ends() {
         let (mut ledger, mut out) = (Ledger::default(), Out::new());
-        ledger.open(id(3), false, 0).unwrap();
+        let three = ledger.open(id(3), false, 0).unwrap();
         let number = ledger.next_subscription();
-        assert_eq!(ledger.settle_subscribed(id(3), Terminal::Result(b"1"), &mut out), Some(number));
+        assert_eq!(ledger.settle_subscribed(three, Terminal::Result(b"1"), &mut out), Some(number));
         assert!(ledger.is_taken(id(3)) && ledger.open(id(3), false, 0) == Err(NotOpened::Duplicate));
         ledger.news(number, b"\"event\":\"a\",\"data\":{}}", &mut out);
         assert!(ledger.unsubscribe(number) && !ledger.unsubscribe(number));
@@ -345,12 +390,12 @@ mod tests {
     fn times_come_once_and_what_is_owed_for_a_day_is_found() {
         let mut ledger = Ledger::default();
         assert_eq!(ledger.due(), None);
-        ledger.open(id(1), false, 10).unwrap();
-        ledger.open(id(2), false, 10).unwrap();
-        ledger.set_deadline(id(1), Some(50));
-        assert_eq!((ledger.due(), ledger.expired(49), ledger.expired(50)), (Some(50), vec![], vec![id(1)]));
+        let one = ledger.open(id(1), false, 10).unwrap();
+        let two = ledger.open(id(2), false, 10).unwrap();
+        ledger.set_deadline(one, Some(50));
+        assert_eq!((ledger.due(), ledger.expired(49), ledger.expired(50)), (Some(50), vec![], vec![one]));
         assert_eq!((ledger.expired(60), ledger.due()), (vec![], Some(10 + OWED_MS_MAX)));
         assert_eq!(ledger.forgotten(9 + OWED_MS_MAX), vec![]);
-        assert_eq!(ledger.forgotten(10 + OWED_MS_MAX), vec![id(1), id(2)]);
+        assert_eq!(ledger.forgotten(10 + OWED_MS_MAX), vec![one, two]);
     }
 }
