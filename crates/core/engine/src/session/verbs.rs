@@ -90,6 +90,11 @@ impl Session {
             SessionVerb::EditorReplied { editor_request, result } => {
                 self.editor_replied(outbox.peer, editor_request, result)
             }
+            SessionVerb::Call { .. } | SessionVerb::AbortCall { .. } => {
+                Err(Fault::new(FaultKind::Unsupported, "tools cannot be called by hand yet"))
+            }
+            SessionVerb::Recount { .. } => Err(Fault::new(FaultKind::Unsupported, "runs cannot be told again yet")),
+            SessionVerb::StartOver => Err(Fault::new(FaultKind::Unsupported, "a session cannot start over yet")),
             SessionVerb::Extension(_) => Err(Fault::new(FaultKind::Unsupported, "only an extension does that")),
         };
         Response::Now(result)
