@@ -99,6 +99,9 @@ mod tests {
     fn it_says_how_full_it_is_in_words() {
         let said = warning(budget_of(172_000), true, &mut ContextMark::default()).unwrap();
         assert_eq!(said.message, "Context usage is 86.0% (172,000/200,000 estimated tokens). History was compacted.");
-        assert_eq!((grouped(0), grouped(999), grouped(1_000), grouped(1_234_567)), ("0".into(), "999".into(), "1,000".into(), "1,234,567".into()));
+        assert_eq!(
+            (grouped(0), grouped(999), grouped(1_000), grouped(1_234_567)),
+            ("0".into(), "999".into(), "1,000".into(), "1,234,567".into())
+        );
     }
 }

@@ -111,7 +111,8 @@ mod tests {
             assert_eq!(EventCursor::parse(&cursor.to_string()), Some(cursor));
         }
         assert_eq!(EventCursor::bytes(9, 0), EventCursor::at(9));
-        for bad in ["", "x", "-1", "+1", "1.", "1+", ".1", "1.2.3", "1 ", "1e3", "99999999999999999999", "1.4294967296"] {
+        for bad in ["", "x", "-1", "+1", "1.", "1+", ".1", "1.2.3", "1 ", "1e3", "99999999999999999999", "1.4294967296"]
+        {
             assert_eq!(EventCursor::parse(bad), None, "{bad:?}");
         }
     }
@@ -119,7 +120,10 @@ mod tests {
     #[test]
     fn it_comes_as_a_number_or_as_text() {
         let read = |text: &str| EventCursor::read(&RawValue::from_string(text.to_owned()).unwrap()).ok();
-        assert_eq!((read("7"), read("\"7\""), read("\"7+3\"")), (Some(EventCursor::at(7)), Some(EventCursor::at(7)), Some(EventCursor::bytes(7, 3))));
+        assert_eq!(
+            (read("7"), read("\"7\""), read("\"7+3\"")),
+            (Some(EventCursor::at(7)), Some(EventCursor::at(7)), Some(EventCursor::bytes(7, 3)))
+        );
         for bad in ["-1", "1.5", "null", "[]", "\"x\"", "true", "1e3"] {
             assert_eq!(read(bad), None, "{bad}");
         }

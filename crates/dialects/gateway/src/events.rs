@@ -34,7 +34,11 @@ pub static EVENTS: &[EventRow] = &[
     EventRow { name: "tool_confirm_done", doc: "That question is answered.", data: ToolConfirmDoneData::schema },
     EventRow { name: "queued", doc: "A message waits.", data: QueuedData::schema },
     EventRow { name: "session_changed", doc: "Anything else that is in the log.", data: SessionChangedData::schema },
-    EventRow { name: "lag", doc: "From here on something is missing: come back with this cursor.", data: LagData::schema },
+    EventRow {
+        name: "lag",
+        doc: "From here on something is missing: come back with this cursor.",
+        data: LagData::schema,
+    },
     EventRow { name: "retract", doc: "The last bytes of text were taken back.", data: RetractData::schema },
 ];
 

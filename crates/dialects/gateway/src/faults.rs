@@ -86,9 +86,10 @@ pub(crate) fn run_end(end: &TurnEnd, cut: Option<CutBy>, provider: Option<&str>)
     };
     match (end.stop, cut) {
         (Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal, _) => RunEnd::Complete,
-        (Stop::Interrupted | Stop::Error, Some(CutBy::Stalled)) => {
-            RunEnd::Failed(GatewayRefusal::internal("stalled", "nothing moved in this run for too long; it was given up"))
-        }
+        (Stop::Interrupted | Stop::Error, Some(CutBy::Stalled)) => RunEnd::Failed(GatewayRefusal::internal(
+            "stalled",
+            "nothing moved in this run for too long; it was given up",
+        )),
         (Stop::Interrupted, None | Some(CutBy::Asked)) => RunEnd::Cancelled("cancelled"),
         (Stop::Interrupted, Some(CutBy::Newer)) => RunEnd::Cancelled("preempted"),
         (Stop::Interrupted, Some(CutBy::Ending)) => RunEnd::Cancelled("shutdown"),
@@ -128,7 +129,9 @@ pub(crate) fn cancelled(reason: &'static str) -> GatewayRefusal {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ItemRefused {
     /// The lane let go of it.
-    Dropped { superseded: bool },
+    Dropped {
+        superseded: bool,
+    },
     Cancelled(&'static str),
 }
 

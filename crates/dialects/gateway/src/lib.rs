@@ -7,7 +7,11 @@
 //! * `inbound`: what each method does. `pending`: what was wanted. `replies`: what the answers mean.
 
 mod auth_state;
+mod context;
+mod cursor;
 mod envelope;
+pub mod events;
+mod faults;
 mod inbound;
 mod ledger;
 mod methods;
@@ -16,7 +20,9 @@ pub mod params;
 mod pending;
 mod rate;
 pub mod results;
+mod run;
 pub mod shape;
+mod tool_names;
 
 use std::sync::Arc;
 
@@ -77,15 +83,15 @@ impl Gateway {
     /// One request; whatever is wrong with it is its answer.
     fn request(&mut self, request: Request<'_>, out: &mut Out) {
         let Request { id, jsonrpc, method, params } = request;
-        match self.ledger.open(id, jsonrpc, out.now_ms) {
-            Ok(()) => {}
+        let id = match self.ledger.open(id, jsonrpc, out.now_ms) {
+            Ok(id) => id,
             Err(NotOpened::Duplicate) => return ledger::refuse_nobody(&envelope::duplicate(id), jsonrpc, out),
             Err(NotOpened::Full) => {
                 let message = format!("{IN_FLIGHT_MAX} requests are in flight");
                 let refusal = GatewayRefusal::new(Code::Busy, message).because("rate_limited").with("id", id.number());
                 return ledger::refuse_nobody(&refusal, jsonrpc, out);
             }
-        }
+        };
         if let Err(refusal) = self.ask(id, &method, params, out) {
             self.refuse(id, &refusal, out);
         }
@@ -200,7 +206,7 @@ impl Dialect for Gateway {
             Ok(request) => self.request(request, out),
             Err(BadFrame { id, jsonrpc, refusal }) => {
                 // An id in flight belongs to its request: what is said here is nobody's.
-                let usable = id.filter(|id| self.ledger.open(*id, jsonrpc, out.now_ms).is_ok());
+                let usable = id.and_then(|id| self.ledger.open(id, jsonrpc, out.now_ms).ok());
                 match usable {
                     Some(id) => self.refuse(id, &refusal, out),
                     None => ledger::refuse_nobody(&refusal, jsonrpc, out),

@@ -19,6 +19,51 @@ pub enum GatewayOwn {
     Exists { session: SessionId },
     /// Saved entries after this one; `branch`: only those that the conversation goes through now.
     Read { session: SessionId, after: u64, limit: usize, branch: bool },
+    /// News of these topics since this mark; answered when there are some. A newer call of the same connection has the one
+    /// before it answered at once, with what there is.
+    News { topics: Vec<Topic>, after: Option<NewsMark> },
+    /// Whether somebody wants to be told when a run of this session ends.
+    Notify { session: SessionId, on: bool },
+}
+
+/// What can be subscribed to beside sessions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Topic {
+    Sessions,
+    Lanes,
+    Nodes,
+    Metrics,
+    Logs,
+}
+
+impl Topic {
+    pub const ALL: [Topic; 5] = [Topic::Sessions, Topic::Lanes, Topic::Nodes, Topic::Metrics, Topic::Logs];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Topic::Sessions => "sessions",
+            Topic::Lanes => "lanes",
+            Topic::Nodes => "nodes",
+            Topic::Metrics => "metrics",
+            Topic::Logs => "logs",
+        }
+    }
+    pub fn parse(text: &str) -> Option<Self> {
+        Topic::ALL.into_iter().find(|topic| topic.as_str() == text)
+    }
+}
+
+/// How far a connection was told the news. The service alone knows what it means.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct NewsMark(pub u64);
+
+/// One event of a topic.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewsItem {
+    pub topic: Topic,
+    pub event: &'static str,
+    /// An object.
+    pub data: Json,
 }
 
 impl OwnCall for GatewayOwn {
@@ -38,6 +83,12 @@ pub enum GatewayAnswer {
         entries: Vec<Arc<Entry>>,
         more: bool,
     },
+    /// Perhaps none, where a newer call took its place.
+    News {
+        items: Vec<NewsItem>,
+        mark: NewsMark,
+    },
+    Done,
 }
 
 /// Why something cannot be had, in the wire's own numbers.

@@ -80,7 +80,7 @@ shape! { params
     ForkParams { "sessionId" session_id: Option<SessionName>, "atSeq" at_seq: Option<Count<1, { i64::MAX }>> }
 }
 
-shape! { params
+shape! { both
     /// A file that comes with a message: an image, or text.
     AttachmentPart {
         "mimeType" mime_type: Text<1, 128>,

@@ -311,4 +311,3 @@ shape! { result
         "complete" complete: bool,
     }
 }
-

@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use vocab::{
-    Body, BranchEntry, CallEntry, CallId, CallResult, CutBy, Entry, ItemId, Json, TurnEnd, TurnEntry, TurnId,
-};
+use vocab::{Body, BranchEntry, CallEntry, CallId, CallResult, CutBy, Entry, ItemId, Json, TurnEnd, TurnEntry, TurnId};
 
 use crate::events::{self, RunStateWord, ToolEndData, ToolStartData, run_state};
 use crate::shape::AnyJson;
@@ -219,11 +217,7 @@ impl RunCall {
 }
 
 pub(crate) fn tool_start(tool: &str, args: &Json, id: &CallId) -> ToolStartData {
-    ToolStartData {
-        tool: TOOL_NAMES.show(tool).to_owned(),
-        args: AnyJson(args.on_one_line()),
-        call_id: id.to_string(),
-    }
+    ToolStartData { tool: TOOL_NAMES.show(tool).to_owned(), args: AnyJson(args.on_one_line()), call_id: id.to_string() }
 }
 
 pub(crate) fn tool_end(result: &CallResult) -> ToolEndData {
