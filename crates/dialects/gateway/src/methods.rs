@@ -28,7 +28,7 @@
 use serde_json::value::RawValue;
 
 use crate::Gateway;
-use crate::inbound::connection;
+use crate::inbound::{agent, cancel, connection, events, sessions, tools};
 use crate::ledger::RequestId;
 use crate::own::{GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes};
 use crate::params::*;
@@ -106,6 +106,20 @@ macro_rules! method {
 pub static METHODS: &[MethodRow] = &[
     method!("auth.login", anybody, LoginParams => LoginResult, "Says who is there, by a token.", by connection::login),
     method!("system.disconnect", anybody, Nothing => SuccessResult, "Ends the connection; what runs goes on.", by connection::disconnect),
+    method!("sessions.create", Scopes::CHAT, CreateParams => CreateResult, "Makes a session, or takes one that is there, and attaches this connection to it.", by sessions::create),
+    method!("sessions.delete", Scopes::ADMIN, SessionParams => SuccessResult, "Removes a session and all that belongs to it.", by sessions::delete),
+    method!("sessions.patch", Scopes::CHAT, PatchParams => PatchResult, "Changes what holds for a session.", by sessions::patch),
+    method!("sessions.fork", Scopes::CHAT, ForkParams => ForkResult, "Copies a session, whole or up to a message.", by sessions::fork),
+    method!("agent.send", Scopes::CHAT, SendParams => SendResult, "A message for the model; its events come before the result.", by agent::send),
+    method!("agent.cancel", Scopes::CHAT, CancelParams => CancelResult, "Stops what runs or waits.", by cancel::cancel),
+    method!("agent.setToolUseCallback", Scopes::CHAT, CallbackParams => SuccessResult, "Whether this connection is asked before tools run.", by agent::set_callback),
+    method!("agent.confirmTool", Scopes::CHAT, ConfirmParams => ConfirmResult, "Answers `tool_confirm`.", by agent::confirm_tool),
+    method!("agent.wait", Scopes::READ, WaitParams => WaitResult, "Waits for the end of a run.", by agent::wait),
+    method!("tools.list", Scopes::READ, ToolsParams => ToolsResult, "Which tools there are.", by tools::list),
+    method!("tools.execute", Scopes::TOOLS, ExecuteParams => ExecuteResult, "Runs a tool by hand, beside the lane.", by tools::execute),
+    method!("events.subscribe", Scopes::READ, SubscribeParams => SubscribeResult, "Events of sessions and services, under the id of this request, behind its result.", by events::subscribe),
+    method!("events.unsubscribe", Scopes::READ, UnsubscribeParams => UnsubscribeResult, "Ends a subscription.", by events::unsubscribe),
+    method!("events.replay", Scopes::READ, ReplayParams => ReplayResult, "Stored events of a session, a page at a time.", by events::replay),
 ];
 
 pub(crate) fn find(name: &str) -> Option<&'static MethodRow> {
