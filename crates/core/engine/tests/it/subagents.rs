@@ -543,7 +543,9 @@ async fn lists_leave_children_out_and_they_go_with_their_parent() {
     assert_eq!(child.state.mode, Mode::ReadOnly);
     ask_for(&mut actor, Verb::Leave).await.unwrap();
     actor.settle().await;
-    ask_for(&mut actor, Verb::Directory(DirectoryVerb::Delete("s1".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Directory(DirectoryVerb::Delete { session: "s1".into(), open_too: false }))
+        .await
+        .unwrap();
     assert_eq!(ids(Query { children: true, ..Query::default() }).await, Vec::<String>::new());
 }
 
