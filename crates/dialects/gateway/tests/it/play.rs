@@ -78,6 +78,7 @@ impl Play {
         Self::with(StageOptions {
             provider,
             model: "mock/alpha".into(),
+            toolbox: Some(Arc::new(crate::tools::Tools)),
             tune: Box::new(move |settings| {
                 settle(settings);
                 tune(settings);
