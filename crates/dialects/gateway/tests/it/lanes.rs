@@ -42,7 +42,8 @@ fn collect_keeps_all_in_order() {
         12 run_state complete
         12 done "w1 w2"
         12 = {"content":"w1 w2","sessionId":"ws:c1","stopReason":"end_turn"}
-    "#]].assert_eq(&heard);
+    "#]]
+    .assert_eq(&heard);
 }
 
 #[test]
@@ -94,7 +95,8 @@ fn a_full_lane_drops_the_oldest_or_the_new_one() {
         12 run_state complete
         12 done "w1 w2"
         12 = {"content":"w1 w2","sessionId":"ws:c1","stopReason":"end_turn"}
-    "#]].assert_eq(&heard);
+    "#]]
+    .assert_eq(&heard);
     let heard = paused(crowd("mode=followup cap=1 overflow=drop_new", &["say 1 words", "say 2 words"]));
     expect![[r#"
         10 run_state start
@@ -112,7 +114,8 @@ fn a_full_lane_drops_the_oldest_or_the_new_one() {
         11 run_state complete
         11 done "w1"
         11 = {"content":"w1","sessionId":"ws:c1","stopReason":"end_turn"}
-    "#]].assert_eq(&heard);
+    "#]]
+    .assert_eq(&heard);
 }
 
 #[test]
@@ -131,7 +134,8 @@ fn interrupt_stops_the_run_for_the_newest() {
         11 run_state complete
         11 done "w1"
         11 = {"content":"w1","sessionId":"ws:c1","stopReason":"end_turn"}
-    "#]].assert_eq(&heard);
+    "#]]
+    .assert_eq(&heard);
 }
 
 #[test]
@@ -152,5 +156,6 @@ fn steering_goes_into_the_run_and_gets_its_end() {
         11 run_state complete
         11 done "w1 w2 w3 w4\n\nw1"
         11 = {"content":"w1 w2 w3 w4\n\nw1","sessionId":"ws:c1","steered":true,"stopReason":"end_turn"}
-    "#]].assert_eq(&heard);
+    "#]]
+    .assert_eq(&heard);
 }

@@ -156,7 +156,11 @@ impl Town {
             Step::Confirm { on, decision } => {
                 self.listen(1).await;
                 let asked = |line: &Line| {
-                    line.heard.iter().rev().find(|frame| frame["event"] == "tool_confirm").map(|frame| frame["data"]["callId"].clone())
+                    line.heard
+                        .iter()
+                        .rev()
+                        .find(|frame| frame["event"] == "tool_confirm")
+                        .map(|frame| frame["data"]["callId"].clone())
                 };
                 let call = self.lines.get(on).and_then(Option::as_ref).and_then(asked);
                 let decision = ["allow", "allow_session", "deny"][decision];
@@ -168,7 +172,8 @@ impl Town {
                 self.ask(on, "tools.execute", params).await;
             }
             Step::Wait { on, session, key, timeout } => {
-                let params = json!({"sessionId": name(session), "idempotencyKey": format!("k{key}"), "timeoutMs": timeout});
+                let params =
+                    json!({"sessionId": name(session), "idempotencyKey": format!("k{key}"), "timeoutMs": timeout});
                 self.ask(on, "agent.wait", params).await;
             }
             Step::Create { on, session } => {

@@ -4,9 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_gateway::{
-    AuthState, Code, Gateway, GatewayAnswer, GatewayOptions, GatewayOwn, GatewayRefusal, Scopes,
-};
+use dialect_gateway::{AuthState, Code, Gateway, GatewayAnswer, GatewayOptions, GatewayOwn, GatewayRefusal, Scopes};
 use host::{OwnCalls, PumpOptions};
 use serde_json::{Value, json};
 use testkit::fakes::{CountedIds, TickingClock};

@@ -57,7 +57,8 @@ fn a_call_that_fails_or_says_much_says_so() {
             1 run_state start
             1 tool_start shell.exec {"command":"fail now"}
             1 tool_end shell.exec {"error":"failed: now","output":"failed: now","success":false}
-        "#]].assert_eq(&shown(&heard[..3]));
+        "#]]
+        .assert_eq(&shown(&heard[..3]));
         let heard = play.ask(a, 2, "agent.send", json!({"message": r#"call bash {"command":"fill 70000"}"#})).await;
         let end = &heard[2]["data"];
         assert_eq!((&end["truncated"], &end["fullBytes"]), (&json!(true), &json!(70_000)));
@@ -76,7 +77,8 @@ fn a_failure_of_the_model_is_told_as_state_event_and_error() {
             1 run_state error
             1 error 5
             1 ! 5 model_error
-        "#]].assert_eq(&shown(&heard));
+        "#]]
+        .assert_eq(&shown(&heard));
         assert_eq!(heard[2]["data"]["code"], heard[3]["error"]["code"]);
         assert_eq!(heard[3]["error"]["data"]["retryable"], false);
     });
