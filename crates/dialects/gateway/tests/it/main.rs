@@ -3,6 +3,7 @@
 
 mod envelope;
 mod garbage;
+mod golden;
 mod lanes;
 mod law;
 mod play;
