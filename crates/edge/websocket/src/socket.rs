@@ -69,6 +69,13 @@ where
     (SocketStream(shared.clone()), SocketSink(shared), Kick::new(wakers))
 }
 
+impl<S> SocketStream<S> {
+    /// How the other side said that it ended, if it did: code and reason.
+    pub fn closed_with(&self) -> Option<(u16, String)> {
+        self.0.lock().closed_with.as_deref().cloned()
+    }
+}
+
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> MessageStream for SocketStream<S> {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         self.0.wakers.read_by(context.waker());

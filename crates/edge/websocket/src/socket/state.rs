@@ -57,6 +57,7 @@ pub(super) struct SocketState<S> {
     closing: bool,
     /// The other side has nothing more to say.
     peer_done: bool,
+    pub(super) closed_with: Option<Box<(u16, String)>>,
     shut: bool,
     violated: bool,
     timer: Option<Pin<Box<Sleep>>>,
@@ -83,6 +84,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
             ended: false,
             closing: false,
             peer_done: false,
+            closed_with: None,
             shut: false,
             violated: false,
             timer,
@@ -251,14 +253,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
         self.unanswered.heard();
         let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut pongs: Vec<Vec<u8>> = Vec::new();
-        let mut closed: Option<Option<u16>> = None;
+        let mut closed: Option<Option<(u16, String)>> = None;
         let (queue, binary) = (&mut self.queue, self.options.binary);
         let fed = self.codec.feed(bytes, now_ms, &mut |incoming| match incoming {
             Incoming::Message { text: true, bytes } => queue.push_back(bytes.into_owned()),
             Incoming::Message { text: false, .. } if binary == Binary::Invalid => queue.push_back(vec![NOT_JSON]),
             Incoming::Message { .. } | Incoming::Pong(_) => {}
             Incoming::Ping(payload) => pongs.push(payload.to_vec()),
-            Incoming::Close(close) => closed = Some(close.map(|(code, _)| code)),
+            Incoming::Close(close) => closed = Some(close.map(|(code, why)| (code, why.to_owned()))),
         });
         for payload in pongs {
             if !self.closing && self.control.len() < CONTROL_BYTES_MAX {
@@ -269,7 +271,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
             self.violated = true;
             self.end_with(violation.code, violation.why);
         }
-        if let Some(code) = closed {
+        if let Some(close) = closed {
+            let code = close.as_ref().map(|(code, _)| *code);
+            self.closed_with = close.map(Box::new);
             self.peer_done = true;
             // Its own code is the answer; one without a code gets an empty one.
             self.ended = true;
