@@ -64,7 +64,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let wakers = Arc::new(Wakers::default());
-    let state = Mutex::new(SocketState::new(stream, first, codec, options));
+    let state = Mutex::new(SocketState::new(stream, &first, codec, options));
     let shared = Arc::new(Shared { state, wakers: wakers.clone() });
     (SocketStream(shared.clone()), SocketSink(shared), Kick::new(wakers))
 }

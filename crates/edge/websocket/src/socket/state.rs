@@ -6,7 +6,6 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::Close;
@@ -42,7 +41,7 @@ pub(super) struct SocketState<S> {
     codec: Codec,
     options: SocketOptions,
     /// Came behind the handshake.
-    first: Bytes,
+    first: Vec<u8>,
     queue: VecDeque<Vec<u8>>,
     /// Control frames that are not written yet.
     control: Vec<u8>,
@@ -67,14 +66,15 @@ pub(super) struct SocketState<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
-    pub(super) fn new(stream: S, first: Bytes, codec: Codec, options: SocketOptions) -> Self {
+    pub(super) fn new(stream: S, first: &[u8], codec: Codec, options: SocketOptions) -> Self {
         let now = Instant::now();
         let timer = options.pings.every.map(|every| Box::pin(sleep_until(now + every)));
         Self {
             stream,
             codec,
             options,
-            first,
+            // A copy: even an empty piece holds the whole buffer that it was cut from.
+            first: first.to_vec(),
             queue: VecDeque::new(),
             control: Vec::new(),
             control_sent: 0,
@@ -227,7 +227,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
     /// Reads once.
     fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !self.first.is_empty() {
-            let mut first = std::mem::take(&mut self.first).to_vec();
+            let mut first = std::mem::take(&mut self.first);
             self.came(&mut first);
             return Poll::Ready(());
         }
