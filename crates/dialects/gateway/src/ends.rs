@@ -31,8 +31,8 @@ impl Gateway {
             let lines: String = texts.iter().map(|text| format!("; {text}")).collect();
             refusal.message = faults::message(&format!("{}{lines}", refusal.message));
         }
+        let data = events::ErrorData { queue: Some(note.clone()), ..error_data(&refusal) };
         let refusal = refusal.with("queue", &note);
-        let data = events::ErrorData { queue: Some(note), ..error_data(&refusal) };
         self.ledger.event(id, &events::tail("error", &data), out);
         self.refuse(id, &refusal, out);
     }

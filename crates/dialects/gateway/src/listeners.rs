@@ -7,7 +7,7 @@ use crate::cursor::EventCursor;
 use crate::events::{self, Place, RetractData};
 use crate::ledger::{Ledger, SubscriptionId};
 use crate::own::Out;
-use crate::projection;
+use crate::projection::{self, AskedCalls};
 use crate::written;
 
 /// Entries of a page that a subscription catches up with.
@@ -25,12 +25,13 @@ pub(crate) struct Listener {
     told: u64,
     /// Some of these it had before it came: where the reply came to nothing, they are taken back.
     owed: u64,
+    asked: AskedCalls,
 }
 
 impl Listener {
     pub(crate) fn new(subscription: SubscriptionId, cursor: EventCursor, catching_up: bool) -> Self {
         let owed = cursor.owed_bytes();
-        Self { subscription, catching_up, cursor, told: owed, owed }
+        Self { subscription, catching_up, cursor, told: owed, owed, asked: AskedCalls::new() }
     }
 
     /// An entry: its events, but those that it has.
@@ -42,7 +43,7 @@ impl Listener {
         if self.owed > 0 && projection::ends_reply_unsaid(&entry.body) {
             self.retract(session, run, ledger, out);
         }
-        let list = projection::events_of(entry, self.told);
+        let list = projection::events_of(entry, self.told, &mut self.asked);
         for ((event, data), cursor) in projection::placed(entry, list, self.cursor.told_of(entry.seq)) {
             let place = Place { session, run, cursor };
             ledger.news(self.subscription, &events::placed(event, &data, &place), out);
@@ -77,16 +78,22 @@ impl Listener {
         let news = projection::rest_of(text, self.told - before);
         self.told = after;
         self.cursor = EventCursor::bytes(self.cursor.seq, self.told);
-        if news.is_empty() {
-            return;
+        if !news.is_empty() {
+            let mut tail = Vec::new();
+            text_tail(view, self.cursor, news, &mut tail);
+            ledger.news(self.subscription, &tail, out);
         }
-        let mut tail = Vec::with_capacity(news.len() + 128);
-        events::content_tail(false, news, &mut tail);
-        // Without its last brace, which closes the frame.
-        tail.pop();
-        events::place_into(&Place { session: view.0, run: Some(view.1), cursor: self.cursor }, &mut tail);
-        tail.push(b'}');
-        ledger.news(self.subscription, &tail, out);
+    }
+
+    /// Whether it is exactly where everybody is who hears everything: at this entry, with so much of the reply.
+    pub(crate) fn is_in_step(&self, seq: u64, before: u64) -> bool {
+        !self.catching_up && self.told == before && self.cursor.seq == seq
+    }
+    /// The same text as [`Listener::text`], for one that is in step; its frame was made for all of them.
+    pub(crate) fn shared_text(&mut self, after: u64, tail: &[u8], ledger: &Ledger, out: &mut Out) {
+        self.told = after;
+        self.cursor = EventCursor::bytes(self.cursor.seq, after);
+        ledger.news(self.subscription, tail, out);
     }
 
     /// A reply begins. What was told of another one before it came to nothing; what is owed from before may be of this one.
@@ -96,4 +103,13 @@ impl Listener {
             self.retract(view.0, Some(view.1), ledger, out);
         }
     }
+}
+
+/// The frame of text for a subscriber, behind its id.
+pub(crate) fn text_tail(view: (&SessionId, &TurnId), cursor: EventCursor, text: &str, into: &mut Vec<u8>) {
+    events::content_tail(false, text, into);
+    // Without its last brace, which closes the frame.
+    into.pop();
+    events::place_into(&Place { session: view.0, run: Some(view.1), cursor }, into);
+    into.push(b'}');
 }
