@@ -9,5 +9,6 @@ mod law;
 mod play;
 mod runs;
 mod subscriptions;
+mod talk;
 mod tools;
 mod transcripts;
