@@ -247,7 +247,7 @@ impl Gateway {
         }
         for listener in &view.listeners {
             let data = events::LagData { cursor: listener.cursor.to_string() };
-            let place = events::Place { session: &session, run: None, cursor: listener.cursor };
+            let place = events::EventPlace { session: &session, run: None, cursor: listener.cursor };
             self.ledger.news(listener.subscription, &events::placed("lag", &crate::written(&data), &place), out);
         }
         // Those that were asked of it, or hold on to it.

@@ -4,8 +4,8 @@
 use vocab::{Entry, SessionId, TurnId};
 
 use crate::cursor::EventCursor;
-use crate::events::{self, Place, RetractData};
-use crate::ledger::{Ledger, SubscriptionId};
+use crate::events::{self, EventPlace, RetractData};
+use crate::ledger::{IdLedger, SubscriptionId};
 use crate::own::Out;
 use crate::projection::{self, AskedCalls};
 use crate::written;
@@ -35,7 +35,7 @@ impl Listener {
     }
 
     /// An entry: its events, but those that it has.
-    pub(crate) fn entry(&mut self, session: &SessionId, entry: &Entry, ledger: &Ledger, out: &mut Out) {
+    pub(crate) fn entry(&mut self, session: &SessionId, entry: &Entry, ledger: &IdLedger, out: &mut Out) {
         if entry.seq <= self.cursor.whole_seq() {
             return;
         }
@@ -45,7 +45,7 @@ impl Listener {
         }
         let list = projection::events_of(entry, self.told, &mut self.asked);
         for ((event, data), cursor) in projection::placed(entry, list, self.cursor.told_of(entry.seq)) {
-            let place = Place { session, run, cursor };
+            let place = EventPlace { session, run, cursor };
             ledger.news(self.subscription, &events::placed(event, &data, &place), out);
         }
         let ends_reply = matches!(entry.body, vocab::Body::Assistant { .. });
@@ -55,9 +55,9 @@ impl Listener {
         self.cursor = EventCursor::bytes(entry.seq, self.told);
     }
 
-    fn retract(&mut self, session: &SessionId, run: Option<&TurnId>, ledger: &Ledger, out: &mut Out) {
+    fn retract(&mut self, session: &SessionId, run: Option<&TurnId>, ledger: &IdLedger, out: &mut Out) {
         let data = RetractData { run_id: run.map(ToString::to_string), bytes: self.owed };
-        let place = Place { session, run, cursor: EventCursor::at(self.cursor.seq) };
+        let place = EventPlace { session, run, cursor: EventCursor::at(self.cursor.seq) };
         ledger.news(self.subscription, &events::placed("retract", &written(&data), &place), out);
         (self.told, self.owed) = (0, 0);
     }
@@ -68,7 +68,7 @@ impl Listener {
         view: (&SessionId, &TurnId),
         before: u64,
         text: &str,
-        ledger: &Ledger,
+        ledger: &IdLedger,
         out: &mut Out,
     ) {
         let after = before + text.len() as u64;
@@ -90,14 +90,14 @@ impl Listener {
         !self.catching_up && self.told == before && self.cursor.seq == seq
     }
     /// The same text as [`Listener::text`], for one that is in step; its frame was made for all of them.
-    pub(crate) fn shared_text(&mut self, after: u64, tail: &[u8], ledger: &Ledger, out: &mut Out) {
+    pub(crate) fn shared_text(&mut self, after: u64, tail: &[u8], ledger: &IdLedger, out: &mut Out) {
         self.told = after;
         self.cursor = EventCursor::bytes(self.cursor.seq, after);
         ledger.news(self.subscription, tail, out);
     }
 
     /// A reply begins. What was told of another one before it came to nothing; what is owed from before may be of this one.
-    pub(crate) fn reply_begins(&mut self, view: (&SessionId, &TurnId), ledger: &Ledger, out: &mut Out) {
+    pub(crate) fn reply_begins(&mut self, view: (&SessionId, &TurnId), ledger: &IdLedger, out: &mut Out) {
         if self.owed == 0 && self.told > 0 {
             self.owed = self.told;
             self.retract(view.0, Some(view.1), ledger, out);
@@ -110,6 +110,6 @@ pub(crate) fn text_tail(view: (&SessionId, &TurnId), cursor: EventCursor, text: 
     events::content_tail(false, text, into);
     // Without its last brace, which closes the frame.
     into.pop();
-    events::place_into(&Place { session: view.0, run: Some(view.1), cursor }, into);
+    events::place_into(&EventPlace { session: view.0, run: Some(view.1), cursor }, into);
     into.push(b'}');
 }
