@@ -1,7 +1,7 @@
 //! What a method takes and gives, declared once: `shape!` makes of each declaration the struct, its strict reader or its
 //! writer, and its schema. Readers, OpenRPC and client libraries come from the same lines and cannot drift apart.
 //!
-//! ```ignore
+//! ```text
 //! shape! { params /// What it is for, one sentence.
 //!     ListParams {
 //!         /// What this member is.
