@@ -10,6 +10,7 @@ mod budgets;
 mod called;
 mod carrying;
 mod compacting;
+mod conduct;
 mod continuing;
 mod continuing_servers;
 mod controlled;
