@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::io::Write;
 
 use vocab::{ItemId, Json, SessionId, Tag, TurnId};
 
@@ -279,9 +280,8 @@ pub(crate) fn refuse_nobody(refusal: &GatewayRefusal, jsonrpc: bool, out: &mut O
 
 fn event_frame(id: WireId, tail: &[u8], out: &mut Out) {
     out.frames.line(|into| {
-        into.extend_from_slice(b"{\"id\":");
-        into.extend_from_slice(id.0.to_string().as_bytes());
-        into.push(b',');
+        // Into a buffer that grows: it cannot fail.
+        let _ = write!(into, "{{\"id\":{},", id.0);
         into.extend_from_slice(tail);
     });
 }
