@@ -7,6 +7,7 @@ use std::time::Duration;
 use vocab::{Briefing, CutBy, Fault, FaultKind, LogWindow, McpStarted, ModelEvent, Outcome, PeerId};
 
 use super::activity::TurnWaits;
+use super::asides::AsideEnd;
 use super::budget::DayUsed;
 use super::compaction::Compacted;
 use super::editor::EditorOrder;
@@ -43,6 +44,7 @@ pub(super) enum Happening {
     /// Some extension's time is over.
     ExtensionDue,
     Shell(usize, Result<vocab::Shell, Fault>),
+    Aside(usize, AsideEnd),
     /// A call wants something of a controller; `None`: some call does not any more.
     EditorRequest(Option<EditorOrder>),
     McpStarted(Option<PeerId>, Vec<McpStarted>),
@@ -89,6 +91,12 @@ impl Session {
             && let Poll::Ready((index, result)) = self.poll_shells(context)
         {
             return Poll::Ready(Happening::Shell(index, result));
+        }
+        if is_free
+            && !self.asides.running.is_empty()
+            && let Poll::Ready((index, end)) = self.poll_asides(context)
+        {
+            return Poll::Ready(Happening::Aside(index, end));
         }
         if self.editor.was_offered
             && let Poll::Ready(order) = self.editor.poll(context)
@@ -238,6 +246,7 @@ impl Session {
             Happening::Lost(fault) => return self.lease_lost(fault),
             Happening::Mail(mail) => return self.mail(mail),
             Happening::Shell(index, result) => return self.shell_done(index, result),
+            Happening::Aside(index, end) => return self.aside_done(index, end),
             Happening::EditorRequest(order) => {
                 if let Some(order) = order {
                     self.tell_editor_request(order);

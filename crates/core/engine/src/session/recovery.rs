@@ -275,6 +275,7 @@ impl Session {
                 self.settle_item(&item, ItemEnd::Dropped, why, None);
             }
         }
+        self.close_lost_asides(branch.open_asides);
         self.lost_shells(branch.open_shells)
     }
 
@@ -328,6 +329,7 @@ impl Session {
         self.fail_jobs(fault);
         self.fail_undo(fault);
         self.fail_shells(fault);
+        self.fail_asides(fault);
         self.view.unload();
         if let Some(reason) = rolled_back.told_compaction {
             self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
