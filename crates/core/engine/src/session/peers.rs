@@ -21,7 +21,7 @@ use crate::outbox::Outbox;
 use crate::permission;
 use crate::watching::WatchBus;
 use catching_up::CatchingUp;
-pub(super) use catching_up::CaughtUp;
+pub(super) use catching_up::{CaughtUp, ReadAll};
 use open_round::OpenRound;
 use running_reply::RunningReply;
 
@@ -277,6 +277,7 @@ impl Peers {
         self.at.take(&event);
         self.reply.take(&event, self.at);
         self.follow(&event);
+        self.catching_up.iter_mut().for_each(|catching| catching.misses(&event));
         let level = least_level(&event);
         self.is_news |= level == Level::Summaries;
         // How a session stands is told in its place to who wants no more than that.

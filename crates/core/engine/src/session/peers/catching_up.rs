@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use vocab::{
     Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, Opened, Page, Position, Reply,
-    SessionId, Tag, Told, ends_reply,
+    SessionId, Tag, Told, TurnEnd, TurnEntry, ends_reply,
 };
 
 use super::least_level;
@@ -20,6 +20,8 @@ pub(super) struct CatchingUp {
     from: u64,
     session: SessionId,
     looking: Option<Looking>,
+    /// The turn that was lost while it reads; those who are live were told.
+    lost: Option<TurnEnd>,
     page: Option<Later<'static, Result<Page, Fault>>>,
 }
 
@@ -35,12 +37,20 @@ struct Looking {
     behind: Vec<Event>,
 }
 
+/// A peer has read everything up to `at`, from behind the entry `from` on.
+pub(in crate::session) struct ReadAll {
+    pub(in crate::session) outbox: Arc<Outbox>,
+    pub(in crate::session) at: Position,
+    pub(in crate::session) from: u64,
+    /// What the past does not say: this turn is over.
+    pub(in crate::session) lost: Option<TurnEnd>,
+}
+
 /// What became of a peer that reads the past.
 pub(in crate::session) enum CaughtUp {
     /// It got further.
     Further,
-    /// It has read everything up to this, from behind this entry on.
-    Whole(Arc<Outbox>, Position, u64),
+    Whole(ReadAll),
     /// It cannot read on.
     Lost(Arc<Outbox>, Fault),
 }
@@ -58,7 +68,7 @@ impl CatchingUp {
         let (opened, upto, behind) = (Box::new(opened), after.at.seq, Vec::new());
         let looking = Some(Looking { tag, opened, upto, is_reply_known, behind });
         let from = after.at.seq;
-        let mut catching = Self { outbox, at: after.at, level, from, session, looking, page: None };
+        let mut catching = Self { outbox, at: after.at, level, from, session, looking, lost: None, page: None };
         if is_other {
             catching.answer(Some("the position is one of another session"));
         } else if catching.at == Position::default() {
@@ -105,6 +115,13 @@ impl CatchingUp {
         }
     }
 
+    /// Told to everybody else; of this peer's past it is no part.
+    pub(super) fn misses(&mut self, event: &Event) {
+        if let Event::TurnLost(end) = event {
+            self.lost = Some(end.clone());
+        }
+    }
+
     fn tell(&self, event: Event) {
         self.outbox.push(Told { session: self.session.clone(), event, at: self.at, shared: None });
     }
@@ -122,7 +139,8 @@ impl CatchingUp {
                 self.answer(None);
                 return Poll::Ready(CaughtUp::Further);
             }
-            return Poll::Ready(CaughtUp::Whole(self.outbox.clone(), self.at, self.from));
+            let (outbox, lost) = (self.outbox.clone(), self.lost.take());
+            return Poll::Ready(CaughtUp::Whole(ReadAll { outbox, at: self.at, from: self.from, lost }));
         }
         // It is told nothing while it is only looked at what it has, and what waits behind that needs the room.
         if self.looking.is_none() && self.outbox.poll_room(context).is_pending() {
@@ -148,6 +166,9 @@ impl CatchingUp {
 
     fn take(&mut self, entries: impl Iterator<Item = Arc<Entry>>) {
         for entry in entries {
+            if let Body::Turn(TurnEntry::Ended(end)) = &entry.body {
+                self.lost.take_if(|lost| lost.turn == end.turn);
+            }
             if let Some(looking) = &mut self.looking {
                 looking.upto = entry.seq;
                 looking.is_reply_known |= ends_reply(&entry.body);
