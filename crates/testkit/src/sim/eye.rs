@@ -323,6 +323,8 @@ impl View<'_> {
         let Some(sent) = self.sent.get_mut(&tag) else { return Err(format!("a reply to {}, never sent", tag.0)) };
         sent.replies += 1;
         sent.done = result.is_ok();
+        // Who has left is not told of the end, but for what it had asked for before.
+        self.broke |= result.as_ref().is_err_and(|fault| fault.message.starts_with("the session failed"));
         match (result, &sent.what) {
             (Ok(Reply::Entries(read)), What::Read(after)) => {
                 let known = self.entries.iter().skip(*after as usize);

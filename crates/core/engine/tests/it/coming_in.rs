@@ -139,3 +139,40 @@ async fn a_peer_that_reads_the_past_learns_that_its_turn_is_lost() {
     let at = |wanted: &dyn Fn(&Event) -> bool| second.told.iter().position(|told| wanted(&told.event));
     assert!(at(&|event| matches!(event, Event::Live { .. })) < at(&is_lost), "{:#?}", second.told);
 }
+
+#[test]
+fn a_peer_that_goes_and_comes_back_meanwhile_stays() {
+    let store = faulty();
+    life(&store, async || {
+        let mut actor = on(&store, [], "ask1").open().await;
+        actor.prompt("one").await;
+        actor.turn_end().await;
+    });
+    life(&store, async || {
+        let kept = store.clone();
+        let slow: FitImage = |image| {
+            Box::pin(async {
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                Ok(image)
+            })
+        };
+        let stage =
+            stage_with(&Player::new([say("seen")]), |options| (options.store, options.fit_image) = (kept, slow));
+        let (mut actor, _) = resume(&stage).await;
+        store.slow_reads(300);
+        let picture = Part::Image(Image { mime: "image/png".into(), base64: "iVBORw0KGgo=".into() });
+        let prompt = SessionVerb::Prompt { parts: vec![picture], delivery: Delivery::RejectIfBusy };
+        let prompt = actor.send_with(Verb::Session(prompt), |command| command.key = Some("k".into())).await;
+        let leave = actor.send(Verb::Leave).await;
+        actor.reply(leave).await.unwrap();
+        // The log is read by now, and the picture is looked at.
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        actor.forget();
+        actor.open(Open::new(Which::Named("s1".into()))).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        actor.settle().await;
+        let list = ask_for(&mut actor, Verb::Session(SessionVerb::Queue(QueueVerb::List))).await;
+        assert_eq!(list, Ok(Reply::Queue(Vec::new())), "it is on the session: {:#?}", actor.told);
+        assert!(replies(&actor).contains(&prompt));
+    });
+}

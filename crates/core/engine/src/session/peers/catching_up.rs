@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, Opened, Page, Position, Reply,
-    SessionId, Tag, Told, TurnEnd, TurnEntry, ends_reply,
+    Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, ModelEntry, Opened, Page,
+    Position, Reply, SessionId, Tag, Told, TurnEnd, TurnEntry, ends_reply,
 };
 
 use super::least_level;
@@ -31,8 +31,8 @@ struct Looking {
     opened: Box<Opened>,
     /// Up to this entry what the peer has still holds.
     upto: u64,
-    /// The reply that it has a part of still runs, or is in the log: the part holds.
-    is_reply_known: bool,
+    /// What became of the reply that it has a part of.
+    part: ReplyPart,
     /// What it is to be told behind the answer, in order: before that it does not know that it is here.
     behind: Vec<Event>,
 }
@@ -44,6 +44,27 @@ pub(in crate::session) struct ReadAll {
     pub(in crate::session) from: u64,
     /// What the past does not say: this turn is over.
     pub(in crate::session) lost: Option<TurnEnd>,
+}
+
+/// Whether a peer that has a part of a reply can go on with that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReplyPart {
+    /// The reply does not run; the log may have it.
+    Unknown,
+    /// It runs, or the log has it.
+    Holds,
+    /// It died with the process that told it: the model was asked again.
+    Void,
+}
+
+impl Looking {
+    fn follow_reply(&mut self, body: &Body) {
+        self.part = match (self.part, body) {
+            (ReplyPart::Unknown, body) if ends_reply(body) => ReplyPart::Holds,
+            (ReplyPart::Unknown, Body::Model(ModelEntry::Requested(it))) if it.summary.is_none() => ReplyPart::Void,
+            (part, _) => part,
+        };
+    }
 }
 
 /// What became of a peer that reads the past.
@@ -60,13 +81,13 @@ impl CatchingUp {
         outbox: Arc<Outbox>,
         level: Level,
         session: SessionId,
-        (after, is_reply_known): (Cursor, bool),
+        (after, part): (Cursor, ReplyPart),
         tag: Tag,
         opened: Opened,
     ) -> Self {
         let is_other = after.session.is_some_and(|named| named != session);
         let (opened, upto, behind) = (Box::new(opened), after.at.seq, Vec::new());
-        let looking = Some(Looking { tag, opened, upto, is_reply_known, behind });
+        let looking = Some(Looking { tag, opened, upto, part, behind });
         let from = after.at.seq;
         let mut catching = Self { outbox, at: after.at, level, from, session, looking, lost: None, page: None };
         if is_other {
@@ -80,11 +101,10 @@ impl CatchingUp {
 
     /// Answers the opening, if that was not done yet. `stale`: why what the peer has does not hold.
     pub(super) fn answer(&mut self, stale: Option<&str>) {
-        let Some(Looking { tag, mut opened, is_reply_known, behind, .. }) = self.looking.take() else { return };
+        let Some(Looking { tag, mut opened, part, behind, .. }) = self.looking.take() else { return };
         if stale.is_some() {
             (self.at, self.from) = (Position::default(), 0);
-        } else if !is_reply_known {
-            // It died with the process that told it, and another one takes its place.
+        } else if part != ReplyPart::Holds {
             self.at.offset = 0;
         }
         opened.present.attached = match stale {
@@ -171,7 +191,7 @@ impl CatchingUp {
             }
             if let Some(looking) = &mut self.looking {
                 looking.upto = entry.seq;
-                looking.is_reply_known |= ends_reply(&entry.body);
+                looking.follow_reply(&entry.body);
                 if let Some(why) = unsettles(&entry.body) {
                     return self.answer(Some(why));
                 }
