@@ -33,11 +33,11 @@ const GLANCES_MAX: usize = 16 * 1024;
 pub enum Slow {
     /// Sessions it is on wait for it.
     Wait,
-    /// It is dropped with a `Gone` event; it can come back and attach at the seq it has.
-    Drop,
+    /// At so many unsent bytes it is dropped with a `Gone` event; it can come back and attach at the seq it has.
+    DropAt(usize),
 }
 
-/// Unsent bytes at which a [`Slow::Drop`] peer is let go.
+/// Unsent bytes at which those are let go who are not asked how much they keep: extensions, and a peer on its way.
 pub(crate) const DROP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 pub(crate) struct Outbox {
@@ -106,7 +106,10 @@ impl Outbox {
         }
         let cost = weight::event(&told.event);
         // One event alone, however large, says nothing about how fast the peer reads.
-        if self.slow == Slow::Drop && !inner.queue.is_empty() && inner.bytes + cost > DROP_BYTES_MAX {
+        if let Slow::DropAt(most) = self.slow
+            && !inner.queue.is_empty()
+            && inner.bytes + cost > most
+        {
             let fault =
                 Fault::new(FaultKind::Unsupported, "this connection reads too slowly; attach again where it stopped");
             inner.queue.push_back(Told::new(told.session, Event::Gone { fault }));
@@ -182,7 +185,7 @@ impl Outbox {
 
     /// Ready when the peer has room for more flow.
     pub(crate) fn poll_room(&self, context: &mut Context<'_>) -> Poll<()> {
-        if self.slow == Slow::Drop {
+        if matches!(self.slow, Slow::DropAt(_)) {
             return Poll::Ready(());
         }
         let mut inner = self.lock();

@@ -487,7 +487,7 @@ fn live_turn(event: &Event) -> Option<&TurnId> {
         | Event::Delta(Delta::CallInput { turn, .. })
         | Event::Delta(Delta::CallProgress { turn, .. })
         | Event::Delta(Delta::Sealed { turn, .. })
-        | Event::Delta(Delta::ModelCalled { turn })
+        | Event::Delta(Delta::ModelCalled { turn, .. })
         | Event::Retry(RetryEvent::Ended { turn, .. }) => Some(turn),
         _ => None,
     }

@@ -102,7 +102,7 @@ impl Session {
     }
 
     fn facts(&self, open: &Open) -> PeerFacts {
-        let defaults = &self.shared.defaults;
+        let defaults = &self.shared.defaults();
         PeerFacts {
             name: open.controller.clone(),
             level: open.abilities.level,
@@ -139,7 +139,7 @@ impl Session {
     }
 
     fn declare(&mut self, peer: PeerId, abilities: Abilities) -> Result<(), Fault> {
-        let Abilities { answers, level, editor, tools } = abilities;
+        let Abilities { answers, level, editor, tools, only_listens: _ } = abilities;
         if let Some(tools) = tools {
             self.offer_tools(peer, tools)?;
         }
@@ -153,7 +153,7 @@ impl Session {
 
     /// What every peer is told is about the model that sessions start with; one that has another says so instead.
     fn notices(&self) -> Vec<String> {
-        match self.settings.model == self.shared.defaults.model {
+        match self.settings.model == self.shared.defaults().model {
             true => self.shared.notices.clone(),
             false => vec![format!("model {}: this session's own", self.settings.model)],
         }

@@ -42,7 +42,7 @@ impl Session {
     pub(super) fn remember(&mut self, branch: &Branch) {
         self.reminders.given = branch.reminders;
         // The rules of the queue are those that its people chose, unless whoever loads the session has others.
-        if let Some(policy) = branch.lane.filter(|_| self.settings.lane == self.shared.defaults.lane) {
+        if let Some(policy) = branch.lane.filter(|_| self.settings.lane == self.shared.defaults().lane) {
             self.settings.set_lane(policy);
             self.set_queue_policy();
         }

@@ -2,10 +2,10 @@
 
 use std::task::Waker;
 
-use vocab::{Attached, BranchEntry, Entry, Mode, ModelInfo, NoteEntry, Reply, State, Stop, TurnEnd, TurnEntry};
+use vocab::{Along, Attached, BranchEntry, Entry, Mode, ModelInfo, NoteEntry, Reply, State, Stop, TurnEnd, TurnEntry};
 
 use super::*;
-use crate::outbox::Slow;
+use crate::outbox::{DROP_BYTES_MAX, Slow};
 
 fn entry(seq: u64) -> Arc<Entry> {
     let body = Body::Note(NoteEntry::Recovered { text: "x".into() });
@@ -13,7 +13,7 @@ fn entry(seq: u64) -> Arc<Entry> {
 }
 
 fn outbox(peer: u64) -> Arc<Outbox> {
-    Outbox::new(PeerId(peer), Slow::Drop)
+    Outbox::new(PeerId(peer), Slow::DropAt(DROP_BYTES_MAX))
 }
 
 fn heard(outbox: &Outbox) -> Vec<Event> {
@@ -113,6 +113,9 @@ fn opened() -> Opened {
         model_info: Arc::new(model),
         todos: Arc::new([]),
         file: None,
+        lane: vocab::LanePolicy::default(),
+        lane_is_own: false,
+        elevated_until_ms: None,
     };
     let (tools, notices, present) = Default::default();
     Opened { session: "s".into(), resumed: true, state, tools, notices, present }
@@ -162,7 +165,7 @@ fn whoever_has_what_does_not_hold_any_more_starts_anew() {
         let body = if seq == 3 { Body::Branch(BranchEntry::Moved { to: 1 }) } else { entry(seq).body.clone() };
         Arc::new(Entry { body, ..(*entry(seq)).clone() })
     };
-    let elsewhere = Cursor { session: Some("other".into()), at: Position::at(99) };
+    let elsewhere = Cursor { along: Along::Branch, session: Some("other".into()), at: Position::at(99) };
     for (after, is_stale) in [(Cursor::at(2), true), (Cursor::at(3), false), (elsewhere, true)] {
         let mut peers = peers();
         let reader = outbox(1);
