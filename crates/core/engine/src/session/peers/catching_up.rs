@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, ModelEntry, Opened, Page,
+    Along, Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, ModelEntry, Opened, Page,
     Position, Reply, SessionId, Tag, Told, TurnEnd, TurnEntry, ends_reply,
 };
 
@@ -35,6 +35,8 @@ struct Looking {
     part: ReplyPart,
     /// What it is to be told behind the answer, in order: before that it does not know that it is here.
     behind: Vec<Event>,
+    /// Until this entry is written there is no answer.
+    least: u64,
 }
 
 /// A peer has read everything up to `at`, from behind the entry `from` on.
@@ -84,16 +86,17 @@ impl CatchingUp {
         (after, part): (Cursor, ReplyPart),
         tag: Tag,
         opened: Opened,
+        least: u64,
     ) -> Self {
         let is_other = after.session.is_some_and(|named| named != session);
         let (opened, upto, behind) = (Box::new(opened), after.at.seq, Vec::new());
-        let looking = Some(Looking { tag, opened, upto, part, behind });
+        let looking = Some(Looking { tag, opened, upto, part, behind, least });
         let from = after.at.seq;
         let mut catching = Self { outbox, at: after.at, level, from, session, looking, lost: None, page: None };
         if is_other {
             catching.answer(Some("the position is one of another session"));
-        } else if catching.at == Position::default() {
-            // It has nothing that might not hold.
+        } else if least == 0 && (catching.at == Position::default() || after.along == Along::Log) {
+            // It has nothing that might not hold, or wants what was written and not how things are.
             catching.answer(None);
         }
         catching
@@ -149,10 +152,21 @@ impl CatchingUp {
     /// Ready when it got further, is done or is lost.
     pub(super) fn poll(
         &mut self,
-        committed: u64,
+        (committed, last_seq): (u64, u64),
         read: impl Fn(u64) -> Later<'static, Result<Page, Fault>>,
         context: &mut Context<'_>,
     ) -> Poll<CaughtUp> {
+        if let Some(looking) = self.looking.take_if(|looking| looking.least > last_seq) {
+            let fault = Fault::new(FaultKind::Store, "the session could not be saved");
+            self.tell(Event::Reply { tag: looking.tag, result: Err(fault.clone()) });
+            return Poll::Ready(CaughtUp::Lost(self.outbox.clone(), fault));
+        }
+        if self.looking.as_ref().is_some_and(|looking| looking.least > committed) {
+            return Poll::Pending;
+        }
+        if self.at == Position::default() && self.looking.is_some() {
+            self.answer(None);
+        }
         let at = self.looking.as_ref().map_or(self.at.seq, |looking| looking.upto);
         if at >= committed {
             if self.looking.is_some() {
