@@ -223,7 +223,7 @@ impl View<'_> {
                 Ok(())
             }
             Seen::Told(told) => {
-                if let Event::Reply { tag, .. } = &told.event {
+                if let (Event::Reply { tag, .. }, false) = (&told.event, told.session.as_str().is_empty()) {
                     self.check_order(*tag)?;
                 }
                 self.told(&told.event)
