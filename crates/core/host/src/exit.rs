@@ -14,7 +14,7 @@ pub(crate) const UNWRITTEN: u8 = 2;
 pub(crate) fn code(close: CloseCode) -> u8 {
     match close {
         CloseCode::Normal | CloseCode::GoingAway => OK,
-        CloseCode::Internal => FAILED,
+        CloseCode::ProtocolError | CloseCode::BadData | CloseCode::TooBig | CloseCode::Internal => FAILED,
         CloseCode::PolicyViolation | CloseCode::TryAgainLater => NOT_STARTED,
         // A dialect for people has exit codes of its own; they are its private codes.
         CloseCode::Private(own) => own,

@@ -20,8 +20,14 @@ pub enum CloseCode {
     Normal,
     /// 1001: this side is going away, whatever was left to say.
     GoingAway,
+    /// 1002: the peer broke the rules of the transport.
+    ProtocolError,
+    /// 1007: what the peer called text is none.
+    BadData,
     /// 1008: what the peer wants cannot be had here; asking again will not help.
     PolicyViolation,
+    /// 1009: a message is longer than it may be.
+    TooBig,
     /// 1011: something of ours was lost on the way.
     Internal,
     /// 1013: it cannot be had now; another time it can.
@@ -36,7 +42,10 @@ impl CloseCode {
         match self {
             CloseCode::Normal => 1000,
             CloseCode::GoingAway => 1001,
+            CloseCode::ProtocolError => 1002,
+            CloseCode::BadData => 1007,
             CloseCode::PolicyViolation => 1008,
+            CloseCode::TooBig => 1009,
             CloseCode::Internal => 1011,
             CloseCode::TryAgainLater => 1013,
             CloseCode::Private(own) => PRIVATE_FROM + u16::from(own),
@@ -62,7 +71,10 @@ mod tests {
         let all = [
             (CloseCode::Normal, 1000),
             (CloseCode::GoingAway, 1001),
+            (CloseCode::ProtocolError, 1002),
+            (CloseCode::BadData, 1007),
             (CloseCode::PolicyViolation, 1008),
+            (CloseCode::TooBig, 1009),
             (CloseCode::Internal, 1011),
             (CloseCode::TryAgainLater, 1013),
             (CloseCode::Private(130), 4130),

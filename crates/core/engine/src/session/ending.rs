@@ -88,8 +88,17 @@ impl Session {
         self.drop_editor_requests();
         self.drop_shells(&fault);
         self.log.peers.answer_all();
-        for outbox in self.log.peers.all() {
-            self.log.peers.tell_one(outbox, Event::Gone { fault: fault.clone() });
+        let all: Vec<_> = self.log.peers.all().cloned().collect();
+        for outbox in all {
+            self.log.peers.tell_one(&outbox, Event::Gone { fault: fault.clone() });
+        }
+    }
+
+    /// The session was made to end under its peers: that is the last they hear of it.
+    pub(super) fn tell_gone(&mut self) {
+        if !self.activity.is_over && self.activity.is_ending() {
+            let fault = Fault::new(FaultKind::ShuttingDown, "the session is closed").hint("open it again later");
+            self.cast_off(fault);
         }
     }
 

@@ -10,7 +10,6 @@ use vocab::{
 };
 
 use super::Session;
-use super::approvals::OpenAsk;
 use super::jobs::left_too_soon;
 use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts};
 use crate::outbox::Outbox;
@@ -35,6 +34,14 @@ impl Session {
             self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
             return comes_again;
         }
+        let is_kept = open.keep && self.log.committed() == 0;
+        if is_kept && self.log.last_seq() == 0 {
+            self.log.commands.act_for(by.clone());
+            self.log_opened();
+            self.log.sync_batch();
+            self.log.commands.act_for(None);
+        }
+        let after = after.or_else(|| is_kept.then(|| Cursor::at(0)));
         self.log.peers.know(peer, self.facts(&open));
         let servers = std::mem::take(&mut open.servers);
         let mut notices = self.notices();
@@ -59,13 +66,14 @@ impl Session {
         match after {
             Some(after) => {
                 self.introduce(&outbox, after.at);
-                self.log.peers.catch_up(outbox, after, tag, opened);
+                self.log.peers.catch_up(outbox, after, tag, opened, u64::from(is_kept));
             }
             None => {
                 // What is not committed was told to no peer: it comes live, behind what was told of the running reply.
                 let at = Position::at(self.log.committed());
                 self.log.peers.tell_at(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) }, at);
                 self.introduce(&outbox, at);
+                self.approvals.take_given(peer, at.seq);
                 self.go_live(outbox, at, true);
             }
         }
@@ -102,7 +110,7 @@ impl Session {
     }
 
     fn facts(&self, open: &Open) -> PeerFacts {
-        let defaults = &self.shared.defaults;
+        let defaults = &self.shared.defaults();
         PeerFacts {
             name: open.controller.clone(),
             level: open.abilities.level,
@@ -139,7 +147,7 @@ impl Session {
     }
 
     fn declare(&mut self, peer: PeerId, abilities: Abilities) -> Result<(), Fault> {
-        let Abilities { answers, level, editor, tools } = abilities;
+        let Abilities { answers, level, editor, tools, only_listens: _ } = abilities;
         if let Some(tools) = tools {
             self.offer_tools(peer, tools)?;
         }
@@ -153,7 +161,7 @@ impl Session {
 
     /// What every peer is told is about the model that sessions start with; one that has another says so instead.
     fn notices(&self) -> Vec<String> {
-        match self.settings.model == self.shared.defaults.model {
+        match self.settings.model == self.shared.defaults().model {
             true => self.shared.notices.clone(),
             false => vec![format!("model {}: this session's own", self.settings.model)],
         }
@@ -174,19 +182,18 @@ impl Session {
 
     /// Ready when a peer got further.
     pub(super) fn poll_catching_up(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let committed = self.log.committed();
+        let (committed, last_seq) = (self.log.committed(), self.log.last_seq());
         let (store, session) = (&self.shared.ports.store, &self.id);
         let read = |after| store.read(session, after, PAGE_ENTRIES);
-        let steps = std::task::ready!(self.log.peers.poll_catching_up(committed, read, context));
+        let steps = std::task::ready!(self.log.peers.poll_catching_up((committed, last_seq), read, context));
         for step in steps {
             match step {
                 CaughtUp::Further => {}
                 CaughtUp::Whole(outbox, at, from) => {
                     self.log.peers.tell_at(&outbox, Event::Live { seq: at.seq }, at);
                     // Calls that became its own and that it was told of before, as another one's.
-                    let is_its = |ask: &&OpenAsk| ask.owner == Some(outbox.peer) && ask.entry.seq <= from;
-                    for ask in self.approvals.open().filter(is_its) {
-                        self.log.peers.tell_at(&outbox, Event::Logged(ask.entry.clone()), at);
+                    for entry in self.approvals.take_given(outbox.peer, from) {
+                        self.log.peers.tell_at(&outbox, Event::Logged(entry), at);
                     }
                     self.go_live(outbox, at, false);
                 }
@@ -209,6 +216,7 @@ impl Session {
             self.log.reply(outbox, Event::Reply { tag, result: Err(left_too_soon()) });
         }
         self.approvals.set_mute(peer, false);
+        self.approvals.take_given(peer, 0);
         self.editor_left(peer);
         self.tools.drop_host(peer);
         self.settle_orphans(Some(peer));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, PeerId, Reply, SessionVerb, Tag, TurnId};
+use vocab::{CutBy, Fault, FaultKind, PeerId, Reply, SessionVerb, Tag, TurnId};
 
 use super::jobs::{Awaited, Need};
 use super::{Mail, Session, TurnWaits};
@@ -88,8 +88,15 @@ impl Session {
                 Ok(Reply::Done)
             }
             SessionVerb::EditorReplied { editor_request, result } => {
-                self.editor_replied(outbox.peer, editor_request, result)
+                let result = self.editor_replied(outbox.peer, editor_request, result);
+                self.log.reply_at_once(outbox, tag, result);
+                return Response::Later;
             }
+            SessionVerb::Call { .. } | SessionVerb::AbortCall { .. } => {
+                Err(Fault::new(FaultKind::Unsupported, "tools cannot be called by hand yet"))
+            }
+            SessionVerb::Recount { .. } => Err(Fault::new(FaultKind::Unsupported, "runs cannot be told again yet")),
+            SessionVerb::StartOver => Err(Fault::new(FaultKind::Unsupported, "a session cannot start over yet")),
             SessionVerb::Extension(_) => Err(Fault::new(FaultKind::Unsupported, "only an extension does that")),
         };
         Response::Now(result)
@@ -101,6 +108,7 @@ impl Session {
             return false;
         }
         let was_running = self.interrupt_prompts() || self.prompts.queue.is_busy();
+        self.activity.cut(CutBy::Asked, self.log.commands.acting());
         let acts = self.prompts.queue.interrupt();
         self.act(acts);
         if was_running {

@@ -387,6 +387,7 @@ async fn an_interrupt_ends_the_child_first_and_what_it_cost_is_counted() {
           c1 subagent starts
           spent m1 60+6 by c1
           c1 Interrupted: interrupted
+        t1 cut: Asked
         t1 ended: Interrupted, 0 rounds
     "#]]
     .assert_eq(&log(&stage).await);
@@ -398,6 +399,7 @@ async fn an_interrupt_ends_the_child_first_and_what_it_cost_is_counted() {
           c1 change starts
           c1 Ran: done
           assistant: half a thou (cut by an interrupt)
+        t2 cut: Ending
         t2 ended: Interrupted, 1 rounds
     "#]]
     .assert_eq(&log_of(&stage, "s2").await);
@@ -543,7 +545,9 @@ async fn lists_leave_children_out_and_they_go_with_their_parent() {
     assert_eq!(child.state.mode, Mode::ReadOnly);
     ask_for(&mut actor, Verb::Leave).await.unwrap();
     actor.settle().await;
-    ask_for(&mut actor, Verb::Directory(DirectoryVerb::Delete("s1".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Directory(DirectoryVerb::Delete { session: "s1".into(), open_too: false }))
+        .await
+        .unwrap();
     assert_eq!(ids(Query { children: true, ..Query::default() }).await, Vec::<String>::new());
 }
 

@@ -11,6 +11,8 @@ use crate::session::turn::REPLY_BYTES_MAX;
 pub(super) struct RunningReply {
     /// The turn that it is of; `None` while no reply runs, and nothing is kept then.
     turn: Option<TurnId>,
+    /// Which of the turn it is.
+    reply: u32,
     /// The last entry that was told before it began.
     since: u64,
     pieces: Vec<ReplyPiece>,
@@ -30,8 +32,8 @@ impl RunningReply {
     /// Follows what is told. `at`: where that brings the peers.
     pub(super) fn take(&mut self, event: &Event, at: Position) {
         match event {
-            Event::Delta(Delta::ModelCalled { turn }) => {
-                *self = Self { turn: Some(turn.clone()), since: at.seq, ..Self::default() };
+            Event::Delta(Delta::ModelCalled { turn, reply }) => {
+                *self = Self { turn: Some(turn.clone()), reply: *reply, since: at.seq, ..Self::default() };
             }
             Event::Delta(delta) if self.turn.is_some() => self.grow(delta),
             _ if at.offset == 0 && self.turn.is_some() => *self = Self::default(),
@@ -42,7 +44,9 @@ impl RunningReply {
     fn grow(&mut self, delta: &Delta) {
         let more = match delta {
             Delta::Text { delta, .. } | Delta::Thinking { delta, .. } | Delta::CallInput { delta, .. } => delta.len(),
-            Delta::ModelCalled { .. } | Delta::Sealed { .. } | Delta::CallProgress { .. } => 0,
+            Delta::ModelCalled { .. } | Delta::Sealed { .. } | Delta::CallProgress { .. } | Delta::CallBegan { .. } => {
+                0
+            }
         };
         if self.bytes + more > REPLY_BYTES_MAX {
             return;
@@ -62,7 +66,7 @@ impl RunningReply {
                 let (index, id, name, input) = (*index, id.clone(), name.clone(), delta.as_str().to_owned());
                 self.pieces.push(ReplyPiece::Call { index, id, name, input });
             }
-            (_, Delta::ModelCalled { .. } | Delta::CallProgress { .. }) => {}
+            (_, Delta::ModelCalled { .. } | Delta::CallProgress { .. } | Delta::CallBegan { .. }) => {}
         }
     }
 
@@ -77,7 +81,7 @@ impl RunningReply {
         let mut deltas = Vec::new();
         let mut known = known;
         if skip(&mut known, 1) == 0 {
-            deltas.push(Delta::ModelCalled { turn: turn.clone() });
+            deltas.push(Delta::ModelCalled { turn: turn.clone(), reply: self.reply });
         }
         for piece in &self.pieces {
             let turn = turn.clone();
@@ -139,7 +143,7 @@ mod tests {
     fn deltas() -> Vec<Delta> {
         let turn = || TurnId::from("t");
         vec![
-            Delta::ModelCalled { turn: turn() },
+            Delta::ModelCalled { turn: turn(), reply: 0 },
             Delta::Thinking { turn: turn(), delta: "h".into() },
             Delta::Thinking { turn: turn(), delta: "mé".into() },
             Delta::Sealed { turn: turn(), what: Sealed::Thinking },
