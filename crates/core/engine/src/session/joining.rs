@@ -110,7 +110,7 @@ impl Session {
     }
 
     fn facts(&self, open: &Open) -> PeerFacts {
-        let defaults = &self.shared.defaults();
+        let defaults = open.usual.clone().unwrap_or_else(|| self.shared.defaults());
         PeerFacts {
             name: open.controller.clone(),
             level: open.abilities.level,
@@ -215,6 +215,7 @@ impl Session {
         self.log.peers.is_news = true;
         // No peer is left that could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
+        self.stop_asides(|owner| owner == peer);
         self.leave_jobs(peer);
         for (outbox, tag) in self.log.commands.leave(peer) {
             self.log.reply(outbox, Event::Reply { tag, result: Err(left_too_soon()) });

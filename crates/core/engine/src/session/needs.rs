@@ -24,7 +24,15 @@ impl Session {
         }
         let ends = self.activity.is_ending();
         match verb {
-            SessionVerb::Prompt { .. } | SessionVerb::Compact { .. } | SessionVerb::Shell { .. } if ends => None,
+            SessionVerb::Prompt { .. }
+            | SessionVerb::Compact { .. }
+            | SessionVerb::Shell { .. }
+            | SessionVerb::Call { .. }
+                if ends =>
+            {
+                None
+            }
+            SessionVerb::Call { .. } if self.log.last_seq() > 0 => self.lacks_view(),
             // With images it waits when they are ready.
             SessionVerb::Prompt { parts, .. } if parts.iter().any(|part| matches!(part, Part::Image(_))) => None,
             SessionVerb::Prompt { .. } => self.lacks_view(),

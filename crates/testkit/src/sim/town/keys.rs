@@ -51,9 +51,12 @@ fn keyed<'a>(log: &'a [Arc<Entry>], by: &Principal, key: &str) -> impl Iterator<
     })
 }
 
-/// Who sent an item is known to one process alone.
+/// Who sent an item is known to one process alone, and a repeat has the answer of the first.
 fn plain(reply: &Reply) -> Reply {
-    let mut reply = reply.clone();
+    let mut reply = match reply {
+        Reply::Again(first) => Reply::clone(first),
+        reply => reply.clone(),
+    };
     if let Reply::Queue(items) = &mut reply {
         items.iter_mut().for_each(|item| item.sender = None);
     }
