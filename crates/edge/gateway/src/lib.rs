@@ -3,6 +3,7 @@
 mod accept;
 mod connection;
 mod credentials;
+mod daemon;
 mod entrance;
 mod failures;
 mod guards;
@@ -18,12 +19,14 @@ mod owner;
 mod places;
 mod routes;
 mod server;
+mod service_manager;
 mod sockets;
 mod state;
 mod tailscale;
 mod tls;
 mod tokens;
 
+pub use daemon::DaemonSignals;
 pub use entrance::{Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use home_lock::GatewayFile;
 pub use http::ReplyBody;
