@@ -21,6 +21,7 @@ mod routes;
 mod server;
 mod service_manager;
 mod sockets;
+mod sse;
 mod state;
 mod tailscale;
 mod tls;
@@ -34,6 +35,7 @@ pub use listen::dialable;
 pub use login::{LoginDesk, LoginRefused};
 pub use options::{Access, HealthReport, ServerHooks, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice};
 pub use server::{AccessHandle, GatewayServer, ServerHandle};
+pub use sse::SseBody;
 pub use tokens::{
     NamedToken, TokenFile, TokenStore, add_token, make_main_token, new_token, read_main_token, revoke_token,
     scope_words, scopes_from,
