@@ -54,7 +54,7 @@ impl GatewayServer {
             SocketChoice::InHome => Some(options.home.join("gateway.sock")),
             SocketChoice::At(path) => Some(path.clone()),
         };
-        let unix = unix.map(|path| bind_unix(path)).transpose()?;
+        let unix = unix.map(bind_unix).transpose()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = addresses.first().map(|address| format!("{scheme}://{address}"));
         let instance: Arc<str> = ids::connection().into();
