@@ -40,7 +40,6 @@ use std::time::{Duration, Instant};
 
 use vocab::{Durability, Fault};
 
-use super::append::Append;
 use super::writer::WriterJob;
 use super::{ReplySender, faults};
 
@@ -54,6 +53,13 @@ const SOON_SYNCS: u32 = 2;
 const SYNC_GUESS: Duration = Duration::from_millis(1);
 /// The newest sync counts for one part in this many of what a sync is thought to take.
 const SYNC_MEMORY: u32 = 4;
+
+/// Whoever waits for the disk.
+pub(super) struct SyncWish {
+    pub(super) reply: ReplySender<()>,
+    pub(super) durability: Durability,
+    pub(super) asked_at: Instant,
+}
 
 /// An append that is committed and waits for its sync.
 struct Unsynced {
@@ -234,7 +240,7 @@ impl Syncs {
     pub(super) fn wait(
         &self,
         number: u64,
-        appends: Vec<Append>,
+        wishes: Vec<SyncWish>,
         followers: Vec<(u64, ReplySender<()>)>,
         is_idle: bool,
     ) {
@@ -248,12 +254,12 @@ impl Syncs {
                 state.followers.push((after, reply));
             }
         }
-        if appends.is_empty() {
+        if wishes.is_empty() {
             return;
         }
         state.last = number;
         let (now, patience) = (Instant::now(), state.patience());
-        let waiting = appends.into_iter().map(|Append { reply, durability, asked_at, .. }| {
+        let waiting = wishes.into_iter().map(|SyncWish { reply, durability, asked_at }| {
             let due = if durability == Durability::Soon { asked_at + patience } else { now };
             Unsynced { reply, due }
         });
