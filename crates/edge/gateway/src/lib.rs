@@ -3,6 +3,7 @@
 mod accept;
 mod connection;
 mod credentials;
+mod daemon;
 mod entrance;
 mod failures;
 mod guards;
@@ -18,12 +19,15 @@ mod owner;
 mod places;
 mod routes;
 mod server;
+mod service_manager;
 mod sockets;
+mod sse;
 mod state;
 mod tailscale;
 mod tls;
 mod tokens;
 
+pub use daemon::DaemonSignals;
 pub use entrance::{Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use home_lock::GatewayFile;
 pub use http::ReplyBody;
@@ -31,6 +35,7 @@ pub use listen::dialable;
 pub use login::{LoginDesk, LoginRefused};
 pub use options::{Access, HealthReport, ServerHooks, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice};
 pub use server::{AccessHandle, GatewayServer, ServerHandle};
+pub use sse::SseBody;
 pub use tokens::{
     NamedToken, TokenFile, TokenStore, add_token, make_main_token, new_token, read_main_token, revoke_token,
     scope_words, scopes_from,
