@@ -139,7 +139,7 @@ impl World {
         // In half of the worlds sessions go out of memory, stage by stage, and come back in the middle of it.
         let idle = defaults.max_iterations.is_multiple_of(2).then_some(IDLE);
         let (notices, user) = (Vec::new(), vocab::Principal::user("ann"));
-        Engine::new(ports, Config { defaults, version: "sim".into(), notices, user, idle })
+        Engine::new(ports, Config { defaults, version: "sim".into(), notices, user, idle, turns_max: None })
     }
 
     /// One life of the process.
