@@ -15,12 +15,14 @@ mod faults;
 mod inbound;
 mod ledger;
 mod methods;
+mod openrpc;
 mod own;
 pub mod params;
 mod pending;
 mod rate;
 pub mod results;
 mod run;
+pub mod services;
 pub mod shape;
 mod tool_names;
 
@@ -41,6 +43,7 @@ use rate::{Bucket, Rate};
 pub use auth_state::{AuthState, LOGIN_FAILURES_MAX, LOGIN_MS_MAX};
 pub use ledger::{ID_MAX, IN_FLIGHT_MAX, SUBSCRIPTIONS_MAX};
 pub use methods::{METHODS, MethodRow};
+pub use openrpc::openrpc;
 pub use own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Scopes};
 pub use rate::{BURST_MAX, PER_SECOND_MAX};
 
@@ -145,6 +148,10 @@ impl Gateway {
     /// The session that a request means.
     pub fn session_or_attached(&self, named: Option<shape::SessionName>) -> SessionId {
         named.map_or_else(|| self.attached.clone(), |name| name.0)
+    }
+    /// Whether this is the session that is meant where none is named: it exists, written or not.
+    pub fn is_attached_to(&self, session: &SessionId) -> bool {
+        self.attached == *session
     }
     /// What all connections share.
     pub fn options(&self) -> &GatewayOptions {
