@@ -44,7 +44,7 @@ pub use auth_state::{AuthState, LOGIN_FAILURES_MAX, LOGIN_MS_MAX};
 pub use ledger::{ID_MAX, IN_FLIGHT_MAX, SUBSCRIPTIONS_MAX};
 pub use methods::{METHODS, MethodRow};
 pub use openrpc::openrpc;
-pub use own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Scopes};
+pub use own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, NewsItem, NewsMark, Scopes, Topic};
 pub use rate::{BURST_MAX, PER_SECOND_MAX};
 
 /// What all connections of one process share.
