@@ -100,7 +100,7 @@ shape! { result
 }
 shape! { result
     /// Only where the run is complete. Subscribers have had the content.
-    DoneData { "content" content: Option<Arc<str>>, "usage" usage: UsageSum, "runId" run_id: String }
+    DoneData { "content" content: Option<Arc<str>>, "usage" usage: UsageSum, "runId" run_id: Option<String> }
 }
 shape! { result
     /// The same code as the error frame behind it.
@@ -157,7 +157,7 @@ pub(crate) fn tail(event: &str, data: &impl Serialize) -> Vec<u8> {
     into
 }
 
-fn head(event: &str) -> Vec<u8> {
+pub(crate) fn head(event: &str) -> Vec<u8> {
     let mut into = Vec::with_capacity(128);
     into.extend_from_slice(b"\"event\":\"");
     into.extend_from_slice(event.as_bytes());

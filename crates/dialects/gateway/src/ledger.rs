@@ -171,6 +171,9 @@ impl Ledger {
             owed.deadline_ms = deadline_ms;
         }
     }
+    pub(crate) fn has_deadline(&self, id: RequestId) -> bool {
+        self.get(id).is_some_and(|owed| owed.deadline_ms.is_some())
+    }
     /// The earliest time that something is due at.
     pub(crate) fn due(&self) -> Option<u64> {
         self.open.values().map(OwedAnswer::due).min()

@@ -1,59 +1,111 @@
 //! The gateway's wire: JSON frames with an id over one connection, many sessions behind it. Pure: frames, events and time go
 //! in; frames and commands come out.
 //!
-//! * `shape`, `methods`, `params`, `results`: what can be asked, declared once. `envelope`: one frame in. `ledger`: the ids, and
-//!   every frame out.
+//! * `shape`, `methods`, `params`, `results`, `events`: what can be asked and told, declared once. `envelope`: one frame in.
+//!   `ledger`: the ids, and every frame out.
 //! * `auth_state`, `rate`: who is there, and how fast they may ask.
-//! * `inbound`: what each method does. `pending`: what was wanted. `replies`: what the answers mean.
+//! * `inbound`: what each method does. `flow`: being on sessions. `works`, `pending`: what was wanted. `replies`: what the
+//!   answers mean. `commands`: what a slash at the start of a message means.
+//! * `session_view`, `run`, `context`, `confirm`: one session as this connection sees it. `outbound`, `ends`: what is told of it.
+//! * `projection`, `cursor`, `listeners`, `news`: subscriptions and replays.
 
 mod auth_state;
+mod commands;
+mod confirm;
 mod context;
 mod cursor;
+mod ends;
 mod envelope;
 pub mod events;
 mod faults;
+mod flow;
 mod inbound;
 mod ledger;
+mod listeners;
 mod methods;
+mod news;
 mod openrpc;
+mod outbound;
 mod own;
 pub mod params;
 mod pending;
+mod projection;
 mod rate;
+mod replies;
 pub mod results;
 mod run;
 pub mod services;
+mod session_view;
 pub mod shape;
 mod tool_names;
+mod works;
 
 use std::sync::Arc;
 
 use serde::Serialize;
-use vocab::{Clock, Ids, SessionId, Tag, Told};
+use serde_json::value::RawValue;
+use vocab::{Clock, Event, Ids, SessionId, Settings, Tag, Told};
 use wire::{Close, CloseCode, Dialect, Frame, Parting, Pending};
 
 use auth_state::Auth;
 use envelope::{BadFrame, Request};
-use ledger::{Ledger, NotOpened, RequestId, Terminal};
-use methods::{OwnPlan, ToldBy};
+use flow::Opening;
+use ledger::{Awaits, Ledger, NotOpened, RequestId, Terminal};
+use news::News;
 use own::Out;
-use pending::GatewayPending;
+use pending::{GatewayPending, SubscribePlan, Work};
 use rate::{Bucket, Rate};
+use session_view::SessionView;
 
 pub use auth_state::{AuthState, LOGIN_FAILURES_MAX, LOGIN_MS_MAX};
+pub use confirm::CONFIRM_MS;
+pub use context::{CHECKPOINT_PCT, COMPACT_PCT, WARN_PCT};
+pub use cursor::{EventCursor, Within};
+pub use events::{EVENTS, EventRow, OUTPUT_BYTES_MAX};
 pub use ledger::{ID_MAX, IN_FLIGHT_MAX, SUBSCRIPTIONS_MAX};
 pub use methods::{METHODS, MethodRow};
 pub use openrpc::openrpc;
 pub use own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, NewsItem, NewsMark, Scopes, Topic};
 pub use rate::{BURST_MAX, PER_SECOND_MAX};
+pub use tool_names::TOOL_NAMES;
+
+/// What becomes of runs whose connection goes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum OnDisconnect {
+    #[default]
+    Continue,
+    Cancel,
+}
+
+/// What a session starts with that has nothing of its own; `None`: what the engine has.
+pub type UsualSettings = Arc<dyn Fn(&SessionId) -> Option<Arc<Settings>> + Send + Sync>;
 
 /// What all connections of one process share.
 pub struct GatewayOptions {
     pub version: String,
     /// Of this run of the process: another one after a restart.
     pub instance: Arc<str>,
+    pub usual: UsualSettings,
+    pub on_disconnect: OnDisconnect,
+    /// The percentage of the context from which on it is compacted, as `budget` says it.
+    pub compact_pct: u64,
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn Ids>,
+}
+
+impl GatewayOptions {
+    pub fn new(version: impl Into<String>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+        let compact_pct = u64::from(vocab::CompactionPolicy::default().threshold_pct);
+        Self {
+            version: version.into(),
+            instance: "".into(),
+            usual: Arc::new(|_| None),
+            on_disconnect: OnDisconnect::default(),
+            compact_pct,
+            clock,
+            ids,
+        }
+    }
 }
 
 /// One connection.
@@ -66,7 +118,22 @@ pub struct Gateway {
     rate: Bucket,
     ledger: Ledger,
     pending: Pending<GatewayPending>,
+    /// Where prompts of this connection belong in a trace, unless they say it themselves.
     trace: Option<Arc<str>>,
+    /// Sessions that the connection is on.
+    views: Vec<SessionView>,
+    opening: Vec<Opening>,
+    /// Sessions before whose tools this connection is asked.
+    callbacks: Vec<SessionId>,
+    works: Vec<Work>,
+    works_made: u64,
+    subscribing: Vec<SubscribePlan>,
+    subscribes_made: u64,
+    news: News,
+    /// Reused for frames that come often.
+    scratch: Vec<u8>,
+    /// The process ends: nothing new is taken.
+    shutting_down: bool,
 }
 
 impl Gateway {
@@ -80,6 +147,16 @@ impl Gateway {
             ledger: Ledger::default(),
             pending: Pending::default(),
             trace,
+            views: Vec::new(),
+            opening: Vec::new(),
+            callbacks: Vec::new(),
+            works: Vec::new(),
+            works_made: 0,
+            subscribing: Vec::new(),
+            subscribes_made: 0,
+            news: News::default(),
+            scratch: Vec::new(),
+            shutting_down: false,
         }
     }
 
@@ -104,7 +181,7 @@ impl Gateway {
         &mut self,
         id: RequestId,
         method: &str,
-        params: Option<&serde_json::value::RawValue>,
+        params: Option<&RawValue>,
         out: &mut Out,
     ) -> Result<(), GatewayRefusal> {
         self.check_rate(out)?;
@@ -112,6 +189,9 @@ impl Gateway {
         let (scope, is_open) = row.map_or((Scopes::NONE, false), |row| (row.scope, row.is_open));
         self.auth.allows(scope, is_open)?;
         let row = row.ok_or_else(|| envelope::no_method(method))?;
+        if self.shutting_down {
+            return Err(ends::shutting_down());
+        }
         (row.answer)(self, id, params, out)
     }
 
@@ -136,13 +216,10 @@ impl Gateway {
         self.ledger.settle(id, Terminal::Refused(refusal), out);
     }
 
-    /// Has a service answer a request.
-    pub(crate) fn ask_service(&mut self, id: RequestId, plan: OwnPlan, told: ToldBy, out: &mut Out) {
-        match plan {
-            OwnPlan::Call(call) | OwnPlan::KeepFirst { call, .. } => {
-                self.pending.call(call, GatewayPending::Service { id, told }, out);
-            }
-        }
+    /// After whatever happened.
+    fn afterwards(&mut self, out: &mut Out) {
+        self.note_use(out.now_ms);
+        self.close_if_over(out);
     }
 
     /// The session that a request means.
@@ -162,26 +239,6 @@ impl Gateway {
     }
     pub fn scopes(&self) -> Scopes {
         self.auth.scopes()
-    }
-
-    fn logged_in(&mut self, id: RequestId, answer: Result<GatewayAnswer, GatewayRefusal>, out: &mut Out) {
-        match answer {
-            Ok(GatewayAnswer::LoggedIn { name, scopes }) => {
-                self.auth.known(scopes);
-                let connection_id = self.connection.clone();
-                let scopes = scopes.words();
-                self.answer(id, &results::LoginResult { authenticated: true, connection_id, scopes, name }, out);
-            }
-            Ok(_) => self.refuse(id, &GatewayRefusal::mixed_up(), out),
-            Err(refusal) => {
-                self.refuse(id, &refusal, out);
-                if refusal.code == Code::AuthFailed
-                    && let Some(close) = self.auth.failed()
-                {
-                    out.close_with(close);
-                }
-            }
-        }
     }
 }
 
@@ -220,34 +277,64 @@ impl Dialect for Gateway {
                 }
             }
         }
+        self.afterwards(out);
     }
 
-    fn tell(&mut self, _told: &Told, _out: &mut Out) {}
-
-    fn own_answered(&mut self, tag: Tag, answer: Result<GatewayAnswer, GatewayRefusal>, out: &mut Out) {
-        match self.pending.answered(tag) {
-            Some(GatewayPending::Login(id)) => self.logged_in(id, answer, out),
-            Some(GatewayPending::Service { id, told }) => match answer.and_then(|answer| told(self, answer)) {
-                Ok(json) => {
-                    self.ledger.settle(id, Terminal::Result(&json), out);
+    fn tell(&mut self, told: &Told, out: &mut Out) {
+        match &told.event {
+            Event::Reply { tag, result } => self.replied(*tag, result.clone(), out),
+            _ => {
+                if let Some(at) = self.view_at(&told.session) {
+                    self.event(at, told, out);
                 }
-                Err(refusal) => self.refuse(id, &refusal, out),
-            },
-            None => {}
+            }
+        }
+        if !matches!(told.event, Event::Delta(_)) {
+            self.afterwards(out);
         }
     }
 
-    fn part(&mut self, _why: Parting, out: &mut Out) {
-        out.close_with(Close::normal());
+    fn own_answered(&mut self, tag: Tag, answer: Result<GatewayAnswer, GatewayRefusal>, out: &mut Out) {
+        self.own_replied(tag, answer, out);
+        self.afterwards(out);
+    }
+
+    fn pause(&mut self, out: &mut Out) {
+        for at in 0..self.views.len() {
+            self.flush(at, out);
+        }
+        self.afterwards(out);
+    }
+
+    fn part(&mut self, why: Parting, out: &mut Out) {
+        self.parted(why, out);
+        self.afterwards(out);
+    }
+
+    fn listening(&self) -> bool {
+        !self.pending.is_full()
     }
 
     fn due(&self) -> Option<u64> {
-        [self.auth.due(), self.ledger.due()].into_iter().flatten().min()
+        [self.auth.due(), self.ledger.due(), self.leave_due()].into_iter().flatten().min()
     }
 
     fn tick(&mut self, now_ms: u64, out: &mut Out) {
         if let Some(close) = self.auth.tick(now_ms) {
             out.close_with(close);
         }
+        for id in self.ledger.expired(now_ms) {
+            match self.ledger.stage(id) {
+                Some(Awaits::Held { .. }) => self.wait_timed_out(id, out),
+                _ => self.timed_out(id, out),
+            }
+        }
+        for id in self.ledger.forgotten(now_ms) {
+            out.notes.push(format!("a request was owed an answer for too long: {:?}", self.ledger.stage(id)));
+            let refusal = self.incident(GatewayRefusal::internal("forgotten", "nothing came of it"), out);
+            self.refuse(id, &refusal, out);
+        }
+        self.leave_unused(out);
+        self.afterwards(out);
     }
 }

@@ -27,7 +27,9 @@ pub(crate) type Projected = (&'static str, Vec<u8>);
 pub(crate) fn turn_of(body: &Body) -> Option<&TurnId> {
     match body {
         Body::User { turn, .. } | Body::Assistant { turn, .. } => turn.as_ref(),
-        Body::Turn(TurnEntry::Started { turn } | TurnEntry::Taken { turn, .. } | TurnEntry::Cut { turn, .. }) => Some(turn),
+        Body::Turn(TurnEntry::Started { turn } | TurnEntry::Taken { turn, .. } | TurnEntry::Cut { turn, .. }) => {
+            Some(turn)
+        }
         Body::Turn(TurnEntry::Ended(end)) => Some(&end.turn),
         Body::Call(CallEntry::Started { turn, .. } | CallEntry::Ended { turn, .. }) => Some(turn),
         Body::Ask(AskEntry::Opened(ask)) => ask.turn.as_ref(),
@@ -108,7 +110,11 @@ pub(crate) fn rest_of(text: &str, told: u64) -> &str {
 }
 
 /// With their cursors, and without those that were told.
-pub(crate) fn placed(entry: &Entry, list: Vec<Projected>, skip: usize) -> impl Iterator<Item = (Projected, EventCursor)> {
+pub(crate) fn placed(
+    entry: &Entry,
+    list: Vec<Projected>,
+    skip: usize,
+) -> impl Iterator<Item = (Projected, EventCursor)> {
     let (seq, last) = (entry.seq, list.len().saturating_sub(1));
     let cursor = move |at: usize| if at == last { EventCursor::at(seq) } else { EventCursor::part(seq, at) };
     list.into_iter().enumerate().skip(skip).map(move |(at, event)| (event, cursor(at)))
@@ -150,7 +156,7 @@ fn turn_events(at_ms: i64, turn: &TurnEntry) -> Vec<Projected> {
         TurnEntry::Ended(end) => match faults::run_end(end, None, None) {
             RunEnd::Complete => {
                 let usage = UsageSum::of(&end.usage, None);
-                let done = DoneData { content: None, usage, run_id: end.turn.to_string() };
+                let done = DoneData { content: None, usage, run_id: Some(end.turn.to_string()) };
                 vec![state(RunStateWord::Complete), ("done", written(&done))]
             }
             RunEnd::Cancelled(reason) => {

@@ -28,7 +28,10 @@ pub(crate) struct InRun {
 pub(crate) enum How {
     Started,
     /// With others; `leader`: the first of them.
-    Collected { count: usize, leader: bool },
+    Collected {
+        count: usize,
+        leader: bool,
+    },
     /// Into a run that was under way.
     Steered,
     /// As a repeat of a message that is in the run.
