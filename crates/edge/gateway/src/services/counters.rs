@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dialect_gateway::services::system::*;
 use dialect_gateway::shape::ObjectJson;
-use vocab::{Body, CutBy, Entry, MessageEnd, ModelEntry, SessionId, Stop, TurnEntry, Usage, UserFrom};
+use vocab::{Body, CallEntry, CutBy, Entry, MessageEnd, ModelEntry, SessionId, Stop, TurnEntry, Usage, UserFrom};
 
 /// Answers of models that the average is made of.
 const RECENT_CALLS: usize = 200;
@@ -26,8 +26,8 @@ pub(super) struct Counters {
     calls: u64,
     recent: VecDeque<RecentCall>,
     cancel_ms: VecDeque<u64>,
-    /// What was asked of a model and is not answered yet.
-    open: HashMap<SessionId, (Arc<str>, i64)>,
+    /// Since when a model has the word, and which one where that is known.
+    open: HashMap<SessionId, (Option<Arc<str>>, i64)>,
     /// Turns that were told to end.
     cut: HashMap<SessionId, i64>,
 }
@@ -36,7 +36,12 @@ impl Counters {
     pub(super) fn count(&mut self, session: &SessionId, entry: &Entry) {
         match &entry.body {
             Body::User { from: UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp, .. } => self.messages += 1,
-            Body::Turn(TurnEntry::Started { .. }) => self.started += 1,
+            Body::Turn(TurnEntry::Started { .. }) => {
+                self.started += 1;
+                self.asked(session, None, entry.at_ms);
+            }
+            // Then the model has the word again.
+            Body::Call(CallEntry::Ended { .. }) => self.asked(session, None, entry.at_ms),
             Body::Turn(TurnEntry::Cut { why, .. }) => {
                 if matches!(why, CutBy::Asked | CutBy::Newer | CutBy::Deleted | CutBy::Ending) {
                     self.cancel_requested += 1;
@@ -46,18 +51,17 @@ impl Counters {
                 }
             }
             Body::Turn(TurnEntry::Ended(end)) => self.ended(session, end.stop, entry.at_ms),
-            Body::Model(ModelEntry::Requested(asked)) if self.open.len() < OPEN_CALLS_MAX => {
-                self.open.insert(session.clone(), (asked.model.clone(), entry.at_ms));
-            }
+            Body::Model(ModelEntry::Requested(asked)) => self.asked(session, Some(asked.model.clone()), entry.at_ms),
             Body::Model(ModelEntry::Retrying { .. }) => {
-                self.answered(session, entry.at_ms, &Usage::default(), "retried")
+                self.answered(session, entry.at_ms, None, &Usage::default(), "retried");
+                self.asked(session, None, entry.at_ms);
             }
             Body::Assistant { message, .. } => {
                 let status = match message.end {
                     MessageEnd::Failed(_) => "failed",
                     MessageEnd::Finished(_) | MessageEnd::Interrupted => "ok",
                 };
-                self.answered(session, entry.at_ms, &message.usage, status);
+                self.answered(session, entry.at_ms, Some(&message.model), &message.usage, status);
             }
             _ => {}
         }
@@ -75,14 +79,28 @@ impl Counters {
             }
             Stop::Error => {
                 self.failed += 1;
-                self.answered(session, at_ms, &Usage::default(), "failed");
+                self.answered(session, at_ms, None, &Usage::default(), "failed");
             }
         }
         self.open.remove(session);
     }
 
-    fn answered(&mut self, session: &SessionId, at_ms: i64, usage: &Usage, status: &'static str) {
-        let Some((model, asked_ms)) = self.open.remove(session) else { return };
+    fn asked(&mut self, session: &SessionId, model: Option<Arc<str>>, at_ms: i64) {
+        if self.open.len() < OPEN_CALLS_MAX {
+            self.open.insert(session.clone(), (model, at_ms));
+        }
+    }
+
+    fn answered(
+        &mut self,
+        session: &SessionId,
+        at_ms: i64,
+        model: Option<&Arc<str>>,
+        usage: &Usage,
+        status: &'static str,
+    ) {
+        let Some((asked, asked_ms)) = self.open.remove(session) else { return };
+        let model = model.cloned().or(asked).unwrap_or_else(|| "unknown".into());
         self.calls += 1;
         let call = RecentCall {
             ts: at_ms,

@@ -113,10 +113,15 @@ fn news_come_to_who_subscribed_and_to_nobody_else() {
         let first = play.heard(watcher, Duration::from_millis(50)).await;
         assert!(first[0].get("result").is_some(), "{first:?}");
         play.run(at, "ws:a", "say 1 words").await;
+        play.send(at, &json!({"id": 7, "method": "agent.send", "params": {"sessionId": "ws:a", "message": "hang"}}))
+            .await;
+        play.heard(at, Duration::from_millis(50)).await;
         let node = json!({"nodeId": "n1", "role": "companion", "protocolVersion": 1, "capabilities": []});
         play.result(at, "node.register", node).await;
         play.service.log("warn", "something\nhappened");
-        let heard = play.heard(watcher, Duration::from_millis(300)).await;
+        let mut heard = play.heard(watcher, Duration::from_millis(300)).await;
+        play.ask(at, "agent.cancel", json!({"sessionId": "ws:a"})).await;
+        heard.extend(play.heard(watcher, Duration::from_millis(300)).await);
         let of =
             |event: &str| heard.iter().filter(|it| it["event"] == event).map(|it| &it["data"]).collect::<Vec<&Value>>();
         assert!(of("lane").iter().any(|lane| lane["sessionId"] == "ws:a" && lane["state"] == "running"), "{heard:?}");

@@ -101,7 +101,7 @@ fn contexts_and_lanes_are_those_of_sessions_in_memory() {
             &json!({"id": 8, "method": "agent.send", "params": {"sessionId": "ws:b", "message": "say 1 words"}}),
         )
         .await;
-        play.heard(at, std::time::Duration::from_millis(50)).await;
+        play.heard(at, std::time::Duration::from_millis(300)).await;
         let lanes = play.result(other, "lanes.list", json!({})).await;
         let first = &lanes["lanes"][0];
         assert_eq!(
