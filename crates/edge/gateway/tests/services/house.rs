@@ -133,7 +133,8 @@ fn news_come_to_who_subscribed_and_to_nobody_else() {
         );
         assert!(heard.iter().all(|it| it["id"] == 5), "under the id of the subscription");
         play.send(watcher, &json!({"id": 6, "method": "events.subscribe", "params": {"topics": ["metrics"]}})).await;
-        let counters = play.heard(watcher, Duration::from_secs(6)).await;
+        tokio::time::sleep(Duration::from_millis(5_100)).await;
+        let counters = play.heard(watcher, Duration::from_millis(100)).await;
         let told: Vec<&Value> = counters.iter().filter(|it| it["event"] == "metrics").collect();
         assert_eq!(told[0]["data"]["runStates"]["complete"], 1, "{counters:?}");
         let quiet = play.heard(at, Duration::from_millis(300)).await;
