@@ -137,7 +137,9 @@ impl Shared {
                 let newest = self.ports.store.list(query).await?.pop();
                 newest.ok_or_else(|| Fault::new(FaultKind::NotFound, "no saved session yet"))?.id
             }
-            Which::New | Which::Named(_) => {
+            // Exactly this one; it need not be more than a name.
+            Which::Named(id) => id,
+            Which::New => {
                 return Err(Fault::new(FaultKind::Invalid, "only a saved session can be read"));
             }
         };

@@ -87,7 +87,7 @@ impl Shared {
         }
     }
 
-    async fn is_known(&self, id: &SessionId) -> Result<bool, Fault> {
+    pub(crate) async fn is_known(&self, id: &SessionId) -> Result<bool, Fault> {
         Ok(self.registry.contains(id) || self.ports.store.summary(id).await?.is_some())
     }
 

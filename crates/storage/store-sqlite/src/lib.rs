@@ -24,6 +24,7 @@ mod patience;
 mod progress;
 mod reader;
 mod rows;
+mod shelf;
 mod sync;
 mod threads;
 mod upkeep;
