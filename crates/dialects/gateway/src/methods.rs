@@ -47,8 +47,8 @@ use crate::services::pairing::{GenerateParams, GenerateResult, PairingListResult
 use crate::services::reports::{AuditParams, AuditResult, UsageParams, UsageResult};
 use crate::services::sessions::{GetParams, GetResult, ListParams, ListResult};
 use crate::services::system::{
-    CapabilitiesResult, ContextParams, ContextResult, InfoResult, LanesParams, LanesResult, MetricsResult,
-    PresenceParams, PresenceResult,
+    AnalyticsParams, AnalyticsResult, CapabilitiesResult, ContextParams, ContextResult, InfoResult, LanesParams,
+    LanesResult, MetricsResult, PresenceParams, PresenceResult,
 };
 use crate::shape::{AnyJson, Nothing, ObjectJson, ShapeSchema};
 
@@ -139,6 +139,7 @@ pub static METHODS: &[MethodRow] = &[
     method!("system.info", Scopes::READ, Nothing => InfoResult, "What this gateway is.", own services::system::info, told services::system::info_told),
     method!("system.capabilities", Scopes::READ, Nothing => CapabilitiesResult, "What can be asked here.", own services::system::capabilities, told services::system::capabilities_told),
     method!("system.presence", Scopes::READ, PresenceParams => PresenceResult, "Who wrote, and when.", own services::system::presence, told services::system::presence_told),
+    method!("system.sessionAnalytics", Scopes::READ, AnalyticsParams => AnalyticsResult, "Who wrote how much, day by day.", own services::system::analytics, told services::system::analytics_told),
     method!("system.contextUsage", Scopes::READ, ContextParams => ContextResult, "How full contexts are.", own services::system::context, told services::system::context_told),
     method!("system.metrics", Scopes::READ, Nothing => MetricsResult, "Counters since the start.", own services::system::metrics, told services::system::metrics_told),
     method!("system.nodes", Scopes::READ, Nothing => NodesResult, "Companions that are here.", own services::nodes::nodes, told services::nodes::nodes_told),

@@ -30,6 +30,10 @@ pub enum ServiceCall {
         session: Option<SessionId>,
         is_own: bool,
     },
+    Analytics {
+        days: i64,
+        top: usize,
+    },
     Lanes {
         limit: usize,
     },
@@ -66,6 +70,7 @@ pub enum ServiceAnswer {
     Metrics(system::MetricsResult),
     Nodes(nodes::NodesResult),
     Context(system::ContextResult),
+    Analytics(system::AnalyticsResult),
     Lanes(system::LanesResult),
     Sessions(sessions::ListResult),
     Session(Box<sessions::GetResult>),

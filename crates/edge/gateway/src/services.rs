@@ -1,6 +1,7 @@
 //! What answers the gateway's dialect beside the engine: one set of services per process, and one view of it per connection.
 //! Everything is told in the dialect's own shapes; nothing here knows a socket.
 
+mod analytics;
 mod board;
 mod canvas;
 mod config;
@@ -258,6 +259,9 @@ async fn answered(
         ServiceCall::Nodes => ServiceAnswer::Nodes(lock(&services.nodes).rows()),
         ServiceCall::Context { session, is_own } => {
             ServiceAnswer::Context(sessions::context(services, session, is_own).await?)
+        }
+        ServiceCall::Analytics { days, top } => {
+            ServiceAnswer::Analytics(analytics::analytics(services, days, top).await?)
         }
         ServiceCall::Lanes { limit } => {
             let stall_ms = services.settings().stall_ms;

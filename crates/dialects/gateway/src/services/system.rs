@@ -115,6 +115,40 @@ shape! { result
 }
 
 shape! { params
+    /// The last so many days of UTC, and how many of each list.
+    AnalyticsParams { "days" days: Count<1, 365> = Count(30), "topLimit" top_limit: Count<1, 100> = Count(10) }
+}
+shape! { result
+    /// Messages of people on a day, and the sessions they were for.
+    AnalyticsDay { "day" day: String, "sessions" sessions: u64, "messages" messages: u64 }
+}
+shape! { result
+    /// `lastActivity`: seconds since 1970.
+    TopSession { "sessionId" session_id: String, "messages" messages: u64, "lastActivity" last_activity: Nullable<i64> }
+}
+shape! { result
+    /// How often a tool was called.
+    TopTool { "toolName" tool_name: String, "executions" executions: u64 }
+}
+shape! { result
+    /// How many titles have this word.
+    TopTopic { "topic" topic: String, "occurrences" occurrences: u64 }
+}
+shape! { result
+    /// From sums that are kept; no history is read. Days on which nobody wrote are left out.
+    AnalyticsResult {
+        "daily" daily: Vec<AnalyticsDay>,
+        "topSessions" top_sessions: Vec<TopSession>,
+        "topTools" top_tools: Vec<TopTool>,
+        "topTopics" top_topics: Vec<TopTopic>,
+        /// Two decimals.
+        "averageMessagesPerSession" average_messages_per_session: f64,
+        "totalSessions" total_sessions: u64,
+        "totalMessages" total_messages: u64,
+    }
+}
+
+shape! { params
     /// All that are in memory, or one.
     ContextParams { "sessionId" session_id: Option<SessionName> }
 }
@@ -254,6 +288,9 @@ pub(crate) fn context(gateway: &Gateway, params: ContextParams) -> Result<OwnPla
     let is_own = session.as_ref().is_some_and(|session| gateway.is_attached_to(session));
     call(ServiceCall::Context { session, is_own })
 }
+pub(crate) fn analytics(_: &Gateway, params: AnalyticsParams) -> Result<OwnPlan, GatewayRefusal> {
+    call(ServiceCall::Analytics { days: params.days.0, top: params.top_limit.size() })
+}
 pub(crate) fn lanes(_: &Gateway, params: LanesParams) -> Result<OwnPlan, GatewayRefusal> {
     call(ServiceCall::Lanes { limit: params.limit.size() })
 }
@@ -305,4 +342,5 @@ pub(crate) fn capabilities_told(_: &Gateway, answer: GatewayAnswer) -> Result<Ca
 told!(presence_told, ServiceAnswer::Presence(it) => it, PresenceResult);
 told!(metrics_told, ServiceAnswer::Metrics(it) => it, MetricsResult);
 told!(context_told, ServiceAnswer::Context(it) => it, ContextResult);
+told!(analytics_told, ServiceAnswer::Analytics(it) => it, AnalyticsResult);
 told!(lanes_told, ServiceAnswer::Lanes(it) => it, LanesResult);

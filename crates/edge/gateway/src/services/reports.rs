@@ -73,7 +73,7 @@ pub(super) async fn audit(services: &Services, params: AuditParams) -> Result<Au
 }
 
 /// `2026-01-31`
-fn show_day(day: i64) -> String {
+pub(super) fn show_day(day: i64) -> String {
     let (year, month, day) = vocab::civil(day.saturating_mul(DAY_MS));
     format!("{year:04}-{month:02}-{day:02}")
 }

@@ -19,6 +19,8 @@ fn an_artifact_is_put_read_replaced_listed_and_taken_away() {
             (&json!(1), &json!(null), &json!(null))
         );
         play.result(at, "canvas.put", put("other", json!(null))).await;
+        // The shelf counts milliseconds of the real clock.
+        std::thread::sleep(std::time::Duration::from_millis(2));
         let again = play.result(at, "canvas.put", put("card", json!("plain"))).await;
         assert_eq!((&again["created"], &again["artifact"]["version"]), (&json!(false), &json!(2)));
         assert_eq!(again["artifact"]["createdAt"], artifact["createdAt"]);
@@ -33,6 +35,11 @@ fn an_artifact_is_put_read_replaced_listed_and_taken_away() {
             assert_eq!(said, json!({"deleted": deleted}));
         }
         assert_eq!(play.result(at, "canvas.clear", json!({"sessionId": "ws:a"})).await, json!({"cleared": 1}));
+        play.result(at, "canvas.put", put("last", json!(1))).await;
+        play.result(at, "sessions.delete", json!({"sessionId": "ws:a"})).await;
+        play.result(at, "sessions.create", json!({"sessionId": "ws:a"})).await;
+        let after = play.result(at, "canvas.list", json!({"sessionId": "ws:a"})).await;
+        assert_eq!(after["total"], 0, "artifacts go with their session");
     });
 }
 

@@ -15,7 +15,7 @@ use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
 use vocab::{Later, Mode, Settings};
 
-use crate::shelf::MemoryShelf;
+use crate::shelf::SeenShelf;
 
 /// Silence of this length, in paused time, means that everything has settled.
 const QUIET: Duration = Duration::from_millis(300);
@@ -44,7 +44,7 @@ impl ConfigSource for MadeUpConfig {
 pub(crate) struct Play {
     pub(crate) stage: Stage,
     pub(crate) service: GatewayService,
-    pub(crate) shelf: Arc<MemoryShelf>,
+    pub(crate) shelf: Arc<SeenShelf>,
     pub(crate) config: Arc<MadeUpConfig>,
     options: Arc<GatewayOptions>,
     pipes: Vec<Option<Pipe>>,
@@ -67,15 +67,16 @@ impl Play {
         let models = vec![tour::model("mock/alpha", 128_000)];
         let provider = Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
         let counts = GatewayCounts::default();
+        let memory = Arc::new(store::MemoryStore::new());
         let stage = Stage::new(StageOptions {
             provider,
             model: "mock/alpha".into(),
-            store: counts.counted(Arc::new(store::MemoryStore::new())),
+            store: counts.counted(memory.clone()),
             tune: Box::new(|settings: &mut Settings| settings.mode = Mode::DangerFullAccess),
             ..StageOptions::default()
         });
         let clock: Arc<TickingClock> = Arc::default();
-        let (shelf, config) = (Arc::new(MemoryShelf::new(clock.clone())), Arc::<MadeUpConfig>::default());
+        let (shelf, config) = (Arc::new(SeenShelf::on(memory)), Arc::<MadeUpConfig>::default());
         let parts = ServiceParts {
             engine: stage.engine.clone(),
             store: stage.store.clone(),

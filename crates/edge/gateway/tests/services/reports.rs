@@ -50,3 +50,31 @@ fn the_audit_says_who_did_what_and_whether_it_is_whole() {
         assert_eq!(play.error(at, "audit.query", json!({"limit": 1001})).await.0, -2);
     });
 }
+
+#[test]
+fn analytics_say_who_wrote_how_much() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        let none = play.result(at, "system.sessionAnalytics", json!({})).await;
+        assert_eq!((&none["daily"], &none["averageMessagesPerSession"]), (&json!([]), &json!(0.0)));
+        for session in ["ws:a", "ws:a", "ws:b"] {
+            play.run(at, session, "say 1 words").await;
+        }
+        play.result(at, "sessions.patch", json!({"sessionId": "ws:a", "title": "Fix the parser"})).await;
+        let said = play.result(at, "system.sessionAnalytics", json!({"days": 1, "topLimit": 1})).await;
+        assert_eq!(said["daily"], json!([{"day": "2023-11-14", "sessions": 2, "messages": 3}]), "{said}");
+        let top = &said["topSessions"];
+        assert_eq!(
+            (top.as_array().unwrap().len(), &top[0]["sessionId"], &top[0]["messages"]),
+            (1, &json!("ws:a"), &json!(2))
+        );
+        assert_eq!(top[0]["lastActivity"], 1_700_000_000);
+        assert_eq!(said["topTopics"], json!([{"topic": "parser", "occurrences": 1}]));
+        assert_eq!((&said["totalSessions"], &said["totalMessages"]), (&json!(2), &json!(3)));
+        assert_eq!(said["averageMessagesPerSession"], 1.5);
+        for wrong in [json!({"days": 0}), json!({"days": 366}), json!({"topLimit": 101})] {
+            assert_eq!(play.error(at, "system.sessionAnalytics", wrong).await, (-2, "invalid_params".into()));
+        }
+    });
+}

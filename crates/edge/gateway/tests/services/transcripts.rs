@@ -47,6 +47,8 @@ async fn replay(name: &str, text: &str) {
                 let frame = kept.remove(of_id.unwrap_or_else(|| panic!("{place}: nothing came")));
                 assert!(fits(&record["frame"], &frame), "{place}: {frame} is not {}", record["frame"]);
             }
+            // The shelf counts milliseconds of the real clock.
+            "wait" => std::thread::sleep(Duration::from_millis(record["ms"].as_u64().unwrap())),
             _ => {}
         }
     }
