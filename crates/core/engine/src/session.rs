@@ -31,6 +31,7 @@ mod perform;
 mod poll;
 mod prompts;
 pub(crate) mod queue;
+mod recount;
 mod recovery;
 mod reminders;
 mod resuming;

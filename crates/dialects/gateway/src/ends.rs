@@ -31,8 +31,8 @@ impl Gateway {
             let lines: String = texts.iter().map(|text| format!("; {text}")).collect();
             refusal.message = faults::message(&format!("{}{lines}", refusal.message));
         }
+        let data = events::ErrorData { queue: Some(note.clone()), ..error_data(&refusal) };
         let refusal = refusal.with("queue", &note);
-        let data = events::ErrorData { queue: Some(note), ..error_data(&refusal) };
         self.ledger.event(id, &events::tail("error", &data), out);
         self.refuse(id, &refusal, out);
     }
@@ -247,7 +247,7 @@ impl Gateway {
         }
         for listener in &view.listeners {
             let data = events::LagData { cursor: listener.cursor.to_string() };
-            let place = events::Place { session: &session, run: None, cursor: listener.cursor };
+            let place = events::EventPlace { session: &session, run: None, cursor: listener.cursor };
             self.ledger.news(listener.subscription, &events::placed("lag", &crate::written(&data), &place), out);
         }
         // Those that were asked of it, or hold on to it.

@@ -222,7 +222,8 @@ impl Gateway {
             }
             AfterOpen::Fork { id, at: seq } => {
                 self.ledger.put(id, asked);
-                let what = Wanted::Forked { id, from: session.clone(), at: seq };
+                let at = seq.or(Some(self.views[at].at.seq));
+                let what = Wanted::Forked { id, from: session.clone(), at };
                 self.submit(&session, Verb::Fork { at: seq }, what, out);
             }
             AfterOpen::Cancel { work, .. } => {

@@ -48,9 +48,9 @@ use vocab::{Clock, Event, Ids, SessionId, Settings, Tag, Told};
 use wire::{Close, CloseCode, Dialect, Frame, Parting, Pending};
 
 use auth_state::Auth;
-use envelope::{BadFrame, Request};
+use envelope::{BadFrame, GatewayRequest};
 use flow::Opening;
-use ledger::{Awaits, Ledger, NotOpened, RequestId, Terminal};
+use ledger::{Awaits, IdLedger, NotOpened, RequestId, Terminal};
 use news::News;
 use own::Out;
 use pending::{GatewayPending, SubscribePlan, Work};
@@ -116,7 +116,7 @@ pub struct Gateway {
     attached: SessionId,
     auth: Auth,
     rate: Bucket,
-    ledger: Ledger,
+    ledger: IdLedger,
     pending: Pending<GatewayPending>,
     /// Where prompts of this connection belong in a trace, unless they say it themselves.
     trace: Option<Arc<str>>,
@@ -144,7 +144,7 @@ impl Gateway {
             connection,
             auth: Auth::new(auth),
             rate: Bucket::default(),
-            ledger: Ledger::default(),
+            ledger: IdLedger::default(),
             pending: Pending::default(),
             trace,
             views: Vec::new(),
@@ -161,8 +161,8 @@ impl Gateway {
     }
 
     /// One request; whatever is wrong with it is its answer.
-    fn request(&mut self, request: Request<'_>, out: &mut Out) {
-        let Request { id, jsonrpc, method, params } = request;
+    fn request(&mut self, request: GatewayRequest<'_>, out: &mut Out) {
+        let GatewayRequest { id, jsonrpc, method, params } = request;
         let id = match self.ledger.open(id, jsonrpc, out.now_ms) {
             Ok(id) => id,
             Err(NotOpened::Duplicate) => return ledger::refuse_nobody(&envelope::duplicate(id), jsonrpc, out),

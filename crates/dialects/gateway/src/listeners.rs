@@ -4,10 +4,10 @@
 use vocab::{Entry, SessionId, TurnId};
 
 use crate::cursor::EventCursor;
-use crate::events::{self, Place, RetractData};
-use crate::ledger::{Ledger, SubscriptionId};
+use crate::events::{self, EventPlace, RetractData};
+use crate::ledger::{IdLedger, SubscriptionId};
 use crate::own::Out;
-use crate::projection;
+use crate::projection::{self, AskedCalls};
 use crate::written;
 
 /// Entries of a page that a subscription catches up with.
@@ -25,16 +25,17 @@ pub(crate) struct Listener {
     told: u64,
     /// Some of these it had before it came: where the reply came to nothing, they are taken back.
     owed: u64,
+    asked: AskedCalls,
 }
 
 impl Listener {
     pub(crate) fn new(subscription: SubscriptionId, cursor: EventCursor, catching_up: bool) -> Self {
         let owed = cursor.owed_bytes();
-        Self { subscription, catching_up, cursor, told: owed, owed }
+        Self { subscription, catching_up, cursor, told: owed, owed, asked: AskedCalls::new() }
     }
 
     /// An entry: its events, but those that it has.
-    pub(crate) fn entry(&mut self, session: &SessionId, entry: &Entry, ledger: &Ledger, out: &mut Out) {
+    pub(crate) fn entry(&mut self, session: &SessionId, entry: &Entry, ledger: &IdLedger, out: &mut Out) {
         if entry.seq <= self.cursor.whole_seq() {
             return;
         }
@@ -42,9 +43,9 @@ impl Listener {
         if self.owed > 0 && projection::ends_reply_unsaid(&entry.body) {
             self.retract(session, run, ledger, out);
         }
-        let list = projection::events_of(entry, self.told);
+        let list = projection::events_of(entry, self.told, &mut self.asked);
         for ((event, data), cursor) in projection::placed(entry, list, self.cursor.told_of(entry.seq)) {
-            let place = Place { session, run, cursor };
+            let place = EventPlace { session, run, cursor };
             ledger.news(self.subscription, &events::placed(event, &data, &place), out);
         }
         let ends_reply = matches!(entry.body, vocab::Body::Assistant { .. });
@@ -54,9 +55,9 @@ impl Listener {
         self.cursor = EventCursor::bytes(entry.seq, self.told);
     }
 
-    fn retract(&mut self, session: &SessionId, run: Option<&TurnId>, ledger: &Ledger, out: &mut Out) {
+    fn retract(&mut self, session: &SessionId, run: Option<&TurnId>, ledger: &IdLedger, out: &mut Out) {
         let data = RetractData { run_id: run.map(ToString::to_string), bytes: self.owed };
-        let place = Place { session, run, cursor: EventCursor::at(self.cursor.seq) };
+        let place = EventPlace { session, run, cursor: EventCursor::at(self.cursor.seq) };
         ledger.news(self.subscription, &events::placed("retract", &written(&data), &place), out);
         (self.told, self.owed) = (0, 0);
     }
@@ -67,7 +68,7 @@ impl Listener {
         view: (&SessionId, &TurnId),
         before: u64,
         text: &str,
-        ledger: &Ledger,
+        ledger: &IdLedger,
         out: &mut Out,
     ) {
         let after = before + text.len() as u64;
@@ -77,23 +78,38 @@ impl Listener {
         let news = projection::rest_of(text, self.told - before);
         self.told = after;
         self.cursor = EventCursor::bytes(self.cursor.seq, self.told);
-        if news.is_empty() {
-            return;
+        if !news.is_empty() {
+            let mut tail = Vec::new();
+            text_tail(view, self.cursor, news, &mut tail);
+            ledger.news(self.subscription, &tail, out);
         }
-        let mut tail = Vec::with_capacity(news.len() + 128);
-        events::content_tail(false, news, &mut tail);
-        // Without its last brace, which closes the frame.
-        tail.pop();
-        events::place_into(&Place { session: view.0, run: Some(view.1), cursor: self.cursor }, &mut tail);
-        tail.push(b'}');
-        ledger.news(self.subscription, &tail, out);
+    }
+
+    /// Whether it is exactly where everybody is who hears everything: at this entry, with so much of the reply.
+    pub(crate) fn is_in_step(&self, seq: u64, before: u64) -> bool {
+        !self.catching_up && self.told == before && self.cursor.seq == seq
+    }
+    /// The same text as [`Listener::text`], for one that is in step; its frame was made for all of them.
+    pub(crate) fn shared_text(&mut self, after: u64, tail: &[u8], ledger: &IdLedger, out: &mut Out) {
+        self.told = after;
+        self.cursor = EventCursor::bytes(self.cursor.seq, after);
+        ledger.news(self.subscription, tail, out);
     }
 
     /// A reply begins. What was told of another one before it came to nothing; what is owed from before may be of this one.
-    pub(crate) fn reply_begins(&mut self, view: (&SessionId, &TurnId), ledger: &Ledger, out: &mut Out) {
+    pub(crate) fn reply_begins(&mut self, view: (&SessionId, &TurnId), ledger: &IdLedger, out: &mut Out) {
         if self.owed == 0 && self.told > 0 {
             self.owed = self.told;
             self.retract(view.0, Some(view.1), ledger, out);
         }
     }
+}
+
+/// The frame of text for a subscriber, behind its id.
+pub(crate) fn text_tail(view: (&SessionId, &TurnId), cursor: EventCursor, text: &str, into: &mut Vec<u8>) {
+    events::content_tail(false, text, into);
+    // Without its last brace, which closes the frame.
+    into.pop();
+    events::place_into(&EventPlace { session: view.0, run: Some(view.1), cursor }, into);
+    into.push(b'}');
 }

@@ -3,7 +3,7 @@
 //!
 //! A row is answered in one of two ways:
 //!
-//! ```ignore
+//! ```text
 //! // The dialect answers, at once or later:
 //! // fn(&mut Gateway, RequestId, Params, &mut Out) -> Result<(), GatewayRefusal>. `Ok`: the id will be settled by what was set
 //! // going, or has been (`Gateway::answer`); `Err` settles it now.

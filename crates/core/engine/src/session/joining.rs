@@ -110,7 +110,7 @@ impl Session {
     }
 
     fn facts(&self, open: &Open) -> PeerFacts {
-        let defaults = &self.shared.defaults();
+        let defaults = open.usual.clone().unwrap_or_else(|| self.shared.defaults());
         PeerFacts {
             name: open.controller.clone(),
             level: open.abilities.level,

@@ -2,10 +2,11 @@
 //! mailbox, peers that catch up, the running work, and the clocks.
 
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use vocab::{Briefing, CutBy, Fault, FaultKind, LogWindow, McpStarted, ModelEvent, Outcome, PeerId};
 
-use super::activity::{STALL, TurnWaits};
+use super::activity::TurnWaits;
 use super::budget::DayUsed;
 use super::compaction::Compacted;
 use super::editor::EditorOrder;
@@ -120,9 +121,10 @@ impl Session {
         if self.tools.has_extensions() && self.extensions.poll_timer(context).is_ready() {
             return Poll::Ready(Happening::ExtensionDue);
         }
-        if self.activity.poll_watchdog(context).is_ready() {
+        let stall = Duration::from_millis(self.settings.conduct.stall_ms);
+        if self.activity.poll_watchdog(stall, context).is_ready() {
             let is_awaited = self.is_awaited();
-            if self.activity.is_stalled(is_awaited, context) {
+            if self.activity.is_stalled(is_awaited, stall, context) {
                 return Poll::Ready(Happening::Stalled);
             }
         }
@@ -270,7 +272,10 @@ impl Session {
             }
             Happening::Compacted(result) => self.compaction_done(result),
             Happening::Stalled => {
-                let fault = Fault::new(FaultKind::Network, format!("nothing happened for {} s", STALL.as_secs()));
+                let fault = Fault::new(
+                    FaultKind::Network,
+                    format!("nothing happened for {} s", self.settings.conduct.stall_ms / 1000),
+                );
                 self.cancel_compaction(fault.clone());
                 self.activity.cut(CutBy::Stalled, None);
                 self.stop_work();

@@ -95,7 +95,10 @@ impl Session {
             SessionVerb::Call { .. } | SessionVerb::AbortCall { .. } => {
                 Err(Fault::new(FaultKind::Unsupported, "tools cannot be called by hand yet"))
             }
-            SessionVerb::Recount { .. } => Err(Fault::new(FaultKind::Unsupported, "runs cannot be told again yet")),
+            SessionVerb::Recount { of } => {
+                self.recount(outbox, tag, of);
+                return Response::Later;
+            }
             SessionVerb::StartOver => Err(Fault::new(FaultKind::Unsupported, "a session cannot start over yet")),
             SessionVerb::Extension(_) => Err(Fault::new(FaultKind::Unsupported, "only an extension does that")),
         };

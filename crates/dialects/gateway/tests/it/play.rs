@@ -47,7 +47,7 @@ impl OwnCalls<GatewayOwn> for Service {
                     let mut entries = store.read(&session, after, limit + 1).await.map_err(broken)?.entries;
                     let more = entries.len() > limit;
                     entries.truncate(limit);
-                    Ok(GatewayAnswer::Entries { entries: entries.into_iter().map(Into::into).collect(), more })
+                    Ok(GatewayAnswer::Entries { entries, more })
                 }
                 GatewayOwn::Notify { .. } => Ok(GatewayAnswer::Done),
                 GatewayOwn::News { .. } => std::future::pending().await,
