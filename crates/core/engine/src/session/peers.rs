@@ -279,7 +279,8 @@ impl Peers {
         self.follow(&event);
         self.catching_up.iter_mut().for_each(|catching| catching.misses(&event));
         let level = least_level(&event);
-        self.is_news |= level == Level::Summaries;
+        // What waits is part of how a session stands.
+        self.is_news |= level == Level::Summaries || matches!(event, Event::Queue(_));
         // How a session stands is told in its place to who wants no more than that.
         let watched = level.max(Level::Entries);
         let is_watched = self.watching.is_wanted(watched);
