@@ -204,6 +204,7 @@ fn fits(session: &StoredSession, query: &Query) -> bool {
             .is_none_or(|it| summary.id.as_str().starts_with(&**it) || summary.id.as_str().ends_with(&**it))
         && (!query.non_empty || summary.messages > 0)
         && (query.children || summary.child_of.is_none())
+        && (query.child_of.is_none() || query.child_of == summary.child_of)
         && (!query.unfinished || is_unfinished(session))
 }
 

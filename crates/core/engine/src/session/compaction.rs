@@ -152,6 +152,8 @@ impl Session {
         let trace: Arc<Trace> = Arc::default();
         let model = self.settings.asked().slug.clone();
         let job = SummaryJob {
+            // Within a turn its own call has looked.
+            day: if reason == CompactReason::Manual { self.day_check() } else { None },
             session: self.id.clone(),
             store: self.shared.ports.store.clone(),
             provider: self.shared.ports.provider.clone(),

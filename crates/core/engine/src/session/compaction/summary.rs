@@ -9,6 +9,7 @@ use vocab::{
 };
 
 use crate::outbox::OUTBOX_BYTES_MAX;
+use crate::session::budget::DayCheck;
 use crate::session::model_view::{Branch, BranchMessage, Mark, MarkKind, summary_message};
 
 /// First line of the request for a summary; a scripted model recognises it.
@@ -61,6 +62,7 @@ pub(crate) fn cut_whole(marks: &[Mark]) -> Option<usize> {
 
 /// What the summary call needs; owns everything, so that the session goes on listening meanwhile.
 pub(crate) struct SummaryJob {
+    pub(in crate::session) day: Option<DayCheck>,
     pub(crate) session: SessionId,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) provider: Arc<dyn Provider>,
@@ -126,6 +128,9 @@ impl SummaryJob {
     }
 
     async fn summarise(self) -> Result<Compacted, Fault> {
+        if let Some(check) = &self.day {
+            check.judge(self.store.usage(check.query()).await)?;
+        }
         let window = self.store.window(&self.session, self.upto).await?;
         let branch = Branch::of(&window);
         let budget = input_budget(self.model.context_window);

@@ -21,6 +21,10 @@ pub(crate) struct ReplyBuilder {
     blocks: Vec<GrowingBlock>,
     usage: Option<Usage>,
     prompt_estimate: u64,
+    /// The request went out.
+    pub(crate) is_sent: bool,
+    /// Its server had begun to work for it: it is paid for, whatever came of it.
+    pub(crate) is_charged: bool,
     kept_bytes: usize,
     dropped_bytes: usize,
 }
@@ -39,9 +43,10 @@ impl ReplyBuilder {
     pub(crate) fn has_usage(&self) -> bool {
         self.usage.is_some()
     }
-    /// What the provider counted, of a reply that is not kept.
-    pub(crate) fn reported(self) -> Option<Usage> {
-        self.usage
+    /// What the provider counted, of a reply that is not kept; where it did not come to that, the input as we count it.
+    pub(crate) fn spent(self) -> Option<Usage> {
+        let estimate = || Usage { input: self.prompt_estimate, estimated: true, ..Usage::default() };
+        self.usage.or_else(|| self.is_charged.then(estimate))
     }
     pub(crate) fn usage(&mut self, usage: Usage) {
         self.usage = Some(usage);
