@@ -13,7 +13,7 @@ use crate::recovery::life;
 use crate::support::*;
 
 fn after(at: Position) -> Open {
-    let after = Some(Cursor { session: Some("s1".into()), at });
+    let after = Some(Cursor { session: Some("s1".into()), at, along: Along::Branch });
     Open { after, ..Open::new(Which::Named("s1".into())) }
 }
 

@@ -37,6 +37,7 @@ mod recovery;
 mod refused;
 mod registry;
 mod retries;
+mod runs;
 mod shells;
 mod simulation;
 mod steering;
