@@ -134,8 +134,7 @@ fn a_process_that_dies_in_every_reply_comes_to_its_budget() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_interrupted_or_cut_off_before_its_first_word_was_paid_for() {
-    let player =
-        Player::new([vec![sent(), Step::Hold], [vec![sent()], fail(FaultKind::StreamCut)].concat(), say("ok")]);
+    let player = Player::new([vec![sent(), Step::Hold], vec![sent(), fail_step(FaultKind::StreamCut)], say("ok")]);
     let stage = stage_with(&player, |_| {});
     let mut actor = stage.open().await;
     actor.prompt("go").await;
@@ -149,7 +148,7 @@ async fn a_call_that_is_interrupted_or_cut_off_before_its_first_word_was_paid_fo
     assert_eq!((end.stop, spent, player.calls_made()), (Stop::EndTurn, 2, 3), "{}", log(&stage).await);
 
     // What a server refused at once it did not work for.
-    let player = Player::new([[vec![sent()], fail(FaultKind::Provider)].concat(), say("ok")]);
+    let player = Player::new([vec![sent(), fail_step(FaultKind::Provider)], say("ok")]);
     let stage = stage_with(&player, |_| {});
     let mut actor = stage.open().await;
     actor.prompt("go").await;
@@ -192,4 +191,27 @@ async fn a_day_that_is_spent_stops_a_summary_that_somebody_asks_for() {
     // What this session was given of the day holds for its summary as well.
     ask_for(&mut other, compact()).await.unwrap();
     assert_eq!(player.calls_made(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_count_that_the_provider_left_out_is_estimated_and_reaches_a_budget() {
+    let left_out =
+        |input, output| Step::Event(ModelEvent::Usage(Usage { input, output, estimated: true, ..Usage::default() }));
+    for (counted, want) in [((0, 0), "both"), ((50, 0), "the output"), ((0, 7), "the input")] {
+        let play = || vec![left_out(counted.0, counted.1), call_step(0, "look", "{}"), done(Finish::ToolUse)];
+        let limits = budget(&["turn.tokens=60"]);
+        let player = Player::new((0..100).map(|_| play()));
+        let stage = stage_with(&player, |options| options.tune = Box::new(move |settings| settings.budget = limits));
+        let mut actor = stage.open().await;
+        actor.prompt(&"long words ".repeat(20)).await;
+        let (_, ask) = asked(&mut actor).await;
+        assert!(ask.spent >= 60 && player.calls_made() < 20, "{want}: {} after {}", ask.spent, player.calls_made());
+        let entries = stage.store.read(&"s1".into(), 0, usize::MAX).await.unwrap().entries;
+        let usage = entries.iter().find_map(|entry| match &entry.body {
+            Body::Assistant { message, .. } => Some(message.usage),
+            _ => None,
+        });
+        let usage = usage.unwrap();
+        assert!(usage.estimated && usage.input > 0 && usage.output > 0, "{want}: {usage:?}");
+    }
 }

@@ -89,6 +89,17 @@ pub(crate) struct SummaryTrace {
     pub(crate) usage: Option<Usage>,
 }
 
+impl SummaryTrace {
+    /// What the provider counted, and where it did not, what was sent and said by our own count; nothing where it did not answer.
+    pub(crate) fn spent(&mut self, is_answered: bool, said_bytes: usize) -> Option<Usage> {
+        let sent: u64 = self.requests.last().map_or(0, |request| request.bytes);
+        let uncounted = || Usage { estimated: true, ..Usage::default() };
+        let usage = self.usage.take().or_else(|| (is_answered && sent > 0).then(uncounted))?;
+        let tokens = |bytes: usize| estimate_tokens(bytes);
+        Some(usage.completed(tokens(usize::try_from(sent).unwrap_or(usize::MAX)), tokens(said_bytes)))
+    }
+}
+
 pub(crate) struct SummaryRequest {
     pub(crate) at_ms: i64,
     pub(crate) of: SummaryOf,
@@ -193,7 +204,7 @@ impl SummaryJob {
         if summary.trim().is_empty() {
             return Err(Fault::new(FaultKind::Provider, "the model returned an empty summary"));
         }
-        let usage = self.trace.left().usage.take().unwrap_or_default();
+        let usage = self.trace.left().spent(true, summary.len()).unwrap_or_default();
         Ok((summary, usage))
     }
 }

@@ -41,12 +41,13 @@ impl ReplyBuilder {
         self.blocks.is_empty()
     }
     pub(crate) fn has_usage(&self) -> bool {
-        self.usage.is_some()
+        self.usage.is_some_and(|usage| !usage.estimated)
     }
     /// What the provider counted, of a reply that is not kept; where it did not come to that, the input as we count it.
     pub(crate) fn spent(self) -> Option<Usage> {
-        let estimate = || Usage { input: self.prompt_estimate, estimated: true, ..Usage::default() };
-        self.usage.or_else(|| self.is_charged.then(estimate))
+        let uncounted = || Usage { estimated: true, ..Usage::default() };
+        let usage = self.usage.or_else(|| self.is_charged.then(uncounted))?;
+        Some(usage.completed(self.prompt_estimate, 0))
     }
     pub(crate) fn usage(&mut self, usage: Usage) {
         self.usage = Some(usage);
@@ -180,12 +181,8 @@ impl ReplyBuilder {
         if self.dropped_bytes > 0 {
             blocks.push(Block::Text(format!("\n[{} more bytes were said and not kept]", self.dropped_bytes).into()));
         }
-        let usage = self.usage.unwrap_or(Usage {
-            input: self.prompt_estimate,
-            output: estimate_tokens(said_bytes),
-            estimated: true,
-            ..Usage::default()
-        });
+        let uncounted = Usage { estimated: true, ..Usage::default() };
+        let usage = self.usage.unwrap_or(uncounted).completed(self.prompt_estimate, estimate_tokens(said_bytes));
         AssistantMessage { blocks, model, end, usage }
     }
 }
