@@ -1,6 +1,7 @@
 //! What was spent although no reply tells of it: by children of a call whose process died, by model calls that were cut off.
 //! It counts against budgets as everything does, once.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,14 +27,51 @@ fn faulty() -> Arc<FaultyStore> {
     Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())))
 }
 
-fn family(store: &Arc<FaultyStore>, player: &Arc<Player>, rule: OnRestart, limits: &[&str]) -> testkit::Stage {
-    let (store, limits) = (store.clone(), budget(limits));
-    stage_with(player, |options| {
-        options.model = "wide".into();
-        options.store = store;
-        options.toolbox = Some(Arc::new(Family));
-        options.tune = Box::new(move |settings| (settings.on_restart, settings.budget) = (rule, limits));
-    })
+/// The tools of a family, in a directory that outlives each process.
+struct KeptFamily(Arc<tempfile::TempDir>);
+
+impl Toolbox for KeptFamily {
+    fn open(&self, session: &SessionId, _: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
+        Family.open(session, self.0.path())
+    }
+    fn restore(&self, _: &Path, edits: &[FileEdit]) -> Vec<Arc<str>> {
+        Family.restore(self.0.path(), edits)
+    }
+    fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff> {
+        Family.diff(edits)
+    }
+    fn shell(
+        &self,
+        session: &SessionId,
+        _: &Path,
+        command: &str,
+        told: Progress,
+        stop: Later<'static, ()>,
+    ) -> Later<'static, Shell> {
+        Family.shell(session, self.0.path(), command, told, stop)
+    }
+}
+
+/// Where the processes of one test live.
+struct Home {
+    store: Arc<FaultyStore>,
+    place: Arc<tempfile::TempDir>,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { store: faulty(), place: Arc::new(tempfile::tempdir().unwrap()) }
+    }
+    fn family(&self, player: &Arc<Player>, rule: OnRestart, limits: &[&str]) -> testkit::Stage {
+        let (store, limits) = (self.store.clone(), budget(limits));
+        let toolbox = Arc::new(KeptFamily(self.place.clone()));
+        stage_with(player, |options| {
+            options.model = "wide".into();
+            options.store = store;
+            options.toolbox = Some(toolbox);
+            options.tune = Box::new(move |settings| (settings.on_restart, settings.budget) = (rule, limits));
+        })
+    }
 }
 
 async fn called(player: &Player, times: usize) {
@@ -57,28 +95,28 @@ async fn spent_by_children(store: &FaultyStore) -> Vec<u64> {
 fn what_children_of_a_dead_process_spent_is_their_parents_and_counts_once() {
     const LIMITS: &[&str] = &["session.tokens=100"];
     for rule in [OnRestart::Continue, OnRestart::Close] {
-        let store = faulty();
-        life(&store, async || {
+        let home = Home::new();
+        life(&home.store, async || {
             let crowd = vec![used(10, 0), call_step(0, "subagent", r#"{"task":"look around"}"#), done(Finish::ToolUse)];
             let player = Player::new([crowd, looks(30), looks(25), vec![Step::Hold]]);
-            let stage = family(&store, &player, rule, &[]);
+            let stage = home.family(&player, rule, &[]);
             stage.open().await.prompt("go").await;
             called(&player, 4).await;
         });
         // However often it is taken up, and by whichever rule.
         for _ in 0..2 {
-            life(&store, async || {
+            life(&home.store, async || {
                 let player = Player::new([]);
-                let stage = family(&store, &player, OnRestart::Close, &["session.tokens=1000"]);
+                let stage = home.family(&player, OnRestart::Close, &["session.tokens=1000"]);
                 let mut actor = resumed(&stage).await;
                 ask_for(&mut actor, slash("context", "")).await.unwrap();
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                assert_eq!(spent_by_children(&store).await, [55], "{rule:?}");
+                assert_eq!(spent_by_children(&home.store).await, [55], "{rule:?}");
             });
         }
-        life(&store, async || {
+        life(&home.store, async || {
             let player = Player::new([says("more", 40), says("never", 1)]);
-            let stage = family(&store, &player, rule, LIMITS);
+            let stage = home.family(&player, rule, LIMITS);
             let mut actor = resumed(&stage).await;
             actor.prompt("on").await;
             ended(&mut actor).await;
@@ -91,18 +129,22 @@ fn what_children_of_a_dead_process_spent_is_their_parents_and_counts_once() {
 
 #[test]
 fn a_turn_that_goes_on_knows_what_its_children_had_spent() {
-    let store = faulty();
-    life(&store, async || {
+    let home = Home::new();
+    life(&home.store, async || {
         let crowd = vec![used(10, 0), call_step(0, "subagent", r#"{"task":"look around"}"#), done(Finish::ToolUse)];
         let player = Player::new([crowd, looks(95), vec![sent(), Step::Hold]]);
-        let stage = family(&store, &player, OnRestart::Continue, &["turn.tokens=1000"]);
+        let stage = home.family(&player, OnRestart::Continue, &["turn.tokens=1000"]);
         stage.open().await.prompt("go").await;
         called(&player, 3).await;
     });
-    life(&store, async || {
+    life(&home.store, async || {
         let player = Player::new([]);
-        let stage = family(&store, &player, OnRestart::Continue, &["turn.tokens=100"]);
+        let stage = home.family(&player, OnRestart::Continue, &["turn.tokens=100"]);
         let mut actor = resumed(&stage).await;
+        // Whether the call is to run again; then whether the model may be told of it.
+        let again = actor.ask().await;
+        actor.forget();
+        answer(&mut actor, again.id, Answer::Deny(None)).await.unwrap();
         let (id, ask) = asked(&mut actor).await;
         // The child's own call that was under way is estimated.
         assert_eq!((ask.span, ask.spent, player.calls_made()), (BudgetSpan::Turn, 105 + REQUEST_TOKENS, 0));
