@@ -70,7 +70,7 @@ pub(crate) async fn answer(actor: &mut Actor, ask: AskId, answer: Answer) -> Res
     ask_for(actor, Verb::Session(SessionVerb::Answer { ask, answer })).await
 }
 
-async fn shown(actor: &mut Actor, name: &str) -> String {
+pub(crate) async fn shown(actor: &mut Actor, name: &str) -> String {
     match ask_for(actor, slash(name, "")).await {
         Ok(Reply::Slash(reply)) => slash_text(&reply),
         other => panic!("{other:?}"),
