@@ -19,11 +19,8 @@ mod owner;
 mod places;
 mod routes;
 mod server;
-<<<<<<< HEAD
 mod service_manager;
-=======
 mod services;
->>>>>>> gwservices
 mod sockets;
 mod sse;
 mod state;
@@ -39,14 +36,11 @@ pub use listen::dialable;
 pub use login::{LoginDesk, LoginRefused};
 pub use options::{Access, HealthReport, ServerHooks, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice};
 pub use server::{AccessHandle, GatewayServer, ServerHandle};
-<<<<<<< HEAD
 pub use sse::SseBody;
-=======
 pub use services::{
     ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NodeRules, PairingRules, Reloaded,
     ServiceParts, ServiceSettings, StoreKey,
 };
->>>>>>> gwservices
 pub use tokens::{
     NamedToken, TokenFile, TokenStore, add_token, make_main_token, new_token, read_main_token, revoke_token,
     scope_words, scopes_from,
