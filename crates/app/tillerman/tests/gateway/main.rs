@@ -4,8 +4,14 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod matching;
+#[allow(dead_code)] // Each of the binaries uses its part.
+#[path = "../it/peers_install.rs"]
+mod peers_install;
 mod player;
 mod process;
 mod socket;
 
+mod clients;
+mod cuts;
+mod restart;
 mod talks;

@@ -99,6 +99,18 @@ impl Socket {
         }
     }
 
+    /// The next frame, whoever it is for.
+    pub(crate) async fn next(&mut self) -> Value {
+        loop {
+            if let Some(frame) = self.waiting.pop_front() {
+                return frame;
+            }
+            if !self.read().await {
+                panic!("closed with {:?}", self.closed);
+            }
+        }
+    }
+
     /// What came for this id and was not looked at, without waiting.
     pub(crate) fn peek_of(&self, id: &Value) -> Option<&Value> {
         self.waiting.iter().find(|frame| frame.get("id") == Some(id))
