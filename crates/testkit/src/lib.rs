@@ -64,6 +64,8 @@ fn open_text(open: &vocab::Open) -> String {
         servers,
         after,
         on_restart,
+        usual,
+        keep,
     } = open;
     let set = [
         named("workspace", workspace),
@@ -76,6 +78,8 @@ fn open_text(open: &vocab::Open) -> String {
         named("parent", parent),
         named("after", after),
         named("on_restart", on_restart),
+        named("usual", usual),
+        named("keep", &keep.then_some(true)),
         named("servers", &(!servers.is_empty()).then_some(servers)),
     ];
     let usual = vocab::Abilities { answers: abilities.answers, ..vocab::Abilities::default() };

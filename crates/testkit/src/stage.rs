@@ -95,7 +95,7 @@ impl Stage {
         defaults.gate = options.gate;
         (options.tune)(&mut defaults);
         let (notices, user) = (Vec::new(), vocab::Principal::user("ann"));
-        let config = Config { defaults, version: VERSION.into(), notices, user, idle: options.idle };
+        let config = Config { defaults, version: VERSION.into(), notices, user, idle: options.idle, turns_max: None };
         Self { engine: Engine::new(ports, config), store: options.store, notebook, workspace, home }
     }
 

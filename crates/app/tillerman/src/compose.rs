@@ -137,6 +137,7 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
         notices: vec![notice.clone()],
         // Every command so far serves one controller.
         idle: None,
+        turns_max: None,
         user: Principal::user(&host::user_name()),
     };
     let engine = Engine::new(ports.clone(), config);

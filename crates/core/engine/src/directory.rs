@@ -33,7 +33,11 @@ impl Router {
             DirectoryVerb::Sessions(query) => {
                 self.later(tag, async move { shared.saved(query).await.map(Reply::Sessions) });
             }
-            DirectoryVerb::Delete(session) => self.later(tag, async move {
+            DirectoryVerb::Delete { session, open_too } => self.later(tag, async move {
+                if open_too && shared.registry.find(&session).await.is_some() {
+                    let text = "a session that is open cannot be deleted yet";
+                    return Err(Fault::new(FaultKind::Unsupported, text));
+                }
                 shared.let_go(&session).await?;
                 match shared.ports.store.delete(&session, Some(by)).await? {
                     true => {
@@ -104,9 +108,10 @@ fn nobody() -> SessionId {
 impl Shared {
     /// Opened for a look and closed again.
     fn tools(&self) -> Result<Vec<ToolSpec>, Fault> {
-        let tools = self.ports.toolbox.open(&SessionId::from("no-session"), &self.defaults.workspace)?;
+        let defaults = self.defaults();
+        let tools = self.ports.toolbox.open(&SessionId::from("no-session"), &defaults.workspace)?;
         let specs = tools.iter().map(|tool| tool.spec());
-        Ok(specs.filter(|spec| self.defaults.offers(&spec.name)).cloned().collect())
+        Ok(specs.filter(|spec| defaults.offers(&spec.name)).cloned().collect())
     }
 
     fn show(&self, summary: Summary) -> Saved {

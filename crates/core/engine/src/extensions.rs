@@ -10,7 +10,7 @@ use vocab::{
     Target, Told,
 };
 
-use crate::outbox::Outbox;
+use crate::outbox::{DROP_BYTES_MAX, Outbox};
 use crate::session::Mail;
 use crate::session::log::commands::Provenance;
 use crate::{COMMANDS_MAX, Engine, Handle, Peer, Shared, Slow};
@@ -120,7 +120,7 @@ impl Engine {
         let shared = self.shared.clone();
         let peer = shared.mint_peer();
         // An extension that does not read is let go; no session ever waits for one.
-        let outbox = Outbox::new(peer, Slow::Drop);
+        let outbox = Outbox::new(peer, Slow::DropAt(DROP_BYTES_MAX));
         let name = name.into();
         let by = Principal::extension(&name);
         let extension =
@@ -231,7 +231,7 @@ async fn pass_on(shared: Arc<Shared>, outbox: Arc<Outbox>, by: Principal, mut co
         let handle = shared.registry.get(&id);
         let sent = match handle {
             Some(handle) => {
-                let provenance = Some(Box::new(Provenance { by: by.clone(), key }));
+                let provenance = Some(Box::new(Provenance { by: by.clone(), key, trace: None }));
                 handle.mail.send(Mail::Verb { outbox: outbox.clone(), tag, verb, provenance }).await.is_ok()
             }
             None => false,

@@ -24,8 +24,8 @@ mod watching;
 mod weight;
 
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::mpsc;
 use vocab::{
@@ -77,6 +77,9 @@ pub struct Config {
     pub notices: Vec<String>,
     /// `None`: a session ends with its last peer.
     pub idle: Option<IdlePolicy>,
+    /// Turns that may run at once, over all sessions; more wait for their turn. Sub-agents are not counted: their parents
+    /// wait for them. `None`: any number.
+    pub turns_max: Option<usize>,
     /// Who runs us: whatever comes from a peer that is nobody in particular is theirs.
     pub user: Principal,
 }
@@ -89,7 +92,7 @@ pub struct Engine {
 
 pub(crate) struct Shared {
     pub(crate) ports: Ports,
-    defaults: Settings,
+    defaults: RwLock<Arc<Settings>>,
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
     pub(crate) idle: Option<IdlePolicy>,
@@ -145,7 +148,7 @@ impl Engine {
         };
         let shared = Shared {
             ports,
-            defaults: config.defaults,
+            defaults: RwLock::new(Arc::new(config.defaults)),
             version: config.version,
             notices: config.notices,
             idle: config.idle,
@@ -173,6 +176,11 @@ impl Engine {
         Peer { commands: Some(commands), outbox }
     }
 
+    /// What sessions start with that are opened from now on.
+    pub fn set_defaults(&self, settings: Settings) {
+        *self.shared.defaults.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
     /// How many sessions are parked: what their logs do not say is in memory, and nothing else.
     pub fn parked(&self) -> usize {
         self.shared.registry.parked()
@@ -196,6 +204,10 @@ impl Engine {
 }
 
 impl Shared {
+    pub(crate) fn defaults(&self) -> Arc<Settings> {
+        self.defaults.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn mint_peer(&self) -> PeerId {
         PeerId(self.next_peer.fetch_add(1, Ordering::Relaxed))
     }

@@ -55,7 +55,8 @@ impl Shared {
         workspace: Option<&std::path::Path>,
         by: Option<Principal>,
     ) -> Result<SessionId, Fault> {
-        let workspace = workspace.unwrap_or(&self.defaults.workspace);
+        let defaults = self.defaults();
+        let workspace = workspace.unwrap_or(&defaults.workspace);
         match which {
             Which::New => Ok(SessionId::from(self.ports.ids.mint(IdKind::Session))),
             Which::Named(id) => Ok(id.clone()),
@@ -148,7 +149,10 @@ impl Shared {
 
     /// What was asked for, else what the session had, else the defaults.
     fn settings_for(&self, open: &Open, parked: Option<&Parked>, summary: Option<&Summary>) -> Settings {
-        let mut settings = parked.map_or(&self.defaults, |parked| &parked.settings).clone();
+        let mut settings = match parked {
+            Some(parked) => parked.settings.clone(),
+            None => Settings::clone(&self.defaults()),
+        };
         if let Some(summary) = summary {
             settings.workspace = summary.workspace.clone();
             settings.model = summary.model.clone();

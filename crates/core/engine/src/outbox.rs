@@ -33,11 +33,11 @@ const GLANCES_MAX: usize = 16 * 1024;
 pub enum Slow {
     /// Sessions it is on wait for it.
     Wait,
-    /// It is dropped with a `Gone` event; it can come back and attach at the seq it has.
-    Drop,
+    /// At so many unsent bytes it is dropped with a `Gone` event; it can come back and attach at the seq it has.
+    DropAt(usize),
 }
 
-/// Unsent bytes at which a [`Slow::Drop`] peer is let go.
+/// Unsent bytes at which those are let go who are not asked how much they keep: extensions, and a peer on its way.
 pub(crate) const DROP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 pub(crate) struct Outbox {
@@ -51,6 +51,8 @@ struct Inner {
     queue: VecDeque<Told>,
     /// Of what is told to it as a peer: this is what its sessions and its own commands wait for.
     bytes: usize,
+    /// Of what some session keeps back for it; likewise.
+    kept_bytes: usize,
     /// Of what is in the queue because it watches. Nobody waits for that.
     watched_bytes: usize,
     closed: bool,
@@ -104,7 +106,10 @@ impl Outbox {
         }
         let cost = weight::event(&told.event);
         // One event alone, however large, says nothing about how fast the peer reads.
-        if self.slow == Slow::Drop && !inner.queue.is_empty() && inner.bytes + cost > DROP_BYTES_MAX {
+        if let Slow::DropAt(most) = self.slow
+            && !inner.queue.is_empty()
+            && inner.bytes + cost > most
+        {
             let fault =
                 Fault::new(FaultKind::Unsupported, "this connection reads too slowly; attach again where it stopped");
             inner.queue.push_back(Told::new(told.session, Event::Gone { fault }));
@@ -155,6 +160,16 @@ impl Outbox {
         }
     }
 
+    /// This is kept back until something else was told. It takes room all the same.
+    pub(crate) fn keep_back(&self, event: &Event) {
+        self.lock().kept_bytes += weight::event(event);
+    }
+    /// This was kept back and is told now.
+    pub(crate) fn admit(&self, event: &Event) {
+        let mut inner = self.lock();
+        inner.kept_bytes = inner.kept_bytes.saturating_sub(weight::event(event));
+    }
+
     /// Moves everything unsent to another outbox, and whatever comes later: an answer may still be on its way to this one.
     pub(crate) fn pour_into(&self, other: &Arc<Outbox>) {
         let mut inner = self.lock();
@@ -170,11 +185,11 @@ impl Outbox {
 
     /// Ready when the peer has room for more flow.
     pub(crate) fn poll_room(&self, context: &mut Context<'_>) -> Poll<()> {
-        if self.slow == Slow::Drop {
+        if matches!(self.slow, Slow::DropAt(_)) {
             return Poll::Ready(());
         }
         let mut inner = self.lock();
-        if inner.closed || inner.bytes < OUTBOX_BYTES_MAX {
+        if inner.closed || inner.has_room() {
             return Poll::Ready(());
         }
         inner.wait_for_room(context);
@@ -185,7 +200,7 @@ impl Outbox {
     /// waits until the answer of the last such one is here, and is the one that is waited for from then on.
     pub(crate) fn poll_turn(&self, context: &mut Context<'_>, costly: Option<Tag>) -> Poll<()> {
         let mut inner = self.lock();
-        let is_free = inner.bytes < OUTBOX_BYTES_MAX && (costly.is_none() || inner.expected.is_none());
+        let is_free = inner.has_room() && (costly.is_none() || inner.expected.is_none());
         if inner.closed || is_free {
             inner.expected = costly.or(inner.expected);
             return Poll::Ready(());
@@ -255,6 +270,10 @@ impl Outbox {
 }
 
 impl Inner {
+    fn has_room(&self) -> bool {
+        self.bytes + self.kept_bytes < OUTBOX_BYTES_MAX
+    }
+
     fn wait_for_room(&mut self, context: &Context<'_>) {
         if !self.waiting_for_room.iter().any(|waker| waker.will_wake(context.waker())) {
             self.waiting_for_room.push(context.waker().clone());

@@ -165,7 +165,7 @@ impl Router {
     }
 
     async fn handle(&mut self, command: Command) {
-        let Command { tag, target, verb, by, key } = command;
+        let Command { tag, target, verb, by, key, trace } = command;
         match verb {
             Verb::Open(open) => {
                 self.manners = Manners::of(&open);
@@ -203,7 +203,7 @@ impl Router {
                 self.shared.watching.unwatch(self.outbox.peer);
                 self.reply(None, tag, Ok(Reply::Done));
             }
-            Verb::Session(verb) => self.pass_on(target, tag, verb, Provenance { by: self.speaker(by), key }),
+            Verb::Session(verb) => self.pass_on(target, tag, verb, Provenance { by: self.speaker(by), key, trace }),
             Verb::Directory(verb) => self.directory(tag, verb, self.speaker(by)),
         }
     }
@@ -256,9 +256,9 @@ impl Router {
             Err(TrySendError::Closed(_)) => self.session_gone(session, tag),
             Err(TrySendError::Full(mail)) if self.change.is_some() => {
                 if let Mail::Verb { verb, provenance, .. } = *mail {
-                    let (by, key) = provenance.map_or((None, None), |it| (Some(it.by), it.key));
+                    let (by, key, trace) = provenance.map_or((None, None, None), |it| (Some(it.by), it.key, it.trace));
                     let (target, verb) = (Target::Session(session), Verb::Session(verb));
-                    self.waiting.push_back(Command { tag, target, verb, by, key });
+                    self.waiting.push_back(Command { tag, target, verb, by, key, trace });
                 }
             }
             // The session waits for something; no other session waits for it.

@@ -2,10 +2,10 @@
 //! price. Inbox, outbox and log count with it, so that a bound in bytes holds whatever stands in the queue.
 
 use vocab::{
-    Abilities, Answer, AskEntry, Body, BranchEntry, CallEntry, Delta, EditorEvent, EditorRequest, EditorRequestKind,
-    Entry, Event, ExtensionEvent, ExtensionVerb, HookCall, HookKind, HostTool, Item, KeptReply, Keyed, ModelEntry,
-    NoteEntry, Notice, Open, Part, QueueEntry, QueueEvent, Reply, Saved, SessionVerb, SettingEntry, ShellEntry,
-    SlashOutcome, SlashReply, Snapshot, State, ToolSpec, Verb,
+    Abilities, Answer, AskEntry, Body, BranchEntry, CallEntry, CallResult, Delta, EditorEvent, EditorRequest,
+    EditorRequestKind, Entry, Event, ExtensionEvent, ExtensionVerb, HookCall, HookKind, HostTool, Item, KeptReply,
+    Keyed, ModelEntry, NoteEntry, Notice, Open, Part, QueueEntry, QueueEvent, Reply, Saved, SessionVerb, SettingEntry,
+    ShellEntry, SlashOutcome, SlashReply, Snapshot, State, ToolSpec, Verb,
 };
 
 /// What an event costs besides its text.
@@ -33,6 +33,9 @@ pub(crate) fn event(event: &Event) -> usize {
             HookKind::Call { input, .. } => input.as_str().len(),
             HookKind::Command { args, .. } => args.len(),
         },
+        Event::Queue(QueueEvent::Ended { lane: Some(note), .. } | QueueEvent::Refused { lane: note, .. }) => {
+            note.texts.iter().map(|text| text.len()).sum()
+        }
         Event::Queue(QueueEvent::Waiting(waiting)) => waiting.iter().map(item).sum(),
         Event::Extension(ExtensionEvent::Notice(it)) => notice(it),
         Event::Extension(ExtensionEvent::Trouble { source, during, text }) => source.len() + during.len() + text.len(),
@@ -46,7 +49,8 @@ pub(crate) fn event(event: &Event) -> usize {
         | Event::Watch(_)
         | Event::Editor(EditorEvent::Dropped { .. })
         | Event::SignIn { .. }
-        | Event::Queue(QueueEvent::Ended { .. })
+        | Event::Delta(Delta::CallBegan { .. })
+        | Event::Queue(QueueEvent::Ended { lane: None, .. })
         | Event::Live { .. }
         | Event::TurnLost(_)
         | Event::Gone { .. } => 0,
@@ -67,8 +71,8 @@ fn slash_bytes(reply: &SlashReply) -> usize {
     }
 }
 
-fn reply(reply: &Reply) -> usize {
-    match reply {
+fn reply(given: &Reply) -> usize {
+    match given {
         Reply::Entries(them) => entries(them),
         Reply::Recalled(it) => saved(&it.saved) + entries(&it.entries),
         Reply::Inspected(it) => {
@@ -87,6 +91,9 @@ fn reply(reply: &Reply) -> usize {
         Reply::Answered(it) => answer(it),
         Reply::Tools(list) => tools(list),
         Reply::Sessions(page) => page.list.iter().map(saved).sum(),
+        Reply::Called(it) => result(it),
+        Reply::Again(it) => reply(it),
+        Reply::Recounted(it) => entries(&it.entries),
         Reply::Done
         | Reply::Found(_)
         | Reply::Started { .. }
@@ -106,6 +113,7 @@ pub(crate) fn verb(verb: &Verb) -> usize {
         Verb::Session(SessionVerb::Answer { answer: it, .. }) => answer(it),
         Verb::Session(SessionVerb::Slash { args, .. }) => args.len(),
         Verb::Session(SessionVerb::Shell { command, .. }) => command.len(),
+        Verb::Session(SessionVerb::Call { input, .. }) => input.as_str().len(),
         Verb::Session(SessionVerb::OfferTools { tools }) => host_tools(tools),
         Verb::Session(SessionVerb::Able(Abilities { tools: Some(tools), .. })) => host_tools(tools),
         Verb::Open(Open { abilities: Abilities { tools: Some(tools), .. }, .. }) => host_tools(tools),
@@ -127,11 +135,10 @@ fn body(body: &Body) -> usize {
     match body {
         Body::User { parts: it, .. } => parts(it),
         Body::Assistant { message, .. } => message.blocks.iter().map(block).sum(),
-        Body::Call(CallEntry::Started { call, .. }) => call.input.json().as_str().len(),
-        Body::Call(CallEntry::Ended { result, .. }) => {
-            let edits = result.edits.iter().map(|edit| snapshot(&edit.before) + snapshot(&edit.after));
-            parts(&result.parts) + edits.sum::<usize>()
+        Body::Call(CallEntry::Started { call, .. }) | Body::Shell(ShellEntry::Called { call, .. }) => {
+            call.input.json().as_str().len()
         }
+        Body::Call(CallEntry::Ended { result: it, .. }) | Body::Shell(ShellEntry::Returned(it)) => result(it),
         Body::Queue(QueueEntry::Queued(it)) => item(it),
         Body::Branch(BranchEntry::Compacted(it)) => it.summary.len(),
         Body::Shell(ShellEntry::Ended(shell)) => shell.output.len() + shell.command.len(),
@@ -145,6 +152,11 @@ fn body(body: &Body) -> usize {
         | Body::Setting(SettingEntry::Todos { .. }) => ROW_BYTES,
         _ => 0,
     }
+}
+
+fn result(result: &CallResult) -> usize {
+    let edits = result.edits.iter().map(|edit| snapshot(&edit.before) + snapshot(&edit.after));
+    parts(&result.parts) + edits.sum::<usize>()
 }
 
 /// A command's answer that is kept for its repeats.

@@ -24,10 +24,12 @@ pub struct Abilities {
     pub editor: Option<EditorOffer>,
     /// Tools that it runs itself; `None`: those that it has offered stay.
     pub tools: Option<Vec<HostTool>>,
+    /// It is here to be told and for nothing else: whether somebody could be asked does not depend on it.
+    pub only_listens: bool,
 }
 
 impl Default for Abilities {
     fn default() -> Self {
-        Self { answers: true, level: Level::default(), editor: None, tools: None }
+        Self { answers: true, level: Level::default(), editor: None, tools: None, only_listens: false }
     }
 }

@@ -8,7 +8,7 @@ use crate::names::ToolNames;
 use crate::{
     Abilities, AccountName, Answer, AskId, AskKind, CompactionPolicy, Cursor, EditorOffer, EditorReply, Gate,
     HookVerdict, ItemId, Json, LanePolicy, Level, McpServer, Mode, Notice, OnRestart, Part, PeerId, Principal, Query,
-    Required, RetryPolicy, SessionId, SignInMode, Tag, TodoPhase, TurnId, Watched,
+    Required, RetryPolicy, SessionId, Settings, SignInMode, Tag, TodoPhase, TurnId, Watched,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -20,11 +20,13 @@ pub struct Command {
     pub by: Option<Principal>,
     /// Chosen by who wants it: a command that comes twice with the same key is carried out once, and answered twice.
     pub key: Option<Arc<str>>,
+    /// Where it belongs in a trace of its sender's, in the form of the W3C's `traceparent`. What it leads to says it on.
+    pub trace: Option<Arc<str>>,
 }
 
 impl Command {
     pub fn of(tag: Tag, target: Target, verb: Verb) -> Self {
-        Self { tag, target, verb, by: None, key: None }
+        Self { tag, target, verb, by: None, key: None, trace: None }
     }
 }
 
@@ -141,6 +143,31 @@ pub enum SessionVerb {
         args: Arc<str>,
     },
     Extension(ExtensionVerb),
+    /// Runs a tool by hand, beside whatever runs. The model does not read it; whoever calls by hand has said yes, so nobody is
+    /// asked, but what the session's rules deny is denied.
+    Call {
+        tool: Arc<str>,
+        input: Json,
+        limit_ms: Option<u64>,
+    },
+    /// Stops a call that was made by hand with this tag by the same peer.
+    AbortCall {
+        of: Tag,
+    },
+    /// A run of this session once more: what is in the log of it, and whether it has ended.
+    Recount {
+        of: RunRef,
+    },
+    /// From here on the conversation is empty; the log keeps what was. Files stay as they are.
+    StartOver,
+}
+
+/// Which run is meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RunRef {
+    Turn(TurnId),
+    /// The one that the command with this key has started, or will start when its message is taken.
+    Key(Arc<str>),
 }
 
 /// What an extension alone may want of a session.
@@ -164,6 +191,7 @@ impl SessionVerb {
                 | SessionVerb::Progress { .. }
                 | SessionVerb::AbortRetry
                 | SessionVerb::AbortShell
+                | SessionVerb::AbortCall { .. }
                 | SessionVerb::EditorReplied { .. }
                 | SessionVerb::Extension(ExtensionVerb::HookDone { .. })
         )
@@ -187,8 +215,12 @@ pub enum DirectoryVerb {
     Recall(Which),
     /// Which session is meant. A file is taken in; nothing is opened.
     Find(Which),
-    /// Removes a saved session for good; one that is open anywhere is `SessionBusy`.
-    Delete(SessionId),
+    /// Removes a saved session for good. One that is open in another process is `SessionBusy`; one that is open here, too,
+    /// unless `open_too`: then what runs in it is cut, what waits is settled, and its peers are told that it is gone.
+    Delete {
+        session: SessionId,
+        open_too: bool,
+    },
     Accounts,
     /// Runs a sign-in; its steps come as events with this tag.
     SignIn {
@@ -227,6 +259,11 @@ pub struct Open {
     pub after: Option<Cursor>,
     /// Counts where this peer is the one that loads the session.
     pub on_restart: Option<OnRestart>,
+    /// What a session that this peer loads or makes starts with, instead of the engine's defaults. What the session has of its
+    /// own wins over it.
+    pub usual: Option<Arc<Settings>>,
+    /// A new session is saved at once, and not with its first message; the answer comes when it is.
+    pub keep: bool,
 }
 
 impl Open {
@@ -245,6 +282,8 @@ impl Open {
             servers: Vec::new(),
             after: None,
             on_restart: None,
+            usual: None,
+            keep: false,
         }
     }
 }
@@ -338,6 +377,10 @@ pub enum SettleReason {
     TooLate,
     /// More waited when the process ended than a queue holds.
     NoRoom,
+    /// Its session is deleted.
+    Deleted,
+    /// It waited when the process ended, and this session does not take up what waited then.
+    Restarted,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -350,6 +393,12 @@ pub enum Change {
     Locale(Option<Arc<str>>),
     Todos(Vec<TodoPhase>),
     Lane(LanePolicy),
+    /// The session has no rules of its own for its queue any more: those that are usual hold.
+    LaneUsual,
+    /// Until then what would be asked is allowed; `None`: no more.
+    Elevate {
+        until_ms: Option<i64>,
+    },
     Retry(RetryPolicy),
     Compaction(CompactionPolicy),
     Gadget {

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    AccountList, AccountName, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, DeltaText,
-    EditorRequest, EncodedOnce, Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo,
-    Notice, Part, Position, Recalled, RetryPolicy, SavedPage, SessionId, SettleReason, Shell, SignInStep, SignedIn,
-    SlashReply, Tag, TodoPhase, ToolSpec, TurnEnd, TurnId, WatchEvent,
+    AccountList, AccountName, Answer, CallId, CallResult, CallSpec, CommandInfo, CompactReason, CompactionPolicy,
+    DeltaText, EditorRequest, EncodedOnce, Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, LanePolicy, Mode,
+    ModelInfo, Notice, Part, Position, Recalled, RetryPolicy, SavedPage, SessionId, SettleReason, Shell, SignInStep,
+    SignedIn, SlashReply, Tag, TodoPhase, ToolSpec, TurnEnd, TurnId, WatchEvent,
 };
 
 /// An event, the session it belongs to, and how far its peer is on that session with it.
@@ -79,6 +79,8 @@ pub enum Delta {
     /// The model is called: what it says comes next. Once per try; everything that precedes a round is told before.
     ModelCalled {
         turn: TurnId,
+        /// How many replies of this turn are in the log: a try that is made again has the same number.
+        reply: u32,
     },
     /// Text of the running model call. Unsent neighbours may be merged; concatenation loses nothing.
     Text {
@@ -108,6 +110,11 @@ pub enum Delta {
         call: CallId,
         parts: Vec<Part>,
     },
+    /// A call was allowed and runs now.
+    CallBegan {
+        turn: TurnId,
+        call: CallId,
+    },
 }
 
 impl Delta {
@@ -115,7 +122,8 @@ impl Delta {
     pub fn share(&mut self) {
         match self {
             Delta::Text { delta, .. } | Delta::Thinking { delta, .. } | Delta::CallInput { delta, .. } => delta.share(),
-            Delta::ModelCalled { .. } | Delta::Sealed { .. } | Delta::CallProgress { .. } => {}
+            Delta::ModelCalled { .. } | Delta::Sealed { .. } | Delta::CallProgress { .. } | Delta::CallBegan { .. } => {
+            }
         }
     }
 }
@@ -173,7 +181,28 @@ pub enum QueueEvent {
     /// All items, in order.
     Waiting(Vec<Item>),
     /// An item of this peer ended.
-    Ended { tag: Tag, item: ItemId, end: ItemEnd, why: SettleReason },
+    Ended {
+        tag: Tag,
+        item: ItemId,
+        end: ItemEnd,
+        why: SettleReason,
+        /// The turn that took it.
+        turn: Option<TurnId>,
+        /// Where the queue dropped it: by which rules.
+        lane: Option<Box<LaneNote>>,
+    },
+    /// A message of this peer was not taken in; its reply, which follows, is the fault.
+    Refused { tag: Tag, lane: Box<LaneNote> },
+}
+
+/// A queue that had no room.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaneNote {
+    pub policy: LanePolicy,
+    /// Messages dropped since a turn was last told of it.
+    pub dropped: u64,
+    /// The beginnings of some of them, where the policy wants to know.
+    pub texts: Vec<Arc<str>>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -211,6 +240,24 @@ pub enum Reply {
     Recalled(Box<Recalled>),
     Accounts(Box<AccountList>),
     SignedIn(Box<SignedIn>),
+    /// What came of a call that was made by hand.
+    Called(Box<CallResult>),
+    /// The command was carried out before; this was its answer then.
+    Again(Box<Reply>),
+    Recounted(Box<Recounted>),
+}
+
+/// A run, as far as it is in the log.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recounted {
+    /// `None`: nothing has taken its message yet.
+    pub turn: Option<TurnId>,
+    /// The message that waits, or waited.
+    pub item: Option<ItemId>,
+    /// Nothing will be added to it any more.
+    pub ended: bool,
+    /// From its start to its end.
+    pub entries: Vec<Arc<Entry>>,
 }
 
 /// A session as it stands, beyond its log.
@@ -261,7 +308,8 @@ pub enum Attached {
     /// It asked for nothing that was before: open questions and the running reply, and then what comes.
     #[default]
     Live,
-    /// Everything after the position that it named, once.
+    /// Everything after the position that it named, once. Its offset is 0 where the reply that the peer has a part of will never
+    /// be whole: the part is to be forgotten, and the reply that takes its place is told from its beginning.
     After(Position),
     /// What it has is not how things are any more: it is told everything from the beginning, and why.
     Anew { why: Arc<str> },
@@ -302,6 +350,11 @@ pub struct State {
     pub todos: Arc<[TodoPhase]>,
     /// The session's own file, where the store keeps one.
     pub file: Option<PathBuf>,
+    /// The rules of its queue, and whether they are the session's own.
+    pub lane: LanePolicy,
+    pub lane_is_own: bool,
+    /// Until then what would be asked is allowed.
+    pub elevated_until_ms: Option<i64>,
 }
 
 impl State {

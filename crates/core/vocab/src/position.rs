@@ -18,12 +18,23 @@ pub struct Position {
 pub struct Cursor {
     pub session: Option<SessionId>,
     pub at: Position,
+    pub along: Along,
+}
+
+/// What a peer that comes back is told.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Along {
+    /// How things are: what was moved away from or compacted since makes its place worthless, and it is told everything anew.
+    #[default]
+    Branch,
+    /// What was written, entry by entry, whatever became of the branch.
+    Log,
 }
 
 impl Cursor {
     /// Right behind an entry.
     pub fn at(seq: u64) -> Self {
-        Self { session: None, at: Position::at(seq) }
+        Self { session: None, at: Position::at(seq), along: Along::default() }
     }
 }
 
@@ -67,12 +78,12 @@ fn steps(delta: &Delta) -> u64 {
         Delta::ModelCalled { .. } | Delta::Sealed { .. } => 1,
         Delta::Text { delta, .. } | Delta::Thinking { delta, .. } => delta.len() as u64,
         Delta::CallInput { id, name, delta, .. } => u64::from(id.is_some() || name.is_some()) + delta.len() as u64,
-        Delta::CallProgress { .. } => 0,
+        Delta::CallProgress { .. } | Delta::CallBegan { .. } => 0,
     }
 }
 
 /// With this entry the reply is in the log, or there is none.
-fn ends_reply(body: &Body) -> bool {
+pub fn ends_reply(body: &Body) -> bool {
     matches!(body, Body::Assistant { .. } | Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)))
 }
 
@@ -97,7 +108,7 @@ mod tests {
             Event::Delta(Delta::CallInput { turn: turn(), index: 0, id, name: None, delta })
         };
         let steps = [
-            (Event::Delta(Delta::ModelCalled { turn: turn() }), (4, 1)),
+            (Event::Delta(Delta::ModelCalled { turn: turn(), reply: 0 }), (4, 1)),
             (Event::Delta(Delta::Thinking { turn: turn(), delta: "hé".into() }), (4, 4)),
             (Event::Delta(Delta::Sealed { turn: turn(), what: Sealed::Thinking }), (4, 5)),
             (note(5), (5, 5)),
@@ -105,7 +116,7 @@ mod tests {
             (call(Some("c1"), ""), (5, 8)),
             (call(None, "{}"), (5, 10)),
             (Event::Settled, (5, 10)),
-            (Event::Delta(Delta::ModelCalled { turn: turn() }), (5, 1)),
+            (Event::Delta(Delta::ModelCalled { turn: turn(), reply: 0 }), (5, 1)),
         ];
         for (event, want) in steps {
             at.take(&event);

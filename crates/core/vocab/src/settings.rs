@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::Budget;
 use crate::names::{self, ToolNames};
+use crate::{Budget, Conduct};
 
 /// The permission ladder, and the two modes that stand beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -305,6 +305,7 @@ pub struct Settings {
     /// `None`: as `on_restart` needs it.
     pub unanswered: Option<Unanswered>,
     pub budget: Budget,
+    pub conduct: Arc<Conduct>,
 }
 
 impl Settings {
@@ -339,6 +340,7 @@ impl Settings {
             on_restart: OnRestart::default(),
             unanswered: None,
             budget: Budget::default(),
+            conduct: Arc::default(),
         }
     }
 
@@ -352,7 +354,7 @@ impl Settings {
 }
 
 /// `*` stands for anything, also for nothing.
-fn fits(pattern: &str, name: &str) -> bool {
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(name) = name.strip_prefix(head) else { return false };
     (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| fits(rest, &name[at..]))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Mode, SessionId, TurnId, Usage};
+use crate::{LanePolicy, Mode, SessionId, TurnId, Usage};
 
 /// Sessions that are watched. One that is not in memory is watched from the moment it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,4 +41,13 @@ pub struct Glance {
     /// What was used since it came into memory.
     pub usage: Usage,
     pub last_seq: u64,
+    /// The rules of its queue.
+    pub lane: LanePolicy,
+    /// When the turn that runs began.
+    pub started_ms: Option<i64>,
+    /// When something last came of it.
+    pub moved_ms: i64,
+    /// Since when the message waits that waits longest.
+    pub oldest_wait_ms: Option<i64>,
+    pub context_window: u64,
 }

@@ -9,7 +9,8 @@ use crate::session_view::Closing;
 
 impl Acp {
     pub(crate) fn delete_saved(&mut self, session: &str, closing: Closing, out: &mut Out) {
-        self.want(Verb::Directory(DirectoryVerb::Delete(session.into())), Pending::Deleted(closing.call), out);
+        let verb = DirectoryVerb::Delete { session: session.into(), open_too: false };
+        self.want(Verb::Directory(verb), Pending::Deleted(closing.call), out);
     }
 
     /// What runs is stopped first, and its prompt answered.

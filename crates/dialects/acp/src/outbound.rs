@@ -54,7 +54,7 @@ impl Acp {
             Event::Gone { fault } => self.gone(at, fault, out),
             // A client sees these in the answers and updates that follow.
             Event::Extension(ExtensionEvent::Notice(_))
-            | Event::Delta(Delta::CallInput { .. })
+            | Event::Delta(Delta::CallInput { .. } | Delta::CallBegan { .. })
             | Event::Delta(Delta::Sealed { .. })
             | Event::Delta(Delta::ModelCalled { .. })
             | Event::Retry(_)

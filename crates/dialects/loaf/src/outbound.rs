@@ -69,9 +69,14 @@ impl Loaf {
                 self.gone(at, out);
             }
             // Arguments and output of a call are told when they are whole.
-            Event::Delta(Delta::Sealed { .. } | Delta::CallInput { .. } | Delta::CallProgress { .. }) => {}
+            Event::Delta(
+                Delta::Sealed { .. } | Delta::CallInput { .. } | Delta::CallProgress { .. } | Delta::CallBegan { .. },
+            ) => {}
             // The log says the same: a retry as its entry, a prompt that waits as the reply to it.
-            Event::Retry(_) | Event::Settled | Event::Queue(QueueEvent::Waiting(_)) | Event::Live { .. } => {}
+            Event::Retry(_)
+            | Event::Settled
+            | Event::Queue(QueueEvent::Waiting(_) | QueueEvent::Refused { .. })
+            | Event::Live { .. } => {}
             // This wire has no dialogs, no hooks, no editor and no commands of the user's own.
             Event::Extension(ExtensionEvent::Notice(_) | ExtensionEvent::Hook(_))
             | Event::Editor(_)
@@ -132,6 +137,8 @@ impl Loaf {
                 view.finish(&mut pen, &mut scene, entry.seq, end);
                 self.swap_if_due(at, out);
             }
+            // What a turn was made of, and what cut it, is in how it ends.
+            Body::Turn(TurnEntry::Taken { .. } | TurnEntry::Cut { .. }) => {}
             // Told as the reply to what led to them, or not of a prompt that people wrote.
             Body::User { .. } | Body::Opened { .. } | Body::Queue(QueueEntry::Queued(_)) | Body::Setting(_) => {}
             // For another peer's eyes: this wire has no questions and no commands of the user's own.

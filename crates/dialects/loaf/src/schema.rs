@@ -80,6 +80,9 @@ mod tests {
             model_info: info.clone(),
             todos: Arc::new([]),
             file: None,
+            lane: vocab::LanePolicy::default(),
+            lane_is_own: false,
+            elevated_until_ms: None,
         };
         let session = state.session.clone();
         let (tools, notices, present) = Default::default();

@@ -55,6 +55,8 @@ impl Rpc {
                 self.view.waiting = self.view.waiting.saturating_sub(1);
                 self.view.prompts.item_ended(item, *end, self.is_settled(), &mut out.frames);
             }
+            // The reply that follows says it.
+            Event::Queue(QueueEvent::Refused { .. }) => {}
             // After the command that is being carried out: the engine answers in order.
             Event::Extension(ExtensionEvent::Notice(vocab::Notice::Exit)) => {
                 out.ending = true;

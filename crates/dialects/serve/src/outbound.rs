@@ -134,7 +134,9 @@ pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut ServePen<'_
         // Answers and the end of a session change what may be said next: `replies.rs` writes their lines.
         Event::Reply { .. } | Event::Gone { .. } => {}
         // Protocol 1 has no member for reasoning, half-written arguments or output of a running tool.
-        Event::Delta(Delta::Thinking { .. } | Delta::CallInput { .. } | Delta::CallProgress { .. }) => {}
+        Event::Delta(
+            Delta::Thinking { .. } | Delta::CallInput { .. } | Delta::CallProgress { .. } | Delta::CallBegan { .. },
+        ) => {}
         // Compaction shows as `state_changed` or as the result of `/compact`.
         Event::Compaction(_) => {}
         // A retry that works is not worth a line; one that fails is the turn's `error`.
@@ -198,6 +200,8 @@ fn body(body: &Body, mode: Mode, pen: &mut ServePen<'_>) {
             duration_s: result.duration_ms as f64 / 1000.0,
         }),
         Body::Turn(TurnEntry::Ended(end)) => pen.turn_ended(end),
+        // Prompts are not joined, and `turn_complete` says that it was stopped.
+        Body::Turn(TurnEntry::Taken { .. } | TurnEntry::Cut { .. }) => {}
         // Told as `ready` or as the result of `/resume`, `/clear` and their like.
         Body::Opened { .. } | Body::Branch(BranchEntry::Moved { .. } | BranchEntry::Restored { .. }) => {}
         // The controller wrote the prompt itself, and has read the answer as deltas.

@@ -149,7 +149,7 @@ impl Renderer for JsonRenderer {
             Body::Assistant { message, .. } => self.said = Some(message.text().to_string()),
             Body::Opened { .. }
             | Body::User { .. }
-            | Body::Turn(TurnEntry::Ended(_))
+            | Body::Turn(TurnEntry::Taken { .. } | TurnEntry::Cut { .. } | TurnEntry::Ended(_))
             | Body::Ask(_)
             | Body::Queue(_)
             | Body::Branch(BranchEntry::Moved { .. })
@@ -178,7 +178,7 @@ impl Renderer for JsonRenderer {
             // There is no screen to put the rest on.
             Event::Extension(ExtensionEvent::Notice(_))
             | Event::Delta(Delta::CallInput { .. })
-            | Event::Delta(Delta::CallProgress { .. })
+            | Event::Delta(Delta::CallProgress { .. } | Delta::CallBegan { .. })
             | Event::State(_)
             | Event::Compaction(CompactionEvent::Started { .. })
             | Event::Retry(_)

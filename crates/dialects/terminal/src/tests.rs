@@ -71,6 +71,9 @@ fn opened() -> StoryStep {
         model_info: Arc::new(vocab::ModelInfo::named("tour", 1000)),
         todos: Arc::from([]),
         file: None,
+        lane: vocab::LanePolicy::default(),
+        lane_is_own: false,
+        elevated_until_ms: None,
     };
     let notices = vec!["model: tour (no key, no local server)".to_owned()];
     let opened = Opened {

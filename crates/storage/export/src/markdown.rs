@@ -32,7 +32,9 @@ fn write_entry(page: &mut String, body: &Body) {
     let _ = match body {
         Body::User { parts, .. } => writeln!(page, "## User\n\n{}\n", parts_text(parts)),
         Body::Assistant { message, .. } => write_assistant(page, message),
-        Body::Call(CallEntry::Ended { result, .. }) => write_result(page, result),
+        Body::Call(CallEntry::Ended { result, .. }) | Body::Shell(ShellEntry::Returned(result)) => {
+            write_result(page, result)
+        }
         Body::Branch(BranchEntry::Compacted(compaction)) => {
             writeln!(page, "---\n\n*Compacted.* {}\n", compaction.summary)
         }
@@ -56,7 +58,7 @@ fn write_entry(page: &mut String, body: &Body) {
         | Body::Model(ModelEntry::Requested(_) | ModelEntry::Retrying { .. } | ModelEntry::Spent { .. })
         | Body::Branch(BranchEntry::Restored { .. })
         | Body::Setting(_)
-        | Body::Shell(ShellEntry::Started { .. })
+        | Body::Shell(ShellEntry::Started { .. } | ShellEntry::Called { .. })
         | Body::Note(NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_)) => Ok(()),
     };
 }

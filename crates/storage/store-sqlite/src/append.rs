@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params, params_from_iter};
@@ -29,6 +30,7 @@ pub(super) struct Append {
     pub(super) entries: Vec<Arc<Entry>>,
     pub(super) durability: Durability,
     pub(super) reply: ReplySender<()>,
+    pub(super) asked_at: Instant,
 }
 
 /// The statements that every append needs, prepared once per connection.
@@ -172,7 +174,7 @@ impl Writer {
         for (append, answer) in batch.into_iter().zip(answers) {
             let after = self.held.get(&append.lease.session).and_then(|held| held.answered_after);
             match after {
-                Some(sync) if answer.is_ok() && sync == number => unsynced.push((append.reply, append.durability)),
+                Some(sync) if answer.is_ok() && sync == number => unsynced.push(append),
                 Some(sync) if answer.is_ok() => followers.push((sync, append.reply)),
                 _ => _ = append.reply.send(answer),
             }

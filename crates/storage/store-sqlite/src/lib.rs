@@ -18,6 +18,7 @@ mod faults;
 mod leases;
 mod lock_file;
 mod log;
+mod log_room;
 mod owners;
 mod patience;
 mod progress;
@@ -34,7 +35,7 @@ mod writer;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -170,7 +171,8 @@ impl Store for SqliteStore {
         durability: Durability,
     ) -> Later<'static, Result<(), Fault>> {
         let lease = lease.clone();
-        self.submit(|reply| WriterJob::Append(Append { lease, entries, durability, reply }))
+        let asked_at = Instant::now();
+        self.submit(|reply| WriterJob::Append(Append { lease, entries, durability, reply, asked_at }))
     }
 
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {

@@ -163,6 +163,9 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
             estimated: number(row, 15)? != 0,
         },
         child_of: arc(17)?.map(SessionId::new),
+        last_message_ms: None,
+        lane: None,
+        elevated_until_ms: None,
     })
 }
 

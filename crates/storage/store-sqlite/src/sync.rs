@@ -40,6 +40,7 @@ use std::time::{Duration, Instant};
 
 use vocab::{Durability, Fault};
 
+use super::append::Append;
 use super::writer::WriterJob;
 use super::{ReplySender, faults};
 
@@ -213,6 +214,15 @@ impl Syncs {
     pub(super) fn has_failed(&self) -> bool {
         self.shared.lock().failed.is_some()
     }
+    /// How long whoever has time waits for somebody to share a sync with.
+    pub(super) fn patience(&self) -> Duration {
+        self.shared.lock().patience()
+    }
+    /// Somebody waits for a sync, or one runs.
+    pub(super) fn is_busy(&self) -> bool {
+        let state = self.shared.lock();
+        state.is_running || !state.waiting.is_empty() || state.failed.is_some()
+    }
     /// From now on there is nothing wrong any more; whoever waited is the caller's to tell.
     pub(super) fn take_failure(&self) -> Option<SyncFailure> {
         self.shared.lock().failed.take()
@@ -224,7 +234,7 @@ impl Syncs {
     pub(super) fn wait(
         &self,
         number: u64,
-        appends: Vec<(ReplySender<()>, Durability)>,
+        appends: Vec<Append>,
         followers: Vec<(u64, ReplySender<()>)>,
         is_idle: bool,
     ) {
@@ -242,11 +252,11 @@ impl Syncs {
             return;
         }
         state.last = number;
-        let now = Instant::now();
-        let soon = now + (state.sync_takes * SOON_SYNCS).min(SOON_WAIT_MAX);
-        let waiting = appends
-            .into_iter()
-            .map(|(reply, durability)| Unsynced { reply, due: if durability == Durability::Now { now } else { soon } });
+        let (now, patience) = (Instant::now(), state.patience());
+        let waiting = appends.into_iter().map(|Append { reply, durability, asked_at, .. }| {
+            let due = if durability == Durability::Soon { asked_at + patience } else { now };
+            Unsynced { reply, due }
+        });
         match &mut state.failed {
             Some(failed) => failed.replies.extend(waiting.map(|it| it.reply)),
             None => state.waiting.extend(waiting),
@@ -318,7 +328,8 @@ impl Shared {
                     self.work.notify_one();
                 }
                 drop(state);
-                for reply in replies {
+                // Whoever waits for several waits for the first of them, and finds the others answered when it wakes.
+                for reply in replies.into_iter().rev() {
                     // The caller may have gone: it is on the disk all the same.
                     let _ = reply.send(Ok(()));
                 }
@@ -358,6 +369,10 @@ impl Shared {
 }
 
 impl State {
+    fn patience(&self) -> Duration {
+        (self.sync_takes * SOON_SYNCS).min(SOON_WAIT_MAX)
+    }
+
     /// All who wait, if one of them cannot wait any longer and no sync runs.
     fn take_due(&mut self, now: Instant) -> Option<DueSync> {
         let due = self.waiting.iter().map(|it| it.due).min()?;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use vocab::{
-    Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, Entry, QueueEntry, Scope, SessionId, SettingEntry,
-    SettleReason, ShellEntry, Summary, UserFrom,
+    Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, CutBy, Entry, QueueEntry, Scope, SessionId, SettingEntry,
+    SettleReason, ShellEntry, Summary, TurnEntry, UserFrom,
 };
 
 pub const DIGEST_BYTES: usize = 32;
@@ -194,10 +194,16 @@ fn action_of(body: &Body) -> Option<(&'static str, Option<Arc<str>>)> {
         Body::Setting(SettingEntry::Thinking { level }) => ("thinking", level.clone()),
         Body::Setting(SettingEntry::Gadgets { off }) => ("gadgets", with(&format!("off: {}", off.join(", ")))),
         Body::Setting(SettingEntry::Title { .. }) => ("title", None),
-        Body::Setting(SettingEntry::Lane { .. }) => ("lane", None),
+        Body::Setting(SettingEntry::Lane { policy: Some(_) }) => ("lane", None),
+        Body::Setting(SettingEntry::Lane { policy: None }) => ("lane", with("usual")),
+        Body::Setting(SettingEntry::Elevated { until_ms: Some(until) }) => ("elevate", with(&format!("until {until}"))),
+        Body::Setting(SettingEntry::Elevated { until_ms: None }) => ("elevate", with("no more")),
+        Body::Turn(TurnEntry::Cut { why: CutBy::Asked, .. }) => ("cancel", with("turn")),
+        Body::Turn(TurnEntry::Cut { why: CutBy::Newer, .. }) => ("preempt", None),
         Body::Branch(BranchEntry::Moved { to }) => ("move", with(&format!("to entry {to}"))),
         Body::Branch(BranchEntry::Compacted(_)) => ("compact", None),
         Body::Shell(ShellEntry::Started { .. }) => ("shell", None),
+        Body::Shell(ShellEntry::Called { tool, .. }) => ("call", Some(tool.clone())),
         Body::Assistant { .. }
         | Body::Turn(_)
         | Body::Call(_)
@@ -205,7 +211,7 @@ fn action_of(body: &Body) -> Option<(&'static str, Option<Arc<str>>)> {
         | Body::Model(_)
         | Body::Branch(_)
         | Body::Setting(SettingEntry::Todos { .. })
-        | Body::Shell(ShellEntry::Ended(_))
+        | Body::Shell(ShellEntry::Ended(_) | ShellEntry::Returned(_))
         | Body::Note(_) => return None,
     })
 }

@@ -24,6 +24,9 @@ pub fn blank(new: &NewSession) -> Summary {
         last_seq: 0,
         usage: Usage::default(),
         child_of: None,
+        last_message_ms: None,
+        lane: None,
+        elevated_until_ms: None,
     }
 }
 
@@ -56,7 +59,7 @@ pub fn fold(summary: &mut Summary, entry: &Entry) {
         Body::Setting(SettingEntry::Mode { mode }) => summary.mode = *mode,
         Body::Setting(SettingEntry::Thinking { level }) => summary.thinking = level.clone(),
         Body::Setting(SettingEntry::Title { title }) => summary.title = Some(title.clone()),
-        Body::Turn(TurnEntry::Started { .. })
+        Body::Turn(TurnEntry::Started { .. } | TurnEntry::Taken { .. } | TurnEntry::Cut { .. })
         | Body::Call(_)
         | Body::Ask(_)
         | Body::Queue(_)
@@ -64,7 +67,7 @@ pub fn fold(summary: &mut Summary, entry: &Entry) {
         | Body::Shell(_)
         | Body::Branch(_)
         | Body::Setting(SettingEntry::Gadgets { .. })
-        | Body::Setting(SettingEntry::Lane { .. })
+        | Body::Setting(SettingEntry::Lane { .. } | SettingEntry::Elevated { .. })
         | Body::Setting(SettingEntry::Todos { .. })
         | Body::Note(_) => {}
     }

@@ -218,7 +218,24 @@ impl View<'_> {
                 self.sent.insert(*tag, Sent { what: what.clone(), in_turn, ..Sent::default() });
                 Ok(())
             }
-            Seen::Told(told) => self.told(&told.event),
+            Seen::Told(told) => {
+                if let Event::Reply { tag, .. } = &told.event
+                    && !told.session.as_str().is_empty()
+                {
+                    self.check_order(*tag)?;
+                }
+                self.told(&told.event)
+            }
+        }
+    }
+
+    /// What is said to a session behind an opening is not answered before that is.
+    fn check_order(&self, tag: Tag) -> Result<(), String> {
+        let is_open =
+            |(other, sent): &(&Tag, &Sent)| matches!(sent.what, What::Open(_)) && sent.replies == 0 && other.0 < tag.0;
+        match self.sent.iter().find(is_open) {
+            None => Ok(()),
+            Some((opening, _)) => Err(format!("{} was answered before the opening {}", tag.0, opening.0)),
         }
     }
 
@@ -468,7 +485,7 @@ fn live_turn(event: &Event) -> Option<&TurnId> {
         | Event::Delta(Delta::CallInput { turn, .. })
         | Event::Delta(Delta::CallProgress { turn, .. })
         | Event::Delta(Delta::Sealed { turn, .. })
-        | Event::Delta(Delta::ModelCalled { turn })
+        | Event::Delta(Delta::ModelCalled { turn, .. })
         | Event::Retry(RetryEvent::Ended { turn, .. }) => Some(turn),
         _ => None,
     }

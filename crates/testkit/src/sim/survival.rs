@@ -25,7 +25,7 @@ fn is_promised(body: &Body) -> bool {
         | Body::Setting(_)
         | Body::Shell(_) => true,
         Body::Opened { .. }
-        | Body::Turn(TurnEntry::Started { .. })
+        | Body::Turn(TurnEntry::Started { .. } | TurnEntry::Taken { .. } | TurnEntry::Cut { .. })
         | Body::Assistant { .. }
         | Body::Call(CallEntry::Started { .. })
         | Body::Ask(AskEntry::Opened(_))

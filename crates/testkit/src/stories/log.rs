@@ -67,6 +67,8 @@ fn shown(body: &Body) -> String {
             let changed = result.mutation.as_ref().map(|target| format!(" changed {target}")).unwrap_or_default();
             format!("result {} {:?}{error} {}{changed}", result.tool, result.end, shown_parts(&result.parts))
         }
+        Body::Turn(TurnEntry::Taken { items, .. }) => format!("takes {} messages", items.len()),
+        Body::Turn(TurnEntry::Cut { why, .. }) => format!("cut {why:?}"),
         Body::Turn(TurnEntry::Ended(end)) => {
             let fault = end.fault.as_ref().map(|fault| format!(" {:?}", fault.kind)).unwrap_or_default();
             let changed: String = end.mutations.iter().map(|(tool, target)| format!(" {tool}:{target}")).collect();
@@ -112,10 +114,14 @@ fn shown(body: &Body) -> String {
         Body::Branch(BranchEntry::Moved { to }) => format!("moved to {to}"),
         Body::Branch(BranchEntry::Restored { files }) => format!("restored {}", files.join(", ")),
         Body::Shell(ShellEntry::Started { command, .. }) => format!("shell {command:?} starts"),
+        Body::Shell(ShellEntry::Called { tool, .. }) => format!("{tool} is called by hand"),
+        Body::Shell(ShellEntry::Returned(result)) => format!("{} by hand {:?}", result.tool, result.end),
         Body::Setting(SettingEntry::Model { model }) => format!("model {model}"),
         Body::Setting(SettingEntry::Mode { mode }) => format!("mode {}", mode.as_str()),
         Body::Setting(SettingEntry::Thinking { level }) => format!("thinking {level:?}"),
-        Body::Setting(SettingEntry::Lane { policy }) => format!("lane {:?}", policy.mode),
+        Body::Setting(SettingEntry::Lane { policy: Some(policy) }) => format!("lane {:?}", policy.mode),
+        Body::Setting(SettingEntry::Lane { policy: None }) => "lane as usual".into(),
+        Body::Setting(SettingEntry::Elevated { until_ms }) => format!("elevated until {until_ms:?}"),
         Body::Setting(SettingEntry::Gadgets { off }) => format!("gadgets off {off:?}"),
         Body::Setting(SettingEntry::Title { title }) => format!("title {title:?}"),
         Body::Shell(ShellEntry::Ended(shell)) => {

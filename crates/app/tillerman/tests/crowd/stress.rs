@@ -101,7 +101,9 @@ impl Person {
             }
             70..78 => session(SessionVerb::Interrupt { turn: None }),
             78..82 => Verb::Fork { at: None },
-            82..86 => Verb::Directory(DirectoryVerb::Delete(self.some_session().as_str().into())),
+            82..86 => {
+                Verb::Directory(DirectoryVerb::Delete { session: self.some_session().as_str().into(), open_too: false })
+            }
             86..89 => session(SessionVerb::Inspect),
             89..92 => session(SessionVerb::Read { after: 0 }),
             92..94 => session(SessionVerb::Set(Change::Title("a title".into()))),

@@ -13,7 +13,7 @@ use vocab::{
 
 use super::MoveDone;
 use crate::commands::{self, SlashResult, from_fault};
-use crate::outbox::Outbox;
+use crate::outbox::{DROP_BYTES_MAX, Outbox};
 use crate::registry::{Claim, Handle, is_closing};
 use crate::session::Mail;
 use crate::session::model_view;
@@ -262,7 +262,7 @@ impl Visit {
 
     /// The session's own word about itself goes to a private box, so that the peer gets one answer: the command's.
     async fn enter_aside(&self, from: &SessionId, open: Open) -> Result<Entered, Fault> {
-        let aside = Outbox::new(self.outbox.peer, Slow::Drop);
+        let aside = Outbox::new(self.outbox.peer, Slow::DropAt(DROP_BYTES_MAX));
         let handle = self.enter(&aside, Tag(0), open, Some(from)).await?.ok_or_else(ended)?;
         let mut told = Vec::new();
         // Whoever is on it was told before.

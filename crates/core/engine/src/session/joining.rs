@@ -10,7 +10,6 @@ use vocab::{
 };
 
 use super::Session;
-use super::approvals::OpenAsk;
 use super::jobs::left_too_soon;
 use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts};
 use crate::outbox::Outbox;
@@ -66,6 +65,7 @@ impl Session {
                 let at = Position::at(self.log.committed());
                 self.log.peers.tell_at(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) }, at);
                 self.introduce(&outbox, at);
+                self.approvals.take_given(peer, at.seq);
                 self.go_live(outbox, at, true);
             }
         }
@@ -102,7 +102,7 @@ impl Session {
     }
 
     fn facts(&self, open: &Open) -> PeerFacts {
-        let defaults = &self.shared.defaults;
+        let defaults = &self.shared.defaults();
         PeerFacts {
             name: open.controller.clone(),
             level: open.abilities.level,
@@ -139,7 +139,7 @@ impl Session {
     }
 
     fn declare(&mut self, peer: PeerId, abilities: Abilities) -> Result<(), Fault> {
-        let Abilities { answers, level, editor, tools } = abilities;
+        let Abilities { answers, level, editor, tools, only_listens: _ } = abilities;
         if let Some(tools) = tools {
             self.offer_tools(peer, tools)?;
         }
@@ -153,7 +153,7 @@ impl Session {
 
     /// What every peer is told is about the model that sessions start with; one that has another says so instead.
     fn notices(&self) -> Vec<String> {
-        match self.settings.model == self.shared.defaults.model {
+        match self.settings.model == self.shared.defaults().model {
             true => self.shared.notices.clone(),
             false => vec![format!("model {}: this session's own", self.settings.model)],
         }
@@ -184,9 +184,8 @@ impl Session {
                 CaughtUp::Whole(outbox, at, from) => {
                     self.log.peers.tell_at(&outbox, Event::Live { seq: at.seq }, at);
                     // Calls that became its own and that it was told of before, as another one's.
-                    let is_its = |ask: &&OpenAsk| ask.owner == Some(outbox.peer) && ask.entry.seq <= from;
-                    for ask in self.approvals.open().filter(is_its) {
-                        self.log.peers.tell_at(&outbox, Event::Logged(ask.entry.clone()), at);
+                    for entry in self.approvals.take_given(outbox.peer, from) {
+                        self.log.peers.tell_at(&outbox, Event::Logged(entry), at);
                     }
                     self.go_live(outbox, at, false);
                 }
@@ -209,6 +208,7 @@ impl Session {
             self.log.reply(outbox, Event::Reply { tag, result: Err(left_too_soon()) });
         }
         self.approvals.set_mute(peer, false);
+        self.approvals.take_given(peer, 0);
         self.editor_left(peer);
         self.tools.drop_host(peer);
         self.settle_orphans(Some(peer));

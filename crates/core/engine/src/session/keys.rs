@@ -96,6 +96,10 @@ fn is_kept(verb: &SessionVerb) -> bool {
         | SessionVerb::Inspect
         | SessionVerb::Export { .. }
         | SessionVerb::Command { .. }
+        | SessionVerb::Call { .. }
+        | SessionVerb::AbortCall { .. }
+        | SessionVerb::Recount { .. }
+        | SessionVerb::StartOver
         | SessionVerb::Extension(_) => false,
     }
 }

@@ -74,7 +74,7 @@ impl Session {
         let model = self.settings.asked().slug.clone();
         self.with_turn(|turn, _| turn.answers(model));
         if let Some(turn) = self.current_turn() {
-            self.log.emit(Event::Delta(Delta::ModelCalled { turn }));
+            self.log.emit(Event::Delta(Delta::ModelCalled { turn, reply: 0 }));
         }
         let spec = self.tools.spec(&self.settings);
         if let Some(chat) = self.view.chat() {

@@ -233,6 +233,9 @@ impl Peers {
     /// The peer reads what comes after this, and is live then.
     pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: Cursor, tag: Tag, opened: Opened) {
         let level = self.level_of(outbox.peer);
+        // Of a reply that had only begun it has nothing that could be wrong.
+        let is_reply_known = after.at.offset <= 1 || self.reply.known_at(after.at) == after.at.offset;
+        let after = (after, is_reply_known);
         let catching = CatchingUp::new(outbox, level, self.session.clone(), after, tag, opened);
         self.catching_up.push(catching);
     }
@@ -260,9 +263,11 @@ impl Peers {
     }
 
     /// To one peer. That does not bring it further than it is.
-    pub(super) fn tell_one(&self, to: &Outbox, event: Event) {
-        let reads = self.catching_up.iter().find(|catching| catching.outbox.peer == to.peer);
-        self.tell_at(to, event, reads.map_or(self.at, |catching| catching.at));
+    pub(super) fn tell_one(&mut self, to: &Outbox, event: Event) {
+        match self.catching_up.iter_mut().find(|catching| catching.outbox.peer == to.peer) {
+            Some(catching) => catching.tell_one(event),
+            None => self.tell_at(to, event, self.at),
+        }
     }
     pub(super) fn tell_at(&self, to: &Outbox, event: Event, at: Position) {
         to.push(Told { session: self.session.clone(), event, at, shared: None });

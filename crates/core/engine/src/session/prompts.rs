@@ -219,7 +219,10 @@ impl Session {
             self.log(Body::Queue(QueueEntry::Settled { item: item.id.clone(), end, why: Some(why) }));
         }
         if let Some((outbox, tag)) = self.sender(item) {
-            self.log.reply(outbox, Event::Queue(QueueEvent::Ended { tag, item: item.id.clone(), end, why }));
+            self.log.reply(
+                outbox,
+                Event::Queue(QueueEvent::Ended { tag, item: item.id.clone(), end, why, turn: None, lane: None }),
+            );
         }
     }
 

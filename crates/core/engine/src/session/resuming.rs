@@ -42,7 +42,7 @@ impl Session {
     pub(super) fn remember(&mut self, branch: &Branch) {
         self.reminders.given = branch.reminders;
         // The rules of the queue are those that its people chose, unless whoever loads the session has others.
-        if let Some(policy) = branch.lane.filter(|_| self.settings.lane == self.shared.defaults.lane) {
+        if let Some(policy) = branch.lane.filter(|_| self.settings.lane == self.shared.defaults().lane) {
             self.settings.set_lane(policy);
             self.set_queue_policy();
         }
@@ -157,7 +157,7 @@ impl Session {
         let given = self.approvals.give(peer, |tool| tools.owner_of(settings, tool) == Some(peer));
         // Whoever still reads the past is told in its place, or when it has read all of it.
         if self.log.peers.is_reading(peer) {
-            return;
+            return self.approvals.tell_later(peer, &given);
         }
         for entry in given {
             if self.log.told(entry.seq) {

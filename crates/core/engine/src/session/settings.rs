@@ -188,10 +188,12 @@ impl Session {
                 let is_new = self.settings.lane != policy;
                 self.settings.set_lane(policy);
                 if is_new {
-                    self.log_if_begun(Body::Setting(SettingEntry::Lane { policy }));
+                    self.log_if_begun(Body::Setting(SettingEntry::Lane { policy: Some(policy) }));
                 }
                 self.set_queue_policy();
             }
+            Change::LaneUsual => return Err(Fault::new(FaultKind::Unsupported, "rules cannot be given back yet")),
+            Change::Elevate { .. } => return Err(Fault::new(FaultKind::Unsupported, "there is no elevation yet")),
             Change::Retry(policy) => self.settings.set_retry(policy),
             Change::Compaction(policy) => self.settings.set_compaction(policy),
             Change::Gadget { name, on } => self.set_gadget(&name, on)?,
@@ -261,8 +263,8 @@ impl Session {
         if !self.settings.gadgets_off.is_empty() {
             self.log(Body::Setting(SettingEntry::Gadgets { off: self.settings.gadgets_off.clone() }));
         }
-        if self.settings.lane != self.shared.defaults.lane {
-            self.log_at(opened.at_ms, Body::Setting(SettingEntry::Lane { policy: self.settings.lane }));
+        if self.settings.lane != self.shared.defaults().lane {
+            self.log_at(opened.at_ms, Body::Setting(SettingEntry::Lane { policy: Some(self.settings.lane) }));
         }
         self.log_thinking();
     }

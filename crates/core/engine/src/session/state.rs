@@ -40,6 +40,9 @@ impl Session {
             model_info: model.clone(),
             todos: logged.todos.clone(),
             file: self.log.file().cloned(),
+            lane: settings.lane,
+            lane_is_own: false,
+            elevated_until_ms: None,
         }
     }
 
@@ -48,7 +51,7 @@ impl Session {
         if !std::mem::take(&mut self.log.peers.is_news) || !self.log.peers.is_watched() {
             return;
         }
-        let Stance { settings, .. } = self.settings.settled(self.log.committed());
+        let Stance { settings, model } = self.settings.settled(self.log.committed());
         let glance = Glance {
             title: self.log.logged_told().title.clone(),
             model: settings.model.clone(),
@@ -60,6 +63,11 @@ impl Session {
             context_tokens: self.view.counted().context_tokens,
             usage: self.log.peers.usage(),
             last_seq: self.log.committed(),
+            lane: settings.lane,
+            started_ms: None,
+            moved_ms: 0,
+            oldest_wait_ms: self.prompts.queue.list().map(|item| item.at_ms).min(),
+            context_window: model.context_window,
         };
         self.log.peers.tell_watchers(WatchEvent::Stands(Arc::new(glance)));
     }

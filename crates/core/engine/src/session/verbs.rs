@@ -88,8 +88,15 @@ impl Session {
                 Ok(Reply::Done)
             }
             SessionVerb::EditorReplied { editor_request, result } => {
-                self.editor_replied(outbox.peer, editor_request, result)
+                let result = self.editor_replied(outbox.peer, editor_request, result);
+                self.log.reply_at_once(outbox, tag, result);
+                return Response::Later;
             }
+            SessionVerb::Call { .. } | SessionVerb::AbortCall { .. } => {
+                Err(Fault::new(FaultKind::Unsupported, "tools cannot be called by hand yet"))
+            }
+            SessionVerb::Recount { .. } => Err(Fault::new(FaultKind::Unsupported, "runs cannot be told again yet")),
+            SessionVerb::StartOver => Err(Fault::new(FaultKind::Unsupported, "a session cannot start over yet")),
             SessionVerb::Extension(_) => Err(Fault::new(FaultKind::Unsupported, "only an extension does that")),
         };
         Response::Now(result)

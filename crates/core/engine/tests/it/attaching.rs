@@ -119,7 +119,7 @@ async fn turn(stage: &Stage) -> Actor {
 
 async fn come(stage: &Stage, at: Position) -> (Actor, Opened) {
     let mut actor = stage.actor();
-    let after = Some(Cursor { session: Some("s1".into()), at });
+    let after = Some(Cursor { along: Along::Branch, session: Some("s1".into()), at });
     let opened = actor.open(Open { after, ..Open::new(Which::Named("s1".into())) }).await.unwrap();
     (actor, opened)
 }
@@ -213,7 +213,7 @@ async fn an_offset_that_the_reply_has_not_reached_is_in_the_future() {
     let at = first.told.last().unwrap().at;
     assert_eq!(at.offset, 5);
     let mut second = stage.actor();
-    let ahead = Cursor { session: None, at: Position { offset: 6, ..at } };
+    let ahead = Cursor { along: Along::Branch, session: None, at: Position { offset: 6, ..at } };
     let open = Open { after: Some(ahead), ..Open::new(Which::Named("s1".into())) };
     let fault = second.open(open).await.unwrap_err();
     assert_eq!(
@@ -231,7 +231,10 @@ async fn a_place_before_an_undo_or_of_another_session_is_stale_and_said_to_be() 
     let before = first.told.last().unwrap().at;
     ask_for(&mut first, slash("undo", "")).await.unwrap();
     let last = stage.store.read(&"s1".into(), 0, usize::MAX).await.unwrap().entries.len() as u64;
-    for after in [Cursor { session: None, at: before }, Cursor { session: Some("x".into()), at: Position::at(77) }] {
+    for after in [
+        Cursor { along: Along::Branch, session: None, at: before },
+        Cursor { along: Along::Branch, session: Some("x".into()), at: Position::at(77) },
+    ] {
         let mut second = stage.actor();
         let open = Open { after: Some(after), ..Open::new(Which::Named("s1".into())) };
         let opened = second.open(open).await.unwrap();

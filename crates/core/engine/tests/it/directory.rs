@@ -315,7 +315,7 @@ async fn a_place_is_one_that_a_list_has_shown_and_no_file_is_read() {
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_open_is_not_deleted() {
     let (stage, mut actor) = saved(&["one", "two"]).await;
-    let delete = |id: &str| Verb::Directory(DirectoryVerb::Delete(id.into()));
+    let delete = |id: &str| Verb::Directory(DirectoryVerb::Delete { session: id.into(), open_too: false });
     let mut user = stage.actor();
     user.open(Open::new(Which::Id("one".into()))).await.unwrap();
     let fault = ask_for(&mut actor, delete("one")).await.unwrap_err();
@@ -336,7 +336,7 @@ async fn a_new_session_and_one_that_works_alone_are_open_too() {
     let stage = stage(&Player::new([held("x")]));
     let mut user = stage.open().await;
     let mut actor = stage.actor();
-    let delete = || Verb::Directory(DirectoryVerb::Delete("s1".into()));
+    let delete = || Verb::Directory(DirectoryVerb::Delete { session: "s1".into(), open_too: false });
     assert_eq!(ask_for(&mut actor, delete()).await.unwrap_err().kind, FaultKind::SessionBusy, "never written");
     user.prompt("go").await;
     text_of(&mut user, "x").await;

@@ -319,7 +319,9 @@ async fn a_session_that_lingers_or_is_parked_can_be_deleted_at_once() {
         ask_for(&mut actor, Verb::Leave).await.unwrap();
         pass(wait).await;
         let since = tokio::time::Instant::now();
-        ask_for(&mut actor, Verb::Directory(DirectoryVerb::Delete("x".into()))).await.unwrap();
+        ask_for(&mut actor, Verb::Directory(DirectoryVerb::Delete { session: "x".into(), open_too: false }))
+            .await
+            .unwrap();
         assert!(since.elapsed() < Duration::from_secs(1), "after {wait} s");
         assert_eq!((world.stage.engine.live().len(), world.stage.engine.parked()), (0, 0));
         assert!(actor.open(Open::new(Which::Id("x".into()))).await.is_err());

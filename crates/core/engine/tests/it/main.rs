@@ -9,6 +9,7 @@ mod attaching;
 mod budgets;
 mod called;
 mod carrying;
+mod coming_in;
 mod compacting;
 mod continuing;
 mod continuing_servers;

@@ -316,7 +316,7 @@ async fn extensions_stand_beside_a_child() {
         say("good"),
     ]);
     let stage = family(&player, Mode::DangerFullAccess);
-    let hooks = Hooks { before_turn: false, before_call: true, after_call: false };
+    let hooks = Hooks { before_call: true, ..Hooks::default() };
     let guard = stage.engine.extension("guard", "/ext/guard", Offers { hooks, ..Offers::default() });
     tokio::spawn(async move {
         let (mut told, mut asked) = (Vec::new(), None);
@@ -543,7 +543,9 @@ async fn lists_leave_children_out_and_they_go_with_their_parent() {
     assert_eq!(child.state.mode, Mode::ReadOnly);
     ask_for(&mut actor, Verb::Leave).await.unwrap();
     actor.settle().await;
-    ask_for(&mut actor, Verb::Directory(DirectoryVerb::Delete("s1".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Directory(DirectoryVerb::Delete { session: "s1".into(), open_too: false }))
+        .await
+        .unwrap();
     assert_eq!(ids(Query { children: true, ..Query::default() }).await, Vec::<String>::new());
 }
 

@@ -177,6 +177,12 @@ pub(crate) fn line(body: &Body) -> String {
         }
         Body::Call(CallEntry::Started { call, tool, .. }) => format!("  {} {tool} starts", call.id),
         Body::Call(CallEntry::Ended { result, .. }) => format!("  {} {:?}: {}", result.call, result.end, result.text()),
+        Body::Turn(TurnEntry::Taken { items, trace, .. }) => {
+            let items: Vec<&str> = items.iter().map(|item| item.as_str()).collect();
+            let trace = trace.as_ref().map(|trace| format!(", trace {trace}")).unwrap_or_default();
+            format!("  takes {}{trace}", items.join(" "))
+        }
+        Body::Turn(TurnEntry::Cut { turn, why }) => format!("{turn} cut: {why:?}"),
         Body::Turn(TurnEntry::Ended(end)) => {
             let fault = end.fault.as_ref().map(|fault| format!(", {:?}: {fault}", fault.kind)).unwrap_or_default();
             format!("{} ended: {:?}, {} rounds{fault}", end.turn, end.stop, end.iterations)
@@ -217,7 +223,13 @@ pub(crate) fn line(body: &Body) -> String {
         Body::Setting(SettingEntry::Model { model }) => format!("model {model}"),
         Body::Setting(SettingEntry::Mode { mode }) => format!("mode {}", mode.as_str()),
         Body::Setting(SettingEntry::Thinking { level }) => format!("thinking {level:?}"),
-        Body::Setting(SettingEntry::Lane { policy }) => format!("lane: {:?}", policy.mode),
+        Body::Setting(SettingEntry::Lane { policy: Some(policy) }) => format!("lane: {:?}", policy.mode),
+        Body::Setting(SettingEntry::Lane { policy: None }) => "lane as usual".to_owned(),
+        Body::Setting(SettingEntry::Elevated { until_ms }) => format!("elevated until {until_ms:?}"),
+        Body::Shell(ShellEntry::Called { call, tool }) => format!("{} {tool} by hand starts", call.id),
+        Body::Shell(ShellEntry::Returned(result)) => {
+            format!("{} by hand {:?}: {}", result.call, result.end, result.text())
+        }
         Body::Setting(SettingEntry::Gadgets { off }) => format!("gadgets off: {off:?}"),
         Body::Setting(SettingEntry::Title { title }) => format!("title {title}"),
         Body::Shell(ShellEntry::Ended(shell)) => {
@@ -257,7 +269,7 @@ pub(crate) fn order(actor: &Actor) -> Vec<String> {
                 Body::Branch(BranchEntry::Compacted(it)) => format!("compacted ({:?})", it.reason),
                 _ => return None,
             },
-            Event::Delta(Delta::ModelCalled { turn }) => format!("{turn} calls"),
+            Event::Delta(Delta::ModelCalled { turn, .. }) => format!("{turn} calls"),
             Event::Queue(QueueEvent::Ended { item, end, .. }) => format!("{item} {end:?}"),
             Event::Compaction(CompactionEvent::Started { reason }) => format!("compacting ({reason:?})"),
             Event::Compaction(CompactionEvent::Failed { .. }) => "not compacted".into(),

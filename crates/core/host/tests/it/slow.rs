@@ -54,7 +54,7 @@ fn a_session_does_not_wait_for_a_peer_that_is_dropped() {
         let stage = stage(&flood());
         let (mut ours, theirs) = message_pair(1);
         let engine = stage.engine.clone();
-        let options = PumpOptions { slow: Slow::Drop, ..PumpOptions::default() };
+        let options = PumpOptions { slow: Slow::DropAt(8 * 1024 * 1024), ..PumpOptions::default() };
         let host =
             tokio::spawn(
                 async move { pump_messages(Echo::default(), &engine, theirs.stream, theirs.sink, options).await },

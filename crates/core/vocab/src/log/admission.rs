@@ -85,9 +85,9 @@ impl Admission<'_> {
 /// What an entry says without anything that a file may not decide; `None`: nothing is left of it.
 pub fn brought_text(body: &Body) -> Option<Body> {
     Some(match body {
-        Body::User { .. } | Body::Assistant { .. } | Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)) => {
-            body.clone()
-        }
+        Body::User { .. }
+        | Body::Assistant { .. }
+        | Body::Turn(TurnEntry::Started { .. } | TurnEntry::Cut { .. } | TurnEntry::Ended(_)) => body.clone(),
         Body::Call(CallEntry::Started { .. }) => body.clone(),
         // What the file says it changed would be put "back" by an undo, wherever it says.
         Body::Call(CallEntry::Ended { turn, result }) => {
@@ -116,8 +116,8 @@ pub fn brought_text(body: &Body) -> Option<Body> {
         }
         Body::Note(NoteEntry::Label { .. } | NoteEntry::Recovered { .. }) => body.clone(),
         // A second beginning; questions and what was allowed; what waits and what became of it; how the session behaves; tasks
-        // that we would remind the model of in our own name; a command that never ended; answers to commands that nobody
-        // has sent us.
+        // that we would remind the model of in our own name; a command that never ended, and a tool that was called by
+        // hand; answers to commands that nobody has sent us, and traces of them.
         Body::Opened { .. }
         | Body::Ask(_)
         | Body::Queue(_)
@@ -125,9 +125,11 @@ pub fn brought_text(body: &Body) -> Option<Body> {
             SettingEntry::Mode { .. }
             | SettingEntry::Gadgets { .. }
             | SettingEntry::Lane { .. }
+            | SettingEntry::Elevated { .. }
             | SettingEntry::Todos { .. },
         )
-        | Body::Shell(ShellEntry::Started { .. })
+        | Body::Turn(TurnEntry::Taken { .. })
+        | Body::Shell(ShellEntry::Started { .. } | ShellEntry::Called { .. } | ShellEntry::Returned(_))
         | Body::Note(NoteEntry::Keyed(_)) => return None,
     })
 }

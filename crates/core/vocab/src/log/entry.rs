@@ -57,8 +57,37 @@ pub enum Body {
 /// The borders of a turn.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TurnEntry {
-    Started { turn: TurnId },
+    Started {
+        turn: TurnId,
+    },
+    /// Messages that the turn begins with, where there are several of them, or a trace came with one. Directly behind
+    /// `Started`.
+    Taken {
+        turn: TurnId,
+        items: Vec<ItemId>,
+        trace: Option<Arc<str>>,
+    },
+    /// Why it does not come to its own end. Directly before `Ended`.
+    Cut {
+        turn: TurnId,
+        why: CutBy,
+    },
     Ended(TurnEnd),
+}
+
+/// What cut a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CutBy {
+    /// Somebody wanted it.
+    Asked,
+    /// A newer message took its place.
+    Newer,
+    /// The process ends.
+    Ending,
+    /// The session is deleted.
+    Deleted,
+    /// Nothing moved in it for too long.
+    Stalled,
 }
 
 /// A tool call and its result.
@@ -146,16 +175,20 @@ pub enum SettingEntry {
     Title {
         title: Arc<str>,
     },
-    /// The rules of the queue.
+    /// The session's own rules of the queue; `None`: it has none any more.
     Lane {
-        policy: LanePolicy,
+        policy: Option<LanePolicy>,
+    },
+    /// Until then what would be asked is allowed.
+    Elevated {
+        until_ms: Option<i64>,
     },
     Todos {
         phases: Vec<TodoPhase>,
     },
 }
 
-/// A command that the user ran beside the conversation.
+/// What the user ran beside the conversation: a command, or a tool by hand.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ShellEntry {
     /// It is about to be run; `Ended` with the same words says what came of it.
@@ -164,6 +197,12 @@ pub enum ShellEntry {
         aside: bool,
     },
     Ended(Shell),
+    /// A tool that was called by hand is about to run; `Returned` with the same id says what came of it.
+    Called {
+        call: Call,
+        tool: Arc<str>,
+    },
+    Returned(CallResult),
 }
 
 /// What is said about the log itself.

@@ -18,7 +18,7 @@ pub fn settled_usage(body: &Body) -> Option<&Usage> {
         Body::Assistant { .. } | Body::Model(ModelEntry::Spent { turn: Some(_), .. }) => None,
         Body::Opened { .. }
         | Body::User { .. }
-        | Body::Turn(TurnEntry::Started { .. })
+        | Body::Turn(TurnEntry::Started { .. } | TurnEntry::Taken { .. } | TurnEntry::Cut { .. })
         | Body::Call(CallEntry::Started { .. } | CallEntry::Ended { .. })
         | Body::Ask(_)
         | Body::Queue(QueueEntry::Queued(_) | QueueEntry::Settled { .. })
@@ -31,9 +31,12 @@ pub fn settled_usage(body: &Body) -> Option<&Usage> {
             | SettingEntry::Gadgets { .. }
             | SettingEntry::Title { .. }
             | SettingEntry::Lane { .. }
+            | SettingEntry::Elevated { .. }
             | SettingEntry::Todos { .. },
         )
-        | Body::Shell(ShellEntry::Started { .. } | ShellEntry::Ended(_))
+        | Body::Shell(
+            ShellEntry::Started { .. } | ShellEntry::Ended(_) | ShellEntry::Called { .. } | ShellEntry::Returned(_),
+        )
         | Body::Note(
             NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_) | NoteEntry::Recovered { .. },
         ) => None,
@@ -75,6 +78,7 @@ impl Totals {
             }
             Body::Model(ModelEntry::Requested(_) | ModelEntry::Retrying { .. } | ModelEntry::FellBack(_))
             | Body::Branch(BranchEntry::Moved { .. } | BranchEntry::Restored { .. } | BranchEntry::Summary { .. })
+            | Body::Turn(TurnEntry::Taken { .. } | TurnEntry::Cut { .. })
             | Body::Opened { .. }
             | Body::User { .. }
             | Body::Call(_)

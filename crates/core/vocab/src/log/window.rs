@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::{
-    Answer, AskEnd, AskEntry, AskId, AskKind, Body, BranchEntry, Entry, ItemId, KEPT_ANSWERS_MAX, KEY_MS_MAX,
+    Answer, AskEnd, AskEntry, AskId, AskKind, Body, BranchEntry, CallId, Entry, ItemId, KEPT_ANSWERS_MAX, KEY_MS_MAX,
     ModelEntry, NoteEntry, Page, QueueEntry, Scope, SettingEntry, ShellEntry, TurnEntry, UserFrom,
 };
 
@@ -163,12 +163,15 @@ pub struct WindowCarry {
     thinking: Option<u64>,
     gadgets: Option<u64>,
     lane: Option<u64>,
+    elevated: Option<u64>,
     sent: Option<u64>,
     asks: Vec<(AskId, bool, u64)>,
     /// Question and answer.
     allowed: Vec<[u64; 2]>,
     waiting: Vec<(ItemId, u64)>,
     shells: Vec<(Arc<str>, bool, u64)>,
+    /// Calls that were made by hand and have not come back.
+    called: Vec<(CallId, u64)>,
     keys: VecDeque<(i64, u64)>,
     /// What a peer has said last, and our own reminders since.
     said: Vec<u64>,
@@ -186,6 +189,7 @@ impl WindowCarry {
             Body::Setting(SettingEntry::Thinking { .. }) => self.thinking = Some(seq),
             Body::Setting(SettingEntry::Gadgets { .. }) => self.gadgets = Some(seq),
             Body::Setting(SettingEntry::Lane { .. }) => self.lane = Some(seq),
+            Body::Setting(SettingEntry::Elevated { .. }) => self.elevated = Some(seq),
             Body::Model(ModelEntry::Requested(requested)) if requested.sent.is_some() => self.sent = Some(seq),
             Body::Ask(AskEntry::Opened(ask)) => {
                 self.asks.push((ask.id.clone(), matches!(ask.kind, AskKind::Permission(_)), seq))
@@ -206,6 +210,8 @@ impl WindowCarry {
                     self.shells.remove(at);
                 }
             }
+            Body::Shell(ShellEntry::Called { call, .. }) => self.called.push((call.id.clone(), seq)),
+            Body::Shell(ShellEntry::Returned(result)) => self.called.retain(|(id, _)| *id != result.call),
             Body::Note(NoteEntry::Keyed(_)) => {
                 let is_old = |(at_ms, _): &(i64, u64)| entry.at_ms.saturating_sub(*at_ms) >= KEY_MS_MAX;
                 while self.keys.front().is_some_and(|old| self.keys.len() >= KEPT_ANSWERS_MAX || is_old(old)) {
@@ -218,12 +224,14 @@ impl WindowCarry {
     }
 
     pub fn mark(self) -> WindowMark {
-        let newest = [self.thinking, self.gadgets, self.lane, self.sent, self.todos].into_iter().flatten();
+        let newest = [self.thinking, self.gadgets, self.lane, self.elevated, self.sent, self.todos];
+        let newest = newest.into_iter().flatten();
         let mut carried: Vec<u64> = newest
             .chain(self.asks.iter().map(|(.., seq)| *seq))
             .chain(self.allowed.iter().flatten().copied())
             .chain(self.waiting.iter().map(|(_, seq)| *seq))
             .chain(self.shells.iter().map(|(.., seq)| *seq))
+            .chain(self.called.iter().map(|(_, seq)| *seq))
             .chain(self.keys.iter().map(|(_, seq)| *seq))
             .chain(self.said.iter().copied())
             .collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use super::{Later, ToolSpec};
-use crate::{Fault, FaultKind, Finish, Message, Prices, Usage};
+use crate::{Fault, FaultKind, Finish, Message, Prices, SessionId, TurnId, Usage};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct ModelInfo {
@@ -77,11 +77,27 @@ pub trait Chat: Send {
     fn bytes(&self) -> usize;
     /// Dropping the stream closes the connection.
     fn call(&mut self, spec: &CallSpec) -> ModelStream;
+    /// The same, for somebody who says what the call is for. Whoever passes calls on passes this on.
+    fn call_about(&mut self, spec: &CallSpec, _about: &CallAbout) -> ModelStream {
+        self.call(spec)
+    }
     /// Whether it is this client's to say how long a model may be silent, for ever perhaps. Of any other one a call that
     /// says nothing is given up after a while.
     fn keeps_time(&self) -> bool {
         false
     }
+}
+
+/// What a model call is for. Nothing of it is sent to the model; a trace may be sent to its server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallAbout {
+    pub session: SessionId,
+    /// `None`: a summary of the session itself.
+    pub turn: Option<TurnId>,
+    /// As in [`crate::Delta::ModelCalled`].
+    pub reply: u32,
+    /// As in [`crate::Command`].
+    pub trace: Option<Arc<str>>,
 }
 
 /// Everything about a model call except its messages.

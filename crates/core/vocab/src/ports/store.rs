@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Acquired, Later, Lease, StoreChange, StoreMoment};
 use crate::{
-    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LogWindow, Mode, Principal, SessionId, Usage, UsageQuery,
-    UsageSum, conversation,
+    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LanePolicy, LogWindow, Mode, Principal, SessionId, Usage,
+    UsageQuery, UsageSum, conversation,
 };
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
@@ -140,6 +140,11 @@ pub struct Summary {
     pub usage: Usage,
     /// The session whose call it worked for.
     pub child_of: Option<SessionId>,
+    /// When the last user or assistant message was logged.
+    pub last_message_ms: Option<i64>,
+    /// Its own rules for its queue.
+    pub lane: Option<LanePolicy>,
+    pub elevated_until_ms: Option<i64>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -155,4 +160,17 @@ pub struct Query {
     pub unfinished: bool,
     pub limit: Option<usize>,
     pub offset: usize,
+    /// Only ids that start with this.
+    pub id_prefix: Option<String>,
+    pub order: Order,
+}
+
+/// What stands first in a list.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Order {
+    /// What was written to last.
+    #[default]
+    Used,
+    /// Where the newest message is; sessions without one come last.
+    LastMessage,
 }

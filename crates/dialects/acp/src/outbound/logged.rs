@@ -63,7 +63,8 @@ impl Acp {
                     self.notice(at, NoticeLevel::Warning, &text(fault), out);
                 }
             }
-            TurnEntry::Ended(_) => {}
+            // What a prompt was joined with and what cut it has no word here; the end that follows has.
+            TurnEntry::Taken { .. } | TurnEntry::Cut { .. } | TurnEntry::Ended(_) => {}
         }
     }
 
@@ -115,7 +116,8 @@ impl Acp {
             | SettingEntry::Mode { .. }
             | SettingEntry::Thinking { .. }
             | SettingEntry::Gadgets { .. }
-            | SettingEntry::Lane { .. } => {}
+            | SettingEntry::Lane { .. }
+            | SettingEntry::Elevated { .. } => {}
         }
     }
 

@@ -200,6 +200,9 @@ pub(crate) fn state(session: &str) -> State {
         model_info: Arc::new(ModelInfo::named("alpha", 1000)),
         todos: Arc::from([]),
         file: None,
+        lane: vocab::LanePolicy::default(),
+        lane_is_own: false,
+        elevated_until_ms: None,
     }
 }
 

@@ -73,7 +73,7 @@ fn a_notice_of_an_extension_comes_before_the_status_of_the_model() {
             level: NoticeLevel::Info,
         })),
     );
-    talk.tell("c1", Event::Delta(Delta::ModelCalled { turn: "e1".into() }));
+    talk.tell("c1", Event::Delta(Delta::ModelCalled { turn: "e1".into(), reply: 0 }));
     talk.check(expect_test::expect![[r#"
         > 2 session.send {"session_id":"s1","text":"x"}
         ! c1 Prompt { parts: [Text("x")], delivery: RejectIfBusy }

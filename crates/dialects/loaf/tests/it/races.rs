@@ -121,7 +121,7 @@ fn what_is_cleared_in_a_turn_stays_cleared_when_the_next_turn_was_faster() {
     talk.end("c1", "e1", Stop::EndTurn);
     talk.logged("c1", Body::Turn(TurnEntry::Started { turn: "e2".into() }));
     talk.logged("c1", Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed, why: None }));
-    talk.user("c1", "e2", "y").tell("c1", Event::Delta(Delta::ModelCalled { turn: "e2".into() }));
+    talk.user("c1", "e2", "y").tell("c1", Event::Delta(Delta::ModelCalled { turn: "e2".into(), reply: 0 }));
     assert_eq!(count(&talk, "t2 [preparing...]"), 1, "it has the name that its sender knows: {}", talk.log);
     talk.reply_to(|verb| matches!(verb, Verb::Session(SessionVerb::Queue(_))), Ok(Reply::Queue(vec![])));
     assert_eq!(count(&talk, r#"Interrupt { turn: Some("e2") }"#), 1, "{}", talk.log);
@@ -158,6 +158,8 @@ fn steering_that_was_taken_back_is_not_late() {
             item: "i1".into(),
             end: ItemEnd::Cancelled,
             why: vocab::SettleReason::Ran,
+            turn: None,
+            lane: None,
         }),
     );
     talk.end("c1", "e1", Stop::Interrupted);

@@ -143,7 +143,7 @@ impl Talk {
             |verb| matches!(verb, Verb::Session(SessionVerb::Prompt { .. })),
             Ok(Reply::Started { turn: turn.into() }),
         );
-        self.user(chat, turn, text).tell(chat, Event::Delta(Delta::ModelCalled { turn: turn.into() }))
+        self.user(chat, turn, text).tell(chat, Event::Delta(Delta::ModelCalled { turn: turn.into(), reply: 0 }))
     }
 
     pub(crate) fn user(&mut self, chat: &str, turn: &str, text: &str) -> &mut Self {
@@ -224,6 +224,9 @@ pub(crate) fn state(chat: &str, last_seq: u64) -> State {
         model_info: Arc::new(ModelInfo { provider: "openai".into(), ..ModelInfo::named("alpha", 1000) }),
         todos: Arc::from([]),
         file: None,
+        lane: vocab::LanePolicy::default(),
+        lane_is_own: false,
+        elevated_until_ms: None,
     }
 }
 
@@ -290,6 +293,9 @@ fn saved(chat: &str) -> Saved {
         last_seq: 0,
         thinking: None,
         child_of: None,
+        last_message_ms: None,
+        lane: None,
+        elevated_until_ms: None,
     };
     Saved { summary, place: format!("/store#{chat}").into() }
 }

@@ -99,17 +99,17 @@ impl Print {
                 print.text(&shell.output);
             }
             // These have no line.
-            Body::Turn(TurnEntry::Started { .. })
+            Body::Turn(TurnEntry::Started { .. } | TurnEntry::Taken { .. } | TurnEntry::Cut { .. })
             | Body::Call(CallEntry::Started { .. })
             | Body::Ask(_)
             | Body::Queue(_)
             | Body::Branch(BranchEntry::Moved { .. })
             | Body::Setting(SettingEntry::Mode { .. })
-            | Body::Setting(SettingEntry::Gadgets { .. } | SettingEntry::Lane { .. })
+            | Body::Setting(SettingEntry::Gadgets { .. } | SettingEntry::Lane { .. } | SettingEntry::Elevated { .. })
             | Body::Setting(SettingEntry::Todos { .. })
             | Body::Note(NoteEntry::Imported { .. })
             | Body::Model(ModelEntry::Requested(_))
-            | Body::Shell(ShellEntry::Started { .. })
+            | Body::Shell(ShellEntry::Started { .. } | ShellEntry::Called { .. } | ShellEntry::Returned(_))
             | Body::Branch(BranchEntry::Restored { .. })
             | Body::Model(ModelEntry::FellBack(_))
             | Body::Model(ModelEntry::Spent { .. })

@@ -187,17 +187,17 @@ impl Projector {
             }
             Body::Setting(SettingEntry::Title { title }) => Some(LineKind::Title { name: title.clone() }),
             Body::Opened { .. }
-            | Body::Turn(TurnEntry::Started { .. })
+            | Body::Turn(TurnEntry::Started { .. } | TurnEntry::Taken { .. } | TurnEntry::Cut { .. })
             | Body::Call(CallEntry::Started { .. })
             | Body::Ask(_)
             | Body::Queue(_)
             | Body::Branch(BranchEntry::Moved { .. })
             | Body::Setting(SettingEntry::Mode { .. })
-            | Body::Setting(SettingEntry::Gadgets { .. } | SettingEntry::Lane { .. })
+            | Body::Setting(SettingEntry::Gadgets { .. } | SettingEntry::Lane { .. } | SettingEntry::Elevated { .. })
             | Body::Setting(SettingEntry::Todos { .. })
             | Body::Note(NoteEntry::Imported { .. })
             | Body::Model(ModelEntry::Requested(_))
-            | Body::Shell(ShellEntry::Started { .. })
+            | Body::Shell(ShellEntry::Started { .. } | ShellEntry::Called { .. } | ShellEntry::Returned(_))
             | Body::Branch(BranchEntry::Restored { .. })
             | Body::Model(ModelEntry::FellBack(_))
             | Body::Model(ModelEntry::Spent { .. })

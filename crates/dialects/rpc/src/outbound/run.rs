@@ -172,7 +172,7 @@ impl Run {
             // Answers, questions, notices and the state of the session are not part of a run.
             Event::State(_)
             | Event::Watch(_)
-            | Event::Delta(Delta::ModelCalled { .. })
+            | Event::Delta(Delta::ModelCalled { .. } | Delta::CallBegan { .. })
             | Event::SignIn { .. }
             | Event::Editor(_)
             | Event::Compaction(_)
@@ -197,6 +197,8 @@ impl Run {
                 self.fallback = None;
                 self.unsettled = true;
             }
+            // What a run was made of, and what cut it, is in its messages and its end.
+            Body::Turn(TurnEntry::Taken { .. } | TurnEntry::Cut { .. }) => {}
             Body::User { from, .. } => {
                 if let Some(said) = said {
                     self.user(*from, said.json, known, frames);

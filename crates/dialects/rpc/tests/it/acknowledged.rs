@@ -27,6 +27,8 @@ fn item_ended(talk: &mut Talk, end: ItemEnd) -> Vec<Value> {
         item: "i1".into(),
         end,
         why: vocab::SettleReason::Ran,
+        turn: None,
+        lane: None,
     }))
     .1
 }

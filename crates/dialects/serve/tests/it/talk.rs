@@ -179,6 +179,9 @@ pub(crate) fn state(session: &str) -> State {
         model_info: Arc::new(vocab::ModelInfo::named("mock/alpha", 1000)),
         todos: Arc::from([]),
         file: None,
+        lane: vocab::LanePolicy::default(),
+        lane_is_own: false,
+        elevated_until_ms: None,
     }
 }
 

@@ -18,7 +18,7 @@ fn the_model_then_its_words_then_the_call_then_the_model_again() {
     let bash = || call("c1", "bash", r#"{"command":"cargo test"}"#);
     let story = vec![
         opened(),
-        StoryStep::Told(Event::Delta(Delta::ModelCalled { turn: turn() })),
+        StoryStep::Told(Event::Delta(Delta::ModelCalled { turn: turn(), reply: 0 })),
         text("I test."),
         said(),
         bash(),

@@ -146,7 +146,7 @@ impl Renderer for TextRenderer {
                 let lines: Vec<String> = line.lines().map(|line| self.paint.red(line)).collect();
                 self.block(&lines, out);
             }
-            Event::Delta(Delta::CallInput { .. })
+            Event::Delta(Delta::CallInput { .. } | Delta::CallBegan { .. })
             | Event::Retry(RetryEvent::Ended { .. })
             | Event::Settled
             | Event::Watch(_)

@@ -57,6 +57,8 @@ impl<'o, 'a> PageBody<'o, 'a> {
             Body::User { parts, from, .. } => self.user(parts, *from, at_ms),
             Body::Assistant { turn, message } => self.assistant(turn.as_ref(), message, at_ms),
             Body::Turn(TurnEntry::Started { .. }) => self.enter_turn(at_ms),
+            // Messages are shown one by one, and a turn that was cut says so where it ends.
+            Body::Turn(TurnEntry::Taken { .. } | TurnEntry::Cut { .. }) => {}
             Body::Turn(TurnEntry::Ended(end)) => self.turn_ended(end, at_ms),
             Body::Call(CallEntry::Ended { turn, result }) => {
                 if !self.branch.is_claimed(entry.seq) {
@@ -85,8 +87,12 @@ impl<'o, 'a> PageBody<'o, 'a> {
             Body::Branch(BranchEntry::Restored { files }) if files.is_empty() => {}
             Body::Branch(BranchEntry::Restored { files }) => self.note(&format!("restored: {}", files.join(", "))),
             Body::Setting(entry) => self.setting(entry),
-            // A command is shown with what came of it.
-            Body::Shell(ShellEntry::Started { .. }) => {}
+            // A command is shown with what came of it, and so is a call that was made by hand.
+            Body::Shell(ShellEntry::Started { .. } | ShellEntry::Called { .. }) => {}
+            Body::Shell(ShellEntry::Returned(result)) => {
+                self.note("called by hand");
+                Card { call: None, result: Some(result), verdict: None }.write(self.out);
+            }
             Body::Shell(ShellEntry::Ended(shell)) => self.shell(shell, at_ms),
             Body::Note(entry) => self.noted(entry),
         }
@@ -123,9 +129,14 @@ impl<'o, 'a> PageBody<'o, 'a> {
             SettingEntry::Thinking { level } => {
                 self.note(&format!("thinking: {}", level.as_deref().unwrap_or("as the model likes")))
             }
-            SettingEntry::Lane { policy } => {
+            SettingEntry::Lane { policy: Some(policy) } => {
                 self.note(&format!("messages that wait: {:?}", policy.mode).to_lowercase())
             }
+            SettingEntry::Lane { policy: None } => self.note("messages that wait: as usual"),
+            SettingEntry::Elevated { until_ms: Some(until) } => {
+                self.note(&format!("nothing is asked until {}", clock(*until)))
+            }
+            SettingEntry::Elevated { until_ms: None } => self.note("what needs it is asked again"),
             SettingEntry::Gadgets { off } if off.is_empty() => self.note("all gadgets on"),
             SettingEntry::Gadgets { off } => self.note(&format!("gadgets off: {}", off.join(", "))),
             SettingEntry::Title { title } => self.note(&format!("renamed: {title}")),

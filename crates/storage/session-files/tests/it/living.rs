@@ -52,7 +52,14 @@ pub(crate) fn engine(process: &Mirrored, world: &MirrorWorld) -> Engine {
     let defaults = Settings::new(world.dir.path(), "tour");
     Engine::new(
         ports,
-        Config { defaults, version: "0".into(), notices: Vec::new(), idle: None, user: Principal::user("ann") },
+        Config {
+            defaults,
+            version: "0".into(),
+            notices: Vec::new(),
+            idle: None,
+            turns_max: None,
+            user: Principal::user("ann"),
+        },
     )
 }
 

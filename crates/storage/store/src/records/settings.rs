@@ -36,7 +36,14 @@ struct TodosRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-struct LaneRecord {
+struct LaneUsualRecord {}
+#[derive(Serialize, Deserialize)]
+struct ElevatedRecord {
+    until_ms: Option<i64>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct LaneRecord {
     mode: LaneMode,
     cap: usize,
     overflow: Overflow,
@@ -90,7 +97,10 @@ pub(super) fn put_setting(entry: &SettingEntry, out: &mut Vec<u8>) -> &'static s
         SettingEntry::Thinking { level } => put("thinking", &ThinkingRecord { level: level.clone() }, out),
         SettingEntry::Gadgets { off } => put("gadgets", &GadgetsRecord { off: off.clone() }, out),
         SettingEntry::Title { title } => put("title", &TitleRecord { title: title.clone() }, out),
-        SettingEntry::Lane { policy } => put("lane", &LaneRecord::from(policy), out),
+        SettingEntry::Lane { policy: Some(policy) } => put("lane", &LaneRecord::from(policy), out),
+        // A kind of its own: an older version must not take it for rules.
+        SettingEntry::Lane { policy: None } => put("lane_usual", &LaneUsualRecord {}, out),
+        SettingEntry::Elevated { until_ms } => put("elevated", &ElevatedRecord { until_ms: *until_ms }, out),
         SettingEntry::Todos { phases } => put("todos", &TodosRecord { phases: into_all(phases) }, out),
     }
 }
@@ -102,7 +112,11 @@ pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
         "thinking" => get(payload, |it: ThinkingRecord| Body::Setting(SettingEntry::Thinking { level: it.level })),
         "gadgets" => get(payload, |it: GadgetsRecord| Body::Setting(SettingEntry::Gadgets { off: it.off })),
         "title" => get(payload, |it: TitleRecord| Body::Setting(SettingEntry::Title { title: it.title })),
-        "lane" => get(payload, |it: LaneRecord| Body::Setting(SettingEntry::Lane { policy: it.into() })),
+        "lane" => get(payload, |it: LaneRecord| Body::Setting(SettingEntry::Lane { policy: Some(it.into()) })),
+        "lane_usual" => get(payload, |_: LaneUsualRecord| Body::Setting(SettingEntry::Lane { policy: None })),
+        "elevated" => {
+            get(payload, |it: ElevatedRecord| Body::Setting(SettingEntry::Elevated { until_ms: it.until_ms }))
+        }
         "todos" => get(payload, |it: TodosRecord| Body::Setting(SettingEntry::Todos { phases: into_all(it.phases) })),
         _ => return None,
     })

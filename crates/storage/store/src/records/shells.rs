@@ -1,16 +1,26 @@
-//! Records of commands that the user ran beside the conversation.
+//! Records of what the user ran beside the conversation: commands, and tools by hand.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use vocab::{Body, Shell, ShellEntry};
 
+use super::content::{CallRecord, CallResultRecord};
 use super::{Decoded, get, put};
 
 #[derive(Serialize, Deserialize)]
 struct ShellStartedRecord {
     command: Arc<str>,
     aside: bool,
+}
+#[derive(Serialize, Deserialize)]
+struct CalledRecord {
+    call: CallRecord,
+    tool: Arc<str>,
+}
+#[derive(Serialize, Deserialize)]
+struct ReturnedRecord {
+    result: CallResultRecord,
 }
 #[derive(Serialize, Deserialize)]
 struct ShellRecord {
@@ -61,6 +71,10 @@ pub(super) fn put_shell(entry: &ShellEntry, out: &mut Vec<u8>) -> &'static str {
         ShellEntry::Started { command, aside } => {
             put("shell_started", &ShellStartedRecord { command: command.clone(), aside: *aside }, out)
         }
+        ShellEntry::Called { call, tool } => {
+            put("hand_called", &CalledRecord { call: call.into(), tool: tool.clone() }, out)
+        }
+        ShellEntry::Returned(result) => put("hand_returned", &ReturnedRecord { result: result.into() }, out),
         ShellEntry::Ended(shell) => put("shell", &ShellRecord::from(shell), out),
     }
 }
@@ -71,6 +85,10 @@ pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
             Body::Shell(ShellEntry::Started { command: it.command, aside: it.aside })
         }),
         "shell" => get(payload, |it: ShellRecord| Body::Shell(ShellEntry::Ended(it.into()))),
+        "hand_called" => {
+            get(payload, |it: CalledRecord| Body::Shell(ShellEntry::Called { call: it.call.into(), tool: it.tool }))
+        }
+        "hand_returned" => get(payload, |it: ReturnedRecord| Body::Shell(ShellEntry::Returned(it.result.into()))),
         _ => return None,
     })
 }

@@ -3,16 +3,28 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vocab::{Body, CallEntry, CallResult, TurnEnd, TurnEntry, TurnId};
+use vocab::{Body, CallEntry, CallResult, ItemId, TurnEnd, TurnEntry, TurnId};
 
 use super::apart::NamedContent;
 use super::content::{CallRecord, CallResultRecord, FaultRecord, UsageRecord};
-use super::enums::Stop;
+use super::enums::{CutBy, Stop};
 use super::{Decoded, get, id, put};
 
 #[derive(Serialize, Deserialize)]
 struct TurnStartedRecord {
     turn: Arc<str>,
+}
+#[derive(Serialize, Deserialize)]
+struct TurnTakenRecord {
+    turn: Arc<str>,
+    items: Vec<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trace: Option<Arc<str>>,
+}
+#[derive(Serialize, Deserialize)]
+struct TurnCutRecord {
+    turn: Arc<str>,
+    why: CutBy,
 }
 #[derive(Serialize, Deserialize)]
 struct TurnEndedRecord {
@@ -38,6 +50,13 @@ struct CallEndedRecord {
 pub(super) fn put_turn(entry: &TurnEntry, out: &mut Vec<u8>) -> &'static str {
     match entry {
         TurnEntry::Started { turn } => put("turn_started", &TurnStartedRecord { turn: id(turn.as_str()) }, out),
+        TurnEntry::Taken { turn, items, trace } => {
+            let items = items.iter().map(|item| id(item.as_str())).collect();
+            put("turn_taken", &TurnTakenRecord { turn: id(turn.as_str()), items, trace: trace.clone() }, out)
+        }
+        TurnEntry::Cut { turn, why } => {
+            put("turn_cut", &TurnCutRecord { turn: id(turn.as_str()), why: (*why).into() }, out)
+        }
         TurnEntry::Ended(end) => {
             let record = TurnEndedRecord {
                 turn: id(end.turn.as_str()),
@@ -88,6 +107,13 @@ pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
         "turn_started" => {
             get(payload, |it: TurnStartedRecord| Body::Turn(TurnEntry::Started { turn: TurnId::new(it.turn) }))
         }
+        "turn_taken" => get(payload, |it: TurnTakenRecord| {
+            let items = it.items.into_iter().map(ItemId::new).collect();
+            Body::Turn(TurnEntry::Taken { turn: TurnId::new(it.turn), items, trace: it.trace })
+        }),
+        "turn_cut" => get(payload, |it: TurnCutRecord| {
+            Body::Turn(TurnEntry::Cut { turn: TurnId::new(it.turn), why: it.why.into() })
+        }),
         "turn_ended" => get(payload, |it: TurnEndedRecord| {
             Body::Turn(TurnEntry::Ended(TurnEnd {
                 turn: TurnId::new(it.turn),

@@ -76,7 +76,13 @@ fn openings() -> Vec<Body> {
 }
 
 fn turns() -> Vec<Body> {
-    let mut all = vec![Body::Turn(TurnEntry::Started { turn: turn() })];
+    let mut all = vec![
+        Body::Turn(TurnEntry::Started { turn: turn() }),
+        Body::Turn(TurnEntry::Taken { turn: turn(), items: vec!["i1".into(), ODD.into()], trace: Some(ODD.into()) }),
+        Body::Turn(TurnEntry::Taken { turn: turn(), items: vec![], trace: None }),
+    ];
+    let cuts = [CutBy::Asked, CutBy::Newer, CutBy::Ending, CutBy::Deleted, CutBy::Stalled];
+    all.extend(cuts.map(|why| Body::Turn(TurnEntry::Cut { turn: turn(), why })));
     use Stop::*;
     for stop in [EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error, Budget] {
         let mutations = vec![("write_file".into(), ODD.into()), ("bash".into(), "rm".into())];
@@ -184,9 +190,12 @@ fn settings() -> Vec<Body> {
         SettingEntry::Gadgets { off: vec![] },
         SettingEntry::Gadgets { off: vec!["a".into(), ODD.into()] },
         SettingEntry::Title { title: ODD.into() },
-        SettingEntry::Lane { policy: LanePolicy::default() },
+        SettingEntry::Lane { policy: None },
+        SettingEntry::Elevated { until_ms: None },
+        SettingEntry::Elevated { until_ms: Some(-1) },
+        SettingEntry::Lane { policy: Some(LanePolicy::default()) },
         SettingEntry::Lane {
-            policy: LanePolicy {
+            policy: Some(LanePolicy {
                 mode: LaneMode::SteerBacklog,
                 cap: 7,
                 overflow: Overflow::DropNew,
@@ -197,7 +206,7 @@ fn settings() -> Vec<Body> {
                 follow_up_drain: Drain::All,
                 steer_point: SteerPoint::Immediate,
                 late_steer: LateSteer::Dropped,
-            },
+            }),
         },
         SettingEntry::Todos { phases: vec![TodoPhase { id: "p1".into(), name: ODD.into(), tasks }] },
     ];
@@ -217,7 +226,17 @@ fn shells() -> Vec<Body> {
         spilled: Some(ODD.into()),
         aside: true,
     };
-    vec![Body::Shell(ShellEntry::Started { command: ODD.into(), aside: true }), Body::Shell(ShellEntry::Ended(ended))]
+    let returned = calls().into_iter().filter_map(|body| match body {
+        Body::Call(CallEntry::Ended { result, .. }) => Some(ShellEntry::Returned(result)),
+        _ => None,
+    });
+    let mut all = vec![
+        ShellEntry::Started { command: ODD.into(), aside: true },
+        ShellEntry::Ended(ended),
+        ShellEntry::Called { call: call(), tool: ODD.into() },
+    ];
+    all.extend(returned);
+    all.into_iter().map(Body::Shell).collect()
 }
 
 fn notes() -> Vec<Body> {
@@ -381,7 +400,8 @@ fn items() -> Vec<Body> {
         all.push(Body::Queue(QueueEntry::Settled { item: ItemId::from(ODD), end, why: None }));
     }
     use SettleReason as Why;
-    for why in [Why::Ran, Why::TakenBack, Why::Overflow, Why::Newer, Why::Interrupted, Why::TooLate, Why::NoRoom] {
+    let early = [Why::Ran, Why::TakenBack, Why::Overflow, Why::Newer, Why::Interrupted, Why::TooLate, Why::NoRoom];
+    for why in early.into_iter().chain([Why::Deleted, Why::Restarted]) {
         all.push(Body::Queue(QueueEntry::Settled { item: ItemId::from(ODD), end: ItemEnd::Dropped, why: Some(why) }));
     }
     all

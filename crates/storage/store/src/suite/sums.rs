@@ -81,6 +81,9 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         last_seq: 14,
         usage: Usage { input: 1111, cache_read: 2222, cache_write: 3333, output: 4444, estimated: true },
         child_of: None,
+        last_message_ms: None,
+        lane: None,
+        elevated_until_ms: None,
     };
     assert_eq!(store.summary(&lease.session).await.expect("a summary"), Some(wanted.clone()));
     assert_eq!(store.list(Query::default()).await.expect("a list"), std::slice::from_ref(&wanted));

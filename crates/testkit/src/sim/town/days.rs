@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use engine::{Config, Engine, IdlePolicy, Ports, Slow};
 use vocab::{
-    AskEntry, Body, Coalesce, Cursor, Drain, EditorEvent, EditorReply, EditorRequestKind, Event, LaneMode, LanePolicy,
-    LateSteer, Mode, Open, Overflow, Principal, QueueEntry, Reply, SessionId, SessionVerb, Settings, SteerPoint, Told,
-    Unanswered, Verb, Which,
+    Along, AskEntry, Body, Coalesce, Cursor, Drain, EditorEvent, EditorReply, EditorRequestKind, Event, LaneMode,
+    LanePolicy, LateSteer, Mode, Open, Overflow, Principal, QueueEntry, Reply, SessionId, SessionVerb, Settings,
+    SteerPoint, Told, Unanswered, Verb, Which,
 };
 
 use super::ports::{WitnessedModel, WitnessedTools, look_at};
@@ -107,7 +107,10 @@ impl Town {
         let unanswered = defaults.unanswered;
         let idle = dice.chance(75).then_some(IDLE);
         let (notices, user) = (Vec::new(), Principal::user("ann"));
-        (Engine::new(ports, Config { defaults, version: "sim".into(), notices, user, idle }), unanswered)
+        (
+            Engine::new(ports, Config { defaults, version: "sim".into(), notices, user, idle, turns_max: None }),
+            unanswered,
+        )
     }
 
     /// As a process does that goes on with whatever it finds.
@@ -175,7 +178,7 @@ impl Town {
         self.look().await?;
         let mark = self.residents[at].view.sessions.get(session).and_then(|standpoint| standpoint.mark());
         if !self.residents[at].view.is_changing(session) {
-            let after = mark.map(|at| Cursor { session: Some(session.clone()), at });
+            let after = mark.map(|at| Cursor { session: Some(session.clone()), at, along: Along::Branch });
             let open = Open { after, ..Open::new(Which::Named(session.clone())) };
             self.send(at, None, Verb::Open(open), |_| {});
         }

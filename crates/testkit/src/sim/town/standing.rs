@@ -102,7 +102,8 @@ impl Standpoint {
                 (self.next, self.joined, self.live) = (Some(last + 1), last, true);
                 self.at = Some(Position::at(last));
             }
-            (Attached::After(at), Some(asked)) if *at == asked => {
+            // The reply that it has a part of may have died with its process.
+            (Attached::After(at), Some(asked)) if *at == asked || *at == Position::at(asked.seq) => {
                 (self.next, self.live, self.at) = (Some(at.seq + 1), false, Some(*at));
                 let known = [left, here].into_iter().flatten().find(|(place, ..)| place == at);
                 if let Some((_, text, true)) = known.filter(|_| self.low == Level::Deltas && at.offset > 0) {

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use vocab::{
-    Abilities, Answer, AskKind, Change, Command, Cursor, Delivery, EditorOffer, HostTool, Image, Json, Level, Mode,
-    Open, Part, Position, Principal, QueueVerb, Required, Scope, SessionId, SessionVerb, Tag, Verb, Watched, Which,
+    Abilities, Along, Answer, AskKind, Change, Command, Cursor, Delivery, EditorOffer, HostTool, Image, Json, Level,
+    Mode, Open, Part, Position, Principal, QueueVerb, Required, Scope, SessionId, SessionVerb, Tag, Verb, Watched,
+    Which,
 };
 
 use super::ports::{MARK, UNREADABLE};
@@ -63,7 +64,7 @@ impl Town {
     fn cursor(&mut self, at: usize, session: &SessionId) -> Option<Cursor> {
         let own = self.residents[at].view.sessions.get(session).and_then(|standpoint| standpoint.mark());
         let of = |dice: &mut super::Dice, at: Position| {
-            Some(Cursor { session: dice.chance(50).then(|| session.clone()), at })
+            Some(Cursor { session: dice.chance(50).then(|| session.clone()), at, along: Along::Branch })
         };
         match self.dice.below(20) {
             0..6 => None,
@@ -79,6 +80,7 @@ impl Town {
                 Some(Cursor {
                     session: Some(other),
                     at: Position { seq: self.dice.below(9), offset: self.dice.below(9) },
+                    along: Along::Branch,
                 })
             }
         }
@@ -90,7 +92,7 @@ impl Town {
         let editor = EditorOffer { read_text: roll(), write_text: roll(), terminal: roll() };
         let editor = self.dice.chance(30).then_some(editor);
         let tools = if self.dice.chance(25) { Some(self.tools()) } else { None };
-        Abilities { answers: self.dice.chance(75), level, editor, tools }
+        Abilities { answers: self.dice.chance(75), level, editor, tools, only_listens: false }
     }
 
     fn tools(&mut self) -> Vec<HostTool> {

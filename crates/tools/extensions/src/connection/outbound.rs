@@ -60,7 +60,7 @@ impl ExtensionConnection {
             | Event::Gone { .. }
             | Event::State(_)
             | Event::Delta(Delta::CallInput { .. })
-            | Event::Delta(Delta::CallProgress { .. })
+            | Event::Delta(Delta::CallProgress { .. } | Delta::CallBegan { .. })
             | Event::Compaction(_)
             | Event::Retry(_)
             | Event::ShellProgress { .. }

@@ -15,6 +15,7 @@ const REPEATS_MAX: usize = 64;
 pub(crate) struct Provenance {
     pub(crate) by: Principal,
     pub(crate) key: Option<Arc<str>>,
+    pub(crate) trace: Option<Arc<str>>,
 }
 
 #[derive(Default)]
@@ -49,7 +50,7 @@ pub(crate) enum KeyedCommand {
 
 impl Commands {
     pub(crate) fn begin(&mut self, outbox: &Outbox, tag: Tag, provenance: Provenance) {
-        let Provenance { by, key } = provenance;
+        let Provenance { by, key, trace: _ } = provenance;
         let command = CommandUnderWay { by, key, of: None, repeats: Vec::new() };
         self.under_way.insert((outbox.peer, tag), command);
     }
@@ -147,6 +148,13 @@ impl SessionLog {
         }
     }
 
+    /// Answers what no log keeps: that is not undone where a commit fails.
+    pub(crate) fn reply_at_once(&mut self, to: &Arc<Outbox>, tag: Tag, result: Result<Reply, Fault>) {
+        self.commands.answering.take_if(|(outbox, answered)| outbox.peer == to.peer && *answered == tag);
+        self.commands.under_way.remove(&(to.peer, tag));
+        self.peers.tell_one(to, Event::Reply { tag, result });
+    }
+
     fn keep_answer(&mut self, command: &CommandUnderWay, result: &Result<Reply, Fault>) {
         let (Some(key), Some(of), Ok(reply)) = (&command.key, command.of, result) else { return };
         if let Some(reply) = KeptReply::of(reply) {
@@ -163,7 +171,7 @@ mod tests {
 
     fn begun(commands: &mut Commands, peer: u64, tag: u64, key: &str) -> (Arc<Outbox>, Tag) {
         let (outbox, tag) = (Outbox::new(PeerId(peer), Slow::Wait), Tag(tag));
-        commands.begin(&outbox, tag, Provenance { by: Principal::user("ann"), key: Some(key.into()) });
+        commands.begin(&outbox, tag, Provenance { by: Principal::user("ann"), key: Some(key.into()), trace: None });
         (outbox, tag)
     }
 

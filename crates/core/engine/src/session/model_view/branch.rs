@@ -170,7 +170,7 @@ impl Branch {
                 let is_dropped = *why == Some(SettleReason::Overflow);
                 self.dropped.extend(ended.filter(|_| is_dropped));
             }
-            Body::Setting(SettingEntry::Lane { policy }) => self.lane = Some(*policy),
+            Body::Setting(SettingEntry::Lane { policy }) => self.lane = *policy,
             _ => {}
         }
     }
@@ -218,7 +218,7 @@ impl Branch {
             | Body::Setting(SettingEntry::Thinking { .. })
             | Body::Setting(SettingEntry::Gadgets { .. })
             | Body::Setting(SettingEntry::Title { .. })
-            | Body::Setting(SettingEntry::Lane { .. })
+            | Body::Setting(SettingEntry::Lane { .. } | SettingEntry::Elevated { .. })
             | Body::Note(_) => {}
         }
     }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use vocab::{
     Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, Opened, Page, Position, Reply,
-    SessionId, Tag, Told,
+    SessionId, Tag, Told, ends_reply,
 };
 
 use super::least_level;
@@ -29,6 +29,10 @@ struct Looking {
     opened: Box<Opened>,
     /// Up to this entry what the peer has still holds.
     upto: u64,
+    /// The reply that it has a part of still runs, or is in the log: the part holds.
+    is_reply_known: bool,
+    /// What it is to be told behind the answer, in order: before that it does not know that it is here.
+    behind: Vec<Event>,
 }
 
 /// What became of a peer that reads the past.
@@ -46,12 +50,13 @@ impl CatchingUp {
         outbox: Arc<Outbox>,
         level: Level,
         session: SessionId,
-        after: Cursor,
+        (after, is_reply_known): (Cursor, bool),
         tag: Tag,
         opened: Opened,
     ) -> Self {
         let is_other = after.session.is_some_and(|named| named != session);
-        let looking = Some(Looking { tag, opened: Box::new(opened), upto: after.at.seq });
+        let (opened, upto, behind) = (Box::new(opened), after.at.seq, Vec::new());
+        let looking = Some(Looking { tag, opened, upto, is_reply_known, behind });
         let from = after.at.seq;
         let mut catching = Self { outbox, at: after.at, level, from, session, looking, page: None };
         if is_other {
@@ -65,15 +70,39 @@ impl CatchingUp {
 
     /// Answers the opening, if that was not done yet. `stale`: why what the peer has does not hold.
     pub(super) fn answer(&mut self, stale: Option<&str>) {
-        let Some(Looking { tag, mut opened, .. }) = self.looking.take() else { return };
+        let Some(Looking { tag, mut opened, is_reply_known, behind, .. }) = self.looking.take() else { return };
         if stale.is_some() {
             (self.at, self.from) = (Position::default(), 0);
+        } else if !is_reply_known {
+            // It died with the process that told it, and another one takes its place.
+            self.at.offset = 0;
         }
         opened.present.attached = match stale {
             Some(why) => Attached::Anew { why: why.into() },
             None => Attached::After(self.at),
         };
-        self.tell(Event::Reply { tag, result: Ok(Reply::Opened(opened)) });
+        self.answered(tag, Ok(Reply::Opened(opened)), behind);
+    }
+
+    fn answered(&self, tag: Tag, result: Result<Reply, Fault>, behind: Vec<Event>) {
+        self.tell(Event::Reply { tag, result });
+        for event in behind {
+            self.outbox.admit(&event);
+            self.tell(event);
+        }
+    }
+
+    /// To this peer alone. Nothing overtakes the answer to its opening.
+    pub(super) fn tell_one(&mut self, event: Event) {
+        match &mut self.looking {
+            // The command's answer has all of it.
+            Some(_) if matches!(event, Event::ShellProgress { .. }) => {}
+            Some(looking) => {
+                self.outbox.keep_back(&event);
+                looking.behind.push(event);
+            }
+            None => self.tell(event),
+        }
     }
 
     fn tell(&self, event: Event) {
@@ -95,7 +124,8 @@ impl CatchingUp {
             }
             return Poll::Ready(CaughtUp::Whole(self.outbox.clone(), self.at, self.from));
         }
-        if self.outbox.poll_room(context).is_pending() {
+        // It is told nothing while it is only looked at what it has, and what waits behind that needs the room.
+        if self.looking.is_none() && self.outbox.poll_room(context).is_pending() {
             return Poll::Pending;
         }
         let page = self.page.get_or_insert_with(|| read(at));
@@ -108,8 +138,8 @@ impl CatchingUp {
                 CaughtUp::Further
             }
             Err(fault) => {
-                if let Some(Looking { tag, .. }) = self.looking.take() {
-                    self.tell(Event::Reply { tag, result: Err(fault.clone()) });
+                if let Some(Looking { tag, behind, .. }) = self.looking.take() {
+                    self.answered(tag, Err(fault.clone()), behind);
                 }
                 CaughtUp::Lost(self.outbox.clone(), fault)
             }
@@ -120,6 +150,7 @@ impl CatchingUp {
         for entry in entries {
             if let Some(looking) = &mut self.looking {
                 looking.upto = entry.seq;
+                looking.is_reply_known |= ends_reply(&entry.body);
                 if let Some(why) = unsettles(&entry.body) {
                     return self.answer(Some(why));
                 }

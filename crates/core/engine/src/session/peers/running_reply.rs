@@ -30,7 +30,7 @@ impl RunningReply {
     /// Follows what is told. `at`: where that brings the peers.
     pub(super) fn take(&mut self, event: &Event, at: Position) {
         match event {
-            Event::Delta(Delta::ModelCalled { turn }) => {
+            Event::Delta(Delta::ModelCalled { turn, .. }) => {
                 *self = Self { turn: Some(turn.clone()), since: at.seq, ..Self::default() };
             }
             Event::Delta(delta) if self.turn.is_some() => self.grow(delta),
@@ -42,7 +42,9 @@ impl RunningReply {
     fn grow(&mut self, delta: &Delta) {
         let more = match delta {
             Delta::Text { delta, .. } | Delta::Thinking { delta, .. } | Delta::CallInput { delta, .. } => delta.len(),
-            Delta::ModelCalled { .. } | Delta::Sealed { .. } | Delta::CallProgress { .. } => 0,
+            Delta::ModelCalled { .. } | Delta::Sealed { .. } | Delta::CallProgress { .. } | Delta::CallBegan { .. } => {
+                0
+            }
         };
         if self.bytes + more > REPLY_BYTES_MAX {
             return;
@@ -62,7 +64,7 @@ impl RunningReply {
                 let (index, id, name, input) = (*index, id.clone(), name.clone(), delta.as_str().to_owned());
                 self.pieces.push(ReplyPiece::Call { index, id, name, input });
             }
-            (_, Delta::ModelCalled { .. } | Delta::CallProgress { .. }) => {}
+            (_, Delta::ModelCalled { .. } | Delta::CallProgress { .. } | Delta::CallBegan { .. }) => {}
         }
     }
 
@@ -77,7 +79,7 @@ impl RunningReply {
         let mut deltas = Vec::new();
         let mut known = known;
         if skip(&mut known, 1) == 0 {
-            deltas.push(Delta::ModelCalled { turn: turn.clone() });
+            deltas.push(Delta::ModelCalled { turn: turn.clone(), reply: 0 });
         }
         for piece in &self.pieces {
             let turn = turn.clone();
@@ -139,7 +141,7 @@ mod tests {
     fn deltas() -> Vec<Delta> {
         let turn = || TurnId::from("t");
         vec![
-            Delta::ModelCalled { turn: turn() },
+            Delta::ModelCalled { turn: turn(), reply: 0 },
             Delta::Thinking { turn: turn(), delta: "h".into() },
             Delta::Thinking { turn: turn(), delta: "mé".into() },
             Delta::Sealed { turn: turn(), what: Sealed::Thinking },

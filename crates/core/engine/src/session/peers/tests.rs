@@ -2,10 +2,10 @@
 
 use std::task::Waker;
 
-use vocab::{Attached, BranchEntry, Entry, Mode, ModelInfo, NoteEntry, Reply, State};
+use vocab::{Along, Attached, BranchEntry, Entry, Mode, ModelInfo, NoteEntry, Reply, State};
 
 use super::*;
-use crate::outbox::Slow;
+use crate::outbox::{DROP_BYTES_MAX, Slow};
 
 fn entry(seq: u64) -> Arc<Entry> {
     let body = Body::Note(NoteEntry::Recovered { text: "x".into() });
@@ -13,7 +13,7 @@ fn entry(seq: u64) -> Arc<Entry> {
 }
 
 fn outbox(peer: u64) -> Arc<Outbox> {
-    Outbox::new(PeerId(peer), Slow::Drop)
+    Outbox::new(PeerId(peer), Slow::DropAt(DROP_BYTES_MAX))
 }
 
 fn heard(outbox: &Outbox) -> Vec<Event> {
@@ -113,6 +113,9 @@ fn opened() -> Opened {
         model_info: Arc::new(model),
         todos: Arc::new([]),
         file: None,
+        lane: vocab::LanePolicy::default(),
+        lane_is_own: false,
+        elevated_until_ms: None,
     };
     let (tools, notices, present) = Default::default();
     Opened { session: "s".into(), resumed: true, state, tools, notices, present }
@@ -162,7 +165,7 @@ fn whoever_has_what_does_not_hold_any_more_starts_anew() {
         let body = if seq == 3 { Body::Branch(BranchEntry::Moved { to: 1 }) } else { entry(seq).body.clone() };
         Arc::new(Entry { body, ..(*entry(seq)).clone() })
     };
-    let elsewhere = Cursor { session: Some("other".into()), at: Position::at(99) };
+    let elsewhere = Cursor { along: Along::Branch, session: Some("other".into()), at: Position::at(99) };
     for (after, is_stale) in [(Cursor::at(2), true), (Cursor::at(3), false), (elsewhere, true)] {
         let mut peers = peers();
         let reader = outbox(1);
@@ -189,10 +192,29 @@ fn a_log_that_ends_too_early_or_cannot_be_read_loses_its_reader() {
     for page in [empty(), Err(Fault::new(FaultKind::Store, "broken"))] {
         let (mut peers, reader) = (peers(), outbox(1));
         peers.catch_up(reader.clone(), Cursor::at(1), Tag(1), opened());
+        peers.tell_one(&reader, Event::Reply { tag: Tag(2), result: Ok(Reply::Done) });
         let read = |_: u64| -> Later<'static, Result<Page, Fault>> { Box::pin(std::future::ready(page.clone())) };
         let steps = peers.poll_catching_up(3, read, &mut Context::from_waker(Waker::noop()));
         assert!(matches!(steps, Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Lost(..)])));
         assert!(peers.is_empty());
-        assert!(matches!(heard(&reader)[..], [Event::Reply { result: Err(_), .. }]));
+        let (failed, other) = (Tag(1), Tag(2));
+        assert!(matches!(&heard(&reader)[..], [
+            Event::Reply { tag, result: Err(_) },
+            Event::Reply { tag: behind, result: Ok(_) },
+        ] if (*tag, *behind) == (failed, other)));
     }
+}
+
+#[test]
+fn nothing_is_told_before_the_opening_is_answered() {
+    let (mut peers, reader) = (peers(), outbox(1));
+    peers.catch_up(reader.clone(), Cursor::at(1), Tag(1), opened());
+    peers.tell_one(&reader, Event::ShellProgress { tag: Tag(2), text: "on it".into() });
+    peers.tell_one(&reader, Event::Reply { tag: Tag(2), result: Ok(Reply::Done) });
+    assert!(heard(&reader).is_empty());
+    read_all(&mut peers, entry);
+    let heard = heard(&reader);
+    assert_eq!(*attached(&heard[0]), Attached::After(Position::at(1)));
+    assert!(matches!(heard[1], Event::Reply { tag: Tag(2), .. }), "and of what is only shown nothing: {heard:?}");
+    assert_eq!(heard.len(), 4);
 }

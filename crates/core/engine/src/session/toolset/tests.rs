@@ -6,7 +6,7 @@ use vocab::{
 };
 
 use super::*;
-use crate::outbox::{Outbox, Slow};
+use crate::outbox::{DROP_BYTES_MAX, Outbox, Slow};
 
 struct NamedTool(ToolSpec, Option<&'static str>);
 
@@ -45,7 +45,13 @@ fn extension(peer: u64, tools: &[&str], commands: &[&str]) -> Arc<RegisteredExte
         ..Offers::default()
     };
     let (peer, name) = (PeerId(peer), format!("e{peer}").into());
-    Arc::new(RegisteredExtension { peer, name, source: "".into(), outbox: Outbox::new(peer, Slow::Drop), offers })
+    Arc::new(RegisteredExtension {
+        peer,
+        name,
+        source: "".into(),
+        outbox: Outbox::new(peer, Slow::DropAt(DROP_BYTES_MAX)),
+        offers,
+    })
 }
 
 fn in_force() -> InForce {
