@@ -15,7 +15,7 @@ use builtin_tools::project::{Briefer, BriefingSettings};
 use builtin_tools::workspace::Guard;
 use catalogue::{AccountModels, Catalogue, Chosen, ModelSettings, SourceReport, Standing, UserAccounts};
 use config::Guarded;
-use engine::{Config, Engine, Ports};
+use engine::{Config, Engine, IdlePolicy, Ports};
 use providers::Secret;
 use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Principal, Provider, Settings};
 
@@ -46,6 +46,16 @@ pub(crate) struct Setup {
     /// Extensions: programs that run beside sessions.
     pub(crate) programs: Vec<PathBuf>,
     pub(crate) briefing: BriefingSettings,
+    /// For a process that serves many; `None`: one controller.
+    pub(crate) many: Option<ManySessions>,
+}
+
+/// See [`Setup::many`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ManySessions {
+    pub(crate) idle: IdlePolicy,
+    /// Turns that may run at once.
+    pub(crate) turns_max: usize,
 }
 
 /// Compaction in tokens of the chosen model's window, where somebody said it so.
@@ -129,15 +139,15 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
     let catalogue = Arc::new(catalogue);
     let settings = settled(&setup, &catalogue, &model, thinking);
     let accounts = Arc::new(UserAccounts::new(&setup.models, catalogue.clone(), accounts, hide_memory));
+    let many = setup.many;
     let ports = ports(setup, &model, catalogue.clone(), accounts.clone())?;
     let notice = format!("model {}: {reason}", settings.model);
     let config = Config {
         defaults: settings.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         notices: vec![notice.clone()],
-        // Every command so far serves one controller.
-        idle: None,
-        turns_max: None,
+        idle: many.map(|many| many.idle),
+        turns_max: many.map(|many| many.turns_max),
         user: Principal::user(&host::user_name()),
     };
     let engine = Engine::new(ports.clone(), config);

@@ -56,6 +56,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
             trusted: config.trusted_workspaces(),
             here: None,
         },
+        many: None,
     };
     Ok(Prepared { setup, config, home, open, extensions })
 }
