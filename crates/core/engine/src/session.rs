@@ -125,6 +125,7 @@ impl Session {
             self.poll_refuse_the_rest(context)
         };
         poll_fn(step).await;
+        self.tell_gone();
         if self.log.peers.is_watched() {
             self.log.peers.tell_watchers(vocab::WatchEvent::Ended);
         }

@@ -106,25 +106,25 @@ pub struct Ended {
 }
 
 /// Runs a dialect over a pipe of bytes until it closes; each line is a frame.
-pub async fn pump<D: Dialect>(
+pub fn pump<D: Dialect>(
     dialect: D,
     engine: &Engine,
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin,
     options: PumpOptions<D::Own>,
-) -> Ended {
-    run(dialect, engine, ByteSource::new(reader), ByteSink(writer), Framing::Stream, options).await
+) -> impl Future<Output = Ended> {
+    run(dialect, engine, ByteSource::new(reader), ByteSink(writer), Framing::Stream, options)
 }
 
 /// Runs a dialect over a pipe of messages until it closes; each message is a frame.
-pub async fn pump_messages<D: Dialect>(
+pub fn pump_messages<D: Dialect>(
     dialect: D,
     engine: &Engine,
     stream: impl MessageStream,
     sink: impl MessageSink,
     options: PumpOptions<D::Own>,
-) -> Ended {
-    run(dialect, engine, MessageSource::new(stream), FrameSink(sink), Framing::Messages, options).await
+) -> impl Future<Output = Ended> {
+    run(dialect, engine, MessageSource::new(stream), FrameSink(sink), Framing::Messages, options)
 }
 
 async fn run<D: Dialect>(

@@ -199,9 +199,9 @@ pub enum QueueEvent {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LaneNote {
     pub policy: LanePolicy,
-    /// Messages dropped since a turn was last told of it.
+    /// Messages that it had no room for since it was last idle.
     pub dropped: u64,
-    /// The beginnings of some of them, where the policy wants to know.
+    /// The beginnings of those that no turn was told of yet, where the policy summarises.
     pub texts: Vec<Arc<str>>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, Recounted, Reply, RunRef, SessionId, SessionVerb, Tag, ToolSpec, TurnId};
+use vocab::{Fault, FaultKind, LaneNote, Recounted, Reply, RunRef, SessionId, SessionVerb, Tag, ToolSpec, TurnId};
 
 use crate::Gateway;
 use crate::events::{self, ContentData, RunStateWord, run_state};
@@ -123,6 +123,8 @@ impl Gateway {
             Err(fault) => {
                 let view = &mut self.views[at];
                 let note = view.refused.iter().position(|(of, _)| *of == tag).map(|note| view.refused.remove(note).1);
+                let usual = || Box::new(LaneNote { policy: view.state.lane, dropped: 1, texts: Vec::new() });
+                let note = note.or_else(|| (fault.kind == FaultKind::QueueFull).then(usual));
                 return match note {
                     Some(note) => self.dropped(id, QueueNote::of(QueueCode::Overflow, &session, &note), out),
                     None if fault.kind == FaultKind::Invalid && key.is_some() => {

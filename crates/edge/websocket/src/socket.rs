@@ -64,9 +64,16 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let wakers = Arc::new(Wakers::default());
-    let state = Mutex::new(SocketState::new(stream, first, codec, options));
+    let state = Mutex::new(SocketState::new(stream, &first, codec, options));
     let shared = Arc::new(Shared { state, wakers: wakers.clone() });
     (SocketStream(shared.clone()), SocketSink(shared), Kick::new(wakers))
+}
+
+impl<S> SocketStream<S> {
+    /// How the other side said that it ended, if it did: code and reason.
+    pub fn closed_with(&self) -> Option<(u16, String)> {
+        self.0.lock().closed_with.as_deref().cloned()
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> MessageStream for SocketStream<S> {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, Sleep};
-use vocab::{Briefing, CallId, CompactReason, Fault, Later, ModelStream, Outcome, Principal, Tag, TurnId};
+use vocab::{Briefing, CallId, CompactReason, CutBy, Fault, Later, ModelStream, Outcome, Principal, Tag, TurnId};
 
 use super::budget::DayUsed;
 use super::calls::AfterWrite;
@@ -37,6 +37,8 @@ pub(super) struct Activity {
     ending: Vec<oneshot::Sender<()>>,
     /// The session is to end by itself, as soon as it can.
     is_draining: bool,
+    /// What cuts the running turn, and who wants that, once it is known.
+    cut: Option<(CutBy, Option<Principal>)>,
     /// A turn was started, and that everything settled was not said since.
     pub(super) unsettled: bool,
     /// The session cannot go on, and every peer was told.
@@ -148,6 +150,7 @@ impl Default for Activity {
             unsettled: false,
             is_over: false,
             moved_at: Instant::now(),
+            cut: None,
             stall_timer: None,
         }
     }
@@ -179,6 +182,7 @@ impl Activity {
     }
 
     pub(super) fn begin_turn(&mut self, mut turn: Turn) {
+        self.cut = None;
         turn.begin(&mut self.effects);
         self.doing = Doing::Turn(Box::new(turn), TurnWaits::Nothing);
         self.unsettled = true;
@@ -187,6 +191,7 @@ impl Activity {
 
     /// As [`Activity::begin_turn`], of a turn that an earlier process began.
     pub(super) fn resume_turn(&mut self, resume: impl FnOnce(&mut Vec<Effect>) -> Turn) {
+        self.cut = None;
         let turn = resume(&mut self.effects);
         self.doing = Doing::Turn(Box::new(turn), TurnWaits::Nothing);
         self.unsettled = true;
@@ -200,6 +205,14 @@ impl Activity {
             self.doing = Doing::Idle;
         }
         was_running
+    }
+
+    /// Whatever else stops the running turn as well: this came first.
+    pub(super) fn cut(&mut self, why: CutBy, by: Option<&Principal>) {
+        self.cut.get_or_insert_with(|| (why, by.cloned()));
+    }
+    pub(super) fn take_cut(&mut self) -> Option<(CutBy, Option<Principal>)> {
+        self.cut.take()
     }
 
     pub(super) fn push_effect(&mut self, effect: Effect) {

@@ -137,6 +137,7 @@ impl Session {
     /// The peer that brought the tool runs the call.
     pub(super) fn delegate(&mut self, call: Call, tool: Arc<str>) {
         let owner = self.tools.owner_of(&self.settings, &tool);
+        self.tell_begun(&call.id);
         let kind = AskKind::HostCall { call: call.id, tool, input: call.input.json() };
         self.activity.wait(TurnWaits::Host { since: Instant::now() });
         // The peer that runs it learns of it when this is written.

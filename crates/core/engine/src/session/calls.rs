@@ -195,6 +195,7 @@ impl Session {
         };
         match guarded(|| tool.run(call.input.json(), context)) {
             Ok(future) => {
+                self.tell_begun(&call.id);
                 let future = images::shown(future, self.shared.ports.fit_image);
                 self.activity.wait(TurnWaits::Tool { future, call: call.id, since: Instant::now(), progress });
             }
@@ -202,6 +203,13 @@ impl Session {
                 let outcome = Outcome::error(format!("the tool failed: {text}"));
                 self.with_turn(|turn, fx| turn.ran(outcome, None, 0, fx));
             }
+        }
+    }
+
+    /// A call was allowed and runs from now on.
+    pub(super) fn tell_begun(&mut self, call: &CallId) {
+        if let Some(turn) = self.current_turn() {
+            self.log.emit(Event::Delta(Delta::CallBegan { turn, call: call.clone() }));
         }
     }
 

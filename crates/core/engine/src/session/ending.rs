@@ -94,6 +94,14 @@ impl Session {
         }
     }
 
+    /// The session was made to end under its peers: that is the last they hear of it.
+    pub(super) fn tell_gone(&mut self) {
+        if !self.activity.is_over && self.activity.is_ending() {
+            let fault = Fault::new(FaultKind::ShuttingDown, "the session is closed").hint("open it again later");
+            self.cast_off(fault);
+        }
+    }
+
     /// No mail is taken any more.
     pub(super) fn close(&mut self) {
         self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));

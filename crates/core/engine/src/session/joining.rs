@@ -34,6 +34,14 @@ impl Session {
             self.log.peers.tell_one(&outbox, Event::Reply { tag, result: Err(fault) });
             return comes_again;
         }
+        let is_kept = open.keep && self.log.committed() == 0;
+        if is_kept && self.log.last_seq() == 0 {
+            self.log.commands.act_for(by.clone());
+            self.log_opened();
+            self.log.sync_batch();
+            self.log.commands.act_for(None);
+        }
+        let after = after.or_else(|| is_kept.then(|| Cursor::at(0)));
         self.log.peers.know(peer, self.facts(&open));
         let servers = std::mem::take(&mut open.servers);
         let mut notices = self.notices();
@@ -58,7 +66,7 @@ impl Session {
         match after {
             Some(after) => {
                 self.introduce(&outbox, after.at);
-                self.log.peers.catch_up(outbox, after, tag, opened);
+                self.log.peers.catch_up(outbox, after, tag, opened, u64::from(is_kept));
             }
             None => {
                 // What is not committed was told to no peer: it comes live, behind what was told of the running reply.
@@ -174,10 +182,10 @@ impl Session {
 
     /// Ready when a peer got further.
     pub(super) fn poll_catching_up(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let committed = self.log.committed();
+        let (committed, last_seq) = (self.log.committed(), self.log.last_seq());
         let (store, session) = (&self.shared.ports.store, &self.id);
         let read = |after| store.read(session, after, PAGE_ENTRIES);
-        let steps = std::task::ready!(self.log.peers.poll_catching_up(committed, read, context));
+        let steps = std::task::ready!(self.log.peers.poll_catching_up((committed, last_seq), read, context));
         for step in steps {
             match step {
                 CaughtUp::Further => {}

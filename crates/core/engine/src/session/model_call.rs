@@ -73,8 +73,9 @@ impl Session {
         self.hear_of_extensions();
         let model = self.settings.asked().slug.clone();
         self.with_turn(|turn, _| turn.answers(model));
-        if let Some(turn) = self.current_turn() {
-            self.log.emit(Event::Delta(Delta::ModelCalled { turn, reply: 0 }));
+        if let Some(running) = self.activity.turn() {
+            let (turn, reply) = (running.id().clone(), running.replies());
+            self.log.emit(Event::Delta(Delta::ModelCalled { turn, reply }));
         }
         let spec = self.tools.spec(&self.settings);
         if let Some(chat) = self.view.chat() {

@@ -231,12 +231,12 @@ impl Peers {
         self.live.push(LivePeer { outbox, level });
     }
     /// The peer reads what comes after this, and is live then.
-    pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: Cursor, tag: Tag, opened: Opened) {
+    pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: Cursor, tag: Tag, opened: Opened, least: u64) {
         let level = self.level_of(outbox.peer);
         // Of a reply that had only begun it has nothing that could be wrong.
         let is_reply_known = after.at.offset <= 1 || self.reply.known_at(after.at) == after.at.offset;
         let after = (after, is_reply_known);
-        let catching = CatchingUp::new(outbox, level, self.session.clone(), after, tag, opened);
+        let catching = CatchingUp::new(outbox, level, self.session.clone(), after, tag, opened, least);
         self.catching_up.push(catching);
     }
     /// Nobody who waits for the answer to an opening waits any longer.
@@ -317,7 +317,7 @@ impl Peers {
     /// Ready when some of those who read the past got further. `read` begins a page behind an entry.
     pub(super) fn poll_catching_up(
         &mut self,
-        committed: u64,
+        written: (u64, u64),
         read: impl Fn(u64) -> Later<'static, Result<Page, Fault>>,
         context: &mut Context<'_>,
     ) -> Poll<Vec<CaughtUp>> {
@@ -329,7 +329,7 @@ impl Peers {
                 self.catching_up.swap_remove(index);
                 continue;
             }
-            let step = catching.poll(committed, &read, context);
+            let step = catching.poll(written, &read, context);
             if matches!(step, Poll::Ready(CaughtUp::Whole(..) | CaughtUp::Lost(..))) {
                 self.catching_up.swap_remove(index);
             } else {

@@ -106,7 +106,7 @@ impl Session {
         let joined = !items.is_empty();
         let turn = self.current_turn();
         for item in items {
-            self.settle_item(&item, ItemEnd::Consumed, SettleReason::Ran);
+            self.settle_item(&item, ItemEnd::Consumed, SettleReason::Ran, turn.as_ref());
             self.log_by(item.by, Body::User { turn: turn.clone(), parts: item.parts, from });
         }
         if joined {
@@ -124,6 +124,12 @@ impl Session {
             Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal | Stop::Budget => TurnOver::Completed,
         };
         let ended_well = end.stop == Stop::EndTurn;
+        // One that came to its own end was not cut, whoever tried.
+        if let Some((why, by)) = self.activity.take_cut()
+            && matches!(end.stop, Stop::Interrupted | Stop::Error)
+        {
+            self.log_by(by, Body::Turn(TurnEntry::Cut { turn: end.turn.clone(), why }));
+        }
         self.log(Body::Turn(TurnEntry::Ended(end)));
         self.activity.end_turn();
         // The turn is over: the chosen model is asked again.

@@ -3,7 +3,7 @@
 
 use std::task::{Context, Poll};
 
-use vocab::{Briefing, Fault, FaultKind, LogWindow, McpStarted, ModelEvent, Outcome, PeerId};
+use vocab::{Briefing, CutBy, Fault, FaultKind, LogWindow, McpStarted, ModelEvent, Outcome, PeerId};
 
 use super::activity::{STALL, TurnWaits};
 use super::budget::DayUsed;
@@ -272,6 +272,7 @@ impl Session {
             Happening::Stalled => {
                 let fault = Fault::new(FaultKind::Network, format!("nothing happened for {} s", STALL.as_secs()));
                 self.cancel_compaction(fault.clone());
+                self.activity.cut(CutBy::Stalled, None);
                 self.stop_work();
                 self.with_turn(|turn, fx| {
                     turn.abort(fault, fx);

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Body, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId, Principal,
+    Body, CutBy, Delivery, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, LanePolicy, Part, PeerId, Principal,
     QueueEntry, QueueEvent, QueueVerb, Reply, SettleReason, Tag, TurnEntry, TurnId, UserFrom,
 };
 
@@ -26,6 +26,10 @@ pub(super) struct Prompts {
     pub(super) turn_by: Option<Principal>,
     /// Who sent the items that a failed store made the session forget; the log does not say.
     senders: HashMap<ItemId, (PeerId, Tag)>,
+    /// Of items that came with one, until a turn takes them.
+    traces: HashMap<ItemId, Arc<str>>,
+    /// That of the turn that runs, or ran last.
+    pub(super) turn_trace: Option<Arc<str>>,
     /// The end of a debounce.
     timer: Option<Pin<Box<Sleep>>>,
     born: Instant,
@@ -33,8 +37,16 @@ pub(super) struct Prompts {
 
 impl Prompts {
     pub(super) fn new(policy: LanePolicy) -> Self {
-        let (in_log, senders) = (HashSet::new(), HashMap::new());
-        Self { queue: Queue::new(policy), in_log, turn_by: None, senders, timer: None, born: Instant::now() }
+        Self {
+            queue: Queue::new(policy),
+            in_log: HashSet::new(),
+            turn_by: None,
+            senders: HashMap::new(),
+            traces: HashMap::new(),
+            turn_trace: None,
+            timer: None,
+            born: Instant::now(),
+        }
     }
 
     /// The queue's clock.
@@ -119,6 +131,9 @@ impl Session {
             sender: Some((peer, tag)),
             by: self.log.commands.acting().cloned(),
         };
+        if let Some(trace) = self.log.commands.trace() {
+            self.prompts.traces.insert(item.id.clone(), trace.clone());
+        }
         let acts = self.prompts.queue.offer(item, self.prompts.now_ms());
         self.act(acts);
     }
@@ -136,7 +151,7 @@ impl Session {
             QueueVerb::ClearTurns => queue.clear_turns(),
         };
         for item in &taken {
-            self.settle_item(item, ItemEnd::Cancelled, SettleReason::TakenBack);
+            self.settle_item(item, ItemEnd::Cancelled, SettleReason::TakenBack, None);
         }
         if !taken.is_empty() {
             self.tell_queue();
@@ -151,12 +166,20 @@ impl Session {
                 QueueAct::Start { items, note } => self.start_turn(items, note),
                 QueueAct::Waiting { id, position } => self.keep_waiting(&id, position),
                 QueueAct::Refuse { item, fault } => {
+                    self.prompts.traces.remove(&item.id);
                     if let Some((outbox, tag)) = self.sender(&item) {
+                        if fault.kind == FaultKind::QueueFull {
+                            let lane = Box::new(self.prompts.queue.note());
+                            self.log.reply(outbox.clone(), Event::Queue(QueueEvent::Refused { tag, lane }));
+                        }
                         self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
                     }
                 }
-                QueueAct::Settle { item, end, why } => self.settle_item(&item, end, why),
-                QueueAct::InterruptTurn => self.interrupt_turn(),
+                QueueAct::Settle { item, end, why } => self.settle_item(&item, end, why, None),
+                QueueAct::InterruptTurn => {
+                    self.activity.cut(CutBy::Newer, self.log.commands.acting());
+                    self.interrupt_turn();
+                }
                 QueueAct::Changed => self.tell_queue(),
             }
         }
@@ -167,10 +190,11 @@ impl Session {
         self.prompts.turn_by = items.first().and_then(|item| item.by.clone());
         self.log_settings();
         self.log(Body::Turn(TurnEntry::Started { turn: turn.clone() }));
+        self.log_taken(&turn, &items);
         for item in &items {
             // The peer that was told that it waits has had the reply; now it learns that the waiting is over.
             if self.prompts.is_in_log(&item.id) {
-                self.settle_item(item, ItemEnd::Consumed, SettleReason::Ran);
+                self.settle_item(item, ItemEnd::Consumed, SettleReason::Ran, Some(&turn));
             } else if let Some((outbox, tag)) = self.sender(item) {
                 let result = Ok(Reply::Started { turn: turn.clone() });
                 self.log.reply(outbox, Event::Reply { tag, result });
@@ -183,6 +207,18 @@ impl Session {
             self.keep_opening(&parts);
         }
         self.begin_turn(turn, parts, UserFrom::Prompt);
+    }
+
+    /// Of which messages a turn is made, where that is not plain, and the trace that it belongs to.
+    fn log_taken(&mut self, turn: &TurnId, items: &[Item]) {
+        let traces = &mut self.prompts.traces;
+        let mut came: Vec<Arc<str>> = items.iter().filter_map(|item| traces.remove(&item.id)).collect();
+        self.prompts.turn_trace = if came.is_empty() { None } else { Some(came.swap_remove(0)) };
+        if items.len() > 1 || self.prompts.turn_trace.is_some() {
+            let items = items.iter().map(|item| item.id.clone()).collect();
+            let trace = self.prompts.turn_trace.clone();
+            self.log(Body::Turn(TurnEntry::Taken { turn: turn.clone(), items, trace }));
+        }
     }
 
     /// The turn's own message, and then the model. Its start is logged already.
@@ -213,16 +249,17 @@ impl Session {
         }
     }
 
-    /// Each item's end is told to the peer that sent it, once.
-    pub(super) fn settle_item(&mut self, item: &Item, end: ItemEnd, why: SettleReason) {
+    /// Each item's end is told to the peer that sent it, once. `turn`: the one that takes it.
+    pub(super) fn settle_item(&mut self, item: &Item, end: ItemEnd, why: SettleReason, turn: Option<&TurnId>) {
+        self.prompts.traces.remove(&item.id);
         if self.prompts.settle(&item.id) {
             self.log(Body::Queue(QueueEntry::Settled { item: item.id.clone(), end, why: Some(why) }));
         }
         if let Some((outbox, tag)) = self.sender(item) {
-            self.log.reply(
-                outbox,
-                Event::Queue(QueueEvent::Ended { tag, item: item.id.clone(), end, why, turn: None, lane: None }),
-            );
+            let is_lost = matches!(end, ItemEnd::Dropped | ItemEnd::Superseded);
+            let lane = is_lost.then(|| Box::new(self.prompts.queue.note()));
+            let (item, turn) = (item.id.clone(), turn.cloned());
+            self.log.reply(outbox, Event::Queue(QueueEvent::Ended { tag, item, end, why, turn, lane }));
         }
     }
 

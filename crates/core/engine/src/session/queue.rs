@@ -18,8 +18,8 @@ mod tests;
 use std::collections::VecDeque;
 
 use vocab::{
-    Coalesce, Delivery, Drain, Fault, FaultKind, Item, ItemEnd, ItemId, LaneMode, LanePolicy, Overflow, PeerId,
-    Principal, SettleReason, SteerPoint,
+    Coalesce, Delivery, Drain, Fault, FaultKind, Item, ItemEnd, ItemId, LaneMode, LaneNote, LanePolicy, Overflow,
+    PeerId, Principal, SettleReason, SteerPoint,
 };
 
 pub(crate) use acts::{QueueAct, TurnOver};
@@ -106,15 +106,10 @@ impl Queue {
     pub(crate) fn wants_turn(&self) -> bool {
         self.waiting.iter().any(|waiting| wants_own_turn(&waiting.item))
     }
-    /// Messages lost to overflow since the queue was last idle.
-    #[cfg(test)]
-    pub(crate) fn dropped(&self) -> u64 {
-        self.dropped.since_idle()
-    }
-    /// The beginnings of what was dropped and no turn was told yet; empty unless the policy summarises.
-    #[cfg(test)]
-    pub(crate) fn dropped_texts(&self) -> impl Iterator<Item = &str> {
-        self.dropped.texts()
+    /// How it stands to what it has no room for.
+    pub(crate) fn note(&self) -> LaneNote {
+        let texts = self.dropped.texts().map(Into::into).collect();
+        LaneNote { policy: self.policy, dropped: self.dropped.since_idle(), texts }
     }
 
     /// Takes a message in, as its delivery says.

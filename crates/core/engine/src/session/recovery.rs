@@ -263,7 +263,7 @@ impl Session {
             for item in self.prompts.restore(branch.waiting, goes_on.is_some()) {
                 let is_late = item.delivery == Delivery::Steer;
                 let why = if is_late { SettleReason::TooLate } else { SettleReason::NoRoom };
-                self.settle_item(&item, ItemEnd::Dropped, why);
+                self.settle_item(&item, ItemEnd::Dropped, why, None);
             }
         }
         self.lost_shells(branch.open_shells)

@@ -23,8 +23,8 @@
 
 use tokio::time::Instant;
 use vocab::{
-    Answer, AskEnd, AskEntry, AskKind, Body, Call, Fault, FaultKind, NoteEntry, OnRestart, PeerId, PermissionAsk,
-    Required,
+    Answer, AskEnd, AskEntry, AskKind, Body, Call, CutBy, Fault, FaultKind, NoteEntry, OnRestart, PeerId,
+    PermissionAsk, Required,
 };
 
 use super::Session;
@@ -179,6 +179,7 @@ impl Session {
         // What somebody has stopped is over in the next process, too.
         let is_stopped = self.prompts.queue.is_stopping();
         if self.settings.on_restart == OnRestart::Close || is_stopped || self.activity.turn().is_none() {
+            self.activity.cut(CutBy::Ending, None);
             return self.interrupt_turn();
         }
         self.cancel_compaction(Fault::new(FaultKind::ShuttingDown, "the session is being closed"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, PeerId, Reply, SessionVerb, Tag, TurnId};
+use vocab::{CutBy, Fault, FaultKind, PeerId, Reply, SessionVerb, Tag, TurnId};
 
 use super::jobs::{Awaited, Need};
 use super::{Mail, Session, TurnWaits};
@@ -108,6 +108,7 @@ impl Session {
             return false;
         }
         let was_running = self.interrupt_prompts() || self.prompts.queue.is_busy();
+        self.activity.cut(CutBy::Asked, self.log.commands.acting());
         let acts = self.prompts.queue.interrupt();
         self.act(acts);
         if was_running {

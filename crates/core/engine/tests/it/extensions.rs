@@ -228,7 +228,7 @@ async fn a_kept_result_of_an_interrupted_hook_leaves_no_call_without_result() {
     let end = actor.turn_end().await;
     assert_eq!(end.mutations.len(), 1, "what was changed was changed: {end:?}");
     let log = log(&stage).await;
-    assert!(log.contains("c1 Ran: done\n  c2 Interrupted: interrupted\nt1 ended"), "{log}");
+    assert!(log.contains("c1 Ran: done\n  c2 Interrupted: interrupted\nt1 cut: Asked\nt1 ended"), "{log}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -40,16 +40,17 @@ async fn while_text_streams_the_partial_text_is_kept_and_marked() {
         held("half a sen"),
         until,
         expect![[r#"
-        opened m1 prompt
-        t1 started
-          user (Prompt): go
-          assistant: half a sen (cut by an interrupt)
-        t1 ended: Interrupted, 0 rounds
-        t2 started
-          user (Prompt): again
-          assistant: fine (Stop)
-        t2 ended: EndTurn, 0 rounds
-    "#]],
+            opened m1 prompt
+            t1 started
+              user (Prompt): go
+              assistant: half a sen (cut by an interrupt)
+            t1 cut: Asked
+            t1 ended: Interrupted, 0 rounds
+            t2 started
+              user (Prompt): again
+              assistant: fine (Stop)
+            t2 ended: EndTurn, 0 rounds
+        "#]],
     )
     .await;
 }
@@ -63,19 +64,20 @@ async fn while_a_tool_runs_the_rest_of_the_batch_is_not_started() {
         play,
         until,
         expect![[r#"
-        opened m1 prompt
-        t1 started
-          user (Prompt): go
-          assistant:  [c1 look] [c2 look] (ToolUse)
-          c1 look starts
-          c1 Interrupted: interrupted
-          c2 Interrupted: interrupted
-        t1 ended: Interrupted, 0 rounds
-        t2 started
-          user (Prompt): again
-          assistant: fine (Stop)
-        t2 ended: EndTurn, 0 rounds
-    "#]],
+            opened m1 prompt
+            t1 started
+              user (Prompt): go
+              assistant:  [c1 look] [c2 look] (ToolUse)
+              c1 look starts
+              c1 Interrupted: interrupted
+              c2 Interrupted: interrupted
+            t1 cut: Asked
+            t1 ended: Interrupted, 0 rounds
+            t2 started
+              user (Prompt): again
+              assistant: fine (Stop)
+            t2 ended: EndTurn, 0 rounds
+        "#]],
     )
     .await;
 }
@@ -88,20 +90,21 @@ async fn while_a_question_is_open_it_is_withdrawn() {
         calls(&[("change", "{}")]),
         until,
         expect![[r#"
-        opened m1 prompt
-        t1 started
-          user (Prompt): go
-          assistant:  [c1 change] (ToolUse)
-          c1 change starts
-          ask1 may change run?
-          ask1 withdrawn
-          c1 Interrupted: interrupted
-        t1 ended: Interrupted, 0 rounds
-        t2 started
-          user (Prompt): again
-          assistant: fine (Stop)
-        t2 ended: EndTurn, 0 rounds
-    "#]],
+            opened m1 prompt
+            t1 started
+              user (Prompt): go
+              assistant:  [c1 change] (ToolUse)
+              c1 change starts
+              ask1 may change run?
+              ask1 withdrawn
+              c1 Interrupted: interrupted
+            t1 cut: Asked
+            t1 ended: Interrupted, 0 rounds
+            t2 started
+              user (Prompt): again
+              assistant: fine (Stop)
+            t2 ended: EndTurn, 0 rounds
+        "#]],
     )
     .await;
 }
@@ -114,16 +117,17 @@ async fn while_a_retry_waits() {
         fail(FaultKind::Provider),
         until,
         expect![[r#"
-        opened m1 prompt
-        t1 started
-          user (Prompt): go
-          try 1 of 3 in 500 ms: Provider
-        t1 ended: Interrupted, 0 rounds
-        t2 started
-          user (Prompt): again
-          assistant: fine (Stop)
-        t2 ended: EndTurn, 0 rounds
-    "#]],
+            opened m1 prompt
+            t1 started
+              user (Prompt): go
+              try 1 of 3 in 500 ms: Provider
+            t1 cut: Asked
+            t1 ended: Interrupted, 0 rounds
+            t2 started
+              user (Prompt): again
+              assistant: fine (Stop)
+            t2 ended: EndTurn, 0 rounds
+        "#]],
     )
     .await;
 }

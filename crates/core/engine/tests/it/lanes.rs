@@ -226,20 +226,21 @@ async fn an_interrupt_cancels_what_was_queued_and_keeps_what_was_enqueued() {
         &stage,
         &mut actor,
         expect![[r#"
-        opened m1 danger-full-access
-        t1 started
-          user (Prompt): first
-          item2 waits (Queue): queued
-          item3 waits (Enqueue): enqueued
-          item2 Cancelled
-          assistant: w (cut by an interrupt)
-        t1 ended: Interrupted, 0 rounds
-        t2 started
-          item3 Consumed
-          user (Prompt): enqueued
-          assistant: ok (Stop)
-        t2 ended: EndTurn, 0 rounds
-    "#]],
+            opened m1 danger-full-access
+            t1 started
+              user (Prompt): first
+              item2 waits (Queue): queued
+              item3 waits (Enqueue): enqueued
+              item2 Cancelled
+              assistant: w (cut by an interrupt)
+            t1 cut: Asked
+            t1 ended: Interrupted, 0 rounds
+            t2 started
+              item3 Consumed
+              user (Prompt): enqueued
+              assistant: ok (Stop)
+            t2 ended: EndTurn, 0 rounds
+        "#]],
     )
     .await;
 }
@@ -308,26 +309,27 @@ async fn collect_makes_one_message_of_what_waited() {
     policy(
         LaneMode::Collect,
         expect![[r#"
-        opened m1 danger-full-access
-        t1 started
-          user (Prompt): first
-          item2 waits (Policy): a
-          item3 waits (Policy): b
-          item4 waits (Policy): c
-          assistant: wx (Stop)
-        t1 ended: EndTurn, 0 rounds
-        t2 started
-          item2 Consumed
-          item3 Consumed
-          item4 Consumed
-          user (Prompt): a
+            opened m1 danger-full-access
+            t1 started
+              user (Prompt): first
+              item2 waits (Policy): a
+              item3 waits (Policy): b
+              item4 waits (Policy): c
+              assistant: wx (Stop)
+            t1 ended: EndTurn, 0 rounds
+            t2 started
+              takes item2 item3 item4
+              item2 Consumed
+              item3 Consumed
+              item4 Consumed
+              user (Prompt): a
 
-        b
+            b
 
-        c
-          assistant: ok (Stop)
-        t2 ended: EndTurn, 0 rounds
-    "#]],
+            c
+              assistant: ok (Stop)
+            t2 ended: EndTurn, 0 rounds
+        "#]],
     )
     .await;
 }
@@ -397,28 +399,31 @@ async fn interrupt_runs_the_newest_at_once() {
     policy(
         LaneMode::Interrupt,
         expect![[r#"
-        opened m1 danger-full-access
-        t1 started
-          user (Prompt): first
-          item2 waits (Policy): a
-          assistant: w (cut by an interrupt)
-        t1 ended: Interrupted, 0 rounds
-        t2 started
-          item2 Consumed
-          user (Prompt): a
-          item3 waits (Policy): b
-        t2 ended: Interrupted, 0 rounds
-        t3 started
-          item3 Consumed
-          user (Prompt): b
-          item4 waits (Policy): c
-        t3 ended: Interrupted, 0 rounds
-        t4 started
-          item4 Consumed
-          user (Prompt): c
-          assistant: ok (Stop)
-        t4 ended: EndTurn, 0 rounds
-    "#]],
+            opened m1 danger-full-access
+            t1 started
+              user (Prompt): first
+              item2 waits (Policy): a
+              assistant: w (cut by an interrupt)
+            t1 cut: Newer
+            t1 ended: Interrupted, 0 rounds
+            t2 started
+              item2 Consumed
+              user (Prompt): a
+              item3 waits (Policy): b
+            t2 cut: Newer
+            t2 ended: Interrupted, 0 rounds
+            t3 started
+              item3 Consumed
+              user (Prompt): b
+              item4 waits (Policy): c
+            t3 cut: Newer
+            t3 ended: Interrupted, 0 rounds
+            t4 started
+              item4 Consumed
+              user (Prompt): c
+              assistant: ok (Stop)
+            t4 ended: EndTurn, 0 rounds
+        "#]],
     )
     .await;
 }

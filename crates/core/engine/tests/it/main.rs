@@ -36,6 +36,7 @@ mod recovery;
 mod refused;
 mod registry;
 mod retries;
+mod runs;
 mod shells;
 mod simulation;
 mod steering;

@@ -108,6 +108,7 @@ async fn a_silent_model_is_given_up() {
             t1 started
               user (Prompt): go
               assistant: w (cut by an interrupt)
+            t1 cut: Stalled
             t1 ended: Error, 0 rounds, Network: nothing happened for 660 s
         "#]],
     )

@@ -241,6 +241,7 @@ async fn a_shutdown_ends_the_turn_and_leaves_what_waits_for_the_next_process() {
           user (Prompt): go
           item2 waits (Enqueue): later
           assistant: w (cut by an interrupt)
+        t1 cut: Ending
         t1 ended: Interrupted, 0 rounds
     "#]]
     .assert_eq(&log(&stage).await);

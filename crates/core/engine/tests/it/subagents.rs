@@ -387,6 +387,7 @@ async fn an_interrupt_ends_the_child_first_and_what_it_cost_is_counted() {
           c1 subagent starts
           spent m1 60+6 by c1
           c1 Interrupted: interrupted
+        t1 cut: Asked
         t1 ended: Interrupted, 0 rounds
     "#]]
     .assert_eq(&log(&stage).await);
@@ -398,6 +399,7 @@ async fn an_interrupt_ends_the_child_first_and_what_it_cost_is_counted() {
           c1 change starts
           c1 Ran: done
           assistant: half a thou (cut by an interrupt)
+        t2 cut: Ending
         t2 ended: Interrupted, 1 rounds
     "#]]
     .assert_eq(&log_of(&stage, "s2").await);

@@ -6,7 +6,6 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::Close;
@@ -42,7 +41,7 @@ pub(super) struct SocketState<S> {
     codec: Codec,
     options: SocketOptions,
     /// Came behind the handshake.
-    first: Bytes,
+    first: Vec<u8>,
     queue: VecDeque<Vec<u8>>,
     /// Control frames that are not written yet.
     control: Vec<u8>,
@@ -57,6 +56,7 @@ pub(super) struct SocketState<S> {
     closing: bool,
     /// The other side has nothing more to say.
     peer_done: bool,
+    pub(super) closed_with: Option<Box<(u16, String)>>,
     shut: bool,
     violated: bool,
     timer: Option<Pin<Box<Sleep>>>,
@@ -66,14 +66,15 @@ pub(super) struct SocketState<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
-    pub(super) fn new(stream: S, first: Bytes, codec: Codec, options: SocketOptions) -> Self {
+    pub(super) fn new(stream: S, first: &[u8], codec: Codec, options: SocketOptions) -> Self {
         let now = Instant::now();
         let timer = options.pings.every.map(|every| Box::pin(sleep_until(now + every)));
         Self {
             stream,
             codec,
             options,
-            first,
+            // A copy: even an empty piece holds the whole buffer that it was cut from.
+            first: first.to_vec(),
             queue: VecDeque::new(),
             control: Vec::new(),
             control_sent: 0,
@@ -83,6 +84,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
             ended: false,
             closing: false,
             peer_done: false,
+            closed_with: None,
             shut: false,
             violated: false,
             timer,
@@ -225,7 +227,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
     /// Reads once.
     fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !self.first.is_empty() {
-            let mut first = std::mem::take(&mut self.first).to_vec();
+            let mut first = std::mem::take(&mut self.first);
             self.came(&mut first);
             return Poll::Ready(());
         }
@@ -251,14 +253,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
         self.unanswered.heard();
         let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut pongs: Vec<Vec<u8>> = Vec::new();
-        let mut closed: Option<Option<u16>> = None;
+        let mut closed: Option<Option<(u16, String)>> = None;
         let (queue, binary) = (&mut self.queue, self.options.binary);
         let fed = self.codec.feed(bytes, now_ms, &mut |incoming| match incoming {
             Incoming::Message { text: true, bytes } => queue.push_back(bytes.into_owned()),
             Incoming::Message { text: false, .. } if binary == Binary::Invalid => queue.push_back(vec![NOT_JSON]),
             Incoming::Message { .. } | Incoming::Pong(_) => {}
             Incoming::Ping(payload) => pongs.push(payload.to_vec()),
-            Incoming::Close(close) => closed = Some(close.map(|(code, _)| code)),
+            Incoming::Close(close) => closed = Some(close.map(|(code, why)| (code, why.to_owned()))),
         });
         for payload in pongs {
             if !self.closing && self.control.len() < CONTROL_BYTES_MAX {
@@ -269,7 +271,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
             self.violated = true;
             self.end_with(violation.code, violation.why);
         }
-        if let Some(code) = closed {
+        if let Some(close) = closed {
+            let code = close.as_ref().map(|(code, _)| *code);
+            self.closed_with = close.map(Box::new);
             self.peer_done = true;
             // Its own code is the answer; one without a code gets an empty one.
             self.ended = true;

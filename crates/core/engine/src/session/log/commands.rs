@@ -25,12 +25,15 @@ pub(crate) struct Commands {
     answering: Option<(Arc<Outbox>, Tag)>,
     /// Who wants what is being done now.
     acting: Option<Principal>,
+    /// The trace that it belongs to.
+    tracing: Option<Arc<str>>,
 }
 
 /// A command without an answer.
 struct CommandUnderWay {
     by: Principal,
     key: Option<Arc<str>>,
+    trace: Option<Arc<str>>,
     /// What it asks for ([`Keyed::of`]), once it is being carried out under its key.
     of: Option<u64>,
     /// Repeats of it, which are answered with it.
@@ -50,8 +53,8 @@ pub(crate) enum KeyedCommand {
 
 impl Commands {
     pub(crate) fn begin(&mut self, outbox: &Outbox, tag: Tag, provenance: Provenance) {
-        let Provenance { by, key, trace: _ } = provenance;
-        let command = CommandUnderWay { by, key, of: None, repeats: Vec::new() };
+        let Provenance { by, key, trace } = provenance;
+        let command = CommandUnderWay { by, key, trace, of: None, repeats: Vec::new() };
         self.under_way.insert((outbox.peer, tag), command);
     }
     /// What the peer asked for is not carried out for it any more. Gives back its repeats that waited for an answer.
@@ -105,6 +108,9 @@ impl Commands {
     pub(crate) fn acting(&self) -> Option<&Principal> {
         self.acting.as_ref()
     }
+    pub(crate) fn trace(&self) -> Option<&Arc<str>> {
+        self.tracing.as_ref()
+    }
     /// Whatever is logged from now on is this one's doing, without being a command.
     pub(crate) fn act_for(&mut self, by: Option<Principal>) {
         self.acting = by;
@@ -119,7 +125,9 @@ impl SessionLog {
     pub(crate) fn look_at(&mut self, outbox: &Arc<Outbox>, tag: Tag) {
         let commands = &mut self.commands;
         commands.answering = Some((outbox.clone(), tag));
-        commands.acting = commands.under_way.get(&(outbox.peer, tag)).map(|command| command.by.clone());
+        let command = commands.under_way.get(&(outbox.peer, tag));
+        commands.acting = command.map(|command| command.by.clone());
+        commands.tracing = command.and_then(|command| command.trace.clone());
     }
     /// As [`SessionLog::look_at`], of what a command has led to, which is `by`'s doing also when the sender is gone by now.
     pub(crate) fn look_at_end(&mut self, outbox: &Arc<Outbox>, tag: Tag, by: Option<Principal>) {
@@ -129,6 +137,7 @@ impl SessionLog {
     pub(crate) fn looked_at(&mut self) {
         self.commands.answering = None;
         self.commands.acting = None;
+        self.commands.tracing = None;
     }
 
     /// Answers behind everything said so far. The answer of a command with a key is logged with what the command did, so that

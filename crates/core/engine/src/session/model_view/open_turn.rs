@@ -21,6 +21,7 @@ pub(crate) struct OpenTurn {
     pub(crate) iterations: u32,
     /// What its replies and its subagents have cost. What a reply cost that was cut off is not known.
     pub(crate) usage: Usage,
+    pub(crate) replies: u32,
     pub(crate) mutations: Vec<(Arc<str>, Arc<str>)>,
     /// Tries of the model call under way that failed.
     pub(crate) retried: u32,
@@ -89,7 +90,8 @@ impl OpenTurn {
         let started = entries.iter().rposition(|entry| matches!(entry.body, Body::Turn(TurnEntry::Started { .. })))?;
         let Body::Turn(TurnEntry::Started { turn }) = &entries[started].body else { return None };
         let rest = &entries[started + 1..];
-        if rest.iter().any(|entry| matches!(entry.body, Body::Turn(TurnEntry::Ended(_)))) {
+        // One that was cut does not go on, whatever became of its end.
+        if rest.iter().any(|entry| matches!(entry.body, Body::Turn(TurnEntry::Cut { .. } | TurnEntry::Ended(_)))) {
             return None;
         }
         let mut reader = Reader::new(turn.clone());
@@ -118,6 +120,7 @@ impl Reader {
             call_ids: HashSet::new(),
             iterations: 0,
             usage: Usage::default(),
+            replies: 0,
             mutations: Vec::new(),
             retried: 0,
             fell_back: Vec::new(),
@@ -142,6 +145,7 @@ impl Reader {
             Body::Assistant { turn: Some(of), message } if *of == self.turn.id => {
                 self.turn.iterations += u32::from(!self.calls.is_empty());
                 self.turn.usage.add(&message.usage);
+                self.turn.replies += 1;
                 self.turn.retried = 0;
                 self.calls = message.calls().cloned().collect();
                 self.turn.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));

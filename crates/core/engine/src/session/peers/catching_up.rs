@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, Opened, Page, Position, Reply,
-    SessionId, Tag, Told, ends_reply,
+    Along, Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, Opened, Page, Position,
+    Reply, SessionId, Tag, Told, ends_reply,
 };
 
 use super::least_level;
@@ -33,6 +33,8 @@ struct Looking {
     is_reply_known: bool,
     /// What it is to be told behind the answer, in order: before that it does not know that it is here.
     behind: Vec<Event>,
+    /// Until this entry is written there is no answer.
+    least: u64,
 }
 
 /// What became of a peer that reads the past.
@@ -53,16 +55,17 @@ impl CatchingUp {
         (after, is_reply_known): (Cursor, bool),
         tag: Tag,
         opened: Opened,
+        least: u64,
     ) -> Self {
         let is_other = after.session.is_some_and(|named| named != session);
         let (opened, upto, behind) = (Box::new(opened), after.at.seq, Vec::new());
-        let looking = Some(Looking { tag, opened, upto, is_reply_known, behind });
+        let looking = Some(Looking { tag, opened, upto, is_reply_known, behind, least });
         let from = after.at.seq;
         let mut catching = Self { outbox, at: after.at, level, from, session, looking, page: None };
         if is_other {
             catching.answer(Some("the position is one of another session"));
-        } else if catching.at == Position::default() {
-            // It has nothing that might not hold.
+        } else if least == 0 && (catching.at == Position::default() || after.along == Along::Log) {
+            // It has nothing that might not hold, or wants what was written and not how things are.
             catching.answer(None);
         }
         catching
@@ -112,10 +115,21 @@ impl CatchingUp {
     /// Ready when it got further, is done or is lost.
     pub(super) fn poll(
         &mut self,
-        committed: u64,
+        (committed, last_seq): (u64, u64),
         read: impl Fn(u64) -> Later<'static, Result<Page, Fault>>,
         context: &mut Context<'_>,
     ) -> Poll<CaughtUp> {
+        if let Some(looking) = self.looking.take_if(|looking| looking.least > last_seq) {
+            let fault = Fault::new(FaultKind::Store, "the session could not be saved");
+            self.tell(Event::Reply { tag: looking.tag, result: Err(fault.clone()) });
+            return Poll::Ready(CaughtUp::Lost(self.outbox.clone(), fault));
+        }
+        if self.looking.as_ref().is_some_and(|looking| looking.least > committed) {
+            return Poll::Pending;
+        }
+        if self.at == Position::default() && self.looking.is_some() {
+            self.answer(None);
+        }
         let at = self.looking.as_ref().map_or(self.at.seq, |looking| looking.upto);
         if at >= committed {
             if self.looking.is_some() {

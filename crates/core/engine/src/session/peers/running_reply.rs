@@ -11,6 +11,8 @@ use crate::session::turn::REPLY_BYTES_MAX;
 pub(super) struct RunningReply {
     /// The turn that it is of; `None` while no reply runs, and nothing is kept then.
     turn: Option<TurnId>,
+    /// Which of the turn it is.
+    reply: u32,
     /// The last entry that was told before it began.
     since: u64,
     pieces: Vec<ReplyPiece>,
@@ -30,8 +32,8 @@ impl RunningReply {
     /// Follows what is told. `at`: where that brings the peers.
     pub(super) fn take(&mut self, event: &Event, at: Position) {
         match event {
-            Event::Delta(Delta::ModelCalled { turn, .. }) => {
-                *self = Self { turn: Some(turn.clone()), since: at.seq, ..Self::default() };
+            Event::Delta(Delta::ModelCalled { turn, reply }) => {
+                *self = Self { turn: Some(turn.clone()), reply: *reply, since: at.seq, ..Self::default() };
             }
             Event::Delta(delta) if self.turn.is_some() => self.grow(delta),
             _ if at.offset == 0 && self.turn.is_some() => *self = Self::default(),
@@ -79,7 +81,7 @@ impl RunningReply {
         let mut deltas = Vec::new();
         let mut known = known;
         if skip(&mut known, 1) == 0 {
-            deltas.push(Delta::ModelCalled { turn: turn.clone(), reply: 0 });
+            deltas.push(Delta::ModelCalled { turn: turn.clone(), reply: self.reply });
         }
         for piece in &self.pieces {
             let turn = turn.clone();

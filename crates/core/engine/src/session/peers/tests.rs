@@ -128,7 +128,7 @@ fn read_all(peers: &mut Peers, entry: impl Fn(u64) -> Arc<Entry>) -> CaughtUp {
         Box::pin(std::future::ready(Ok(Page { entries, recovered: None })))
     };
     loop {
-        let steps = peers.poll_catching_up(3, read, &mut Context::from_waker(Waker::noop()));
+        let steps = peers.poll_catching_up((3, 3), read, &mut Context::from_waker(Waker::noop()));
         let Poll::Ready(mut steps) = steps else { panic!("it does not go on") };
         match steps.pop().unwrap() {
             CaughtUp::Further => {}
@@ -149,7 +149,7 @@ fn the_past_is_read_page_by_page_and_ends_where_the_present_begins() {
     for (after, want) in [(0, 3), (1, 2), (3, 0)] {
         let mut peers = peers();
         let reader = outbox(1);
-        peers.catch_up(reader.clone(), Cursor::at(after), Tag(1), opened());
+        peers.catch_up(reader.clone(), Cursor::at(after), Tag(1), opened(), 0);
         assert!(!peers.is_empty() && !peers.is_anybody_live());
         let over = read_all(&mut peers, entry);
         assert!(matches!(over, CaughtUp::Whole(_, Position { seq: 3, offset: 0 }, _)));
@@ -169,7 +169,7 @@ fn whoever_has_what_does_not_hold_any_more_starts_anew() {
     for (after, is_stale) in [(Cursor::at(2), true), (Cursor::at(3), false), (elsewhere, true)] {
         let mut peers = peers();
         let reader = outbox(1);
-        peers.catch_up(reader.clone(), after, Tag(1), opened());
+        peers.catch_up(reader.clone(), after, Tag(1), opened(), 0);
         read_all(&mut peers, moved);
         let heard = heard(&reader);
         assert_eq!(matches!(attached(&heard[0]), Attached::Anew { .. }), is_stale, "{heard:?}");
@@ -181,7 +181,7 @@ fn whoever_has_what_does_not_hold_any_more_starts_anew() {
 fn an_opening_is_answered_whatever_becomes_of_it() {
     let mut peers = peers();
     let reader = outbox(1);
-    peers.catch_up(reader.clone(), Cursor::at(0), Tag(1), opened());
+    peers.catch_up(reader.clone(), Cursor::at(0), Tag(1), opened(), 0);
     peers.leave(PeerId(1));
     assert_eq!(heard(&reader).len(), 1);
 }
@@ -191,10 +191,10 @@ fn a_log_that_ends_too_early_or_cannot_be_read_loses_its_reader() {
     let empty = || -> Result<Page, Fault> { Ok(Page { entries: Vec::new(), recovered: None }) };
     for page in [empty(), Err(Fault::new(FaultKind::Store, "broken"))] {
         let (mut peers, reader) = (peers(), outbox(1));
-        peers.catch_up(reader.clone(), Cursor::at(1), Tag(1), opened());
+        peers.catch_up(reader.clone(), Cursor::at(1), Tag(1), opened(), 0);
         peers.tell_one(&reader, Event::Reply { tag: Tag(2), result: Ok(Reply::Done) });
         let read = |_: u64| -> Later<'static, Result<Page, Fault>> { Box::pin(std::future::ready(page.clone())) };
-        let steps = peers.poll_catching_up(3, read, &mut Context::from_waker(Waker::noop()));
+        let steps = peers.poll_catching_up((3, 3), read, &mut Context::from_waker(Waker::noop()));
         assert!(matches!(steps, Poll::Ready(steps) if matches!(steps[..], [CaughtUp::Lost(..)])));
         assert!(peers.is_empty());
         let (failed, other) = (Tag(1), Tag(2));
@@ -208,7 +208,7 @@ fn a_log_that_ends_too_early_or_cannot_be_read_loses_its_reader() {
 #[test]
 fn nothing_is_told_before_the_opening_is_answered() {
     let (mut peers, reader) = (peers(), outbox(1));
-    peers.catch_up(reader.clone(), Cursor::at(1), Tag(1), opened());
+    peers.catch_up(reader.clone(), Cursor::at(1), Tag(1), opened(), 0);
     peers.tell_one(&reader, Event::ShellProgress { tag: Tag(2), text: "on it".into() });
     peers.tell_one(&reader, Event::Reply { tag: Tag(2), result: Ok(Reply::Done) });
     assert!(heard(&reader).is_empty());

@@ -18,11 +18,9 @@ pub(super) struct Dropped {
 }
 
 impl Dropped {
-    #[cfg(test)]
     pub(super) fn since_idle(&self) -> u64 {
         self.since_idle
     }
-    #[cfg(test)]
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.quotes.iter().map(String::as_str)
     }

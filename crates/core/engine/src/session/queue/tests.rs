@@ -196,16 +196,16 @@ fn overflow_drops_the_oldest_or_refuses_the_newest_and_counts() {
         let mut lane = busy(LanePolicy { overflow, ..policy });
         lane.offer(item("a", Delivery::Policy), 0);
         lane.offer(item("b", Delivery::Policy), 0);
-        assert_eq!(lane.dropped(), 0);
+        assert_eq!(lane.note().dropped, 0);
         assert_eq!(show(&lane.offer(item("c", Delivery::Policy), 0)), third);
-        assert_eq!((listed(&lane), lane.dropped()), (left.to_vec(), 1));
+        assert_eq!((listed(&lane), lane.note().dropped), (left.to_vec(), 1));
         lane.offer(item("d", Delivery::Policy), 0);
-        assert_eq!(lane.dropped(), 2);
+        assert_eq!(lane.note().dropped, 2);
         for _ in 0..3 {
             lane.turn_ended(TurnOver::Completed, 0);
         }
         lane.offer(item("e", Delivery::Policy), 0);
-        assert_eq!(lane.dropped(), 0, "an idle lane counts anew");
+        assert_eq!(lane.note().dropped, 0, "an idle lane counts anew");
     }
 }
 
@@ -240,8 +240,8 @@ fn the_next_turn_is_told_once_what_was_dropped() {
         long.parts = vec![Part::text(format!("m{n}\n{}", "ä".repeat(200)))];
         lane.offer(long, 0);
     }
-    assert_eq!(lane.dropped_texts().count(), 10);
-    assert!(lane.dropped_texts().all(|text| text.chars().count() == 120 && text.ends_with('…')));
+    assert_eq!(lane.note().texts.len(), 10);
+    assert!(lane.note().texts.iter().all(|text| text.chars().count() == 120 && text.ends_with('…')));
     let acts = lane.turn_ended(TurnOver::Completed, 0);
     let QueueAct::Start { note: Some(note), .. } = &acts[0] else { panic!("{acts:?}") };
     assert!(note.starts_with("12 earlier messages were dropped: m2 ää"), "{note}");
@@ -476,7 +476,7 @@ fn late_steering_is_dropped_however_the_turn_ends_and_before_the_next_starts() {
         }
         let acts = lane.turn_ended(how, 0);
         assert_eq!(show(&acts), "Dropped s1 (TooLate), Dropped s2 (TooLate), start e, changed", "{how:?}");
-        assert_eq!(lane.dropped(), 0, "that is no overflow");
+        assert_eq!(lane.note().dropped, 0, "that is no overflow");
     }
 }
 

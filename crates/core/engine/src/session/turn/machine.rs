@@ -89,6 +89,8 @@ pub(crate) struct Turn {
     call_ids: HashSet<CallId>,
     iterations: u32,
     usage: Usage,
+    /// Replies of it that are in the log.
+    replies: u32,
     mutations: Vec<(Arc<str>, Arc<str>)>,
     /// The finish of the reply whose calls are being worked on.
     finish: Finish,
@@ -113,6 +115,7 @@ impl Turn {
             call_ids: HashSet::new(),
             iterations: 0,
             usage: Usage::default(),
+            replies: 0,
             mutations: Vec::new(),
             finish: Finish::Stop,
             retried: 0,
@@ -123,6 +126,9 @@ impl Turn {
 
     pub(crate) fn id(&self) -> &TurnId {
         &self.id
+    }
+    pub(crate) fn replies(&self) -> u32 {
+        self.replies
     }
     pub(crate) fn is_asking(&self) -> bool {
         matches!(self.phase, TurnPhase::Asking { .. })
@@ -281,6 +287,7 @@ impl Turn {
         let reply = std::mem::take(&mut self.reply);
         let message = reply.finish(self.model.clone(), end, &mut self.call_ids, self.rules.read);
         self.usage.add(&message.usage);
+        self.replies += 1;
         message
     }
 

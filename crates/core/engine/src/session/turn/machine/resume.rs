@@ -25,6 +25,7 @@ impl Turn {
             call_ids: open.call_ids,
             iterations: open.iterations,
             usage: open.usage,
+            replies: open.replies,
             mutations: open.mutations,
             tried_switch: open.tried_switch,
             ..Turn::new(open.id, model, rules)
