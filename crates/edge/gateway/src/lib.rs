@@ -20,6 +20,7 @@ mod owner;
 mod places;
 mod routes;
 mod server;
+mod services;
 mod sockets;
 mod state;
 mod tailscale;
@@ -37,4 +38,8 @@ pub use server::{AccessHandle, GatewayServer, ServerHandle};
 pub use tokens::{
     NamedToken, TokenFile, TokenStore, add_token, make_main_token, new_token, read_main_token, revoke_token,
     scope_words, scopes_from,
+};
+pub use services::{
+    ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NodeRules, PairingRules, Reloaded,
+    ServiceParts, ServiceSettings, StoreKey,
 };
