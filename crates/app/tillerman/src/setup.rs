@@ -91,6 +91,14 @@ fn configuration(basics: &Basics, home: &Home, workspace: &Path, default_mode: M
     Ok(config)
 }
 
+/// The same once more, for a process that was asked to look again.
+pub(crate) fn read_again(basics: &Basics, default_mode: Mode) -> Result<Configuration, Fault> {
+    let home = Home::find(&config::process_env)
+        .ok_or_else(|| Fault::new(FaultKind::Invalid, "cannot tell where the configuration is"))?;
+    let workspace = config::workspace(basics.workspace.as_deref())?;
+    configuration(basics, &home, &workspace, default_mode)
+}
+
 /// Which session, and what flags ask of it.
 fn open(basics: &Basics, workspace: &Path) -> Open {
     let which = basics.resume.as_deref().map_or(Which::New, |text| config::resumed(text, workspace));

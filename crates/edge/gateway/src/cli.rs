@@ -59,7 +59,9 @@ pub fn status(home: &Path, json: bool) -> Result<CliSaid, Fault> {
 
 /// What `/health` says, through the socket of the same user.
 fn health(socket: &Path) -> std::io::Result<(u16, String)> {
-    let mut stream = UnixStream::connect(crate::dialable(socket)?)?;
+    // The second half keeps the first one good.
+    let (path, _kept) = crate::dialable(socket)?;
+    let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(ANSWER_PATIENCE))?;
     stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
@@ -118,7 +120,7 @@ pub fn make(home: &Path, name: &str, scopes: &[String]) -> Result<CliSaid, Fault
 }
 
 pub fn tokens(home: &Path) -> Result<CliSaid, Fault> {
-    let all = TokenFile::new(home).all().map_err(failed("the tokens"))?;
+    let all = TokenFile::new(home).load().map_err(failed("the tokens"))?;
     let line = |token: &crate::NamedToken| {
         let scopes: Vec<&str> = scope_words(token.scopes).collect();
         format!("{}\t{}\n", token.name, scopes.join(","))

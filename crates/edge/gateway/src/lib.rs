@@ -35,11 +35,11 @@ pub use listen::dialable;
 pub use login::{LoginDesk, LoginRefused};
 pub use options::{Access, HealthReport, ServerHooks, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice};
 pub use server::{AccessHandle, GatewayServer, ServerHandle};
-pub use tokens::{
-    NamedToken, TokenFile, TokenStore, add_token, make_main_token, new_token, read_main_token, revoke_token,
-    scope_words, scopes_from,
-};
 pub use services::{
     ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NodeRules, PairingRules, Reloaded,
     ServiceParts, ServiceSettings, StoreKey,
+};
+pub use tokens::{
+    NamedToken, TokenFile, TokenStore, add_token, make_main_token, new_token, read_main_token, revoke_token,
+    scope_words, scopes_from,
 };

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use config::ServerConfig;
 use engine::{Engine, IdlePolicy};
-use gateway::{Access, GatewayServer, ServerHandle, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice};
+use gateway::{
+    Access, GatewayCounts, GatewayServer, ServerHandle, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice,
+};
 use tokio::signal::unix::{SignalKind, signal};
 use vocab::{Fault, FaultKind, Mode, Query, Secret, Store};
 
@@ -72,7 +74,10 @@ fn ask(verb: &GatewayVerb) -> Result<u8, Fault> {
 
 async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
     if args.basics.resume.is_some() || args.basics.no_session {
-        return Err(Fault::new(FaultKind::Invalid, "a gateway holds all sessions: --resume and --no-session mean nothing here"));
+        return Err(Fault::new(
+            FaultKind::Invalid,
+            "a gateway holds all sessions: --resume and --no-session mean nothing here",
+        ));
     }
     let Prepared { mut setup, config, home, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
     if let Some(warning) = config.warnings.first().filter(|_| args.strict) {
@@ -85,14 +90,18 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
     settle::settle(&mut setup.settings, &server);
     setup.briefing.skills = true;
     setup.secrets.extend(token.clone());
-    setup.many = Some(ManySessions { idle: IDLE, turns_max: server.max_concurrent_runs });
-    let options = options(args, &server, place, token)?;
+    let counts = GatewayCounts::default();
+    setup.many = Some(ManySessions { idle: IDLE, turns_max: server.max_concurrent_runs, counts: counts.clone() });
+    let options = options(args, &server, place.clone(), token)?;
     let asked = setup.models.wanted.model.is_some();
     let wired = Arc::new(compose::build(setup).await?);
     wired.warnings(asked).for_each(|note| host::note(note));
     let places = extension_host::skill_places(&wired, &home, &config);
     let extension_host = extension_host::start(&wired, extensions, Some(places)).await;
-    serve(options, server, config, wired, extension_host).await
+    let basics = args.basics.clone();
+    let again = move || setup::read_again(&basics, Mode::DangerFullAccess);
+    let hooks = Arc::new(DaemonHooks::new(&wired, (config, server), Box::new(again), &place, counts)?);
+    serve(options, hooks, wired, extension_host).await
 }
 
 /// What clients show: the configuration's word, else what `gateway token` has made.
@@ -100,18 +109,17 @@ fn token(server: &ServerConfig, place: &Path) -> Result<Option<Secret>, Fault> {
     if server.token.is_some() {
         return Ok(server.token.clone());
     }
-    gateway::read_main_token(place).map_err(|error| Fault::new(FaultKind::Invalid, format!("the gateway's token: {error}")))
+    gateway::read_main_token(place)
+        .map_err(|error| Fault::new(FaultKind::Invalid, format!("the gateway's token: {error}")))
 }
 
 async fn serve(
     options: ServerOptions,
-    server: ServerConfig,
-    config: config::Configuration,
+    hooks: Arc<DaemonHooks>,
     wired: Arc<Wired>,
     extension_host: ExtensionHost,
 ) -> Result<u8, Fault> {
-    let hooks = Arc::new(DaemonHooks::new(&wired, server.clone(), config));
-    let endpoints = doors::all(&wired, &server, &hooks);
+    let endpoints = doors::all(&wired, &hooks);
     let running = GatewayServer::start(options, wired.engine.clone(), endpoints, hooks.clone()).await?;
     hooks.runs_as(&running);
     say_where(&running)?;
@@ -155,7 +163,9 @@ async fn take_up(engine: Engine, store: Arc<dyn Store>) {
         }
         match under_way.join_next().await {
             None => return,
-            Some(Ok((Err(fault), session))) => host::note(&format!("session {session} stays where it is: {}", fault.message)),
+            Some(Ok((Err(fault), session))) => {
+                host::note(&format!("session {session} stays where it is: {}", fault.message))
+            }
             Some(_) => {}
         }
     }
@@ -182,7 +192,12 @@ async fn until_asked(running: &ServerHandle, hooks: &DaemonHooks) {
     }
 }
 
-fn options(args: &GatewayArgs, server: &ServerConfig, home: PathBuf, token: Option<Secret>) -> Result<ServerOptions, Fault> {
+fn options(
+    args: &GatewayArgs,
+    server: &ServerConfig,
+    home: PathBuf,
+    token: Option<Secret>,
+) -> Result<ServerOptions, Fault> {
     let host = args.host.as_deref().unwrap_or(&server.host);
     let port = args.port.unwrap_or(server.port);
     let tls = match (&args.tls_cert, &args.tls_key, &server.tls) {
