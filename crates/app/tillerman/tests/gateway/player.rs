@@ -18,6 +18,8 @@ pub(crate) struct Player<'a> {
     gateway: Option<Gateway>,
     sockets: HashMap<String, Socket>,
     captured: Captured,
+    /// What may still come of an id, by connection.
+    more: HashMap<(String, String), Value>,
     run: String,
 }
 
@@ -25,8 +27,14 @@ pub(crate) struct Player<'a> {
 pub(crate) async fn play(file: &Path, place: &Place) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let run = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let mut player =
-        Player { place, gateway: Some(place.start()), sockets: HashMap::new(), captured: Captured::new(), run };
+    let mut player = Player {
+        place,
+        gateway: Some(place.start()),
+        sockets: HashMap::new(),
+        captured: Captured::new(),
+        more: HashMap::new(),
+        run,
+    };
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let line = line.replace("${RUN}", &player.run).replace("${TOKEN}", TOKEN);
         let step: Value = serde_json::from_str(&line).map_err(|error| format!("line {}: {error}", at + 1))?;
@@ -98,29 +106,26 @@ impl Player<'_> {
         }
     }
 
-    /// One frame, or with `min` as many neighbours as fit.
+    /// One frame, or with `min` at least so many. What fits the same and comes later is passed over by the next step.
     async fn receive(&mut self, step: &Value, min: Option<u64>) -> Result<(), String> {
-        let socket = self.sockets.get_mut(text(step, "conn").unwrap_or_default()).ok_or("not open")?;
+        let name = text(step, "conn").unwrap_or_default();
+        let socket = self.sockets.get_mut(name).ok_or("not open")?;
         let (expected, id) = (&step["frame"], &step["frame"]["id"]);
-        let mut count = 0;
-        loop {
-            if min.is_some_and(|min| count >= min) {
-                // More of them may follow; the first that does not fit is the next step's.
-                while socket.peek_of(id).is_none() {
-                    if !socket.read().await {
-                        return Ok(());
-                    }
-                }
-                let next = socket.peek_of(id).expect("just looked");
-                if matches(expected, next, &mut self.captured.clone()).is_err() {
-                    return Ok(());
-                }
+        let place = (name.to_owned(), id.to_string());
+        if let Some(min) = min {
+            for _ in 0..min {
+                matches(expected, &socket.next_of(id).await, &mut self.captured)?;
             }
+            self.more.insert(place, expected.clone());
+            return Ok(());
+        }
+        let more = self.more.remove(&place);
+        loop {
             let frame = socket.next_of(id).await;
-            matches(expected, &frame, &mut self.captured)?;
-            count += 1;
-            if min.is_none() {
-                return Ok(());
+            let fits = matches(expected, &frame, &mut self.captured);
+            match &more {
+                Some(more) if fits.is_err() && matches(more, &frame, &mut self.captured.clone()).is_ok() => {}
+                _ => return fits,
             }
         }
     }

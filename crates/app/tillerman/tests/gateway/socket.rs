@@ -111,11 +111,6 @@ impl Socket {
         }
     }
 
-    /// What came for this id and was not looked at, without waiting.
-    pub(crate) fn peek_of(&self, id: &Value) -> Option<&Value> {
-        self.waiting.iter().find(|frame| frame.get("id") == Some(id))
-    }
-
     /// One more frame into `waiting`; `false` when there will be none.
     pub(crate) async fn read(&mut self) -> bool {
         let message = match tokio::time::timeout(PATIENCE, self.stream.next()).await {
