@@ -1,9 +1,11 @@
 //! The server: accepts connections, guards them, finds out who comes, and hands each one's messages to what answers its path.
 
 mod accept;
+pub mod cli;
 mod connection;
 mod credentials;
 mod daemon;
+mod door;
 mod entrance;
 mod failures;
 mod guards;
@@ -29,6 +31,7 @@ mod tls;
 mod tokens;
 
 pub use daemon::DaemonSignals;
+pub use door::{DialectDoor, GatewayJoins, Joined, Joins, ServiceFor};
 pub use entrance::{Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use home_lock::GatewayFile;
 pub use http::ReplyBody;
