@@ -24,6 +24,7 @@ mod ledger;
 mod listeners;
 mod methods;
 mod news;
+mod openrpc;
 mod outbound;
 mod own;
 pub mod params;
@@ -33,6 +34,7 @@ mod rate;
 mod replies;
 pub mod results;
 mod run;
+pub mod services;
 mod session_view;
 pub mod shape;
 mod tool_names;
@@ -62,6 +64,7 @@ pub use cursor::{EventCursor, Within};
 pub use events::{EVENTS, EventRow, OUTPUT_BYTES_MAX};
 pub use ledger::{ID_MAX, IN_FLIGHT_MAX, SUBSCRIPTIONS_MAX};
 pub use methods::{METHODS, MethodRow};
+pub use openrpc::openrpc;
 pub use own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, NewsItem, NewsMark, Scopes, Topic};
 pub use rate::{BURST_MAX, PER_SECOND_MAX};
 pub use tool_names::TOOL_NAMES;
@@ -222,6 +225,10 @@ impl Gateway {
     /// The session that a request means.
     pub fn session_or_attached(&self, named: Option<shape::SessionName>) -> SessionId {
         named.map_or_else(|| self.attached.clone(), |name| name.0)
+    }
+    /// Whether this is the session that is meant where none is named: it exists, written or not.
+    pub fn is_attached_to(&self, session: &SessionId) -> bool {
+        self.attached == *session
     }
     /// What all connections share.
     pub fn options(&self) -> &GatewayOptions {

@@ -51,6 +51,8 @@ impl OwnCalls<GatewayOwn> for Service {
                 }
                 GatewayOwn::Notify { .. } => Ok(GatewayAnswer::Done),
                 GatewayOwn::News { .. } => std::future::pending().await,
+                // The services' own tests are with the services.
+                GatewayOwn::Service(_) => Err(GatewayRefusal::internal("internal", "there are no services here")),
             }
         })
     }
