@@ -452,3 +452,22 @@ fn news_are_asked_for_as_long_as_somebody_wants_them() {
     talk.own(news(vec![item(Topic::Lanes, "lane")], 7));
     assert_eq!((talk.frames(), asked(&talk)), (vec![], vec![]), "nobody is left");
 }
+
+#[test]
+fn a_code_is_made_by_a_command() {
+    use dialect_gateway::services::pairing::{GenerateResult, PairingAnswer};
+    use dialect_gateway::services::{ServiceAnswer, ServiceCall};
+    let mut talk = Talk::on(None);
+    talk.ask(1, "agent.send", json!({"message": "/pair generate chat", "sessionId": "s"}));
+    let GatewayOwn::Service(call) = &talk.out.own[0].call else { panic!("{:?}", talk.out.own) };
+    assert!(matches!(&**call, ServiceCall::Pairing(_)), "{call:?}");
+    let made = GenerateResult { code: "AB12".into(), expires_at: 5 };
+    talk.own(Ok(GatewayAnswer::Service(Box::new(ServiceAnswer::Pairing(PairingAnswer::Generated(made))))));
+    talk.ask(2, "agent.send", json!({"message": "/pair list", "sessionId": "s"}));
+    talk.own(Err(GatewayRefusal::internal("store", "no")));
+    let heard = talk.frames();
+    assert_eq!(heard[..2], [r#"1 content "code: AB12""#, r#"1 done "code: AB12""#]);
+    let command = r#""command":{"data":{"code":"AB12","expiresAt":5},"name":"/pair","ok":true}"#;
+    assert!(heard[2].contains(command), "{heard:?}");
+    assert!(heard[5].contains(r#""name":"/pair","ok":false"#), "{heard:?}");
+}
