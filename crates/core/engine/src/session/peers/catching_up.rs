@@ -109,7 +109,7 @@ impl CatchingUp {
             }
             return Poll::Ready(CaughtUp::Whole(self.outbox.clone(), self.at, self.from));
         }
-        if self.outbox.poll_room(context).is_pending() {
+        if self.outbox.poll_room_to_read(context).is_pending() {
             return Poll::Pending;
         }
         let page = self.page.get_or_insert_with(|| read(at));
