@@ -318,3 +318,48 @@ async fn no_more_turns_run_at_once_than_may_and_the_next_one_is_the_one_that_wai
     }
     assert_eq!(actors.iter().map(Actor::text).collect::<String>(), "abc");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_starts_over_and_the_log_keeps_what_was() {
+    let player = Player::new([say("one"), say("two")]);
+    let stage = stage(&player);
+    let mut actor = stage.open().await;
+    let over = || Verb::Session(SessionVerb::StartOver);
+    assert_eq!(ask_for(&mut actor, over()).await.unwrap(), Reply::Done, "there is nothing yet");
+    actor.prompt("first words").await;
+    actor.turn_end().await;
+    actor.settle().await;
+    actor.forget();
+    assert_eq!(ask_for(&mut actor, over()).await.unwrap(), Reply::Done);
+    let Event::State(state) = actor.until(|event| matches!(event, Event::State(_))).await else { unreachable!() };
+    assert_eq!(state.messages, 0);
+    actor.prompt("other words").await;
+    actor.turn_end().await;
+    assert!(!player.last_sent().contains("first words"), "{}", player.last_sent());
+    let log = log(&stage).await;
+    assert!(log.contains("first words") && log.contains("moved to 1\nrestored \nt2 started"), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_undo_takes_back_what_several_messages_began() {
+    let player = Player::new([vec![text("w"), Step::Wait(1000), done(Finish::Stop)], say("both"), say("after")]);
+    let stage = stage_with(&player, |options| {
+        options.tune = Box::new(|settings| settings.lane.coalesce = Coalesce::Always);
+    });
+    let mut actor = stage.open().await;
+    actor.prompt("first").await;
+    text_of(&mut actor, "w").await;
+    for text in ["a", "b"] {
+        actor.deliver(text, Delivery::Policy).await;
+    }
+    actor.until(|event| matches!(event, Event::Logged(entry) if line(&entry.body).starts_with("t2 ended"))).await;
+    actor.settle().await;
+    ask_for(&mut actor, slash("undo", "")).await.unwrap();
+    let entries = stage.store.read(&"s1".into(), 0, usize::MAX).await.unwrap().entries;
+    let (ended, moved) = entries.iter().fold((0, 0), |(ended, moved), entry| match &entry.body {
+        Body::Turn(TurnEntry::Ended(end)) if end.turn.as_str() == "t1" => (entry.seq, moved),
+        Body::Branch(BranchEntry::Moved { to }) => (ended, *to),
+        _ => (ended, moved),
+    });
+    assert_eq!(moved, ended, "behind the turn before it, and not in the middle of its beginning");
+}
