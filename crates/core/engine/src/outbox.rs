@@ -56,6 +56,8 @@ struct Inner {
     queue: VecDeque<Told>,
     /// Of what is told to it as a peer: this is what its sessions and its own commands wait for.
     bytes: usize,
+    /// Of what some session keeps back for it; likewise.
+    kept_bytes: usize,
     /// Of what is in the queue because it watches. Nobody waits for that.
     watched_bytes: usize,
     closed: bool,
@@ -165,6 +167,16 @@ impl Outbox {
         }
     }
 
+    /// This is kept back until something else was told. It takes room all the same.
+    pub(crate) fn keep_back(&self, event: &Event) {
+        self.lock().kept_bytes += weight::event(event);
+    }
+    /// This was kept back and is told now.
+    pub(crate) fn admit(&self, event: &Event) {
+        let mut inner = self.lock();
+        inner.kept_bytes = inner.kept_bytes.saturating_sub(weight::event(event));
+    }
+
     /// Moves everything unsent to another outbox, and whatever comes later: an answer may still be on its way to this one.
     pub(crate) fn pour_into(&self, other: &Arc<Outbox>) {
         let mut inner = self.lock();
@@ -199,7 +211,7 @@ impl Outbox {
     /// Ready when the peer has room for more of the past: that waits for every reader.
     pub(crate) fn poll_room_to_read(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut inner = self.lock();
-        if inner.closed || inner.bytes < OUTBOX_BYTES_MAX {
+        if inner.closed || inner.has_room() {
             return Poll::Ready(());
         }
         inner.wait_for_room(context);
@@ -210,7 +222,7 @@ impl Outbox {
     /// waits until the answer of the last such one is here, and is the one that is waited for from then on.
     pub(crate) fn poll_turn(&self, context: &mut Context<'_>, costly: Option<Tag>) -> Poll<()> {
         let mut inner = self.lock();
-        let is_free = inner.bytes < OUTBOX_BYTES_MAX && (costly.is_none() || inner.expected.is_none());
+        let is_free = inner.has_room() && (costly.is_none() || inner.expected.is_none());
         if inner.closed || is_free {
             inner.expected = costly.or(inner.expected);
             return Poll::Ready(());
@@ -281,6 +293,10 @@ impl Outbox {
 }
 
 impl Inner {
+    fn has_room(&self) -> bool {
+        self.bytes + self.kept_bytes < OUTBOX_BYTES_MAX
+    }
+
     fn wait_for_room(&mut self, context: &Context<'_>) {
         if !self.waiting_for_room.iter().any(|waker| waker.will_wake(context.waker())) {
             self.waiting_for_room.push(context.waker().clone());

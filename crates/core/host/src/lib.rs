@@ -3,9 +3,11 @@
 //! signals, exit codes, notes on stderr, the time of day, and whose process it is.
 
 mod clock;
+mod ending;
 mod exit;
 mod frame_log;
 mod notes;
+mod principal_cell;
 mod pump;
 mod runtime;
 mod signals;
@@ -14,9 +16,11 @@ mod transport;
 mod user;
 
 pub use clock::{WallClock, now_ms};
+pub use ending::DaemonEnding;
 pub use frame_log::FrameLog;
 pub use notes::{note, notes_dropped};
-pub use pump::{Ended, Gone, NoOwnCalls, OwnCalls, PumpOptions, pump, pump_messages};
+pub use principal_cell::PrincipalCell;
+pub use pump::{Ended, Gone, NoOwnCalls, OnLost, OwnCalls, PumpOptions, pump, pump_messages};
 pub use runtime::daemon_runtime;
 pub use signals::survive_file_limits;
 pub use stdio::{Input, Output, take};

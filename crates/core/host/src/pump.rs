@@ -11,14 +11,16 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
-use engine::{Engine, Slow};
+use engine::{Engine, Peer, Slow};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until, timeout};
-use vocab::Told;
+use vocab::{Command, Told};
 use wire::{Close, Dialect, NoOwn, OwnCall};
 
 use self::core::{Allowance, Awaited, Core};
+use crate::ending::DaemonEnding;
 use crate::frame_log::FrameLog;
+use crate::principal_cell::PrincipalCell;
 use crate::signals::{SIGTERM, Signals};
 use crate::transport::{ByteSink, ByteSource, FrameSink, FrameSource, MessageSink, MessageSource, MessageStream, Sink};
 use own::RunningCalls;
@@ -31,6 +33,9 @@ pub(crate) use unsent::Unsent;
 /// How long a transport may take to say how it ended.
 const CLOSING: Duration = Duration::from_secs(5);
 
+/// Events for which room is kept.
+const EVENTS_KEPT: usize = 64;
+
 pub struct PumpOptions<O: OwnCall = NoOwn> {
     pub frame_bytes_max: usize,
     /// How long a running turn may go on after the other side ended.
@@ -40,14 +45,31 @@ pub struct PumpOptions<O: OwnCall = NoOwn> {
     pub frame_log: Option<FrameLog>,
     /// SIGTERM, SIGINT and SIGHUP end the conversation.
     pub signals: bool,
-    /// SIGTERM ends the process and not the work: what runs is left where it stands, for the next process.
+    /// SIGTERM, or the end of the daemon, ends the process and not the work: what runs is left where it stands, for the next
+    /// process.
     pub leaves_work: bool,
+    /// Whose conversation it is. The peer is made with the first command, for whoever is known by then; for nobody in
+    /// particular it is the user's who runs us.
+    pub principal: PrincipalCell,
+    /// What becomes of the work when the other side is gone.
+    pub on_lost: OnLost,
+    /// The process serves others, too, and tells all of them when it ends.
+    pub ending: Option<DaemonEnding>,
     /// Done when our output has no reader any more, for outputs that tell before they are written to.
     pub deaf: Option<Gone>,
     /// Where a dialect's notes for people go.
     pub notes: fn(&str),
     /// Who answers the dialect's own calls.
     pub own: Box<dyn OwnCalls<O>>,
+}
+
+/// The other side closed the pipe, or does not read any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnLost {
+    /// The dialect parts: what that means for the work is its own affair.
+    Part,
+    /// The peer just goes: nothing is interrupted, no question is withdrawn.
+    Leave,
 }
 
 /// See [`PumpOptions::deaf`].
@@ -62,6 +84,9 @@ impl<O: OwnCall> PumpOptions<O> {
             frame_log: None,
             signals: false,
             leaves_work: false,
+            principal: PrincipalCell::default(),
+            on_lost: OnLost::Part,
+            ending: None,
             deaf: None,
             notes: crate::note,
             own: Box::new(own),
@@ -84,25 +109,25 @@ pub struct Ended {
 }
 
 /// Runs a dialect over a pipe of bytes until it closes; each line is a frame.
-pub async fn pump<D: Dialect>(
+pub fn pump<D: Dialect>(
     dialect: D,
     engine: &Engine,
     reader: impl AsyncRead + Unpin,
     writer: impl AsyncWrite + Unpin,
     options: PumpOptions<D::Own>,
-) -> Ended {
-    run(dialect, engine, ByteSource::new(reader), ByteSink(writer), Framing::Stream, options).await
+) -> impl Future<Output = Ended> {
+    run(dialect, engine, ByteSource::new(reader), ByteSink(writer), Framing::Stream, options)
 }
 
 /// Runs a dialect over a pipe of messages until it closes; each message is a frame.
-pub async fn pump_messages<D: Dialect>(
+pub fn pump_messages<D: Dialect>(
     dialect: D,
     engine: &Engine,
     stream: impl MessageStream,
     sink: impl MessageSink,
     options: PumpOptions<D::Own>,
-) -> Ended {
-    run(dialect, engine, MessageSource::new(stream), FrameSink(sink), Framing::Messages, options).await
+) -> impl Future<Output = Ended> {
+    run(dialect, engine, MessageSource::new(stream), FrameSink(sink), Framing::Messages, options)
 }
 
 async fn run<D: Dialect>(
@@ -114,13 +139,15 @@ async fn run<D: Dialect>(
     options: PumpOptions<D::Own>,
 ) -> Ended {
     let clock = PumpClock(Instant::now());
-    let peer = engine.connect(options.slow);
+    let mut peer = LazyPeer { engine, slow: options.slow, principal: options.principal, made: None };
     let mut events: Vec<Told> = Vec::new();
     let mut calls = RunningCalls::new(options.own);
     let mut signals = options.signals.then(Signals::new).flatten();
     let mut deaf = options.deaf;
+    let mut ending = options.ending.map(|ending| Box::pin(async move { ending.wait().await }));
     let grace_ms = u64::try_from(options.grace.as_millis()).unwrap_or(u64::MAX / 2);
-    let allowance = Allowance { framing, frame_bytes_max: options.frame_bytes_max, grace_ms };
+    let on_lost = options.on_lost;
+    let allowance = Allowance { framing, frame_bytes_max: options.frame_bytes_max, grace_ms, on_lost };
     let mut core = Core::new(dialect, allowance, options.frame_log.map(|log| Box::new(log) as Box<dyn Tap>));
     let mut unwritten: Option<String> = None;
     core.greet(clock.now_ms());
@@ -142,7 +169,10 @@ async fn run<D: Dialect>(
                     core.gone_deaf(clock.now_ms());
                 }
             },
-            more = peer.events(&mut events), if fetch => core.told(events.drain(..), more, clock.now_ms()),
+            more = peer.events(&mut events), if fetch => {
+                core.told(events.drain(..), more, clock.now_ms());
+                events.shrink_to(EVENTS_KEPT);
+            }
             (tag, answer) = calls.next(), if fetch && calls.len() > 0 => core.own_answered(tag, answer, clock.now_ms()),
             () = until_deaf(&mut deaf), if hears => {
                 deaf = None;
@@ -156,6 +186,10 @@ async fn run<D: Dialect>(
                 }
                 by => core.asked_to_end(by, clock.now_ms()),
             },
+            by = until_asked(&mut ending), if ending.is_some() => {
+                ending = None;
+                core.daemon_ends(by, options.leaves_work, clock.now_ms());
+            }
             () = clock.until(until_ms), if until_ms.is_some() => core.time(clock.now_ms()),
         }
     }
@@ -170,6 +204,32 @@ async fn run<D: Dialect>(
         None => crate::exit::code(close.code),
     };
     Ended { exit_code, close }
+}
+
+/// A peer of the engine as soon as there is something to want: a connection that only waits costs the engine nothing.
+struct LazyPeer<'a> {
+    engine: &'a Engine,
+    slow: Slow,
+    principal: PrincipalCell,
+    made: Option<Peer>,
+}
+
+impl LazyPeer<'_> {
+    async fn submit(&mut self, command: Command) {
+        let peer = self.made.get_or_insert_with(|| match self.principal.get() {
+            Some(principal) => self.engine.connect_as(self.slow, principal.clone()),
+            None => self.engine.connect(self.slow),
+        });
+        peer.submit(command).await;
+    }
+
+    /// Nothing comes before anything was wanted.
+    async fn events(&self, into: &mut Vec<Told>) -> bool {
+        match &self.made {
+            Some(peer) => peer.events(into).await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// A reader that went away wants no more, and has lost nothing; a disk that is full has.
@@ -197,6 +257,13 @@ impl PumpClock {
 async fn until_deaf(deaf: &mut Option<Gone>) {
     match deaf {
         Some(gone) => gone.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until_asked<F: Future<Output = &'static str>>(ending: &mut Option<Pin<Box<F>>>) -> &'static str {
+    match ending {
+        Some(asked) => asked.await,
         None => std::future::pending().await,
     }
 }

@@ -24,10 +24,25 @@ pub trait MessageStream: Send {
 
 /// The sending half of a message pipe.
 pub trait MessageSink: Send {
-    /// Takes the message whole, or, while pending, nothing of it.
+    /// Takes the message whole. While it is pending the same message is handed over again, or the pipe is closed.
     fn poll_send(&mut self, context: &mut Context<'_>, message: &[u8]) -> Poll<io::Result<()>>;
     /// Says how the conversation ended; nothing is sent behind it.
     fn poll_close(&mut self, context: &mut Context<'_>, close: &Close) -> Poll<()>;
+}
+
+impl<T: MessageStream + ?Sized> MessageStream for Box<T> {
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+        (**self).poll_receive(context)
+    }
+}
+
+impl<T: MessageSink + ?Sized> MessageSink for Box<T> {
+    fn poll_send(&mut self, context: &mut Context<'_>, message: &[u8]) -> Poll<io::Result<()>> {
+        (**self).poll_send(context, message)
+    }
+    fn poll_close(&mut self, context: &mut Context<'_>, close: &Close) -> Poll<()> {
+        (**self).poll_close(context, close)
+    }
 }
 
 /// What the other side sent.
@@ -89,6 +104,7 @@ impl<W: AsyncWrite + Unpin> Sink for ByteSink<W> {
 
 pub(crate) struct MessageSource<S> {
     stream: S,
+    /// The last one, until the next is asked for.
     last: Vec<u8>,
 }
 
@@ -100,6 +116,7 @@ impl<S> MessageSource<S> {
 
 impl<S: MessageStream> FrameSource for MessageSource<S> {
     async fn next(&mut self) -> Arrived<'_> {
+        self.last = Vec::new();
         match poll_fn(|context| self.stream.poll_receive(context)).await {
             Some(message) => {
                 self.last = message;

@@ -308,7 +308,8 @@ pub enum Attached {
     /// It asked for nothing that was before: open questions and the running reply, and then what comes.
     #[default]
     Live,
-    /// Everything after the position that it named, once.
+    /// Everything after the position that it named, once. Its offset is 0 where the reply that the peer has a part of will never
+    /// be whole: the part is to be forgotten, and the reply that takes its place is told from its beginning.
     After(Position),
     /// What it has is not how things are any more: it is told everything from the beginning, and why.
     Anew { why: Arc<str> },

@@ -31,6 +31,9 @@ pub struct Hooks {
     pub before_turn: bool,
     pub before_call: bool,
     pub after_call: bool,
+    /// It looks and answers, and does nothing else: it starts no program, changes nothing and tells nobody outside this
+    /// process. So it may hear of what is not on the disk yet, as the model does; whoever can act may not.
+    pub only_looks: bool,
 }
 
 /// One hook call; answered once with the same number, or given up when its time is over.

@@ -83,7 +83,7 @@ fn steps(delta: &Delta) -> u64 {
 }
 
 /// With this entry the reply is in the log, or there is none.
-fn ends_reply(body: &Body) -> bool {
+pub fn ends_reply(body: &Body) -> bool {
     matches!(body, Body::Assistant { .. } | Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)))
 }
 

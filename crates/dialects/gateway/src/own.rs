@@ -3,8 +3,15 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde_json::{Map, Value};
 use vocab::{Entry, Json, Secret, SessionId};
 use wire::OwnCall;
+
+use crate::services::{ServiceAnswer, ServiceCall};
+
+/// What this dialect wants done.
+pub(crate) type Out = wire::Out<GatewayOwn>;
 
 #[derive(Debug)]
 pub enum GatewayOwn {
@@ -14,6 +21,53 @@ pub enum GatewayOwn {
     Exists { session: SessionId },
     /// Saved entries after this one; `branch`: only those that the conversation goes through now.
     Read { session: SessionId, after: u64, limit: usize, branch: bool },
+    /// News of these topics since this mark; answered when there are some. A newer call of the same connection has the one
+    /// before it answered at once, with what there is.
+    News { topics: Vec<Topic>, after: Option<NewsMark> },
+    /// Whether somebody wants to be told when a run of this session ends.
+    Notify { session: SessionId, on: bool },
+    /// What the methods of the services take.
+    Service(Box<ServiceCall>),
+}
+
+/// What can be subscribed to beside sessions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Topic {
+    Sessions,
+    Lanes,
+    Nodes,
+    Metrics,
+    Logs,
+}
+
+impl Topic {
+    pub const ALL: [Topic; 5] = [Topic::Sessions, Topic::Lanes, Topic::Nodes, Topic::Metrics, Topic::Logs];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Topic::Sessions => "sessions",
+            Topic::Lanes => "lanes",
+            Topic::Nodes => "nodes",
+            Topic::Metrics => "metrics",
+            Topic::Logs => "logs",
+        }
+    }
+    pub fn parse(text: &str) -> Option<Self> {
+        Topic::ALL.into_iter().find(|topic| topic.as_str() == text)
+    }
+}
+
+/// How far a connection was told the news. The service alone knows what it means.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub struct NewsMark(pub u64);
+
+/// One event of a topic.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewsItem {
+    pub topic: Topic,
+    pub event: &'static str,
+    /// An object.
+    pub data: Json,
 }
 
 impl OwnCall for GatewayOwn {
@@ -33,6 +87,13 @@ pub enum GatewayAnswer {
         entries: Vec<Arc<Entry>>,
         more: bool,
     },
+    /// Perhaps none, where a newer call took its place.
+    News {
+        items: Vec<NewsItem>,
+        mark: NewsMark,
+    },
+    Done,
+    Service(Box<ServiceAnswer>),
 }
 
 /// Why something cannot be had, in the wire's own numbers.
@@ -45,6 +106,42 @@ pub struct GatewayRefusal {
     pub message: String,
     /// More members of `data`.
     pub data: Option<Json>,
+}
+
+impl GatewayRefusal {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, reason: None, message: message.into(), data: None }
+    }
+    /// The word for programs.
+    pub fn because(mut self, reason: &'static str) -> Self {
+        self.reason = Some(reason);
+        self
+    }
+    /// One more member of `data`.
+    pub fn with(mut self, name: &str, value: impl Serialize) -> Self {
+        let known = self.data.as_ref().and_then(|data| serde_json::from_str(data.as_str()).ok());
+        let mut members: Map<String, Value> = known.unwrap_or_default();
+        members.insert(name.to_owned(), serde_json::to_value(value).unwrap_or(Value::Null));
+        self.data = Some(Json::trusted(Value::Object(members).to_string()));
+        self
+    }
+
+    pub fn invalid(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Code::InvalidRequest, message).because(reason)
+    }
+    pub fn wrong_param(param: &str, message: impl Into<String>) -> Self {
+        Self::invalid("invalid_params", message).with("param", param)
+    }
+    pub fn no_session(session: &SessionId) -> Self {
+        Self::new(Code::SessionNotFound, format!("there is no session {session}")).with("sessionId", session.as_str())
+    }
+    pub fn internal(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Code::Internal, message).because(reason)
+    }
+    /// A service gave an answer to something else.
+    pub fn mixed_up() -> Self {
+        Self::internal("internal", "an answer came that belongs to another question")
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +189,11 @@ impl Scopes {
 
     pub const fn and(self, other: Scopes) -> Scopes {
         Scopes(self.0 | other.0)
+    }
+    /// Each by its name.
+    pub fn words(self) -> Vec<&'static str> {
+        let all = [(Self::READ, "read"), (Self::CHAT, "chat"), (Self::TOOLS, "tools"), (Self::ADMIN, "admin")];
+        all.into_iter().filter(|(scope, _)| self.has(*scope)).map(|(_, word)| word).collect()
     }
     /// Whether everything that `needed` names is here.
     pub const fn has(self, needed: Scopes) -> bool {

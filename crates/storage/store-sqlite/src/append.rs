@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params, params_from_iter};
@@ -12,6 +13,7 @@ use super::leases::{HeldLease, KnownLog, now_ms};
 use super::log;
 use super::owners::COUNT_TAKEN;
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
+use super::sync::SyncWish;
 use super::usage::UsageStatements;
 use super::writer::{Trust, Writer};
 use super::{Attempt, Failure, ReplySender, contents, window};
@@ -29,6 +31,7 @@ pub(super) struct Append {
     pub(super) entries: Vec<Arc<Entry>>,
     pub(super) durability: Durability,
     pub(super) reply: ReplySender<()>,
+    pub(super) asked_at: Instant,
 }
 
 /// The statements that every append needs, prepared once per connection.
@@ -182,14 +185,15 @@ impl Writer {
         for (append, answer) in batch.into_iter().zip(answers) {
             let after = self.held.get(&append.lease.session).and_then(|held| held.answered_after);
             match after {
-                Some(sync) if answer.is_ok() && sync == number => unsynced.push((append.reply, append.durability)),
+                Some(sync) if answer.is_ok() && sync == number => unsynced.push(append),
                 Some(sync) if answer.is_ok() => followers.push((sync, append.reply)),
                 _ => _ = append.reply.send(answer),
             }
         }
         if !unsynced.is_empty() || !followers.is_empty() {
             let is_idle = self.is_idle();
-            self.syncs.wait(number, unsynced, followers, is_idle);
+            let wish = |Append { reply, durability, asked_at, .. }| SyncWish { reply, durability, asked_at };
+            self.syncs.wait(number, unsynced.into_iter().map(wish).collect(), followers, is_idle);
         }
     }
 

@@ -35,7 +35,7 @@ const OPEN_RETRY_WAIT: Duration = Duration::from_millis(20);
 const CACHE_KIB: u32 = 512;
 /// A commit that leaves the write-ahead log with this many pages (4 MiB) folds it into the database. Few do: it is folded
 /// in while there is nothing else to do.
-const WAL_PAGES_MAX: u32 = 1024;
+pub(super) const WAL_PAGES_MAX: u32 = 1024;
 /// A larger write-ahead log, left by one large batch, is cut back to this when it is next reset. What is written over is
 /// synced faster than what is written anew, so it is not less than what an ordinary one grows to.
 const WAL_BYTES_KEPT: u32 = 6 * 1024 * 1024;

@@ -5,7 +5,8 @@
 //!   wait as there are callers who wait for theirs, and a session has a bounded number of appends under way (the engine's
 //!   `SessionLog`).
 //! * The writer writes all appends that are waiting in one transaction (group commit). Those that are to outlive a power
-//!   cut are answered when one sync has served them all (`sync`), the others at once.
+//!   cut are answered when one sync has served them all (`sync`), the others at once. While all who wait have time
+//!   (`Durability::Soon`), it waits a moment for more: nobody was promised anything yet, and who asks first pays for both.
 //! * Reads have threads and connections of their own (`reader`). A read sees everything that was asked for before it: it
 //!   waits until the writer is done with that much (`progress`).
 //! * Nothing touches the disk before the first job; [`SqliteStore::probe`] only looks and makes the directory.
@@ -18,6 +19,7 @@ mod faults;
 mod leases;
 mod lock_file;
 mod log;
+mod log_room;
 mod owners;
 mod patience;
 mod progress;
@@ -35,7 +37,7 @@ mod writer;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -171,7 +173,8 @@ impl Store for SqliteStore {
         durability: Durability,
     ) -> Later<'static, Result<(), Fault>> {
         let lease = lease.clone();
-        self.submit(|reply| WriterJob::Append(Append { lease, entries, durability, reply }))
+        let asked_at = Instant::now();
+        self.submit(|reply| WriterJob::Append(Append { lease, entries, durability, reply, asked_at }))
     }
 
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {

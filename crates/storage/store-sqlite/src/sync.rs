@@ -54,6 +54,13 @@ const SYNC_GUESS: Duration = Duration::from_millis(1);
 /// The newest sync counts for one part in this many of what a sync is thought to take.
 const SYNC_MEMORY: u32 = 4;
 
+/// Whoever waits for the disk.
+pub(super) struct SyncWish {
+    pub(super) reply: ReplySender<()>,
+    pub(super) durability: Durability,
+    pub(super) asked_at: Instant,
+}
+
 /// An append that is committed and waits for its sync.
 struct Unsynced {
     reply: ReplySender<()>,
@@ -138,6 +145,16 @@ impl WalFile {
         open().map_err(|error| faults::from_io("open", path, &error))
     }
 
+    /// To look into.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+    /// Whether that is a handle of the same file.
+    pub(super) fn is(&self, other: &File) -> io::Result<bool> {
+        let found = other.metadata()?;
+        Ok(self.named[0].1 == (found.dev(), found.ino()))
+    }
+
     /// What is written into files that nobody can find any more is not kept.
     fn check_names(&self) -> Result<(), Fault> {
         let is_there = |(path, was): &(PathBuf, FileIdentity)| identity(path).is_ok_and(|now| now == *was);
@@ -199,10 +216,13 @@ impl Syncs {
         self.shared.lock().wal = Some(Arc::new(wal));
     }
 
+    pub(super) fn log(&self) -> Option<Arc<WalFile>> {
+        self.shared.lock().wal.clone()
+    }
+
     /// Before something is written.
     pub(super) fn check_names(&self) -> Result<(), Fault> {
-        let log = self.shared.lock().wal.clone();
-        log.map_or(Ok(()), |log| log.check_names())
+        self.log().map_or(Ok(()), |log| log.check_names())
     }
 
     /// The number of a commit that somebody wants on the disk now, and that of the last one that is there.
@@ -212,6 +232,15 @@ impl Syncs {
     }
     pub(super) fn has_failed(&self) -> bool {
         self.shared.lock().failed.is_some()
+    }
+    /// How long whoever has time waits for somebody to share a sync with.
+    pub(super) fn patience(&self) -> Duration {
+        self.shared.lock().patience()
+    }
+    /// Somebody waits for a sync, or one runs.
+    pub(super) fn is_busy(&self) -> bool {
+        let state = self.shared.lock();
+        state.is_running || !state.waiting.is_empty() || state.failed.is_some()
     }
     /// From now on there is nothing wrong any more; whoever waited is the caller's to tell.
     pub(super) fn take_failure(&self) -> Option<SyncFailure> {
@@ -224,7 +253,7 @@ impl Syncs {
     pub(super) fn wait(
         &self,
         number: u64,
-        appends: Vec<(ReplySender<()>, Durability)>,
+        wishes: Vec<SyncWish>,
         followers: Vec<(u64, ReplySender<()>)>,
         is_idle: bool,
     ) {
@@ -238,15 +267,15 @@ impl Syncs {
                 state.followers.push((after, reply));
             }
         }
-        if appends.is_empty() {
+        if wishes.is_empty() {
             return;
         }
         state.last = number;
-        let now = Instant::now();
-        let soon = now + (state.sync_takes * SOON_SYNCS).min(SOON_WAIT_MAX);
-        let waiting = appends
-            .into_iter()
-            .map(|(reply, durability)| Unsynced { reply, due: if durability == Durability::Now { now } else { soon } });
+        let (now, patience) = (Instant::now(), state.patience());
+        let waiting = wishes.into_iter().map(|SyncWish { reply, durability, asked_at }| {
+            let due = if durability == Durability::Soon { asked_at + patience } else { now };
+            Unsynced { reply, due }
+        });
         match &mut state.failed {
             Some(failed) => failed.replies.extend(waiting.map(|it| it.reply)),
             None => state.waiting.extend(waiting),
@@ -318,7 +347,8 @@ impl Shared {
                     self.work.notify_one();
                 }
                 drop(state);
-                for reply in replies {
+                // Whoever waits for several waits for the first of them, and finds the others answered when it wakes.
+                for reply in replies.into_iter().rev() {
                     // The caller may have gone: it is on the disk all the same.
                     let _ = reply.send(Ok(()));
                 }
@@ -358,6 +388,10 @@ impl Shared {
 }
 
 impl State {
+    fn patience(&self) -> Duration {
+        (self.sync_takes * SOON_SYNCS).min(SOON_WAIT_MAX)
+    }
+
     /// All who wait, if one of them cannot wait any longer and no sync runs.
     fn take_due(&mut self, now: Instant) -> Option<DueSync> {
         let due = self.waiting.iter().map(|it| it.due).min()?;

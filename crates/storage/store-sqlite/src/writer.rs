@@ -7,13 +7,14 @@ use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use vocab::{Acquired, Fault, Lease, Principal, Query, SessionId, Summary};
+use vocab::{Acquired, Durability, Fault, Lease, Principal, Query, SessionId, Summary};
 
 use super::append::{Append, AppendStatements};
 use super::leases::{HeldLease, owner};
+use super::log_room::LogRoom;
 use super::owners::{self, LeaseTerms, OwnClaim};
 use super::patience::Patience;
 use super::progress::Progress;
@@ -96,6 +97,7 @@ pub(super) struct Writer {
     pub(super) bell: Arc<Bell>,
     prices: PriceList,
     pub(super) watch: WalWatch,
+    pub(super) room: LogRoom,
     /// Something was deleted, and pieces of it are still there.
     pub(super) unwiped: Option<Unwiped>,
     /// The last connection saw an input/output error.
@@ -161,6 +163,7 @@ impl Writer {
             bell,
             prices,
             watch: WalWatch::default(),
+            room: LogRoom::default(),
             unwiped: None,
             is_suspect: false,
             is_dirty: false,
@@ -262,6 +265,7 @@ impl Writer {
                 }
                 self.take_waiting();
             }
+            self.make_room(connection);
         }
         if self.is_ending && !self.syncs.has_failed() && self.syncs.check_names().is_ok() {
             self.syncs.drain();
@@ -346,11 +350,15 @@ impl Writer {
         self.inbox.recv().ok()
     }
 
-    fn take_waiting(&mut self) {
+    pub(super) fn take_waiting(&mut self) {
         while self.taken.len() < BATCH_JOBS_MAX {
             let Ok(job) = self.inbox.try_recv() else { return };
             self.take(job);
         }
+    }
+
+    pub(super) fn has_taken(&self) -> bool {
+        !self.taken.is_empty()
     }
 
     /// One session is all there is to write for, and nothing of it waits.
@@ -380,15 +388,44 @@ impl Writer {
         self.taken.pop_front()
     }
 
-    /// The append and its neighbours.
+    /// The append and its neighbours. Where all of them have time, those that come meanwhile are written with them: a turn
+    /// that is over soon is one transaction.
     fn batch(&mut self, first: Append) -> Vec<Append> {
         let mut batch = vec![first];
-        while matches!(self.taken.front(), Some(WriterJob::Append(_))) {
-            if let Some(WriterJob::Append(append)) = self.next() {
-                batch.push(append);
+        loop {
+            while matches!(self.taken.front(), Some(WriterJob::Append(_))) {
+                if let Some(WriterJob::Append(append)) = self.next() {
+                    batch.push(append);
+                }
             }
+            if !self.taken.is_empty() || self.is_ending || batch.len() >= BATCH_JOBS_MAX || self.syncs.has_failed() {
+                return batch;
+            }
+            let Some(left) = self.time_left(&batch) else { return batch };
+            let Ok(job) = self.inbox.recv_timeout(left) else { return batch };
+            self.take(job);
+            self.take_waiting();
         }
-        batch
+    }
+
+    /// How long nobody of these needs an answer: all of them are in time for a sync later than now, or behind one of their
+    /// session that is.
+    fn time_left(&self, batch: &[Append]) -> Option<Duration> {
+        let has_time = |append: &Append| match append.durability {
+            Durability::Now => false,
+            Durability::Soon => true,
+            Durability::Commit => batch
+                .iter()
+                .take_while(|other| !std::ptr::eq(*other, append))
+                .any(|other| other.durability == Durability::Soon && other.lease.session == append.lease.session),
+        };
+        if !batch.iter().all(has_time) {
+            return None;
+        }
+        let patient = batch.iter().filter(|append| append.durability == Durability::Soon);
+        let due = patient.map(|append| append.asked_at).min()? + self.syncs.patience();
+        let left = due.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some(left)
     }
 
     pub(super) fn place(&self) -> PathBuf {

@@ -28,7 +28,12 @@ fn offers(dice: &mut Dice) -> Offers {
         required: Required::ReadOnly,
     };
     let command = CommandInfo { name: "beside".into(), description: None, source: "sim".into() };
-    let hooks = Hooks { before_turn: dice.chance(50), before_call: dice.chance(50), after_call: dice.chance(50) };
+    let hooks = Hooks {
+        before_turn: dice.chance(50),
+        before_call: dice.chance(50),
+        after_call: dice.chance(50),
+        only_looks: dice.chance(30),
+    };
     Offers { tools: names.iter().map(tool).collect(), commands: vec![command], hooks, deltas: dice.chance(30) }
 }
 

@@ -30,7 +30,8 @@ pub struct SkillsExtension(JoinSet<()>);
 
 /// Skills are looked for in the workspace of each session; `places.cwd` stands in where that is not known.
 pub fn start_skills(engine: &Engine, places: Places) -> SkillsExtension {
-    let hooks = Hooks { before_turn: true, ..Hooks::default() };
+    // It reads files, and what it has to show waits its turn in the session: nothing of a prompt that is lost remains.
+    let hooks = Hooks { before_turn: true, only_looks: true, ..Hooks::default() };
     let extension = engine.extension(NAME, SOURCE, Offers { hooks, ..Offers::default() });
     let mut tasks = JoinSet::new();
     tasks.spawn(answer_hooks(extension, places));

@@ -52,6 +52,19 @@ fn a_long_answer_fills_it_and_one_is_on_its_way_at_a_time() {
 }
 
 #[test]
+fn what_is_kept_back_takes_room_until_it_is_told_and_read() {
+    let outbox = Outbox::new(PeerId(1), Slow::Wait);
+    let long = reply(1, entries(OUTBOX_BYTES_MAX));
+    outbox.keep_back(&long.event);
+    assert!(drained(&outbox).is_empty() && !may(&outbox, None));
+    outbox.admit(&long.event);
+    outbox.push(long);
+    assert!(!may(&outbox, None), "it is told, and nobody has read it");
+    assert_eq!(drained(&outbox).len(), 1);
+    assert!(may(&outbox, None));
+}
+
+#[test]
 fn what_is_only_shown_is_left_out_where_nobody_reads_and_counted() {
     let outbox = Outbox::new(PeerId(1), Slow::Wait);
     let say = || {

@@ -46,6 +46,8 @@ pub(super) struct Approvals {
     /// Since when questions wait that have a time, and when the next of them is over.
     asked_at: HashMap<AskId, Instant>,
     timer: Option<Pin<Box<Sleep>>>,
+    /// Calls that became a peer's while it reads the past, by their entries: it may know them as another one's.
+    given: HashSet<(PeerId, u64)>,
     pub(super) remembered: Remembered,
 }
 
@@ -97,6 +99,17 @@ impl Approvals {
             }
         }
         given
+    }
+    /// The peer is to be told of these when it has read the past.
+    pub(super) fn tell_later(&mut self, peer: PeerId, given: &[Arc<Entry>]) {
+        self.given.extend(given.iter().map(|entry| (peer, entry.seq)));
+    }
+    /// Those of them that are still open, and that it knows: it is at `upto`.
+    pub(super) fn take_given(&mut self, peer: PeerId, upto: u64) -> Vec<Arc<Entry>> {
+        let given: HashSet<u64> = self.given.extract_if(|(owner, _)| *owner == peer).map(|(_, seq)| seq).collect();
+        let is_meant = |open: &&OpenAsk| open.owner == Some(peer) && given.contains(&open.entry.seq);
+        let meant = self.open.values().filter(is_meant).map(|open| open.entry.clone());
+        meant.filter(|entry| entry.seq <= upto).collect()
     }
     /// The peer is gone; its calls wait for another one with tools of these names.
     pub(super) fn leave(&mut self, peer: PeerId) {

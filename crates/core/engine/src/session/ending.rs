@@ -91,8 +91,9 @@ impl Session {
         self.drop_shells(&fault);
         self.drop_asides(&fault);
         self.log.peers.answer_all();
-        for outbox in self.log.peers.all() {
-            self.log.peers.tell_one(outbox, Event::Gone { fault: fault.clone() });
+        let all: Vec<_> = self.log.peers.all().cloned().collect();
+        for outbox in all {
+            self.log.peers.tell_one(&outbox, Event::Gone { fault: fault.clone() });
         }
     }
 

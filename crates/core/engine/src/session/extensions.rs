@@ -354,9 +354,10 @@ impl Session {
 
     /// The session ends; extensions forget it.
     pub(super) fn say_goodbye(&mut self) {
-        for outbox in self.log.peers.extensions() {
+        let extensions: Vec<_> = self.log.peers.extensions().cloned().collect();
+        for outbox in extensions {
             let fault = Fault::new(FaultKind::ShuttingDown, "the session is closed");
-            self.log.peers.tell_one(outbox, Event::Gone { fault });
+            self.log.peers.tell_one(&outbox, Event::Gone { fault });
         }
     }
 }

@@ -90,8 +90,13 @@ impl Session {
             let Some(extension) = self.extension(peer).cloned() else { continue };
             let id = self.extensions.mint();
             let kind = point.kind(&self.extensions.opening);
-            self.log.hurry_batch();
-            self.log.reply(extension.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
+            let hook = Event::Extension(ExtensionEvent::Hook(HookCall { id, kind }));
+            if extension.offers.hooks.only_looks {
+                self.log.ask_ahead(&extension.outbox, hook);
+            } else {
+                self.log.hurry_batch();
+                self.log.reply(extension.outbox.clone(), hook);
+            }
             let until = Instant::now() + HOOK_LIMIT;
             self.activity.wait(TurnWaits::Hook(Box::new(RunningHook { id, extension, until, point, left })));
             return;

@@ -10,9 +10,8 @@ use vocab::{
 };
 
 use super::Session;
-use super::approvals::OpenAsk;
 use super::jobs::left_too_soon;
-use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts};
+use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts, ReadAll};
 use crate::outbox::Outbox;
 
 /// What the model is told when the last controller leaves an open question behind.
@@ -74,6 +73,7 @@ impl Session {
                 let at = Position::at(self.log.committed());
                 self.log.peers.tell_at(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) }, at);
                 self.introduce(&outbox, at);
+                self.approvals.take_given(peer, at.seq);
                 self.go_live(outbox, at, true);
             }
         }
@@ -190,12 +190,15 @@ impl Session {
         for step in steps {
             match step {
                 CaughtUp::Further => {}
-                CaughtUp::Whole(outbox, at, from) => {
+                CaughtUp::Whole(ReadAll { outbox, mut at, from, lost }) => {
                     self.log.peers.tell_at(&outbox, Event::Live { seq: at.seq }, at);
+                    if let Some(end) = lost {
+                        at.offset = 0;
+                        self.log.peers.tell_at(&outbox, Event::TurnLost(end), at);
+                    }
                     // Calls that became its own and that it was told of before, as another one's.
-                    let is_its = |ask: &&OpenAsk| ask.owner == Some(outbox.peer) && ask.entry.seq <= from;
-                    for ask in self.approvals.open().filter(is_its) {
-                        self.log.peers.tell_at(&outbox, Event::Logged(ask.entry.clone()), at);
+                    for entry in self.approvals.take_given(outbox.peer, from) {
+                        self.log.peers.tell_at(&outbox, Event::Logged(entry), at);
                     }
                     self.go_live(outbox, at, false);
                 }
@@ -220,6 +223,7 @@ impl Session {
         }
         self.approvals.set_mute(peer, false);
         self.approvals.set_listener(peer, false);
+        self.approvals.take_given(peer, 0);
         self.editor_left(peer);
         self.tools.drop_host(peer);
         self.settle_orphans(Some(peer));

@@ -254,6 +254,18 @@ impl SessionLog {
         self.say(Outgoing::One(to, event));
     }
 
+    /// Asks somebody who does nothing with it but answer ([`vocab::Hooks::only_looks`]), ahead of what is held: like the model,
+    /// it may hear of what could be lost. Not ahead of what is held for itself, which says what it is asked about.
+    pub(crate) fn ask_ahead(&mut self, to: &Arc<Outbox>, question: Event) {
+        let is_for_it = |held: &HeldEvent| matches!(&held.what, Outgoing::One(other, _) if other.peer == to.peer);
+        if self.held.iter().any(is_for_it) {
+            self.hurry_batch();
+            self.say_to(to.clone(), question);
+        } else {
+            self.peers.tell_one(to, question);
+        }
+    }
+
     fn say(&mut self, what: Outgoing) {
         if self.held.is_empty() {
             self.deliver(what);

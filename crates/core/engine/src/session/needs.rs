@@ -47,6 +47,8 @@ impl Session {
             SessionVerb::Slash { name, args } => match commands::find(name).map(|command| command.name) {
                 Some("context") => self.lacks_view().or_else(|| self.lacks_briefing()),
                 Some("compact") => self.lacks_written_view(),
+                // How many messages the model sees, and which gadgets are off, the log says.
+                Some("gadgets" | "status" | "tools") if self.log.last_seq() > 0 => self.lacks_view(),
                 Some("undo") if undo::count(args.trim()).is_some() => self.lacks_written_view(),
                 _ => None,
             },

@@ -20,8 +20,8 @@ use vocab::{
 use crate::outbox::Outbox;
 use crate::permission;
 use crate::watching::WatchBus;
-use catching_up::CatchingUp;
-pub(super) use catching_up::CaughtUp;
+use catching_up::{CatchingUp, ReplyPart};
+pub(super) use catching_up::{CaughtUp, ReadAll};
 use open_round::OpenRound;
 use running_reply::RunningReply;
 
@@ -233,6 +233,9 @@ impl Peers {
     /// The peer reads what comes after this, and is live then.
     pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: Cursor, tag: Tag, opened: Opened, least: u64) {
         let level = self.level_of(outbox.peer);
+        // Of a reply that had only begun it has nothing that could be wrong.
+        let holds = after.at.offset <= 1 || self.reply.known_at(after.at) == after.at.offset;
+        let after = (after, if holds { ReplyPart::Holds } else { ReplyPart::Unknown });
         let catching = CatchingUp::new(outbox, level, self.session.clone(), after, tag, opened, least);
         self.catching_up.push(catching);
     }
@@ -260,9 +263,11 @@ impl Peers {
     }
 
     /// To one peer. That does not bring it further than it is.
-    pub(super) fn tell_one(&self, to: &Outbox, event: Event) {
-        let reads = self.catching_up.iter().find(|catching| catching.outbox.peer == to.peer);
-        self.tell_at(to, event, reads.map_or(self.at, |catching| catching.at));
+    pub(super) fn tell_one(&mut self, to: &Outbox, event: Event) {
+        match self.catching_up.iter_mut().find(|catching| catching.outbox.peer == to.peer) {
+            Some(catching) => catching.tell_one(event),
+            None => self.tell_at(to, event, self.at),
+        }
     }
     pub(super) fn tell_at(&self, to: &Outbox, event: Event, at: Position) {
         to.push(Told { session: self.session.clone(), event, at, shared: None });
@@ -272,8 +277,10 @@ impl Peers {
         self.at.take(&event);
         self.reply.take(&event, self.at);
         self.follow(&event);
+        self.catching_up.iter_mut().for_each(|catching| catching.misses(&event));
         let level = least_level(&event);
-        self.is_news |= level == Level::Summaries;
+        // What waits is part of how a session stands.
+        self.is_news |= level == Level::Summaries || matches!(event, Event::Queue(_));
         // How a session stands is told in its place to who wants no more than that.
         let watched = level.max(Level::Entries);
         let is_watched = self.watching.is_wanted(watched);

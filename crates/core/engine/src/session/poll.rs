@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
-use vocab::{Briefing, CutBy, Fault, FaultKind, LogWindow, McpStarted, ModelEvent, Outcome, PeerId};
+use vocab::{Briefing, CutBy, Fault, FaultKind, McpStarted, ModelEvent, Outcome, PeerId};
 
 use super::activity::TurnWaits;
 use super::asides::AsideEnd;
@@ -13,6 +13,7 @@ use super::budget::DayUsed;
 use super::compaction::Compacted;
 use super::editor::EditorOrder;
 use super::jobs::JobEvent;
+use super::model_view::ReadLog;
 use super::undo::UndoStep;
 use super::{Mail, Session};
 pub(super) use crate::guard::{client_failed, guarded};
@@ -36,7 +37,7 @@ pub(super) enum Happening {
     /// What waited for the log can go on.
     Written,
     /// The log was read for the model.
-    Read(Result<LogWindow, Fault>),
+    Read(Result<ReadLog, Fault>),
     /// No subagent works for the dropped call any more.
     SubagentsClosed,
     RetryDue,

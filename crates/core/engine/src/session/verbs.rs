@@ -91,7 +91,9 @@ impl Session {
                 Ok(Reply::Done)
             }
             SessionVerb::EditorReplied { editor_request, result } => {
-                self.editor_replied(outbox.peer, editor_request, result)
+                let result = self.editor_replied(outbox.peer, editor_request, result);
+                self.log.reply_at_once(outbox, tag, result);
+                return Response::Later;
             }
             SessionVerb::Call { tool, input, limit_ms } => {
                 return Response::begun(self.call_by_hand(outbox, tag, (tool, input), limit_ms));

@@ -217,6 +217,52 @@ async fn the_withdrawal_of_an_editor_request_survives_a_store_that_fails() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_done_is_done_also_where_the_store_fails() {
+    let store = Arc::new(FaultyStore::new(Arc::new(store::MemoryStore::new())));
+    let kept = store.clone();
+    let stage = stage_with(&Player::new([calls(&[("send", "{}")])]), |options| {
+        options.toolbox = Some(Arc::new(Sender));
+        options.store = kept;
+    });
+    let mut actor = stage.open().await;
+    serves(&mut actor, TEXTS).await;
+    actor.prompt("go").await;
+    let id = editor_request(&mut actor).await.id;
+    store.fail_append(1);
+    store.slow(vec![100]);
+    let title = actor.send(Verb::Session(SessionVerb::Set(Change::Title("x".into())))).await;
+    assert_eq!(done(&mut actor, id, EditorReply::NotFound).await, Ok(Reply::Done));
+    assert_eq!(actor.reply(title).await.unwrap_err().kind, FaultKind::Store);
+    actor.settle().await;
+    let dropped = |told: &Told| matches!(told.event, Event::Editor(EditorEvent::Dropped { .. }));
+    assert!(!actor.told.iter().any(dropped), "it was answered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_editor_request_comes_behind_the_answer_to_the_opening() {
+    let store = Arc::new(FaultyStore::new(Arc::new(store::MemoryStore::new())));
+    let kept = store.clone();
+    let stage = stage_with(&Player::new([say("ok"), calls(&[("send", "{}")])]), |options| {
+        options.toolbox = Some(Arc::new(Sender));
+        options.store = kept;
+    });
+    let mut first = stage.open().await;
+    first.prompt("one").await;
+    first.turn_end().await;
+    first.forget();
+    store.slow_reads(300);
+    let mut second = stage.actor();
+    let abilities = Abilities { editor: Some(TEXTS), ..Abilities::default() };
+    let open = Open { after: Some(Cursor::at(2)), abilities, ..Open::new(Which::Named("s1".into())) };
+    let open = second.send(Verb::Open(open)).await;
+    first.prompt("two").await;
+    let id = editor_request(&mut second).await.id;
+    assert!(matches!(second.told[0].event, Event::Reply { tag, .. } if tag == open), "{:#?}", second.told);
+    done(&mut second, id, EditorReply::NotFound).await.unwrap();
+    assert_eq!(said(&mut first).await, "false NotFound");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_text_has_a_time_limit_and_a_command_has_none() {
     let stage = on_stage(&[r#"{"do":"write"}"#, r#"{"do":"run"}"#]);
     let mut actor = stage.open().await;

@@ -65,7 +65,7 @@ impl Fake {
 }
 
 fn hooks(before_turn: bool, before_call: bool, after_call: bool) -> Offers {
-    Offers { hooks: Hooks { before_turn, before_call, after_call }, ..Offers::default() }
+    Offers { hooks: Hooks { before_turn, before_call, after_call, only_looks: false }, ..Offers::default() }
 }
 fn on_calls() -> Offers {
     hooks(false, true, false)

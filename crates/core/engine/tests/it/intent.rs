@@ -304,3 +304,44 @@ fn an_undo_that_was_cut_short_is_said_once() {
         });
     }
 }
+
+/// When an extension that hooks the beginning of turns was asked, in seconds after the prompt; `None`: never.
+async fn asked_at(store: &Arc<FaultyStore>, only_looks: bool) -> Option<u64> {
+    let stage = on(store, &Witness::default(), Mode::Prompt, [say("done")]);
+    let hooks = Hooks { before_turn: true, only_looks, ..Hooks::default() };
+    let extension = stage.engine.extension("beside", "/ext/beside", Offers { hooks, ..Offers::default() });
+    let mut actor = stage.open().await;
+    let start = Instant::now();
+    actor.prompt("go").await;
+    let mut told = Vec::new();
+    let asked = async {
+        while extension.events(&mut told).await {
+            for Told { session, event, .. } in told.drain(..) {
+                let Event::Extension(ExtensionEvent::Hook(hook)) = event else { continue };
+                let verb = ExtensionVerb::HookDone { hook: hook.id, verdict: HookVerdict::Fine };
+                let verb = Verb::Session(SessionVerb::Extension(verb));
+                extension.submit(Command::of(Tag(1), Target::Session(session), verb)).await;
+                return;
+            }
+        }
+    };
+    let at =
+        tokio::time::timeout(std::time::Duration::from_secs(100), asked).await.ok().map(|()| start.elapsed().as_secs());
+    actor.settle().await;
+    at
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_can_act_on_a_prompt_hears_of_it_when_it_is_written_and_who_only_looks_at_once() {
+    assert_eq!(asked_at(&slow(), true).await, Some(0));
+    assert_eq!(asked_at(&slow(), false).await, Some(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_prompt_that_is_lost_nobody_hears_who_can_act_on_it() {
+    for (only_looks, asked) in [(true, Some(0)), (false, None)] {
+        let store = slow();
+        store.fail_append(1);
+        assert_eq!(asked_at(&store, only_looks).await, asked, "only looks: {only_looks}");
+    }
+}

@@ -316,7 +316,7 @@ async fn extensions_stand_beside_a_child() {
         say("good"),
     ]);
     let stage = family(&player, Mode::DangerFullAccess);
-    let hooks = Hooks { before_turn: false, before_call: true, after_call: false };
+    let hooks = Hooks { before_call: true, ..Hooks::default() };
     let guard = stage.engine.extension("guard", "/ext/guard", Offers { hooks, ..Offers::default() });
     tokio::spawn(async move {
         let (mut told, mut asked) = (Vec::new(), None);

@@ -7,6 +7,7 @@ mod tests;
 use vocab::{Command, Tag, Told};
 use wire::{Close, CloseCode, Dialect, Frame, Lines, Out, OwnCall, OwnRequest, Parting};
 
+use super::OnLost;
 use super::own::OWN_CALLS_MAX;
 use super::unsent::{Framing, Unsent};
 use crate::transport::Arrived;
@@ -32,6 +33,7 @@ pub(crate) struct Allowance {
     pub(crate) framing: Framing,
     pub(crate) frame_bytes_max: usize,
     pub(crate) grace_ms: u64,
+    pub(crate) on_lost: OnLost,
 }
 
 /// What may happen next.
@@ -62,6 +64,8 @@ pub(crate) struct Core<D: Dialect> {
     ended: bool,
     deadline_ms: Option<u64>,
     grace_over: bool,
+    /// The grace ends with a word of ours, not of the dialect's.
+    leaving: bool,
     /// When the dialect was last told the time: it is not told the same time twice.
     ticked_ms: Option<u64>,
 }
@@ -82,6 +86,7 @@ impl<D: Dialect> Core<D> {
             ended: false,
             deadline_ms: None,
             grace_over: false,
+            leaving: false,
             ticked_ms: None,
         }
     }
@@ -105,7 +110,7 @@ impl<D: Dialect> Core<D> {
             Arrived::End => {
                 self.eof = true;
                 self.cut(|lines, each| lines.finish(each));
-                self.part(Parting::Eof);
+                self.lost(Parting::Eof);
                 self.both_ends_closed();
             }
         }
@@ -151,6 +156,17 @@ impl<D: Dialect> Core<D> {
         self.out.now_ms = now_ms;
         self.part(Parting::Asked { by });
         self.carry_out();
+    }
+
+    /// The process that serves this and others ends. Who leaves its work hears what is still said while the engine comes to
+    /// rest, and no more after the grace; any other dialect parts.
+    pub(crate) fn daemon_ends(&mut self, by: &'static str, leaves_work: bool, now_ms: u64) {
+        if !leaves_work {
+            return self.asked_to_end(by, now_ms);
+        }
+        self.out.now_ms = now_ms;
+        self.leaving = true;
+        self.start_grace();
     }
 
     /// Everything is left as it stands. The dialect has nothing to stop, and what it says of the end is that it ends.
@@ -256,6 +272,14 @@ impl<D: Dialect> Core<D> {
         self.start_grace();
     }
 
+    /// The other side is gone, at least by half.
+    fn lost(&mut self, how: Parting) {
+        match self.allowance.on_lost {
+            OnLost::Part => self.part(how),
+            OnLost::Leave => self.out.close_with(Close::normal()),
+        }
+    }
+
     fn start_grace(&mut self) {
         let deadline = self.out.now_ms.saturating_add(self.allowance.grace_ms);
         self.deadline_ms.get_or_insert(deadline);
@@ -268,6 +292,9 @@ impl<D: Dialect> Core<D> {
             return;
         }
         self.deadline_ms = Some(self.out.now_ms + HARD_END_MS);
+        if self.leaving {
+            return self.out.close_with(Close::new(CloseCode::GoingAway, ""));
+        }
         self.dialect.part(Parting::GraceOver, &mut self.out);
     }
 
@@ -275,7 +302,7 @@ impl<D: Dialect> Core<D> {
         self.unsent.forget();
         self.refused = 0;
         if !std::mem::replace(&mut self.deaf, true) && !self.ended {
-            self.part(Parting::Deaf);
+            self.lost(Parting::Deaf);
             self.both_ends_closed();
         }
     }

@@ -216,8 +216,13 @@ impl ExtensionConnection {
             return Err(RefusedRequest::params(text));
         }
         let has = |name: &str| names.iter().any(|it| it == name);
-        self.offers.hooks =
-            Hooks { before_turn: has("before_turn"), before_call: has("before_call"), after_call: has("after_call") };
+        self.offers.hooks = Hooks {
+            before_turn: has("before_turn"),
+            before_call: has("before_call"),
+            after_call: has("after_call"),
+            // A program does what it likes with what it hears, so it hears of nothing that could be lost.
+            only_looks: false,
+        };
         Ok(())
     }
 

@@ -158,6 +158,13 @@ impl SessionLog {
         }
     }
 
+    /// Answers what no log keeps: that is not undone where a commit fails.
+    pub(crate) fn reply_at_once(&mut self, to: &Arc<Outbox>, tag: Tag, result: Result<Reply, Fault>) {
+        self.commands.answering.take_if(|(outbox, answered)| outbox.peer == to.peer && *answered == tag);
+        self.commands.under_way.remove(&(to.peer, tag));
+        self.peers.tell_one(to, Event::Reply { tag, result });
+    }
+
     fn keep_answer(&mut self, command: &CommandUnderWay, result: &Result<Reply, Fault>) {
         let (Some(key), Some(of), Ok(reply)) = (&command.key, command.of, result) else { return };
         if let Some(reply) = KeptReply::of(reply) {

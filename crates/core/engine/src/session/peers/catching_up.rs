@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Along, Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, Opened, Page, Position,
-    Reply, SessionId, Tag, Told,
+    Along, Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, ModelEntry, Opened, Page,
+    Position, Reply, SessionId, Tag, Told, TurnEnd, TurnEntry, ends_reply,
 };
 
 use super::least_level;
@@ -20,6 +20,8 @@ pub(super) struct CatchingUp {
     from: u64,
     session: SessionId,
     looking: Option<Looking>,
+    /// The turn that was lost while it reads; those who are live were told.
+    lost: Option<TurnEnd>,
     page: Option<Later<'static, Result<Page, Fault>>>,
 }
 
@@ -29,16 +31,49 @@ struct Looking {
     opened: Box<Opened>,
     /// Up to this entry what the peer has still holds.
     upto: u64,
+    /// What became of the reply that it has a part of.
+    part: ReplyPart,
+    /// What it is to be told behind the answer, in order: before that it does not know that it is here.
+    behind: Vec<Event>,
     /// Until this entry is written there is no answer.
     least: u64,
+}
+
+/// A peer has read everything up to `at`, from behind the entry `from` on.
+pub(in crate::session) struct ReadAll {
+    pub(in crate::session) outbox: Arc<Outbox>,
+    pub(in crate::session) at: Position,
+    pub(in crate::session) from: u64,
+    /// What the past does not say: this turn is over.
+    pub(in crate::session) lost: Option<TurnEnd>,
+}
+
+/// Whether a peer that has a part of a reply can go on with that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReplyPart {
+    /// The reply does not run; the log may have it.
+    Unknown,
+    /// It runs, or the log has it.
+    Holds,
+    /// It died with the process that told it: the model was asked again.
+    Void,
+}
+
+impl Looking {
+    fn follow_reply(&mut self, body: &Body) {
+        self.part = match (self.part, body) {
+            (ReplyPart::Unknown, body) if ends_reply(body) => ReplyPart::Holds,
+            (ReplyPart::Unknown, Body::Model(ModelEntry::Requested(it))) if it.summary.is_none() => ReplyPart::Void,
+            (part, _) => part,
+        };
+    }
 }
 
 /// What became of a peer that reads the past.
 pub(in crate::session) enum CaughtUp {
     /// It got further.
     Further,
-    /// It has read everything up to this, from behind this entry on.
-    Whole(Arc<Outbox>, Position, u64),
+    Whole(ReadAll),
     /// It cannot read on.
     Lost(Arc<Outbox>, Fault),
 }
@@ -48,15 +83,16 @@ impl CatchingUp {
         outbox: Arc<Outbox>,
         level: Level,
         session: SessionId,
-        after: Cursor,
+        (after, part): (Cursor, ReplyPart),
         tag: Tag,
         opened: Opened,
         least: u64,
     ) -> Self {
         let is_other = after.session.is_some_and(|named| named != session);
-        let looking = Some(Looking { tag, opened: Box::new(opened), upto: after.at.seq, least });
+        let (opened, upto, behind) = (Box::new(opened), after.at.seq, Vec::new());
+        let looking = Some(Looking { tag, opened, upto, part, behind, least });
         let from = after.at.seq;
-        let mut catching = Self { outbox, at: after.at, level, from, session, looking, page: None };
+        let mut catching = Self { outbox, at: after.at, level, from, session, looking, lost: None, page: None };
         if is_other {
             catching.answer(Some("the position is one of another session"));
         } else if least == 0 && (catching.at == Position::default() || after.along == Along::Log) {
@@ -68,15 +104,45 @@ impl CatchingUp {
 
     /// Answers the opening, if that was not done yet. `stale`: why what the peer has does not hold.
     pub(super) fn answer(&mut self, stale: Option<&str>) {
-        let Some(Looking { tag, mut opened, .. }) = self.looking.take() else { return };
+        let Some(Looking { tag, mut opened, part, behind, .. }) = self.looking.take() else { return };
         if stale.is_some() {
             (self.at, self.from) = (Position::default(), 0);
+        } else if part != ReplyPart::Holds {
+            self.at.offset = 0;
         }
         opened.present.attached = match stale {
             Some(why) => Attached::Anew { why: why.into() },
             None => Attached::After(self.at),
         };
-        self.tell(Event::Reply { tag, result: Ok(Reply::Opened(opened)) });
+        self.answered(tag, Ok(Reply::Opened(opened)), behind);
+    }
+
+    fn answered(&self, tag: Tag, result: Result<Reply, Fault>, behind: Vec<Event>) {
+        self.tell(Event::Reply { tag, result });
+        for event in behind {
+            self.outbox.admit(&event);
+            self.tell(event);
+        }
+    }
+
+    /// To this peer alone. Nothing overtakes the answer to its opening.
+    pub(super) fn tell_one(&mut self, event: Event) {
+        match &mut self.looking {
+            // The command's answer has all of it.
+            Some(_) if matches!(event, Event::ShellProgress { .. }) => {}
+            Some(looking) => {
+                self.outbox.keep_back(&event);
+                looking.behind.push(event);
+            }
+            None => self.tell(event),
+        }
+    }
+
+    /// Told to everybody else; of this peer's past it is no part.
+    pub(super) fn misses(&mut self, event: &Event) {
+        if let Event::TurnLost(end) = event {
+            self.lost = Some(end.clone());
+        }
     }
 
     fn tell(&self, event: Event) {
@@ -107,9 +173,11 @@ impl CatchingUp {
                 self.answer(None);
                 return Poll::Ready(CaughtUp::Further);
             }
-            return Poll::Ready(CaughtUp::Whole(self.outbox.clone(), self.at, self.from));
+            let (outbox, lost) = (self.outbox.clone(), self.lost.take());
+            return Poll::Ready(CaughtUp::Whole(ReadAll { outbox, at: self.at, from: self.from, lost }));
         }
-        if self.outbox.poll_room_to_read(context).is_pending() {
+        // It is told nothing while it is only looked at what it has, and what waits behind that needs the room.
+        if self.looking.is_none() && self.outbox.poll_room_to_read(context).is_pending() {
             return Poll::Pending;
         }
         let page = self.page.get_or_insert_with(|| read(at));
@@ -122,8 +190,8 @@ impl CatchingUp {
                 CaughtUp::Further
             }
             Err(fault) => {
-                if let Some(Looking { tag, .. }) = self.looking.take() {
-                    self.tell(Event::Reply { tag, result: Err(fault.clone()) });
+                if let Some(Looking { tag, behind, .. }) = self.looking.take() {
+                    self.answered(tag, Err(fault.clone()), behind);
                 }
                 CaughtUp::Lost(self.outbox.clone(), fault)
             }
@@ -132,8 +200,12 @@ impl CatchingUp {
 
     fn take(&mut self, entries: impl Iterator<Item = Arc<Entry>>) {
         for entry in entries {
+            if let Body::Turn(TurnEntry::Ended(end)) = &entry.body {
+                self.lost.take_if(|lost| lost.turn == end.turn);
+            }
             if let Some(looking) = &mut self.looking {
                 looking.upto = entry.seq;
+                looking.follow_reply(&entry.body);
                 if let Some(why) = unsettles(&entry.body) {
                     return self.answer(Some(why));
                 }

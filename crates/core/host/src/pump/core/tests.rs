@@ -102,7 +102,7 @@ const GRACE_MS: u64 = 30_000;
 impl CoreBench {
     fn of(framing: Framing, puppet: Puppet) -> Self {
         let heard = puppet.heard.clone();
-        let allowance = Allowance { framing, frame_bytes_max: 64, grace_ms: GRACE_MS };
+        let allowance = Allowance { framing, frame_bytes_max: 64, grace_ms: GRACE_MS, on_lost: OnLost::Part };
         let mut core = Core::new(puppet, allowance, None);
         core.greet(0);
         Self { core, heard }

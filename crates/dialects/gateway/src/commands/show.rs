@@ -1,0 +1,165 @@
+//! Carrying a slash command out on a session, and what its sender reads.
+
+use serde_json::{Value, json};
+use vocab::{Change, Inspection, SessionId, SessionVerb, SlashOutcome, SlashReply};
+
+use super::{CommandPlan, QueueChange, help, lane_line};
+use crate::Gateway;
+use crate::events::{self, ContentData, DoneData};
+use crate::ledger::{RequestId, Terminal};
+use crate::own::{GatewayRefusal, Out};
+use crate::pending::{WorkEnd, WorkPart};
+use crate::results::{CommandDone, QueuePolicy, SendResult, UsageSum};
+use crate::shape::AnyJson;
+use crate::tool_names::TOOL_NAMES;
+
+/// What came of its commands.
+pub(crate) struct Done {
+    pub(crate) refused: Option<GatewayRefusal>,
+    pub(crate) inspected: Option<Box<Inspection>>,
+    pub(crate) slash: Option<Box<SlashReply>>,
+    pub(crate) active: bool,
+    pub(crate) queued: u64,
+}
+
+/// What is read: whether it was done, the text, and the same for programs.
+struct CommandSaid {
+    ok: bool,
+    text: String,
+    data: Value,
+}
+
+impl Gateway {
+    pub(crate) fn command_on(&mut self, at: usize, id: RequestId, plan: CommandPlan, out: &mut Out) {
+        let session = self.views[at].session.clone();
+        let work = self.begin_work(id, WorkEnd::Command { session: session.clone(), plan: plan.clone() });
+        match plan {
+            CommandPlan::Queue(change) => {
+                let lane = self.views[at].state.lane;
+                let change = match change {
+                    QueueChange::None => None,
+                    QueueChange::Set(part) => Some(Change::Lane(part.onto(lane))),
+                    QueueChange::Usual => Some(Change::LaneUsual),
+                };
+                if let Some(change) = change {
+                    self.work_part(work, &session, SessionVerb::Set(change), WorkPart::Set, out);
+                }
+                self.work_part(work, &session, SessionVerb::Inspect, WorkPart::Inspect, out);
+            }
+            CommandPlan::Stop(_) => self.clear_and_interrupt(&session, work, out),
+            CommandPlan::Engine { name, args, .. } => {
+                let verb = SessionVerb::Slash { name: name.to_owned(), args };
+                self.work_part(work, &session, verb, WorkPart::Slash, out);
+            }
+            CommandPlan::Reset => self.work_part(work, &session, SessionVerb::StartOver, WorkPart::Set, out),
+            CommandPlan::Elevate(minutes) => {
+                let now_ms = self.options.clock.now_ms();
+                let until_ms = minutes.map(|minutes| now_ms + minutes * 60_000);
+                let verb = SessionVerb::Set(Change::Elevate { until_ms });
+                self.work_part(work, &session, verb, WorkPart::Set, out);
+                self.work_part(work, &session, SessionVerb::Inspect, WorkPart::Inspect, out);
+            }
+            CommandPlan::Help | CommandPlan::Refused { .. } => self.work_done(work, out),
+        }
+    }
+
+    pub(crate) fn command_done(
+        &mut self,
+        id: RequestId,
+        session: &SessionId,
+        plan: CommandPlan,
+        done: Done,
+        out: &mut Out,
+    ) {
+        let name = plan.shown().to_owned();
+        let spoken = spoken(plan, done);
+        let usage = UsageSum::of(&vocab::Usage::default(), None);
+        let content: std::sync::Arc<str> = spoken.text.into();
+        let text = ContentData { text: content.to_string(), transient: None, is_final: None };
+        self.ledger.event(id, &events::tail("content", &text), out);
+        let said = DoneData { content: Some(content.clone()), usage: usage.clone(), run_id: None };
+        self.ledger.event(id, &events::tail("done", &said), out);
+        let data = AnyJson(vocab::Json::trusted(spoken.data.to_string()));
+        let result = SendResult {
+            response: content.clone(),
+            content,
+            usage,
+            session_id: session.to_string(),
+            run_id: None,
+            stop_reason: None,
+            model: None,
+            replayed: None,
+            steered: None,
+            collected: None,
+            command: Some(CommandDone { name, ok: spoken.ok, data }),
+        };
+        self.ledger.settle(id, Terminal::Result(&crate::written(&result)), out);
+    }
+}
+
+fn spoken(plan: CommandPlan, done: Done) -> CommandSaid {
+    if let Some(refused) = done.refused {
+        let data = json!({"code": refused.code.number(), "reason": refused.reason});
+        return CommandSaid { ok: false, text: refused.message, data };
+    }
+    let good = |text: String, data: Value| CommandSaid { ok: true, text, data };
+    match (plan, done.inspected, done.slash) {
+        (CommandPlan::Queue(_), Some(it), _) => {
+            let policy = QueuePolicy::from(&it.lane);
+            let mut data = serde_json::to_value(policy).unwrap_or_default();
+            data["depth"] = json!(it.waiting.len());
+            data["own"] = json!(it.state.lane_is_own);
+            good(lane_line(&it.lane, it.waiting.len(), it.state.lane_is_own), data)
+        }
+        (CommandPlan::Stop(_), ..) => {
+            let (active, queued) = (done.active, done.queued);
+            let text = match (active, queued) {
+                (false, 0) => "nothing runs and nothing waits".to_owned(),
+                (true, 0) => "stopped what runs".to_owned(),
+                (false, queued) => format!("took back {queued} waiting message(s)"),
+                (true, queued) => format!("stopped what runs and took back {queued} waiting message(s)"),
+            };
+            good(text, json!({"cancelled": active || queued > 0, "active": active, "queued": queued}))
+        }
+        (CommandPlan::Engine { .. }, _, Some(reply)) => {
+            let ok = reply.result.is_ok();
+            let data = reply.result.as_ref().map_or_else(|fault| json!({"message": fault.message}), outcome_data);
+            CommandSaid { ok, text: wire::slash::text(&reply, &TOOL_NAMES), data }
+        }
+        (CommandPlan::Reset, ..) => good("the conversation starts over".to_owned(), json!({})),
+        (CommandPlan::Elevate(minutes), Some(it), _) => {
+            let until = it.state.elevated_until_ms;
+            let text = match minutes {
+                Some(minutes) => format!("nobody is asked for {minutes} minute(s)"),
+                None => "questions are asked again".to_owned(),
+            };
+            good(text, json!({"active": until.is_some(), "untilMs": until}))
+        }
+        (CommandPlan::Help, ..) => good(help(), json!({})),
+        (CommandPlan::Refused { text, .. }, ..) => CommandSaid { ok: false, text, data: json!({}) },
+        (CommandPlan::Queue(_) | CommandPlan::Engine { .. } | CommandPlan::Elevate(_), ..) => {
+            CommandSaid { ok: false, text: "no answer came".to_owned(), data: json!({}) }
+        }
+    }
+}
+
+/// For programs: what has numbers or names in it.
+fn outcome_data(outcome: &SlashOutcome) -> Value {
+    match outcome {
+        SlashOutcome::Context(it) => json!({
+            "estimatedTokens": it.used, "contextWindow": it.window, "usagePct": it.percent, "messages": it.messages,
+        }),
+        SlashOutcome::Status { state, .. } => json!({
+            "sessionId": state.session.as_str(), "model": state.model, "mode": state.mode.as_str(),
+            "runId": state.turn.as_ref().map(|turn| turn.as_str()), "messages": state.messages,
+        }),
+        SlashOutcome::Model { model, models, .. } => json!({"modelTier": model, "available": models}),
+        SlashOutcome::Compacted(it) => json!({
+            "compacted": it.nothing.is_none(), "messagesBefore": it.messages_before, "messagesAfter": it.messages_after,
+        }),
+        SlashOutcome::Tools(rows) => {
+            json!({"tools": rows.iter().map(|row| TOOL_NAMES.show(&row.name)).collect::<Vec<_>>()})
+        }
+        _ => json!({}),
+    }
+}

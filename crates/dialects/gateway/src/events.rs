@@ -1,0 +1,242 @@
+//! Events, in the order of the reference: what their data is, and how their frames are written.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use vocab::{Part, SessionId, TurnId};
+
+use crate::cursor::EventCursor;
+use crate::results::{Budget, QueueNote, UsageSum};
+use crate::shape::{AnyJson, Nullable, ShapeSchema, Shaped};
+use crate::{shape, words};
+
+/// Bytes of a tool's output that an event carries.
+pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+
+/// One event.
+pub struct EventRow {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub data: fn() -> ShapeSchema,
+}
+
+/// Every event that a frame can carry, but those of services.
+pub static EVENTS: &[EventRow] = &[
+    EventRow { name: "content", doc: "More text of the answer.", data: ContentData::schema },
+    EventRow { name: "tool_start", doc: "A tool begins.", data: ToolStartData::schema },
+    EventRow { name: "tool_end", doc: "What came of it; one for each start.", data: ToolEndData::schema },
+    EventRow { name: "attachment", doc: "An image that a tool made.", data: AttachmentData::schema },
+    EventRow { name: "context_warning", doc: "The context is nearly full.", data: ContextWarningData::schema },
+    EventRow { name: "run_state", doc: "How the run goes.", data: RunStateData::schema },
+    EventRow { name: "done", doc: "The run is complete.", data: DoneData::schema },
+    EventRow { name: "error", doc: "It failed; the error frame follows.", data: ErrorData::schema },
+    EventRow { name: "tool_confirm", doc: "May this call run?", data: ToolConfirmData::schema },
+    EventRow { name: "tool_confirm_done", doc: "That question is answered.", data: ToolConfirmDoneData::schema },
+    EventRow { name: "queued", doc: "A message waits.", data: QueuedData::schema },
+    EventRow { name: "session_changed", doc: "Anything else that is in the log.", data: SessionChangedData::schema },
+    EventRow {
+        name: "lag",
+        doc: "From here on something is missing: come back with this cursor.",
+        data: LagData::schema,
+    },
+    EventRow { name: "retract", doc: "The last bytes of text were taken back.", data: RetractData::schema },
+];
+
+words! { /// A run goes `start`, then perhaps `cancel_requested`, then one of the other three.
+    RunStateWord {
+        Start = "start", CancelRequested = "cancel_requested", Complete = "complete", Cancelled = "cancelled", Error = "error",
+    }
+}
+shape! { result
+    /// Concatenation of all that are not transient is the run's content.
+    ContentData {
+        "text" text: String,
+        /// Not a part of the answer.
+        "transient" transient: Option<bool>,
+        /// For subscribers: the rest of a message, which is whole with it.
+        "final" is_final: Option<bool>,
+    }
+}
+shape! { result
+    /// A call.
+    ToolStartData { "tool" tool: String, "args" args: AnyJson, "callId" call_id: String }
+}
+shape! { result
+    /// What came of a call.
+    ToolOutcome { "success" success: bool, "output" output: String, "error" error: Nullable<String> }
+}
+shape! { result
+    /// The end of a call.
+    ToolEndData {
+        "tool" tool: String,
+        "callId" call_id: String,
+        "result" result: ToolOutcome,
+        "durationMs" duration_ms: u64,
+        /// The output is longer than an event carries.
+        "truncated" truncated: Option<bool>,
+        "fullBytes" full_bytes: Option<u64>,
+    }
+}
+shape! { result
+    /// Base64.
+    AttachmentData { "mimeType" mime_type: Arc<str>, "data" data: Arc<str>, "filename" filename: Option<String> }
+}
+words! { /// How full the context is.
+    ContextLevel { Warning = "warning", Checkpoint = "checkpoint", Compact = "compact" }
+}
+shape! { result
+    /// What was done about it.
+    ContextActions { "checkpointSaved" checkpoint_saved: bool, "autoCompacted" auto_compacted: bool }
+}
+shape! { result
+    /// At most one per run.
+    ContextWarningData {
+        "level" level: ContextLevel, "message" message: String, "budget" budget: Budget, "actions" actions: ContextActions,
+    }
+}
+shape! { result
+    /// When, in milliseconds since 1970.
+    RunStateData { "state" state: RunStateWord, "timestamp" timestamp: i64 }
+}
+shape! { result
+    /// Only where the run is complete. Subscribers have had the content.
+    DoneData { "content" content: Option<Arc<str>>, "usage" usage: UsageSum, "runId" run_id: Option<String> }
+}
+shape! { result
+    /// The same code as the error frame behind it.
+    ErrorData {
+        "code" code: i64, "message" message: String, "queue" queue: Option<QueueNote>, "data" data: Option<AnyJson>,
+    }
+}
+shape! { result
+    /// Answered by `agent.confirmTool`.
+    ToolConfirmData {
+        "callId" call_id: String,
+        "tool" tool: String,
+        "args" args: AnyJson,
+        /// What the call needs: `read-only`, `workspace-write` or `danger-full-access`.
+        "risk" risk: &'static str,
+        /// After this it is a no.
+        "expiresAt" expires_at: Option<i64>,
+        /// One line.
+        "summary" summary: String,
+        /// All that a person has to see, where the tool says it.
+        "preview" preview: Option<Vec<ConfirmFact>>,
+    }
+}
+shape! { result
+    /// One thing about the call.
+    ConfirmFact { "label" label: String, "text" text: String }
+}
+shape! { result
+    /// `decision`: `allow`, `allow_session`, `deny` or `withdrawn`.
+    ToolConfirmDoneData { "callId" call_id: String, "decision" decision: &'static str, "by" by: Option<String> }
+}
+shape! { result
+    /// Its place among those that wait, from 0.
+    QueuedData { "itemId" item_id: String, "position" position: Option<u64> }
+}
+shape! { result
+    /// `kind` says what.
+    SessionChangedData { "kind" kind: &'static str, "role" role: Option<&'static str>, "text" text: Option<String>, "detail" detail: Option<AnyJson> }
+}
+shape! { result
+    /// Everything up to here was told.
+    LagData { "cursor" cursor: String }
+}
+shape! { result
+    /// The reply that this text was of came to nothing.
+    RetractData { "runId" run_id: Option<String>, "bytes" bytes: u64 }
+}
+
+/// The frame of an event behind its id.
+pub(crate) fn tail(event: &str, data: &impl Serialize) -> Vec<u8> {
+    let mut into = head(event);
+    into.extend_from_slice(&crate::written(data));
+    into.push(b'}');
+    into
+}
+
+pub(crate) fn head(event: &str) -> Vec<u8> {
+    let mut into = Vec::with_capacity(128);
+    into.extend_from_slice(b"\"event\":\"");
+    into.extend_from_slice(event.as_bytes());
+    into.extend_from_slice(b"\",\"data\":");
+    into
+}
+
+/// Text, by hand: it comes often.
+pub(crate) fn content_tail(gap: bool, text: &str, into: &mut Vec<u8>) {
+    into.clear();
+    into.extend_from_slice(b"\"event\":\"content\",\"data\":{\"text\":\"");
+    if gap {
+        into.extend_from_slice(b"\\n\\n");
+    }
+    wire::escape_plain_into(text, into);
+    into.extend_from_slice(b"\"}}");
+}
+
+pub(crate) fn run_state(state: RunStateWord, timestamp: i64) -> Vec<u8> {
+    tail("run_state", &RunStateData { state, timestamp })
+}
+
+/// Where an event for a subscriber stands.
+pub(crate) struct EventPlace<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) run: Option<&'a TurnId>,
+    pub(crate) cursor: EventCursor,
+}
+
+/// An event for a subscriber: what it is, and where it stands.
+pub(crate) fn placed(event: &str, data: &[u8], place: &EventPlace<'_>) -> Vec<u8> {
+    let mut into = head(event);
+    into.extend_from_slice(data);
+    place_into(place, &mut into);
+    into.push(b'}');
+    into
+}
+
+/// `,"seq":…,"cursor":…,"sessionId":…,"runId":…`
+pub(crate) fn place_into(place: &EventPlace<'_>, into: &mut Vec<u8>) {
+    let EventPlace { session, run, cursor } = place;
+    into.extend_from_slice(format!(",\"seq\":{},\"cursor\":\"{cursor}\",\"sessionId\":", cursor.seq).as_bytes());
+    wire::escape_into(session.as_str(), into);
+    if let Some(run) = run {
+        into.extend_from_slice(b",\"runId\":");
+        wire::escape_into(run.as_str(), into);
+    }
+}
+
+/// What a call gave, as far as a frame carries it.
+pub(crate) struct ShownResult {
+    pub(crate) outcome: ToolOutcome,
+    pub(crate) truncated: Option<bool>,
+    pub(crate) full_bytes: Option<u64>,
+}
+
+pub(crate) fn shown(result: &vocab::CallResult) -> ShownResult {
+    let text = result.text();
+    let full = text.len();
+    let cut = &text[..text.floor_char_boundary(OUTPUT_BYTES_MAX)];
+    let is_cut = cut.len() < full;
+    let outcome = match (result.is_error, result.end) {
+        (false, _) => ToolOutcome { success: true, output: cut.to_owned(), error: Nullable(None) },
+        // It ran: what it printed and what went wrong are one text.
+        (true, vocab::CallEnd::Ran) => {
+            let error = vocab::visible::headline(&text);
+            ToolOutcome { success: false, output: cut.to_owned(), error: Nullable(Some(error)) }
+        }
+        (true, _) => ToolOutcome { success: false, output: String::new(), error: Nullable(Some(cut.to_owned())) },
+    };
+    ShownResult { outcome, truncated: is_cut.then_some(true), full_bytes: is_cut.then_some(full as u64) }
+}
+
+/// The images of a result.
+pub(crate) fn attachments(result: &vocab::CallResult) -> impl Iterator<Item = AttachmentData> {
+    result.parts.iter().filter_map(|part| match part {
+        Part::Image(image) => {
+            Some(AttachmentData { mime_type: image.mime.clone(), data: image.base64.clone(), filename: None })
+        }
+        Part::Text(_) => None,
+    })
+}

@@ -1,0 +1,236 @@
+//! Every way in which something goes wrong, in the numbers of this wire. The codes are a closed set that clients switch on;
+//! what is finer is `data.reason`.
+
+use vocab::visible::visible_line;
+use vocab::{CutBy, Fault, FaultKind, SettleReason, Stop, TurnEnd};
+
+use crate::own::{Code, GatewayRefusal};
+
+/// Characters of a message.
+const MESSAGE_CHARS_MAX: usize = 500;
+
+/// A fault of the engine. `provider`: whose model it was about, where it was about one.
+pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
+    let (code, reason) = match fault.kind {
+        FaultKind::Invalid => (Code::InvalidRequest, "invalid_request"),
+        FaultKind::EmptyPrompt => (Code::InvalidRequest, "empty_message"),
+        FaultKind::UnknownModel => (Code::InvalidRequest, "unknown_model"),
+        FaultKind::UnknownCommand => (Code::InvalidRequest, "unknown_command"),
+        FaultKind::UnknownAsk => (Code::InvalidRequest, "unknown_question"),
+        FaultKind::NotFound => (Code::InvalidRequest, "not_found"),
+        FaultKind::NothingToDo => (Code::InvalidRequest, "nothing_to_do"),
+        FaultKind::Unsupported => (Code::InvalidRequest, "unsupported"),
+        FaultKind::UnknownSession => (Code::SessionNotFound, "unknown_session"),
+        FaultKind::TurnInProgress => (Code::Busy, "busy"),
+        FaultKind::QueueFull => (Code::Busy, "queue"),
+        FaultKind::SessionBusy => (Code::Busy, "busy_elsewhere"),
+        FaultKind::Cancelled => (Code::Cancelled, "cancelled"),
+        FaultKind::ShuttingDown => (Code::Cancelled, "shutdown"),
+        FaultKind::Budget => (Code::Internal, "budget"),
+        FaultKind::Store => (Code::Internal, "store"),
+        FaultKind::Internal => (Code::Internal, "internal"),
+        FaultKind::Auth
+        | FaultKind::RateLimited
+        | FaultKind::ContextOverflow
+        | FaultKind::BadRequest
+        | FaultKind::Provider
+        | FaultKind::StreamCut
+        | FaultKind::Network => (Code::Internal, "model_error"),
+    };
+    let mut refusal = GatewayRefusal::new(code, message(&fault.explained())).because(reason);
+    if reason == "model_error" {
+        if let Some(status) = http_status(&fault.message) {
+            refusal = refusal.with("status", status);
+        }
+        if let Some(provider) = provider {
+            refusal = refusal.with("provider", provider);
+        }
+        refusal = refusal.with("retryable", is_retryable(fault.kind));
+    }
+    if reason == "busy_elsewhere" {
+        refusal = refusal.with("retryAfterMs", 1000);
+    }
+    refusal
+}
+
+/// One visible line of bounded length.
+pub(crate) fn message(text: &str) -> String {
+    let start: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
+    visible_line(&start).chars().take(MESSAGE_CHARS_MAX).collect()
+}
+
+fn is_retryable(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::RateLimited | FaultKind::Provider | FaultKind::StreamCut | FaultKind::Network)
+}
+
+/// The status that a server gave, where the text of a fault says it: `HTTP 401`.
+fn http_status(text: &str) -> Option<u16> {
+    let (_, behind) = text.split_once("HTTP ")?;
+    let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok().filter(|status| (400..600).contains(status))
+}
+
+/// How a run ended, on this wire.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum RunEnd {
+    Complete,
+    /// The reason.
+    Cancelled(&'static str),
+    Failed(GatewayRefusal),
+}
+
+pub(crate) fn run_end(end: &TurnEnd, cut: Option<CutBy>, provider: Option<&str>) -> RunEnd {
+    let failed = |fault: Option<&Fault>, else_: &str| {
+        let unsaid = Fault::new(FaultKind::Internal, else_);
+        RunEnd::Failed(refusal(fault.unwrap_or(&unsaid), provider))
+    };
+    match (end.stop, cut) {
+        (Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal, _) => RunEnd::Complete,
+        (Stop::Interrupted | Stop::Error, Some(CutBy::Stalled)) => RunEnd::Failed(GatewayRefusal::internal(
+            "stalled",
+            "nothing moved in this run for too long; it was given up",
+        )),
+        (Stop::Interrupted, None | Some(CutBy::Asked)) => RunEnd::Cancelled("cancelled"),
+        (Stop::Interrupted, Some(CutBy::Newer)) => RunEnd::Cancelled("preempted"),
+        (Stop::Interrupted, Some(CutBy::Ending)) => RunEnd::Cancelled("shutdown"),
+        (Stop::Interrupted, Some(CutBy::Deleted)) => RunEnd::Cancelled("session_deleted"),
+        (Stop::Error, _) => failed(end.fault.as_ref(), "the run failed"),
+        (Stop::Budget, _) => failed(end.fault.as_ref(), "a budget is spent"),
+    }
+}
+
+/// Why a good run stopped.
+pub(crate) fn stop_word(stop: Stop) -> &'static str {
+    match stop {
+        Stop::EndTurn => "end_turn",
+        Stop::MaxTokens => "max_tokens",
+        Stop::MaxIterations => "max_iterations",
+        Stop::Refusal => "refusal",
+        Stop::Interrupted => "interrupted",
+        Stop::Error => "error",
+        Stop::Budget => "budget",
+    }
+}
+
+/// What is said of a cancelled run or message.
+pub(crate) fn cancelled(reason: &'static str) -> GatewayRefusal {
+    let message = match reason {
+        "preempted" => "a newer message took its place",
+        "shutdown" => "the server is shutting down",
+        "session_deleted" => "the session was deleted",
+        "timeout" => "its time was over",
+        "cancelled_before_start" => "it was cancelled before it began",
+        _ => "it was cancelled",
+    };
+    GatewayRefusal::new(Code::Cancelled, message).because(reason)
+}
+
+/// How a message that waited ended without a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ItemRefused {
+    /// The lane let go of it.
+    Dropped {
+        superseded: bool,
+    },
+    Cancelled(&'static str),
+}
+
+/// `None`: a run took it.
+pub(crate) fn item_refused(why: SettleReason) -> Option<ItemRefused> {
+    match why {
+        SettleReason::Ran => None,
+        SettleReason::Overflow => Some(ItemRefused::Dropped { superseded: false }),
+        SettleReason::Newer | SettleReason::TooLate | SettleReason::NoRoom | SettleReason::Restarted => {
+            Some(ItemRefused::Dropped { superseded: true })
+        }
+        SettleReason::TakenBack | SettleReason::Interrupted => Some(ItemRefused::Cancelled("cancelled_before_start")),
+        SettleReason::Deleted => Some(ItemRefused::Cancelled("session_deleted")),
+    }
+}
+
+/// What is said of a message that a lane let go of.
+pub(crate) fn dropped(superseded: bool) -> GatewayRefusal {
+    let message = match superseded {
+        true => "a newer message took its place in the lane",
+        false => "the lane is full",
+    };
+    GatewayRefusal::new(Code::Busy, message).because("queue")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_code_of_the_closed_set() {
+        let cases = [
+            (FaultKind::Invalid, -2, "invalid_request"),
+            (FaultKind::EmptyPrompt, -2, "empty_message"),
+            (FaultKind::Unsupported, -2, "unsupported"),
+            (FaultKind::UnknownSession, 1, "unknown_session"),
+            (FaultKind::QueueFull, 3, "queue"),
+            (FaultKind::TurnInProgress, 3, "busy"),
+            (FaultKind::SessionBusy, 3, "busy_elsewhere"),
+            (FaultKind::Cancelled, 4, "cancelled"),
+            (FaultKind::ShuttingDown, 4, "shutdown"),
+            (FaultKind::Store, 5, "store"),
+            (FaultKind::Internal, 5, "internal"),
+            (FaultKind::Auth, 5, "model_error"),
+            (FaultKind::Network, 5, "model_error"),
+        ];
+        for (kind, code, reason) in cases {
+            let refusal = refusal(&Fault::new(kind, "x"), None);
+            assert_eq!((refusal.code.number(), refusal.reason), (code, Some(reason)), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_of_a_model_says_whose_and_whether_to_try_again() {
+        let data = |kind, text: &str| refusal(&Fault::new(kind, text), Some("acme")).data.unwrap().as_str().to_owned();
+        assert_eq!(data(FaultKind::Auth, "HTTP 401: no"), r#"{"provider":"acme","retryable":false,"status":401}"#);
+        assert_eq!(data(FaultKind::Network, "no route"), r#"{"provider":"acme","retryable":true}"#);
+        assert_eq!(data(FaultKind::Provider, "HTTP 99999"), r#"{"provider":"acme","retryable":true}"#);
+    }
+
+    #[test]
+    fn a_message_is_one_visible_line_of_bounded_length() {
+        assert_eq!(message("a\n\u{1b}[2J"), "a␊␛[2J");
+        assert_eq!(message(&"ü".repeat(10_000)).chars().count(), MESSAGE_CHARS_MAX);
+    }
+
+    #[test]
+    fn what_cut_a_run_says_how_it_ended() {
+        let end = |stop, cut| {
+            let turn_end = TurnEnd {
+                turn: "t".into(),
+                stop,
+                iterations: 0,
+                usage: vocab::Usage::default(),
+                mutations: Vec::new(),
+                fault: Some(Fault::new(FaultKind::Provider, "HTTP 500")),
+            };
+            match run_end(&turn_end, cut, None) {
+                RunEnd::Complete => "complete",
+                RunEnd::Cancelled(reason) => reason,
+                RunEnd::Failed(refusal) => refusal.reason.unwrap(),
+            }
+        };
+        let cases = [
+            (Stop::EndTurn, None, "complete"),
+            (Stop::EndTurn, Some(CutBy::Asked), "complete"),
+            (Stop::Refusal, None, "complete"),
+            (Stop::Interrupted, None, "cancelled"),
+            (Stop::Interrupted, Some(CutBy::Asked), "cancelled"),
+            (Stop::Interrupted, Some(CutBy::Newer), "preempted"),
+            (Stop::Interrupted, Some(CutBy::Ending), "shutdown"),
+            (Stop::Interrupted, Some(CutBy::Deleted), "session_deleted"),
+            (Stop::Interrupted, Some(CutBy::Stalled), "stalled"),
+            (Stop::Error, Some(CutBy::Stalled), "stalled"),
+            (Stop::Error, None, "model_error"),
+            (Stop::Budget, None, "model_error"),
+        ];
+        for (stop, cut, want) in cases {
+            assert_eq!(end(stop, cut), want, "{stop:?} {cut:?}");
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Being on sessions: a connection goes onto one when a request needs it, once for all who wait, and leaves it when nothing does.
+
+use std::sync::Arc;
+
+use vocab::{
+    Abilities, Along, Change, Command, Cursor, Fault, IdKind, Level, OnRestart, Open, Opened, Position, SessionId,
+    SessionVerb, Tag, Target, Verb, Which,
+};
+
+use crate::Gateway;
+use crate::faults;
+use crate::ledger::{Awaits, RequestId};
+use crate::methods::{OwnPlan, ToldBy};
+use crate::own::{Code, GatewayOwn, GatewayRefusal, Out};
+use crate::pending::{AfterOpen, GatewayPending, SendPlan, Wanted, WorkEnd, WorkPart};
+use crate::session_view::{LEAVE_AFTER_MS, SessionView, VIEWS_MAX};
+
+/// Requests that wait until the connection is on a session.
+pub(crate) struct Opening {
+    session: SessionId,
+    waiting: Vec<AfterOpen>,
+}
+
+impl Gateway {
+    pub(crate) fn view_at(&self, session: &SessionId) -> Option<usize> {
+        self.views.iter().position(|view| view.session == *session)
+    }
+    pub(crate) fn view_mut(&mut self, session: &SessionId) -> Option<&mut SessionView> {
+        self.views.iter_mut().find(|view| view.session == *session)
+    }
+    pub(crate) fn is_opening(&self, session: &SessionId) -> bool {
+        self.opening.iter().any(|opening| opening.session == *session)
+    }
+
+    /// Asks a session that the connection is on. The tag of the command.
+    pub(crate) fn want(&mut self, session: &SessionId, verb: SessionVerb, what: Wanted, out: &mut Out) -> Tag {
+        self.submit(session, Verb::Session(verb), what, out)
+    }
+    pub(crate) fn submit(&mut self, session: &SessionId, verb: Verb, what: Wanted, out: &mut Out) -> Tag {
+        let pending = GatewayPending { session: Some(session.clone()), what };
+        self.pending.submit(Target::Session(session.clone()), verb, pending, out);
+        if let Some(view) = self.view_mut(session) {
+            view.asked += 1;
+        }
+        out.commands.last().map_or(Tag(0), |command| command.tag)
+    }
+    /// Asks a service.
+    pub(crate) fn call(&mut self, call: GatewayOwn, what: Wanted, out: &mut Out) {
+        self.pending.call(call, GatewayPending::own(what), out);
+    }
+    /// Has a service answer a request.
+    pub(crate) fn ask_service(&mut self, id: RequestId, plan: OwnPlan, told: ToldBy, out: &mut Out) {
+        match plan {
+            OwnPlan::Call(call) => self.call(call, Wanted::Service { id, told }, out),
+            OwnPlan::KeepFirst { session, call } => {
+                self.on_session(&session, AfterOpen::Service { id, call, told }, out);
+            }
+        }
+    }
+
+    /// Does this on the session: now where the connection is on it, else when it is. One that is unknown is made.
+    pub(crate) fn on_session(&mut self, session: &SessionId, after: AfterOpen, out: &mut Out) {
+        let id = after.id();
+        if let Some(at) = self.view_at(session) {
+            return self.carry_out(at, after, out);
+        }
+        let sends = matches!(after, AfterOpen::Send(_));
+        let stage = match sends {
+            true => Awaits::Opening { session: session.clone(), cancelled: false },
+            false => Awaits::Asked { session: Some(session.clone()), aside: None },
+        };
+        self.ledger.put(id, stage);
+        if let Some(opening) = self.opening.iter_mut().find(|opening| opening.session == *session) {
+            return opening.waiting.push(after);
+        }
+        if self.views.len() + self.opening.len() >= VIEWS_MAX {
+            let message = format!("a connection is on at most {VIEWS_MAX} sessions at once");
+            let refusal = GatewayRefusal::new(Code::Busy, message).because("too_many_sessions");
+            return self.not_opened(after, &refusal, out);
+        }
+        let open = self.open_for(session, &after);
+        self.opening.push(Opening { session: session.clone(), waiting: vec![after] });
+        let what = GatewayPending::own(Wanted::Opened(session.clone()));
+        self.pending.submit(Target::Session(session.clone()), Verb::Open(open), what, out);
+    }
+
+    /// The same for a session that must exist. The attached one does.
+    pub(crate) fn on_known_session(&mut self, session: SessionId, after: AfterOpen, out: &mut Out) {
+        if session == self.attached || self.view_at(&session).is_some() || self.is_opening(&session) {
+            return self.on_session(&session, after, out);
+        }
+        let wanted = Wanted::Exists { session: session.clone(), after: Box::new(after) };
+        self.call(GatewayOwn::Exists { session }, wanted, out);
+    }
+
+    pub(crate) fn existed(
+        &mut self,
+        session: SessionId,
+        after: AfterOpen,
+        exists: Result<bool, GatewayRefusal>,
+        out: &mut Out,
+    ) {
+        match exists {
+            Ok(true) => self.on_session(&session, after, out),
+            Ok(false) => self.not_opened(after, &GatewayRefusal::no_session(&session), out),
+            Err(refusal) => self.not_opened(after, &refusal, out),
+        }
+    }
+
+    /// It cannot be done.
+    fn not_opened(&mut self, after: AfterOpen, refusal: &GatewayRefusal, out: &mut Out) {
+        match after {
+            // Where there is no session nothing runs.
+            AfterOpen::Cancel { work, .. } => {
+                if refusal.code != Code::SessionNotFound {
+                    self.work(work, |work| work.refused = Some(refusal.clone()));
+                }
+                self.work(work, |work| work.left -= 1);
+                self.work_done(work, out);
+            }
+            AfterOpen::Subscribe { id, plan } => {
+                self.subscribing.retain(|it| it.number != plan);
+                self.refuse(id, refusal, out);
+            }
+            AfterOpen::Send(plan) => self.fail(plan.id, refusal, out),
+            after => self.refuse(after.id(), refusal, out),
+        }
+    }
+
+    fn open_for(&self, session: &SessionId, after: &AfterOpen) -> Open {
+        let only_listens = matches!(after, AfterOpen::Subscribe { .. });
+        let answers = matches!(after, AfterOpen::Callback { enabled: true, .. });
+        let cursor = match after {
+            AfterOpen::Subscribe { plan, .. } => {
+                let plan = self.subscribing.iter().find(|it| it.number == *plan);
+                plan.and_then(|plan| plan.after)
+            }
+            _ => None,
+        };
+        let at = |cursor: crate::cursor::EventCursor| Cursor {
+            session: Some(session.clone()),
+            at: Position::at(cursor.whole_seq()),
+            along: Along::Log,
+        };
+        Open {
+            workspace: match after {
+                AfterOpen::Create(plan) => plan.cwd.clone(),
+                _ => None,
+            },
+            keep: matches!(after, AfterOpen::Create(_) | AfterOpen::Service { .. }),
+            tool_names: Some(vocab::names::CANONICAL),
+            controller: Some("gateway".into()),
+            abilities: Abilities { answers, only_listens, level: Level::Deltas, ..Abilities::default() },
+            usual: (self.options.usual)(session),
+            on_restart: Some(OnRestart::Continue),
+            after: cursor.map(at),
+            ..Open::new(Which::Named(session.clone()))
+        }
+    }
+
+    /// The connection is on the session, or not.
+    pub(crate) fn opened(&mut self, session: &SessionId, result: Result<Box<Opened>, Fault>, out: &mut Out) {
+        let waiting = match self.opening.iter().position(|opening| opening.session == *session) {
+            Some(at) => self.opening.remove(at).waiting,
+            None => Vec::new(),
+        };
+        let opened = match result {
+            Ok(opened) => opened,
+            Err(fault) => {
+                let refusal = faults::refusal(&fault, None);
+                return waiting.into_iter().for_each(|after| self.not_opened(after, &refusal, out));
+            }
+        };
+        let at = match self.view_at(session) {
+            // It was on it: the session was to be saved.
+            Some(at) => at,
+            None => {
+                let mut view = SessionView::new(session.clone(), Arc::new(opened.state), opened.present.at, out.now_ms);
+                view.only_listens = waiting.first().is_some_and(|after| matches!(after, AfterOpen::Subscribe { .. }));
+                view.callback = self.callbacks.contains(session);
+                view.depth = opened.present.waiting.len();
+                if let vocab::Attached::After(after) = opened.present.attached {
+                    view.at = after;
+                }
+                self.views.push(view);
+                self.views.len() - 1
+            }
+        };
+        for (number, after) in waiting.into_iter().enumerate() {
+            let resumed = opened.resumed || number > 0;
+            match after {
+                AfterOpen::Create(plan) => self.create_on(at, *plan, !resumed, out),
+                after => self.carry_out(at, after, out),
+            }
+        }
+    }
+
+    /// On the session now.
+    pub(crate) fn carry_out(&mut self, at: usize, after: AfterOpen, out: &mut Out) {
+        let (id, session) = (after.id(), self.views[at].session.clone());
+        if !self.ledger.is_open(id) {
+            return;
+        }
+        let listens = matches!(after, AfterOpen::Subscribe { .. });
+        if !listens && self.views[at].only_listens {
+            self.views[at].only_listens = false;
+            self.tell_able(at, out);
+        }
+        let asked = Awaits::Asked { session: Some(session.clone()), aside: None };
+        match after {
+            AfterOpen::Send(plan) => self.send_on(*plan, out),
+            AfterOpen::Create(plan) => self.save_view(at, *plan, out),
+            AfterOpen::Patch { id, changes, queue, notify } => {
+                self.ledger.put(id, asked);
+                if let Some(on) = notify {
+                    let call = GatewayOwn::Notify { session: session.clone(), on };
+                    self.call(call, Wanted::Nothing, out);
+                }
+                let work = self.begin_work(id, WorkEnd::Patched(session.clone()));
+                self.set_all(work, at, changes, queue, out);
+                self.work_part(work, &session, SessionVerb::Inspect, WorkPart::Inspect, out);
+            }
+            AfterOpen::Fork { id, at: seq } => {
+                self.ledger.put(id, asked);
+                let at = seq.or(Some(self.views[at].at.seq));
+                let what = Wanted::Forked { id, from: session.clone(), at };
+                self.submit(&session, Verb::Fork { at: seq }, what, out);
+            }
+            AfterOpen::Cancel { work, .. } => {
+                self.work(work, |work| work.left -= 1);
+                self.clear_and_interrupt(&session, work, out);
+            }
+            AfterOpen::Command { id, plan } => {
+                self.ledger.put(id, asked);
+                self.command_on(at, id, plan, out);
+            }
+            AfterOpen::Callback { id, enabled } => self.callback_on(at, id, enabled, out),
+            AfterOpen::Wait { id, of } => {
+                self.ledger.put(id, asked);
+                self.want(&session, SessionVerb::Recount { of }, Wanted::Waits(id), out);
+            }
+            AfterOpen::Tools { id } => {
+                self.ledger.put(id, asked);
+                self.want(&session, SessionVerb::Inspect, Wanted::Tools(id), out);
+            }
+            AfterOpen::Execute { id, tool, input, limit_ms } => {
+                let verb = SessionVerb::Call { tool, input, limit_ms: Some(limit_ms) };
+                let tag = self.want(&session, verb, Wanted::Called(id), out);
+                self.ledger.put(id, Awaits::Asked { session: Some(session), aside: Some(tag) });
+            }
+            AfterOpen::Subscribe { plan, .. } => {
+                if let Some(plan) = self.subscribing.iter_mut().find(|it| it.number == plan) {
+                    plan.left = plan.left.saturating_sub(1);
+                }
+                self.subscribed_if_ready(plan, out);
+            }
+            AfterOpen::Service { id, call, told } => self.call(call, Wanted::Service { id, told }, out),
+        }
+    }
+
+    /// A session that this connection is on and that may be a name alone is saved, from where it stands.
+    fn save_view(&mut self, at: usize, plan: crate::pending::CreatePlan, out: &mut Out) {
+        let view = &self.views[at];
+        if view.at.seq > 0 {
+            return self.create_on(at, plan, false, out);
+        }
+        let session = view.session.clone();
+        let after = AfterOpen::Create(Box::new(plan));
+        let abilities = self.abilities(at);
+        let open = Open { abilities, ..self.open_for(&session, &after) };
+        self.ledger.put(after.id(), Awaits::Asked { session: Some(session.clone()), aside: None });
+        self.opening.push(Opening { session: session.clone(), waiting: vec![after] });
+        let what = GatewayPending::own(Wanted::Opened(session.clone()));
+        self.pending.submit(Target::Session(session), Verb::Open(open), what, out);
+    }
+
+    fn create_on(&mut self, at: usize, plan: crate::pending::CreatePlan, created: bool, out: &mut Out) {
+        let session = self.views[at].session.clone();
+        self.ledger.put(plan.id, Awaits::Asked { session: Some(session.clone()), aside: None });
+        self.attached = session.clone();
+        let work = self.begin_work(plan.id, WorkEnd::Created { session, created });
+        self.set_all(work, at, plan.changes, plan.queue, out);
+        self.work_done(work, out);
+    }
+
+    /// Changes of a session, as parts of a work.
+    pub(crate) fn set_all(
+        &mut self,
+        work: crate::pending::WorkId,
+        at: usize,
+        mut changes: Vec<Change>,
+        queue: Option<crate::params::QueuePart>,
+        out: &mut Out,
+    ) {
+        let view = &self.views[at];
+        let session = view.session.clone();
+        changes.extend(queue.map(|queue| Change::Lane(queue.onto(view.state.lane))));
+        for change in changes {
+            self.work_part(work, &session, SessionVerb::Set(change), WorkPart::Set, out);
+        }
+    }
+
+    /// A message: its model first, where it names one.
+    fn send_on(&mut self, mut plan: SendPlan, out: &mut Out) {
+        let (id, session) = (plan.id, plan.session.clone());
+        let cancelled = false;
+        self.ledger.put(id, Awaits::Offered { session: session.clone(), cancelled });
+        match plan.model.take() {
+            Some(model) => {
+                let verb = SessionVerb::Set(Change::Model(model));
+                self.want(&session, verb, Wanted::ModelSet(Box::new(plan)), out);
+            }
+            None => self.prompt(plan, out),
+        }
+    }
+
+    pub(crate) fn prompt(&mut self, plan: SendPlan, out: &mut Out) {
+        let SendPlan { id, session, parts, key, trace, .. } = plan;
+        let verb = SessionVerb::Prompt { parts, delivery: vocab::Delivery::Policy };
+        self.want(&session, verb, Wanted::Prompt { id, key: key.clone() }, out);
+        if let Some(command) = out.commands.last_mut() {
+            *command = Command { key, trace, ..command.clone() };
+        }
+    }
+
+    fn abilities(&self, at: usize) -> Abilities {
+        let view = &self.views[at];
+        let (answers, only_listens) = (view.callback, view.only_listens);
+        Abilities { answers, only_listens, level: Level::Deltas, ..Abilities::default() }
+    }
+    /// What this connection can do on the session from now on.
+    pub(crate) fn tell_able(&mut self, at: usize, out: &mut Out) {
+        let (session, abilities) = (self.views[at].session.clone(), self.abilities(at));
+        self.want(&session, SessionVerb::Able(abilities), Wanted::Nothing, out);
+    }
+
+    fn callback_on(&mut self, at: usize, id: RequestId, enabled: bool, out: &mut Out) {
+        let session = self.views[at].session.clone();
+        self.views[at].callback = enabled;
+        self.callbacks.retain(|it| *it != session);
+        if enabled {
+            self.callbacks.push(session.clone());
+        }
+        self.ledger.put(id, Awaits::Asked { session: Some(session.clone()), aside: None });
+        let work = self.begin_work(id, WorkEnd::Callback);
+        let able = SessionVerb::Able(self.abilities(at));
+        self.work_part(work, &session, able, WorkPart::Set, out);
+        if enabled {
+            self.show_asks(at, out);
+        }
+    }
+
+    /// Leaves what nothing needs any more. When the next may be left.
+    pub(crate) fn leave_unused(&mut self, out: &mut Out) {
+        let now_ms = out.now_ms;
+        let is_due = |view: &SessionView| !view.is_used() && view.unused_since_ms + LEAVE_AFTER_MS <= now_ms;
+        while let Some(at) = self.views.iter().position(is_due) {
+            let view = self.views.remove(at);
+            let what = GatewayPending::own(Wanted::Nothing);
+            self.pending.submit(Target::Session(view.session), Verb::Leave, what, out);
+        }
+    }
+    pub(crate) fn leave_due(&self) -> Option<u64> {
+        let unused = self.views.iter().filter(|view| !view.is_used());
+        unused.map(|view| view.unused_since_ms + LEAVE_AFTER_MS).min()
+    }
+    /// Views that are used now are not unused since earlier.
+    pub(crate) fn note_use(&mut self, now_ms: u64) {
+        for view in self.views.iter_mut().filter(|view| view.is_used()) {
+            view.unused_since_ms = now_ms;
+        }
+    }
+
+    /// A word that people can look for in the log, where somebody is told this. Nobody is where the id was settled before.
+    pub(crate) fn incident_of(&self, id: RequestId, refusal: GatewayRefusal, out: &mut Out) -> GatewayRefusal {
+        if self.ledger.is_open(id) { self.incident(refusal, out) } else { refusal }
+    }
+    pub(crate) fn incident(&self, refusal: GatewayRefusal, out: &mut Out) -> GatewayRefusal {
+        if refusal.code != Code::Internal || refusal.reason == Some("model_error") {
+            return refusal;
+        }
+        let incident = self.options.ids.mint(IdKind::Item);
+        out.notes.push(format!("incident {incident}: {}", refusal.message));
+        refusal.with("incident", incident)
+    }
+}

@@ -1,0 +1,227 @@
+//! What an answer of the engine or of a service is for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use vocab::{Change, Part, RunRef, SessionId, TurnId};
+
+use crate::commands::CommandPlan;
+use crate::cursor::EventCursor;
+use crate::ledger::{RequestId, SubscriptionId};
+use crate::methods::ToldBy;
+use crate::own::{GatewayOwn, GatewayRefusal};
+
+/// One open question.
+pub(crate) struct GatewayPending {
+    /// The session that was asked; its view is kept until the answer is here.
+    pub(crate) session: Option<SessionId>,
+    pub(crate) what: Wanted,
+}
+
+impl GatewayPending {
+    /// A service is asked.
+    pub(crate) fn own(what: Wanted) -> Self {
+        Self { session: None, what }
+    }
+}
+
+pub(crate) enum Wanted {
+    Login(RequestId),
+    /// A service answers; this makes the result of it.
+    Service {
+        id: RequestId,
+        told: ToldBy,
+    },
+    /// Is there such a session? Then this is done on it.
+    Exists {
+        session: SessionId,
+        after: Box<AfterOpen>,
+    },
+    /// A page of stored entries for a subscription that catches up.
+    CatchUp {
+        session: SessionId,
+        subscription: SubscriptionId,
+    },
+    /// A page of stored entries, as events.
+    Replay {
+        id: RequestId,
+        session: SessionId,
+        after: EventCursor,
+    },
+    /// News for the topics that services have.
+    News(u64),
+    Opened(SessionId),
+    /// The model is chosen; then the message goes.
+    ModelSet(Box<SendPlan>),
+    Prompt {
+        id: RequestId,
+        key: Option<Arc<str>>,
+    },
+    /// A run once more, for a request that repeats its message.
+    Joins(RequestId),
+    /// A run once more, because its end was heard and not all of it.
+    Ends(TurnId),
+    /// A run once more, for who waits for it.
+    Waits(RequestId),
+    /// One of several answers that a request needs.
+    Part(WorkId, WorkPart),
+    /// Of a call by hand.
+    Called(RequestId),
+    Confirmed(RequestId),
+    Deleted {
+        id: RequestId,
+        session: SessionId,
+    },
+    Forked {
+        id: RequestId,
+        from: SessionId,
+        at: Option<u64>,
+    },
+    /// The tools of a session, or of all.
+    Tools(RequestId),
+    Nothing,
+}
+
+/// What is done once the connection is on a session.
+pub(crate) enum AfterOpen {
+    Send(Box<SendPlan>),
+    Create(Box<CreatePlan>),
+    Patch {
+        id: RequestId,
+        changes: Vec<Change>,
+        queue: Option<crate::params::QueuePart>,
+        notify: Option<bool>,
+    },
+    Fork {
+        id: RequestId,
+        at: Option<u64>,
+    },
+    /// Everything that runs or waits; one of the parts of this work.
+    Cancel {
+        id: RequestId,
+        work: WorkId,
+    },
+    Command {
+        id: RequestId,
+        plan: CommandPlan,
+    },
+    Callback {
+        id: RequestId,
+        enabled: bool,
+    },
+    Wait {
+        id: RequestId,
+        of: RunRef,
+    },
+    Tools {
+        id: RequestId,
+    },
+    Execute {
+        id: RequestId,
+        tool: Arc<str>,
+        input: vocab::Json,
+        limit_ms: u64,
+    },
+    Subscribe {
+        id: RequestId,
+        plan: u64,
+    },
+    /// The session is on the disk; now the service.
+    Service {
+        id: RequestId,
+        call: GatewayOwn,
+        told: ToldBy,
+    },
+}
+
+impl AfterOpen {
+    pub(crate) fn id(&self) -> RequestId {
+        match self {
+            AfterOpen::Send(plan) => plan.id,
+            AfterOpen::Create(plan) => plan.id,
+            AfterOpen::Patch { id, .. }
+            | AfterOpen::Fork { id, .. }
+            | AfterOpen::Cancel { id, .. }
+            | AfterOpen::Command { id, .. }
+            | AfterOpen::Callback { id, .. }
+            | AfterOpen::Wait { id, .. }
+            | AfterOpen::Tools { id }
+            | AfterOpen::Execute { id, .. }
+            | AfterOpen::Subscribe { id, .. }
+            | AfterOpen::Service { id, .. } => *id,
+        }
+    }
+}
+
+/// A message on its way.
+pub(crate) struct SendPlan {
+    pub(crate) id: RequestId,
+    pub(crate) session: SessionId,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) key: Option<Arc<str>>,
+    pub(crate) model: Option<Arc<str>>,
+    pub(crate) trace: Option<Arc<str>>,
+}
+
+/// A session to be.
+pub(crate) struct CreatePlan {
+    pub(crate) id: RequestId,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) queue: Option<crate::params::QueuePart>,
+}
+
+/// A subscription on its way: it has an answer once it is on all its sessions.
+pub(crate) struct SubscribePlan {
+    pub(crate) number: u64,
+    pub(crate) id: RequestId,
+    pub(crate) sessions: Vec<SessionId>,
+    /// Those that it is not on yet.
+    pub(crate) left: usize,
+    pub(crate) topics: Vec<crate::own::Topic>,
+    pub(crate) after: Option<EventCursor>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WorkId(pub(crate) u64);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WorkPart {
+    Set,
+    Inspect,
+    Interrupt,
+    TakeBack,
+    Abort,
+    Slash,
+}
+
+/// A request that needs several answers.
+pub(crate) struct Work {
+    pub(crate) number: WorkId,
+    pub(crate) id: RequestId,
+    pub(crate) left: usize,
+    pub(crate) refused: Option<GatewayRefusal>,
+    pub(crate) inspected: Option<Box<vocab::Inspection>>,
+    pub(crate) slash: Option<Box<vocab::SlashReply>>,
+    /// Something ran and was stopped.
+    pub(crate) active: bool,
+    /// Messages that waited and were taken back.
+    pub(crate) queued: u64,
+    pub(crate) then: WorkEnd,
+}
+
+pub(crate) enum WorkEnd {
+    Cancelled,
+    Patched(SessionId),
+    Created {
+        session: SessionId,
+        created: bool,
+    },
+    Callback,
+    Command {
+        session: SessionId,
+        plan: CommandPlan,
+    },
+    /// Nobody waits for it.
+    Nobody,
+}

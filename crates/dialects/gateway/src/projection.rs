@@ -1,0 +1,274 @@
+//! Entries of the log as events: what a subscriber is told, live or in a replay, from the same function. Every entry makes at
+//! least one, so that `seq` has no gap on the wire.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use vocab::{
+    Answer, AskEnd, AskEntry, AskId, AskKind, Body, BranchEntry, CallEntry, CallId, Entry, ModelEntry, NoteEntry,
+    QueueEntry, Scope, SettingEntry, ShellEntry, TurnEntry, TurnId, UserFrom, parts_text,
+};
+
+use crate::cursor::EventCursor;
+use crate::events::{
+    self, ContentData, DoneData, ErrorData, QueuedData, RunStateData, RunStateWord, SessionChangedData,
+    ToolConfirmDoneData,
+};
+use crate::faults::{self, RunEnd};
+use crate::ledger::refusal_data;
+use crate::results::UsageSum;
+use crate::run::{tool_end, tool_start};
+use crate::shape::AnyJson;
+use crate::{confirm, written};
+
+/// One event: its name and its data as JSON.
+pub(crate) type Projected = (&'static str, Vec<u8>);
+
+/// The turn that an entry is of.
+pub(crate) fn turn_of(body: &Body) -> Option<&TurnId> {
+    match body {
+        Body::User { turn, .. } | Body::Assistant { turn, .. } => turn.as_ref(),
+        Body::Turn(TurnEntry::Started { turn } | TurnEntry::Taken { turn, .. } | TurnEntry::Cut { turn, .. }) => {
+            Some(turn)
+        }
+        Body::Turn(TurnEntry::Ended(end)) => Some(&end.turn),
+        Body::Call(CallEntry::Started { turn, .. } | CallEntry::Ended { turn, .. }) => Some(turn),
+        Body::Ask(AskEntry::Opened(ask)) => ask.turn.as_ref(),
+        Body::Model(ModelEntry::Requested(requested)) => requested.turn.as_ref(),
+        Body::Model(ModelEntry::Retrying { turn, .. }) => Some(turn),
+        Body::Model(ModelEntry::FellBack(fell_back)) => Some(&fell_back.turn),
+        Body::Model(ModelEntry::Spent { turn, .. }) => turn.as_ref(),
+        Body::Opened { .. }
+        | Body::Ask(AskEntry::Closed { .. })
+        | Body::Queue(_)
+        | Body::Branch(_)
+        | Body::Setting(_)
+        | Body::Shell(_)
+        | Body::Note(_) => None,
+    }
+}
+
+/// A reply that was under way before this entry came to nothing: what was told of it is not in the log.
+pub(crate) fn ends_reply_unsaid(body: &Body) -> bool {
+    matches!(body, Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)) | Body::Model(ModelEntry::Requested(_)))
+}
+
+/// The calls that open questions are about, as far as the questions were seen.
+pub(crate) type AskedCalls = Vec<(AskId, CallId)>;
+
+/// The events of an entry. `told`: bytes of the text of this reply that were told before it.
+pub(crate) fn events_of(entry: &Entry, told: u64, asked: &mut AskedCalls) -> Vec<Projected> {
+    match &entry.body {
+        Body::Opened { workspace, model, .. } => {
+            changed("opened", json!({"cwd": workspace.display().to_string(), "model": model}))
+        }
+        Body::User { parts, from, .. } => {
+            let from = user_from(*from);
+            let (role, text) = (Some("user"), Some(parts_text(parts)));
+            let detail = Some(any(&json!({ "from": from })));
+            one("session_changed", &SessionChangedData { kind: "message", role, text, detail })
+        }
+        Body::Assistant { message, .. } => {
+            let text = rest_of(&message.text(), told).to_owned();
+            one("content", &ContentData { text, transient: None, is_final: Some(true) })
+        }
+        Body::Turn(turn) => turn_events(entry.at_ms, turn),
+        Body::Call(CallEntry::Started { call, tool, .. }) => {
+            one("tool_start", &tool_start(tool, &call.input.json(), &call.id))
+        }
+        Body::Call(CallEntry::Ended { result, .. }) => {
+            let mut list = one("tool_end", &tool_end(result));
+            list.extend(events::attachments(result).map(|it| ("attachment", written(&it))));
+            list
+        }
+        Body::Ask(ask) => ask_events(entry.at_ms, ask, asked),
+        Body::Queue(QueueEntry::Queued(item)) => {
+            one("queued", &QueuedData { item_id: item.id.to_string(), position: None })
+        }
+        Body::Queue(QueueEntry::Settled { item, end, why }) => {
+            let (end, why) = (lower(end), why.as_ref().map(lower));
+            changed("settled", json!({"itemId": item.as_str(), "end": end, "why": why}))
+        }
+        Body::Model(model) => model_events(model),
+        Body::Branch(branch) => branch_events(branch),
+        Body::Setting(setting) => changed("setting", json!({ "name": setting_name(setting) })),
+        Body::Shell(ShellEntry::Started { command, .. }) => changed("shell", json!({ "command": command })),
+        Body::Shell(ShellEntry::Ended(shell)) => {
+            changed("shell_done", json!({"command": shell.command, "exitCode": shell.exit_code}))
+        }
+        Body::Shell(ShellEntry::Called { call, tool }) => {
+            let tool = crate::tool_names::TOOL_NAMES.show(tool);
+            changed("call", json!({"tool": tool, "callId": call.id.as_str()}))
+        }
+        Body::Shell(ShellEntry::Returned(result)) => {
+            changed("call_done", json!({"callId": result.call.as_str(), "success": !result.is_error}))
+        }
+        Body::Note(note) => changed("note", json!({ "text": note_text(note) })),
+    }
+}
+
+/// What was not told of a text. A place in the middle of a character is behind it.
+pub(crate) fn rest_of(text: &str, told: u64) -> &str {
+    let told = usize::try_from(told).unwrap_or(usize::MAX).min(text.len());
+    &text[text.ceil_char_boundary(told)..]
+}
+
+/// With their cursors, and without those that were told.
+pub(crate) fn placed(
+    entry: &Entry,
+    list: Vec<Projected>,
+    skip: usize,
+) -> impl Iterator<Item = (Projected, EventCursor)> {
+    let (seq, last) = (entry.seq, list.len().saturating_sub(1));
+    let cursor = move |at: usize| if at == last { EventCursor::at(seq) } else { EventCursor::part(seq, at) };
+    list.into_iter().enumerate().skip(skip).map(move |(at, event)| (event, cursor(at)))
+}
+
+fn one(event: &'static str, data: &impl Serialize) -> Vec<Projected> {
+    vec![(event, written(data))]
+}
+
+fn any(value: &Value) -> AnyJson {
+    AnyJson(vocab::Json::trusted(value.to_string()))
+}
+
+fn changed(kind: &'static str, detail: Value) -> Vec<Projected> {
+    one("session_changed", &SessionChangedData { kind, role: None, text: None, detail: Some(any(&detail)) })
+}
+
+fn lower(word: &impl std::fmt::Debug) -> String {
+    format!("{word:?}").to_lowercase()
+}
+
+fn user_from(from: UserFrom) -> &'static str {
+    match from {
+        UserFrom::Prompt => "prompt",
+        UserFrom::Steer => "steer",
+        UserFrom::FollowUp => "followup",
+        UserFrom::Reminder => "reminder",
+        UserFrom::Extension => "extension",
+    }
+}
+
+fn turn_events(at_ms: i64, turn: &TurnEntry) -> Vec<Projected> {
+    let state = |state| ("run_state", written(&RunStateData { state, timestamp: at_ms }));
+    match turn {
+        TurnEntry::Started { .. } => vec![state(RunStateWord::Start)],
+        TurnEntry::Taken { items, .. } => changed("taken", json!({ "count": items.len() })),
+        TurnEntry::Cut { .. } => vec![state(RunStateWord::CancelRequested)],
+        // Why it was cut stands in the entry before; a cancelled run is told apart by how it stopped.
+        TurnEntry::Ended(end) => match faults::run_end(end, None, None) {
+            RunEnd::Complete => {
+                let usage = UsageSum::of(&end.usage, None);
+                let done = DoneData { content: None, usage, run_id: Some(end.turn.to_string()) };
+                vec![state(RunStateWord::Complete), ("done", written(&done))]
+            }
+            RunEnd::Cancelled(reason) => {
+                vec![state(RunStateWord::Cancelled), ("error", written(&error_data(&faults::cancelled(reason))))]
+            }
+            RunEnd::Failed(refusal) => vec![state(RunStateWord::Error), ("error", written(&error_data(&refusal)))],
+        },
+    }
+}
+
+/// The event before an error frame.
+pub(crate) fn error_data(refusal: &crate::own::GatewayRefusal) -> ErrorData {
+    ErrorData {
+        code: i64::from(refusal.code.number()),
+        message: refusal.message.clone(),
+        queue: None,
+        data: refusal_data(refusal).map(AnyJson),
+    }
+}
+
+fn ask_events(at_ms: i64, entry: &AskEntry, asked: &mut AskedCalls) -> Vec<Projected> {
+    match entry {
+        AskEntry::Opened(ask) => match &ask.kind {
+            AskKind::Permission(permission) => {
+                asked.push((ask.id.clone(), permission.call.clone()));
+                one("tool_confirm", &confirm::data(ask, permission, at_ms))
+            }
+            AskKind::Budget(_) => changed("ask", json!({"askId": ask.id.as_str(), "about": "budget"})),
+            AskKind::HostCall { .. } => changed("ask", json!({"askId": ask.id.as_str(), "about": "call"})),
+            AskKind::Select { title, .. }
+            | AskKind::Confirm { title, .. }
+            | AskKind::Input { title, .. }
+            | AskKind::Editor { title, .. } => changed("ask", json!({"askId": ask.id.as_str(), "about": title})),
+        },
+        AskEntry::Closed { ask, end } => {
+            let (decision, by) = decision(end);
+            match asked.iter().position(|(id, _)| id == ask) {
+                Some(at) => {
+                    let call_id = asked.remove(at).1.to_string();
+                    one("tool_confirm_done", &ToolConfirmDoneData { call_id, decision, by })
+                }
+                // Of another kind, or opened before what was asked for.
+                None => changed("ask_done", json!({"askId": ask.as_str(), "decision": decision, "by": by})),
+            }
+        }
+    }
+}
+
+/// How a question was answered, and by whom.
+pub(crate) fn decision(end: &AskEnd) -> (&'static str, Option<String>) {
+    match end {
+        AskEnd::Answered { answer, by } => {
+            let word = match answer {
+                Answer::Allow(Scope::Once) | Answer::Confirmed(true) => "allow",
+                Answer::Allow(Scope::Session) => "allow_session",
+                Answer::Deny(_) | Answer::Confirmed(false) | Answer::Dismissed => "deny",
+                Answer::Text(_) | Answer::Result { .. } => "answered",
+            };
+            (word, by.as_ref().map(|by| by.to_string()))
+        }
+        AskEnd::Withdrawn => ("withdrawn", None),
+    }
+}
+
+fn model_events(model: &ModelEntry) -> Vec<Projected> {
+    match model {
+        ModelEntry::Requested(requested) => {
+            changed("requested", json!({"model": requested.model, "summary": requested.summary.is_some()}))
+        }
+        ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+            let why = faults::message(&fault.message);
+            changed("retrying", json!({"attempt": attempt, "of": attempts_max, "waitMs": wait_ms, "message": why}))
+        }
+        ModelEntry::FellBack(it) => changed("fell_back", json!({"from": it.from, "to": it.to})),
+        ModelEntry::Spent { model, usage, .. } => {
+            changed("spent", json!({"model": model, "usage": UsageSum::of(usage, None)}))
+        }
+    }
+}
+
+fn branch_events(branch: &BranchEntry) -> Vec<Projected> {
+    match branch {
+        BranchEntry::Compacted(it) => {
+            changed("compacted", json!({"tokensBefore": it.tokens_before, "tokensAfter": it.tokens_after}))
+        }
+        BranchEntry::Moved { to } => changed("moved", json!({ "to": to })),
+        BranchEntry::Restored { files } => changed("restored", json!({ "files": files.len() })),
+        BranchEntry::Summary { summary, .. } => changed("summary", json!({ "bytes": summary.len() })),
+    }
+}
+
+fn setting_name(setting: &SettingEntry) -> &'static str {
+    match setting {
+        SettingEntry::Model { .. } => "model",
+        SettingEntry::Mode { .. } => "mode",
+        SettingEntry::Thinking { .. } => "thinking",
+        SettingEntry::Gadgets { .. } => "gadgets",
+        SettingEntry::Title { .. } => "title",
+        SettingEntry::Lane { .. } => "queue",
+        SettingEntry::Todos { .. } => "todos",
+        SettingEntry::Elevated { .. } => "elevation",
+    }
+}
+
+fn note_text(note: &NoteEntry) -> String {
+    match note {
+        NoteEntry::Imported { .. } => "imported".to_owned(),
+        NoteEntry::Label { label, .. } => label.as_deref().unwrap_or_default().to_owned(),
+        NoteEntry::Keyed(_) => "keyed".to_owned(),
+        NoteEntry::Recovered { text } => faults::message(text),
+    }
+}

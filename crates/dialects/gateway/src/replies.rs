@@ -1,0 +1,379 @@
+//! What the answers of the engine and of the services mean.
+
+use std::sync::Arc;
+
+use vocab::{Fault, FaultKind, LaneNote, Recounted, Reply, RunRef, SessionId, SessionVerb, Tag, ToolSpec, TurnId};
+
+use crate::Gateway;
+use crate::events::{self, ContentData, RunStateWord, run_state};
+use crate::faults;
+use crate::ledger::{Awaits, RequestId, Terminal};
+use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out};
+use crate::pending::{GatewayPending, SubscribePlan, Wanted, WorkEnd};
+use crate::results::{
+    ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, QueueNote, SubscribeResult,
+    SuccessResult, ToolInfo, ToolsResult,
+};
+use crate::run::GatewayRun;
+use crate::session_view::{How, InQueue, WaitsFor};
+use crate::shape::AnyJson;
+use crate::tool_names::TOOL_NAMES;
+
+/// How the engine begins to say that a key was used for something else.
+const KEY_CLASH: &str = "this key stands for another";
+
+impl Gateway {
+    pub(crate) fn replied(&mut self, tag: Tag, result: Result<Reply, Fault>, out: &mut Out) {
+        let Some(GatewayPending { session, what }) = self.pending.answered(tag) else { return };
+        if let Some(view) = session.as_ref().and_then(|session| self.view_mut(session)) {
+            view.asked = view.asked.saturating_sub(1);
+        }
+        match what {
+            Wanted::Opened(session) => {
+                let opened = result.and_then(|reply| match reply {
+                    Reply::Opened(opened) => Ok(opened),
+                    _ => Err(Fault::new(FaultKind::Internal, "an answer came that belongs to another question")),
+                });
+                self.opened(&session, opened, out);
+            }
+            Wanted::ModelSet(plan) => match result {
+                Ok(_) if self.ledger.is_open(plan.id) => self.prompt(*plan, out),
+                Ok(_) => {}
+                Err(fault) => {
+                    let refusal = faults::refusal(&fault, None).with("param", "modelTier");
+                    self.fail(plan.id, &refusal, out);
+                }
+            },
+            Wanted::Prompt { id, key } => self.prompted(session, id, tag, key, result, out),
+            Wanted::Joins(id) => self.joins(session, id, result, out),
+            Wanted::Ends(turn) => self.recounted_end(session, &turn, result, out),
+            Wanted::Waits(id) => self.waits(session, id, result, out),
+            Wanted::Part(work, part) => self.part_answered(work, part, session.as_ref(), result, out),
+            Wanted::Called(id) => self.called(id, result, out),
+            Wanted::Confirmed(id) => match result {
+                Ok(_) => self.answer(id, &ConfirmResult { accepted: true }, out),
+                Err(fault) if fault.kind == FaultKind::UnknownAsk => {
+                    self.answer(id, &ConfirmResult { accepted: false }, out);
+                }
+                Err(fault) => self.faulty(id, &fault, out),
+            },
+            Wanted::Deleted { id, session } => self.deleted(id, &session, result, out),
+            Wanted::Forked { id, from, at } => match result {
+                Ok(Reply::Forked { session, .. }) => {
+                    let forked_from = ForkedFrom { session_id: from.to_string(), seq: at };
+                    self.answer(id, &ForkResult { session_id: session.to_string(), forked_from }, out);
+                }
+                Ok(_) => self.refuse(id, &GatewayRefusal::mixed_up(), out),
+                Err(fault) => self.faulty(id, &fault, out),
+            },
+            Wanted::Tools(id) => match result {
+                Ok(Reply::Inspected(it)) => self.answer(id, &tools(&it.spec.tools), out),
+                Ok(Reply::Tools(list)) => self.answer(id, &tools(&list), out),
+                Ok(_) => self.refuse(id, &GatewayRefusal::mixed_up(), out),
+                Err(fault) => self.faulty(id, &fault, out),
+            },
+            Wanted::Nothing => {}
+            // Services answer these.
+            Wanted::Login(_)
+            | Wanted::Service { .. }
+            | Wanted::Exists { .. }
+            | Wanted::CatchUp { .. }
+            | Wanted::Replay { .. }
+            | Wanted::News(_) => {}
+        }
+    }
+
+    fn faulty(&mut self, id: RequestId, fault: &Fault, out: &mut Out) {
+        let refusal = self.incident_of(id, faults::refusal(fault, None), out);
+        self.refuse(id, &refusal, out);
+    }
+
+    /// A message was taken, waits, or was refused.
+    fn prompted(
+        &mut self,
+        session: Option<SessionId>,
+        id: RequestId,
+        tag: Tag,
+        key: Option<Arc<str>>,
+        result: Result<Reply, Fault>,
+        out: &mut Out,
+    ) {
+        let at = session.as_ref().and_then(|session| self.view_at(session));
+        let cancelled = matches!(self.ledger.stage(id), Some(Awaits::Offered { cancelled: true, .. }));
+        let Some((at, session)) = at.zip(session) else {
+            let refusal = result.err().map_or_else(GatewayRefusal::mixed_up, |fault| faults::refusal(&fault, None));
+            return self.fail(id, &refusal, out);
+        };
+        match result {
+            Ok(Reply::Started { turn }) => self.starts(at, id, &turn, How::Started, out),
+            Ok(Reply::Waiting { item, .. }) => {
+                let view = &mut self.views[at];
+                if view.state.lane.mode == vocab::LaneMode::Interrupt {
+                    let text = "stopping what runs for this message".to_owned();
+                    let notice = ContentData { text, transient: Some(true), is_final: None };
+                    self.ledger.event(id, &events::tail("content", &notice), out);
+                }
+                view.waiting.push(InQueue { id, item: item.clone(), is_own: true, timed_out: false });
+                self.ledger.put(id, Awaits::Waiting { session, item });
+            }
+            Ok(Reply::Again(_)) => {
+                let Some(key) = key else { return self.refuse(id, &GatewayRefusal::mixed_up(), out) };
+                self.ledger.put(id, Awaits::Asked { session: Some(session.clone()), aside: None });
+                self.want(&session, SessionVerb::Recount { of: RunRef::Key(key) }, Wanted::Joins(id), out);
+                return;
+            }
+            Ok(_) => return self.fail(id, &GatewayRefusal::mixed_up(), out),
+            Err(fault) => {
+                let view = &mut self.views[at];
+                let note = view.refused.iter().position(|(of, _)| *of == tag).map(|note| view.refused.remove(note).1);
+                let usual = || Box::new(LaneNote { policy: view.state.lane, dropped: 1, texts: Vec::new() });
+                let note = note.or_else(|| (fault.kind == FaultKind::QueueFull).then(usual));
+                return match note {
+                    Some(note) => self.dropped(id, QueueNote::of(QueueCode::Overflow, &session, &note), out),
+                    None if fault.kind == FaultKind::Invalid
+                        && key.is_some()
+                        && fault.message.starts_with(KEY_CLASH) =>
+                    {
+                        let refusal = faults::refusal(&fault, None).because("idempotency_conflict");
+                        self.fail(id, &refusal, out);
+                    }
+                    None => {
+                        let refusal = self.incident_of(id, faults::refusal(&fault, None), out);
+                        self.fail(id, &refusal, out);
+                    }
+                };
+            }
+        }
+        if cancelled {
+            let work = self.begin_work(id, WorkEnd::Nobody);
+            self.cancel_one(id, work, false, out);
+            self.work_done(work, out);
+        }
+    }
+
+    /// A request is in a run from here on.
+    pub(crate) fn starts(&mut self, at: usize, id: RequestId, turn: &TurnId, how: How, out: &mut Out) {
+        let now_ms = self.options.clock.now_ms();
+        let view = &mut self.views[at];
+        view.run_of(turn);
+        let session = view.session.clone();
+        view.ids.push(crate::session_view::InRun { id, how, timed_out: false });
+        self.ledger.put(id, Awaits::Running { session, turn: turn.clone() });
+        self.ledger.event(id, &run_state(RunStateWord::Start, now_ms), out);
+    }
+
+    /// A message that came before: its request joins what became of it.
+    fn joins(&mut self, session: Option<SessionId>, id: RequestId, result: Result<Reply, Fault>, out: &mut Out) {
+        let at = session.as_ref().and_then(|session| self.view_at(session));
+        let (recounted, at) = match (result, at) {
+            (Ok(Reply::Recounted(recounted)), Some(at)) => (recounted, at),
+            (Err(fault), _) => return self.faulty(id, &fault, out),
+            _ => return self.refuse(id, &GatewayRefusal::mixed_up(), out),
+        };
+        let session = self.views[at].session.clone();
+        let Recounted { turn, item, ended, entries } = *recounted;
+        let mut tails = Vec::new();
+        match (turn, item) {
+            (Some(turn), _) if ended => {
+                let run = GatewayRun::recounted(turn, &entries, &mut tails);
+                self.settle_recounted(at, id, &run, out);
+            }
+            (Some(turn), _) => {
+                let told = GatewayRun::recounted(turn.clone(), &entries, &mut tails);
+                self.starts(at, id, &turn, How::Joined, out);
+                let run = self.views[at].run_of(&turn);
+                let mut rest = Vec::new();
+                if !run.reply_text().is_empty() {
+                    events::content_tail(told.has_content(), run.reply_text(), &mut rest);
+                    tails.push(rest);
+                }
+                tails.iter().for_each(|tail| self.ledger.event(id, tail, out));
+            }
+            (None, Some(item)) if !ended => {
+                let is_own = self.views[at].waiting.iter().any(|it| it.item == item && it.is_own);
+                self.views[at].waiting.push(InQueue { id, item: item.clone(), is_own, timed_out: false });
+                self.ledger.put(id, Awaits::Waiting { session, item });
+            }
+            // It was dropped, or taken back.
+            (None, _) => {
+                let refusal = faults::cancelled("cancelled_before_start").with("replayed", true);
+                self.fail(id, &refusal, out);
+            }
+        }
+    }
+
+    fn called(&mut self, id: RequestId, result: Result<Reply, Fault>, out: &mut Out) {
+        match result {
+            Ok(Reply::Called(result)) => {
+                let shown = events::shown(&result);
+                let executed = ExecuteResult {
+                    success: shown.outcome.success,
+                    output: shown.outcome.output,
+                    error: shown.outcome.error.0,
+                    truncated: shown.truncated,
+                    full_bytes: shown.full_bytes,
+                };
+                self.answer(id, &executed, out);
+            }
+            Ok(_) => self.refuse(id, &GatewayRefusal::mixed_up(), out),
+            Err(fault) if fault.kind == FaultKind::NotFound => {
+                let refusal = GatewayRefusal::new(Code::ToolNotFound, faults::message(&fault.message));
+                self.refuse(id, &refusal.because("unknown_tool"), out);
+            }
+            Err(fault) if fault.kind == FaultKind::Invalid => {
+                self.refuse(id, &GatewayRefusal::invalid("invalid_args", faults::message(&fault.message)), out);
+            }
+            Err(fault) => self.faulty(id, &fault, out),
+        }
+    }
+
+    fn deleted(&mut self, id: RequestId, session: &SessionId, result: Result<Reply, Fault>, out: &mut Out) {
+        let is_attached = *session == self.attached;
+        match result {
+            Ok(_) => {}
+            // A name without a session is gone as soon as nobody has it.
+            Err(fault) if is_attached && matches!(fault.kind, FaultKind::NotFound | FaultKind::UnknownSession) => {}
+            Err(fault) if matches!(fault.kind, FaultKind::NotFound | FaultKind::UnknownSession) => {
+                return self.refuse(id, &GatewayRefusal::no_session(session), out);
+            }
+            Err(fault) => return self.faulty(id, &fault, out),
+        }
+        if let Some(at) = self.view_at(session) {
+            self.gone(at, &Fault::new(FaultKind::UnknownSession, "the session was deleted"), out);
+        }
+        if is_attached {
+            self.attached = self.fresh_session();
+        }
+        self.answer(id, &SuccessResult { success: true }, out);
+    }
+
+    pub(crate) fn own_replied(&mut self, tag: Tag, answer: Result<GatewayAnswer, GatewayRefusal>, out: &mut Out) {
+        let Some(GatewayPending { what, .. }) = self.pending.answered(tag) else { return };
+        match (what, answer) {
+            (Wanted::Login(id), answer) => self.logged_in(id, answer, out),
+            (Wanted::Service { id, told }, answer) => match answer.and_then(|answer| told(self, answer)) {
+                Ok(json) => {
+                    self.ledger.settle(id, Terminal::Result(&json), out);
+                }
+                Err(refusal) => self.refuse(id, &refusal, out),
+            },
+            (Wanted::Exists { session, after }, answer) => {
+                let exists = answer.and_then(|answer| match answer {
+                    GatewayAnswer::Exists(exists) => Ok(exists),
+                    _ => Err(GatewayRefusal::mixed_up()),
+                });
+                self.existed(session, *after, exists, out);
+            }
+            (Wanted::Replay { id, session, after }, Ok(GatewayAnswer::Entries { entries, more })) => {
+                self.answer(id, &crate::inbound::events::page(&session, after, &entries, more), out);
+            }
+            (Wanted::Replay { id, .. }, Err(refusal)) => self.refuse(id, &refusal, out),
+            (Wanted::Replay { id, .. }, Ok(_)) => self.refuse(id, &GatewayRefusal::mixed_up(), out),
+            (Wanted::CatchUp { session, subscription }, answer) => {
+                let entries = match answer {
+                    Ok(GatewayAnswer::Entries { entries, .. }) => Some(entries),
+                    _ => None,
+                };
+                self.caught_up(&session, subscription, entries, out);
+            }
+            (Wanted::News(asked), Ok(GatewayAnswer::News { items, mark })) => {
+                self.news.tell(&items, mark, &self.ledger, out);
+                if asked == self.news.asked {
+                    self.ask_news(out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The call that waits for news, where somebody wants any.
+    pub(crate) fn ask_news(&mut self, out: &mut Out) {
+        let topics = self.news.topics();
+        if topics.is_empty() {
+            return;
+        }
+        self.news.asked += 1;
+        let call = GatewayOwn::News { topics, after: self.news.mark() };
+        self.call(call, Wanted::News(self.news.asked), out);
+    }
+
+    /// Where a subscription is on all its sessions: its answer, and then its events.
+    pub(crate) fn subscribed_if_ready(&mut self, number: u64, out: &mut Out) {
+        let Some(at) = self.subscribing.iter().position(|it| it.number == number && it.left == 0) else { return };
+        let SubscribePlan { id, sessions, topics, after, .. } = self.subscribing.remove(at);
+        if !self.ledger.is_open(id) {
+            return;
+        }
+        let subscription = self.ledger.next_subscription();
+        let first = sessions.first().and_then(|session| self.view_at(session));
+        let stands = first.map_or(0, |at| self.views[at].at.seq);
+        let cursor = after.unwrap_or_else(|| crate::cursor::EventCursor::at(stands));
+        let result = SubscribeResult { subscription_id: subscription.0, seq: cursor.seq, cursor };
+        let json = crate::written(&result);
+        self.ledger.settle_subscribed(id, Terminal::Result(&json), out);
+        for session in sessions {
+            self.listens(&session, subscription, after, out);
+        }
+        if self.news.want(subscription, topics) {
+            self.ask_news(out);
+        }
+    }
+
+    fn logged_in(&mut self, id: RequestId, answer: Result<GatewayAnswer, GatewayRefusal>, out: &mut Out) {
+        match answer {
+            Ok(GatewayAnswer::LoggedIn { name, scopes }) => {
+                self.auth.known(scopes);
+                let (connection_id, scopes) = (self.connection.clone(), scopes.words());
+                self.answer(id, &LoginResult { authenticated: true, connection_id, scopes, name }, out);
+            }
+            Ok(_) => self.refuse(id, &GatewayRefusal::mixed_up(), out),
+            Err(refusal) => {
+                self.refuse(id, &refusal, out);
+                if refusal.code == Code::AuthFailed
+                    && let Some(close) = self.auth.failed()
+                {
+                    out.close_with(close);
+                }
+            }
+        }
+    }
+
+    /// Who waits for a run.
+    fn waits(&mut self, session: Option<SessionId>, id: RequestId, result: Result<Reply, Fault>, out: &mut Out) {
+        let at = session.as_ref().and_then(|session| self.view_at(session));
+        let (recounted, at) = match (result, at) {
+            (Ok(Reply::Recounted(recounted)), Some(at)) => (recounted, at),
+            (Err(fault), _) if fault.kind == FaultKind::NotFound => {
+                return self.refuse(id, &GatewayRefusal::invalid("unknown_run", "there is no such run here"), out);
+            }
+            (Err(fault), _) => return self.faulty(id, &fault, out),
+            _ => return self.refuse(id, &GatewayRefusal::mixed_up(), out),
+        };
+        let session = self.views[at].session.clone();
+        let Recounted { turn, item, ended, entries } = *recounted;
+        let of = match (turn, item) {
+            (Some(turn), _) if ended => {
+                let run = GatewayRun::recounted(turn, &entries, &mut Vec::new());
+                return self.wait_over(id, &run, out);
+            }
+            (Some(turn), _) => WaitsFor::Turn(turn),
+            (None, Some(item)) if !ended => WaitsFor::Item(item),
+            (None, _) => return self.refuse(id, &faults::cancelled("cancelled_before_start"), out),
+        };
+        self.views[at].held.push(crate::session_view::HeldWait { id, of });
+        self.ledger.put(id, Awaits::Held { session });
+        // Its time was over before this was known.
+        if !self.ledger.has_deadline(id) {
+            self.wait_timed_out(id, out);
+        }
+    }
+}
+
+fn tools(list: &[ToolSpec]) -> ToolsResult {
+    let info = |tool: &ToolSpec| ToolInfo {
+        name: TOOL_NAMES.show(&tool.name).to_owned(),
+        description: tool.description.clone(),
+        input_schema: AnyJson(tool.schema.on_one_line()),
+    };
+    ToolsResult { tools: list.iter().map(info).collect() }
+}

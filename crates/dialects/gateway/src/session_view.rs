@@ -1,0 +1,175 @@
+//! One session as this connection sees it: the run, the requests in it, what waits, the open questions, and who listens.
+
+use std::sync::Arc;
+
+use vocab::{AskId, CallId, Item, ItemId, LaneNote, Position, SessionId, State, Tag, TurnId};
+
+use crate::context::ContextMark;
+use crate::ledger::RequestId;
+use crate::listeners::Listener;
+use crate::run::GatewayRun;
+
+/// A view that nothing needs is left after this.
+pub(crate) const LEAVE_AFTER_MS: u64 = 30_000;
+/// Sessions that one connection is on.
+pub(crate) const VIEWS_MAX: usize = 1024;
+
+/// A request in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct InRun {
+    pub(crate) id: RequestId,
+    pub(crate) how: How,
+    /// Its own time was over, and that is why it is cancelled.
+    pub(crate) timed_out: bool,
+}
+
+/// How a request came into its run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum How {
+    Started,
+    /// With others; `leader`: the first of them.
+    Collected {
+        count: usize,
+        leader: bool,
+    },
+    /// Into a run that was under way.
+    Steered,
+    /// As a repeat of a message that is in the run.
+    Joined,
+}
+
+/// A request whose message waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct InQueue {
+    pub(crate) id: RequestId,
+    pub(crate) item: ItemId,
+    /// This connection sent it, and is told its end; another one's end is in the log.
+    pub(crate) is_own: bool,
+    pub(crate) timed_out: bool,
+}
+
+/// Who waits for the end of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct HeldWait {
+    pub(crate) id: RequestId,
+    pub(crate) of: WaitsFor,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum WaitsFor {
+    Turn(TurnId),
+    Item(ItemId),
+}
+
+/// A question whether a call may run.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct OpenConfirm {
+    pub(crate) ask: AskId,
+    pub(crate) call: CallId,
+    pub(crate) turn: Option<TurnId>,
+    /// Its event.
+    pub(crate) tail: Vec<u8>,
+}
+
+/// A run that has ended and of which not all was heard.
+#[derive(Debug)]
+pub(crate) struct EndedRun {
+    pub(crate) run: GatewayRun,
+    pub(crate) ids: Vec<InRun>,
+    pub(crate) held: Vec<HeldWait>,
+}
+
+pub(crate) struct SessionView {
+    pub(crate) session: SessionId,
+    pub(crate) state: Arc<State>,
+    pub(crate) at: Position,
+    pub(crate) run: Option<GatewayRun>,
+    pub(crate) ids: Vec<InRun>,
+    pub(crate) waiting: Vec<InQueue>,
+    pub(crate) held: Vec<HeldWait>,
+    pub(crate) ended: Vec<EndedRun>,
+    pub(crate) asks: Vec<OpenConfirm>,
+    pub(crate) listeners: Vec<Listener>,
+    /// Bytes of text of the running reply.
+    pub(crate) reply_bytes: u64,
+    /// This connection is asked before tools run.
+    pub(crate) callback: bool,
+    /// The engine knows us as one that only listens.
+    pub(crate) only_listens: bool,
+    pub(crate) warned: ContextMark,
+    /// Messages that the lane did not take; their answers follow.
+    pub(crate) refused: Vec<(Tag, Box<LaneNote>)>,
+    /// Commands without an answer.
+    pub(crate) asked: usize,
+    pub(crate) unused_since_ms: u64,
+    /// How many messages wait.
+    pub(crate) depth: usize,
+}
+
+impl SessionView {
+    pub(crate) fn new(session: SessionId, state: Arc<State>, at: Position, now_ms: u64) -> Self {
+        // A turn that runs already is not heard from its start.
+        let run = state.turn.clone().map(|turn| GatewayRun::new(turn, false));
+        Self {
+            session,
+            state,
+            at,
+            run,
+            ids: Vec::new(),
+            waiting: Vec::new(),
+            held: Vec::new(),
+            ended: Vec::new(),
+            asks: Vec::new(),
+            listeners: Vec::new(),
+            reply_bytes: 0,
+            callback: false,
+            only_listens: false,
+            warned: ContextMark::default(),
+            refused: Vec::new(),
+            asked: 0,
+            unused_since_ms: now_ms,
+            depth: 0,
+        }
+    }
+
+    /// Something needs the connection to be on this session.
+    pub(crate) fn is_used(&self) -> bool {
+        self.callback
+            || self.asked > 0
+            || !self.ids.is_empty()
+            || !self.waiting.is_empty()
+            || !self.held.is_empty()
+            || !self.ended.is_empty()
+            || !self.listeners.is_empty()
+    }
+
+    /// The queue, as the engine tells it whole.
+    pub(crate) fn queue_is(&mut self, items: &[Item]) {
+        self.depth = items.len();
+    }
+
+    /// A turn begins. Requests that are known to be in it stay: a replay tells its start once more.
+    pub(crate) fn begin(&mut self, turn: &TurnId) {
+        self.run = Some(GatewayRun::new(turn.clone(), true));
+        self.reply_bytes = 0;
+    }
+
+    /// The run of this turn; one that was not heard from its start where none is known.
+    pub(crate) fn run_of(&mut self, turn: &TurnId) -> &mut GatewayRun {
+        if self.run.as_ref().is_none_or(|run| run.turn != *turn) {
+            self.run = None;
+        }
+        self.run.get_or_insert_with(|| GatewayRun::new(turn.clone(), false))
+    }
+
+    /// How a message came into the run that took it.
+    pub(crate) fn how(&mut self, turn: &TurnId, item: &ItemId) -> How {
+        let run = self.run_of(turn);
+        match run.taken.iter().position(|taken| taken == item) {
+            Some(place) if run.taken.len() > 1 => How::Collected { count: run.taken.len(), leader: place == 0 },
+            Some(_) => How::Started,
+            None if run.is_fresh && self.ids.is_empty() => How::Started,
+            None => How::Steered,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The dialect as its clients meet it: over a pipe, with the real engine and a model that obeys its prompts.
+#![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
+
+mod envelope;
+mod garbage;
+mod golden;
+mod lanes;
+mod law;
+mod play;
+mod runs;
+mod subscriptions;
+mod talk;
+mod tools;
+mod transcripts;

@@ -1,0 +1,77 @@
+//! One connection: TLS where it is wanted, then HTTP/1.1 or HTTP/2, whichever the other side begins with.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::http::{self, ConnectionFacts, Wire};
+use crate::limits::{HANDSHAKE, HEAD_BYTES_MAX, HEADERS_MAX, PING, RESET_STREAMS_MAX, STREAMS_MAX};
+use crate::state::ServerState;
+
+pub(crate) async fn tls(
+    acceptor: TlsAcceptor,
+    stream: TcpStream,
+    facts: Arc<ConnectionFacts>,
+    state: Arc<ServerState>,
+) {
+    if let Ok(Ok(stream)) = timeout(HANDSHAKE, acceptor.accept(stream)).await {
+        serve(stream, facts, state).await;
+    }
+}
+
+pub(crate) async fn serve<S: Wire>(stream: S, facts: Arc<ConnectionFacts>, state: Arc<ServerState>) {
+    let ending = state.ending.clone();
+    let asked = Arc::new(AtomicBool::new(false));
+    let hears = asked.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        hears.store(true, Ordering::Relaxed);
+        let (state, facts) = (state.clone(), facts.clone());
+        async move { Ok::<_, Infallible>(http::answer::<S>(state, facts, request).await) }
+    });
+    let builder = builder();
+    let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    tokio::select! {
+        // What a peer does wrong ends its connection and concerns nobody else.
+        _ = connection.as_mut() => return,
+        () = without_a_request(&asked) => return,
+        _ = ending.wait() => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}
+
+/// Who has asked for nothing by now does not mean to: until it is known which HTTP is spoken, nobody else looks at the time.
+async fn without_a_request(asked: &AtomicBool) {
+    sleep(HANDSHAKE).await;
+    if asked.load(Ordering::Relaxed) {
+        std::future::pending().await
+    }
+}
+
+fn builder() -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HANDSHAKE)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(HEAD_BYTES_MAX as u32)
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_pending_accept_reset_streams(RESET_STREAMS_MAX)
+        .keep_alive_interval(PING);
+    builder
+}

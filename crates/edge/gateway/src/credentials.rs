@@ -1,0 +1,172 @@
+//! Who somebody says they are, and whether it is so. The first credential that is there counts: a wrong one next to a good one
+//! is wrong. Query strings are never looked at. Pure.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use dialect_gateway::Scopes;
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, COOKIE, SEC_WEBSOCKET_PROTOCOL};
+use vocab::{Principal, Secret};
+
+use crate::tokens::{NamedToken, TokenDigest, digest, find};
+
+/// The subprotocol that a browser names beside its token.
+pub(crate) const SUBPROTOCOL: &str = "tillerman.v1";
+const BEARER_PROTOCOL: &str = "bearer.";
+pub(crate) const COOKIE_NAME: &str = "tm_session";
+/// What the one token is called in the audit.
+const MAIN_TOKEN: &str = "main";
+
+/// What a request brought.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Credential {
+    None,
+    Token(Secret),
+    Cookie(Secret),
+    /// There is something where a credential belongs, and it is none.
+    Unreadable,
+}
+
+/// What was known of somebody when they came in: when that ends, their connections do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Basis {
+    Token(TokenDigest),
+    Cookie(TokenDigest),
+    /// Their user, their network: it ends with the connection.
+    Place,
+}
+
+/// Somebody who has proved who they are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KnownCaller {
+    pub(crate) principal: Principal,
+    pub(crate) name: Arc<str>,
+    pub(crate) scopes: Scopes,
+    pub(crate) basis: Basis,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum CallerFound {
+    Known(KnownCaller),
+    Nobody,
+    Wrong,
+}
+
+/// In the order of the headers' rank: bearer, subprotocol, cookie.
+pub(crate) fn presented(headers: &HeaderMap) -> Credential {
+    let text = |value: &hyper::header::HeaderValue| value.to_str().ok().map(str::to_owned);
+    if let Some(value) = headers.get(AUTHORIZATION) {
+        let words = text(value).unwrap_or_default();
+        let Some((scheme, token)) = words.split_once(' ') else { return Credential::Unreadable };
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Credential::Unreadable;
+        }
+        return Secret::new(token).map_or(Credential::Unreadable, Credential::Token);
+    }
+    let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(text).collect::<Vec<_>>().join(",");
+    if let Some(encoded) = offered.split(',').find_map(|it| it.trim().strip_prefix(BEARER_PROTOCOL)) {
+        let token = URL_SAFE_NO_PAD.decode(encoded.trim_end_matches('=')).ok();
+        let token = token.and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| Secret::new(&text));
+        return token.map_or(Credential::Unreadable, Credential::Token);
+    }
+    match cookie(headers) {
+        Some(value) => Secret::new(&value).map_or(Credential::Unreadable, Credential::Cookie),
+        None => Credential::None,
+    }
+}
+
+/// Whether the client speaks our subprotocol: then we say so.
+pub(crate) fn offers_subprotocol(headers: &HeaderMap) -> bool {
+    let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|it| it.to_str().ok());
+    offered.flat_map(|it| it.split(',')).any(|it| it.trim() == SUBPROTOCOL)
+}
+
+pub(crate) fn cookie(headers: &HeaderMap) -> Option<String> {
+    let all = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
+    let mut pairs = all.flat_map(|it| it.split(';')).filter_map(|it| it.trim().split_once('='));
+    pairs.find(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value.to_owned())
+}
+
+/// Every token there is.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct TokenBook {
+    pub(crate) main: Option<TokenDigest>,
+    pub(crate) named: Vec<NamedToken>,
+}
+
+impl TokenBook {
+    pub(crate) fn new(main: Option<&Secret>, named: Vec<NamedToken>) -> Self {
+        Self { main: main.map(|it| digest(it.expose())), named }
+    }
+
+    pub(crate) fn holds(&self, digest: &TokenDigest) -> bool {
+        self.main.as_ref() == Some(digest) || self.named.iter().any(|it| it.digest == *digest)
+    }
+
+    /// Whose token this is.
+    pub(crate) fn find(&self, token: &Secret) -> Option<KnownCaller> {
+        let main = self.main.iter().map(|digest| (digest, (digest, MAIN_TOKEN, Scopes::ALL)));
+        let named = self.named.iter().map(|it| (&it.digest, (&it.digest, &*it.name, it.scopes)));
+        let (digest, name, scopes) = find(token.expose(), main.chain(named))?;
+        let basis = Basis::Token(*digest);
+        Some(KnownCaller { principal: Principal::token(name), name: name.into(), scopes, basis })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            let name: hyper::header::HeaderName = name.parse().unwrap();
+            map.append(name, value.parse().unwrap());
+        }
+        map
+    }
+
+    fn token(text: &str) -> Credential {
+        Credential::Token(Secret::new(text).unwrap())
+    }
+
+    #[test]
+    fn the_first_credential_counts() {
+        let cases: &[(&[(&str, &str)], Credential)] = &[
+            (&[], Credential::None),
+            (&[("authorization", "Bearer abc")], token("abc")),
+            (&[("authorization", "bearer  abc ")], token("abc")),
+            (&[("authorization", "Bearer")], Credential::Unreadable),
+            (&[("authorization", "Bearer ")], Credential::Unreadable),
+            (&[("authorization", "Basic abc")], Credential::Unreadable),
+            (&[("sec-websocket-protocol", "tillerman.v1, bearer.YWJj")], token("abc")),
+            (&[("sec-websocket-protocol", "tillerman.v1"), ("sec-websocket-protocol", "bearer.YWJj")], token("abc")),
+            (&[("sec-websocket-protocol", "bearer.YWJj=")], token("abc")),
+            (&[("sec-websocket-protocol", "bearer.!!")], Credential::Unreadable),
+            (&[("sec-websocket-protocol", "tillerman.v1")], Credential::None),
+            (&[("cookie", "a=b; tm_session=abc")], Credential::Cookie(Secret::new("abc").unwrap())),
+            (&[("cookie", "xtm_session=abc")], Credential::None),
+            (&[("authorization", "Bearer x"), ("cookie", "tm_session=abc")], token("x")),
+            (&[("authorization", "Basic x"), ("cookie", "tm_session=abc")], Credential::Unreadable),
+        ];
+        for (pairs, expected) in cases {
+            assert_eq!(presented(&headers(pairs)), *expected, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_has_a_name_and_scopes() {
+        let main = Secret::new("all").unwrap();
+        let named = NamedToken { name: "ci".into(), digest: digest("less"), scopes: Scopes::READ };
+        let book = TokenBook::new(Some(&main), vec![named]);
+        let all = book.find(&main).unwrap();
+        assert_eq!((all.principal.as_str(), all.scopes), ("token:main", Scopes::ALL));
+        let less = book.find(&Secret::new("less").unwrap()).unwrap();
+        assert_eq!((less.principal.as_str(), less.scopes), ("token:ci", Scopes::READ));
+        assert_eq!(book.find(&Secret::new("wrong").unwrap()), None);
+        assert!(book.holds(&digest("less")) && !book.holds(&digest("wrong")));
+        assert_eq!(TokenBook::default().find(&main), None);
+    }
+}

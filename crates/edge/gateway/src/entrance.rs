@@ -1,0 +1,112 @@
+//! What answers a path, and who comes to it.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dialect_gateway::Scopes;
+use host::{DaemonEnding, Ended, MessageSink, MessageStream, PrincipalCell};
+use hyper::{HeaderMap, Method, Response};
+use vocab::Later;
+use websocket::Binary;
+
+use crate::http::ReplyBody;
+use crate::login::LoginDesk;
+
+/// Where somebody comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PeerAddress {
+    Tcp(SocketAddr),
+    /// Through the socket in the file system: whose process, and which.
+    Unix {
+        uid: u32,
+        pid: Option<i32>,
+    },
+}
+
+impl PeerAddress {
+    pub fn is_loopback(&self) -> bool {
+        match self {
+            PeerAddress::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            PeerAddress::Unix { .. } => true,
+        }
+    }
+}
+
+impl fmt::Display for PeerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PeerAddress::Tcp(address) => write!(f, "{address}"),
+            PeerAddress::Unix { uid, .. } => write!(f, "unix:{uid}"),
+        }
+    }
+}
+
+/// Who came in, and how.
+#[derive(Clone)]
+pub struct Caller {
+    /// A UUID of this connection's own.
+    pub connection: Arc<str>,
+    /// Whom the engine is told of; empty for a stranger, until a login.
+    pub principal: PrincipalCell,
+    /// Nothing for a stranger.
+    pub scopes: Scopes,
+    /// The name of the token, of the user, or of nobody.
+    pub name: Arc<str>,
+    pub peer: PeerAddress,
+    /// The request's `traceparent`.
+    pub trace: Option<Arc<str>>,
+    /// The request's `Tillerman-Arguments`, as it came.
+    pub arguments: Option<Arc<str>>,
+    /// Where a stranger says who they are.
+    pub login: LoginDesk,
+}
+
+impl Caller {
+    pub fn is_known(&self) -> bool {
+        self.principal.get().is_some()
+    }
+}
+
+pub type MessagePipe = (Box<dyn MessageStream>, Box<dyn MessageSink>);
+
+/// What answers a path: starts a dialect on a pipe of messages and runs it to its end.
+pub trait Entrance: Send + Sync {
+    fn serve(&self, caller: Caller, pipe: MessagePipe, ending: DaemonEnding) -> Later<'static, Ended>;
+    /// What a binary message is here.
+    fn binary(&self) -> Binary {
+        Binary::Invalid
+    }
+    /// What somebody must be allowed to come in.
+    fn scopes(&self) -> Scopes {
+        Scopes::CHAT
+    }
+    /// Whether strangers come in, to log in there. Otherwise they get 401.
+    fn takes_strangers(&self) -> bool {
+        false
+    }
+}
+
+/// A request with its body read.
+#[derive(Debug)]
+pub struct WebRequest {
+    pub method: Method,
+    pub path: String,
+    pub query: Option<String>,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// What answers requests that become no WebSocket.
+pub trait WebRoute: Send + Sync {
+    /// `Allow`, in its order.
+    fn methods(&self) -> &'static [&'static str];
+    fn answer(&self, caller: Caller, request: WebRequest, ending: DaemonEnding) -> Later<'static, Response<ReplyBody>>;
+    fn scopes(&self) -> Scopes {
+        Scopes::CHAT
+    }
+    fn body_bytes_max(&self) -> usize {
+        crate::limits::BODY_BYTES_MAX
+    }
+}

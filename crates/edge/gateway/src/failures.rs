@@ -1,0 +1,114 @@
+//! Guessing is slow: wrong credentials are counted by where they come from, loopback included. Pure.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+
+use crate::entrance::PeerAddress;
+use crate::limits::{FAILURES_PER_MIN, FAILURES_TABLE_MAX};
+
+const SPAN_MS: u64 = 60_000;
+
+/// Where a guess comes from: an address (of IPv6 the network, which one guesser has whole) and a page.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Guesser {
+    address: Option<IpAddr>,
+    origin: Option<Box<str>>,
+}
+
+impl Guesser {
+    pub(crate) fn new(peer: PeerAddress, origin: Option<&str>) -> Self {
+        let address = match peer {
+            PeerAddress::Tcp(address) => Some(network(address.ip().to_canonical())),
+            PeerAddress::Unix { .. } => None,
+        };
+        // A page has one origin; whoever sends long ones is no page.
+        let origin = origin.map(|it| it.chars().take(100).collect::<String>().into());
+        Self { address, origin }
+    }
+}
+
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(six) => {
+            let mut octets = six.octets();
+            octets[8..].fill(0);
+            IpAddr::from(octets)
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Failures {
+    counts: HashMap<Guesser, (u64, u32)>,
+    /// In the order in which they began.
+    order: VecDeque<(u64, Guesser)>,
+}
+
+impl Failures {
+    /// For how long this one has to wait; `None`: not at all.
+    pub(crate) fn wait_ms(&mut self, guesser: &Guesser, now_ms: u64) -> Option<u64> {
+        let (since, count) = *self.counts.get(guesser)?;
+        let until = since + SPAN_MS;
+        (count >= FAILURES_PER_MIN && now_ms < until).then(|| until - now_ms)
+    }
+
+    pub(crate) fn failed(&mut self, guesser: Guesser, now_ms: u64) {
+        while let Some((since, oldest)) = self.order.front() {
+            if now_ms < since + SPAN_MS && self.order.len() < FAILURES_TABLE_MAX {
+                break;
+            }
+            if self.counts.get(oldest).is_some_and(|(began, _)| began == since) {
+                self.counts.remove(oldest);
+            }
+            self.order.pop_front();
+        }
+        match self.counts.get_mut(&guesser) {
+            Some((_, count)) => *count += 1,
+            None => {
+                self.order.push_back((now_ms, guesser.clone()));
+                self.counts.insert(guesser, (now_ms, 1));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(address: &str, origin: Option<&str>) -> Guesser {
+        Guesser::new(PeerAddress::Tcp(format!("{address}:1").parse().unwrap()), origin)
+    }
+
+    #[test]
+    fn the_twenty_first_guess_of_a_minute_is_not_read() {
+        let mut failures = Failures::default();
+        let guesser = from("127.0.0.1", None);
+        for guess in 0..20 {
+            assert_eq!(failures.wait_ms(&guesser, guess), None, "guess {guess}");
+            failures.failed(guesser.clone(), guess);
+        }
+        assert_eq!(failures.wait_ms(&guesser, 20), Some(60_000 - 20));
+        assert_eq!(failures.wait_ms(&from("127.0.0.2", None), 20), None, "another address");
+        assert_eq!(failures.wait_ms(&from("127.0.0.1", Some("http://x")), 20), None, "another page");
+        assert_eq!(failures.wait_ms(&guesser, 60_000), None, "a minute later");
+    }
+
+    #[test]
+    fn one_network_of_ipv6_is_one_guesser() {
+        assert_eq!(from("[2001:db8::1]", None), from("[2001:db8::ffff:1:2]", None));
+        assert_ne!(from("[2001:db8::1]", None), from("[2001:db8:0:1::1]", None));
+        assert_eq!(from("[::ffff:10.0.0.1]", None), from("10.0.0.1", None));
+    }
+
+    #[test]
+    fn the_table_has_a_bound() {
+        let mut failures = Failures::default();
+        for guesser in 0..30_000u32 {
+            let address = std::net::Ipv4Addr::from(guesser).to_string();
+            failures.failed(from(&address, None), 1);
+        }
+        assert!(failures.counts.len() <= FAILURES_TABLE_MAX && failures.order.len() <= FAILURES_TABLE_MAX);
+    }
+}

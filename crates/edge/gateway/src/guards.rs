@@ -1,0 +1,186 @@
+//! Which names we answer to, and which pages may speak with us. Pure.
+
+use std::net::IpAddr;
+
+/// What we are called, at the time of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnNames<'a> {
+    /// The address that the connection was accepted on.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) port: u16,
+    pub(crate) hostnames: &'a [String],
+    /// Names of the tailnet count, too.
+    pub(crate) tailnet: bool,
+    pub(crate) tls: bool,
+}
+
+/// A host as a header has it: name and port.
+fn split(host: &str) -> Option<(&str, Option<u16>)> {
+    let host = host.trim();
+    if let Some(rest) = host.strip_prefix('[') {
+        let (name, rest) = rest.split_once(']')?;
+        return match rest.strip_prefix(':') {
+            Some(port) => Some((name, Some(number(port)?))),
+            None => rest.is_empty().then_some((name, None)),
+        };
+    }
+    match host.split_once(':') {
+        Some((name, port)) => Some((name, Some(number(port)?))),
+        None => Some((host, None)),
+    }
+}
+
+/// Digits and nothing else.
+fn number(port: &str) -> Option<u16> {
+    port.bytes().all(|byte| byte.is_ascii_digit()).then(|| port.parse().ok()).flatten()
+}
+
+/// Whether this is a name of ours: a page of another name that resolves to us is not ours.
+pub(crate) fn host_is_ours(host: &str, names: OwnNames<'_>) -> bool {
+    let Some((name, port)) = split(host) else { return false };
+    if name.is_empty() || port.is_some_and(|port| port != names.port && port != names.usual_port()) {
+        return false;
+    }
+    let name = name.strip_suffix('.').unwrap_or(name);
+    if let Ok(address) = name.parse::<IpAddr>() {
+        let address = address.to_canonical();
+        return address.is_loopback() || names.address.is_some_and(|own| own.to_canonical() == address);
+    }
+    name.eq_ignore_ascii_case("localhost")
+        || names.hostnames.iter().any(|own| own.eq_ignore_ascii_case(name))
+        || (names.tailnet && ends_with_ignoring_case(name, ".ts.net"))
+}
+
+impl OwnNames<'_> {
+    fn usual_port(&self) -> u16 {
+        // A proxy in front of us has one of its own, and says its name alone.
+        if self.tls || self.tailnet { 443 } else { self.port }
+    }
+}
+
+fn ends_with_ignoring_case(name: &str, end: &str) -> bool {
+    name.len() > end.len()
+        && name.is_char_boundary(name.len() - end.len())
+        && name[name.len() - end.len()..].eq_ignore_ascii_case(end)
+}
+
+/// Whether a page of this origin may speak with us: our own, by scheme, name and port, or one of the list.
+pub(crate) fn origin_is_allowed(origin: &str, host: &str, tls: bool, allowed: &[String]) -> bool {
+    let own = format!("{}://{}", if tls { "https" } else { "http" }, host.trim());
+    same_origin(origin, &own) || allowed.iter().any(|it| same_origin(origin, it))
+}
+
+fn same_origin(one: &str, other: &str) -> bool {
+    match (parts(one), parts(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// Scheme, name and port, none of them left to guess.
+fn parts(origin: &str) -> Option<(String, String, u16)> {
+    let (scheme, rest) = origin.trim().trim_end_matches('/').split_once("://")?;
+    let scheme = scheme.to_ascii_lowercase();
+    let usual = match scheme.as_str() {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    if rest.contains(['/', '?', '#', '@']) {
+        return None;
+    }
+    let (name, port) = split(rest)?;
+    (!name.is_empty()).then(|| (scheme, name.to_ascii_lowercase(), port.unwrap_or(usual)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(hostnames: &[String]) -> OwnNames<'_> {
+        OwnNames { address: Some("192.168.1.5".parse().unwrap()), port: 18800, hostnames, tailnet: false, tls: false }
+    }
+
+    #[test]
+    fn we_answer_to_our_own_names_alone() {
+        let own = ["box.example".to_owned()];
+        let ours = [
+            "localhost:18800",
+            "LOCALHOST",
+            "localhost.:18800",
+            "127.0.0.1:18800",
+            "127.0.0.2",
+            "[::1]:18800",
+            "[::ffff:127.0.0.1]:18800",
+            "192.168.1.5:18800",
+            "box.example",
+            "BOX.example:18800",
+        ];
+        for host in ours {
+            assert!(host_is_ours(host, names(&own)), "{host}");
+        }
+        let foreign = [
+            "",
+            ":18800",
+            "evil.example",
+            "evil.example:18800",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "localhost:80",
+            "localhost:",
+            "localhost:18800:1",
+            "localhost:+18800",
+            "localhost:abc",
+            "192.168.1.6",
+            "10.0.0.1",
+            "0.0.0.0",
+            "[::2]",
+            "[::1",
+            "[::1]x",
+            "x.ts.net",
+            "box.example.",
+            "user@localhost",
+        ];
+        for host in foreign.into_iter().filter(|host| *host != "box.example.") {
+            assert!(!host_is_ours(host, names(&own)), "{host}");
+        }
+        let tailnet = OwnNames { tailnet: true, ..names(&own) };
+        assert!(host_is_ours("box.tail1.ts.net", tailnet) && host_is_ours("box.tail1.ts.net:443", tailnet));
+        assert!(!host_is_ours(".ts.net", tailnet) && !host_is_ours("evilts.net", tailnet));
+    }
+
+    #[test]
+    fn pages_of_others_may_not_speak() {
+        let allowed = ["https://app.example".to_owned(), "http://dev.example:3000/".to_owned()];
+        let may = |origin: &str, host: &str, tls: bool| origin_is_allowed(origin, host, tls, &allowed);
+        for (origin, host, tls) in [
+            ("http://localhost:18800", "localhost:18800", false),
+            ("HTTP://LocalHost:18800", "localhost:18800", false),
+            ("https://box.example", "box.example", true),
+            ("https://box.example:443", "box.example", true),
+            ("https://app.example", "localhost:18800", false),
+            ("http://dev.example:3000", "localhost:18800", false),
+        ] {
+            assert!(may(origin, host, tls), "{origin} on {host}");
+        }
+        for (origin, host, tls) in [
+            ("null", "localhost:18800", false),
+            ("", "localhost:18800", false),
+            ("http://evil.example", "localhost:18800", false),
+            ("http://localhost", "localhost:18800", false),
+            ("http://localhost:3000", "localhost:18800", false),
+            ("https://localhost:18800", "localhost:18800", false),
+            ("http://localhost:18800", "localhost:18800", true),
+            ("http://localhost:18800.evil.example", "localhost:18800", false),
+            ("http://localhost:18800@evil.example", "localhost:18800", false),
+            ("http://127.0.0.1:18800", "localhost:18800", false),
+            ("https://app.example.evil", "localhost:18800", false),
+            ("http://app.example", "localhost:18800", false),
+            ("https://app.example:8443", "localhost:18800", false),
+            ("file://", "localhost:18800", false),
+            ("chrome-extension://abc", "localhost:18800", false),
+        ] {
+            assert!(!may(origin, host, tls), "{origin} on {host}");
+        }
+    }
+}

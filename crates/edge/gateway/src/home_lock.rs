@@ -1,0 +1,87 @@
+//! One gateway per home: a lock that ends with its process, and a file that says where it is.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use safefile::Lock;
+use serde::{Deserialize, Serialize};
+use vocab::{Fault, FaultKind};
+
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// `gateway.json`: where the gateway of this home is.
+#[derive(Clone, Serialize, Deserialize, PartialEq, Eq, Debug)]
+pub struct GatewayFile {
+    pub pid: u32,
+    /// Milliseconds since 1970.
+    pub started: i64,
+    pub url: Option<String>,
+    pub socket: Option<PathBuf>,
+    pub version: String,
+    pub instance: String,
+}
+
+impl GatewayFile {
+    pub(crate) fn new(url: Option<String>, socket: Option<PathBuf>, version: &str, instance: &str) -> Self {
+        let started = vocab::unix_ms(SystemTime::now());
+        let (version, instance) = (version.to_owned(), instance.to_owned());
+        Self { pid: std::process::id(), started, url, socket, version, instance }
+    }
+
+    /// The gateway that runs in this home; `None`: none does, whatever an old file says.
+    pub fn running(home: &Path) -> io::Result<Option<Self>> {
+        match Lock::try_take(&lock_file(home)) {
+            Ok(Some(_)) => Ok(None),
+            Ok(None) => Self::read(home),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read(home: &Path) -> io::Result<Option<Self>> {
+        match safefile::read_regular_text(&home.join("gateway.json"), FILE_BYTES_MAX) {
+            Ok(text) => Ok(serde_json::from_str(&text).ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn lock_file(home: &Path) -> PathBuf {
+    home.join("lock")
+}
+
+pub(crate) struct HomeLock {
+    home: PathBuf,
+    _lock: Lock,
+}
+
+impl HomeLock {
+    pub(crate) fn take(home: &Path) -> Result<Self, Fault> {
+        let failed = |error: io::Error| Fault::new(FaultKind::Internal, format!("{}: {error}", home.display()));
+        if let Some(lock) = Lock::try_take(&lock_file(home)).map_err(failed)? {
+            return Ok(Self { home: home.to_owned(), _lock: lock });
+        }
+        // The other one may not have written its file yet.
+        let message = match GatewayFile::read(home) {
+            Ok(Some(other)) => {
+                let place = other.url.or_else(|| other.socket.map(|path| path.display().to_string()));
+                let place = place.map(|it| format!(", {it}")).unwrap_or_default();
+                let since = vocab::iso8601(other.started);
+                format!("a gateway runs already: pid {}{place}, since {since}", other.pid)
+            }
+            Ok(None) | Err(_) => "a gateway runs already".to_owned(),
+        };
+        Err(Fault::new(FaultKind::SessionBusy, message))
+    }
+
+    pub(crate) fn say(&self, file: &GatewayFile) -> io::Result<()> {
+        safefile::replace(&self.home.join("gateway.json"), serde_json::to_string_pretty(file)?.as_bytes())
+    }
+
+    /// The file goes first: who finds the lock free finds no file.
+    pub(crate) fn clear(self) {
+        let _ = std::fs::remove_file(self.home.join("gateway.json"));
+    }
+}

@@ -1,0 +1,69 @@
+//! Every bound of the server, with what happens there.
+
+use std::time::Duration;
+
+use websocket::{Pings, WsLimits};
+
+/// Connections at once; one more gets 503 and is closed.
+pub const CONNECTIONS_MAX: usize = 20_000;
+/// Of these from one address that is this machine: test suites and proxies open many.
+pub const CONNECTIONS_PER_LOOPBACK_MAX: usize = 12_000;
+/// From one address anywhere else.
+pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
+/// Sockets of callers that nobody knows yet; one more gets 503.
+pub const STRANGERS_MAX: usize = 64;
+
+/// A message of somebody who is known; a longer one closes with 1009.
+pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// What waits for one that does not read, before it is let go; its cursor brings it back.
+pub const UNSENT_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// A message of somebody who is not.
+pub const STRANGER_MESSAGE_BYTES_MAX: usize = 64 * 1024;
+/// Frames of one message; more close with 1009. Clients that cut 4 MiB into pieces of 64 bytes are good clients.
+pub const FRAGMENTS_MAX: u32 = 131_072;
+/// Pings, pongs and closes of a second; more close with 1008.
+pub const CONTROL_PER_S: u32 = 50;
+
+/// For TLS, and for the head of a request; then the connection is closed.
+pub const HANDSHAKE: Duration = Duration::from_secs(10);
+/// For a body; then 408.
+pub const BODY: Duration = Duration::from_secs(60);
+/// How long a stranger may stay without a login; then 1008.
+pub const LOGIN: Duration = Duration::from_secs(10);
+/// Between two pings.
+pub const PING: Duration = Duration::from_secs(25);
+/// Pings without an answer; then 1001.
+pub const PONGS_MISSED_MAX: u32 = 2;
+/// How long a write may get nowhere; then the connection is lost.
+pub const NO_PROGRESS: Duration = Duration::from_secs(120);
+
+/// Of a request's head; more is 431.
+pub const HEAD_BYTES_MAX: usize = 32 * 1024;
+pub const HEADERS_MAX: usize = 100;
+/// Of a request's body unless a route says otherwise; more is 413.
+pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// Requests at once on one HTTP/2 connection.
+pub const STREAMS_MAX: u32 = 200;
+/// Streams that a peer opened and reset before we looked; more end the connection.
+pub const RESET_STREAMS_MAX: usize = 20;
+
+/// Wrong credentials of one address and origin within a minute; more are answered 429 unread.
+pub const FAILURES_PER_MIN: u32 = 20;
+/// Addresses whose failures are counted; the oldest goes.
+pub const FAILURES_TABLE_MAX: usize = 10_000;
+
+/// Browser sessions; the oldest ends.
+pub const COOKIES_MAX: usize = 1_024;
+pub const COOKIE_DAYS: u64 = 7;
+/// Named tokens.
+pub const TOKENS_MAX: usize = 256;
+
+/// How long `accept` rests when the system has no more descriptors.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long connections may take to end behind the drain.
+pub const ENDING: Duration = Duration::from_secs(10);
+
+pub(crate) const KNOWN: WsLimits =
+    WsLimits { message_bytes_max: MESSAGE_BYTES_MAX, fragments_max: FRAGMENTS_MAX, control_per_s: CONTROL_PER_S };
+pub(crate) const STRANGER: WsLimits = WsLimits { message_bytes_max: STRANGER_MESSAGE_BYTES_MAX, ..KNOWN };
+pub(crate) const PINGS: Pings = Pings { every: Some(PING), missed_max: PONGS_MISSED_MAX, no_progress: NO_PROGRESS };

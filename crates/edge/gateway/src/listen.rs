@@ -1,0 +1,104 @@
+//! Where connections come from: TCP, and a socket in the file system that only its owner may open.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tokio::net::{TcpListener, UnixListener};
+
+/// What the system takes as the path of a socket, with room for its end.
+const PATH_BYTES_MAX: usize = 100;
+const BACKLOG: u32 = 1024;
+
+pub(crate) fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6()?,
+    };
+    // A restart gets its port back at once.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+pub(crate) struct UnixSocket {
+    listener: UnixListener,
+    file: SocketFile,
+}
+
+/// The name of a socket in the file system.
+pub(crate) struct SocketFile(PathBuf);
+
+impl SocketFile {
+    pub(crate) fn remove(&self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl UnixSocket {
+    /// Takes the place of a file that a dead process left. The caller holds the home's lock, so nobody answers there.
+    pub(crate) fn bind(path: &Path) -> io::Result<Self> {
+        match std::fs::symlink_metadata(path) {
+            Ok(found) if std::os::unix::fs::FileTypeExt::is_socket(&found.file_type()) => std::fs::remove_file(path)?,
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket")),
+            Err(_) => {}
+        }
+        let listener = bound(path)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        Ok(Self { listener, file: SocketFile(path.to_owned()) })
+    }
+
+    pub(crate) fn apart(self) -> (UnixListener, SocketFile) {
+        (self.listener, self.file)
+    }
+}
+
+/// A path that is too long for the system is reached through a handle of its directory.
+fn bound(path: &Path) -> io::Result<UnixListener> {
+    if path.as_os_str().len() <= PATH_BYTES_MAX {
+        return UnixListener::bind(path);
+    }
+    let (directory, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
+    let handle = std::fs::File::open(directory)?;
+    let number = std::os::fd::AsRawFd::as_raw_fd(&handle);
+    UnixListener::bind(Path::new(&format!("/proc/self/fd/{number}")).join(name))
+}
+
+/// The same for whoever dials: a path that the system takes, and what keeps it good.
+pub fn dialable(path: &Path) -> io::Result<(PathBuf, Option<std::fs::File>)> {
+    if path.as_os_str().len() <= PATH_BYTES_MAX {
+        return Ok((path.to_owned(), None));
+    }
+    let (directory, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
+    let handle = std::fs::File::open(directory)?;
+    let number = std::os::fd::AsRawFd::as_raw_fd(&handle);
+    Ok((Path::new(&format!("/proc/self/fd/{number}")).join(name), Some(handle)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_long_path_is_bound_and_dialled() {
+        let home = tempfile::tempdir().unwrap();
+        let deep = home.path().join("d".repeat(60)).join("e".repeat(60));
+        std::fs::create_dir_all(&deep).unwrap();
+        for path in [home.path().join("s"), deep.join("gateway.sock")] {
+            let first = UnixSocket::bind(&path).unwrap();
+            let (dial, _handle) = dialable(&path).unwrap();
+            tokio::net::UnixStream::connect(&dial).await.unwrap();
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            // What a dead process left is replaced.
+            drop(first);
+            let second = UnixSocket::bind(&path).unwrap();
+            tokio::net::UnixStream::connect(&dial).await.unwrap();
+            second.apart().1.remove();
+            assert!(!path.exists());
+        }
+        let file = home.path().join("file");
+        std::fs::write(&file, "mine").unwrap();
+        assert!(UnixSocket::bind(&file).is_err() && file.exists());
+    }
+}

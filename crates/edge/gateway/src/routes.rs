@@ -1,0 +1,279 @@
+//! Which path is answered by what, and who may ask.
+
+mod events;
+mod login;
+mod upgrade;
+
+use std::sync::Arc;
+
+use dialect_gateway::{Code, Scopes};
+use host::{PrincipalCell, user_name};
+use hyper::body::Incoming;
+use hyper::header::{CONNECTION, UPGRADE};
+use hyper::{Request, Response, StatusCode};
+use vocab::Principal;
+use websocket::handshake;
+
+use crate::credentials::{self, Basis, CallerFound, Credential, KnownCaller};
+use crate::entrance::{Caller, Entrance, PeerAddress, WebRequest, WebRoute};
+use crate::failures::Guesser;
+use crate::http::{ConnectionFacts, ReplyBody, Wire, header, read_body, reply};
+use crate::login::LoginDesk;
+use crate::owner::{Owner, OwnerLookup};
+use crate::state::ServerState;
+use crate::{ids, tailscale};
+
+/// Headers that travel on with a caller.
+const TRACE: &str = "traceparent";
+const ARGUMENTS: &str = "tillerman-arguments";
+const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What is at a path.
+#[derive(Clone)]
+enum Destination {
+    Live,
+    Ready,
+    Health,
+    Metrics,
+    Schema,
+    Events,
+    Login,
+    Logout,
+    Socket(Arc<dyn Entrance>),
+    /// A socket's path, asked for as a page.
+    NotAPage,
+    Web(Arc<dyn WebRoute>),
+    /// Nothing is there, but only who is known learns it.
+    HiddenNothing,
+    Nothing,
+}
+
+const READS: &[&str] = &["GET", "HEAD"];
+
+impl Destination {
+    fn find(state: &ServerState, path: &str, is_upgrade: bool) -> Self {
+        let own = match path {
+            "/livez" => Some(Destination::Live),
+            "/readyz" => Some(Destination::Ready),
+            "/health" | "/api/health" => Some(Destination::Health),
+            "/metrics" => Some(Destination::Metrics),
+            "/api/schema" => Some(Destination::Schema),
+            "/api/events" => Some(Destination::Events),
+            "/api/login" => Some(Destination::Login),
+            "/api/logout" => Some(Destination::Logout),
+            _ => None,
+        };
+        if let Some(own) = own {
+            return own;
+        }
+        let entrance = state.entrances.iter().find(|(it, _)| *it == path).map(|(_, entrance)| entrance.clone());
+        match (entrance, state.hooks.route(path)) {
+            (Some(entrance), _) if is_upgrade => Destination::Socket(entrance),
+            (_, Some(route)) => Destination::Web(route),
+            // A shell of pages may come to stand here.
+            (Some(_), None) if path != "/" => Destination::NotAPage,
+            _ if path.starts_with("/webchat/") => Destination::HiddenNothing,
+            _ => Destination::Nothing,
+        }
+    }
+
+    fn methods(&self) -> Option<&'static [&'static str]> {
+        match self {
+            Destination::Login | Destination::Logout => Some(&["POST"]),
+            Destination::Web(route) => Some(route.methods()),
+            Destination::Socket(_) | Destination::Events => Some(&["GET"]),
+            Destination::NotAPage | Destination::HiddenNothing | Destination::Nothing => None,
+            _ => Some(READS),
+        }
+    }
+}
+
+/// Whether a request wants to become a WebSocket.
+pub(crate) fn is_upgrade<B>(request: &Request<B>) -> bool {
+    let has = |name, word| {
+        let mut values = request.headers().get_all(name).iter().filter_map(|it| it.to_str().ok());
+        values.any(|value| handshake::lists(value, word))
+    };
+    has(CONNECTION, "upgrade") && has(UPGRADE, "websocket")
+}
+
+/// One request on its way to its answer.
+pub(crate) struct Visit {
+    pub(crate) state: Arc<ServerState>,
+    pub(crate) connection: Arc<ConnectionFacts>,
+    pub(crate) guesser: Guesser,
+}
+
+pub(crate) async fn answer<S: Wire>(
+    state: Arc<ServerState>,
+    connection: Arc<ConnectionFacts>,
+    guesser: Guesser,
+    request: Request<Incoming>,
+) -> Response<ReplyBody> {
+    let to = Destination::find(&state, request.uri().path(), is_upgrade(&request));
+    if let Some(methods) = to.methods()
+        && !methods.contains(&request.method().as_str())
+    {
+        return reply::wrong_method(methods);
+    }
+    let visit = Visit { state, connection, guesser };
+    match to {
+        Destination::Live => reply::text(StatusCode::OK, "ok"),
+        Destination::Ready if visit.state.is_ready() => reply::text(StatusCode::OK, "ok"),
+        Destination::Ready => reply::text(StatusCode::SERVICE_UNAVAILABLE, "not ready"),
+        Destination::Login => login::login(&visit, request).await,
+        Destination::Logout => login::logout(&visit, &request),
+        Destination::Nothing => reply::not_found(),
+        Destination::NotAPage => not_a_page(),
+        Destination::Socket(entrance) => upgrade::upgrade::<S>(visit, entrance, request).await,
+        Destination::Web(route) => web(&visit, route, request).await,
+        Destination::Events => match visit.known(request.headers()).await {
+            Ok(known) => events::events(&visit, known, request.headers(), request.uri().query()).await,
+            Err(refused) => *refused,
+        },
+        Destination::Health | Destination::Metrics | Destination::Schema | Destination::HiddenNothing => {
+            let is_read = READS.contains(&request.method().as_str());
+            let is_free = !visit.state.access().auth_http && is_read;
+            match visit.known(request.headers()).await {
+                Err(refused) if !is_free => *refused,
+                _ => page(&visit, to).await,
+            }
+        }
+    }
+}
+
+async fn page(visit: &Visit, to: Destination) -> Response<ReplyBody> {
+    match to {
+        Destination::Health => {
+            let report = visit.state.hooks.health().await;
+            let status = if report.serves { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+            reply::json(status, report.json)
+        }
+        Destination::Metrics => reply::plain(StatusCode::OK, PROMETHEUS, visit.state.hooks.metrics()),
+        Destination::Schema => reply::json(StatusCode::OK, visit.state.hooks.schema().to_string()),
+        _ => reply::not_found(),
+    }
+}
+
+fn not_a_page() -> Response<ReplyBody> {
+    let message = "a WebSocket answers here";
+    let mut refused = reply::refusal(StatusCode::UPGRADE_REQUIRED, Code::InvalidRequest, message);
+    refused.headers_mut().insert(UPGRADE, hyper::header::HeaderValue::from_static("websocket"));
+    refused
+}
+
+async fn web(visit: &Visit, route: Arc<dyn WebRoute>, request: Request<Incoming>) -> Response<ReplyBody> {
+    let known = match visit.known(request.headers()).await {
+        Ok(known) => known,
+        Err(refused) => return *refused,
+    };
+    if !known.scopes.has(route.scopes()) {
+        return missing_scope();
+    }
+    let (head, body) = request.into_parts();
+    let body = match read_body(body, route.body_bytes_max()).await {
+        Ok(body) => body,
+        Err(fault) => return reply::bad_body(fault),
+    };
+    let caller = visit.caller(Some(known), &head.headers);
+    let (path, query) = (head.uri.path().to_owned(), head.uri.query().map(str::to_owned));
+    let request = WebRequest { method: head.method, path, query, headers: head.headers, body };
+    route.answer(caller, request, visit.state.ending.clone()).await
+}
+
+pub(crate) fn missing_scope() -> Response<ReplyBody> {
+    reply::refusal(StatusCode::FORBIDDEN, Code::AuthFailed, "this credential may not do that")
+}
+
+impl Visit {
+    /// Who asks, for what only the known may have.
+    pub(crate) async fn known(&self, headers: &hyper::HeaderMap) -> Result<KnownCaller, Box<Response<ReplyBody>>> {
+        if let Some(wait_ms) = self.state.wait_ms(&self.guesser) {
+            return Err(Box::new(reply::too_many(wait_ms)));
+        }
+        match self.found(headers).await {
+            CallerFound::Known(known) => Ok(known),
+            CallerFound::Nobody => Err(Box::new(reply::unauthorized(Code::AuthRequired, NOBODY))),
+            CallerFound::Wrong => Err(Box::new(reply::unauthorized(Code::AuthFailed, WRONG))),
+        }
+    }
+
+    /// Who comes. A wrong credential is counted.
+    pub(crate) async fn found(&self, headers: &hyper::HeaderMap) -> CallerFound {
+        let credential = credentials::presented(headers);
+        if credential != Credential::None {
+            return match self.state.holder(&credential) {
+                Some(known) => CallerFound::Known(known),
+                None => {
+                    self.state.failed(&self.guesser);
+                    CallerFound::Wrong
+                }
+            };
+        }
+        let access = self.state.access();
+        if let Some(claim) = tailscale::claimed(headers, self.connection.peer, &access.tailscale)
+            && self.state.tailnet.confirms(&claim, &access.tailscale).await
+        {
+            let principal = Principal::sender("tailscale", &claim.login);
+            return CallerFound::Known(in_place(principal, &claim.login));
+        }
+        let owner = match (self.connection.peer, self.connection.local) {
+            (PeerAddress::Unix { uid, pid }, _) => OwnerLookup::of_unix(uid, pid).await,
+            // A proxy on this machine speaks for others.
+            (PeerAddress::Tcp(_), _) if access.token.is_some() || is_forwarded(headers) => Owner::Other,
+            (PeerAddress::Tcp(peer), Some(local)) if self.connection.peer.is_loopback() => {
+                self.state.owner.of_tcp(peer, local).await
+            }
+            (PeerAddress::Tcp(_), _) => Owner::Other,
+        };
+        match owner {
+            Owner::Us => {
+                let name = user_name();
+                CallerFound::Known(in_place(Principal::user(&name), &name))
+            }
+            Owner::OurTool => {
+                self.state.hooks.note("self_call: a process that we started came to the gateway without a token");
+                CallerFound::Nobody
+            }
+            Owner::Other => CallerFound::Nobody,
+        }
+    }
+
+    pub(crate) fn caller(&self, known: Option<KnownCaller>, headers: &hyper::HeaderMap) -> Caller {
+        let text = |name: &str| header(headers, name).map(Arc::from);
+        let (principal, scopes, name) = match known {
+            Some(known) => (PrincipalCell::known(known.principal), known.scopes, known.name),
+            None => (PrincipalCell::default(), Scopes::NONE, "".into()),
+        };
+        let login = LoginDesk {
+            state: self.state.clone(),
+            guesser: self.guesser.clone(),
+            principal: principal.clone(),
+            socket: None,
+            place: Arc::default(),
+        };
+        let (trace, arguments) = (text(TRACE), text(ARGUMENTS));
+        Caller {
+            connection: ids::connection().into(),
+            principal,
+            scopes,
+            name,
+            peer: self.connection.peer,
+            trace,
+            arguments,
+            login,
+        }
+    }
+}
+
+fn in_place(principal: Principal, name: &str) -> KnownCaller {
+    KnownCaller { principal, name: name.into(), scopes: Scopes::ALL, basis: Basis::Place }
+}
+
+fn is_forwarded(headers: &hyper::HeaderMap) -> bool {
+    ["forwarded", "x-forwarded-for", "x-real-ip"].iter().any(|name| headers.contains_key(*name))
+}
+
+pub(crate) const NOBODY: &str =
+    "say who you are: set a token (`tillerman gateway token`) and send it as a bearer token";
+pub(crate) const WRONG: &str = "this credential is not known here";

@@ -1,0 +1,54 @@
+//! `POST /api/login` and `/api/logout`: a browser's cookie for a token.
+
+use dialect_gateway::Code;
+use hyper::body::Incoming;
+use hyper::header::{HeaderValue, SET_COOKIE};
+use hyper::{Request, Response, StatusCode};
+use serde::Deserialize;
+use vocab::Secret;
+
+use super::{Visit, WRONG};
+use crate::credentials;
+use crate::http::{ReplyBody, read_body, reply};
+use crate::limits::{BODY_BYTES_MAX, COOKIE_DAYS};
+use crate::login::{LoginRefused, set_cookie};
+
+#[derive(Deserialize)]
+struct LoginBody {
+    token: String,
+}
+
+pub(super) async fn login(visit: &Visit, request: Request<Incoming>) -> Response<ReplyBody> {
+    let body = match read_body(request.into_body(), BODY_BYTES_MAX).await {
+        Ok(body) => body,
+        Err(fault) => return reply::bad_body(fault),
+    };
+    let Ok(LoginBody { token }) = serde_json::from_slice(&body) else {
+        return reply::refusal(StatusCode::BAD_REQUEST, Code::InvalidRequest, "the body is {\"token\": \"...\"}");
+    };
+    let wrong = || reply::unauthorized(Code::AuthFailed, WRONG);
+    let Some(token) = Secret::new(&token) else { return wrong() };
+    let known = match visit.state.token_of(&token, &visit.guesser) {
+        Ok(known) => known,
+        Err(LoginRefused::Wrong) => return wrong(),
+        Err(LoginRefused::TooMany { retry_after_ms }) => return reply::too_many(retry_after_ms),
+    };
+    let Ok(value) = visit.state.make_cookie(known) else {
+        return reply::refusal(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, "no cookie could be made");
+    };
+    with_cookie(reply::json(StatusCode::OK, "{\"authenticated\":true}"), value.expose(), visit, COOKIE_DAYS)
+}
+
+pub(super) fn logout(visit: &Visit, request: &Request<Incoming>) -> Response<ReplyBody> {
+    if let Some(value) = credentials::cookie(request.headers()).and_then(|it| Secret::new(&it)) {
+        visit.state.end_cookie(&value);
+    }
+    with_cookie(reply::json(StatusCode::OK, "{\"authenticated\":false}"), "", visit, 0)
+}
+
+fn with_cookie(mut reply: Response<ReplyBody>, value: &str, visit: &Visit, days: u64) -> Response<ReplyBody> {
+    if let Ok(header) = HeaderValue::from_str(&set_cookie(value, visit.connection.tls, days)) {
+        reply.headers_mut().insert(SET_COOKIE, header);
+    }
+    reply
+}

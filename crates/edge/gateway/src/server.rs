@@ -1,0 +1,241 @@
+//! Starts the server, and ends it in order.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::Engine;
+use host::DaemonEnding;
+use tokio::time::timeout;
+use vocab::{Fault, FaultKind};
+
+use crate::accept;
+use crate::entrance::Entrance;
+use crate::home_lock::{GatewayFile, HomeLock};
+use crate::ids;
+use crate::limits::ENDING;
+use crate::listen::{self, UnixSocket};
+use crate::options::{Access, ServerHooks, ServerOptions, SocketChoice, TlsChoice};
+use crate::state::ServerState;
+use crate::tls::TlsShelf;
+use crate::tokens::TokenFile;
+
+/// How often files and tokens are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How long a look at our health may take before we are not well.
+const WELL: Duration = Duration::from_secs(5);
+
+pub struct GatewayServer;
+
+impl GatewayServer {
+    /// Locks the home, listens and takes connections. It is not ready before [`ServerHandle::set_ready`].
+    pub async fn start(
+        options: ServerOptions,
+        engine: Engine,
+        endpoints: Vec<(&'static str, Arc<dyn Entrance>)>,
+        hooks: Arc<dyn ServerHooks>,
+    ) -> Result<ServerHandle, Fault> {
+        may_listen(&options)?;
+        let file = |error: io::Error| Fault::new(FaultKind::Internal, format!("the gateway's home: {error}"));
+        safefile::private_dir(&options.home).map_err(file)?;
+        let lock = HomeLock::take(&options.home)?;
+        let hostnames = &options.access.hostnames;
+        let tls = TlsShelf::open(&options.tls, &options.home, hostnames)
+            .map_err(|error| Fault::new(FaultKind::Invalid, format!("TLS: {error}")))?;
+        let tokens = Box::new(TokenFile::new(&options.home));
+        let state = ServerState::new(hooks, endpoints, tokens, options.access.clone()).map_err(file)?;
+        let state = Arc::new(state);
+        let (listeners, addresses) = bind(&options)?;
+        let unix = match &options.socket {
+            SocketChoice::None => None,
+            SocketChoice::InHome => Some(options.home.join("gateway.sock")),
+            SocketChoice::At(path) => Some(path.clone()),
+        };
+        let unix = unix.map(bind_unix).transpose()?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = addresses.first().map(|address| format!("{scheme}://{address}"));
+        let instance: Arc<str> = ids::connection().into();
+        let socket = unix.as_ref().map(|(path, _)| path.clone());
+        lock.say(&GatewayFile::new(url.clone(), socket.clone(), &options.version, &instance)).map_err(file)?;
+        for listener in listeners {
+            tokio::spawn(accept::tcp(listener, tls.clone(), state.clone()));
+        }
+        let unix = unix.map(|(_, unix)| {
+            let (listener, file) = unix.apart();
+            tokio::spawn(accept::unix(listener, state.clone()));
+            file
+        });
+        tokio::spawn(look_around(state.clone(), tls.clone()));
+        let grace = options.shutdown_grace;
+        Ok(ServerHandle { state, engine, tls, addresses, url, socket, unix, instance, grace, lock })
+    }
+}
+
+/// Beyond this machine only with a token and TLS.
+fn may_listen(options: &ServerOptions) -> Result<(), Fault> {
+    let beyond = options.listen.iter().find(|address| !address.ip().to_canonical().is_loopback());
+    let Some(address) = beyond.filter(|_| !options.understands_no_auth) else { return Ok(()) };
+    let mut missing = Vec::new();
+    if options.access.token.is_none() {
+        missing.push("a token (`tillerman gateway token`)");
+    }
+    if options.tls == TlsChoice::None {
+        missing.push("TLS (`--tls-cert` and `--tls-key`, or `--tls-self-signed`)");
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{address} can be reached from other machines: that needs {}", missing.join(" and "));
+    Err(Fault::new(FaultKind::Invalid, message).hint("listen on 127.0.0.1, or say --i-understand-no-auth"))
+}
+
+type Bound = (Vec<tokio::net::TcpListener>, Vec<SocketAddr>);
+
+fn bind(options: &ServerOptions) -> Result<Bound, Fault> {
+    let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
+    for address in &options.listen {
+        let listener = listen::tcp(*address).and_then(|it| Ok((it.local_addr()?, it)));
+        let (bound, listener) =
+            listener.map_err(|error| Fault::new(FaultKind::Invalid, format!("{address}: {error}")))?;
+        listeners.push(listener);
+        addresses.push(bound);
+    }
+    Ok((listeners, addresses))
+}
+
+fn bind_unix(path: PathBuf) -> Result<(PathBuf, UnixSocket), Fault> {
+    match UnixSocket::bind(&path) {
+        Ok(socket) => Ok((path, socket)),
+        Err(error) => Err(Fault::new(FaultKind::Invalid, format!("{}: {error}", path.display()))),
+    }
+}
+
+/// Named tokens and certificates come and go while the server runs.
+async fn look_around(state: Arc<ServerState>, tls: Option<Arc<TlsShelf>>) {
+    let ending = state.ending.clone();
+    let looking = async {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            look(&state, tls.as_deref());
+        }
+    };
+    tokio::select! {
+        () = looking => {}
+        _ = ending.wait() => {}
+    }
+}
+
+fn look(state: &ServerState, tls: Option<&TlsShelf>) {
+    if let Err(error) = state.look_at_tokens() {
+        state.hooks.note(&format!("the gateway's tokens stay as they were: {error}"));
+    }
+    match tls.map(TlsShelf::look) {
+        Some(Ok(true)) => state.hooks.note("new TLS certificate loaded"),
+        Some(Err(error)) => state.hooks.note(&format!("the TLS certificate stays the old one: {error}")),
+        Some(Ok(false)) | None => {}
+    }
+}
+
+/// A server that runs.
+pub struct ServerHandle {
+    state: Arc<ServerState>,
+    engine: Engine,
+    tls: Option<Arc<TlsShelf>>,
+    addresses: Vec<SocketAddr>,
+    url: Option<String>,
+    socket: Option<PathBuf>,
+    unix: Option<listen::SocketFile>,
+    instance: Arc<str>,
+    grace: Duration,
+    lock: HomeLock,
+}
+
+impl ServerHandle {
+    /// Where it listens, with the ports that the system chose.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+    pub fn url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+    pub fn socket(&self) -> Option<&std::path::Path> {
+        self.socket.as_deref()
+    }
+    /// Random per start: a client sees by it that there was another.
+    pub fn instance(&self) -> &Arc<str> {
+        &self.instance
+    }
+    pub fn ending(&self) -> DaemonEnding {
+        self.state.ending.clone()
+    }
+    /// `/readyz` says so from now on.
+    pub fn set_ready(&self) {
+        self.state.set_ready();
+    }
+    /// What holds for whoever comes from now on, and for sockets whose token is gone.
+    pub fn access(&self) -> AccessHandle {
+        AccessHandle(self.state.clone())
+    }
+    /// Connections and WebSockets that are open.
+    pub fn open(&self) -> (usize, usize) {
+        (self.state.places.connections(), self.state.sockets.len())
+    }
+    /// The same, for whoever wants to know it later.
+    pub fn counter(&self) -> impl Fn() -> (usize, usize) + Send + Sync + 'static {
+        let state = self.state.clone();
+        move || (state.places.connections(), state.sockets.len())
+    }
+    /// Looks at tokens and certificates at once.
+    pub fn look(&self) {
+        look(&self.state, self.tls.as_deref());
+    }
+
+    /// Reads the configuration again, and whatever else may have changed. What went wrong is told, and nothing ends.
+    pub async fn reload(&self) {
+        if let Err(why) = self.state.hooks.reload().await {
+            self.state.hooks.note(&format!("the configuration stays as it was: {why}"));
+        }
+        self.look();
+    }
+
+    pub(crate) async fn is_well(&self) -> bool {
+        timeout(WELL, self.state.hooks.health()).await.is_ok_and(|report| report.serves)
+    }
+
+    /// Ends in order: no new connections, everybody is told, what runs comes to a point where it can stop, files go. `hurry`
+    /// cuts the waiting short.
+    pub async fn shutdown(self, hurry: impl Future<Output = ()>) {
+        self.state.ending.ask("shutdown");
+        let drained = async {
+            self.engine.drain(self.grace).await;
+            let _ = timeout(ENDING, self.state.places.all_gone()).await;
+        };
+        let in_a_hurry = tokio::select! {
+            () = drained => false,
+            () = hurry => true,
+        };
+        if in_a_hurry {
+            self.engine.shutdown().await;
+        }
+        if let Some(unix) = &self.unix {
+            unix.remove();
+        }
+        self.lock.clear();
+    }
+}
+
+/// Changes who may come in while the server runs.
+#[derive(Clone)]
+pub struct AccessHandle(Arc<ServerState>);
+
+impl AccessHandle {
+    pub fn set(&self, access: Access) -> io::Result<()> {
+        self.0.set_access(access)
+    }
+    pub fn get(&self) -> Arc<Access> {
+        self.0.access()
+    }
+}

@@ -1,0 +1,94 @@
+//! The sockets that are open, and on what each of them rests: a token that is revoked ends its sockets.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use websocket::Kick;
+
+use crate::credentials::Basis;
+use crate::sse::SseEnd;
+
+/// RFC 6455: the peer may not stay.
+const POLICY_VIOLATION: u16 = 1008;
+
+/// What ends one of them.
+#[derive(Clone)]
+pub(crate) enum SocketEnd {
+    Socket(Kick),
+    Events(SseEnd),
+}
+
+impl From<Kick> for SocketEnd {
+    fn from(kick: Kick) -> Self {
+        SocketEnd::Socket(kick)
+    }
+}
+
+impl From<SseEnd> for SocketEnd {
+    fn from(end: SseEnd) -> Self {
+        SocketEnd::Events(end)
+    }
+}
+
+/// One open socket; it is forgotten when this is dropped.
+pub(crate) struct SocketEntry {
+    all: Weak<OpenSockets>,
+    number: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct OpenSockets(Mutex<Rows>);
+
+#[derive(Default)]
+struct Rows {
+    next: u64,
+    rows: HashMap<u64, (Basis, SocketEnd)>,
+}
+
+impl OpenSockets {
+    fn lock(&self) -> MutexGuard<'_, Rows> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(self: &Arc<Self>, basis: Basis, end: SocketEnd) -> SocketEntry {
+        let mut rows = self.lock();
+        let number = rows.next;
+        rows.next += 1;
+        rows.rows.insert(number, (basis, end));
+        SocketEntry { all: Arc::downgrade(self), number }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().rows.len()
+    }
+
+    /// Ends every socket whose basis is gone.
+    pub(crate) fn keep(&self, good: impl Fn(Basis) -> bool) {
+        let gone: Vec<SocketEnd> = {
+            let rows = self.lock();
+            rows.rows.values().filter(|(basis, _)| !good(*basis)).map(|(_, end)| end.clone()).collect()
+        };
+        gone.iter().for_each(|end| match end {
+            SocketEnd::Socket(kick) => kick.kick(POLICY_VIOLATION, "the credential was revoked"),
+            SocketEnd::Events(end) => end.end(),
+        });
+    }
+}
+
+impl SocketEntry {
+    pub(crate) fn rests_on(&self, basis: Basis) {
+        if let Some(all) = self.all.upgrade()
+            && let Some(row) = all.lock().rows.get_mut(&self.number)
+        {
+            row.0 = basis;
+        }
+    }
+}
+
+impl Drop for SocketEntry {
+    fn drop(&mut self) {
+        if let Some(all) = self.all.upgrade() {
+            all.lock().rows.remove(&self.number);
+        }
+    }
+}

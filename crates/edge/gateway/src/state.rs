@@ -1,0 +1,162 @@
+//! What all connections share.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+
+use host::DaemonEnding;
+use vocab::Secret;
+
+use crate::credentials::{Basis, Credential, KnownCaller, TokenBook};
+use crate::entrance::Entrance;
+use crate::failures::{Failures, Guesser};
+use crate::login::{Cookies, LoginRefused};
+use crate::options::{Access, ServerHooks};
+use crate::owner::OwnerLookup;
+use crate::places::ConnectionCounts;
+use crate::sockets::OpenSockets;
+use crate::tailscale::Tailnet;
+use crate::tokens::TokenStore;
+
+pub(crate) struct ServerState {
+    pub(crate) hooks: Arc<dyn ServerHooks>,
+    pub(crate) entrances: Vec<(&'static str, Arc<dyn Entrance>)>,
+    pub(crate) ending: DaemonEnding,
+    pub(crate) places: Arc<ConnectionCounts>,
+    pub(crate) sockets: Arc<OpenSockets>,
+    pub(crate) owner: OwnerLookup,
+    pub(crate) tailnet: Tailnet,
+    tokens_kept: Box<dyn TokenStore>,
+    access: RwLock<Arc<Access>>,
+    tokens: RwLock<Arc<TokenBook>>,
+    failures: Mutex<Failures>,
+    cookies: Mutex<Cookies>,
+    ready: AtomicBool,
+    began: Instant,
+}
+
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing is left half-done by a panic inside.
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ServerState {
+    pub(crate) fn new(
+        hooks: Arc<dyn ServerHooks>,
+        entrances: Vec<(&'static str, Arc<dyn Entrance>)>,
+        tokens_kept: Box<dyn TokenStore>,
+        access: Access,
+    ) -> std::io::Result<Self> {
+        let book = TokenBook::new(access.token.as_ref(), tokens_kept.load()?);
+        Ok(Self {
+            hooks,
+            entrances,
+            ending: DaemonEnding::default(),
+            places: Arc::default(),
+            sockets: Arc::default(),
+            owner: OwnerLookup::default(),
+            tailnet: Tailnet::default(),
+            tokens_kept,
+            access: RwLock::new(Arc::new(access)),
+            tokens: RwLock::new(Arc::new(book)),
+            failures: Mutex::default(),
+            cookies: Mutex::default(),
+            ready: AtomicBool::new(false),
+            began: Instant::now(),
+        })
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn access(&self) -> Arc<Access> {
+        self.access.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn tokens(&self) -> Arc<TokenBook> {
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed) && self.ending.asked().is_none()
+    }
+
+    pub(crate) fn set_ready(&self) {
+        self.ready.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on this holds. Sockets and browser sessions whose token is gone end.
+    pub(crate) fn set_access(&self, access: Access) -> std::io::Result<()> {
+        let book = Arc::new(TokenBook::new(access.token.as_ref(), self.tokens_kept.load()?));
+        *self.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
+        self.set_tokens(book);
+        Ok(())
+    }
+
+    /// Looks whether named tokens came or went.
+    pub(crate) fn look_at_tokens(&self) -> std::io::Result<()> {
+        let named = self.tokens_kept.load()?;
+        let old = self.tokens();
+        if old.named != named {
+            self.set_tokens(Arc::new(TokenBook { main: old.main, named }));
+        }
+        Ok(())
+    }
+
+    fn set_tokens(&self, book: Arc<TokenBook>) {
+        *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = book.clone();
+        let token_holds = |basis: Basis| match basis {
+            Basis::Token(digest) => book.holds(&digest),
+            Basis::Cookie(_) | Basis::Place => true,
+        };
+        held(&self.cookies).keep(token_holds);
+        let now_ms = self.now_ms();
+        self.sockets.keep(|basis| match basis {
+            Basis::Cookie(digest) => held(&self.cookies).holds(&digest, now_ms),
+            basis => token_holds(basis),
+        });
+    }
+
+    // ---- who it is ----------------------------------------------------------------------------------------------
+
+    /// For how long this one has to wait before it may try again.
+    pub(crate) fn wait_ms(&self, guesser: &Guesser) -> Option<u64> {
+        held(&self.failures).wait_ms(guesser, self.now_ms())
+    }
+
+    pub(crate) fn failed(&self, guesser: &Guesser) {
+        held(&self.failures).failed(guesser.clone(), self.now_ms());
+    }
+
+    pub(crate) fn token_of(&self, token: &Secret, guesser: &Guesser) -> Result<KnownCaller, LoginRefused> {
+        if let Some(retry_after_ms) = self.wait_ms(guesser) {
+            return Err(LoginRefused::TooMany { retry_after_ms });
+        }
+        self.tokens().find(token).ok_or_else(|| {
+            self.failed(guesser);
+            LoginRefused::Wrong
+        })
+    }
+
+    /// Whose credential this is; `None` where it is wrong. Not for [`Credential::None`].
+    pub(crate) fn holder(&self, credential: &Credential) -> Option<KnownCaller> {
+        match credential {
+            Credential::Token(token) => self.tokens().find(token),
+            Credential::Cookie(value) => held(&self.cookies).find(value, self.now_ms()).map(|(caller, _)| caller),
+            Credential::None | Credential::Unreadable => None,
+        }
+    }
+
+    pub(crate) fn make_cookie(&self, of: KnownCaller) -> std::io::Result<Secret> {
+        held(&self.cookies).make(of, self.now_ms())
+    }
+
+    /// Ends a browser session and its sockets.
+    pub(crate) fn end_cookie(&self, value: &Secret) {
+        let ended = held(&self.cookies).end(value);
+        if let Some(digest) = ended {
+            self.sockets.keep(|basis| basis != Basis::Cookie(digest));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Tokens: the one that may do everything, and named ones that may do less. Only digests are kept, but for the first, which
+//! its owner may read again.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use dialect_gateway::Scopes;
+use ring::rand::{SecureRandom, SystemRandom};
+use serde::{Deserialize, Serialize};
+use vocab::Secret;
+
+use crate::limits::TOKENS_MAX;
+
+const TOKEN_BYTES: usize = 32;
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+const NAME_CHARS_MAX: usize = 64;
+
+pub(crate) type TokenDigest = [u8; 32];
+
+pub(crate) fn digest(text: &str) -> TokenDigest {
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    digest.as_ref().try_into().expect("32 bytes")
+}
+
+/// 256 bits as text.
+pub fn new_token() -> io::Result<Secret> {
+    let mut bytes = [0; TOKEN_BYTES];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("the system has no randomness"))?;
+    Secret::new(&URL_SAFE_NO_PAD.encode(bytes)).ok_or_else(|| io::Error::other("an empty token"))
+}
+
+/// Compares with all of them and ends with none early, so that time tells nothing.
+pub(crate) fn find<'a, T>(presented: &str, known: impl Iterator<Item = (&'a TokenDigest, T)>) -> Option<T> {
+    let presented = digest(presented);
+    let mut found = None;
+    for (known, what) in known {
+        #[allow(deprecated)] // What it was replaced by wants a trait of ours.
+        if ring::constant_time::verify_slices_are_equal(&presented, known).is_ok() {
+            found = Some(what);
+        }
+    }
+    found
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedToken {
+    pub name: Arc<str>,
+    pub digest: TokenDigest,
+    pub scopes: Scopes,
+}
+
+/// Where named tokens are kept.
+pub trait TokenStore: Send + Sync {
+    fn load(&self) -> io::Result<Vec<NamedToken>>;
+    fn save(&self, tokens: &[NamedToken]) -> io::Result<()>;
+}
+
+/// In a file of the gateway's home.
+pub struct TokenFile(PathBuf);
+
+#[derive(Serialize, Deserialize)]
+struct TokenRow {
+    name: String,
+    sha256: String,
+    scopes: Vec<String>,
+}
+
+impl TokenFile {
+    pub fn new(home: &Path) -> Self {
+        Self(home.join("tokens.json"))
+    }
+}
+
+impl TokenStore for TokenFile {
+    fn load(&self) -> io::Result<Vec<NamedToken>> {
+        let text = match safefile::read_regular_text(&self.0, FILE_BYTES_MAX) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let rows: Vec<TokenRow> = serde_json::from_str(&text)?;
+        rows.into_iter().map(NamedToken::try_from).collect()
+    }
+
+    fn save(&self, tokens: &[NamedToken]) -> io::Result<()> {
+        let rows: Vec<TokenRow> = tokens.iter().map(TokenRow::from).collect();
+        safefile::replace(&self.0, serde_json::to_string_pretty(&rows)?.as_bytes())
+    }
+}
+
+impl TryFrom<TokenRow> for NamedToken {
+    type Error = io::Error;
+
+    fn try_from(row: TokenRow) -> io::Result<Self> {
+        let bad = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("token {}: {what}", row.name));
+        let digest = URL_SAFE_NO_PAD.decode(&row.sha256).ok().and_then(|it| it.try_into().ok());
+        let scopes = scopes_from(row.scopes.iter().map(String::as_str)).map_err(|word| bad(&word))?;
+        Ok(Self { digest: digest.ok_or_else(|| bad("no digest"))?, scopes, name: row.name.as_str().into() })
+    }
+}
+
+impl From<&NamedToken> for TokenRow {
+    fn from(token: &NamedToken) -> Self {
+        let scopes = scope_words(token.scopes).map(str::to_owned).collect();
+        Self { name: token.name.to_string(), sha256: URL_SAFE_NO_PAD.encode(token.digest), scopes }
+    }
+}
+
+const WORDS: [(&str, Scopes); 4] =
+    [("read", Scopes::READ), ("chat", Scopes::CHAT), ("tools", Scopes::TOOLS), ("admin", Scopes::ADMIN)];
+
+/// Each includes reading. The error is the word that is none.
+pub fn scopes_from<'a>(words: impl Iterator<Item = &'a str>) -> Result<Scopes, String> {
+    let mut scopes = Scopes::READ;
+    for word in words.map(str::trim) {
+        let known = WORDS.iter().find(|(it, _)| *it == word);
+        scopes = scopes.and(known.ok_or_else(|| format!("`{word}` is no scope: read, chat, tools, admin"))?.1);
+    }
+    Ok(scopes)
+}
+
+pub fn scope_words(scopes: Scopes) -> impl Iterator<Item = &'static str> {
+    WORDS.into_iter().filter(move |(_, scope)| scopes.has(*scope)).map(|(word, _)| word)
+}
+
+/// Makes a token and keeps its digest; it is seen this once. One of the same name is replaced.
+pub fn add_token(store: &dyn TokenStore, name: &str, scopes: Scopes) -> io::Result<Secret> {
+    let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.chars().count() > NAME_CHARS_MAX || !name.chars().all(is_good) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "a name has letters, digits, `-`, `_` and `.`"));
+    }
+    let mut tokens = store.load()?;
+    tokens.retain(|token| &*token.name != name);
+    if tokens.len() >= TOKENS_MAX {
+        return Err(io::Error::other(format!("there are {TOKENS_MAX} tokens already")));
+    }
+    let token = new_token()?;
+    tokens.push(NamedToken { name: name.into(), digest: digest(token.expose()), scopes });
+    store.save(&tokens)?;
+    Ok(token)
+}
+
+/// Whether there was one.
+pub fn revoke_token(store: &dyn TokenStore, name: &str) -> io::Result<bool> {
+    let mut tokens = store.load()?;
+    let before = tokens.len();
+    tokens.retain(|token| &*token.name != name);
+    if tokens.len() < before {
+        store.save(&tokens)?;
+    }
+    Ok(tokens.len() < before)
+}
+
+/// The token that may do everything, from its file in the gateway's home; `None`: there is none yet.
+pub fn read_main_token(home: &Path) -> io::Result<Option<Secret>> {
+    match safefile::read_regular_text(&home.join("token"), 4096) {
+        Ok(text) => Ok(Secret::new(&text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes it, in place of the one that is there.
+pub fn make_main_token(home: &Path) -> io::Result<Secret> {
+    let token = new_token()?;
+    safefile::private_dir(home)?;
+    safefile::replace(&home.join("token"), format!("{}\n", token.expose()).as_bytes())?;
+    Ok(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_kept_as_digests_and_revoked_by_name() {
+        let home = tempfile::tempdir().unwrap();
+        let store = TokenFile::new(home.path());
+        assert_eq!(store.load().unwrap(), []);
+        let scopes = scopes_from(["chat", " tools"].into_iter()).unwrap();
+        let token = add_token(&store, "ci", scopes).unwrap();
+        add_token(&store, "other", Scopes::READ).unwrap();
+        let text = std::fs::read_to_string(home.path().join("tokens.json")).unwrap();
+        assert!(!text.contains(token.expose()), "{text}");
+        let tokens = store.load().unwrap();
+        let known = || tokens.iter().map(|it| (&it.digest, (&*it.name, it.scopes)));
+        assert_eq!(find(token.expose(), known()), Some(("ci", scopes)));
+        assert_eq!(find("wrong", known()), None);
+        assert_eq!(scope_words(scopes).collect::<Vec<_>>(), ["read", "chat", "tools"]);
+        assert!(revoke_token(&store, "ci").unwrap() && !revoke_token(&store, "ci").unwrap());
+        assert_eq!(store.load().unwrap().len(), 1);
+        assert!(add_token(&store, "../x", scopes).is_err() && scopes_from(["root"].into_iter()).is_err());
+    }
+
+    #[test]
+    fn the_main_token_is_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(read_main_token(home.path()).unwrap(), None);
+        let token = make_main_token(home.path()).unwrap();
+        assert_eq!(token.expose().len(), 43, "256 bits");
+        assert_eq!(read_main_token(home.path()).unwrap(), Some(token.clone()));
+        let mode = std::fs::metadata(home.path().join("token")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_ne!(make_main_token(home.path()).unwrap(), token);
+    }
+}

@@ -1,0 +1,92 @@
+//! The end: everybody is told, files go, and a second server in the same home is refused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gateway::{Access, GatewayFile, ServerOptions};
+
+use crate::server::{dial, get, start, start_with};
+
+#[tokio::test]
+async fn everybody_is_told_and_nothing_is_left() {
+    let playing = start(Access::default()).await;
+    let home = playing.home.path().join("gateway");
+    let file = GatewayFile::running(&home).expect("a file").expect("a gateway");
+    assert_eq!((file.pid, file.url.as_deref()), (std::process::id(), playing.handle.url()));
+    for name in ["gateway.json", "gateway.sock", "lock"] {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(home.join(name)).expect(name).permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    let mut client = dial(playing.address, "/", &[]).await.expect("a socket");
+    assert_eq!(client.ask("hello").await.as_deref(), Some("hello"));
+    let address = playing.address;
+    let ending = playing.handle.ending();
+    let shutdown = tokio::spawn(playing.handle.shutdown(std::future::pending()));
+    assert_eq!(client.close_of_server().await, Some((1001, "7.1".to_owned())), "with where to go on");
+    drop(client);
+    tokio::time::timeout(Duration::from_secs(20), shutdown).await.expect("in time").expect("no panic");
+    assert_eq!(ending.asked(), Some("shutdown"));
+    assert!(tokio::net::TcpStream::connect(address).await.is_err(), "nobody listens");
+    assert!(!home.join("gateway.json").exists() && !home.join("gateway.sock").exists());
+    assert_eq!(GatewayFile::running(&home).expect("a file"), None);
+}
+
+#[tokio::test]
+async fn it_is_ready_when_it_is_told_and_not_while_it_ends() {
+    let playing = start(Access::default()).await;
+    assert_eq!(get(&playing, "/readyz", "").await.0, 200);
+    // A connection that is open when the end comes.
+    let client = dial(playing.address, "/", &[]).await.expect("a socket");
+    playing.handle.ending().ask("shutdown");
+    drop(client);
+}
+
+#[tokio::test]
+async fn a_second_gateway_of_a_home_says_where_the_first_is() {
+    let playing = start(Access::default()).await;
+    let home = playing.home.path().join("gateway");
+    let options = ServerOptions::new(home, "127.0.0.1:0".parse().expect("an address"));
+    let stage = testkit::Stage::new(testkit::StageOptions::default());
+    struct Nothing;
+    impl gateway::ServerHooks for Nothing {
+        fn health(&self) -> vocab::Later<'static, gateway::HealthReport> {
+            Box::pin(async { gateway::HealthReport { serves: true, json: String::new() } })
+        }
+        fn schema(&self) -> Arc<str> {
+            "".into()
+        }
+        fn metrics(&self) -> String {
+            String::new()
+        }
+    }
+    let second = gateway::GatewayServer::start(options, stage.engine.clone(), Vec::new(), Arc::new(Nothing)).await;
+    let fault = second.err().expect("refused");
+    let expected = format!("a gateway runs already: pid {}, http://{}", std::process::id(), playing.address);
+    assert!(fault.message.starts_with(&expected), "{}", fault.message);
+}
+
+#[tokio::test]
+async fn it_listens_beyond_this_machine_only_with_token_and_tls() {
+    let stage = testkit::Stage::new(testkit::StageOptions::default());
+    for (token, tls, free, starts) in [
+        (false, false, false, false),
+        (true, false, false, false),
+        (false, true, false, false),
+        (true, true, false, true),
+        (false, false, true, true),
+    ] {
+        let home = tempfile::tempdir().expect("a directory");
+        let mut options = ServerOptions::new(home.path().to_owned(), "0.0.0.0:0".parse().expect("an address"));
+        options.access.token = token.then(|| vocab::Secret::new("t").expect("a token"));
+        options.tls = if tls { gateway::TlsChoice::SelfSigned } else { gateway::TlsChoice::None };
+        options.understands_no_auth = free;
+        let hooks = Arc::new(crate::server::Texts);
+        let started = gateway::GatewayServer::start(options, stage.engine.clone(), Vec::new(), hooks).await;
+        assert_eq!(started.is_ok(), starts, "token {token}, tls {tls}, understood {free}");
+        if let Err(fault) = started {
+            assert!(fault.message.contains(if token { "TLS" } else { "a token" }), "{}", fault.message);
+        }
+    }
+    let _ = start_with(|_| ()).await;
+}

@@ -1,0 +1,88 @@
+//! Pages of others: no mix of headers gets them a socket. And guessing is slow.
+
+use gateway::Access;
+
+use crate::server::{TOKEN, bearer, call, dial, get, http, refused, start, token_access};
+
+#[tokio::test]
+async fn no_page_of_another_origin_gets_in() {
+    let playing = start(Access { allowed_origins: vec!["https://app.example".to_owned()], ..Access::default() }).await;
+    let address = playing.address;
+    let port = address.port();
+    let key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
+    let upgrade = "Connection: Upgrade, close\r\nUpgrade: websocket";
+    let hosts = [
+        format!("127.0.0.1:{port}"),
+        format!("localhost:{port}"),
+        format!("evil.example:{port}"),
+        "evil.example".to_owned(),
+    ];
+    let origins =
+        ["http://evil.example", "null", "https://127.0.0.1", "http://localhost", "file://", "https://app.example.evil"];
+    let mut mixes = 0;
+    for host in &hosts {
+        for origin in origins {
+            let text = format!("GET / HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\n{upgrade}\r\n{key}\r\n\r\n");
+            let (status, head, _) = http(address, &text).await;
+            let expected = if host.starts_with("evil") { 421 } else { 403 };
+            assert_eq!(status, expected, "{host} {origin}");
+            assert!(!head.to_ascii_lowercase().contains("access-control"), "{head}");
+            mixes += 1;
+        }
+    }
+    assert_eq!(mixes, 24);
+    for origin in [format!("http://{address}"), "https://app.example".to_owned()] {
+        dial(address, "/", &[("Origin", &origin)]).await.expect("an origin that may");
+    }
+}
+
+#[tokio::test]
+async fn another_name_is_misdirected() {
+    let playing = start(Access { hostnames: vec!["box.example".to_owned()], ..Access::default() }).await;
+    let address = playing.address;
+    let ask = |host: &str, path: &str| {
+        let text = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        async move { http(address, &text).await.0 }
+    };
+    assert_eq!(ask("box.example", "/health").await, 200);
+    assert_eq!(ask("evil.example", "/health").await, 421, "rebinding reads with GET");
+    assert_eq!(ask("evil.example", "/livez").await, 200, "probes come by any name");
+    let none = http(address, "GET /health HTTP/1.1\r\nConnection: close\r\n\r\n").await.0;
+    assert_eq!(none, 400);
+}
+
+#[tokio::test]
+async fn a_request_that_changes_something_needs_its_own_origin() {
+    let playing = start(token_access()).await;
+    let body = format!("{{\"token\":\"{TOKEN}\"}}");
+    let foreign = call(&playing, "POST", "/api/login", "Origin: http://evil.example\r\n", &body).await;
+    assert_eq!(foreign.0, 403);
+    let own = format!("Origin: http://{}\r\n", playing.address);
+    assert_eq!(call(&playing, "POST", "/api/login", &own, &body).await.0, 200);
+}
+
+#[tokio::test]
+async fn guessing_is_slow_whatever_is_guessed() {
+    let playing = start(token_access()).await;
+    let wrong = ["Authorization: Bearer wrong\r\n", "Cookie: tm_session=wrong\r\n"];
+    for guess in 0..10 {
+        assert_eq!(get(&playing, "/health", wrong[guess % 2]).await.0, 401);
+    }
+    for _ in 0..5 {
+        assert_eq!(call(&playing, "POST", "/api/login", "", "{\"token\":\"wrong\"}").await.0, 401);
+    }
+    let mut stranger = dial(playing.address, "/", &[]).await.expect("a socket");
+    for _ in 0..5 {
+        assert_eq!(stranger.ask("login wrong").await.as_deref(), Some("Wrong"));
+    }
+    let (status, head, _) = get(&playing, "/health", wrong[0]).await;
+    assert_eq!(status, 429);
+    assert!(head.to_ascii_lowercase().contains("retry-after: "), "{head}");
+    assert_eq!(refused(playing.address, "/", &[("Authorization", "Bearer wrong")]).await, 429);
+    assert!(stranger.ask(&format!("login {TOKEN}")).await.expect("an answer").starts_with("TooMany"));
+    let good = bearer(TOKEN);
+    assert_eq!(refused(playing.address, "/", &[("Authorization", &good)]).await, 429, "a good one is not read either");
+    let origin = format!("http://{}", playing.address);
+    let other = [("Authorization", good.as_str()), ("Origin", origin.as_str())];
+    dial(playing.address, "/", &other).await.expect("another origin has its own count");
+}

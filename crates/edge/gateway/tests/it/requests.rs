@@ -1,0 +1,77 @@
+//! Plain HTTP: pages, methods, bounds.
+
+use gateway::Access;
+
+use crate::server::{TOKEN, call, dial, get, http, refused, start, token_access};
+
+#[tokio::test]
+async fn pages_need_a_credential_and_probes_do_not() {
+    let playing = start(token_access()).await;
+    let good = format!("Authorization: Bearer {TOKEN}\r\n");
+    for (path, headers, status, body) in [
+        ("/livez", "", 200, "ok"),
+        ("/readyz", "", 200, "ok"),
+        ("/health", "", 401, "{\"error\":{\"code\":-4,"),
+        ("/health", "Authorization: Bearer no\r\n", 401, "{\"error\":{\"code\":-5,"),
+        ("/health", &good, 200, "{\"status\":\"ok\"}"),
+        ("/api/health", &good, 200, "{\"status\":\"ok\"}"),
+        ("/metrics", "", 401, "{\"error\""),
+        ("/metrics", &good, 200, "tillerman_up 1"),
+        ("/api/schema", &good, 200, "{\"openrpc\""),
+        ("/api/absent", &good, 404, "{\"error\""),
+        ("/webchat/push/public-key", "", 401, "{\"error\""),
+        ("/webchat/push/public-key", &good, 404, "{\"error\""),
+        ("/", &good, 404, "{\"error\""),
+        ("/serve", &good, 426, "{\"error\""),
+    ] {
+        let (found, head, text) = get(&playing, path, headers).await;
+        assert_eq!(found, status, "{path}: {head}");
+        assert!(text.starts_with(body), "{path}: {text}");
+        let head = head.to_ascii_lowercase();
+        assert!(head.contains("cache-control: no-store") && head.contains("x-content-type-options: nosniff"), "{head}");
+        assert!(head.contains("content-length: ") && !head.contains("\r\nserver:"), "{head}");
+        assert_eq!(head.contains("www-authenticate: bearer"), status == 401, "{head}");
+    }
+    assert_eq!(call(&playing, "POST", "/webhooks/absent", "", "{}").await.0, 404);
+    let (status, head, _) = call(&playing, "POST", "/health", &good, "").await;
+    assert_eq!(status, 405);
+    assert!(head.to_ascii_lowercase().contains("allow: get, head"), "{head}");
+    let (status, _, body) = call(&playing, "HEAD", "/livez", "", "").await;
+    assert_eq!((status, body.as_str()), (200, ""));
+}
+
+#[tokio::test]
+async fn pages_may_be_open_and_endpoints_never_are() {
+    let playing = start(Access { auth_http: false, ..token_access() }).await;
+    assert_eq!(get(&playing, "/health", "").await.0, 200);
+    assert_eq!(refused(playing.address, "/serve", &[]).await, 401);
+}
+
+#[tokio::test]
+async fn a_browser_logs_in_and_out() {
+    let playing = start(token_access()).await;
+    let body = format!("{{\"token\":\"{TOKEN}\"}}");
+    let (status, head, _) = call(&playing, "POST", "/api/login", "", &body).await;
+    assert_eq!(status, 200);
+    let cookie = head.split("tm_session=").nth(1).and_then(|it| it.split(';').next()).expect("a cookie").to_owned();
+    let cookie = format!("tm_session={cookie}");
+    let mut socket = dial(playing.address, "/serve", &[("Cookie", &cookie)]).await.expect("a socket");
+    assert_eq!(socket.ask("who").await.as_deref(), Some("token:main Scopes(15) main"));
+    assert_eq!(get(&playing, "/health", &format!("Cookie: {cookie}\r\n")).await.0, 200);
+    assert_eq!(call(&playing, "POST", "/api/logout", &format!("Cookie: {cookie}\r\n"), "").await.0, 200);
+    assert_eq!(socket.close_of_server().await.expect("a close").0, 1008, "its sockets end with it");
+    assert_eq!(get(&playing, "/health", &format!("Cookie: {cookie}\r\n")).await.0, 401);
+    assert_eq!(call(&playing, "POST", "/api/login", "", "{\"token\":\"\"}").await.0, 401);
+    assert_eq!(call(&playing, "POST", "/api/login", "", "nonsense").await.0, 400);
+}
+
+#[tokio::test]
+async fn what_is_too_long_is_refused() {
+    let playing = start(token_access()).await;
+    let long = "x".repeat(1024 * 1024 + 1);
+    assert_eq!(call(&playing, "POST", "/api/login", "", &long).await.0, 413);
+    let header = format!("X-Long: {}\r\n", "x".repeat(40 * 1024));
+    assert_eq!(get(&playing, "/livez", &header).await.0, 431);
+    let (status, ..) = http(playing.address, "nonsense\r\n\r\n").await;
+    assert_eq!(status, 400);
+}

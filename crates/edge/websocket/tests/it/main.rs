@@ -1,0 +1,9 @@
+//! WebSockets against the rules, against noise, and against another's implementation.
+
+mod bytes;
+mod cases;
+mod client;
+mod garbage;
+mod judge;
+mod limits;
+mod pings;
