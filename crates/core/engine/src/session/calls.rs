@@ -62,14 +62,13 @@ impl Session {
             Ok(planned) => planned,
             Err(verdict) => return verdict,
         };
-        let nobody = self.is_unanswerable();
         match self.decide(&name, plan.required) {
             Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
             Decision::Allow => Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation },
             Decision::Ask if self.is_remembered(&name, &input, &plan) => {
                 Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation }
             }
-            Decision::Ask if nobody && !self.settings.keeps_asks() => {
+            Decision::Ask if self.is_no_use_asking() => {
                 Verdict::Deny { tool: name, reason: self.unasked(plan.required) }
             }
             Decision::Ask => {
