@@ -41,7 +41,7 @@ impl GatewayServer {
         may_listen(&options)?;
         let file = |error: io::Error| Fault::new(FaultKind::Internal, format!("the gateway's home: {error}"));
         safefile::private_dir(&options.home).map_err(file)?;
-        let lock = HomeLock::take(&options.home)?;
+        let lock = HomeLock::take(&options.home).await?;
         let hostnames = &options.access.hostnames;
         let tls = TlsShelf::open(&options.tls, &options.home, hostnames)
             .map_err(|error| Fault::new(FaultKind::Invalid, format!("TLS: {error}")))?;

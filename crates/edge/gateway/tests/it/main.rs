@@ -1,5 +1,6 @@
 //! The server from outside: sockets, requests, credentials, its end.
 
+mod daemon;
 mod ending;
 mod events;
 mod guards;
