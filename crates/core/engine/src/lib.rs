@@ -29,8 +29,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::mpsc;
 use vocab::{
-    Accounts, Archive, Clock, Command, Fault, FitImage, Ids, Keyring, McpServers, OnRestart, Open, PeerId, Preferences,
-    Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
+    Accounts, Archive, Clock, Command, Fault, FaultKind, FitImage, Ids, Keyring, McpServers, OnRestart, Open, PeerId,
+    Preferences, Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -189,8 +189,11 @@ impl Engine {
     /// Loads a saved session and goes on with what its log ends in the middle of, with no peer on it: for a process that takes
     /// its sessions up when it starts. A question waits for whoever comes. It ends by itself when nothing is left to do.
     pub async fn take_up(&self, session: &SessionId) -> Result<(), Fault> {
-        let which = Which::Id(session.as_str().to_owned());
-        let open = Open { on_restart: Some(OnRestart::Continue), ..Open::new(which) };
+        // Exactly this one: a name may be the beginning of another.
+        if !self.shared.is_known(session).await? {
+            return Err(Fault::new(FaultKind::NotFound, format!("no session matches `{session}`")));
+        }
+        let open = Open { on_restart: Some(OnRestart::Continue), ..Open::new(Which::Named(session.clone())) };
         let (handle, _) = self.shared.open(open, None).await?;
         // One that has ended since had nothing left to do.
         let _ = handle.mail.send(Mail::TakeUp).await;

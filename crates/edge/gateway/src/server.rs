@@ -183,6 +183,11 @@ impl ServerHandle {
     pub fn open(&self) -> (usize, usize) {
         (self.state.places.connections(), self.state.sockets.len())
     }
+    /// The same, for whoever wants to know it later.
+    pub fn counter(&self) -> impl Fn() -> (usize, usize) + Send + Sync + 'static {
+        let state = self.state.clone();
+        move || (state.places.connections(), state.sockets.len())
+    }
     /// Looks at tokens and certificates at once.
     pub fn look(&self) {
         look(&self.state, self.tls.as_deref());

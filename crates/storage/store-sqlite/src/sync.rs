@@ -145,6 +145,16 @@ impl WalFile {
         open().map_err(|error| faults::from_io("open", path, &error))
     }
 
+    /// To look into.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+    /// Whether that is a handle of the same file.
+    pub(super) fn is(&self, other: &File) -> io::Result<bool> {
+        let found = other.metadata()?;
+        Ok(self.named[0].1 == (found.dev(), found.ino()))
+    }
+
     /// What is written into files that nobody can find any more is not kept.
     fn check_names(&self) -> Result<(), Fault> {
         let is_there = |(path, was): &(PathBuf, FileIdentity)| identity(path).is_ok_and(|now| now == *was);
@@ -206,10 +216,13 @@ impl Syncs {
         self.shared.lock().wal = Some(Arc::new(wal));
     }
 
+    pub(super) fn log(&self) -> Option<Arc<WalFile>> {
+        self.shared.lock().wal.clone()
+    }
+
     /// Before something is written.
     pub(super) fn check_names(&self) -> Result<(), Fault> {
-        let log = self.shared.lock().wal.clone();
-        log.map_or(Ok(()), |log| log.check_names())
+        self.log().map_or(Ok(()), |log| log.check_names())
     }
 
     /// The number of a commit that somebody wants on the disk now, and that of the last one that is there.

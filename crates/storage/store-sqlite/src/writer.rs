@@ -18,6 +18,7 @@ use super::log_room::LogRoom;
 use super::owners::{self, LeaseTerms, OwnClaim};
 use super::patience::Patience;
 use super::progress::Progress;
+use super::shelf::ShelfChange;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
 use super::watch::Bell;
@@ -55,6 +56,7 @@ pub(super) enum StoreRequest {
         query: Query,
         reply: ReplySender<Option<Summary>>,
     },
+    Shelf(Box<ShelfChange>),
     Delete {
         session: SessionId,
         by: Option<Principal>,
@@ -286,7 +288,10 @@ impl Writer {
                 self.held.get(&lease.session).is_some_and(|held| !held.unsynced.is_empty())
             }
             StoreRequest::Delete { .. } => true,
-            StoreRequest::Acquire { .. } | StoreRequest::Newest { .. } | StoreRequest::Tidy => false,
+            StoreRequest::Acquire { .. }
+            | StoreRequest::Newest { .. }
+            | StoreRequest::Shelf(_)
+            | StoreRequest::Tidy => false,
         };
         if waits {
             self.syncs.drain();
@@ -458,6 +463,7 @@ impl Writer {
                 self.bell.ring();
                 self.answer(reply, result)
             }
+            StoreRequest::Shelf(change) => self.change_shelf(connection, *change),
             StoreRequest::Tidy => Trust::Keep,
         }
     }
@@ -473,7 +479,7 @@ impl Writer {
         Some(reply)
     }
 
-    fn answer<T>(&self, reply: ReplySender<T>, result: Attempt<T>) -> Trust {
+    pub(super) fn answer<T>(&self, reply: ReplySender<T>, result: Attempt<T>) -> Trust {
         let (result, trust) = judged(&self.place(), "write", result);
         // The caller may have gone: the work is done all the same.
         let _ = reply.send(result);
@@ -492,6 +498,7 @@ impl Writer {
                 WriterJob::Request(StoreRequest::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Newest { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Shelf(change)) => change.refuse(fault.clone()),
                 WriterJob::Request(StoreRequest::Tidy) | WriterJob::SyncFailed | WriterJob::End => {}
             }
         }

@@ -2,14 +2,17 @@
 //! mailbox, peers that catch up, the running work, and the clocks.
 
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use vocab::{Briefing, CutBy, Fault, FaultKind, LogWindow, McpStarted, ModelEvent, Outcome, PeerId};
+use vocab::{Briefing, CutBy, Fault, FaultKind, McpStarted, ModelEvent, Outcome, PeerId};
 
-use super::activity::{STALL, TurnWaits};
+use super::activity::TurnWaits;
+use super::asides::AsideEnd;
 use super::budget::DayUsed;
 use super::compaction::Compacted;
 use super::editor::EditorOrder;
 use super::jobs::JobEvent;
+use super::model_view::ReadLog;
 use super::undo::UndoStep;
 use super::{Mail, Session};
 pub(super) use crate::guard::{client_failed, guarded};
@@ -33,7 +36,7 @@ pub(super) enum Happening {
     /// What waited for the log can go on.
     Written,
     /// The log was read for the model.
-    Read(Result<LogWindow, Fault>),
+    Read(Result<ReadLog, Fault>),
     /// No subagent works for the dropped call any more.
     SubagentsClosed,
     RetryDue,
@@ -42,6 +45,7 @@ pub(super) enum Happening {
     /// Some extension's time is over.
     ExtensionDue,
     Shell(usize, Result<vocab::Shell, Fault>),
+    Aside(usize, AsideEnd),
     /// A call wants something of a controller; `None`: some call does not any more.
     EditorRequest(Option<EditorOrder>),
     McpStarted(Option<PeerId>, Vec<McpStarted>),
@@ -89,6 +93,12 @@ impl Session {
         {
             return Poll::Ready(Happening::Shell(index, result));
         }
+        if is_free
+            && !self.asides.running.is_empty()
+            && let Poll::Ready((index, end)) = self.poll_asides(context)
+        {
+            return Poll::Ready(Happening::Aside(index, end));
+        }
         if self.editor.was_offered
             && let Poll::Ready(order) = self.editor.poll(context)
         {
@@ -120,9 +130,10 @@ impl Session {
         if self.tools.has_extensions() && self.extensions.poll_timer(context).is_ready() {
             return Poll::Ready(Happening::ExtensionDue);
         }
-        if self.activity.poll_watchdog(context).is_ready() {
+        let stall = Duration::from_millis(self.settings.conduct.stall_ms);
+        if self.activity.poll_watchdog(stall, context).is_ready() {
             let is_awaited = self.is_awaited();
-            if self.activity.is_stalled(is_awaited, context) {
+            if self.activity.is_stalled(is_awaited, stall, context) {
                 return Poll::Ready(Happening::Stalled);
             }
         }
@@ -236,6 +247,7 @@ impl Session {
             Happening::Lost(fault) => return self.lease_lost(fault),
             Happening::Mail(mail) => return self.mail(mail),
             Happening::Shell(index, result) => return self.shell_done(index, result),
+            Happening::Aside(index, end) => return self.aside_done(index, end),
             Happening::EditorRequest(order) => {
                 if let Some(order) = order {
                     self.tell_editor_request(order);
@@ -270,7 +282,10 @@ impl Session {
             }
             Happening::Compacted(result) => self.compaction_done(result),
             Happening::Stalled => {
-                let fault = Fault::new(FaultKind::Network, format!("nothing happened for {} s", STALL.as_secs()));
+                let fault = Fault::new(
+                    FaultKind::Network,
+                    format!("nothing happened for {} s", self.settings.conduct.stall_ms / 1000),
+                );
                 self.cancel_compaction(fault.clone());
                 self.activity.cut(CutBy::Stalled, None);
                 self.stop_work();

@@ -21,7 +21,7 @@ impl Session {
 
     fn state_of(&self, stance: &Stance, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
         let counted = self.view.counted();
-        let Stance { settings, model } = stance;
+        let Stance { settings, model, own } = stance;
         State {
             session: self.id.clone(),
             workspace: settings.workspace.clone(),
@@ -41,8 +41,8 @@ impl Session {
             todos: logged.todos.clone(),
             file: self.log.file().cloned(),
             lane: settings.lane,
-            lane_is_own: false,
-            elevated_until_ms: None,
+            lane_is_own: own.lane,
+            elevated_until_ms: own.elevated_until_ms,
         }
     }
 
@@ -51,7 +51,8 @@ impl Session {
         if !std::mem::take(&mut self.log.peers.is_news) || !self.log.peers.is_watched() {
             return;
         }
-        let Stance { settings, model } = self.settings.settled(self.log.committed());
+        let Stance { settings, model, .. } = self.settings.settled(self.log.committed());
+        let now_ms = self.shared.ports.clock.now_ms();
         let glance = Glance {
             title: self.log.logged_told().title.clone(),
             model: settings.model.clone(),
@@ -64,8 +65,8 @@ impl Session {
             usage: self.log.peers.usage(),
             last_seq: self.log.committed(),
             lane: settings.lane,
-            started_ms: None,
-            moved_ms: 0,
+            started_ms: self.activity.turn().map(|_| self.prompts.turn_started_ms),
+            moved_ms: now_ms - self.activity.moved_at().elapsed().as_millis() as i64,
             oldest_wait_ms: self.prompts.queue.list().map(|item| item.at_ms).min(),
             context_window: model.context_window,
         };

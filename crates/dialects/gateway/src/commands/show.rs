@@ -23,7 +23,7 @@ pub(crate) struct Done {
 }
 
 /// What is read: whether it was done, the text, and the same for programs.
-struct Spoken {
+struct CommandSaid {
     ok: bool,
     text: String,
     data: Value,
@@ -97,12 +97,12 @@ impl Gateway {
     }
 }
 
-fn spoken(plan: CommandPlan, done: Done) -> Spoken {
+fn spoken(plan: CommandPlan, done: Done) -> CommandSaid {
     if let Some(refused) = done.refused {
         let data = json!({"code": refused.code.number(), "reason": refused.reason});
-        return Spoken { ok: false, text: refused.message, data };
+        return CommandSaid { ok: false, text: refused.message, data };
     }
-    let good = |text: String, data: Value| Spoken { ok: true, text, data };
+    let good = |text: String, data: Value| CommandSaid { ok: true, text, data };
     match (plan, done.inspected, done.slash) {
         (CommandPlan::Queue(_), Some(it), _) => {
             let policy = QueuePolicy::from(&it.lane);
@@ -124,7 +124,7 @@ fn spoken(plan: CommandPlan, done: Done) -> Spoken {
         (CommandPlan::Engine { .. }, _, Some(reply)) => {
             let ok = reply.result.is_ok();
             let data = reply.result.as_ref().map_or_else(|fault| json!({"message": fault.message}), outcome_data);
-            Spoken { ok, text: wire::slash::text(&reply, &TOOL_NAMES), data }
+            CommandSaid { ok, text: wire::slash::text(&reply, &TOOL_NAMES), data }
         }
         (CommandPlan::Reset, ..) => good("the conversation starts over".to_owned(), json!({})),
         (CommandPlan::Elevate(minutes), Some(it), _) => {
@@ -136,9 +136,9 @@ fn spoken(plan: CommandPlan, done: Done) -> Spoken {
             good(text, json!({"active": until.is_some(), "untilMs": until}))
         }
         (CommandPlan::Help, ..) => good(help(), json!({})),
-        (CommandPlan::Refused { text, .. }, ..) => Spoken { ok: false, text, data: json!({}) },
+        (CommandPlan::Refused { text, .. }, ..) => CommandSaid { ok: false, text, data: json!({}) },
         (CommandPlan::Queue(_) | CommandPlan::Engine { .. } | CommandPlan::Elevate(_), ..) => {
-            Spoken { ok: false, text: "no answer came".to_owned(), data: json!({}) }
+            CommandSaid { ok: false, text: "no answer came".to_owned(), data: json!({}) }
         }
     }
 }

@@ -167,6 +167,13 @@ impl Town {
                 let params = json!({"callId": call.unwrap_or_else(|| json!("none")), "decision": decision});
                 self.ask(on, "agent.confirmTool", params).await;
             }
+            other => self.step_aside(other).await,
+        }
+    }
+
+    async fn step_aside(&mut self, step: Step) {
+        let name = |session: usize| format!("s:{session}");
+        match step {
             Step::Execute { on, session, what } => {
                 let params = json!({"sessionId": name(session), "tool": "shell.exec", "args": {"command": CALLS[what]}, "timeoutMs": 400});
                 self.ask(on, "tools.execute", params).await;
@@ -198,6 +205,7 @@ impl Town {
             }
             Step::Connect => self.connect(),
             Step::Pass { ms } => self.listen(ms).await,
+            other => unreachable!("{other:?}"),
         }
     }
 
@@ -223,6 +231,14 @@ impl Town {
                 let frames: Vec<&Value> = line.heard.iter().filter(|frame| frame["id"] == *id).collect();
                 judge_id(*id, method, &frames, &line.heard);
             }
+            let lost = line
+                .heard
+                .iter()
+                .filter(|frame| {
+                    frame["error"]["data"]["reason"] == "session_lost" || frame["error"]["data"]["reason"] == "internal"
+                })
+                .count();
+            assert_eq!(lost, 0, "no session goes by itself:\n{}", shown(&line.heard));
             let strangers = line.heard.iter().filter(|frame| frame["id"].is_null()).count();
             assert_eq!(strangers, 0, "nothing is nobody's here:\n{}", shown(&line.heard));
         }

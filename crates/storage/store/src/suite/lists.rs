@@ -86,6 +86,11 @@ pub(super) async fn a_child_is_listed_when_asked_for_and_goes_with_its_parent(st
     assert_eq!(ids(false).await, ["parent"]);
     assert_eq!(store.count(Query::default()).await.expect("a count"), 1);
     assert_eq!(ids(true).await, ["child", "parent"]);
+    for (parent, wanted) in [("parent", &["child"] as &[&str]), ("child", &[])] {
+        let query = Query { children: true, child_of: Some(parent.into()), ..Query::default() };
+        let listed = store.list(query).await.expect("a list");
+        assert_eq!(listed.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), wanted, "of {parent}");
+    }
     let summary = store.summary(&child.session).await.expect("a summary").expect("a child is found by its id");
     assert_eq!(summary.child_of, Some("parent".into()));
     store.release(parent.clone()).await.expect("released");
@@ -159,4 +164,36 @@ pub(super) async fn what_is_unfinished_is_found(store: &impl Store) {
         append(store, &lease, vec![entry(6, again)]).await;
         assert_eq!(found().await, Vec::<String>::new());
     }
+}
+
+pub(super) async fn the_last_message_is_an_order_and_wishes_are_shown(store: &impl Store) {
+    let at = |seq: u64, at_ms: i64| Arc::new(Entry { at_ms, ..(*prompt(seq, "hello")).clone() });
+    for (id, at_ms) in [("ws:new", 30), ("ws:old", 10), ("tg:mid", 20)] {
+        let lease = store.create(new_session(id));
+        append(store, &lease, vec![at(1, at_ms)]).await;
+    }
+    let silent = store.create(new_session("ws:silent"));
+    append(store, &silent, vec![note(1)]).await;
+    let listed = async |query: Query| -> Vec<String> {
+        let list = store.list(query).await.expect("a list");
+        list.iter().map(|summary| summary.id.to_string()).collect()
+    };
+    let by_message = || Query { order: Order::LastMessage, ..Query::default() };
+    assert_eq!(listed(by_message()).await, ["ws:new", "tg:mid", "ws:old", "ws:silent"]);
+    let of_ws = Query { id_prefix: Some("ws:".into()), limit: Some(2), ..by_message() };
+    assert_eq!(listed(of_ws.clone()).await, ["ws:new", "ws:old"]);
+    assert_eq!(store.count(Query { limit: None, ..of_ws }).await, Ok(3));
+    let lane = LanePolicy { cap: 3, ..LanePolicy::default() };
+    let settings = [
+        SettingEntry::Lane { policy: Some(lane) },
+        SettingEntry::Elevated { until_ms: Some(99) },
+        SettingEntry::Lane { policy: None },
+    ];
+    let mut shown = Vec::new();
+    for (setting, seq) in settings.into_iter().zip(2..) {
+        append(store, &silent, vec![entry(seq, Body::Setting(setting))]).await;
+        let summary = store.summary(&silent.session).await.expect("a summary").expect("it exists");
+        shown.push((summary.lane, summary.elevated_until_ms));
+    }
+    assert_eq!(shown, [(Some(lane), None), (Some(lane), Some(99)), (None, Some(99))]);
 }

@@ -1,0 +1,11 @@
+//! The services behind the gateway's dialect, driven through it: real engine, store in memory, paused time.
+
+mod canvas;
+mod house;
+mod nodes;
+mod pairing;
+mod play;
+mod reports;
+mod sessions;
+mod shelf;
+mod transcripts;
