@@ -2,6 +2,7 @@
 
 mod canvas;
 mod house;
+mod names;
 mod nodes;
 mod pairing;
 mod play;
