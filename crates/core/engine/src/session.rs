@@ -5,6 +5,7 @@
 
 mod activity;
 mod approvals;
+mod asides;
 mod briefing;
 mod budget;
 mod calls;
@@ -64,6 +65,7 @@ use crate::session::log::SessionLog;
 use crate::session::subagents::SubagentPool;
 use activity::{Activity, TurnWaits};
 use approvals::Approvals;
+use asides::Asides;
 use budget::Purse;
 use editor::EditorRequests;
 use extensions::Extensions;
@@ -99,6 +101,7 @@ pub(crate) struct Session {
     jobs: Jobs,
     /// Commands of users that run beside all this.
     shells: Shells,
+    asides: Asides,
     recovery: Recovery,
     extensions: Extensions,
     editor: EditorRequests,

@@ -16,7 +16,8 @@ pub struct Usage {
     pub cache_read: u64,
     pub cache_write: u64,
     pub output: u64,
-    /// True when the provider reported nothing and we counted characters.
+    /// True when the provider left out a count, or all of them, and we counted characters. As a provider's own word: what is
+    /// nothing here was not counted ([`Usage::completed`]).
     pub estimated: bool,
 }
 
@@ -28,6 +29,15 @@ impl Usage {
     /// All prompt tokens, cached or not.
     pub fn prompt(&self) -> u64 {
         sum(sum(self.input, self.cache_read), self.cache_write)
+    }
+    /// With our own counts where the provider has none.
+    pub fn completed(self, prompt: u64, output: u64) -> Usage {
+        if !self.estimated {
+            return self;
+        }
+        let input = if self.prompt() == 0 { prompt } else { self.input };
+        let output = if self.output == 0 { output } else { self.output };
+        Usage { input, output, ..self }
     }
     /// What is left of it without `part`.
     pub fn less(&self, part: &Usage) -> Usage {

@@ -113,3 +113,135 @@ pub(crate) fn text_tail(view: (&SessionId, &TurnId), cursor: EventCursor, text: 
     events::place_into(&EventPlace { session: view.0, run: Some(view.1), cursor }, into);
     into.push(b'}');
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use vocab::{AssistantMessage, Block, Body, Finish, MessageEnd, ModelEntry, Requested, TurnEntry, Usage};
+
+    use super::*;
+    use crate::ledger::{Terminal, WireId};
+
+    enum Heard {
+        Begins,
+        Text(u64, &'static str),
+        Logged(u64, Body),
+    }
+    use Heard::{Begins, Logged, Text};
+
+    fn reply(text: &str) -> Body {
+        let (blocks, end) = (vec![Block::Text(text.into())], MessageEnd::Finished(Finish::Stop));
+        let message = AssistantMessage { blocks, model: "m".into(), end, usage: Usage::default() };
+        Body::Assistant { turn: Some("t".into()), message }
+    }
+    fn requested() -> Body {
+        let (turn, model) = (Some("t".into()), "m".into());
+        Body::Model(ModelEntry::Requested(Requested { turn, model, summary: None, sent: None, bytes: 0 }))
+    }
+
+    /// What a subscriber with this cursor is told: the event, its text or bytes, and its cursor.
+    fn told(cursor: &str, heard: Vec<Heard>) -> Vec<String> {
+        let (mut ledger, mut out) = (IdLedger::default(), Out::new());
+        let id = ledger.open(WireId::new(1).unwrap(), false, 0).unwrap();
+        let number = ledger.next_subscription();
+        ledger.settle_subscribed(id, Terminal::Result(b"0"), &mut out);
+        out.frames.clear();
+        let mut listener = Listener::new(number, EventCursor::parse(cursor).unwrap(), false);
+        let (session, turn) = ("s".into(), TurnId::from("t"));
+        for it in heard {
+            match it {
+                Begins => listener.reply_begins((&session, &turn), &ledger, &mut out),
+                Text(before, text) => listener.text((&session, &turn), before, text, &ledger, &mut out),
+                Logged(seq, body) => {
+                    let entry = Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body, by: None });
+                    listener.entry(&session, &entry, &ledger, &mut out);
+                }
+            }
+        }
+        let shown = |frame: &[u8]| {
+            let frame: serde_json::Value = serde_json::from_slice(frame).unwrap();
+            let (event, cursor) = (frame["event"].as_str().unwrap(), frame["cursor"].as_str().unwrap());
+            let data = &frame["data"];
+            match event {
+                "content" => format!("+{} {cursor}", data["text"].as_str().unwrap()),
+                "retract" => format!("-{} {cursor}", data["bytes"]),
+                _ => format!("{event} {cursor}"),
+            }
+        };
+        out.frames.frames().map(shown).collect()
+    }
+
+    #[test]
+    fn what_a_subscriber_has_of_a_reply_is_not_told_again() {
+        let cases: Vec<(&str, &str, Vec<Heard>, &[&str])> = vec![
+            (
+                "all of it",
+                "4",
+                vec![Begins, Text(0, "ab"), Text(2, "cd"), Logged(5, reply("abcd"))],
+                &["+ab 4+2", "+cd 4+4", "+ 5"],
+            ),
+            ("the entry alone", "4", vec![Logged(5, reply("abcd"))], &["+abcd 5"]),
+            ("a part, and the entry", "4+3", vec![Logged(5, reply("abcd"))], &["+d 5"]),
+            ("a part, and the reply anew", "4+3", vec![Begins, Text(0, "ab"), Text(2, "cd")], &["+d 4+4"]),
+            ("all, and the reply anew", "4+4", vec![Begins, Text(0, "abcd"), Logged(5, reply("abcd"))], &["+ 5"]),
+            ("in the middle of a letter", "4+1", vec![Logged(5, reply("äb"))], &["+b 5"]),
+            (
+                "something stands between",
+                "4+2",
+                vec![Logged(5, Body::Queue(queued())), Text(2, "cd")],
+                &["queued 5", "+cd 5+4"],
+            ),
+            ("it came late", "4", vec![Text(2, "cd"), Text(4, "ef"), Logged(5, reply("abcdef"))], &["+abcdef 5"]),
+            (
+                "a restart: the reply is asked for again",
+                "4+2",
+                vec![Logged(5, requested()), Begins, Text(0, "xy")],
+                &["-2 4", "session_changed 5", "+xy 5+2"],
+            ),
+            (
+                "a try that came to nothing",
+                "4",
+                vec![Begins, Text(0, "ab"), Begins, Text(0, "xy")],
+                &["+ab 4+2", "-2 4", "+xy 4+2"],
+            ),
+            (
+                "entries that it has",
+                "5",
+                vec![Logged(4, reply("a")), Logged(5, reply("b")), Logged(6, reply("c"))],
+                &["+c 6"],
+            ),
+            (
+                "the first event of an entry",
+                "5.0",
+                vec![Logged(5, ended()), Logged(6, reply("c"))],
+                &["done 5", "+c 6"],
+            ),
+        ];
+        for (name, cursor, heard, want) in cases {
+            assert_eq!(told(cursor, heard), want, "{name}");
+        }
+    }
+
+    fn queued() -> vocab::QueueEntry {
+        vocab::QueueEntry::Queued(vocab::Item {
+            id: "i".into(),
+            parts: Vec::new(),
+            delivery: vocab::Delivery::Policy,
+            at_ms: 0,
+            sender: None,
+            by: None,
+        })
+    }
+    fn ended() -> Body {
+        let (mutations, usage, stop) = (Vec::new(), Usage::default(), vocab::Stop::EndTurn);
+        Body::Turn(TurnEntry::Ended(vocab::TurnEnd {
+            turn: "t".into(),
+            stop,
+            iterations: 0,
+            usage,
+            mutations,
+            fault: None,
+        }))
+    }
+}

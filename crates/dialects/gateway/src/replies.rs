@@ -84,7 +84,7 @@ impl Gateway {
     }
 
     fn faulty(&mut self, id: RequestId, fault: &Fault, out: &mut Out) {
-        let refusal = self.incident(faults::refusal(fault, None), out);
+        let refusal = self.incident_of(id, faults::refusal(fault, None), out);
         self.refuse(id, &refusal, out);
     }
 
@@ -138,7 +138,7 @@ impl Gateway {
                         self.fail(id, &refusal, out);
                     }
                     None => {
-                        let refusal = self.incident(faults::refusal(&fault, None), out);
+                        let refusal = self.incident_of(id, faults::refusal(&fault, None), out);
                         self.fail(id, &refusal, out);
                     }
                 };

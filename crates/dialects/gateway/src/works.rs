@@ -96,7 +96,7 @@ impl Gateway {
             }
             (WorkEnd::Nobody, _) => {}
             (_, Some(refusal)) => {
-                let refusal = self.incident(refusal, out);
+                let refusal = self.incident_of(id, refusal, out);
                 self.refuse(id, &refusal, out);
             }
             (WorkEnd::Cancelled, None) => {

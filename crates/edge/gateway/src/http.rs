@@ -52,7 +52,7 @@ pub(crate) async fn answer<S: Wire>(
     reply
 }
 
-pub(crate) fn header<'a>(headers: &'a HeaderMap, name: impl hyper::header::AsHeaderName) -> Option<&'a str> {
+pub(crate) fn header(headers: &HeaderMap, name: impl hyper::header::AsHeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 

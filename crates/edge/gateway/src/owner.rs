@@ -193,15 +193,41 @@ mod tests {
         assert_eq!(OwnerLookup::of_unix(own_uid(), Some(me)).await, Owner::Us);
         assert_eq!(OwnerLookup::of_unix(own_uid() + 1, Some(me)).await, Owner::Other);
         // A command of ours that connects: bash opens the socket itself.
-        let argv = ["bash", "-c", &format!("exec 3<>/dev/tcp/127.0.0.1/{}; sleep 20", own.port())];
-        let program = process::Program {
-            argv: argv.map(Into::into).to_vec(),
-            cwd: "/".into(),
-            env: std::env::vars_os().collect(),
-            joined: false,
-        };
-        let _command = process::Launcher::launch(&process::GroupLauncher, &program).await.unwrap();
+        let connects = format!("exec 3<>/dev/tcp/127.0.0.1/{}; sleep 20", own.port());
+        let _command = launch(&["bash", "-c", &connects]).await.unwrap();
         let (_server, peer) = listener.accept().await.unwrap();
         assert_eq!(lookup.of_tcp(peer, own).await, Owner::OurTool);
+        // Another user's process, where we may start one.
+        if own_uid() == 0
+            && let Ok(_other) = launch(&["setpriv", "--reuid=65534", "--clear-groups", "bash", "-c", &connects]).await
+        {
+            let (_server, peer) = listener.accept().await.unwrap();
+            assert_eq!(lookup.of_tcp(peer, own).await, Owner::Other);
+        }
+    }
+
+    async fn launch(argv: &[&str]) -> std::io::Result<process::Launched> {
+        let argv = argv.iter().map(Into::into).collect();
+        let env = std::env::vars_os().collect();
+        let program = process::Program { argv, cwd: "/".into(), env, joined: false };
+        process::Launcher::launch(&process::GroupLauncher, &program).await
+    }
+
+    #[tokio::test]
+    async fn many_who_ask_at_once_are_all_answered() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let own = listener.local_addr().unwrap();
+        let lookup = OwnerLookup::default();
+        let mut held = Vec::new();
+        let mut asked = tokio::task::JoinSet::new();
+        for _ in 0..200 {
+            let client = tokio::net::TcpStream::connect(own).await.unwrap();
+            let (server, peer) = listener.accept().await.unwrap();
+            let lookup = lookup.clone();
+            asked.spawn(async move { lookup.of_tcp(peer, own).await });
+            held.push((client, server));
+        }
+        let found = asked.join_all().await;
+        assert!(found.len() == 200 && found.iter().all(|owner| *owner == Owner::Us));
     }
 }

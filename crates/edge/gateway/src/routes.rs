@@ -1,5 +1,6 @@
 //! Which path is answered by what, and who may ask.
 
+mod events;
 mod login;
 mod upgrade;
 
@@ -35,6 +36,7 @@ enum Destination {
     Health,
     Metrics,
     Schema,
+    Events,
     Login,
     Logout,
     Socket(Arc<dyn Entrance>),
@@ -56,6 +58,7 @@ impl Destination {
             "/health" | "/api/health" => Some(Destination::Health),
             "/metrics" => Some(Destination::Metrics),
             "/api/schema" => Some(Destination::Schema),
+            "/api/events" => Some(Destination::Events),
             "/api/login" => Some(Destination::Login),
             "/api/logout" => Some(Destination::Logout),
             _ => None,
@@ -78,7 +81,7 @@ impl Destination {
         match self {
             Destination::Login | Destination::Logout => Some(&["POST"]),
             Destination::Web(route) => Some(route.methods()),
-            Destination::Socket(_) => Some(&["GET"]),
+            Destination::Socket(_) | Destination::Events => Some(&["GET"]),
             Destination::NotAPage | Destination::HiddenNothing | Destination::Nothing => None,
             _ => Some(READS),
         }
@@ -124,6 +127,10 @@ pub(crate) async fn answer<S: Wire>(
         Destination::NotAPage => not_a_page(),
         Destination::Socket(entrance) => upgrade::upgrade::<S>(visit, entrance, request).await,
         Destination::Web(route) => web(&visit, route, request).await,
+        Destination::Events => match visit.known(request.headers()).await {
+            Ok(known) => events::events(&visit, known, request.headers(), request.uri().query()).await,
+            Err(refused) => *refused,
+        },
         Destination::Health | Destination::Metrics | Destination::Schema | Destination::HiddenNothing => {
             let is_read = READS.contains(&request.method().as_str());
             let is_free = !visit.state.access().auth_http && is_read;

@@ -25,6 +25,9 @@ use crate::tokens::TokenFile;
 /// How often files and tokens are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+/// How long a look at our health may take before we are not well.
+const WELL: Duration = Duration::from_secs(5);
+
 pub struct GatewayServer;
 
 impl GatewayServer {
@@ -51,7 +54,7 @@ impl GatewayServer {
             SocketChoice::InHome => Some(options.home.join("gateway.sock")),
             SocketChoice::At(path) => Some(path.clone()),
         };
-        let unix = unix.map(|path| bind_unix(path)).transpose()?;
+        let unix = unix.map(bind_unix).transpose()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = addresses.first().map(|address| format!("{scheme}://{address}"));
         let instance: Arc<str> = ids::connection().into();
@@ -180,9 +183,26 @@ impl ServerHandle {
     pub fn open(&self) -> (usize, usize) {
         (self.state.places.connections(), self.state.sockets.len())
     }
+    /// The same, for whoever wants to know it later.
+    pub fn counter(&self) -> impl Fn() -> (usize, usize) + Send + Sync + 'static {
+        let state = self.state.clone();
+        move || (state.places.connections(), state.sockets.len())
+    }
     /// Looks at tokens and certificates at once.
     pub fn look(&self) {
         look(&self.state, self.tls.as_deref());
+    }
+
+    /// Reads the configuration again, and whatever else may have changed. What went wrong is told, and nothing ends.
+    pub async fn reload(&self) {
+        if let Err(why) = self.state.hooks.reload().await {
+            self.state.hooks.note(&format!("the configuration stays as it was: {why}"));
+        }
+        self.look();
+    }
+
+    pub(crate) async fn is_well(&self) -> bool {
+        timeout(WELL, self.state.hooks.health()).await.is_ok_and(|report| report.serves)
     }
 
     /// Ends in order: no new connections, everybody is told, what runs comes to a point where it can stop, files go. `hurry`

@@ -11,6 +11,7 @@ mod news;
 mod nodes;
 mod pairing;
 mod presence;
+mod prometheus;
 mod reports;
 mod sealed;
 mod sessions;
@@ -164,6 +165,11 @@ impl GatewayService {
     /// The token by which a companion that is away can be woken.
     pub async fn push_token(&self, node: &str, provider: &str) -> Result<Option<Secret>, Fault> {
         nodes::push_token(&self.0, node, provider).await
+    }
+
+    /// What is counted, for Prometheus.
+    pub fn prometheus(&self, version: &str) -> String {
+        prometheus::page(&self.0, version)
     }
 
     /// Runs that are under way, and messages that wait.

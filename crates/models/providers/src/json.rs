@@ -7,7 +7,8 @@ use std::io::Write;
 
 use bytes::{BufMut, BytesMut};
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 pub(crate) fn string(out: &mut BytesMut, text: &str) {
     let mut out = out.writer();
@@ -41,6 +42,18 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(data: &'a [u8], repaired: &'a mut Vec
 /// Token counts come as floats, too: one server's `12.0` must not cost the whole answer.
 pub(crate) fn count(number: Option<f64>) -> u64 {
     number.map_or(0, |number| number.max(0.0) as u64)
+}
+
+/// Whether this is a count: servers write `null` or -1 where they have none.
+pub(crate) fn is_count(number: Option<f64>) -> bool {
+    number.is_some_and(|number| number >= 0.0)
+}
+
+/// Token counts, if there are any. What is no object says nothing, and serde would take a list for the fields in order; counts
+/// that cannot be read must not cost the answer.
+pub(crate) fn counts<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let raw: Option<&'de RawValue> = Deserialize::deserialize(deserializer)?;
+    Ok(raw.filter(|raw| raw.get().starts_with('{')).and_then(|raw| serde_json::from_str(raw.get()).ok()))
 }
 
 /// Text that some servers wrap: a string, a list of parts, an object with a text. Anything else is no text.

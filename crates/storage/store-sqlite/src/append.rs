@@ -13,6 +13,7 @@ use super::leases::{HeldLease, KnownLog, now_ms};
 use super::log;
 use super::owners::COUNT_TAKEN;
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
+use super::sync::SyncWish;
 use super::usage::UsageStatements;
 use super::writer::{Trust, Writer};
 use super::{Attempt, Failure, ReplySender, contents, window};
@@ -191,7 +192,8 @@ impl Writer {
         }
         if !unsynced.is_empty() || !followers.is_empty() {
             let is_idle = self.is_idle();
-            self.syncs.wait(number, unsynced, followers, is_idle);
+            let wish = |Append { reply, durability, asked_at, .. }| SyncWish { reply, durability, asked_at };
+            self.syncs.wait(number, unsynced.into_iter().map(wish).collect(), followers, is_idle);
         }
     }
 

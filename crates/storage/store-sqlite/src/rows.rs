@@ -102,6 +102,10 @@ fn filter(query: &Query) -> (String, Vec<Value>) {
     if !query.children {
         wanted.push("child_of IS NULL");
     }
+    if let Some(parent) = &query.child_of {
+        wanted.push("child_of = ?");
+        values.push(Value::Text(parent.to_string()));
+    }
     let filter = if wanted.is_empty() { String::new() } else { format!("WHERE {}", wanted.join(" AND ")) };
     (filter, values)
 }

@@ -207,6 +207,7 @@ fn fits(session: &StoredSession, query: &Query) -> bool {
         && query.id_prefix.as_ref().is_none_or(|it| summary.id.as_str().starts_with(&**it))
         && (!query.non_empty || summary.messages > 0)
         && (query.children || summary.child_of.is_none())
+        && (query.child_of.is_none() || query.child_of == summary.child_of)
         && (!query.unfinished || is_unfinished(session))
 }
 

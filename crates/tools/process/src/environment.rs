@@ -95,13 +95,21 @@ const READ_ONLY_DROPS: [&str; 14] = [
     "_POSIX2_VERSION",
 ];
 
-/// Git settings that name programs, switched off for read-only commands; a repository cannot override these. A belt: where
-/// one of them stands in a repository's configuration, git is not taken for reading in the first place.
-const READ_ONLY_GIT: [(&str, &str); 4] = [
+/// Git settings that name programs, are formats (one to sort by can call a signature checker) or decide how an index is
+/// read, made harmless for read-only commands, also in submodules; a repository cannot override these. A belt: where one
+/// of them stands in a repository's configuration, git is not taken for reading in the first place.
+const READ_ONLY_GIT: [(&str, &str); 11] = [
+    ("branch.sort", "refname"),
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
+    ("core.untrackedCache", "false"),
+    ("gpg.program", "false"),
+    ("gpg.ssh.program", "false"),
+    ("gpg.x509.program", "false"),
+    ("index.threads", "1"),
     ("log.showSignature", "false"),
     ("safe.bareRepository", "explicit"),
+    ("tag.sort", "refname"),
 ];
 
 /// No lock is taken, and nothing is fetched: neither at once nor when an object is missing.
@@ -395,7 +403,7 @@ mod tests {
         let vars = cleaned(&ours, &[], &[], Required::ReadOnly);
         assert_eq!(get(&vars, "PATH"), Some("/usr/bin:/bin"));
         assert_eq!((get(&vars, "BASH_ENV"), get(&vars, "BASH_FUNC_ls%%")), (None, None));
-        assert_eq!(get(&vars, "GIT_CONFIG_COUNT"), Some("4"));
+        assert_eq!(get(&vars, "GIT_CONFIG_COUNT"), Some("11"));
         assert_eq!([get(&vars, "GIT_DIR"), get(&vars, "GIT_TRACE"), get(&vars, "SHELLOPTS")], [None, None, None]);
         let vars = cleaned(&ours, &[], &[], FULL);
         assert_eq!(get(&vars, "PATH"), Some("/ws/bin:.:/usr/bin::/bin"));

@@ -4,6 +4,7 @@
 //! A call that runs is not cut off, so a limit is overstepped by what one call costs. What a day has used is read from the
 //! store, which knows all sessions; calls that other sessions have under way meanwhile are not in it yet.
 
+mod lost;
 mod spending;
 
 use std::sync::Arc;
@@ -21,8 +22,9 @@ use super::model_view::PastAsk;
 use super::turn::{Effect, Turn};
 use super::{Session, later};
 use crate::outbox::Outbox;
-use spending::Now;
+pub(super) use lost::LostSpending;
 pub(super) use spending::Spending;
+use spending::{DayLimit, Now};
 
 /// What a day has used, as the store said it.
 pub(super) type DayUsed = Result<Vec<UsageSum>, Fault>;
@@ -35,6 +37,24 @@ pub(super) struct Purse {
     day: Option<(i64, UsageSum)>,
     /// The model of which people were told that it has no price.
     unpriced: Option<Arc<str>>,
+}
+
+/// The limits of a day, for a call that looks at them itself.
+pub(super) struct DayCheck {
+    day: i64,
+    limits: Vec<DayLimit>,
+}
+
+impl DayCheck {
+    pub(super) fn query(&self) -> UsageQuery {
+        UsageQuery { by: UsageBy::Day, from: self.day, to: self.day, session: None }
+    }
+    /// A limit that cannot be looked at is not passed over.
+    pub(super) fn judge(&self, used: DayUsed) -> Result<(), Fault> {
+        let used = all_of(used?);
+        let reached = self.limits.iter().find_map(|limit| limit.reached(&used));
+        reached.map_or(Ok(()), |ask| Err(spent(&ask, None)))
+    }
 }
 
 impl Session {
@@ -78,12 +98,20 @@ impl Session {
         }
     }
 
-    /// For a model call that a peer asks for outside of a turn: it is told at once.
+    /// For a model call that a peer asks for outside of a turn: it is told at once. A day's limit is looked at by the call
+    /// itself ([`Session::day_check`]).
     pub(super) fn check_budget(&self) -> Result<(), Fault> {
         match self.reached().filter(|ask| ask.span != BudgetSpan::Turn) {
             Some(ask) => Err(spent(&ask, None)),
             None => Ok(()),
         }
+    }
+
+    /// What such a call is to look at first: what a day has used only the store knows. `None`: nothing.
+    pub(super) fn day_check(&self) -> Option<DayCheck> {
+        let day = day_of(self.shared.ports.clock.now_ms());
+        let limits = self.purse.as_ref()?.spending.day_limits(&self.settings.budget, day);
+        (!limits.is_empty()).then(|| DayCheck { day, limits })
     }
 
     fn with_now<T>(&self, look: impl FnOnce(&Now<'_>) -> T) -> T {
@@ -161,12 +189,27 @@ impl Session {
     /// Before a restart somebody was asked, and is asked still.
     pub(super) fn ask_again(&mut self, asked: PastAsk) {
         let PastAsk { entry, ask, .. } = asked;
-        if self.purse.is_none() {
-            // The limit is gone.
+        let AskKind::Budget(about) = &ask.kind else { return };
+        if !self.is_still_reached(about, day_of(entry.at_ms)) {
+            // The limit is gone, or higher now.
             self.log(Body::Ask(AskEntry::Closed { ask: ask.id, end: AskEnd::Withdrawn }));
             return;
         }
         self.approvals.insert(ask.id, OpenAsk { kind: ask.kind, entry, owner: None, dialog: None });
+    }
+
+    /// Whether a question of that day is about what would be asked now. What others have used of a day is not known here; it
+    /// was so much at least.
+    fn is_still_reached(&self, asked: &BudgetAsk, day: i64) -> bool {
+        let Some(purse) = &self.purse else { return false };
+        match self.reached() {
+            Some(now) => (now.span, now.unit) == (asked.span, asked.unit),
+            None if asked.span == BudgetSpan::Day && day == day_of(self.shared.ports.clock.now_ms()) => {
+                let limits = purse.spending.day_limits(&self.settings.budget, day);
+                limits.iter().any(|limit| limit.unit == asked.unit && limit.allowed <= asked.spent)
+            }
+            None => false,
+        }
     }
 
     /// The answer is in the log, and counts from there.

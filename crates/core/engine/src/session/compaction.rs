@@ -152,6 +152,8 @@ impl Session {
         let trace: Arc<Trace> = Arc::default();
         let model = self.settings.asked().slug.clone();
         let job = SummaryJob {
+            // Within a turn its own call has looked.
+            day: if reason == CompactReason::Manual { self.day_check() } else { None },
             session: self.id.clone(),
             store: self.shared.ports.store.clone(),
             provider: self.shared.ports.provider.clone(),
@@ -235,7 +237,8 @@ impl Session {
 
     /// What the summary's call has sent, and what it cost where no summary came of it.
     fn log_trace(&mut self, model: &Arc<str>, trace: &Trace) {
-        let left = trace.take();
+        let mut left = trace.take();
+        let spent = left.spent(false, 0);
         let turn = self.current_turn();
         for request in left.requests {
             let body = Body::Model(ModelEntry::Requested(Requested {
@@ -247,7 +250,7 @@ impl Session {
             }));
             self.log_at(request.at_ms, body);
         }
-        let Some(usage) = left.usage else { return };
+        let Some(usage) = spent else { return };
         self.with_turn(|turn, _| turn.spend(usage));
         self.log(Body::Model(ModelEntry::Spent { turn, call: None, model: model.clone(), usage }));
     }

@@ -14,6 +14,7 @@ impl Session {
         self.activity.is_idle()
             && self.activity.next.is_none()
             && self.shells.running.is_empty()
+            && self.asides.running.is_empty()
             && self.log.is_settled()
     }
 
@@ -27,6 +28,7 @@ impl Session {
             && self.activity.next.is_none()
             && self.activity.is_idle()
             && self.shells.running.is_empty()
+            && self.asides.running.is_empty()
     }
 
     /// The session is to end: what has not begun yet does not begin any more.
@@ -87,6 +89,7 @@ impl Session {
         }
         self.drop_editor_requests();
         self.drop_shells(&fault);
+        self.drop_asides(&fault);
         self.log.peers.answer_all();
         let all: Vec<_> = self.log.peers.all().cloned().collect();
         for outbox in all {
@@ -108,6 +111,7 @@ impl Session {
             self.tell_queue();
         }
         self.stop_shells(|_| true);
+        self.stop_asides(|_| true);
         self.activity.cut(CutBy::Deleted, by.as_ref());
         self.interrupt_turn();
         self.log.commands.act_for(None);

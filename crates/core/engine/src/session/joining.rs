@@ -11,7 +11,7 @@ use vocab::{
 
 use super::Session;
 use super::jobs::left_too_soon;
-use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts};
+use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts, ReadAll};
 use crate::outbox::Outbox;
 
 /// What the model is told when the last controller leaves an open question behind.
@@ -189,8 +189,12 @@ impl Session {
         for step in steps {
             match step {
                 CaughtUp::Further => {}
-                CaughtUp::Whole(outbox, at, from) => {
+                CaughtUp::Whole(ReadAll { outbox, mut at, from, lost }) => {
                     self.log.peers.tell_at(&outbox, Event::Live { seq: at.seq }, at);
+                    if let Some(end) = lost {
+                        at.offset = 0;
+                        self.log.peers.tell_at(&outbox, Event::TurnLost(end), at);
+                    }
                     // Calls that became its own and that it was told of before, as another one's.
                     for entry in self.approvals.take_given(outbox.peer, from) {
                         self.log.peers.tell_at(&outbox, Event::Logged(entry), at);
@@ -211,6 +215,7 @@ impl Session {
         self.log.peers.is_news = true;
         // No peer is left that could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
+        self.stop_asides(|owner| owner == peer);
         self.leave_jobs(peer);
         for (outbox, tag) in self.log.commands.leave(peer) {
             self.log.reply(outbox, Event::Reply { tag, result: Err(left_too_soon()) });

@@ -7,12 +7,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
     Briefing, Delivery, EditorReply, Entry, Exported, Fault, FitImage, Later, LogWindow, ModelInfo, Page, Part,
-    Provider, Reply, UsageSum,
+    Provider, Query, Reply, SessionId, Store, UsageSum,
 };
 
-use super::budget::{DayUsed, all_of};
+use super::budget::{DayUsed, LostSpending, all_of};
 use super::editor::EditorOrder;
 use super::jobs::Finish;
+use super::model_view::ReadLog;
 use super::{Mail, Session};
 use crate::images;
 
@@ -40,6 +41,25 @@ pub(super) fn models(
 /// All of a log, for a session that counts what was from the beginning on.
 pub(super) fn whole(page: Later<'static, Result<Page, Fault>>, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
     Box::pin(async move { page.await.map(|page| LogWindow::whole(page, upto)) })
+}
+
+/// A log, and what the process before us has spent without writing it down; children have logs of their own.
+pub(super) fn with_lost(
+    window: Later<'static, Result<LogWindow, Fault>>,
+    store: Arc<dyn Store>,
+    session: SessionId,
+) -> Later<'static, Result<ReadLog, Fault>> {
+    Box::pin(async move {
+        let window = window.await?;
+        let mut lost = LostSpending::of(window.all());
+        if lost.has_open_calls() {
+            let query = Query { children: true, child_of: Some(session), ..Query::default() };
+            for child in store.list(query).await? {
+                lost.hear_child(&store.read(&child.id, 0, usize::MAX).await?.entries);
+            }
+        }
+        Ok(ReadLog { window, lost })
+    })
 }
 
 /// The entries of a page, for a step of the session: as far as they were told by then.

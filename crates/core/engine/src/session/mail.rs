@@ -128,6 +128,7 @@ impl Session {
                 self.activity.end(stopped);
                 self.give_up_what_waits();
                 self.stop_shells(|_| true);
+                self.stop_asides(|_| true);
                 self.suspend_turn();
             }
             Mail::Verb { outbox, tag, verb, provenance } => {

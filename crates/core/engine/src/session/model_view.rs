@@ -8,6 +8,7 @@ mod open_turn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use super::budget::LostSpending;
 use vocab::{Body, CallEntry, Chat, Entry, Fault, Later, LogWindow, Message, ModelEntry, Part, Sent, ShellEntry};
 
 pub(crate) use branch::{Branch, BranchMessage, LOST, active_path, edits_after, lost_result, lost_shell};
@@ -41,7 +42,13 @@ pub(super) struct ViewCounts {
 struct Reading {
     /// Its newest entry when the reading began.
     upto: u64,
-    window: Later<'static, Result<LogWindow, Fault>>,
+    window: Later<'static, Result<ReadLog, Fault>>,
+}
+
+/// A log that was read to go on from, and what it does not say was spent.
+pub(super) struct ReadLog {
+    pub(super) window: LogWindow,
+    pub(super) lost: LostSpending,
 }
 
 impl ModelView {
@@ -92,14 +99,14 @@ impl ModelView {
     pub(super) fn is_reading(&self) -> bool {
         self.reading.is_some()
     }
-    pub(super) fn read(&mut self, upto: u64, window: Later<'static, Result<LogWindow, Fault>>) {
+    pub(super) fn read(&mut self, upto: u64, window: Later<'static, Result<ReadLog, Fault>>) {
         self.reading = Some(Reading { upto, window });
     }
     /// Nothing waits for it any more.
     pub(super) fn stop_reading(&mut self) {
         self.reading = None;
     }
-    pub(super) fn poll_reading(&mut self, context: &mut Context<'_>) -> Poll<Result<LogWindow, Fault>> {
+    pub(super) fn poll_reading(&mut self, context: &mut Context<'_>) -> Poll<Result<ReadLog, Fault>> {
         match &mut self.reading {
             Some(reading) => reading.window.as_mut().poll(context),
             None => Poll::Pending,

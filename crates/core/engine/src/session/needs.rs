@@ -24,7 +24,15 @@ impl Session {
         }
         let ends = self.activity.is_ending();
         match verb {
-            SessionVerb::Prompt { .. } | SessionVerb::Compact { .. } | SessionVerb::Shell { .. } if ends => None,
+            SessionVerb::Prompt { .. }
+            | SessionVerb::Compact { .. }
+            | SessionVerb::Shell { .. }
+            | SessionVerb::Call { .. }
+                if ends =>
+            {
+                None
+            }
+            SessionVerb::Call { .. } if self.log.last_seq() > 0 => self.lacks_view(),
             // With images it waits when they are ready.
             SessionVerb::Prompt { parts, .. } if parts.iter().any(|part| matches!(part, Part::Image(_))) => None,
             SessionVerb::Prompt { .. } => self.lacks_view(),
@@ -38,6 +46,8 @@ impl Session {
             SessionVerb::Slash { name, args } => match commands::find(name).map(|command| command.name) {
                 Some("context") => self.lacks_view().or_else(|| self.lacks_briefing()),
                 Some("compact") => self.lacks_written_view(),
+                // How many messages the model sees, and which gadgets are off, the log says.
+                Some("gadgets" | "status" | "tools") if self.log.last_seq() > 0 => self.lacks_view(),
                 Some("undo") if undo::count(args.trim()).is_some() => self.lacks_written_view(),
                 _ => None,
             },

@@ -4,13 +4,15 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use vocab::{Briefing, CutBy, Fault, FaultKind, LogWindow, McpStarted, ModelEvent, Outcome, PeerId};
+use vocab::{Briefing, CutBy, Fault, FaultKind, McpStarted, ModelEvent, Outcome, PeerId};
 
 use super::activity::TurnWaits;
+use super::asides::AsideEnd;
 use super::budget::DayUsed;
 use super::compaction::Compacted;
 use super::editor::EditorOrder;
 use super::jobs::JobEvent;
+use super::model_view::ReadLog;
 use super::undo::UndoStep;
 use super::{Mail, Session};
 pub(super) use crate::guard::{client_failed, guarded};
@@ -34,7 +36,7 @@ pub(super) enum Happening {
     /// What waited for the log can go on.
     Written,
     /// The log was read for the model.
-    Read(Result<LogWindow, Fault>),
+    Read(Result<ReadLog, Fault>),
     /// No subagent works for the dropped call any more.
     SubagentsClosed,
     RetryDue,
@@ -43,6 +45,7 @@ pub(super) enum Happening {
     /// Some extension's time is over.
     ExtensionDue,
     Shell(usize, Result<vocab::Shell, Fault>),
+    Aside(usize, AsideEnd),
     /// A call wants something of a controller; `None`: some call does not any more.
     EditorRequest(Option<EditorOrder>),
     McpStarted(Option<PeerId>, Vec<McpStarted>),
@@ -89,6 +92,12 @@ impl Session {
             && let Poll::Ready((index, result)) = self.poll_shells(context)
         {
             return Poll::Ready(Happening::Shell(index, result));
+        }
+        if is_free
+            && !self.asides.running.is_empty()
+            && let Poll::Ready((index, end)) = self.poll_asides(context)
+        {
+            return Poll::Ready(Happening::Aside(index, end));
         }
         if self.editor.was_offered
             && let Poll::Ready(order) = self.editor.poll(context)
@@ -238,6 +247,7 @@ impl Session {
             Happening::Lost(fault) => return self.lease_lost(fault),
             Happening::Mail(mail) => return self.mail(mail),
             Happening::Shell(index, result) => return self.shell_done(index, result),
+            Happening::Aside(index, end) => return self.aside_done(index, end),
             Happening::EditorRequest(order) => {
                 if let Some(order) = order {
                     self.tell_editor_request(order);

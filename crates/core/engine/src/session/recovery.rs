@@ -6,15 +6,15 @@ use std::task::{Context, Poll};
 use tokio::time::{Duration, Sleep};
 use vocab::{
     AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, ExtensionEvent, Fault, FaultKind, Item, ItemEnd,
-    LogWindow, NoteEntry, Notice, NoticeLevel, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, TurnId,
-    Usage, WaitingOnRestart,
+    LogWindow, ModelEntry, NoteEntry, Notice, NoticeLevel, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry,
+    TurnId, Usage, WaitingOnRestart,
 };
 
-use super::budget::Spending;
+use super::budget::{LostSpending, Spending};
 use super::fallback::Fallback;
 use super::{Session, TurnWaits, later};
 use crate::session::log::logged::{KnownKeys, Logged};
-use crate::session::model_view::{Branch, History, OpenTurn, lost_result};
+use crate::session::model_view::{Branch, History, OpenTurn, ReadLog, lost_result};
 use crate::session::queue::TurnOver;
 use crate::session::turn::Effect;
 
@@ -114,16 +114,16 @@ impl Session {
                 true => later::whole(store.read(&self.id, 0, usize::MAX), upto),
                 false => store.window(&self.id, upto),
             };
-            self.view.read(upto, window);
+            self.view.read(upto, later::with_lost(window, store.clone(), self.id.clone()));
         }
     }
 
     /// Reads the branch back, and closes what a dead process or a failed write left open: each open call gets a recorded
     /// result before the next model request can be made.
-    pub(super) fn log_read(&mut self, window: Result<LogWindow, Fault>) {
+    pub(super) fn log_read(&mut self, read: Result<ReadLog, Fault>) {
         let Some(upto) = self.view.end_reading() else { return };
-        let taken = match window {
-            Ok(window) if self.log.last_seq() == upto => self.take_log(Some(window)),
+        let taken = match read {
+            Ok(read) if self.log.last_seq() == upto => self.take_log(Some(read)),
             // What came in meanwhile is not in what was read: it is read again.
             Ok(_) => return,
             Err(fault) => Err(fault),
@@ -157,7 +157,8 @@ impl Session {
         });
     }
 
-    fn take_log(&mut self, window: Option<LogWindow>) -> Result<(), Fault> {
+    fn take_log(&mut self, read: Option<ReadLog>) -> Result<(), Fault> {
+        let (window, spending) = read.map(|read| (read.window, read.lost)).unzip();
         let (mut news, mut lost) = (false, Vec::new());
         let mut open = None;
         if let Some(window) = &window
@@ -172,7 +173,7 @@ impl Session {
             if window.page.recovered.is_none() {
                 self.view.find_sent(window.all());
             }
-            let branch = Branch::of(&window);
+            let mut branch = Branch::of(&window);
             if let Some(purse) = &mut self.purse {
                 purse.spending = Spending::of(&window.page.entries);
             }
@@ -192,6 +193,10 @@ impl Session {
                 self.remember(&branch);
             }
             if self.activity.turn().is_none() {
+                self.prompts.turn_by = branch.turn_by.take();
+                let spent = self.settle_lost(&spending.unwrap_or_default());
+                branch.open_usage.add(&spent);
+                open.iter_mut().for_each(|open| open.usage.add(&spent));
                 lost = self.repair(branch, open.as_ref());
             }
         }
@@ -220,9 +225,25 @@ impl Session {
         }
     }
 
+    /// What was spent when the process died is the turn's, as if it had been written down.
+    fn settle_lost(&mut self, lost: &LostSpending) -> Usage {
+        let mut sum = Usage::default();
+        let spent = lost.entries();
+        if !spent.is_empty() {
+            let text = "what sub-agents and a model call under way had used when the process ended is counted here";
+            self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
+        }
+        for entry in spent {
+            if let ModelEntry::Spent { usage, .. } = &entry {
+                sum.add(usage);
+            }
+            self.log(Body::Model(entry));
+        }
+        sum
+    }
+
     /// Closes what is open, but for the turn that goes on, and returns what is to be said of commands that did not end.
     fn repair(&mut self, mut branch: Branch, goes_on: Option<&OpenTurn>) -> Vec<Shell> {
-        self.prompts.turn_by = branch.turn_by.take();
         if let Some(open) = goes_on {
             branch.open_turn = None;
             branch.open_calls.retain(|(turn, _)| *turn != open.id);
@@ -275,6 +296,7 @@ impl Session {
                 self.settle_item(&item, ItemEnd::Dropped, why, None);
             }
         }
+        self.close_lost_asides(branch.open_asides);
         self.lost_shells(branch.open_shells)
     }
 
@@ -328,6 +350,7 @@ impl Session {
         self.fail_jobs(fault);
         self.fail_undo(fault);
         self.fail_shells(fault);
+        self.fail_asides(fault);
         self.view.unload();
         if let Some(reason) = rolled_back.told_compaction {
             self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));

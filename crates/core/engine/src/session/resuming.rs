@@ -7,12 +7,12 @@
 //! What is rebuilt is what the log knows ([`OpenTurn`]): the reply's calls and their results, rounds, cost, changes, tries, the
 //! model that stood in, what waits, what was allowed for good, the open question under its own id. What it does not know:
 //!
-//! * A reply that was not finished is asked for again. The log has no parts of replies; what was shown of it is gone, what it
-//!   cost is not counted, and a note marks the place.
+//! * A reply that was not finished is asked for again. The log has no parts of replies; what was shown of it is gone, of what
+//!   it cost the input is estimated, and a note marks the place.
 //! * A call that only reads is run again. One that can change something and was begun may have run: a person is asked
 //!   ([`PermissionAsk::may_have_run`]). Allowed, it runs again; denied, the model is told that it may have run.
 //! * A call of subagents is such a call. Its children are not taken up: they worked for a call that is gone, and their logs end
-//!   where they were. What they cost stands there and not in this log.
+//!   where they were. What they cost stands there, and is read from there ([`super::budget::LostSpending`]).
 //! * A call that a controller was to run stays open under its id until a controller offers a tool of that name, as a
 //!   controller that comes back does; numbers of peers mean nothing after a restart. Other tools of a controller are there
 //!   again when it offers them. One that an extension was to run is as any call of ours.

@@ -7,6 +7,7 @@ use vocab::{ModelInfo, OnRestart, Settings, Tool};
 use super::Session;
 use super::activity::Activity;
 use super::approvals::Approvals;
+use super::asides::Asides;
 use super::budget::Purse;
 use super::editor::EditorRequests;
 use super::extensions::Extensions;
@@ -97,6 +98,7 @@ impl Session {
             purse,
             jobs: Jobs::default(),
             shells: Shells::default(),
+            asides: Asides::default(),
             recovery: Recovery::new(recovered.flatten(), continues),
             extensions: Extensions::default(),
             editor: EditorRequests::default(),

@@ -205,3 +205,54 @@ async fn a_run_is_told_again_by_its_turn_and_by_its_key() {
     let unknown = ask_for(&mut actor, recount(RunRef::Turn("t9".into()))).await;
     assert_eq!(unknown.unwrap_err().kind, FaultKind::NotFound);
 }
+
+async fn by_hand(actor: &mut Actor, tool: &str, input: &str, limit_ms: Option<u64>) -> Result<CallResult, Fault> {
+    let call = SessionVerb::Call { tool: tool.into(), input: Json::trusted(input), limit_ms };
+    match ask_for(actor, Verb::Session(call)).await? {
+        Reply::Called(result) => Ok(*result),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_is_called_by_hand_beside_a_turn_and_the_model_does_not_read_it() {
+    let player = Player::new([vec![text("w"), Step::Wait(1000), text("x"), done(Finish::Stop)], say("second")]);
+    let stage = stage_with(&player, |options| options.mode = Mode::Prompt);
+    let mut actor = stage.open().await;
+    let result = by_hand(&mut actor, "change", "{}", None).await.unwrap();
+    assert_eq!((result.end, result.is_error, result.text()), (CallEnd::Ran, false, "done".into()), "nobody is asked");
+    actor.prompt("first").await;
+    text_of(&mut actor, "w").await;
+    let result = by_hand(&mut actor, "look", r#"{"fails":1}"#, None).await.unwrap();
+    assert!(result.is_error);
+    actor.turn_end().await;
+    let log = log(&stage).await;
+    let by_hand_lines = log.lines().filter(|line| line.contains("by hand")).count();
+    assert_eq!(by_hand_lines, 4, "{log}");
+    actor.settle().await;
+    actor.prompt("again").await;
+    actor.settle().await;
+    assert!(!player.last_sent().contains("it did not work"), "no model has read it: {}", player.last_sent());
+    let unknown = by_hand(&mut actor, "nothing", "{}", None).await;
+    assert_eq!(unknown.unwrap_err().kind, FaultKind::NotFound);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_by_hand_has_a_limit_can_be_stopped_and_is_denied_where_a_rule_says_so() {
+    let deny = ToolRules { deny: vec!["change".into()], ..ToolRules::default() };
+    let stage = stage_with(&Player::new([]), |options| {
+        options.tune = Box::new(|settings| settings.conduct = Arc::new(Conduct { rules: deny, ..Conduct::default() }));
+    });
+    let mut actor = stage.open().await;
+    assert_eq!(by_hand(&mut actor, "change", "{}", None).await.unwrap().end, CallEnd::Denied);
+    let late = by_hand(&mut actor, "look", r#"{"hangs":1}"#, Some(500)).await.unwrap();
+    assert_eq!((late.end, late.duration_ms), (CallEnd::Interrupted, 500));
+    let call = SessionVerb::Call { tool: "look".into(), input: Json::trusted(r#"{"hangs":1}"#), limit_ms: None };
+    let tag = actor.send(Verb::Session(call)).await;
+    actor.settle().await;
+    ask_for(&mut actor, Verb::Session(SessionVerb::AbortCall { of: tag })).await.unwrap();
+    let Reply::Called(result) = actor.reply(tag).await.unwrap() else { panic!() };
+    assert_eq!(result.end, CallEnd::Interrupted);
+    let nothing = ask_for(&mut actor, Verb::Session(SessionVerb::AbortCall { of: tag })).await;
+    assert_eq!(nothing.unwrap_err().kind, FaultKind::NotFound);
+}

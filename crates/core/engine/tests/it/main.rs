@@ -7,6 +7,7 @@ mod abilities;
 mod asking;
 mod attaching;
 mod budgets;
+mod budgets_lost;
 mod called;
 mod carrying;
 mod coming_in;

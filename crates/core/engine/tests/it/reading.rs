@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use store::MemoryStore;
+use testkit::faulty::FaultyStore;
 use testkit::stage::Actor;
 use testkit::{Stage, slash_text};
 use tokio::time::Instant;
 use vocab::{Change, FaultKind, Reply, RetryPolicy, SessionVerb, Verb};
 
+use crate::budgets::{resumed, shown};
+use crate::recovery::life;
 use crate::registry::{Lazy, named, on, past};
 use crate::support::*;
 
@@ -90,4 +93,31 @@ async fn a_store_hears_that_everything_ends() {
     assert!(!store.hurried.load(Ordering::Relaxed));
     stage.engine.shutdown().await;
     assert!(store.hurried.load(Ordering::Relaxed));
+}
+
+#[test]
+fn the_first_thing_asked_after_a_resume_is_answered_from_the_log() {
+    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+    let on = |player: &Arc<Player>| {
+        let store = store.clone();
+        stage_with(player, |options| (options.store, options.model) = (store, "wide".into()))
+    };
+    let mut live = String::new();
+    life(&store, async || {
+        let player = Player::new([say("one"), say("two"), say("three"), say("a summary")]);
+        let stage = on(&player);
+        let mut actor = stage.open().await;
+        for _ in 0..3 {
+            actor.prompt("go").await;
+            actor.turn_end().await;
+            actor.forget();
+        }
+        ask_for(&mut actor, Verb::Session(SessionVerb::Compact { instructions: None, wait: false })).await.unwrap();
+        live = shown(&mut actor, "status").await;
+    });
+    assert!(live.contains("1 message"), "{live}");
+    life(&store, async || {
+        let stage = on(&Player::new([]));
+        assert_eq!(shown(&mut resumed(&stage).await, "status").await, live);
+    });
 }

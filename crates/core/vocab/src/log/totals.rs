@@ -121,7 +121,7 @@ impl Totals {
 
     /// In dollars. `None` as soon as one price is not known: a sum without it would be wrong.
     pub fn cost(&self, prices: impl Fn(&str) -> Option<Prices>) -> Option<f64> {
-        self.by_model().iter().map(|(model, usage)| Some(prices(model)?.cost(usage))).sum()
+        self.by_model().iter().try_fold(0.0, |sum, (model, usage)| Some(sum + prices(model)?.cost(usage)))
     }
 }
 

@@ -155,6 +155,8 @@ pub struct Query {
     pub non_empty: bool,
     /// Also those that work or worked for a call of another session.
     pub children: bool,
+    /// Only those that work or worked for a call of this one.
+    pub child_of: Option<SessionId>,
     /// Only those that have something to go on with: a turn that did not end, a question without an answer, a message that
     /// waits. For a process that starts anew.
     pub unfinished: bool,

@@ -231,7 +231,13 @@ impl Town {
                 let frames: Vec<&Value> = line.heard.iter().filter(|frame| frame["id"] == *id).collect();
                 judge_id(*id, method, &frames, &line.heard);
             }
-            let lost = line.heard.iter().filter(|frame| frame["error"]["data"]["reason"] == "session_lost").count();
+            let lost = line
+                .heard
+                .iter()
+                .filter(|frame| {
+                    frame["error"]["data"]["reason"] == "session_lost" || frame["error"]["data"]["reason"] == "internal"
+                })
+                .count();
             assert_eq!(lost, 0, "no session goes by itself:\n{}", shown(&line.heard));
             let strangers = line.heard.iter().filter(|frame| frame["id"].is_null()).count();
             assert_eq!(strangers, 0, "nothing is nobody's here:\n{}", shown(&line.heard));

@@ -101,7 +101,11 @@ impl Play {
         self.made += 1;
         let connection = format!("c{}", self.made).into();
         let gateway = Gateway::new(self.options.clone(), connection, auth, None);
-        let host = PumpOptions { grace: Duration::from_secs(2), ..PumpOptions::new(Service(self.stage.store.clone())) };
+        let host = PumpOptions {
+            grace: Duration::from_secs(2),
+            notes: |_| {},
+            ..PumpOptions::new(Service(self.stage.store.clone()))
+        };
         self.pipes.push(Some(Pipe::new(&self.stage.engine, gateway, host)));
         self.pipes.len() - 1
     }

@@ -399,3 +399,28 @@ fn an_idle_connection_is_small_and_leaves_what_it_does_not_use() {
     assert_eq!(talk.reply(Ok(Reply::Done)).verb, Verb::Leave);
     assert_eq!(talk.gateway.due(), None);
 }
+
+#[test]
+fn the_end_of_the_process_ends_runs_and_says_where_to_go_on() {
+    let mut talk = Talk::on(None);
+    talk.ask(1, "events.subscribe", json!({"topics": ["session:s"]}));
+    talk.send(2, json!({}));
+    talk.log([started("t")]);
+    talk.reply(Ok(Reply::Started { turn: "t".into() }));
+    talk.frames();
+    talk.gateway.part(wire::Parting::Asked { by: "shutdown" }, &mut talk.out);
+    assert!(talk.out.close.is_none() && talk.frames().is_empty(), "the run has its time");
+    talk.gateway.part(wire::Parting::GraceOver, &mut talk.out);
+    assert_eq!(
+        talk.frames(),
+        [
+            "2 run_state cancel_requested",
+            "2 run_state cancelled",
+            "2 error 4",
+            "2 ! 4 shutdown",
+            r#"1 lag {"cursor":"50"}"#,
+        ]
+    );
+    let close = talk.out.close.as_ref().unwrap();
+    assert_eq!((close.code.number(), &*close.reason), (1001, "resume 50"));
+}

@@ -90,6 +90,10 @@ impl Projector {
 
     pub fn take(&mut self, entry: &Entry, faces: &dyn Faces) -> Vec<TranscriptLine> {
         let mut lines = Vec::new();
+        // Fed from the middle it may not have heard what an answer answers; a time that is later is one.
+        if self.now_ms == 0 {
+            self.now_ms = entry.at_ms;
+        }
         // What could not be logged has a message, and no place among the lines.
         let in_log = entry.seq > 0;
         if in_log && self.own.is_empty() {

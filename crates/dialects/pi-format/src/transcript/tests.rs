@@ -433,6 +433,20 @@ fn foreign_names_are_kept_and_an_imported_session_has_no_line_of_its_own_making(
 }
 
 #[test]
+fn from_the_middle_of_a_log_no_message_is_without_a_time() {
+    let entries = log(vec![opened(), user("a"), says("1"), ends(Stop::Budget, Some("spent"))]);
+    let mut projector = Projector::new();
+    projector.assume("mock/mock-1", 0);
+    let lines = projector.take(&entries[3], &PricedFaces);
+    let json = lines.iter().find_map(|line| match &line.kind {
+        LineKind::Message(said) => Some(said.json.clone()),
+        _ => None,
+    });
+    let json = json.expect("the turn ends with a message");
+    assert!(json.contains(&format!(r#""timestamp":{}"#, NOON + 3)), "{json}");
+}
+
+#[test]
 fn from_the_middle_of_a_log_the_messages_are_the_same() {
     let entries = log(vec![opened(), user("a"), says("1"), user("b"), says("2"), ends(Stop::Interrupted, None)]);
     let whole = Transcript::new(&entries, &PricedFaces);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::Usage;
 
-use crate::json::{LenientText, count};
+use crate::json::{LenientText, count, counts, is_count};
 
 /// Any event. One shape for all of them: what an event does not have is absent, and `kind` may stand anywhere.
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ pub(super) struct AnthropicEvent<'a> {
     pub(super) content_block: Option<ContentBlock<'a>>,
     #[serde(borrow, default)]
     pub(super) message: Option<AnthropicMessage<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) usage: Option<AnthropicUsage>,
     #[serde(borrow, default)]
     pub(super) error: Option<&'a RawValue>,
@@ -119,7 +119,7 @@ pub(super) struct AnthropicMessage<'a> {
     pub(super) stop_reason: Option<LenientText<'a>>,
     #[serde(borrow, default)]
     pub(super) stop_details: Option<StopDetails<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) usage: Option<AnthropicUsage>,
     /// In place of a message.
     #[serde(borrow, default)]
@@ -162,7 +162,7 @@ impl AnthropicUsage {
             cache_read: count(self.cache_read_input_tokens),
             cache_write: count(self.cache_creation_input_tokens),
             output: count(self.output_tokens),
-            estimated: false,
+            estimated: !is_count(self.input_tokens) || !is_count(self.output_tokens),
         }
     }
 }
@@ -197,6 +197,12 @@ mod tests {
         ] {
             let usage = read(second).over(read(first)).usage();
             assert_eq!([usage.input, usage.cache_read, usage.cache_write, usage.output], want, "{first} {second}");
+            let told = format!("{first}{second}");
+            assert_eq!(
+                usage.estimated,
+                !told.contains("\"input_tokens") || !told.contains("\"output_tokens"),
+                "{told}"
+            );
         }
     }
 }

@@ -10,14 +10,14 @@ use serde_json::value::RawValue;
 use vocab::Usage;
 
 use super::content::LenientContent;
-use crate::json::{self, LenientText, count};
+use crate::json::{self, LenientText, count, is_count};
 
 #[derive(Deserialize)]
 pub(super) struct CompletionsChunk<'a> {
     #[serde(borrow, default)]
     choices: Option<First<'a>>,
     /// Boxed, as everything that few chunks have: a chunk is moved about often, and most are one word.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::counts")]
     usage: Option<Box<CompletionsUsage>>,
     /// Groq's own place for usage.
     #[serde(default)]
@@ -31,7 +31,7 @@ pub(super) struct CompletionsChunk<'a> {
 
 #[derive(Deserialize)]
 struct Aside {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::counts")]
     usage: Option<Box<CompletionsUsage>>,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct ChunkChoice<'a> {
     /// The word of the server behind the server.
     #[serde(borrow, default)]
     pub(super) native_finish_reason: Option<LenientText<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::counts")]
     usage: Option<Box<CompletionsUsage>>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
@@ -195,7 +195,7 @@ impl CompletionsUsage {
             cache_read,
             cache_write,
             output: count(self.completion_tokens),
-            estimated: false,
+            estimated: !is_count(self.prompt_tokens) || !is_count(self.completion_tokens),
         }
     }
 }
@@ -284,6 +284,28 @@ mod tests {
         ] {
             let usage = serde_json::from_str::<CompletionsUsage>(json).unwrap().usage();
             assert_eq!((usage.input, usage.cache_read, usage.cache_write, usage.output), want, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_count_that_was_not_given_is_marked_and_what_is_no_counts_is_none() {
+        let read = |usage: &str| {
+            let data = format!(r#"{{"choices":[],"usage":{usage}}}"#);
+            CompletionsChunk::read(data.as_bytes(), |chunk| chunk.usage()).unwrap().map(|usage| usage.estimated)
+        };
+        assert_eq!(read(r#"{"prompt_tokens":10,"completion_tokens":0}"#), Some(false));
+        for part in [
+            "{}",
+            r#"{"total_tokens":110}"#,
+            r#"{"prompt_tokens":10}"#,
+            r#"{"completion_tokens":3}"#,
+            r#"{"prompt_tokens":null,"completion_tokens":null}"#,
+            r#"{"prompt_tokens":-1,"completion_tokens":-1}"#,
+        ] {
+            assert_eq!(read(part), Some(true), "{part}");
+        }
+        for odd in ["null", "[1,2]", "7", r#""10""#, r#"{"prompt_tokens":"ten"}"#] {
+            assert_eq!(read(odd), None, "{odd}");
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::Usage;
 
-use crate::json::{self, LenientText, count};
+use crate::json::{self, LenientText, count, is_count};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -14,7 +14,7 @@ pub(super) struct GeminiChunk<'a> {
     candidates: Option<Vec<Candidate<'a>>>,
     #[serde(borrow, default)]
     pub(super) prompt_feedback: Option<Feedback<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::counts")]
     pub(super) usage_metadata: Option<GeminiUsage>,
     #[serde(borrow, default)]
     pub(super) error: Option<&'a RawValue>,
@@ -128,12 +128,14 @@ impl GeminiUsage {
     pub(super) fn usage(&self) -> Usage {
         let prompt = count(self.prompt_token_count);
         let cache_read = count(self.cached_content_token_count).min(prompt);
+        // One of them is left out where it is nothing.
+        let has_output = is_count(self.candidates_token_count) || is_count(self.thoughts_token_count);
         Usage {
             input: prompt - cache_read + count(self.tool_use_prompt_token_count),
             cache_read,
             cache_write: 0,
             output: count(self.candidates_token_count) + count(self.thoughts_token_count),
-            estimated: false,
+            estimated: !is_count(self.prompt_token_count) || !has_output,
         }
     }
 }
@@ -168,7 +170,7 @@ mod tests {
         ] {
             let usage = serde_json::from_str::<GeminiUsage>(json).unwrap().usage();
             assert_eq!((usage.input, usage.cache_read, usage.output), want, "{json}");
-            assert_eq!(usage.cache_write, 0);
+            assert_eq!((usage.cache_write, usage.estimated), (0, want.2 == 0), "{json}");
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::Usage;
 
-use crate::json::{LenientText, count};
+use crate::json::{LenientText, count, counts, is_count};
 
 /// Any event: they share their fields, and of most only a few are there. One flat struct, because telling them apart by
 /// type would read each event twice.
@@ -39,7 +39,7 @@ pub(super) struct ResponseObject<'a> {
     pub(super) error: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) incomplete_details: Option<IncompleteDetails<'a>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "counts")]
     pub(super) usage: Option<ResponsesUsage>,
     #[serde(borrow, default)]
     pub(super) output: Option<&'a RawValue>,
@@ -77,7 +77,8 @@ impl ResponsesUsage {
         let cache_read = count(details.and_then(|details| details.cached_tokens)).min(all);
         let cache_write = count(details.and_then(|details| details.cache_write_tokens)).min(all - cache_read);
         let input = all - cache_read - cache_write;
-        Usage { input, cache_read, cache_write, output: count(self.output_tokens), estimated: false }
+        let estimated = !is_count(self.input_tokens) || !is_count(self.output_tokens);
+        Usage { input, cache_read, cache_write, output: count(self.output_tokens), estimated }
     }
 }
 
@@ -105,6 +106,7 @@ mod tests {
             (r#"{"input_tokens":null,"input_tokens_details":null}"#, (0, 0, 0, 0)),
         ] {
             let usage = serde_json::from_str::<ResponsesUsage>(json).unwrap().usage();
+            assert_eq!(usage.estimated, want.3 == 0, "{json}");
             assert_eq!((usage.input, usage.cache_read, usage.cache_write, usage.output), want, "{json}");
         }
     }

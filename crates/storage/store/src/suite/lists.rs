@@ -86,6 +86,11 @@ pub(super) async fn a_child_is_listed_when_asked_for_and_goes_with_its_parent(st
     assert_eq!(ids(false).await, ["parent"]);
     assert_eq!(store.count(Query::default()).await.expect("a count"), 1);
     assert_eq!(ids(true).await, ["child", "parent"]);
+    for (parent, wanted) in [("parent", &["child"] as &[&str]), ("child", &[])] {
+        let query = Query { children: true, child_of: Some(parent.into()), ..Query::default() };
+        let listed = store.list(query).await.expect("a list");
+        assert_eq!(listed.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), wanted, "of {parent}");
+    }
     let summary = store.summary(&child.session).await.expect("a summary").expect("a child is found by its id");
     assert_eq!(summary.child_of, Some("parent".into()));
     store.release(parent.clone()).await.expect("released");

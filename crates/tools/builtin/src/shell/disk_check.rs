@@ -13,7 +13,7 @@ use crate::sys::FileKind;
 use crate::workspace::{Access, ResolvedPath, Workspace};
 
 use super::classify::{ReadOnlyLine, Word};
-use super::git_safety;
+use super::git_safety::{self, is_absence};
 
 /// Directory entries looked at for the patterns of one word; a pattern that could mean more is not reading.
 const PATTERN_ENTRIES_MAX: usize = 4096;
@@ -45,7 +45,7 @@ impl DiskCheck<'_> {
 
     fn stays(&self, path: &str, files_only: bool) -> bool {
         match self.place(self.dir, OsStr::new(path)) {
-            Some(place) if files_only => !self.is_dir(place),
+            Some(place) if files_only => self.is_no_dir(place),
             Some(_) => true,
             None => false,
         }
@@ -60,9 +60,13 @@ impl DiskCheck<'_> {
         }
     }
 
-    fn is_dir(&self, rel: PathBuf) -> bool {
+    /// What cannot be looked at could be one.
+    fn is_no_dir(&self, rel: PathBuf) -> bool {
         let spot = self.workspace.spot_at(ResolvedPath::Inside(rel));
-        spot.and_then(|spot| spot.facts()).is_ok_and(|facts| facts.kind == FileKind::Dir)
+        match spot.and_then(|spot| spot.facts()) {
+            Ok(facts) => facts.kind != FileKind::Dir,
+            Err(error) => is_absence(&error),
+        }
     }
 
     /// Whether nothing that the shell could make of a pattern leads out of the workspace. Patterns are taken to match more
@@ -94,8 +98,11 @@ impl DiskCheck<'_> {
         };
         let (before, behind) = (&part[..first], part.rsplit(SPECIAL).next().unwrap_or_default());
         let spot = self.workspace.spot_at(ResolvedPath::Inside(dir.to_owned())).ok()?;
-        // No directory, or none that can be read: no names.
-        let Ok((entries, more)) = spot.entries(*left) else { return Some(Vec::new()) };
+        let (entries, more) = match spot.entries(*left) {
+            Ok(found) => found,
+            // No directory: no names.
+            Err(error) => return is_absence(&error).then(Vec::new),
+        };
         *left -= entries.len();
         if more {
             return None;

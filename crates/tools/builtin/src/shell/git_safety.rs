@@ -9,7 +9,7 @@
 mod config;
 mod index;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ const POINTER_BYTES_MAX: u64 = 4096;
 const SUBMODULE_DEPTH_MAX: usize = 4;
 const SUBMODULES_MAX: usize = 256;
 
-/// Files of the user's own configuration that are followed; later includes are not looked at.
+/// Files of the user's own configuration that are followed; where there are more, nothing is inert.
 const OWN_FILES_MAX: usize = 32;
 
 /// What tells git to use another repository or other parts of one than it would find.
@@ -42,18 +42,23 @@ const STEERING: [&str; 7] = [
     "GIT_WORK_TREE",
 ];
 
-/// Entries of a repository's directory that are looked at for links; one with more is not inert.
-const ENTRIES_MAX: usize = 4096;
-/// Directories of a repository whose contents git does not show while it reads. Of objects it shows those that it has a
-/// name for; links among the directories that hold them are looked for, links among the objects are not.
-const UNSHOWN: [&str; 6] = ["annex", "hooks", "lfs", "modules", "objects", "worktrees"];
+/// Entries of repositories' directories that are looked at for links; where there are more, git is not inert.
+const ENTRIES_MAX: usize = 65_536;
+/// Directories of a repository that git itself does not open: its hooks are switched off while it reads, and the others
+/// belong to other programs. Everything else it may show, so a link anywhere in there could show any file.
+const UNOPENED: [&str; 3] = ["annex", "hooks", "lfs"];
 
 /// Whether git, started in this directory of the workspace, only reads.
 pub(crate) fn is_inert(dir: &Path, workspace: &Workspace) -> bool {
     if STEERING.iter().any(|name| std::env::var_os(name).is_some()) || owns_a_writable_file(workspace) {
         return false;
     }
-    let look = RepositoryCheck { workspace: workspace.path(), submodules_left: SUBMODULES_MAX };
+    let look = RepositoryCheck {
+        workspace: workspace.path(),
+        submodules_left: SUBMODULES_MAX,
+        entries_left: ENTRIES_MAX,
+        walked: Vec::new(),
+    };
     match find(&workspace.path().join(dir)) {
         FoundRepository::Nothing => true,
         FoundRepository::Unclear => false,
@@ -83,7 +88,7 @@ pub(crate) fn head(top: &Path) -> Option<String> {
 }
 
 /// Whether this session may write a file of the user's own configuration without being asked: the usual ones, and those
-/// that they include.
+/// that they include. What cannot be looked at could be such a file.
 fn owns_a_writable_file(workspace: &Workspace) -> bool {
     let home = std::env::home_dir().unwrap_or_default();
     let elsewhere = std::env::var_os("XDG_CONFIG_HOME").map(|dir| Path::new(&dir).join("git/config"));
@@ -92,16 +97,23 @@ fn owns_a_writable_file(workspace: &Workspace) -> bool {
     let mut next = 0;
     while let Some(file) = files.get(next).map(std::fs::canonicalize) {
         next += 1;
-        let Ok(file) = file else { continue };
+        let file = match file {
+            Ok(file) => file,
+            Err(error) if is_absence(&error) => continue,
+            Err(_) => return true,
+        };
         let inside = file.strip_prefix(workspace.path()).map(|rel| ResolvedPath::Inside(rel.to_owned()));
         if inside.is_ok_and(|place| workspace.required(&place, Access::Write) < Required::DangerFullAccess) {
             return true;
         }
-        let text = read(&file, CONFIG_BYTES_MAX).flatten().unwrap_or_default();
+        let Some(text) = read(&file, CONFIG_BYTES_MAX) else { return true };
+        let text = text.unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let dir = file.parent().unwrap_or(Path::new("/"));
-        let room = OWN_FILES_MAX.saturating_sub(files.len());
-        files.extend(included(&text, dir, &home).take(room));
+        files.extend(included(&text, dir, &home));
+        if files.len() > OWN_FILES_MAX {
+            return true;
+        }
     }
     false
 }
@@ -131,11 +143,11 @@ fn find(dir: &Path) -> FoundRepository {
     for top in dir.ancestors() {
         match top.join(".git").symlink_metadata() {
             Ok(_) => return FoundRepository::Top(top.to_owned()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if is_absence(&error) => {}
             Err(_) => return FoundRepository::Unclear,
         }
         // A directory that is a repository itself. Newer versions of git can be told to leave it alone, older ones cannot.
-        let there = |name: &str| top.join(name).symlink_metadata().is_ok();
+        let there = |name: &str| !is_absent(&top.join(name));
         if there("HEAD") && (there("commondir") || (there("objects") && there("refs"))) {
             return FoundRepository::Unclear;
         }
@@ -148,14 +160,19 @@ struct RepositoryCheck<'a> {
     /// The real path.
     workspace: &'a Path,
     submodules_left: usize,
+    entries_left: usize,
+    /// Directories in which there is no link, however deep.
+    walked: Vec<PathBuf>,
 }
 
 impl RepositoryCheck<'_> {
     fn repository(&mut self, top: &Path, depth: usize) -> Option<()> {
         let (git_dir, named) = git_dir(top)?;
         let common = common_dir(&git_dir)?;
-        holds_its_own(&git_dir)?;
-        holds_its_own(&common)?;
+        self.holds_its_own(&common)?;
+        if git_dir != common {
+            self.holds_its_own(&git_dir)?;
+        }
         let text = read(&common.join("config"), CONFIG_BYTES_MAX)?.unwrap_or_default();
         let config = config::inert(std::str::from_utf8(&text).ok()?)?;
         let says_so = match &config.worktree {
@@ -172,7 +189,7 @@ impl RepositoryCheck<'_> {
         let Some(index) = read(&git_dir.join("index"), INDEX_BYTES_MAX)? else { return Some(()) };
         for link in index::gitlinks(&index)? {
             let below = top.join(OsStr::from_bytes(&link));
-            if below.join(".git").symlink_metadata().is_err() {
+            if is_absent(&below.join(".git")) {
                 continue; // Not checked out.
             }
             self.submodules_left = self.submodules_left.checked_sub(1)?;
@@ -181,37 +198,51 @@ impl RepositoryCheck<'_> {
         }
         Some(())
     }
+
+    /// Nothing in it is a link or borrowed from elsewhere: git reads what it shows (who is being rebased, where another
+    /// worktree is, a log's objects) from files here, and would read it from any file.
+    fn holds_its_own(&mut self, git_dir: &Path) -> Option<()> {
+        if !self.walked.iter().any(|walked| git_dir.starts_with(walked)) {
+            self.walk(git_dir, &UNOPENED)?;
+            self.walked.extend(["modules", "worktrees"].map(|inside| git_dir.join(inside)));
+        }
+        let worktrees = match std::fs::read_dir(git_dir.join("worktrees")) {
+            Ok(worktrees) => Some(worktrees),
+            Err(error) => is_absence(&error).then_some(None)?,
+        };
+        for worktree in worktrees.into_iter().flatten() {
+            // Git asks every worktree for its branch, in the repository that it names.
+            common_dir(&worktree.ok()?.path())?;
+        }
+        is_absent(&git_dir.join("objects/info/alternates")).then_some(())
+    }
+
+    /// No link in a directory and below it, except in those of its directories.
+    fn walk(&mut self, dir: &Path, except: &[&str]) -> Option<()> {
+        for entry in std::fs::read_dir(dir).ok()? {
+            self.entries_left = self.entries_left.checked_sub(1)?;
+            let entry = entry.ok()?;
+            let kind = entry.file_type().ok()?;
+            if kind.is_symlink() {
+                return None;
+            }
+            if kind.is_dir() && !except.iter().any(|name| entry.file_name() == *name) {
+                self.walk(&entry.path(), &[])?;
+            }
+        }
+        Some(())
+    }
 }
 
-/// Nothing in it is a link or borrowed from elsewhere: git reads what it shows (who is being rebased, a log's objects) from
-/// files here, and would read it from any file.
-fn holds_its_own(git_dir: &Path) -> Option<()> {
-    let mut left = ENTRIES_MAX;
-    let shown = |name: &OsStr| !UNSHOWN.iter().any(|unshown| name == *unshown);
-    for name in without_links(git_dir, &mut left)?.iter().filter(|name| shown(name)) {
-        without_links(&git_dir.join(name), &mut left)?;
-    }
-    let objects = git_dir.join("objects");
-    let linked = |name: &str| objects.join(name).symlink_metadata().is_ok_and(|found| found.is_symlink());
-    let borrows = objects.join("info/alternates").symlink_metadata().is_ok();
-    (!borrows && !linked("info") && !linked("pack")).then_some(())
+/// Whether there is nothing of this name. What cannot be looked at may be there: git goes by other paths than we do, and
+/// some are shorter.
+fn is_absent(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| is_absence(&error))
 }
 
-/// The directories in a directory, if it holds no link.
-fn without_links(dir: &Path, left: &mut usize) -> Option<Vec<OsString>> {
-    let mut dirs = Vec::new();
-    for entry in std::fs::read_dir(dir).ok()? {
-        *left = left.checked_sub(1)?;
-        let entry = entry.ok()?;
-        let kind = entry.file_type().ok()?;
-        if kind.is_symlink() {
-            return None;
-        }
-        if kind.is_dir() {
-            dirs.push(entry.file_name());
-        }
-    }
-    Some(dirs)
+/// Whether an error says that nothing is there, and not that it cannot be looked at.
+pub(super) fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// The real path of what `.git` is or, as a file, names; and whether it is a file.
@@ -231,7 +262,7 @@ fn git_dir(top: &Path) -> Option<(PathBuf, bool)> {
 /// anything else was not written by git.
 fn common_dir(git_dir: &Path) -> Option<PathBuf> {
     let file = git_dir.join("commondir");
-    if file.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+    if is_absent(&file) {
         return Some(git_dir.to_owned());
     }
     let worktrees = git_dir.parent().filter(|dir| dir.ends_with("worktrees"))?;
@@ -260,7 +291,7 @@ fn pointer(path: &Path, prefix: &str) -> Option<PathBuf> {
 fn read(path: &Path, max: u64) -> Option<Option<Vec<u8>>> {
     let found = match path.symlink_metadata() {
         Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(None),
+        Err(error) if is_absence(&error) => return Some(None),
         Err(_) => return None,
     };
     if !found.is_file() || found.len() > max {

@@ -21,6 +21,7 @@ mod shell_controlled;
 mod shell_ending;
 mod shell_family;
 mod shell_git;
+mod shell_git_forged;
 mod shell_links;
 mod shell_own;
 mod shell_run;

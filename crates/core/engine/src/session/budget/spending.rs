@@ -47,6 +47,31 @@ struct Grant {
     day: i64,
 }
 
+/// What of a day may be spent.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) struct DayLimit {
+    pub(in crate::session) unit: BudgetUnit,
+    limit: u64,
+    /// With what was granted.
+    pub(in crate::session) allowed: u64,
+}
+
+impl DayLimit {
+    pub(in crate::session) fn reached(&self, used: &UsageSum) -> Option<BudgetAsk> {
+        let spent = day_spent(self.unit, used)?;
+        let (span, unit, limit) = (BudgetSpan::Day, self.unit, self.limit);
+        (spent >= self.allowed).then_some(BudgetAsk { span, unit, limit, spent, more: limit })
+    }
+}
+
+fn day_spent(unit: BudgetUnit, used: &UsageSum) -> Option<u64> {
+    match unit {
+        BudgetUnit::Money => Some(used.cost_nanos),
+        BudgetUnit::Tokens => Some(used.usage.context()),
+        BudgetUnit::Time | BudgetUnit::Rounds => None,
+    }
+}
+
 #[derive(Clone, Default, Debug)]
 pub(in crate::session) struct Spending {
     turn: Spent,
@@ -191,13 +216,7 @@ impl Spending {
         let spent = match span {
             BudgetSpan::Turn => &self.turn,
             BudgetSpan::Session => &self.session,
-            BudgetSpan::Day => {
-                return match unit {
-                    BudgetUnit::Money => Some(now.day?.cost_nanos),
-                    BudgetUnit::Tokens => Some(now.day?.usage.context()),
-                    BudgetUnit::Time | BudgetUnit::Rounds => None,
-                };
-            }
+            BudgetSpan::Day => return day_spent(unit, now.day?),
         };
         Some(match unit {
             BudgetUnit::Money => spent.nanos(now.prices),
@@ -215,6 +234,14 @@ impl Spending {
             let spent = self.spent(span, unit, now)?;
             (spent >= allowed).then_some(BudgetAsk { span, unit, limit, spent, more: limit })
         })
+    }
+
+    /// The limits of a day that nobody has lifted.
+    pub(in crate::session) fn day_limits(&self, budget: &Budget, day: i64) -> Vec<DayLimit> {
+        let of_day = budget.limits().filter(|(span, ..)| *span == BudgetSpan::Day);
+        let limit =
+            |(span, unit, limit)| self.allowed(span, unit, limit, day).map(|allowed| DayLimit { unit, limit, allowed });
+        of_day.filter_map(limit).collect()
     }
 
     /// How each limit stands.

@@ -9,6 +9,7 @@ use vocab::{
 };
 
 use crate::outbox::OUTBOX_BYTES_MAX;
+use crate::session::budget::DayCheck;
 use crate::session::model_view::{Branch, BranchMessage, Mark, MarkKind, summary_message};
 
 /// First line of the request for a summary; a scripted model recognises it.
@@ -61,6 +62,7 @@ pub(crate) fn cut_whole(marks: &[Mark]) -> Option<usize> {
 
 /// What the summary call needs; owns everything, so that the session goes on listening meanwhile.
 pub(crate) struct SummaryJob {
+    pub(in crate::session) day: Option<DayCheck>,
     pub(crate) session: SessionId,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) provider: Arc<dyn Provider>,
@@ -85,6 +87,17 @@ pub(crate) struct SummaryTrace {
     pub(crate) requests: Vec<SummaryRequest>,
     /// What the provider counted.
     pub(crate) usage: Option<Usage>,
+}
+
+impl SummaryTrace {
+    /// What the provider counted, and where it did not, what was sent and said by our own count; nothing where it did not answer.
+    pub(crate) fn spent(&mut self, is_answered: bool, said_bytes: usize) -> Option<Usage> {
+        let sent: u64 = self.requests.last().map_or(0, |request| request.bytes);
+        let uncounted = || Usage { estimated: true, ..Usage::default() };
+        let usage = self.usage.take().or_else(|| (is_answered && sent > 0).then(uncounted))?;
+        let tokens = |bytes: usize| estimate_tokens(bytes);
+        Some(usage.completed(tokens(usize::try_from(sent).unwrap_or(usize::MAX)), tokens(said_bytes)))
+    }
 }
 
 pub(crate) struct SummaryRequest {
@@ -126,6 +139,9 @@ impl SummaryJob {
     }
 
     async fn summarise(self) -> Result<Compacted, Fault> {
+        if let Some(check) = &self.day {
+            check.judge(self.store.usage(check.query()).await)?;
+        }
         let window = self.store.window(&self.session, self.upto).await?;
         let branch = Branch::of(&window);
         let budget = input_budget(self.model.context_window);
@@ -188,7 +204,7 @@ impl SummaryJob {
         if summary.trim().is_empty() {
             return Err(Fault::new(FaultKind::Provider, "the model returned an empty summary"));
         }
-        let usage = self.trace.left().usage.take().unwrap_or_default();
+        let usage = self.trace.left().spent(true, summary.len()).unwrap_or_default();
         Ok((summary, usage))
     }
 }

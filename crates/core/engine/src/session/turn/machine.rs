@@ -209,13 +209,12 @@ impl Turn {
                 fx.append(&mut self.untold);
                 fx.push(Effect::Thinking(delta));
             }
-            ModelEvent::Sent { sent, bytes } => fx.push(Effect::Log(Body::Model(ModelEntry::Requested(Requested {
-                turn: Some(self.id.clone()),
-                model: self.model.clone(),
-                summary: None,
-                sent: Some(sent),
-                bytes,
-            })))),
+            ModelEvent::Sent { sent, bytes } => {
+                self.reply.is_sent = true;
+                let (turn, model) = (Some(self.id.clone()), self.model.clone());
+                let requested = Requested { turn, model, summary: None, sent: Some(sent), bytes };
+                fx.push(Effect::Log(Body::Model(ModelEntry::Requested(requested))));
+            }
             ModelEvent::Seal(seal) => {
                 let what = self.reply.seal(seal);
                 self.untold.extend(what.map(Effect::Sealed));
@@ -237,6 +236,7 @@ impl Turn {
             ModelEvent::Finished(finish) => self.reply_finished(finish, fx),
             ModelEvent::Failed(fault) => {
                 let (attempt, visible) = (*attempt, *visible);
+                self.reply.is_charged = fault.fault.kind == FaultKind::StreamCut;
                 self.model_failed(attempt, visible, fault, fx);
             }
         }
@@ -299,7 +299,7 @@ impl Turn {
     /// Forgets a reply of which nothing was visible. What it cost was paid all the same.
     fn drop_reply(&mut self, fx: &mut Vec<Effect>) {
         self.untold.clear();
-        if let Some(usage) = std::mem::take(&mut self.reply).reported() {
+        if let Some(usage) = std::mem::take(&mut self.reply).spent() {
             self.usage.add(&usage);
             fx.push(Effect::Log(Body::Model(ModelEntry::Spent {
                 turn: Some(self.id.clone()),
@@ -470,11 +470,14 @@ impl Turn {
                 let message = self.close_reply(MessageEnd::Interrupted);
                 self.log_cut_reply(message, fx);
             }
-            TurnPhase::Model { .. }
-            | TurnPhase::RetryWait { .. }
-            | TurnPhase::FallingBack
-            | TurnPhase::At(_)
-            | TurnPhase::Compacting { .. } => self.drop_reply(fx),
+            TurnPhase::Model { .. } => {
+                // Its server may be at it.
+                self.reply.is_charged = self.reply.is_sent;
+                self.drop_reply(fx);
+            }
+            TurnPhase::RetryWait { .. } | TurnPhase::FallingBack | TurnPhase::At(_) | TurnPhase::Compacting { .. } => {
+                self.drop_reply(fx)
+            }
         }
         // Calls that were never started still need results, or no provider would take the history again.
         for call in std::mem::take(&mut self.pending) {

@@ -21,6 +21,10 @@ pub(crate) struct ReplyBuilder {
     blocks: Vec<GrowingBlock>,
     usage: Option<Usage>,
     prompt_estimate: u64,
+    /// The request went out.
+    pub(crate) is_sent: bool,
+    /// Its server had begun to work for it: it is paid for, whatever came of it.
+    pub(crate) is_charged: bool,
     kept_bytes: usize,
     dropped_bytes: usize,
 }
@@ -37,11 +41,13 @@ impl ReplyBuilder {
         self.blocks.is_empty()
     }
     pub(crate) fn has_usage(&self) -> bool {
-        self.usage.is_some()
+        self.usage.is_some_and(|usage| !usage.estimated)
     }
-    /// What the provider counted, of a reply that is not kept.
-    pub(crate) fn reported(self) -> Option<Usage> {
-        self.usage
+    /// What the provider counted, of a reply that is not kept; where it did not come to that, the input as we count it.
+    pub(crate) fn spent(self) -> Option<Usage> {
+        let uncounted = || Usage { estimated: true, ..Usage::default() };
+        let usage = self.usage.or_else(|| self.is_charged.then(uncounted))?;
+        Some(usage.completed(self.prompt_estimate, 0))
     }
     pub(crate) fn usage(&mut self, usage: Usage) {
         self.usage = Some(usage);
@@ -175,12 +181,8 @@ impl ReplyBuilder {
         if self.dropped_bytes > 0 {
             blocks.push(Block::Text(format!("\n[{} more bytes were said and not kept]", self.dropped_bytes).into()));
         }
-        let usage = self.usage.unwrap_or(Usage {
-            input: self.prompt_estimate,
-            output: estimate_tokens(said_bytes),
-            estimated: true,
-            ..Usage::default()
-        });
+        let uncounted = Usage { estimated: true, ..Usage::default() };
+        let usage = self.usage.unwrap_or(uncounted).completed(self.prompt_estimate, estimate_tokens(said_bytes));
         AssistantMessage { blocks, model, end, usage }
     }
 }

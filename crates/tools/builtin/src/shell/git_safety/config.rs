@@ -13,7 +13,8 @@ pub(super) struct Inert {
 
 /// Keys that run nothing, fetch nothing and read no other file, whatever their value, while git reads. Not here, on
 /// purpose: everything that names a program (drivers, filters, checkers, hooks, helpers, pagers, aliases), a file or another
-/// repository (includes, worktrees, promisors), formats (they can call a signature checker) and extensions.
+/// repository (includes, worktrees, promisors), formats (they can call a signature checker; an order to sort by is one as
+/// well), what decides how an index is read (its threads, caches and parts), and extensions.
 const PLAIN: &[(&str, &[&str])] = &[
     (
         "core",
@@ -45,13 +46,12 @@ const PLAIN: &[(&str, &[&str])] = &[
             "sparsecheckoutcone",
             "symlinks",
             "trustctime",
-            "untrackedcache",
             "whitespace",
         ],
     ),
     ("author", &["email", "name"]),
-    ("blame", &["coloring", "date", "showemail"]),
-    ("branch", &["autosetupmerge", "autosetuprebase", "sort"]),
+    ("blame", &["coloring", "showemail"]),
+    ("branch", &["autosetupmerge", "autosetuprebase"]),
     ("checkout", &["defaultremote", "guess"]),
     ("color", &["branch", "diff", "interactive", "pager", "showbranch", "status", "ui"]),
     ("column", &["branch", "status", "ui"]),
@@ -74,15 +74,14 @@ const PLAIN: &[(&str, &[&str])] = &[
             "wserrorhighlight",
         ],
     ),
-    ("feature", &["manyfiles"]),
     ("fetch", &["fsckobjects", "parallel", "prune", "prunetags", "writecommitgraph"]),
     ("gc", &["auto", "autodetach", "autopacklimit", "pruneexpire", "reflogexpire", "reflogexpireunreachable"]),
     ("gui", &["geometry", "wmstate"]),
     ("http", &["postbuffer", "version"]),
-    ("index", &["skiphash", "threads", "version"]),
+    ("index", &["skiphash", "version"]),
     ("init", &["defaultbranch"]),
     ("lfs", &["repositoryformatversion"]),
-    ("log", &["abbrevcommit", "date", "decorate", "follow", "showroot"]),
+    ("log", &["abbrevcommit", "decorate", "follow", "showroot"]),
     ("maintenance", &["auto", "strategy"]),
     ("merge", &["conflictstyle", "ff", "log", "renamelimit", "renames", "stat"]),
     ("pack", &["compression", "depth", "threads", "window", "windowmemory"]),
@@ -93,7 +92,7 @@ const PLAIN: &[(&str, &[&str])] = &[
     ("rerere", &["autoupdate", "enabled"]),
     ("status", &["aheadbehind", "branch", "relativepaths", "renames", "short", "showstash", "showuntrackedfiles"]),
     ("submodule", &["active"]),
-    ("tag", &["gpgsign", "sort"]),
+    ("tag", &["gpgsign"]),
     ("transfer", &["fsckobjects"]),
     ("user", &["email", "name", "signingkey", "useconfigonly"]),
 ];
@@ -232,6 +231,15 @@ mod tests {
             ("format", "pretty"),
             ("pretty", "x"),
             ("log", "showSignature"),
+            ("log", "date"),
+            ("blame", "date"),
+            ("branch", "sort"),
+            ("tag", "sort"),
+            ("index", "threads"),
+            ("index", "sparse"),
+            ("core", "splitIndex"),
+            ("core", "untrackedCache"),
+            ("feature", "manyFiles"),
             ("remote \"origin\"", "promisor"),
             ("remote \"origin\"", "partialCloneFilter"),
             ("remote \"origin\"", "uploadpack"),
