@@ -39,11 +39,11 @@ pub use listen::dialable;
 pub use login::{LoginDesk, LoginRefused};
 pub use options::{Access, HealthReport, ServerHooks, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice};
 pub use server::{AccessHandle, GatewayServer, ServerHandle};
-pub use sse::SseBody;
 pub use services::{
     ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NodeRules, PairingRules, Reloaded,
     ServiceParts, ServiceSettings, StoreKey,
 };
+pub use sse::SseBody;
 pub use tokens::{
     NamedToken, TokenFile, TokenStore, add_token, make_main_token, new_token, read_main_token, revoke_token,
     scope_words, scopes_from,
