@@ -1,6 +1,7 @@
 //! The services behind the gateway's dialect, driven through it: real engine, store in memory, paused time.
 
 mod canvas;
+mod golden;
 mod house;
 mod names;
 mod nodes;
