@@ -1,6 +1,7 @@
 //! The shelf: small things with a name, in the same file as the sessions and written by the same thread.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
@@ -10,6 +11,7 @@ use vocab::{Durability, Fault, FaultKind, Later, Shelf, ShelfKind, ShelfPlace, S
 use super::leases::now_ms;
 use super::reader::Question;
 use super::rows::{from_int, to_int};
+use super::sync::SyncWish;
 use super::writer::{StoreRequest, Trust, Writer, WriterJob};
 use super::{Attempt, ReplySender, SqliteStore, immediate};
 use store::records;
@@ -117,7 +119,8 @@ impl Writer {
         // Of what was refused nobody waits for the disk.
         let (number, _) = self.syncs.numbers();
         let is_idle = self.is_idle();
-        self.syncs.wait(number, vec![(synced, Durability::Now)], Vec::new(), is_idle);
+        let wish = SyncWish { reply: synced, durability: Durability::Now, asked_at: Instant::now() };
+        self.syncs.wait(number, vec![wish], Vec::new(), is_idle);
         trust
     }
 }

@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 use tokio::time::{Duration, Sleep};
 use vocab::{
     AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, ExtensionEvent, Fault, FaultKind, Item, ItemEnd,
-    LogWindow, ModelEntry, NoteEntry, Notice, NoticeLevel, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry,
-    TurnId, Usage, WaitingOnRestart,
+    ModelEntry, NoteEntry, Notice, NoticeLevel, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, TurnId,
+    Usage, WaitingOnRestart,
 };
 
 use super::budget::{LostSpending, Spending};
