@@ -471,3 +471,33 @@ fn a_code_is_made_by_a_command() {
     assert!(heard[2].contains(command), "{heard:?}");
     assert!(heard[5].contains(r#""name":"/pair","ok":false"#), "{heard:?}");
 }
+
+#[test]
+fn a_cancel_that_overtakes_its_message_is_carried_out_when_it_is_known_where() {
+    let waiting = Reply::Waiting { item: "i".into(), position: 0 };
+    let taken_back = SessionVerb::Queue(vocab::QueueVerb::TakeBack("i".into()));
+    let interrupt = SessionVerb::Interrupt { turn: Some("t".into()) };
+    for (reply, stops) in [(Reply::Started { turn: "t".into() }, interrupt), (waiting, taken_back)] {
+        let mut talk = Talk::on(None);
+        talk.send(1, json!({})).ask(2, "agent.cancel", json!({"requestId": 1}));
+        assert_eq!(talk.frames(), [r#"2 = {"active":false,"cancelled":true,"queued":1}"#]);
+        talk.log([started("t")]);
+        talk.reply(Ok(reply));
+        assert_eq!(talk.out.commands[0].verb, Verb::Session(stops));
+    }
+    // Before the session is open nothing has to be stopped.
+    let mut talk = Talk::new();
+    talk.send(1, json!({})).ask(2, "agent.cancel", json!({"requestId": 1}));
+    let ended = ["1 error 4", "1 ! 4 cancelled_before_start", r#"2 = {"active":false,"cancelled":true,"queued":1}"#];
+    assert_eq!(talk.frames(), ended);
+    let opened = Opened {
+        session: "s".into(),
+        resumed: true,
+        state: state("s", None),
+        tools: vec![],
+        notices: vec![],
+        present: vocab::Present::default(),
+    };
+    talk.reply(Ok(Reply::Opened(Box::new(opened))));
+    assert!(talk.out.commands.is_empty() && talk.frames().is_empty());
+}
