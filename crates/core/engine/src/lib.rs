@@ -27,7 +27,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use vocab::{
     Accounts, Archive, Clock, Command, Fault, FaultKind, FitImage, Ids, Keyring, McpServers, OnRestart, Open, PeerId,
     Preferences, Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
@@ -96,6 +96,8 @@ pub(crate) struct Shared {
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
     pub(crate) idle: Option<IdlePolicy>,
+    /// Places for turns that run at once.
+    pub(crate) turns: Option<Arc<Semaphore>>,
     user: Principal,
     pub(crate) registry: Arc<Registry>,
     pub(crate) watching: Arc<watching::WatchBus>,
@@ -152,6 +154,7 @@ impl Engine {
             version: config.version,
             notices: config.notices,
             idle: config.idle,
+            turns: config.turns_max.map(|most| Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)))),
             user: config.user,
             registry: Arc::default(),
             watching: Arc::default(),

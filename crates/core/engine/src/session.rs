@@ -184,6 +184,9 @@ impl Session {
         if !self.mcp.untold.is_empty() && self.log.peers.is_anybody_live() {
             self.tell_servers();
         }
+        if self.settings.conduct.ask_wait != vocab::AskWait::default() {
+            self.arm_asks();
+        }
         if self.tools.has_extensions() {
             self.arm_extension_timer();
         }

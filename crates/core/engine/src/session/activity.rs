@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{Briefing, CallId, CompactReason, CutBy, Fault, Later, ModelStream, Outcome, Principal, Tag, TurnId};
 
@@ -34,6 +34,8 @@ pub(super) struct Activity {
     ending: Vec<oneshot::Sender<()>>,
     /// The session is to end by itself, as soon as it can.
     is_draining: bool,
+    /// The running turn's place among those that run at once, where there is a bound.
+    pub(super) place: Option<OwnedSemaphorePermit>,
     /// What cuts the running turn, and who wants that, once it is known.
     cut: Option<(CutBy, Option<Principal>)>,
     /// A turn was started, and that everything settled was not said since.
@@ -92,6 +94,8 @@ pub(super) enum TurnWaits {
     /// A look around the workspace comes before the first model call.
     Briefing(Later<'static, Briefing>),
     Compaction(Box<Summarising>, BeforeCall),
+    /// As many turns run as may.
+    Place(Later<'static, Option<OwnedSemaphorePermit>>),
     /// What this day has used is being read.
     Day {
         day: i64,
@@ -150,6 +154,7 @@ impl Default for Activity {
             is_over: false,
             moved_at: Instant::now(),
             is_removed: false,
+            place: None,
             cut: None,
             stall_timer: None,
         }
@@ -201,6 +206,7 @@ impl Activity {
     /// The turn is over. Whether there was one.
     pub(super) fn end_turn(&mut self) -> bool {
         let was_running = self.turn().is_some();
+        self.place = None;
         if was_running {
             self.doing = Doing::Idle;
         }

@@ -43,6 +43,7 @@ impl Session {
             SessionVerb::Inspect if self.log.last_seq() > 0 => self.lacks_view().or_else(|| self.lacks_briefing()),
             SessionVerb::Inspect => self.lacks_briefing(),
             SessionVerb::Compact { .. } => self.lacks_written_view(),
+            SessionVerb::StartOver if self.log.last_seq() > 0 => self.lacks_written_view(),
             SessionVerb::Slash { name, args } => match commands::find(name).map(|command| command.name) {
                 Some("context") => self.lacks_view().or_else(|| self.lacks_briefing()),
                 Some("compact") => self.lacks_written_view(),

@@ -4,6 +4,7 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tokio::sync::OwnedSemaphorePermit;
 use vocab::{Briefing, CutBy, Fault, FaultKind, McpStarted, ModelEvent, Outcome, PeerId};
 
 use super::activity::TurnWaits;
@@ -46,6 +47,10 @@ pub(super) enum Happening {
     ExtensionDue,
     Shell(usize, Result<vocab::Shell, Fault>),
     Aside(usize, AsideEnd),
+    /// A question has waited long enough.
+    AskDue,
+    /// The turn may run.
+    Placed(Option<OwnedSemaphorePermit>),
     /// A call wants something of a controller; `None`: some call does not any more.
     EditorRequest(Option<EditorOrder>),
     McpStarted(Option<PeerId>, Vec<McpStarted>),
@@ -121,6 +126,9 @@ impl Session {
         if self.prompts.poll_due(context).is_ready() {
             return Poll::Ready(Happening::QueueDue);
         }
+        if self.approvals.poll_due(context).is_ready() {
+            return Poll::Ready(Happening::AskDue);
+        }
         if self.recovery.poll_due(context).is_ready() {
             return Poll::Ready(Happening::RecoveryDue);
         }
@@ -153,6 +161,7 @@ impl Session {
                 | TurnWaits::Retry(_)
                 | TurnWaits::Servers { .. }
                 | TurnWaits::Briefing(_)
+                | TurnWaits::Place(_)
                 | TurnWaits::Day { .. }
                 | TurnWaits::Budget { .. }
                 | TurnWaits::Hook(_) => true,
@@ -214,6 +223,7 @@ impl Session {
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
             TurnWaits::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::SubagentsClosed),
+            TurnWaits::Place(place) => place.as_mut().poll(context).map(Happening::Placed),
             TurnWaits::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
             TurnWaits::Servers { sleep, .. } => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
             TurnWaits::Day { reading, .. } => match guarded(|| reading.as_mut().poll(context)) {
@@ -248,6 +258,7 @@ impl Session {
             Happening::Mail(mail) => return self.mail(mail),
             Happening::Shell(index, result) => return self.shell_done(index, result),
             Happening::Aside(index, end) => return self.aside_done(index, end),
+            Happening::AskDue => return self.asks_due(),
             Happening::EditorRequest(order) => {
                 if let Some(order) = order {
                     self.tell_editor_request(order);
@@ -276,6 +287,7 @@ impl Session {
             Happening::Read(window) => self.log_read(window),
             Happening::SubagentsClosed => self.subagents_closed(),
             Happening::ExtensionDue => return self.extension_due(),
+            Happening::Placed(place) => self.placed(place),
             Happening::RetryDue => {
                 self.activity.stop_waiting();
                 self.with_turn(|turn, fx| turn.retry_due(fx));

@@ -103,7 +103,7 @@ impl Session {
                 self.recount(outbox, tag, of);
                 return Response::Later;
             }
-            SessionVerb::StartOver => Err(Fault::new(FaultKind::Unsupported, "a session cannot start over yet")),
+            SessionVerb::StartOver => return Response::begun(self.start_over(outbox, tag)),
             SessionVerb::Extension(_) => Err(Fault::new(FaultKind::Unsupported, "only an extension does that")),
         };
         Response::Now(result)

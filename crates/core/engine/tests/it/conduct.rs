@@ -256,3 +256,110 @@ async fn a_call_by_hand_has_a_limit_can_be_stopped_and_is_denied_where_a_rule_sa
     let nothing = ask_for(&mut actor, Verb::Session(SessionVerb::AbortCall { of: tag })).await;
     assert_eq!(nothing.unwrap_err().kind, FaultKind::NotFound);
 }
+
+fn timed(answerable_ms: Option<u64>, alone_ms: Option<u64>) -> Box<dyn FnOnce(&mut Settings)> {
+    Box::new(move |settings| {
+        settings.on_restart = OnRestart::Continue;
+        let ask_wait = AskWait { answerable_ms, alone_ms };
+        settings.conduct = Arc::new(Conduct { ask_wait, ..Conduct::default() });
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_waits_as_long_as_the_session_says_and_then_it_is_a_no() {
+    let stage = stage_with(&Player::new([calls(&[("change", "{}")]), say("done")]), |options| {
+        options.mode = Mode::Prompt;
+        options.tune = timed(Some(120_000), None);
+    });
+    let mut actor = stage.open().await;
+    let began = tokio::time::Instant::now();
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    let waited = began.elapsed().as_secs();
+    assert!((120..125).contains(&waited), "{waited}");
+    assert!(log(&stage).await.contains("c1 Denied: nobody answered"), "{}", log(&stage).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn mute_peers_are_a_no_at_once_and_those_who_only_listen_are_nobody() {
+    let abilities = |only_listens| Abilities { answers: false, only_listens, ..Abilities::default() };
+    for only_listens in [false, true] {
+        let stage = stage_with(&Player::new([calls(&[("change", "{}")]), say("done")]), |options| {
+            options.mode = Mode::Prompt;
+            options.tune = timed(Some(1000), Some(60_000));
+        });
+        let mut actor = stage.actor();
+        let open = Open { abilities: abilities(only_listens), ..Open::new(Which::Named("s1".into())) };
+        actor.open(open).await.unwrap();
+        let began = tokio::time::Instant::now();
+        actor.prompt("go").await;
+        actor.turn_end().await;
+        assert_eq!(began.elapsed().as_secs() >= 60, only_listens, "a question for nobody waits for somebody to come");
+        assert!(log(&stage).await.contains("c1 Denied"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_turns_run_at_once_than_may_and_the_next_one_is_the_one_that_waited_longest() {
+    let slow = |word: &str| vec![text(word), Step::Wait(10_000), done(Finish::Stop)];
+    let stage = stage_with(&Player::new([slow("a"), slow("b"), slow("c")]), |options| options.turns_max = Some(1));
+    let began = tokio::time::Instant::now();
+    let mut actors = Vec::new();
+    for id in ["s1", "s2", "s3"] {
+        let mut actor = stage.actor();
+        actor.open(Open::new(Which::Named(id.into()))).await.unwrap();
+        let tag = actor.prompt("go").await;
+        actor.reply(tag).await.unwrap();
+        actors.push(actor);
+    }
+    for (actor, seconds) in actors.iter_mut().zip([10, 20, 30]) {
+        assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
+        assert_eq!(began.elapsed().as_secs(), seconds);
+    }
+    assert_eq!(actors.iter().map(Actor::text).collect::<String>(), "abc");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_starts_over_and_the_log_keeps_what_was() {
+    let player = Player::new([say("one"), say("two")]);
+    let stage = stage(&player);
+    let mut actor = stage.open().await;
+    let over = || Verb::Session(SessionVerb::StartOver);
+    assert_eq!(ask_for(&mut actor, over()).await.unwrap(), Reply::Done, "there is nothing yet");
+    actor.prompt("first words").await;
+    actor.turn_end().await;
+    actor.settle().await;
+    actor.forget();
+    assert_eq!(ask_for(&mut actor, over()).await.unwrap(), Reply::Done);
+    let Event::State(state) = actor.until(|event| matches!(event, Event::State(_))).await else { unreachable!() };
+    assert_eq!(state.messages, 0);
+    actor.prompt("other words").await;
+    actor.turn_end().await;
+    assert!(!player.last_sent().contains("first words"), "{}", player.last_sent());
+    let log = log(&stage).await;
+    assert!(log.contains("first words") && log.contains("moved to 1\nrestored \nt2 started"), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_undo_takes_back_what_several_messages_began() {
+    let player = Player::new([vec![text("w"), Step::Wait(1000), done(Finish::Stop)], say("both"), say("after")]);
+    let stage = stage_with(&player, |options| {
+        options.tune = Box::new(|settings| settings.lane.coalesce = Coalesce::Always);
+    });
+    let mut actor = stage.open().await;
+    actor.prompt("first").await;
+    text_of(&mut actor, "w").await;
+    for text in ["a", "b"] {
+        actor.deliver(text, Delivery::Policy).await;
+    }
+    actor.until(|event| matches!(event, Event::Logged(entry) if line(&entry.body).starts_with("t2 ended"))).await;
+    actor.settle().await;
+    ask_for(&mut actor, slash("undo", "")).await.unwrap();
+    let entries = stage.store.read(&"s1".into(), 0, usize::MAX).await.unwrap().entries;
+    let (ended, moved) = entries.iter().fold((0, 0), |(ended, moved), entry| match &entry.body {
+        Body::Turn(TurnEntry::Ended(end)) if end.turn.as_str() == "t1" => (entry.seq, moved),
+        Body::Branch(BranchEntry::Moved { to }) => (ended, *to),
+        _ => (ended, moved),
+    });
+    assert_eq!(moved, ended, "behind the turn before it, and not in the middle of its beginning");
+}

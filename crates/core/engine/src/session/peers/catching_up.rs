@@ -177,7 +177,7 @@ impl CatchingUp {
             return Poll::Ready(CaughtUp::Whole(ReadAll { outbox, at: self.at, from: self.from, lost }));
         }
         // It is told nothing while it is only looked at what it has, and what waits behind that needs the room.
-        if self.looking.is_none() && self.outbox.poll_room(context).is_pending() {
+        if self.looking.is_none() && self.outbox.poll_room_to_read(context).is_pending() {
             return Poll::Pending;
         }
         let page = self.page.get_or_insert_with(|| read(at));
