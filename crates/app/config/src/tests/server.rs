@@ -54,7 +54,9 @@ fn a_configuration_of_flynns_is_read_with_a_word_for_what_has_no_effect() {
     assert_eq!((server.nodes.enabled, server.nodes.location, server.nodes.push), (true, true, false));
     assert_eq!(server.nodes.allowed_roles, ["companion", "kiosk"]);
     assert_eq!(server.pairing, crate::PairingConfig { enabled: true, code_ttl_s: 60, code_length: 8 });
-    assert_eq!((server.tools.confirm.concat(), server.tools.deny.concat()), ("shell.exec".into(), "web.fetch".into()));
+    assert_eq!((server.tools.confirm.concat(), server.tools.deny.concat()), ("bash".into(), "web_fetch".into()));
+    let allowed = &server.tools.auto_approve;
+    assert!(allowed.iter().any(|it| it == "write_file") && !allowed.iter().any(|it| it == "bash"), "{allowed:?}");
     assert!(!config.compaction(CompactionPolicy::default()).auto);
     let tiers: Vec<String> =
         config.slugs("tiers").iter().map(|(tier, slugs)| format!("{tier}: {}", slugs.join(" "))).collect();
