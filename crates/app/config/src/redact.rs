@@ -258,7 +258,7 @@ fn hide(value: &mut Value) {
     }
 }
 
-fn mask_by_name(tree: &mut Value) {
+pub(super) fn mask_by_name(tree: &mut Value) {
     match tree {
         Value::Object(members) => members.iter_mut().for_each(|(name, value)| match is_secret_name(name) {
             true => hide(value),

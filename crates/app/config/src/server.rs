@@ -89,7 +89,7 @@ pub struct NodesConfig {
     pub push: bool,
 }
 
-/// Names of tools, or patterns in which `*` stands for anything.
+/// Canonical names of tools, or patterns in which `*` stands for anything.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ToolLists {
     pub auto_approve: Vec<String>,
@@ -111,6 +111,10 @@ impl Configuration {
     pub fn server(&self) -> Result<ServerConfig, vocab::Fault> {
         let number = |name: &str, usual: u64| self.count(name).unwrap_or(usual);
         let list = |name: &str| self.texts(name).unwrap_or_default().to_vec();
+        let tools = |name: &str| {
+            let written = self.texts(name).unwrap_or_default().iter();
+            written.flat_map(|name| vocab::names::meant(name)).map(str::to_owned).collect()
+        };
         Ok(ServerConfig {
             host: self.text("server.host").unwrap_or("127.0.0.1").to_owned(),
             port: u16::try_from(number("server.port", PORT.into())).unwrap_or(PORT),
@@ -141,9 +145,9 @@ impl Configuration {
             feature_gates: self.gates(),
             presence_online_ms: number("server.presence.online_ms", ONLINE_MS),
             tools: ToolLists {
-                auto_approve: list("tools.auto_approve"),
-                confirm: list("tools.confirm"),
-                deny: list("tools.deny"),
+                auto_approve: tools("tools.auto_approve"),
+                confirm: tools("tools.confirm"),
+                deny: tools("tools.deny"),
                 ask_keep_s: number("tools.ask_keep_s", ASK_KEEP_S),
             },
             stall_ms: number("agent.stall_timeout_s", STALL_S) * 1_000,

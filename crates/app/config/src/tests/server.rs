@@ -16,7 +16,7 @@ server:
     cap: 8
     overrides:
       channels: {telegram: {mode: interrupt, debounceMs: 500}}
-      sessions: {"telegram:1": {overflow: drop_new, coalesce: never}}
+      sessions: {"telegram:1": {mode: steer, overflow: drop_new, coalesce: never}}
   nodes: {enabled: true, allowed_roles: [companion, kiosk], location: {enabled: true}}
   feature_gates: {"ui.canvas": false}
   dashboard: {enabled: true}
@@ -54,7 +54,9 @@ fn a_configuration_of_flynns_is_read_with_a_word_for_what_has_no_effect() {
     assert_eq!((server.nodes.enabled, server.nodes.location, server.nodes.push), (true, true, false));
     assert_eq!(server.nodes.allowed_roles, ["companion", "kiosk"]);
     assert_eq!(server.pairing, crate::PairingConfig { enabled: true, code_ttl_s: 60, code_length: 8 });
-    assert_eq!((server.tools.confirm.concat(), server.tools.deny.concat()), ("shell.exec".into(), "web.fetch".into()));
+    assert_eq!((server.tools.confirm.concat(), server.tools.deny.concat()), ("bash".into(), "web_fetch".into()));
+    let allowed = &server.tools.auto_approve;
+    assert!(allowed.iter().any(|it| it == "write_file") && !allowed.iter().any(|it| it == "bash"), "{allowed:?}");
     assert!(!config.compaction(CompactionPolicy::default()).auto);
     let tiers: Vec<String> =
         config.slugs("tiers").iter().map(|(tier, slugs)| format!("{tier}: {}", slugs.join(" "))).collect();
@@ -86,7 +88,7 @@ fn the_rules_of_a_session_win_over_its_channels_and_those_over_the_usual_ones() 
     let channel = queue.policy("telegram:2");
     assert_eq!((channel.mode, channel.cap, channel.debounce_ms), (LaneMode::Interrupt, 8, 500));
     let session = queue.policy("telegram:1");
-    assert_eq!((session.mode, session.debounce_ms), (LaneMode::Interrupt, 500));
+    assert_eq!((session.mode, session.debounce_ms), (LaneMode::Steer, 500));
     assert_eq!((session.overflow, session.coalesce), (Overflow::DropNew, Coalesce::Never));
     assert_eq!(queue.policy("telegramx:1").mode, LaneMode::Followup);
 }
@@ -221,6 +223,20 @@ fn what_others_see_has_everything_but_the_secrets() {
     assert_eq!((part("server.nothing"), part("server.port.more")), (None, None));
     let open = Configuration::default();
     assert_eq!(open.redacted(&open.server().unwrap(), Some("server.token")), Some(serde_json::json!("")));
+}
+
+#[test]
+fn what_is_named_like_a_secret_is_hidden_whatever_it_is() {
+    let mut tree = serde_json::json!({
+        "botToken": "canary", "list": [{"password": ["canary"]}], "apiKey": {"deep": "canary"}, "secret": "", "cookie": null,
+        "url": "http://u:canary@h/v1", "maxTokens": 5,
+    });
+    crate::redact::mask_by_name(&mut tree);
+    let hidden = serde_json::json!({
+        "botToken": "***", "list": [{"password": "***"}], "apiKey": "***", "secret": "", "cookie": null,
+        "url": "http://***@h/v1", "maxTokens": 5,
+    });
+    assert_eq!(tree, hidden);
 }
 
 #[test]
