@@ -63,11 +63,12 @@ fn is_retryable(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::RateLimited | FaultKind::Provider | FaultKind::StreamCut | FaultKind::Network)
 }
 
-/// The status that a server gave, where the text of a fault says it: `HTTP 401`.
+/// The status that a server gave, where the text of a fault says it: it begins with it, or has it behind `HTTP`.
 fn http_status(text: &str) -> Option<u16> {
-    let (_, behind) = text.split_once("HTTP ")?;
-    let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok().filter(|status| (400..600).contains(status))
+    let behind = text.split_once("HTTP ").map_or(text, |(_, behind)| behind);
+    let (status, _) =
+        behind.split_at_checked(3).filter(|(_, rest)| !rest.starts_with(|next: char| next.is_ascii_digit()))?;
+    status.parse().ok().filter(|status| (400..600).contains(status))
 }
 
 /// How a run ended, on this wire.
@@ -187,6 +188,8 @@ mod tests {
     #[test]
     fn a_failure_of_a_model_says_whose_and_whether_to_try_again() {
         let data = |kind, text: &str| refusal(&Fault::new(kind, text), Some("acme")).data.unwrap().as_str().to_owned();
+        assert_eq!(data(FaultKind::Auth, "401 no"), r#"{"provider":"acme","retryable":false,"status":401}"#);
+        assert_eq!(data(FaultKind::Auth, "4010 no"), r#"{"provider":"acme","retryable":false}"#);
         assert_eq!(data(FaultKind::Auth, "HTTP 401: no"), r#"{"provider":"acme","retryable":false,"status":401}"#);
         assert_eq!(data(FaultKind::Network, "no route"), r#"{"provider":"acme","retryable":true}"#);
         assert_eq!(data(FaultKind::Provider, "HTTP 99999"), r#"{"provider":"acme","retryable":true}"#);

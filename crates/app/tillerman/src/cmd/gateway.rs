@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use config::ServerConfig;
 use engine::IdlePolicy;
-use gateway::{GatewayCounts, GatewayServer, ServerHandle, ServerOptions, SocketChoice, TlsChoice};
-use tokio::signal::unix::{SignalKind, signal};
+use gateway::{DaemonSignals, GatewayCounts, GatewayServer, ServerHandle, ServerOptions, SocketChoice, TlsChoice};
 use vocab::{Fault, FaultKind, Mode, Secret};
 
 use super::stdio;
@@ -112,20 +111,15 @@ async fn serve(
     wired: Arc<Wired>,
     extension_host: ExtensionHost,
 ) -> Result<u8, Fault> {
+    let signals = DaemonSignals::take()?;
     let endpoints = doors::all(&wired, &hooks);
     let running = GatewayServer::start(options, wired.engine.clone(), endpoints, hooks.clone()).await?;
     hooks.runs_as(&running);
-    say_where(&running)?;
     running.set_ready();
+    say_where(&running)?;
     let taking_up = tokio::spawn(daemon::take_up(wired.engine.clone(), wired.ports.store.clone()));
-    until_asked(&running, &hooks).await;
+    running.run(signals).await;
     taking_up.abort();
-    let hurry = async {
-        if let Ok(mut again) = signal(SignalKind::terminate()) {
-            again.recv().await;
-        }
-    };
-    running.shutdown(hurry).await;
     wired.ports.accounts.cancel_sign_ins("the process is shutting down");
     wired.engine.shutdown().await;
     extension_host.shutdown().await;
@@ -137,27 +131,6 @@ fn say_where(running: &ServerHandle) -> Result<(), Fault> {
     let url = running.url().unwrap_or_default();
     crate::print::say(&format!("listening on {url}\n"))
         .map_err(|error| Fault::new(FaultKind::Internal, format!("stdout: {error}")))
-}
-
-/// SIGTERM and SIGINT end it; SIGHUP has it read its configuration again.
-async fn until_asked(running: &ServerHandle, hooks: &DaemonHooks) {
-    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::hangup()));
-    let (Ok(mut term), Ok(mut interrupt), Ok(mut hangup)) = signals else {
-        return host::note("signals cannot be heard: ending");
-    };
-    loop {
-        tokio::select! {
-            _ = term.recv() => return,
-            _ = interrupt.recv() => return,
-            _ = hangup.recv() => {
-                running.look();
-                match hooks.read_again().await {
-                    Ok(_) => host::note("the configuration was read again"),
-                    Err(why) => host::note(&format!("the configuration stays as it was: {why}")),
-                }
-            }
-        }
-    }
 }
 
 fn options(

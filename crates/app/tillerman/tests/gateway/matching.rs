@@ -22,7 +22,8 @@ fn at(place: &str, expected: &Value, came: &Value, captured: &mut Captured) -> R
         return pairs.try_for_each(|(nth, (one, found))| at(&format!("{place}[{nth}]"), one, found, captured));
     }
     let Value::Object(wanted) = expected else {
-        return if expected == came { Ok(()) } else { Err(format!("{place}: expected {expected}, came {came}")) };
+        let is_same = expected == came || (expected.is_number() && expected.as_f64() == came.as_f64());
+        return if is_same { Ok(()) } else { Err(format!("{place}: expected {expected}, came {came}")) };
     };
     if let Some((operator, word)) = wanted.iter().next().filter(|(key, _)| wanted.len() == 1 && key.starts_with('$')) {
         return operate(place, operator, word, came, captured);

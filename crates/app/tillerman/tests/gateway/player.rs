@@ -144,7 +144,6 @@ impl Player<'_> {
 
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    pub(crate) head: String,
     pub(crate) body: String,
 }
 
@@ -167,5 +166,5 @@ pub(crate) async fn request(address: &str, step: &Value) -> Result<Answer, Strin
     let came = String::from_utf8_lossy(&came);
     let (head, body) = came.split_once("\r\n\r\n").ok_or_else(|| format!("no answer: {came:?}"))?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or("no status")?;
-    Ok(Answer { status, head: head.to_owned(), body: body.to_owned() })
+    Ok(Answer { status, body: body.to_owned() })
 }

@@ -64,6 +64,9 @@ async def main():
 
         await socket.send(pieces())
         check("a message in fragments", (await answer)["result"]["content"] == "w1 w2 w3 w4")
+        unknown = await client.call("events.subscribe", {"topics": ["session:py:watched"]})
+        check("nobody is there yet", unknown["error"]["code"] == 1, unknown)
+        await client.call("sessions.create", {"sessionId": "py:watched"})
         sub = await client.call("events.subscribe", {"topics": ["session:py:watched"], "afterSeq": 0})
         under = sub["id"]
         async with websockets.connect(URL, additional_headers=headers) as second:

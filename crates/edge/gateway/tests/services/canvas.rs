@@ -1,3 +1,5 @@
+//! Artifacts: kept, replaced, listed, taken away, and refused.
+
 use serde_json::json;
 
 use crate::play::{Play, paused, settings};
@@ -63,8 +65,7 @@ fn what_is_wrong_with_an_artifact_is_said_by_a_word() {
         ] {
             assert_eq!(play.error(at, "canvas.put", wrong).await, (-2, "invalid_params".into()));
         }
-        *play.shelf.broken.lock().unwrap() =
-            Some(vocab::Fault::new(vocab::FaultKind::Store, "canary /home/x: disk full"));
+        *play.shelf.broken.lock().unwrap() = Some(vocab::Fault::new(vocab::FaultKind::Store, "canary: disk full"));
         let frames = play.ask(at, "canvas.put", put("small")).await;
         let error = &frames.last().unwrap()["error"];
         assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(5), &json!("store")));

@@ -1,3 +1,5 @@
+//! Codes for unknown senders: made, redeemed, spent, revoked.
+
 use serde_json::json;
 
 use crate::play::{Play, paused, settings};

@@ -1,3 +1,5 @@
+//! Usage, audit and analytics, from sums and never from logs.
+
 use serde_json::json;
 
 use crate::play::{Play, paused};

@@ -1,3 +1,5 @@
+//! Sessions listed and read.
+
 use serde_json::{Value, json};
 
 use crate::play::{Play, paused};

@@ -55,9 +55,9 @@ fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> DialectDoor<GatewayJoins
 }
 
 fn login(caller: &Caller) -> LoginPort {
-    let desk = caller.login.clone();
+    let login = caller.login.clone();
     Arc::new(move |token| {
-        desk.login(&token).map_err(|refused| match refused {
+        login.login(&token).map_err(|refused| match refused {
             LoginRefused::Wrong => GatewayRefusal {
                 code: Code::AuthFailed,
                 reason: None,

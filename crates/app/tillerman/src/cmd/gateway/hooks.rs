@@ -6,10 +6,7 @@ use std::time::Instant;
 
 use config::{Configuration, ServerConfig};
 use daemon::{ReadAgain, SettingsSource, service_settings};
-use gateway::{
-    ConfigSource, GatewayCounts, GatewayService, HealthReport, Reloaded, ServerHandle, ServerHooks, ServiceParts,
-    StoreKey,
-};
+use gateway::{GatewayCounts, GatewayService, HealthReport, ServerHandle, ServerHooks, ServiceParts, StoreKey};
 use serde_json::json;
 use vocab::{Fault, FaultKind, Later, SessionId, Settings, ShelfKind, ShelfPlace};
 
@@ -67,10 +64,6 @@ impl DaemonHooks {
     pub(super) fn usual(&self) -> impl Fn(&SessionId) -> Option<Arc<Settings>> + Send + Sync + 'static {
         let source = self.source.clone();
         move |session| Some(Arc::new(source.usual(session)))
-    }
-
-    pub(super) async fn read_again(&self) -> Result<Reloaded, String> {
-        self.source.reload().await.map_err(|errors| errors.join("; "))
     }
 }
 
