@@ -79,6 +79,7 @@ impl Gateway {
             | Wanted::Exists { .. }
             | Wanted::CatchUp { .. }
             | Wanted::Replay { .. }
+            | Wanted::Paired(_)
             | Wanted::News(_) => {}
         }
     }
@@ -276,6 +277,7 @@ impl Gateway {
                 };
                 self.caught_up(&session, subscription, entries, out);
             }
+            (Wanted::Paired(work), answer) => self.paired(work, answer, out),
             (Wanted::News(asked), Ok(GatewayAnswer::News { items, mark })) => {
                 self.news.tell(&items, mark, &self.ledger, out);
                 if asked == self.news.asked {

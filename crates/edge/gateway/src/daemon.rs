@@ -1,13 +1,9 @@
-//! The server as a process: signals, and what the service manager hears.
-
-use std::time::Duration;
+//! The server as a process: the signals that it obeys.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::sleep;
 use vocab::{Fault, FaultKind};
 
 use crate::server::ServerHandle;
-use crate::service_manager::ServiceManager;
 
 /// Signals, taken before anything is promised: one that comes while the server starts is not lost.
 pub struct DaemonSignals {
@@ -39,35 +35,14 @@ impl ServerHandle {
     /// Says that it is ready, then serves until SIGTERM or SIGINT, and ends in order; a second one hurries. SIGHUP reads the
     /// configuration again.
     pub async fn run(self, mut signals: DaemonSignals) {
-        let manager = ServiceManager::of_process();
         self.set_ready();
-        let status = self.url().map(|url| format!("\nSTATUS=listening on {url}")).unwrap_or_default();
-        manager.tell(&format!("READY=1{status}"));
         loop {
             tokio::select! {
                 _ = signals.terminate.recv() => break,
                 _ = signals.interrupt.recv() => break,
-                _ = signals.hangup.recv() => {
-                    manager.reloading();
-                    self.reload().await;
-                    manager.tell("READY=1");
-                }
-                () = time_to_live(manager.alive_every()) => {
-                    // A process whose store is stuck is restarted by who watches it.
-                    if self.is_well().await {
-                        manager.tell("WATCHDOG=1");
-                    }
-                }
+                _ = signals.hangup.recv() => self.reload().await,
             }
         }
-        manager.tell("STOPPING=1");
         self.shutdown(signals.end()).await;
-    }
-}
-
-async fn time_to_live(every: Option<Duration>) {
-    match every {
-        Some(every) => sleep(every).await,
-        None => std::future::pending().await,
     }
 }

@@ -89,7 +89,8 @@ fn guard(
     if !is_probe(request.uri().path()) && !guards::host_is_ours(host, names) {
         return Err(refuse(StatusCode::MISDIRECTED_REQUEST, "this server has another name; see server.hostnames"));
     }
-    let reads = [Method::GET, Method::HEAD].contains(request.method()) && !routes::is_upgrade(request);
+    let is_stream = routes::is_upgrade(request) || request.uri().path() == routes::EVENTS;
+    let reads = [Method::GET, Method::HEAD].contains(request.method()) && !is_stream;
     if let Some(origin) = origin.filter(|_| !reads)
         && !guards::origin_is_allowed(origin, host, connection.tls, &access.allowed_origins)
     {

@@ -13,7 +13,7 @@ const ESTABLISHED: &str = "01";
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
 /// From whom, to where: the other end's own address first.
-type Ends = (SocketAddr, SocketAddr);
+type SocketEnds = (SocketAddr, SocketAddr);
 
 /// The other end's row in the system's table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct OwnerLookup(Arc<Mutex<Batch>>);
 
 #[derive(Default)]
 struct Batch {
-    waiting: Vec<(Ends, oneshot::Sender<Owner>)>,
+    waiting: Vec<(SocketEnds, oneshot::Sender<Owner>)>,
     reading: bool,
 }
 
@@ -76,7 +76,7 @@ impl OwnerLookup {
                 }
                 std::mem::take(&mut batch.waiting)
             };
-            let wanted: Vec<Ends> = waiting.iter().map(|(ends, _)| *ends).collect();
+            let wanted: Vec<SocketEnds> = waiting.iter().map(|(ends, _)| *ends).collect();
             let mut rows = HashMap::new();
             for table in TABLES {
                 let text = std::fs::read_to_string(table).unwrap_or_default();
@@ -105,7 +105,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 }
 
 /// Rows of the other ends that are wanted.
-fn find(table: &str, wanted: &[Ends], into: &mut HashMap<Ends, SocketRow>) {
+fn find(table: &str, wanted: &[SocketEnds], into: &mut HashMap<SocketEnds, SocketRow>) {
     for line in table.lines().skip(1) {
         let mut fields = line.split_whitespace().skip(1);
         let (Some(own), Some(other), Some(state)) = (fields.next(), fields.next(), fields.next()) else { continue };
@@ -156,7 +156,7 @@ mod tests {
         0: 0000000000000000FFFF00000100007F:C352 0000000000000000FFFF00000100007F:4970 01 00000000:00000000 00:00000000 00000000  1000        0 44 1 0 20 4 30 10 -1\n   \
         1: 00000000000000000000000001000000:C353 00000000000000000000000001000000:4970 01 00000000:00000000 00:00000000 00000000  1000        0 45 1 0 20 4 30 10 -1\n";
 
-    fn ends(peer: &str, own: &str) -> Ends {
+    fn ends(peer: &str, own: &str) -> SocketEnds {
         (canonical(peer.parse().unwrap()), canonical(own.parse().unwrap()))
     }
 

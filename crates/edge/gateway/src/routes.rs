@@ -26,6 +26,8 @@ use crate::{ids, tailscale};
 /// Headers that travel on with a caller.
 const TRACE: &str = "traceparent";
 const ARGUMENTS: &str = "tillerman-arguments";
+/// A stream that stays open: no page of another's holds one, though it could not read it.
+pub(crate) const EVENTS: &str = "/api/events";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What is at a path.
@@ -58,7 +60,7 @@ impl Destination {
             "/health" | "/api/health" => Some(Destination::Health),
             "/metrics" => Some(Destination::Metrics),
             "/api/schema" => Some(Destination::Schema),
-            "/api/events" => Some(Destination::Events),
+            EVENTS => Some(Destination::Events),
             "/api/login" => Some(Destination::Login),
             "/api/logout" => Some(Destination::Logout),
             _ => None,

@@ -82,8 +82,9 @@ impl ServerState {
         self.ready.load(Ordering::Relaxed) && self.ending.asked().is_none()
     }
 
-    pub(crate) fn set_ready(&self) {
-        self.ready.store(true, Ordering::Relaxed);
+    /// Whether it was not before.
+    pub(crate) fn set_ready(&self) -> bool {
+        !self.ready.swap(true, Ordering::Relaxed)
     }
 
     /// From now on this holds. Sockets and browser sessions whose token is gone end.

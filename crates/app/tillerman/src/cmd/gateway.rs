@@ -3,20 +3,17 @@
 
 mod doors;
 mod hooks;
-mod settle;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use config::ServerConfig;
-use engine::{Engine, IdlePolicy};
-use gateway::{
-    Access, GatewayCounts, GatewayServer, ServerHandle, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice,
-};
+use engine::IdlePolicy;
+use gateway::{GatewayCounts, GatewayServer, ServerHandle, ServerOptions, SocketChoice, TlsChoice};
 use tokio::signal::unix::{SignalKind, signal};
-use vocab::{Fault, FaultKind, Mode, Query, Secret, Store};
+use vocab::{Fault, FaultKind, Mode, Secret};
 
 use super::stdio;
 use crate::args::{GatewayArgs, GatewayVerb, TokenArgs};
@@ -31,10 +28,6 @@ const IDLE: IdlePolicy = IdlePolicy {
     park_after: Duration::from_secs(60),
     unload_after: Duration::from_secs(30),
 };
-/// Sessions taken up at once after a start.
-const TAKEN_UP_AT_ONCE: usize = 8;
-/// Unfinished sessions that are looked for after a start; more than that were never at work at once.
-const UNFINISHED_MAX: usize = 10_000;
 
 pub(crate) fn run(args: &GatewayArgs) -> anyhow::Result<u8> {
     let refuse = |fault: &Fault| stdio::refuse("tillerman", &stdio::in_one_line(fault), super::USAGE);
@@ -87,7 +80,7 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
     let server = config.server()?;
     let place = place(&home.data);
     let token = token(&server, &place)?;
-    settle::settle(&mut setup.settings, &server);
+    daemon::settle(&mut setup.settings, &server);
     setup.briefing.skills = true;
     setup.secrets.extend(token.clone());
     let counts = GatewayCounts::default();
@@ -124,7 +117,7 @@ async fn serve(
     hooks.runs_as(&running);
     say_where(&running)?;
     running.set_ready();
-    let taking_up = tokio::spawn(take_up(wired.engine.clone(), wired.ports.store.clone()));
+    let taking_up = tokio::spawn(daemon::take_up(wired.engine.clone(), wired.ports.store.clone()));
     until_asked(&running, &hooks).await;
     taking_up.abort();
     let hurry = async {
@@ -144,31 +137,6 @@ fn say_where(running: &ServerHandle) -> Result<(), Fault> {
     let url = running.url().unwrap_or_default();
     crate::print::say(&format!("listening on {url}\n"))
         .map_err(|error| Fault::new(FaultKind::Internal, format!("stdout: {error}")))
-}
-
-/// What the last process left unfinished goes on, the newest first.
-async fn take_up(engine: Engine, store: Arc<dyn Store>) {
-    let query = Query { unfinished: true, children: false, limit: Some(UNFINISHED_MAX), ..Query::default() };
-    let found = match store.list(query).await {
-        Ok(found) => found,
-        Err(fault) => return host::note(&format!("what was unfinished cannot be found: {}", fault.message)),
-    };
-    let mut left = found.into_iter();
-    let mut under_way = tokio::task::JoinSet::new();
-    loop {
-        while under_way.len() < TAKEN_UP_AT_ONCE {
-            let Some(summary) = left.next() else { break };
-            let engine = engine.clone();
-            under_way.spawn(async move { (engine.take_up(&summary.id).await, summary.id) });
-        }
-        match under_way.join_next().await {
-            None => return,
-            Some(Ok((Err(fault), session))) => {
-                host::note(&format!("session {session} stays where it is: {}", fault.message))
-            }
-            Some(_) => {}
-        }
-    }
 }
 
 /// SIGTERM and SIGINT end it; SIGHUP has it read its configuration again.
@@ -212,38 +180,13 @@ fn options(
         Some(path) => SocketChoice::At(path.clone()),
     };
     Ok(ServerOptions {
-        listen: addresses(host, port)?,
+        listen: daemon::addresses(host, port)?,
         socket,
         tls,
-        access: access(server, token),
+        access: daemon::access(server, token),
         understands_no_auth: args.i_understand_no_auth,
         shutdown_grace: Duration::from_millis(server.shutdown_grace_ms),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         ..ServerOptions::new(home, SocketAddr::from(([127, 0, 0, 1], port)))
     })
-}
-
-fn access(server: &ServerConfig, token: Option<Secret>) -> Access {
-    Access {
-        token,
-        hostnames: server.hostnames.clone(),
-        allowed_origins: server.allowed_origins.clone(),
-        auth_http: server.auth_http,
-        tailscale: TailscaleOptions {
-            identity: server.tailscale.identity,
-            trust_header: server.tailscale.trust_header,
-            allowed_logins: server.tailscale.allowed_logins.clone(),
-        },
-    }
-}
-
-fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Fault> {
-    match host {
-        "localhost" => Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))]),
-        host => match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-            Ok(address) => Ok(vec![SocketAddr::new(address, port)]),
-            Err(_) => Err(Fault::new(FaultKind::Invalid, format!("{host} is no address to listen on"))
-                .hint("127.0.0.1 is this machine alone; 0.0.0.0 is every network it is in")),
-        },
-    }
 }

@@ -83,7 +83,8 @@ impl Session {
     pub(super) fn decide(&self, tool: &str, required: Required) -> Decision {
         let (gate, _) = self.gate();
         let decision = permission::decide_by(self.settings.conduct.rules.of(tool), gate, self.settings.mode, required);
-        let is_elevated = || self.settings.own().elevated_until_ms > Some(self.shared.ports.clock.now_ms());
+        let clock = &self.shared.ports.clock;
+        let is_elevated = || self.settings.own().elevated_until_ms.is_some_and(|until| until > clock.now_ms());
         match decision {
             Decision::Ask if gate != Gate::Proxy && is_elevated() => Decision::Allow,
             decision => decision,

@@ -31,7 +31,7 @@ pub(super) struct Prompts {
     /// That of the turn that runs, or ran last.
     pub(super) turn_trace: Option<Arc<str>>,
     /// When that one began, or was taken up.
-    pub(super) turn_started_ms: i64,
+    pub(super) turn_started: Instant,
     /// The end of a debounce.
     timer: Option<Pin<Box<Sleep>>>,
     born: Instant,
@@ -46,7 +46,7 @@ impl Prompts {
             senders: HashMap::new(),
             traces: HashMap::new(),
             turn_trace: None,
-            turn_started_ms: 0,
+            turn_started: Instant::now(),
             timer: None,
             born: Instant::now(),
         }
@@ -236,7 +236,7 @@ impl Session {
     pub(super) fn begin_turn(&mut self, turn: TurnId, parts: Vec<Part>, from: UserFrom) {
         let by = self.prompts.turn_by.clone().filter(|_| from == UserFrom::Prompt);
         self.log_by(by, Body::User { turn: Some(turn.clone()), parts, from });
-        self.prompts.turn_started_ms = self.shared.ports.clock.now_ms();
+        self.prompts.turn_started = Instant::now();
         self.activity.begin_turn(Turn::new(turn, self.settings.model.clone(), self.turn_rules()));
         self.mcp.first_call = true;
         self.reminders.is_due = false;

@@ -71,7 +71,7 @@ impl Session {
             self.ask_again(*asked);
         }
         let (model, rules) = (self.settings.asked().slug.clone(), self.turn_rules());
-        self.prompts.turn_started_ms = self.shared.ports.clock.now_ms();
+        self.prompts.turn_started = Instant::now();
         self.activity.resume_turn(|fx| Turn::resume(open, model, rules, fx));
     }
 

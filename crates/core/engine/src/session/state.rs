@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use vocab::{Event, Glance, State, TurnId, WatchEvent};
 
 use super::log::logged::Logged;
@@ -53,6 +54,7 @@ impl Session {
         }
         let Stance { settings, model, .. } = self.settings.settled(self.log.committed());
         let now_ms = self.shared.ports.clock.now_ms();
+        let ago = |since: Instant| now_ms - i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX);
         let glance = Glance {
             title: self.log.logged_told().title.clone(),
             model: settings.model.clone(),
@@ -65,8 +67,8 @@ impl Session {
             usage: self.log.peers.usage(),
             last_seq: self.log.committed(),
             lane: settings.lane,
-            started_ms: self.activity.turn().map(|_| self.prompts.turn_started_ms),
-            moved_ms: now_ms - self.activity.moved_at().elapsed().as_millis() as i64,
+            started_ms: self.activity.turn().map(|_| ago(self.prompts.turn_started)),
+            moved_ms: ago(self.activity.moved_at()),
             oldest_wait_ms: self.prompts.queue.list().map(|item| item.at_ms).min(),
             context_window: model.context_window,
         };

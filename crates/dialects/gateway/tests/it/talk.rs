@@ -424,3 +424,50 @@ fn the_end_of_the_process_ends_runs_and_says_where_to_go_on() {
     let close = talk.out.close.as_ref().unwrap();
     assert_eq!((close.code.number(), &*close.reason), (1001, "resume 50"));
 }
+
+#[test]
+fn news_are_asked_for_as_long_as_somebody_wants_them() {
+    use dialect_gateway::{NewsItem, NewsMark, Topic};
+    let item = |topic, event| NewsItem { topic, event, data: vocab::Json::trusted("{\n}") };
+    let news = |items, mark| Ok(GatewayAnswer::News { items, mark: NewsMark(mark) });
+    let asked = |talk: &Talk| -> Vec<String> { talk.out.own.iter().map(|it| format!("{:?}", it.call)).collect() };
+    let mut talk = Talk::new();
+    talk.ask(1, "events.subscribe", json!({"topics": ["lanes", "lanes"]}));
+    assert_eq!(talk.frames(), [r#"1 = {"cursor":"0","seq":0,"subscriptionId":1}"#]);
+    assert_eq!(asked(&talk), ["News { topics: [Lanes], after: None }"]);
+    talk.own(news(vec![item(Topic::Lanes, "lane"), item(Topic::Nodes, "node")], 5));
+    assert_eq!(talk.frames(), ["1 lane {}"]);
+    assert_eq!(asked(&talk), ["News { topics: [Lanes], after: Some(NewsMark(5)) }"]);
+    // More is wanted: the call before is answered, and is not asked again.
+    talk.ask(2, "events.subscribe", json!({"topics": ["nodes", "lanes"]}));
+    assert_eq!(asked(&talk)[1..], ["News { topics: [Lanes, Nodes], after: Some(NewsMark(5)) }"]);
+    talk.own(news(vec![], 5));
+    talk.own(news(vec![item(Topic::Nodes, "node"), item(Topic::Lanes, "lane")], 6));
+    assert_eq!(talk.frames()[1..], ["2 node {}", "1 lane {}", "2 lane {}"]);
+    assert_eq!(asked(&talk).len(), 1);
+    for (id, subscription) in [(3, 1), (4, 2)] {
+        talk.ask(id, "events.unsubscribe", json!({"subscriptionId": subscription}));
+    }
+    talk.frames();
+    talk.own(news(vec![item(Topic::Lanes, "lane")], 7));
+    assert_eq!((talk.frames(), asked(&talk)), (vec![], vec![]), "nobody is left");
+}
+
+#[test]
+fn a_code_is_made_by_a_command() {
+    use dialect_gateway::services::pairing::{GenerateResult, PairingAnswer};
+    use dialect_gateway::services::{ServiceAnswer, ServiceCall};
+    let mut talk = Talk::on(None);
+    talk.ask(1, "agent.send", json!({"message": "/pair generate chat", "sessionId": "s"}));
+    let GatewayOwn::Service(call) = &talk.out.own[0].call else { panic!("{:?}", talk.out.own) };
+    assert!(matches!(&**call, ServiceCall::Pairing(_)), "{call:?}");
+    let made = GenerateResult { code: "AB12".into(), expires_at: 5 };
+    talk.own(Ok(GatewayAnswer::Service(Box::new(ServiceAnswer::Pairing(PairingAnswer::Generated(made))))));
+    talk.ask(2, "agent.send", json!({"message": "/pair list", "sessionId": "s"}));
+    talk.own(Err(GatewayRefusal::internal("store", "no")));
+    let heard = talk.frames();
+    assert_eq!(heard[..2], [r#"1 content "code: AB12""#, r#"1 done "code: AB12""#]);
+    let command = r#""command":{"data":{"code":"AB12","expiresAt":5},"name":"/pair","ok":true}"#;
+    assert!(heard[2].contains(command), "{heard:?}");
+    assert!(heard[5].contains(r#""name":"/pair","ok":false"#), "{heard:?}");
+}

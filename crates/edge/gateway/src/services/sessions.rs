@@ -10,7 +10,6 @@ use dialect_gateway::{GatewayAnswer, GatewayRefusal};
 use vocab::{Order, Query, SessionId, Summary};
 
 use super::board::{idle, lane};
-use super::touched::LastMessage;
 use super::{ServiceSettings, Services, lock, refused};
 
 /// Of the frontend that ids without a colon have, too.
@@ -94,25 +93,17 @@ async fn touched(
     limit: usize,
     offset: usize,
 ) -> Result<(Vec<Summary>, u64), GatewayRefusal> {
-    let all = lock(&services.counts.0.touched).all();
-    let wanted = all.into_iter().filter(|(id, _)| frontend.is_none_or(|it| frontend_and_user(id).0 == it));
-    let mut known: Vec<(SessionId, Option<i64>)> = Vec::new();
-    for (session, last) in wanted {
-        match last {
-            LastMessage::At(last) => known.push((session, last)),
-            LastMessage::Unknown => {
-                // One that is not written yet is not listed.
-                let summary = services.parts.store.summary(&session).await.map_err(refused)?;
-                let Some(summary) = summary else { continue };
-                lock(&services.counts.0.touched).learn(&session, summary.last_message_ms);
-                known.push((session, summary.last_message_ms));
-            }
+    let unknown = lock(&services.counts.0.touched).unknown();
+    for session in unknown {
+        // One that is not written yet is not listed.
+        if let Some(summary) = services.parts.store.summary(&session).await.map_err(refused)? {
+            lock(&services.counts.0.touched).learn(&session, summary.last_message_ms);
         }
     }
-    known.sort_by(|(one, its), (two, others)| others.cmp(its).then_with(|| one.cmp(two)));
-    let total = known.len() as u64;
+    let of = |id: &SessionId| frontend.is_none_or(|it| frontend_and_user(id).0 == it);
+    let (shown, total) = lock(&services.counts.0.touched).page(of, limit, offset);
     let mut page = Vec::new();
-    for (session, _) in known.into_iter().skip(offset).take(limit) {
+    for session in shown {
         page.extend(services.parts.store.summary(&session).await.map_err(refused)?);
     }
     Ok((page, total))

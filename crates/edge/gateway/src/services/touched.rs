@@ -15,7 +15,7 @@ pub(super) struct TouchedSessions {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LastMessage {
+enum LastMessage {
     /// The store knows.
     Unknown,
     At(Option<i64>),
@@ -57,8 +57,28 @@ impl TouchedSessions {
         }
     }
 
-    pub(super) fn all(&self) -> Vec<(SessionId, LastMessage)> {
-        self.by_id.iter().map(|(session, (_, last))| (session.clone(), *last)).collect()
+    /// Those of which the store has to be asked first.
+    pub(super) fn unknown(&self) -> Vec<SessionId> {
+        let is_unknown = |last: &LastMessage| *last == LastMessage::Unknown;
+        self.by_id.iter().filter(|(_, (_, last))| is_unknown(last)).map(|(session, _)| session.clone()).collect()
+    }
+
+    /// Those with the newest message first, without one last; then by name. And how many there are. Those that are unknown
+    /// are not written yet and do not count.
+    pub(super) fn page(&self, of: impl Fn(&SessionId) -> bool, limit: usize, offset: usize) -> (Vec<SessionId>, u64) {
+        let known = self.by_id.iter().filter_map(|(session, (_, last))| match last {
+            LastMessage::At(last) if of(session) => Some((std::cmp::Reverse(*last), session)),
+            LastMessage::At(_) | LastMessage::Unknown => None,
+        });
+        let mut known: Vec<_> = known.collect();
+        let (total, end) = (known.len(), offset.saturating_add(limit));
+        // Only the beginning has to be in order.
+        if end < total {
+            known.select_nth_unstable(end);
+            known.truncate(end);
+        }
+        known.sort_unstable();
+        (known.into_iter().skip(offset).take(limit).map(|(_, session)| session.clone()).collect(), total as u64)
     }
 }
 
@@ -75,11 +95,30 @@ mod tests {
         touched.learn(&id(0), Some(3));
         touched.learn(&id(1), Some(3));
         touched.touch(&id(TOUCHED_MAX));
-        let all: HashMap<_, _> = touched.all().into_iter().collect();
-        assert_eq!(all.len(), TOUCHED_MAX);
-        assert_eq!(all.get(&id(0)), Some(&LastMessage::At(Some(5))));
-        assert_eq!(all.get(&id(1)), None, "nobody touched it for longest");
+        assert_eq!(touched.by_id.len(), TOUCHED_MAX);
+        assert_eq!(touched.by_id.get(&id(0)).map(|(_, last)| *last), Some(LastMessage::At(Some(5))));
+        assert!(!touched.by_id.contains_key(&id(1)), "nobody touched it for longest");
         touched.forget(&id(0));
-        assert_eq!(touched.all().len(), TOUCHED_MAX - 1);
+        assert_eq!((touched.by_id.len(), touched.by_use.len()), (TOUCHED_MAX - 1, TOUCHED_MAX - 1));
+        assert_eq!(touched.unknown().len(), TOUCHED_MAX - 1);
+    }
+
+    #[test]
+    fn a_page_has_the_newest_first_and_those_without_a_message_last() {
+        let mut touched = TouchedSessions::default();
+        for (name, last) in [("d", None), ("b", Some(7)), ("a", Some(7)), ("c", Some(9)), ("e", None)] {
+            touched.touch(&SessionId::from(name));
+            touched.learn(&SessionId::from(name), last);
+        }
+        touched.touch(&SessionId::from("unwritten"));
+        let page = |limit, offset| {
+            let (page, total) = touched.page(|it| it.as_str() != "b", limit, offset);
+            (page.iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>().join(""), total)
+        };
+        assert_eq!(page(9, 0), ("cade".to_owned(), 4));
+        assert_eq!(
+            (page(2, 0).0, page(2, 1).0, page(2, 3).0, page(2, 9).0),
+            ("ca".into(), "ad".into(), "e".into(), "".into())
+        );
     }
 }

@@ -27,6 +27,8 @@ async fn the_dialect_of_the_root_tells_and_a_revoked_token_ends_it() {
     assert_eq!(get(&playing, "/api/events?topics=lanes", "").await.0, 401);
     let good = format!("Authorization: Bearer {TOKEN}\r\n");
     assert_eq!(get(&playing, "/api/events", &good).await.0, 400);
+    let foreign = format!("{good}Origin: http://evil.example\r\n");
+    assert_eq!(get(&playing, "/api/events?topics=lanes", &foreign).await.0, 403);
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let text = format!("GET /api/events?topics=lanes HTTP/1.1\r\nHost: {address}\r\nLast-Event-ID: 7.1\r\n{good}\r\n");
     stream.write_all(text.as_bytes()).await.expect("written");

@@ -1,5 +1,7 @@
 //! The server from outside: sockets, requests, credentials, its end.
 
+mod daemon;
+mod dialect;
 mod ending;
 mod events;
 mod guards;

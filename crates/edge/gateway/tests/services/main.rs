@@ -1,7 +1,9 @@
 //! The services behind the gateway's dialect, driven through it: real engine, store in memory, paused time.
 
 mod canvas;
+mod golden;
 mod house;
+mod names;
 mod nodes;
 mod pairing;
 mod play;

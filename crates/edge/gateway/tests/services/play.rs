@@ -62,6 +62,14 @@ pub(crate) fn settings() -> ServiceSettings {
     }
 }
 
+/// Only one token is known.
+pub(crate) fn one_token() -> gateway::LoginPort {
+    Arc::new(|token| match token.expose() {
+        "right" => Ok(("ann".into(), Scopes::READ)),
+        _ => Err(GatewayRefusal::new(Code::AuthFailed, "this token is not known")),
+    })
+}
+
 impl Play {
     pub(crate) fn new() -> Self {
         let models = vec![tour::model("mock/alpha", 128_000)];
@@ -98,13 +106,7 @@ impl Play {
     pub(crate) fn connect_as(&mut self, auth: AuthState) -> usize {
         let connection: Arc<str> = format!("c{}", self.pipes.len() + 1).into();
         let gateway = Gateway::new(self.options.clone(), connection.clone(), auth, None);
-        let own = self.service.for_connection(
-            connection,
-            Arc::new(|token| match token.expose() {
-                "right" => Ok(("ann".into(), Scopes::READ)),
-                _ => Err(GatewayRefusal::new(Code::AuthFailed, "this token is not known")),
-            }),
-        );
+        let own = self.service.for_connection(connection, one_token());
         let host = PumpOptions { grace: Duration::from_secs(2), ..PumpOptions::new(own) };
         self.pipes.push(Some(Pipe::new(&self.stage.engine, gateway, host)));
         self.pipes.len() - 1

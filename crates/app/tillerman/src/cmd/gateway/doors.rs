@@ -14,9 +14,9 @@ use super::hooks::DaemonHooks;
 use crate::cmd::stdio::FullIds;
 use crate::compose::Wired;
 
-type Endpoint = (&'static str, Arc<dyn Entrance>);
+type PathDoor = (&'static str, Arc<dyn Entrance>);
 
-pub(super) fn all(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> Vec<Endpoint> {
+pub(super) fn all(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> Vec<PathDoor> {
     let own: Arc<dyn Entrance> = Arc::new(own(wired, hooks));
     let beside = |scopes| (wired.engine.clone(), scopes);
     vec![

@@ -8,7 +8,7 @@ use vocab::{AskWait, Conduct, Gate, OnRestart, Settings, ToolRules, WaitingOnRes
 /// How long somebody who can answer is waited for.
 const ANSWER_MS: u64 = 120_000;
 
-pub(super) fn settle(settings: &mut Settings, server: &ServerConfig) {
+pub fn settle(settings: &mut Settings, server: &ServerConfig) {
     settings.gate = Gate::Ladder;
     settings.tool_names = names::CANONICAL;
     settings.lane = server.queue.usual;
@@ -16,7 +16,7 @@ pub(super) fn settle(settings: &mut Settings, server: &ServerConfig) {
     settings.conduct = Arc::new(conduct(server));
 }
 
-pub(super) fn conduct(server: &ServerConfig) -> Conduct {
+fn conduct(server: &ServerConfig) -> Conduct {
     let inside = |names: &[String]| names.iter().map(|name| names::canonical(name).unwrap_or(name).into()).collect();
     Conduct {
         rules: ToolRules {
