@@ -7,10 +7,13 @@ use vocab::{Fault, FaultKind, Later, Shelf, ShelfKind, ShelfPlace, Shelved};
 
 use super::{MemoryStore, now, now_ms};
 
+/// Kind, owner and name.
+type ShelfKey = (&'static str, Arc<str>, Arc<str>);
+
 /// What is there, and in which order it was put there.
 #[derive(Default)]
 pub(super) struct ShelfRows {
-    rows: BTreeMap<(&'static str, Arc<str>, Arc<str>), (u64, Shelved)>,
+    rows: BTreeMap<ShelfKey, (u64, Shelved)>,
     puts: u64,
 }
 
@@ -20,7 +23,7 @@ impl ShelfRows {
     }
 }
 
-fn key(place: &ShelfPlace) -> (&'static str, Arc<str>, Arc<str>) {
+fn key(place: &ShelfPlace) -> ShelfKey {
     (place.kind.name, place.owner.clone(), place.name.clone())
 }
 

@@ -128,9 +128,6 @@ impl Turn {
     pub(crate) fn id(&self) -> &TurnId {
         &self.id
     }
-    pub(crate) fn replies(&self) -> u32 {
-        self.replies
-    }
     pub(crate) fn is_asking(&self) -> bool {
         matches!(self.phase, TurnPhase::Asking { .. })
     }

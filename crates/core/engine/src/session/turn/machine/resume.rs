@@ -34,6 +34,11 @@ impl Turn {
         turn
     }
 
+    /// Replies of it that are in the log.
+    pub(crate) fn replies(&self) -> u32 {
+        self.replies
+    }
+
     fn go_on(&mut self, stands: Standing, retried: u32, fx: &mut Vec<Effect>) {
         let next_is_begun = self.pending.front().is_some_and(|call| self.begun.contains_key(&call.id));
         match stands {
