@@ -211,8 +211,8 @@ impl Turn {
             }
             ModelEvent::Sent { sent, bytes } => {
                 self.reply.is_sent = true;
-                let (turn, model) = (Some(self.id.clone()), self.model.clone());
-                let requested = Requested { turn, model, summary: None, sent: Some(sent), bytes };
+                let (turn, model, sent) = (Some(self.id.clone()), self.model.clone(), Some(sent));
+                let requested = Requested { turn, model, summary: None, sent, bytes };
                 fx.push(Effect::Log(Body::Model(ModelEntry::Requested(requested))));
             }
             ModelEvent::Seal(seal) => {
@@ -301,12 +301,8 @@ impl Turn {
         self.untold.clear();
         if let Some(usage) = std::mem::take(&mut self.reply).spent() {
             self.usage.add(&usage);
-            fx.push(Effect::Log(Body::Model(ModelEntry::Spent {
-                turn: Some(self.id.clone()),
-                call: None,
-                model: self.model.clone(),
-                usage,
-            })));
+            let (turn, model) = (Some(self.id.clone()), self.model.clone());
+            fx.push(Effect::Log(Body::Model(ModelEntry::Spent { turn, call: None, model, usage })));
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) fn gitlinks(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     if !(2..=4).contains(&version) {
         return None;
     }
-    let mut reader = Reader { body, version, at: HEADER_BYTES, name: Vec::new(), stage: 0, starts: Vec::new() };
+    let mut reader = IndexReader { body, version, at: HEADER_BYTES, name: Vec::new(), stage: 0, starts: Vec::new() };
     let mut links = Vec::new();
     for _ in 0..count {
         if reader.entry()? == GITLINK {
@@ -62,7 +62,7 @@ struct EntryStart {
     whole: bool,
 }
 
-struct Reader<'a> {
+struct IndexReader<'a> {
     body: &'a [u8],
     version: u32,
     at: usize,
@@ -72,7 +72,7 @@ struct Reader<'a> {
     starts: Vec<EntryStart>,
 }
 
-impl Reader<'_> {
+impl IndexReader<'_> {
     /// Reads the next entry; its mode.
     fn entry(&mut self) -> Option<u32> {
         let (body, at) = (self.body, self.at);
