@@ -249,6 +249,11 @@ impl Turn {
         }
     }
 
+    /// A call that is about to be dropped: its server may be at it.
+    pub(crate) fn charge_sent(&mut self) {
+        self.reply.is_charged = self.reply.is_sent;
+    }
+
     fn reply_finished(&mut self, finish: Finish, fx: &mut Vec<Effect>) {
         self.end_retries(true, fx);
         let message = self.close_reply(MessageEnd::Finished(finish));
@@ -466,14 +471,11 @@ impl Turn {
                 let message = self.close_reply(MessageEnd::Interrupted);
                 self.log_cut_reply(message, fx);
             }
-            TurnPhase::Model { .. } => {
-                // Its server may be at it.
-                self.reply.is_charged = self.reply.is_sent;
-                self.drop_reply(fx);
-            }
-            TurnPhase::RetryWait { .. } | TurnPhase::FallingBack | TurnPhase::At(_) | TurnPhase::Compacting { .. } => {
-                self.drop_reply(fx)
-            }
+            TurnPhase::Model { .. }
+            | TurnPhase::RetryWait { .. }
+            | TurnPhase::FallingBack
+            | TurnPhase::At(_)
+            | TurnPhase::Compacting { .. } => self.drop_reply(fx),
         }
         // Calls that were never started still need results, or no provider would take the history again.
         for call in std::mem::take(&mut self.pending) {
