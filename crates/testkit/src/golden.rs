@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use host::OwnCalls;
-use vocab::{Accounts, IdKind, Mode, Provider, Settings};
+use vocab::{Accounts, IdKind, Mode, Provider, Settings, Store};
 use wire::{Dialect, NoOwn};
 
 use crate::fakes::CountedIds;
@@ -50,6 +50,8 @@ pub struct Opening {
     pub workspace: PathBuf,
     /// For what stands beside the dialect.
     pub engine: engine::Engine,
+    /// The same, for what reads logs.
+    pub store: Arc<dyn Store>,
     /// For dialects that are told their model.
     pub provider: Arc<dyn Provider>,
     args: Vec<String>,
@@ -113,6 +115,7 @@ pub async fn play(scene: Scene, story: &str) -> String {
         multi: cast.arg("--multi").is_some(),
         workspace: stage.workspace().to_owned(),
         engine: stage.engine.clone(),
+        store: stage.store.clone(),
         provider,
         args: cast.args.clone(),
     };

@@ -4,7 +4,7 @@
 //!
 //! What is there is kept as a journal of appends beside a [`MemoryStore`]: after a loss a new one is made of what is left.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,6 +51,8 @@ struct State {
     leases: HashMap<SessionId, Lease>,
     /// Leases whose owner was told that they are gone, and when.
     lost: Vec<(SessionId, u64, Instant)>,
+    /// Sessions whose last append failed: what they wanted to say is not there.
+    unsaid: HashSet<SessionId>,
     /// Grows with each loss.
     life: u64,
     waits_ms: Vec<u64>,
@@ -100,6 +102,7 @@ impl LossyStore {
             next: 0,
             leases: HashMap::new(),
             lost: Vec::new(),
+            unsaid: HashSet::new(),
             life: 0,
             waits_ms: Vec::new(),
             dice,
@@ -145,6 +148,10 @@ impl LossyStore {
     /// The append that is to fail has not come yet.
     pub fn is_to_fail(&self) -> bool {
         self.fail_in.load(Ordering::Relaxed) > 0
+    }
+    /// The last append of this session failed.
+    pub fn is_unsaid(&self, session: &SessionId) -> bool {
+        self.lock().unsaid.contains(session)
     }
     /// The `n`-th read from now fails.
     pub fn fail_read(&self, n: u64) {
@@ -409,8 +416,15 @@ impl Store for LossyStore {
         };
         let written = Written { lease: lease.clone(), entries, durability };
         let owner = self.owner.clone();
-        let done =
-            self.change(wait, move |state| if fails { Err(full()) } else { state.apply(owner.as_ref(), written) });
+        let said = lease.session.clone();
+        let done = self.change(wait, move |state| {
+            if fails {
+                state.unsaid.insert(said);
+                return Err(full());
+            }
+            state.unsaid.remove(&said);
+            state.apply(owner.as_ref(), written)
+        });
         let (store, session, epoch) = (self.clone(), lease.session.clone(), lease.epoch);
         // Of two that would make the same session both have the first epoch.
         let is_new = lease.new.is_some();

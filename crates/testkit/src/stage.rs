@@ -23,6 +23,8 @@ pub struct StageOptions {
     pub provider: Arc<dyn Provider>,
     pub model: String,
     pub store: Arc<dyn Store>,
+    /// As in the engine's configuration.
+    pub turns_max: Option<usize>,
     pub mode: Mode,
     pub gate: Gate,
     pub tune: Box<dyn FnOnce(&mut Settings)>,
@@ -42,6 +44,7 @@ impl Default for StageOptions {
             provider: Arc::new(tour::Tour::default()),
             model: "tour".into(),
             store: Arc::new(MemoryStore::new()),
+            turns_max: None,
             mode: Mode::DangerFullAccess,
             gate: Gate::Ladder,
             tune: Box::new(|_| {}),
@@ -95,7 +98,14 @@ impl Stage {
         defaults.gate = options.gate;
         (options.tune)(&mut defaults);
         let (notices, user) = (Vec::new(), vocab::Principal::user("ann"));
-        let config = Config { defaults, version: VERSION.into(), notices, user, idle: options.idle, turns_max: None };
+        let config = Config {
+            defaults,
+            version: VERSION.into(),
+            notices,
+            user,
+            idle: options.idle,
+            turns_max: options.turns_max,
+        };
         Self { engine: Engine::new(ports, config), store: options.store, notebook, workspace, home }
     }
 

@@ -5,9 +5,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
-use vocab::{Fault, FaultKind};
+use vocab::{Fault, FaultKind, Secret};
 
-use super::keys::{self, SettingKind, SettingValue};
+use super::keys::{self, SettingValue};
 use super::load::FILE_BYTES_MAX;
 use super::slugs;
 
@@ -55,8 +55,7 @@ fn checked(file: &Path, key: &str, text: &str) -> Result<(String, SettingValue),
             .hint("set it in the environment, or name a `key_file` or a `secret_command` in [providers.NAME]"));
     }
     let known = super::find(key)?;
-    if matches!(known.kind, SettingKind::Models | SettingKind::Servers | SettingKind::Providers | SettingKind::Slugs(_))
-    {
+    if known.kind.is_table() {
         let text = format!("`{name}` is made of tables and cannot be set from the command line");
         return Err(Fault::new(FaultKind::Invalid, text).hint(format!("edit {}", file.display())));
     }
@@ -154,6 +153,7 @@ fn changed(old: &str, name: &str, setting: &SettingValue) -> Result<String, Stri
         SettingValue::Count(number) => value(i64::try_from(*number).unwrap_or(i64::MAX)),
         SettingValue::Bool(yes) => value(*yes),
         SettingValue::Texts(texts) => value(texts.iter().collect::<Array>()),
+        SettingValue::Secret(secret) => value(secret.as_ref().map(Secret::expose).unwrap_or_default()),
         other => value(other.show()),
     };
     // A comment behind the old value belongs to the line, not to the value.

@@ -1,6 +1,9 @@
 //! The one table of settings: reading, `config get`, `config set` and the manual follow it.
 
-use vocab::{BudgetUnit, McpServer, Mode, SyncLevel, thinking};
+mod table;
+
+pub use table::{KEYS, ROUNDS_USUAL};
+use vocab::{BudgetUnit, McpServer, Mode, Secret, SyncLevel, thinking};
 
 use super::slugs::Slugs;
 use super::tighten::Tightening;
@@ -11,6 +14,8 @@ use vocab::nearest;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SettingKind {
     Text,
+    /// Text that is shown to nobody. Empty means that there is none.
+    Secret,
     Mode,
     /// Of [`vocab::thinking`].
     Level,
@@ -34,6 +39,10 @@ pub(super) enum SettingKind {
     Providers,
     /// Names, and the models they stand for; see [`super::slugs`].
     Slugs(Slugs),
+    /// Lane rules by the name of a channel or a session; see [`super::lanes`].
+    Lanes,
+    /// Switches by name.
+    Gates,
 }
 
 /// What a file that came with the workspace may do with it: the code may be a stranger's, so nothing gets looser.
@@ -60,176 +69,11 @@ pub struct SettingKey {
     pub about: &'static str,
 }
 
-/// One that is the user's alone, unless its line says otherwise.
-const fn key(name: &'static str, kind: SettingKind, about: &'static str) -> SettingKey {
-    SettingKey { name, kind, workspace: Workspace::Never, env: None, about }
-}
-
-/// One that a workspace may tighten.
-const fn tightened(way: Tightening, key: SettingKey) -> SettingKey {
-    SettingKey { workspace: Workspace::Tightens(way), ..key }
-}
-
-/// Where the user's accounts are: nobody else chooses who gets a token.
-const fn account(name: &'static str, env: &'static str, about: &'static str) -> SettingKey {
-    SettingKey { env: Some(env), ..key(name, SettingKind::Text, about) }
-}
-
-const fn count(name: &'static str, min: u64, max: u64, about: &'static str) -> SettingKey {
-    key(name, SettingKind::Count { min, max }, about)
-}
-
-/// A limit of a budget; who may spend is the user's to say.
-const fn limit(name: &'static str, unit: BudgetUnit, about: &'static str) -> SettingKey {
-    key(name, SettingKind::Limit(unit), about)
-}
-
-/// Longer waits than a day are typing errors.
-const DAY_S: u64 = 86_400;
-const HOUR_MS: u64 = 3_600_000;
-const TOKENS_MAX: u64 = 1_000_000_000;
-
-/// Tool rounds of one turn where nobody says otherwise: no task needs them, and a model that goes round in circles while
-/// nobody watches ends there. A person stops it before that with an interrupt.
-pub const ROUNDS_USUAL: u32 = 1000;
-
-pub const KEYS: &[SettingKey] = &[
-    SettingKey {
-        env: Some("TILLERMAN_MODEL"),
-        workspace: Workspace::Suggests,
-        ..key("model", SettingKind::Text, "Model to use; without it one is detected.")
-    },
-    SettingKey {
-        env: Some("TILLERMAN_MODE"),
-        workspace: Workspace::Tightens(Tightening::Stricter),
-        ..key(
-            "mode",
-            SettingKind::Mode,
-            "Permission mode: plan, read-only, prompt, workspace-write, danger-full-access.",
-        )
-    },
-    SettingKey {
-        env: Some("OPENAI_BASE_URL"),
-        ..key("base_url", SettingKind::Text, "OpenAI-compatible server, up to and including /v1.")
-    },
-    // The usual value is the model's and not known here; hardly any model's is less than this.
-    tightened(Tightening::Lower { usual: 4096 }, count("max_tokens", 1, TOKENS_MAX, "Most tokens of one answer.")),
-    key("thinking", SettingKind::Level, "How much the model thinks before it answers."),
-    tightened(
-        Tightening::Lower { usual: ROUNDS_USUAL as u64 },
-        count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn."),
-    ),
-    // A window or a price that is not true spends money or hides it.
-    count("context_window", 1_000, TOKENS_MAX, "Context window of models that are not listed."),
-    key("models", SettingKind::Models, "What is known about models: slug, context_window, max_output, prices."),
-    key("providers", SettingKind::Providers, "Model servers by name: api, base_url, where the key is, models."),
-    SettingKey {
-        env: Some("TILLERMAN_CA_FILE"),
-        ..key("ca_file", SettingKind::Text, "Certificates (PEM) to trust besides the system's, for every server.")
-    },
-    key("aliases", SettingKind::Slugs(Slugs::Aliases), "Short names of models of your own."),
-    key("tiers", SettingKind::Slugs(Slugs::Tiers), "What fast, default, complex and local mean: a model, or several."),
-    tightened(
-        Tightening::Safer,
-        key("sync", SettingKind::Sync, "When records are forced to the disk: turn, record, off."),
-    ),
-    key(
-        "on_restart",
-        SettingKind::OneOf(&["close", "continue"]),
-        "What becomes of a turn that the end of a process cut off: close, continue.",
-    ),
-    key(
-        "unanswered",
-        SettingKind::OneOf(&["deny", "keep"]),
-        "What becomes of a question while nobody is there to answer it: deny, keep.",
-    ),
-    limit("budget.turn.usd", BudgetUnit::Money, "Dollars that one turn may cost before you are asked."),
-    limit("budget.turn.tokens", BudgetUnit::Tokens, "Tokens that one turn may use before you are asked."),
-    limit("budget.turn.minutes", BudgetUnit::Time, "Minutes that one turn may work before you are asked."),
-    limit("budget.turn.rounds", BudgetUnit::Rounds, "Tool rounds of one turn before you are asked."),
-    limit("budget.session.usd", BudgetUnit::Money, "Dollars that one session may cost before you are asked."),
-    limit("budget.session.tokens", BudgetUnit::Tokens, "Tokens that one session may use before you are asked."),
-    limit("budget.session.minutes", BudgetUnit::Time, "Minutes that one session may work before you are asked."),
-    limit("budget.session.rounds", BudgetUnit::Rounds, "Tool rounds of one session before you are asked."),
-    limit("budget.day.usd", BudgetUnit::Money, "Dollars that all sessions of a day may cost before you are asked."),
-    limit("budget.day.tokens", BudgetUnit::Tokens, "Tokens that all sessions of a day may use before you are asked."),
-    tightened(
-        Tightening::Lower { usual: 30 },
-        count("shutdown_grace_s", 0, DAY_S, "How long a turn may go on after the controller left."),
-    ),
-    tightened(
-        Tightening::Lower { usual: 120 },
-        count("idle_timeout_s", 1, DAY_S, "Longest silence of a model before the call counts as failed."),
-    ),
-    tightened(Tightening::Lower { usual: 4 }, count("retry.retries_max", 0, 100, "Retries of one model call.")),
-    tightened(
-        Tightening::Raise { usual: 500 },
-        count("retry.base_ms", 0, HOUR_MS, "First wait between two tries; it doubles."),
-    ),
-    // Shorter, it presses a server; longer, it keeps people waiting.
-    count("retry.wait_ms_max", 0, HOUR_MS, "Longest wait we choose ourselves."),
-    tightened(
-        Tightening::Lower { usual: 120_000 },
-        count("retry.server_wait_ms_max", 0, HOUR_MS, "Longest wait a server may ask for."),
-    ),
-    tightened(
-        Tightening::On,
-        key("retry.jitter", SettingKind::Bool, "Spread waits, so that many clients do not return at once."),
-    ),
-    // Early or late, either way it decides what the model still knows of a conversation, and costs calls.
-    key("compaction.auto", SettingKind::Bool, "Summarise older messages when the context fills up."),
-    count("compaction.threshold_pct", 10, 100, "How full, in percent, before that happens."),
-    count("compaction.keep_pct", 0, 90, "Percent of the window kept word for word."),
-    tightened(Tightening::Fewer, key("tools.only", SettingKind::Texts, "Offer only these tools.")),
-    SettingKey {
-        workspace: Workspace::Trusted,
-        ..key(
-            "extensions",
-            SettingKind::Texts,
-            "Programs to start beside every conversation; paths from where the file is.",
-        )
-    },
-    SettingKey {
-        workspace: Workspace::Trusted,
-        ..key("servers", SettingKind::Servers, "Servers of tools (MCP) that every session gets, as tables by name.")
-    },
-    key(
-        "trusted_workspaces",
-        SettingKind::Texts,
-        "Directories whose own settings may start extensions and servers, whose instructions (AGENTS.md) are read, and \
-         whose skills apply by themselves.",
-    ),
-    account("accounts.openai_issuer", "TILLERMAN_OPENAI_ISSUER", "Where a ChatGPT account is signed in to."),
-    account("accounts.openai_url", "TILLERMAN_OPENAI_URL", "Models of a ChatGPT account."),
-    account(
-        "accounts.openai_api",
-        "TILLERMAN_OPENAI_API",
-        "The format spoken there: openai-responses or openai-completions.",
-    ),
-    account(
-        "accounts.openai_usage_url",
-        "TILLERMAN_OPENAI_USAGE_URL",
-        "Where the limits of a ChatGPT account are told.",
-    ),
-    account(
-        "accounts.antigravity_issuer",
-        "TILLERMAN_ANTIGRAVITY_ISSUER",
-        "Where an Antigravity account is signed in to: one address for accounts, tokens and profiles.",
-    ),
-    account("accounts.antigravity_url", "TILLERMAN_ANTIGRAVITY_URL", "Antigravity's own API."),
-    account("accounts.antigravity_client_id", "TILLERMAN_ANTIGRAVITY_CLIENT_ID", "OAuth client to sign in as."),
-    account("accounts.openrouter_url", "OPENROUTER_BASE_URL", "OpenRouter, up to and including /v1."),
-    account("accounts.exa_url", "EXA_BASE_URL", "Exa, which searches the web."),
-    SettingKey {
-        env: Some("TILLERMAN_OAUTH_PORT"),
-        ..count("accounts.oauth_port", 0, 65_535, "Port on which a browser comes back from signing in; 0 is any.")
-    },
-];
-
 /// A checked value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum SettingValue {
     Text(String),
+    Secret(Option<Secret>),
     Mode(Mode),
     Sync(SyncLevel),
     Count(u64),
@@ -242,6 +86,8 @@ pub enum SettingValue {
     Providers(Vec<super::ProviderEntry>),
     /// Names, each with one model or more.
     Slugs(Vec<(String, Vec<String>)>),
+    Lanes(Vec<(String, super::LaneWish)>),
+    Gates(Vec<(String, bool)>),
 }
 
 impl SettingValue {
@@ -249,6 +95,7 @@ impl SettingValue {
     pub fn show(&self) -> String {
         match self {
             SettingValue::Text(text) | SettingValue::Limit(text) => text.clone(),
+            SettingValue::Secret(secret) => secret.as_ref().map(Secret::to_string).unwrap_or_default(),
             SettingValue::Mode(mode) => mode.as_str().to_owned(),
             SettingValue::Sync(level) => level.as_str().to_owned(),
             SettingValue::Count(number) => number.to_string(),
@@ -261,6 +108,10 @@ impl SettingValue {
             SettingValue::Slugs(names) => {
                 let shown = |(name, slugs): &(String, Vec<String>)| format!("{name}={}", slugs.join(" "));
                 names.iter().map(shown).collect::<Vec<_>>().join(",")
+            }
+            SettingValue::Lanes(lanes) => lanes.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(","),
+            SettingValue::Gates(gates) => {
+                gates.iter().map(|(name, on)| format!("{name}={on}")).collect::<Vec<_>>().join(",")
             }
         }
     }
@@ -275,7 +126,7 @@ impl SettingValue {
 }
 
 /// An address as people may see it: who is signed in there is nobody else's business.
-fn without_password(text: &str) -> String {
+pub(super) fn without_password(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
     match host.rsplit_once('@') {
@@ -292,7 +143,7 @@ impl SettingKind {
     /// What it wants to be, in words.
     pub(super) fn wants(self) -> String {
         match self {
-            SettingKind::Text => "text".into(),
+            SettingKind::Text | SettingKind::Secret => "text".into(),
             SettingKind::Mode => "one of plan, read-only, prompt, workspace-write, danger-full-access".into(),
             SettingKind::Level => format!("one of {}", thinking::LEVELS.join(", ")),
             SettingKind::Sync => "one of turn, record, off".into(),
@@ -305,6 +156,8 @@ impl SettingKind {
             SettingKind::Servers => "a table of servers".into(),
             SettingKind::Providers => "a table of model servers".into(),
             SettingKind::Slugs(_) => "a table of names and models".into(),
+            SettingKind::Lanes => "a table of lane rules by name".into(),
+            SettingKind::Gates => "a table of names, each true or false".into(),
         }
     }
 
@@ -314,6 +167,7 @@ impl SettingKind {
             (SettingKind::Text, TreeValue::Text(text)) if !text.trim().is_empty() => {
                 SettingValue::Text(text.trim().to_owned())
             }
+            (SettingKind::Secret, TreeValue::Text(text)) => SettingValue::Secret(Secret::new(text)),
             (SettingKind::Mode, TreeValue::Text(text)) => SettingValue::Mode(Mode::parse(text.trim())?),
             (SettingKind::Level, TreeValue::Text(text)) => {
                 SettingValue::Text((*thinking::LEVELS.iter().find(|level| **level == text.trim())?).to_owned())
@@ -342,8 +196,23 @@ impl SettingKind {
                     })
                     .collect::<Option<_>>()?,
             ),
+            (SettingKind::Gates, TreeValue::Map(pairs)) => SettingValue::Gates(
+                pairs
+                    .iter()
+                    .map(|(name, node)| match node.value {
+                        TreeValue::Bool(on) => Some((name.clone(), on)),
+                        _ => None,
+                    })
+                    .collect::<Option<_>>()?,
+            ),
             _ => return None,
         })
+    }
+
+    /// Whether it is a table, which nobody types.
+    pub(super) fn is_table(self) -> bool {
+        use SettingKind::{Gates, Lanes, Models, Providers, Servers, Slugs};
+        matches!(self, Models | Servers | Providers | Slugs(_) | Lanes | Gates)
     }
 
     /// A value as it is typed or put into the environment.
@@ -362,12 +231,18 @@ impl SettingKind {
                 )
             }
             SettingKind::Text
+            | SettingKind::Secret
             | SettingKind::Mode
             | SettingKind::Level
             | SettingKind::Sync
             | SettingKind::Limit(_)
             | SettingKind::OneOf(_) => TreeValue::Text(text.to_owned()),
-            SettingKind::Models | SettingKind::Servers | SettingKind::Providers | SettingKind::Slugs(_) => return None,
+            SettingKind::Models
+            | SettingKind::Servers
+            | SettingKind::Providers
+            | SettingKind::Slugs(_)
+            | SettingKind::Lanes
+            | SettingKind::Gates => return None,
         };
         self.check(&Node { value, line: None })
     }

@@ -3,13 +3,18 @@
 
 pub mod agent;
 mod edit;
+mod expand;
+mod flynn;
 mod guarded;
 mod home;
 mod keys;
+mod lanes;
 mod load;
 mod mcp_servers;
 mod model_entry;
 mod provider_entry;
+mod redact;
+mod server;
 mod session_settings;
 mod slugs;
 #[cfg(test)]
@@ -21,7 +26,7 @@ mod user_file;
 mod values;
 mod workspace;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use vocab::{Fault, FaultKind, Mode};
@@ -30,8 +35,10 @@ pub use edit::{Set, add, set, unset};
 pub use guarded::Guarded;
 pub use home::Home;
 pub use keys::{KEYS, ROUNDS_USUAL, SettingKey, SettingValue};
+pub use lanes::LaneWish;
 pub use model_entry::ConfiguredModel;
 pub use provider_entry::ProviderEntry;
+pub use server::{NodesConfig, PairingConfig, QueueConfig, ServerConfig, TailscaleConfig, TlsFiles, ToolLists};
 pub use slugs::TIERS;
 pub use user_file::UserFile;
 pub use workspace::{resumed, too_wide, workspace};
@@ -92,6 +99,8 @@ pub struct Configuration {
     /// For stderr, one line each.
     pub warnings: Vec<String>,
     unknown: usize,
+    /// Settings whose value came from a variable that is named like a secret.
+    secret_references: BTreeSet<String>,
 }
 
 impl Configuration {
@@ -104,6 +113,11 @@ impl Configuration {
 
     pub fn get(&self, name: &str) -> Option<&SettingValue> {
         self.set.get(name).map(|(setting, _)| setting)
+    }
+
+    /// How many settings nobody knows.
+    pub fn unknown_settings(&self) -> usize {
+        self.unknown
     }
 
     pub fn source(&self, name: &str) -> Option<&SettingSource> {

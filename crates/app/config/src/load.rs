@@ -1,5 +1,6 @@
 //! Reading: the user's file, the workspace's, the environment, one laid over the other. What a workspace may say is decided here.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use vocab::{Fault, FaultKind, Mode};
@@ -7,7 +8,8 @@ use vocab::{Fault, FaultKind, Mode};
 use super::keys::{self, KEYS, SettingKey, SettingValue, Workspace};
 use super::tree::{self, Node, TreeValue};
 use super::{
-    Configuration, Env, Home, LoadFrom, SettingSource, home, mcp_servers, model_entry, provider_entry, slugs, trust,
+    Configuration, Env, Home, LoadFrom, SettingSource, expand, flynn, home, lanes, mcp_servers, model_entry,
+    provider_entry, slugs, trust,
 };
 
 /// Larger configuration files are refused.
@@ -24,7 +26,7 @@ impl Configuration {
             Some(file) => vec![file.to_owned()],
             None => request.home.map(Home::user_files).unwrap_or_default(),
         };
-        config.layer(&user, SettingSource::User, request.default_mode)?;
+        config.layer(&user, SettingSource::User, request)?;
         config.workspace_layer(request);
         config.environment(request.env)?;
         if config.unknown > UNKNOWN_TOLD_MAX {
@@ -38,14 +40,19 @@ impl Configuration {
     fn workspace_layer(&mut self, request: &LoadFrom<'_>) {
         let before = self.clone();
         let files = home::workspace_files(request.workspace);
-        if let Err(fault) = self.layer(&files, SettingSource::Workspace, request.default_mode) {
+        if let Err(fault) = self.layer(&files, SettingSource::Workspace, request) {
             *self = before;
             self.warnings.push(format!("{}; the settings of this workspace are ignored", fault.message));
         }
     }
 
     /// The first file counts; others beside it are pointed out.
-    fn layer(&mut self, files: &[PathBuf], source: fn(PathBuf) -> SettingSource, default: Mode) -> Result<(), Fault> {
+    fn layer(
+        &mut self,
+        files: &[PathBuf],
+        source: fn(PathBuf) -> SettingSource,
+        request: &LoadFrom<'_>,
+    ) -> Result<(), Fault> {
         let Some((file, ignored)) = files.split_first() else { return Ok(()) };
         for other in ignored {
             self.warnings.push(format!("{} is ignored: {} is read", other.display(), file.display()));
@@ -55,15 +62,47 @@ impl Configuration {
             must_be_ours(file)?;
         }
         let text = read(file)?;
-        let node = tree::parse(file, &text).map_err(|what| {
+        let mut node = tree::parse(file, &text).map_err(|what| {
             let text = format!("cannot read {}: {}", file.display(), what.trim_end());
             Fault::new(FaultKind::Invalid, text)
         })?;
         self.files.push(file.clone());
+        if matches!(from, SettingSource::User(_)) {
+            self.own_words(&mut node, &text, &from, request.env)?;
+        }
         let TreeValue::Map(pairs) = &node.value else {
             return Err(Fault::new(FaultKind::Invalid, format!("{}: wants a table of settings", file.display())));
         };
-        self.table("", pairs, &from, default)
+        self.table("", pairs, &from, request.default_mode)?;
+        self.kept_private(file);
+        Ok(())
+    }
+
+    /// What only the user's own file can say: another program's way to write models, and variables.
+    fn own_words(&mut self, node: &mut Node, text: &str, from: &SettingSource, env: Env<'_>) -> Result<(), Fault> {
+        if let TreeValue::Map(pairs) = &mut node.value {
+            let mut notes = Vec::new();
+            flynn::understood(pairs, &mut notes);
+            self.warnings.extend(notes.into_iter().map(|note| format!("{}: {}", place(from, note.line), note.text)));
+        }
+        self.secret_references = expand::expand(node, env).map_err(|unset| {
+            let reference = format!("${{{}}}", unset.name);
+            // Not every format tells lines; a reference is found by its text.
+            let line = unset.line.or_else(|| text.lines().position(|line| line.contains(&reference)).map(|at| at + 1));
+            let text = format!("{}: {reference} is not set in the environment", place(from, line));
+            Fault::new(FaultKind::Invalid, text).hint(format!("set {}, or write $${{ for the text itself", unset.name))
+        })?;
+        Ok(())
+    }
+
+    /// A token that others can read is none.
+    fn kept_private(&mut self, file: &Path) {
+        let has_token = matches!(self.get("server.token"), Some(SettingValue::Secret(Some(_))));
+        let is_written = has_token && !self.secret_references.contains("server.token");
+        let mode = std::fs::metadata(file).map(|it| it.permissions().mode()).unwrap_or_default();
+        if is_written && mode & 0o077 != 0 {
+            self.warnings.push(format!("{}: others can read `server.token` in it; chmod 600", file.display()));
+        }
     }
 
     fn table(
@@ -74,10 +113,14 @@ impl Configuration {
         default: Mode,
     ) -> Result<(), Fault> {
         for (spelled, node) in pairs {
-            let name = format!("{above}{}", keys::snake(spelled));
+            let name = flynn::renamed(format!("{above}{}", keys::snake(spelled)));
             if let Some(key) = keys::find(&name) {
                 let setting = self.checked(key, node, from)?;
                 self.put(key, setting, from, default);
+                continue;
+            }
+            if let Some(why) = flynn::without_effect(&name) {
+                self.warnings.push(format!("{}: `{name}` has no effect: {why}", place(from, node.line)));
                 continue;
             }
             let group = format!("{name}.");
@@ -134,13 +177,20 @@ impl Configuration {
             let read = slugs::read(which, node).map_err(|it| invalid(&it.key, it.line, it.what));
             return read.map(SettingValue::Slugs);
         }
+        if key.kind == keys::SettingKind::Lanes {
+            let mut unknown = Vec::new();
+            let read = lanes::read(key.name, node, &mut unknown).map_err(|it| invalid(&it.key, it.line, it.what));
+            self.warnings
+                .extend(unknown.into_iter().map(|it| format!("{}: `{}`: {}", place(from, it.line), it.key, it.what)));
+            return read.map(SettingValue::Lanes);
+        }
         if key.kind == keys::SettingKind::Servers {
             let read = mcp_servers::read(node).map_err(|it| invalid(&it.key, it.line, it.what));
             return read.map(SettingValue::Servers);
         }
         key.kind.check(node).ok_or_else(|| {
             let has = match &node.value {
-                TreeValue::Text(text) => format!("`{text}`"),
+                TreeValue::Text(text) if key.kind != keys::SettingKind::Secret => format!("`{text}`"),
                 TreeValue::Int(number) => number.to_string(),
                 other => other.kind().to_owned(),
             };
@@ -153,7 +203,7 @@ impl Configuration {
         if key.name == "extensions" {
             setting = trust::placed(setting, from);
         }
-        if let ("ca_file", SettingValue::Text(path)) = (key.name, &setting) {
+        if let ("ca_file" | "server.tls.cert" | "server.tls.key", SettingValue::Text(path)) = (key.name, &setting) {
             setting = SettingValue::Text(trust::beside(path, from).display().to_string());
         }
         if let SettingSource::Workspace(file) = from {

@@ -2,6 +2,7 @@
 
 mod editing;
 mod manual;
+mod server;
 mod tables;
 mod trusted;
 mod workspace;

@@ -10,13 +10,13 @@ use super::keys::{self, SettingValue, Workspace};
 use super::{Configuration, ConfiguredModel, ProviderEntry, SettingSource, Suggestion, trust};
 
 impl Configuration {
-    fn text(&self, name: &str) -> Option<&str> {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
         match self.get(name) {
             Some(SettingValue::Text(text)) => Some(text),
             _ => None,
         }
     }
-    fn count(&self, name: &str) -> Option<u64> {
+    pub(super) fn count(&self, name: &str) -> Option<u64> {
         match self.get(name) {
             Some(SettingValue::Count(number)) => Some(*number),
             _ => None,
@@ -30,7 +30,7 @@ impl Configuration {
             _ => number,
         }
     }
-    fn switch(&self, name: &str) -> Option<bool> {
+    pub(super) fn switch(&self, name: &str) -> Option<bool> {
         match self.get(name) {
             Some(SettingValue::Bool(yes)) => Some(*yes),
             _ => None,

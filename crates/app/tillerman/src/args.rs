@@ -2,6 +2,7 @@
 
 mod conversations;
 mod examples;
+mod gateway;
 mod inspection;
 mod ledger;
 mod reading;
@@ -16,6 +17,7 @@ use vocab::{Budget, BudgetSpan, BudgetUnit, Mode, OnRestart};
 
 pub(crate) use conversations::*;
 use examples::*;
+pub(crate) use gateway::*;
 pub(crate) use inspection::*;
 pub(crate) use ledger::*;
 pub(crate) use reading::{line, parse};
@@ -56,6 +58,9 @@ pub(crate) enum CommandArgs {
     /// Be driven by an editor: the Agent Client Protocol on stdin and stdout.
     #[command(after_help = ACP_EXAMPLES)]
     Acp(AcpArgs),
+    /// Hold all sessions in one process, for clients on this machine or elsewhere: WebSocket and HTTP.
+    #[command(after_help = GATEWAY_EXAMPLES, args_conflicts_with_subcommands = true)]
+    Gateway(GatewayArgs),
     /// Drive an agent that speaks ACP: hermes, opencode, gemini, claude, codex, or ourselves.
     #[command(after_help = DRIVE_EXAMPLES)]
     Drive(Drive),

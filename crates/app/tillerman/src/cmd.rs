@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod doctor;
 mod drive;
+mod gateway;
 mod ledger;
 pub(crate) mod loaf;
 pub(crate) mod login;
@@ -30,6 +31,7 @@ pub(crate) fn dispatch(line: CommandLine) -> anyhow::Result<u8> {
         CommandArgs::Rpc(args) => rpc::run(args.words),
         CommandArgs::Loaf(args) => loaf::run(&args),
         CommandArgs::Acp(args) => acp::run(&args),
+        CommandArgs::Gateway(args) => gateway::run(&args),
         CommandArgs::Run(args) => run::run(args),
         CommandArgs::Repl(args) => repl::run(args),
         CommandArgs::Drive(args) => drive::run(args),

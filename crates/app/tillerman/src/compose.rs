@@ -15,9 +15,9 @@ use builtin_tools::project::{Briefer, BriefingSettings};
 use builtin_tools::workspace::Guard;
 use catalogue::{AccountModels, Catalogue, Chosen, ModelSettings, SourceReport, Standing, UserAccounts};
 use config::Guarded;
-use engine::{Config, Engine, Ports};
+use engine::{Config, Engine, IdlePolicy, Ports};
 use providers::Secret;
-use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Principal, Provider, Settings};
+use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Principal, Provider, Settings, Shelf};
 
 use host::WallClock;
 use identity::UuidIds;
@@ -46,6 +46,17 @@ pub(crate) struct Setup {
     /// Extensions: programs that run beside sessions.
     pub(crate) programs: Vec<PathBuf>,
     pub(crate) briefing: BriefingSettings,
+    /// For a process that serves many; `None`: one controller.
+    pub(crate) many: Option<ManySessions>,
+}
+
+/// See [`Setup::many`].
+pub(crate) struct ManySessions {
+    /// What is counted on the way into the store.
+    pub(crate) counts: gateway::GatewayCounts,
+    pub(crate) idle: IdlePolicy,
+    /// Turns that may run at once.
+    pub(crate) turns_max: usize,
 }
 
 /// Compaction in tokens of the chosen model's window, where somebody said it so.
@@ -83,6 +94,8 @@ pub(crate) struct SessionFiles {
 pub(crate) struct Wired {
     pub(crate) engine: Engine,
     pub(crate) ports: Ports,
+    /// Small things that are kept beside sessions.
+    pub(crate) shelf: Arc<dyn Shelf>,
     /// The user's accounts, with what no engine asks of them.
     pub(crate) accounts: Arc<UserAccounts>,
     pub(crate) settings: Settings,
@@ -129,21 +142,22 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
     let catalogue = Arc::new(catalogue);
     let settings = settled(&setup, &catalogue, &model, thinking);
     let accounts = Arc::new(UserAccounts::new(&setup.models, catalogue.clone(), accounts, hide_memory));
-    let ports = ports(setup, &model, catalogue.clone(), accounts.clone())?;
+    let (idle, turns_max) = setup.many.as_ref().map(|many| (many.idle, many.turns_max)).unzip();
+    let (ports, shelf) = ports(setup, &model, catalogue.clone(), accounts.clone())?;
     let notice = format!("model {}: {reason}", settings.model);
     let config = Config {
         defaults: settings.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         notices: vec![notice.clone()],
-        // Every command so far serves one controller.
-        idle: None,
-        turns_max: None,
+        idle,
+        turns_max,
         user: Principal::user(&host::user_name()),
     };
     let engine = Engine::new(ports.clone(), config);
     Ok(Wired {
         engine,
         ports,
+        shelf,
         accounts,
         settings,
         reason: notice,
@@ -171,7 +185,12 @@ fn settled(setup: &Setup, catalogue: &Catalogue, model: &str, thinking: Option<A
 }
 
 /// Everything that the engine needs of the world.
-fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<UserAccounts>) -> Result<Ports, Fault> {
+fn ports(
+    setup: Setup,
+    model: &str,
+    catalogue: Arc<Catalogue>,
+    accounts: Arc<UserAccounts>,
+) -> Result<(Ports, Arc<dyn Shelf>), Fault> {
     let keyring = setup.models.keyring.clone();
     let guarded = guarded(&setup);
     let tools = builtin_tools::BuiltinOptions {
@@ -185,7 +204,7 @@ fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<Use
         search: Some(web_search::search(&setup.models.accounts, accounts.exa())?),
         ..builtin_tools::BuiltinOptions::new(store::data_dir::spill_dir(&setup.data))
     };
-    let SessionStorage { store, archive } = SessionStorage::new(&setup, &catalogue, model);
+    let SessionStorage { store, archive, shelf } = SessionStorage::new(&setup, &catalogue, model);
     let briefer = Briefer {
         settings: setup.briefing,
         guard: Guard {
@@ -199,7 +218,7 @@ fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<Use
         secrets: keyring.clone(),
         clock: Arc::new(WallClock),
     };
-    Ok(Ports {
+    let ports = Ports {
         provider: catalogue,
         toolbox: Arc::new(builtin_tools::Builtin::new(tools)),
         archive,
@@ -213,7 +232,8 @@ fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<Use
         surroundings: Arc::new(briefer),
         servers: servers::servers(&keyring, setup.servers),
         keyring,
-    })
+    };
+    Ok((ports, shelf))
 }
 
 /// What the tools keep their hands off.

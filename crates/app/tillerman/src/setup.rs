@@ -56,6 +56,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
             trusted: config.trusted_workspaces(),
             here: None,
         },
+        many: None,
     };
     Ok(Prepared { setup, config, home, open, extensions })
 }
@@ -88,6 +89,14 @@ fn configuration(basics: &Basics, home: &Home, workspace: &Path, default_mode: M
     config.flag("max_tokens", basics.max_tokens.map(SettingValue::Count));
     config.flag("max_iterations", basics.max_iterations.map(|count| SettingValue::Count(count.into())));
     Ok(config)
+}
+
+/// The same once more, for a process that was asked to look again.
+pub(crate) fn read_again(basics: &Basics, default_mode: Mode) -> Result<Configuration, Fault> {
+    let home = Home::find(&config::process_env)
+        .ok_or_else(|| Fault::new(FaultKind::Invalid, "cannot tell where the configuration is"))?;
+    let workspace = config::workspace(basics.workspace.as_deref())?;
+    configuration(basics, &home, &workspace, default_mode)
 }
 
 /// Which session, and what flags ask of it.

@@ -13,6 +13,7 @@ use vocab::{
 
 use crate::Shared;
 use crate::outbox::Outbox;
+use crate::registry::Claim;
 use crate::router::Router;
 use crate::session::Mail;
 
@@ -34,9 +35,8 @@ impl Router {
                 self.later(tag, async move { shared.saved(query).await.map(Reply::Sessions) });
             }
             DirectoryVerb::Delete { session, open_too } => self.later(tag, async move {
-                if open_too && shared.registry.find(&session).await.is_some() {
-                    let text = "a session that is open cannot be deleted yet";
-                    return Err(Fault::new(FaultKind::Unsupported, text));
+                if open_too {
+                    return shared.remove(&session, by).await;
                 }
                 shared.let_go(&session).await?;
                 match shared.ports.store.delete(&session, Some(by)).await? {
@@ -137,7 +137,9 @@ impl Shared {
                 let newest = self.ports.store.list(query).await?.pop();
                 newest.ok_or_else(|| Fault::new(FaultKind::NotFound, "no saved session yet"))?.id
             }
-            Which::New | Which::Named(_) => {
+            // Exactly this one; it need not be more than a name.
+            Which::Named(id) => id,
+            Which::New => {
                 return Err(Fault::new(FaultKind::Invalid, "only a saved session can be read"));
             }
         };
@@ -145,6 +147,30 @@ impl Shared {
         let summary = self.ports.store.summary(&id).await?.ok_or_else(unknown)?;
         let entries = self.ports.store.conversation(&id, summary.last_seq).await?;
         Ok(Recalled { saved: self.show(summary), entries })
+    }
+
+    /// Ends a session that is open here, and deletes it before anybody can open it again.
+    async fn remove(self: &Arc<Self>, id: &SessionId, by: Principal) -> Result<Reply, Fault> {
+        let mut was_open = false;
+        loop {
+            match self.registry.claim(id).await {
+                Claim::Live(handle) => {
+                    was_open = true;
+                    let _ = handle.mail.send(Mail::Remove { by: Some(by.clone()) }).await;
+                    handle.gone().await;
+                }
+                // While this is held nobody opens it.
+                Claim::Free(mut permit) => {
+                    let is_gone = self.ports.store.delete(id, Some(by)).await?;
+                    permit.parked = None;
+                    return match is_gone || was_open {
+                        true => Ok(Reply::Done),
+                        false => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{id}`"))),
+                    };
+                }
+                Claim::Closing => return Err(Fault::new(FaultKind::ShuttingDown, "the engine is being closed")),
+            }
+        }
     }
 
     /// Waits for the end of a session that no peer is on any more; refuses while one is.

@@ -35,7 +35,7 @@ pub(crate) fn copy(
     while let Some((last, rest)) = kept.split_last()
         && matches!(
             last.body,
-            Body::Turn(TurnEntry::Started { .. })
+            Body::Turn(TurnEntry::Started { .. } | TurnEntry::Taken { .. })
                 | Body::Queue(QueueEntry::Settled { .. })
                 | Body::Note(NoteEntry::Keyed(_))
         )
@@ -89,8 +89,11 @@ impl Copy {
             | Body::Setting(SettingEntry::Title { .. }) => return None,
             // The session that asked a model, ran a command or put files back keeps the record of it.
             Body::Model(ModelEntry::Requested(_))
-            | Body::Shell(ShellEntry::Started { .. })
+            | Body::Shell(ShellEntry::Started { .. } | ShellEntry::Called { .. } | ShellEntry::Returned(_))
+            | Body::Turn(TurnEntry::Taken { .. })
             | Body::Branch(BranchEntry::Restored { .. }) => return None,
+            // What people have waived, they have waived there.
+            Body::Setting(SettingEntry::Elevated { .. }) => return None,
             Body::Queue(_) | Body::Ask(_) | Body::Note(NoteEntry::Keyed(_)) => return None,
             Body::Branch(BranchEntry::Compacted(compaction)) => {
                 let mut compaction = compaction.clone();

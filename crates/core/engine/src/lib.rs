@@ -27,10 +27,10 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use vocab::{
-    Accounts, Archive, Clock, Command, Fault, FitImage, Ids, Keyring, McpServers, OnRestart, Open, PeerId, Preferences,
-    Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
+    Accounts, Archive, Clock, Command, Fault, FaultKind, FitImage, Ids, Keyring, McpServers, OnRestart, Open, PeerId,
+    Preferences, Principal, Provider, SessionId, Settings, Store, Surroundings, Told, Toolbox, Which,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -96,6 +96,8 @@ pub(crate) struct Shared {
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
     pub(crate) idle: Option<IdlePolicy>,
+    /// Places for turns that run at once.
+    pub(crate) turns: Option<Arc<Semaphore>>,
     user: Principal,
     pub(crate) registry: Arc<Registry>,
     pub(crate) watching: Arc<watching::WatchBus>,
@@ -152,6 +154,7 @@ impl Engine {
             version: config.version,
             notices: config.notices,
             idle: config.idle,
+            turns: config.turns_max.map(|most| Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)))),
             user: config.user,
             registry: Arc::default(),
             watching: Arc::default(),
@@ -189,8 +192,11 @@ impl Engine {
     /// Loads a saved session and goes on with what its log ends in the middle of, with no peer on it: for a process that takes
     /// its sessions up when it starts. A question waits for whoever comes. It ends by itself when nothing is left to do.
     pub async fn take_up(&self, session: &SessionId) -> Result<(), Fault> {
-        let which = Which::Id(session.as_str().to_owned());
-        let open = Open { on_restart: Some(OnRestart::Continue), ..Open::new(which) };
+        // Exactly this one: a name may be the beginning of another.
+        if !self.shared.is_known(session).await? {
+            return Err(Fault::new(FaultKind::NotFound, format!("no session matches `{session}`")));
+        }
+        let open = Open { on_restart: Some(OnRestart::Continue), ..Open::new(Which::Named(session.clone())) };
         let (handle, _) = self.shared.open(open, None).await?;
         // One that has ended since had nothing left to do.
         let _ = handle.mail.send(Mail::TakeUp).await;

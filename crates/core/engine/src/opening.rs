@@ -87,7 +87,7 @@ impl Shared {
         }
     }
 
-    async fn is_known(&self, id: &SessionId) -> Result<bool, Fault> {
+    pub(crate) async fn is_known(&self, id: &SessionId) -> Result<bool, Fault> {
         Ok(self.registry.contains(id) || self.ports.store.summary(id).await?.is_some())
     }
 
@@ -149,9 +149,12 @@ impl Shared {
 
     /// What was asked for, else what the session had, else the defaults.
     fn settings_for(&self, open: &Open, parked: Option<&Parked>, summary: Option<&Summary>) -> Settings {
+        let usual = open.usual.clone().unwrap_or_else(|| self.defaults());
         let mut settings = match parked {
+            // What its log has of its own comes from there.
+            Some(parked) if parked.last_seq > 0 => Settings { lane: usual.lane, ..parked.settings.clone() },
             Some(parked) => parked.settings.clone(),
-            None => Settings::clone(&self.defaults()),
+            None => Settings::clone(&usual),
         };
         if let Some(summary) = summary {
             settings.workspace = summary.workspace.clone();

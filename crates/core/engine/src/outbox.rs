@@ -3,9 +3,11 @@
 //! (results, ends, replies) is always admitted; the flow that feeds the flood is held, what is only shown is left out.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use tokio::time::{Duration, Sleep};
 use vocab::{
     Delta, Event, ExtensionEvent, Fault, FaultKind, Notice, PeerId, QueueEvent, SessionId, Tag, Told, WatchEvent,
 };
@@ -27,6 +29,9 @@ pub const WATCH_BYTES_MAX: usize = 1024 * 1024;
 /// Sessions whose newest standing is kept for a watcher that does not read, and as many of which it is said that it missed
 /// something; each of them takes some hundred bytes.
 const GLANCES_MAX: usize = 16 * 1024;
+
+/// A reader that may be dropped and takes nothing for this long is not waited for any more.
+const HELD: Duration = Duration::from_millis(100);
 
 /// What happens when a peer does not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +63,8 @@ struct Inner {
     closed: bool,
     reader: Option<Waker>,
     waiting_for_room: Vec<Waker>,
+    /// How long a reader that may be dropped is still waited for, since it is full.
+    held: Option<Pin<Box<Sleep>>>,
     /// The command whose long answer is on its way.
     expected: Option<Tag>,
     /// Where everything goes from now on.
@@ -185,9 +192,24 @@ impl Outbox {
 
     /// Ready when the peer has room for more flow.
     pub(crate) fn poll_room(&self, context: &mut Context<'_>) -> Poll<()> {
-        if matches!(self.slow, Slow::DropAt(_)) {
+        let mut inner = self.lock();
+        if inner.closed || inner.bytes < OUTBOX_BYTES_MAX {
             return Poll::Ready(());
         }
+        // Who reads, but slower than a model speaks, is waited for; who does not read is not.
+        if matches!(self.slow, Slow::DropAt(_)) {
+            let held = inner.held.get_or_insert_with(|| Box::pin(tokio::time::sleep(HELD)));
+            if held.as_mut().poll(context).is_ready() {
+                inner.waiting_for_room.drain(..).for_each(Waker::wake);
+                return Poll::Ready(());
+            }
+        }
+        inner.wait_for_room(context);
+        Poll::Pending
+    }
+
+    /// Ready when the peer has room for more of the past: that waits for every reader.
+    pub(crate) fn poll_room_to_read(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut inner = self.lock();
         if inner.closed || inner.has_room() {
             return Poll::Ready(());
@@ -226,6 +248,7 @@ impl Outbox {
         }
         into.extend(inner.queue.drain(..));
         (inner.bytes, inner.watched_bytes) = (0, 0);
+        inner.held = None;
         if let Some(watched) = inner.watched.take() {
             let missed = watched.missed.into_iter();
             into.extend(missed.map(|session| Told::new(session, Event::Watch(WatchEvent::Missed))));

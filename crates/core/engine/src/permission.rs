@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vocab::{Fact, Gate, Json, Mode, Required};
+use vocab::{Fact, Gate, Json, Mode, Required, ToolRule};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision {
@@ -38,6 +38,20 @@ pub fn reason(mode: Mode, required: Required) -> Option<Arc<str>> {
         return None;
     }
     Some(format!("requires {}; active mode is {}", required.as_str(), mode.as_str()).into())
+}
+
+/// As [`decide`], of a tool that the session has a rule for.
+pub fn decide_by(rule: Option<ToolRule>, gate: Gate, mode: Mode, required: Required) -> Decision {
+    match rule {
+        Some(ToolRule::Deny) => Decision::Deny("not allowed: the rules of this session deny this tool".to_owned()),
+        _ if gate == Gate::Proxy => Decision::Ask,
+        Some(ToolRule::Ask) if gate == Gate::Alone => {
+            Decision::Deny("not allowed: this tool is to be asked about, and nobody can be asked".to_owned())
+        }
+        Some(ToolRule::Ask) => Decision::Ask,
+        Some(ToolRule::Allow) => Decision::Allow,
+        None => decide(gate, mode, required),
+    }
 }
 
 pub fn decide(gate: Gate, mode: Mode, required: Required) -> Decision {

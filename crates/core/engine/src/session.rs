@@ -5,6 +5,7 @@
 
 mod activity;
 mod approvals;
+mod asides;
 mod briefing;
 mod budget;
 mod calls;
@@ -31,6 +32,7 @@ mod perform;
 mod poll;
 mod prompts;
 pub(crate) mod queue;
+mod recount;
 mod recovery;
 mod reminders;
 mod resuming;
@@ -63,6 +65,7 @@ use crate::session::log::SessionLog;
 use crate::session::subagents::SubagentPool;
 use activity::{Activity, TurnWaits};
 use approvals::Approvals;
+use asides::Asides;
 use budget::Purse;
 use editor::EditorRequests;
 use extensions::Extensions;
@@ -98,6 +101,7 @@ pub(crate) struct Session {
     jobs: Jobs,
     /// Commands of users that run beside all this.
     shells: Shells,
+    asides: Asides,
     recovery: Recovery,
     extensions: Extensions,
     editor: EditorRequests,
@@ -179,6 +183,9 @@ impl Session {
         }
         if !self.mcp.untold.is_empty() && self.log.peers.is_anybody_live() {
             self.tell_servers();
+        }
+        if self.settings.conduct.ask_wait != vocab::AskWait::default() {
+            self.arm_asks();
         }
         if self.tools.has_extensions() {
             self.arm_extension_timer();

@@ -33,6 +33,9 @@ pub(crate) use unsent::Unsent;
 /// How long a transport may take to say how it ended.
 const CLOSING: Duration = Duration::from_secs(5);
 
+/// Events for which room is kept.
+const EVENTS_KEPT: usize = 64;
+
 pub struct PumpOptions<O: OwnCall = NoOwn> {
     pub frame_bytes_max: usize,
     /// How long a running turn may go on after the other side ended.
@@ -166,7 +169,10 @@ async fn run<D: Dialect>(
                     core.gone_deaf(clock.now_ms());
                 }
             },
-            more = peer.events(&mut events), if fetch => core.told(events.drain(..), more, clock.now_ms()),
+            more = peer.events(&mut events), if fetch => {
+                core.told(events.drain(..), more, clock.now_ms());
+                events.shrink_to(EVENTS_KEPT);
+            }
             (tag, answer) = calls.next(), if fetch && calls.len() > 0 => core.own_answered(tag, answer, clock.now_ms()),
             () = until_deaf(&mut deaf), if hears => {
                 deaf = None;

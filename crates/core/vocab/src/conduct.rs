@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::settings::fits;
 
-/// How long a turn may stand still before it is cut, unless told otherwise.
+/// Without tool output or result for this long, a turn that nothing else would ever end is given up, so that the queue goes
+/// on. Longer than the longest time that a call can be given, so that what has a clock is ended by that.
 pub const STALL_MS_DEFAULT: u64 = 11 * 60 * 1000;
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Which;
+use crate::{FnvSum, Which};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -55,6 +55,8 @@ ItemId }
 
 /// Characters of an id that a file may bring along.
 const PLAIN_CHARS_MAX: usize = 128;
+/// Bytes of a file's name that an id takes, before it is cut.
+const STEM_BYTES_MAX: usize = 120;
 
 impl SessionId {
     /// Whether commands can name it, and files can be called after it: letters, digits, `-`, `_` and single dots between
@@ -68,6 +70,23 @@ impl SessionId {
             && !text.contains("..")
             && !text.ends_with('.')
             && !matches!(Which::parse(text), Which::Latest)
+    }
+
+    /// What its files are called: a plain name for any id, and another one for another id. Long ones are cut, and told apart by a
+    /// sum over all of them.
+    pub fn file_stem(&self) -> String {
+        let mut stem = String::with_capacity(self.as_str().len());
+        for byte in self.as_str().bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => stem.push(char::from(byte)),
+                _ => stem.push_str(&format!("_{byte:02x}")),
+            }
+        }
+        if stem.len() > STEM_BYTES_MAX {
+            stem.truncate(STEM_BYTES_MAX);
+            stem.push_str(&format!("_{:016x}", FnvSum::of(self.as_str().as_bytes())));
+        }
+        stem
     }
 }
 
@@ -97,4 +116,21 @@ pub trait Ids: Send + Sync {
 /// Wall-clock time, for stamps only: durations and timeouts use the monotonic clock.
 pub trait Clock: Send + Sync {
     fn now_ms(&self) -> i64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_ids_have_the_same_file_and_none_leaves_its_directory() {
+        let (long, longer) = ("x".repeat(500), "x".repeat(501));
+        let ids = ["ws:a", "ws_a", "ws_3aa", "..", "a/b", "a_2fb", "\u{fc}", "plain-7", &long, &longer];
+        let mut stems: Vec<String> = ids.iter().map(|id| SessionId::from(*id).file_stem()).collect();
+        let is_plain = |stem: &String| stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        assert!(stems.iter().all(is_plain), "{stems:?}");
+        stems.sort();
+        stems.dedup();
+        assert_eq!(stems.len(), ids.len());
+    }
 }

@@ -2,6 +2,7 @@
 //! models spell them, and every spelling that is known is understood everywhere.
 
 use crate::Required;
+use crate::settings::fits;
 
 /// How one dialect spells the tools. The table is the dialect's own.
 #[derive(Clone, Copy)]
@@ -72,9 +73,35 @@ pub fn canonical(name: &str) -> Option<&'static str> {
     SPELLINGS.iter().find(exact).or_else(|| SPELLINGS.iter().find(alias)).map(|row| row[0])
 }
 
+/// What somebody means who writes this into a list of tools: the canonical name of any spelling. A pattern, in which `*` stands
+/// for anything, is itself, for tools of others, and every tool of ours of which it fits a spelling.
+pub fn meant(written: &str) -> Vec<&str> {
+    if !written.contains('*') {
+        return vec![canonical(written).unwrap_or(written)];
+    }
+    let fits_one = |row: &&&[&'static str]| {
+        row.iter().any(|it| fits(written, it) || fits(written, &it.replace('.', "_"))) && row[0] != written
+    };
+    std::iter::once(written).chain(SPELLINGS.iter().filter(fits_one).map(|row| row[0])).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_means_tools_by_every_spelling() {
+        assert_eq!(meant("shell.exec"), ["bash"]);
+        assert_eq!(meant("mcp__a__b"), ["mcp__a__b"]);
+        let files = meant("file.*");
+        assert!(
+            files.contains(&"file.*") && files.contains(&"read_file") && files.contains(&"write_file"),
+            "{files:?}"
+        );
+        assert!(!files.contains(&"bash"), "{files:?}");
+        assert_eq!(meant("mcp__*"), ["mcp__*"]);
+        assert_eq!(meant("*").len(), 1 + SPELLINGS.len());
+    }
 
     #[test]
     fn every_spelling_resolves_to_its_row() {

@@ -2,6 +2,8 @@
 
 pub(crate) mod show;
 
+use std::sync::Arc;
+
 use vocab::LanePolicy;
 
 use crate::own::Scopes;
@@ -10,6 +12,8 @@ use crate::shape::Count;
 
 /// Minutes that an elevation may last.
 const ELEVATE_MINUTES_MAX: i64 = 480;
+/// Bytes of a channel's name, or of a code.
+const PAIR_WORD_MAX: usize = 64;
 
 /// What a command needs to be carried out.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,11 +33,21 @@ pub(crate) enum CommandPlan {
     Reset,
     /// So many minutes; `None`: no more.
     Elevate(Option<i64>),
+    /// Codes by which unknown senders are let in.
+    Pair(PairWish),
     /// It cannot be done, and why.
     Refused {
         shown: &'static str,
         text: String,
     },
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum PairWish {
+    /// For this channel, or for any.
+    Generate(Option<Arc<str>>),
+    List,
+    Revoke(Arc<str>),
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -52,12 +66,13 @@ impl CommandPlan {
             CommandPlan::Help => "/help",
             CommandPlan::Reset => "/reset",
             CommandPlan::Elevate(_) => "/elevate",
+            CommandPlan::Pair(_) => "/pair",
         }
     }
     /// What its sender must be allowed to do beyond chatting.
     pub(crate) fn scope(&self) -> Scopes {
         match self {
-            CommandPlan::Elevate(_) => Scopes::ADMIN,
+            CommandPlan::Elevate(_) | CommandPlan::Pair(_) => Scopes::ADMIN,
             _ => Scopes::NONE,
         }
     }
@@ -82,6 +97,7 @@ static COMMANDS: &[CommandRow] = &[
     row("/tools", "", "List the tools.", |_| Ok(engine("/tools", "tools", ""))),
     row("/reset", "", "Start the conversation over.", |_| Ok(CommandPlan::Reset)),
     row("/elevate", "MINUTES | off", "Ask nobody for a while.", elevate),
+    row("/pair", "[generate [CHANNEL] | list | revoke CODE]", "Let an unknown sender in.", pair),
     row("/runtime", "", "Which backend runs the sessions.", |_| Ok(no_backends("/runtime"))),
     row("/backend", "", "The same.", |_| Ok(no_backends("/backend"))),
     row("/help", "", "Show this list.", |_| Ok(CommandPlan::Help)),
@@ -197,6 +213,18 @@ fn elevate(args: &str) -> Result<CommandPlan, String> {
     Ok(CommandPlan::Elevate(Some(minutes.ok_or(format!("minutes are 1..{ELEVATE_MINUTES_MAX}"))?)))
 }
 
+fn pair(args: &str) -> Result<CommandPlan, String> {
+    let words: Vec<&str> = args.split_whitespace().collect();
+    let wish = match words.as_slice() {
+        [] | ["generate"] => PairWish::Generate(None),
+        ["generate", channel] if channel.len() <= PAIR_WORD_MAX => PairWish::Generate(Some((*channel).into())),
+        ["list"] => PairWish::List,
+        ["revoke", code] if code.len() <= PAIR_WORD_MAX => PairWish::Revoke((*code).into()),
+        _ => return Err("that is not understood".to_owned()),
+    };
+    Ok(CommandPlan::Pair(wish))
+}
+
 /// The rules of a lane in one line.
 pub(crate) fn lane_line(lane: &LanePolicy, depth: usize, is_own: bool) -> String {
     let shown = crate::results::QueuePolicy::from(lane);
@@ -259,10 +287,16 @@ mod tests {
             "/elevate",
             "/elevate 0",
             "/elevate 481",
+            "/pair revoke",
+            "/pair nonsense",
+            "/pair list all",
         ] {
             let Some(CommandPlan::Refused { text, .. }) = plan(line) else { panic!("{line}") };
             assert!(text.contains("usage: /"), "{line}: {text}");
         }
+        assert_eq!(plan("/pair"), Some(CommandPlan::Pair(PairWish::Generate(None))));
+        assert_eq!(plan("/pair revoke AB12"), Some(CommandPlan::Pair(PairWish::Revoke("AB12".into()))));
+        assert_eq!(plan("/pair list").map(|it| it.scope()), Some(Scopes::ADMIN));
         assert_eq!(plan("/elevate 30"), Some(CommandPlan::Elevate(Some(30))));
         assert_eq!(plan("/elevate off").map(|it| it.scope()), Some(Scopes::ADMIN));
     }

@@ -31,8 +31,8 @@ impl Gateway {
             let lines: String = texts.iter().map(|text| format!("; {text}")).collect();
             refusal.message = faults::message(&format!("{}{lines}", refusal.message));
         }
+        let data = events::ErrorData { queue: Some(note.clone()), ..error_data(&refusal) };
         let refusal = refusal.with("queue", &note);
-        let data = events::ErrorData { queue: Some(note), ..error_data(&refusal) };
         self.ledger.event(id, &events::tail("error", &data), out);
         self.refuse(id, &refusal, out);
     }
@@ -247,7 +247,7 @@ impl Gateway {
         }
         for listener in &view.listeners {
             let data = events::LagData { cursor: listener.cursor.to_string() };
-            let place = events::Place { session: &session, run: None, cursor: listener.cursor };
+            let place = events::EventPlace { session: &session, run: None, cursor: listener.cursor };
             self.ledger.news(listener.subscription, &events::placed("lag", &crate::written(&data), &place), out);
         }
         // Those that were asked of it, or hold on to it.
@@ -273,16 +273,15 @@ impl Gateway {
             Parting::Asked { .. } => self.shutting_down = true,
             Parting::GraceOver => {
                 self.shutting_down = true;
-                let sessions: Vec<SessionId> = self.views.iter().map(|view| view.session.clone()).collect();
+                let close = self.going_away();
                 let over = Fault::new(FaultKind::ShuttingDown, "the server is shutting down");
-                for session in sessions {
-                    if let Some(at) = self.view_at(&session).filter(|at| self.views[*at].listeners.is_empty()) {
-                        self.gone(at, &over, out);
-                    }
+                while !self.views.is_empty() {
+                    self.gone(0, &over, out);
                 }
                 for id in self.ledger.ids_where(|_| true) {
                     self.fail_or_refuse(id, &faults::cancelled("shutdown"), out);
                 }
+                out.close_with(close);
             }
         }
     }
@@ -300,10 +299,15 @@ impl Gateway {
     /// Closes when everybody was answered.
     pub(crate) fn close_if_over(&mut self, out: &mut Out) {
         if self.shutting_down && self.ledger.is_empty() && out.close.is_none() {
-            let cursor = self.views.iter().find_map(|view| view.listeners.first().map(|it| it.cursor));
-            let reason = cursor.map_or_else(|| "shutting down".to_owned(), |cursor| format!("resume {cursor}"));
-            out.close_with(Close::new(CloseCode::GoingAway, reason));
+            out.close_with(self.going_away());
         }
+    }
+
+    /// The last word of a server that ends: where a subscriber goes on.
+    fn going_away(&self) -> Close {
+        let cursor = self.views.iter().find_map(|view| view.listeners.first().map(|it| it.cursor));
+        let reason = cursor.map_or_else(|| "shutting down".to_owned(), |cursor| format!("resume {cursor}"));
+        Close::new(CloseCode::GoingAway, reason)
     }
 }
 

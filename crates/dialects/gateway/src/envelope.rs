@@ -14,7 +14,7 @@ const NAME_CHARS_SHOWN: usize = 128;
 
 /// A request, as far as its frame goes.
 #[derive(Debug)]
-pub(crate) struct Request<'a> {
+pub(crate) struct GatewayRequest<'a> {
     pub(crate) id: WireId,
     /// It said `"jsonrpc":"2.0"`, and so will its answer.
     pub(crate) jsonrpc: bool,
@@ -33,7 +33,7 @@ pub(crate) struct BadFrame {
 }
 
 /// Reads a frame whose JSON was checked.
-pub(crate) fn read(text: &str) -> Result<Request<'_>, BadFrame> {
+pub(crate) fn read(text: &str) -> Result<GatewayRequest<'_>, BadFrame> {
     let bad = |id, jsonrpc, reason, message: &str| BadFrame {
         id,
         jsonrpc,
@@ -62,7 +62,7 @@ pub(crate) fn read(text: &str) -> Result<Request<'_>, BadFrame> {
     if params.is_some_and(|params| !params.get().starts_with('{')) {
         return Err(bad(Some(id), jsonrpc, "invalid_params", "`params` must be an object"));
     }
-    Ok(Request { id, jsonrpc, method, params })
+    Ok(GatewayRequest { id, jsonrpc, method, params })
 }
 
 /// Digits alone: a string, a fraction, a sign or more than 2^53-1 could not be told apart from another id everywhere.

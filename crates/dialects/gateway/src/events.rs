@@ -181,14 +181,14 @@ pub(crate) fn run_state(state: RunStateWord, timestamp: i64) -> Vec<u8> {
 }
 
 /// Where an event for a subscriber stands.
-pub(crate) struct Place<'a> {
+pub(crate) struct EventPlace<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) run: Option<&'a TurnId>,
     pub(crate) cursor: EventCursor,
 }
 
 /// An event for a subscriber: what it is, and where it stands.
-pub(crate) fn placed(event: &str, data: &[u8], place: &Place<'_>) -> Vec<u8> {
+pub(crate) fn placed(event: &str, data: &[u8], place: &EventPlace<'_>) -> Vec<u8> {
     let mut into = head(event);
     into.extend_from_slice(data);
     place_into(place, &mut into);
@@ -197,8 +197,8 @@ pub(crate) fn placed(event: &str, data: &[u8], place: &Place<'_>) -> Vec<u8> {
 }
 
 /// `,"seq":…,"cursor":…,"sessionId":…,"runId":…`
-pub(crate) fn place_into(place: &Place<'_>, into: &mut Vec<u8>) {
-    let Place { session, run, cursor } = place;
+pub(crate) fn place_into(place: &EventPlace<'_>, into: &mut Vec<u8>) {
+    let EventPlace { session, run, cursor } = place;
     into.extend_from_slice(format!(",\"seq\":{},\"cursor\":\"{cursor}\",\"sessionId\":", cursor.seq).as_bytes());
     wire::escape_into(session.as_str(), into);
     if let Some(run) = run {
@@ -208,13 +208,13 @@ pub(crate) fn place_into(place: &Place<'_>, into: &mut Vec<u8>) {
 }
 
 /// What a call gave, as far as a frame carries it.
-pub(crate) struct Shown {
+pub(crate) struct ShownResult {
     pub(crate) outcome: ToolOutcome,
     pub(crate) truncated: Option<bool>,
     pub(crate) full_bytes: Option<u64>,
 }
 
-pub(crate) fn shown(result: &vocab::CallResult) -> Shown {
+pub(crate) fn shown(result: &vocab::CallResult) -> ShownResult {
     let text = result.text();
     let full = text.len();
     let cut = &text[..text.floor_char_boundary(OUTPUT_BYTES_MAX)];
@@ -228,7 +228,7 @@ pub(crate) fn shown(result: &vocab::CallResult) -> Shown {
         }
         (true, _) => ToolOutcome { success: false, output: String::new(), error: Nullable(Some(cut.to_owned())) },
     };
-    Shown { outcome, truncated: is_cut.then_some(true), full_bytes: is_cut.then_some(full as u64) }
+    ShownResult { outcome, truncated: is_cut.then_some(true), full_bytes: is_cut.then_some(full as u64) }
 }
 
 /// The images of a result.

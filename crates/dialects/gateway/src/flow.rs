@@ -222,7 +222,8 @@ impl Gateway {
             }
             AfterOpen::Fork { id, at: seq } => {
                 self.ledger.put(id, asked);
-                let what = Wanted::Forked { id, from: session.clone(), at: seq };
+                let at = seq.or(Some(self.views[at].at.seq));
+                let what = Wanted::Forked { id, from: session.clone(), at };
                 self.submit(&session, Verb::Fork { at: seq }, what, out);
             }
             AfterOpen::Cancel { work, .. } => {
@@ -370,7 +371,10 @@ impl Gateway {
         }
     }
 
-    /// A word that people can look for in the log.
+    /// A word that people can look for in the log, where somebody is told this. Nobody is where the id was settled before.
+    pub(crate) fn incident_of(&self, id: RequestId, refusal: GatewayRefusal, out: &mut Out) -> GatewayRefusal {
+        if self.ledger.is_open(id) { self.incident(refusal, out) } else { refusal }
+    }
     pub(crate) fn incident(&self, refusal: GatewayRefusal, out: &mut Out) -> GatewayRefusal {
         if refusal.code != Code::Internal || refusal.reason == Some("model_error") {
             return refusal;

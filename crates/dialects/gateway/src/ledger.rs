@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::io::Write;
 
 use vocab::{ItemId, Json, SessionId, Tag, TurnId};
 
@@ -110,14 +111,14 @@ pub(crate) enum NotOpened {
 }
 
 #[derive(Default, Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct IdLedger {
     open: HashMap<WireId, OwedAnswer>,
     made: u64,
     subscribed: Vec<(SubscriptionId, WireId)>,
     subscriptions_made: u64,
 }
 
-impl Ledger {
+impl IdLedger {
     /// Whether frames with this number may still come.
     pub(crate) fn is_taken(&self, number: WireId) -> bool {
         self.open.contains_key(&number) || self.subscribed.iter().any(|(_, of)| *of == number)
@@ -279,9 +280,8 @@ pub(crate) fn refuse_nobody(refusal: &GatewayRefusal, jsonrpc: bool, out: &mut O
 
 fn event_frame(id: WireId, tail: &[u8], out: &mut Out) {
     out.frames.line(|into| {
-        into.extend_from_slice(b"{\"id\":");
-        into.extend_from_slice(id.0.to_string().as_bytes());
-        into.push(b',');
+        // Into a buffer that grows: it cannot fail.
+        let _ = write!(into, "{{\"id\":{},", id.0);
         into.extend_from_slice(tail);
     });
 }
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn an_id_is_answered_once_and_nothing_follows() {
-        let (mut ledger, mut out) = (Ledger::default(), Out::new());
+        let (mut ledger, mut out) = (IdLedger::default(), Out::new());
         let seven = ledger.open(id(7), false, 0).unwrap();
         assert_eq!(ledger.open(id(7), false, 0), Err(NotOpened::Duplicate));
         ledger.event(seven, b"\"event\":\"a\",\"data\":{}}", &mut out);
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn an_error_says_its_reason_first_and_jsonrpc_is_echoed_where_it_came() {
-        let (mut ledger, mut out) = (Ledger::default(), Out::new());
+        let (mut ledger, mut out) = (IdLedger::default(), Out::new());
         let cases = [
             (GatewayRefusal::new(Code::Busy, "no"), r#"{"jsonrpc":"2.0","id":1,"error":{"code":3,"message":"no"}}"#),
             (
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn no_more_than_the_bound_are_in_flight() {
-        let mut ledger = Ledger::default();
+        let mut ledger = IdLedger::default();
         for number in 0..IN_FLIGHT_MAX as u64 {
             ledger.open(id(number), false, 0).unwrap();
         }
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn events_of_a_subscription_follow_its_answer_until_it_ends() {
-        let (mut ledger, mut out) = (Ledger::default(), Out::new());
+        let (mut ledger, mut out) = (IdLedger::default(), Out::new());
         let three = ledger.open(id(3), false, 0).unwrap();
         let number = ledger.next_subscription();
         assert_eq!(ledger.settle_subscribed(three, Terminal::Result(b"1"), &mut out), Some(number));
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn times_come_once_and_what_is_owed_for_a_day_is_found() {
-        let mut ledger = Ledger::default();
+        let mut ledger = IdLedger::default();
         assert_eq!(ledger.due(), None);
         let one = ledger.open(id(1), false, 10).unwrap();
         let two = ledger.open(id(2), false, 10).unwrap();

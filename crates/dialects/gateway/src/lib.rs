@@ -24,6 +24,7 @@ mod ledger;
 mod listeners;
 mod methods;
 mod news;
+mod openrpc;
 mod outbound;
 mod own;
 pub mod params;
@@ -33,6 +34,7 @@ mod rate;
 mod replies;
 pub mod results;
 mod run;
+pub mod services;
 mod session_view;
 pub mod shape;
 mod tool_names;
@@ -46,9 +48,9 @@ use vocab::{Clock, Event, Ids, SessionId, Settings, Tag, Told};
 use wire::{Close, CloseCode, Dialect, Frame, Parting, Pending};
 
 use auth_state::Auth;
-use envelope::{BadFrame, Request};
+use envelope::{BadFrame, GatewayRequest};
 use flow::Opening;
-use ledger::{Awaits, Ledger, NotOpened, RequestId, Terminal};
+use ledger::{Awaits, IdLedger, NotOpened, RequestId, Terminal};
 use news::News;
 use own::Out;
 use pending::{GatewayPending, SubscribePlan, Work};
@@ -62,6 +64,7 @@ pub use cursor::{EventCursor, Within};
 pub use events::{EVENTS, EventRow, OUTPUT_BYTES_MAX};
 pub use ledger::{ID_MAX, IN_FLIGHT_MAX, SUBSCRIPTIONS_MAX};
 pub use methods::{METHODS, MethodRow};
+pub use openrpc::openrpc;
 pub use own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, NewsItem, NewsMark, Scopes, Topic};
 pub use rate::{BURST_MAX, PER_SECOND_MAX};
 pub use tool_names::TOOL_NAMES;
@@ -113,7 +116,7 @@ pub struct Gateway {
     attached: SessionId,
     auth: Auth,
     rate: Bucket,
-    ledger: Ledger,
+    ledger: IdLedger,
     pending: Pending<GatewayPending>,
     /// Where prompts of this connection belong in a trace, unless they say it themselves.
     trace: Option<Arc<str>>,
@@ -141,7 +144,7 @@ impl Gateway {
             connection,
             auth: Auth::new(auth),
             rate: Bucket::default(),
-            ledger: Ledger::default(),
+            ledger: IdLedger::default(),
             pending: Pending::default(),
             trace,
             views: Vec::new(),
@@ -158,8 +161,8 @@ impl Gateway {
     }
 
     /// One request; whatever is wrong with it is its answer.
-    fn request(&mut self, request: Request<'_>, out: &mut Out) {
-        let Request { id, jsonrpc, method, params } = request;
+    fn request(&mut self, request: GatewayRequest<'_>, out: &mut Out) {
+        let GatewayRequest { id, jsonrpc, method, params } = request;
         let id = match self.ledger.open(id, jsonrpc, out.now_ms) {
             Ok(id) => id,
             Err(NotOpened::Duplicate) => return ledger::refuse_nobody(&envelope::duplicate(id), jsonrpc, out),
@@ -222,6 +225,10 @@ impl Gateway {
     /// The session that a request means.
     pub fn session_or_attached(&self, named: Option<shape::SessionName>) -> SessionId {
         named.map_or_else(|| self.attached.clone(), |name| name.0)
+    }
+    /// Whether this is the session that is meant where none is named: it exists, written or not.
+    pub fn is_attached_to(&self, session: &SessionId) -> bool {
+        self.attached == *session
     }
     /// What all connections share.
     pub fn options(&self) -> &GatewayOptions {

@@ -3,7 +3,7 @@
 //!
 //! A row is answered in one of two ways:
 //!
-//! ```ignore
+//! ```text
 //! // The dialect answers, at once or later:
 //! // fn(&mut Gateway, RequestId, Params, &mut Out) -> Result<(), GatewayRefusal>. `Ok`: the id will be settled by what was set
 //! // going, or has been (`Gateway::answer`); `Err` settles it now.
@@ -33,7 +33,24 @@ use crate::ledger::RequestId;
 use crate::own::{GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes};
 use crate::params::*;
 use crate::results::*;
-use crate::shape::{Nothing, ShapeSchema};
+use crate::services;
+use crate::services::canvas::{
+    CanvasAllParams, CanvasClearResult, CanvasDeleteResult, CanvasGetResult, CanvasListParams, CanvasListResult,
+    CanvasOneParams, CanvasPutParams, CanvasPutResult,
+};
+use crate::services::config::{ConfigParams, ReloadResult};
+use crate::services::nodes::{
+    LocationResult, LocationsResult, NodeCapabilitiesResult, NodeLocation, NodeStatus, NodesResult, PushTokenParams,
+    RegisterParams, RegisterResult, SetLocationResult, SetPushResult, SetStatusResult,
+};
+use crate::services::pairing::{GenerateParams, GenerateResult, PairingListResult, RevokeParams, RevokeResult};
+use crate::services::reports::{AuditParams, AuditResult, UsageParams, UsageResult};
+use crate::services::sessions::{GetParams, GetResult, ListParams, ListResult};
+use crate::services::system::{
+    AnalyticsParams, AnalyticsResult, CapabilitiesResult, ContextParams, ContextResult, InfoResult, LanesParams,
+    LanesResult, MetricsResult, PresenceParams, PresenceResult,
+};
+use crate::shape::{AnyJson, Nothing, ObjectJson, ShapeSchema};
 
 /// One method.
 pub struct MethodRow {
@@ -57,7 +74,6 @@ pub(crate) type ToldBy = fn(&Gateway, GatewayAnswer) -> Result<Vec<u8>, GatewayR
 pub(crate) enum OwnPlan {
     Call(GatewayOwn),
     /// The session is written to the disk first, where it is not yet.
-    #[allow(dead_code, reason = "for methods whose rows stand beside these")]
     KeepFirst {
         session: vocab::SessionId,
         call: GatewayOwn,
@@ -120,6 +136,36 @@ pub static METHODS: &[MethodRow] = &[
     method!("events.subscribe", Scopes::READ, SubscribeParams => SubscribeResult, "Events of sessions and services, under the id of this request, behind its result.", by events::subscribe),
     method!("events.unsubscribe", Scopes::READ, UnsubscribeParams => UnsubscribeResult, "Ends a subscription.", by events::unsubscribe),
     method!("events.replay", Scopes::READ, ReplayParams => ReplayResult, "Stored events of a session, a page at a time.", by events::replay),
+    method!("system.info", Scopes::READ, Nothing => InfoResult, "What this gateway is.", own services::system::info, told services::system::info_told),
+    method!("system.capabilities", Scopes::READ, Nothing => CapabilitiesResult, "What can be asked here.", own services::system::capabilities, told services::system::capabilities_told),
+    method!("system.presence", Scopes::READ, PresenceParams => PresenceResult, "Who wrote, and when.", own services::system::presence, told services::system::presence_told),
+    method!("system.sessionAnalytics", Scopes::READ, AnalyticsParams => AnalyticsResult, "Who wrote how much, day by day.", own services::system::analytics, told services::system::analytics_told),
+    method!("system.contextUsage", Scopes::READ, ContextParams => ContextResult, "How full contexts are.", own services::system::context, told services::system::context_told),
+    method!("system.metrics", Scopes::READ, Nothing => MetricsResult, "Counters since the start.", own services::system::metrics, told services::system::metrics_told),
+    method!("system.nodes", Scopes::READ, Nothing => NodesResult, "Companions that are here.", own services::nodes::nodes, told services::nodes::nodes_told),
+    method!("system.location", Scopes::READ, Nothing => LocationsResult, "Where companions are.", own services::nodes::nodes, told services::nodes::locations_told),
+    method!("sessions.list", Scopes::READ, ListParams => ListResult, "Sessions, the newest message first.", own services::sessions::list, told services::sessions::list_told),
+    method!("sessions.get", Scopes::READ, GetParams => GetResult, "A session and its newest messages.", own services::sessions::get, told services::sessions::get_told),
+    method!("lanes.list", Scopes::READ, LanesParams => LanesResult, "What every lane does.", own services::system::lanes, told services::system::lanes_told),
+    method!("canvas.put", Scopes::CHAT, CanvasPutParams => CanvasPutResult, "Puts an artifact there whole.", own services::canvas::put, told services::canvas::put_told),
+    method!("canvas.get", Scopes::READ, CanvasOneParams => CanvasGetResult, "One artifact.", own services::canvas::get, told services::canvas::get_told),
+    method!("canvas.list", Scopes::READ, CanvasListParams => CanvasListResult, "Artifacts, newest first.", own services::canvas::list, told services::canvas::list_told),
+    method!("canvas.delete", Scopes::CHAT, CanvasOneParams => CanvasDeleteResult, "Takes an artifact away.", own services::canvas::delete, told services::canvas::delete_told),
+    method!("canvas.clear", Scopes::CHAT, CanvasAllParams => CanvasClearResult, "Takes all artifacts of a session away.", own services::canvas::clear, told services::canvas::clear_told),
+    method!("node.register", Scopes::CHAT, RegisterParams => RegisterResult, "A companion is here.", own services::nodes::register, told services::nodes::register_told),
+    method!("node.capabilities.get", Scopes::CHAT, Nothing => NodeCapabilitiesResult, "What was agreed.", own services::nodes::capabilities, told services::nodes::capabilities_told),
+    method!("node.location.set", Scopes::CHAT, NodeLocation => SetLocationResult, "Where the companion is.", own services::nodes::set_location, told services::nodes::set_location_told),
+    method!("node.location.get", Scopes::CHAT, Nothing => LocationResult, "Where it said it is.", own services::nodes::location, told services::nodes::location_told),
+    method!("node.status.set", Scopes::CHAT, NodeStatus => SetStatusResult, "How the companion does.", own services::nodes::set_status, told services::nodes::set_status_told),
+    method!("node.push_token.set", Scopes::CHAT, PushTokenParams => SetPushResult, "How it can be woken.", own services::nodes::set_push, told services::nodes::set_push_told),
+    method!("config.get", Scopes::READ, ConfigParams => AnyJson, "Settings in effect, without secrets.", own services::config::get, told services::config::get_told),
+    method!("config.reload", Scopes::ADMIN, Nothing => ReloadResult, "Reads the settings again.", own services::config::reload, told services::config::reload_told),
+    method!("pairing.generate", Scopes::ADMIN, GenerateParams => GenerateResult, "A code for an unknown sender.", own services::pairing::generate, told services::pairing::generate_told),
+    method!("pairing.list", Scopes::ADMIN, Nothing => PairingListResult, "Codes, and who was let in.", own services::pairing::list, told services::pairing::list_told),
+    method!("pairing.revoke", Scopes::ADMIN, RevokeParams => RevokeResult, "Takes a code or a sender back.", own services::pairing::revoke, told services::pairing::revoke_told),
+    method!("usage.report", Scopes::READ, UsageParams => UsageResult, "What was used.", own services::reports::usage, told services::reports::usage_told),
+    method!("audit.query", Scopes::ADMIN, AuditParams => AuditResult, "Who did what.", own services::reports::audit, told services::reports::audit_told),
+    method!("rpc.discover", anybody, Nothing => ObjectJson, "This document.", by services::discover),
 ];
 
 pub(crate) fn find(name: &str) -> Option<&'static MethodRow> {

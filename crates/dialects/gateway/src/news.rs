@@ -1,7 +1,7 @@
 //! News of the services: one call that waits for them, asked again with each answer.
 
 use crate::events;
-use crate::ledger::{Ledger, SubscriptionId};
+use crate::ledger::{IdLedger, SubscriptionId};
 use crate::own::{NewsItem, NewsMark, Out, Topic};
 
 /// Which subscription wants which topics.
@@ -37,7 +37,7 @@ impl News {
         self.mark
     }
     /// Tells everybody who wants it.
-    pub(crate) fn tell(&mut self, items: &[NewsItem], mark: NewsMark, ledger: &Ledger, out: &mut Out) {
+    pub(crate) fn tell(&mut self, items: &[NewsItem], mark: NewsMark, ledger: &IdLedger, out: &mut Out) {
         self.mark = Some(mark);
         for item in items {
             let mut tail = events::head(item.event);

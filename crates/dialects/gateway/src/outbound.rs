@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use vocab::{
-    AskEntry, AskKind, Body, BranchEntry, Delta, Entry, Event, ItemEnd, ItemId, LaneNote, QueueEntry, QueueEvent,
-    SessionId, SettleReason, Told, TurnEntry, TurnId,
+    AskEntry, AskKind, Body, BranchEntry, Delta, EncodingId, Entry, Event, ItemEnd, ItemId, LaneNote, QueueEntry,
+    QueueEvent, SessionId, SettleReason, Told, TurnEntry, TurnId,
 };
 
 use crate::Gateway;
@@ -12,7 +12,7 @@ use crate::cursor::EventCursor;
 use crate::events;
 use crate::faults::{self, ItemRefused};
 use crate::ledger::SubscriptionId;
-use crate::listeners::{Listener, PAGE_ENTRIES};
+use crate::listeners::{self, Listener, PAGE_ENTRIES};
 use crate::own::{GatewayOwn, GatewayRefusal, Out};
 use crate::pending::Wanted;
 use crate::projection;
@@ -20,12 +20,15 @@ use crate::results::{QueueCode, QueueNote};
 use crate::run::Tails;
 use crate::session_view::{OpenConfirm, SessionView, WaitsFor};
 
+/// Text for subscribers, which is the same for all of them.
+const GATEWAY_TEXT: EncodingId = EncodingId(0x6761_7465);
+
 impl Gateway {
     /// An event of a session that the connection is on.
     pub(crate) fn event(&mut self, at: usize, told: &Told, out: &mut Out) {
         match &told.event {
             Event::Logged(entry) => self.logged(at, entry, out),
-            Event::Delta(delta) => self.delta(at, delta, out),
+            Event::Delta(delta) => self.delta(at, told, delta, out),
             Event::State(state) => {
                 self.views[at].state = state.clone();
                 self.flush(at, out);
@@ -70,7 +73,7 @@ impl Gateway {
         }
     }
 
-    fn delta(&mut self, at: usize, delta: &Delta, out: &mut Out) {
+    fn delta(&mut self, at: usize, told: &Told, delta: &Delta, out: &mut Out) {
         let view = &mut self.views[at];
         match delta {
             Delta::Text { turn, delta } => {
@@ -81,10 +84,21 @@ impl Gateway {
                         ids.iter().for_each(|it| self.ledger.event(it.id, &self.scratch, out));
                     }
                 }
+                let (before, after) = (*reply_bytes, *reply_bytes + delta.len() as u64);
+                let mut shared = None;
                 for listener in listeners {
-                    listener.text((session, turn), *reply_bytes, delta, &self.ledger, out);
+                    if delta.is_empty() || !listener.is_in_step(told.at.seq, before) {
+                        listener.text((session, turn), before, delta, &self.ledger, out);
+                        continue;
+                    }
+                    // One frame for all who are told this, on every connection.
+                    let tail = shared.get_or_insert_with(|| {
+                        let cursor = EventCursor::bytes(told.at.seq, after);
+                        told.encoded(GATEWAY_TEXT, |_, into| listeners::text_tail((session, turn), cursor, delta, into))
+                    });
+                    listener.shared_text(after, tail, &self.ledger, out);
                 }
-                *reply_bytes += delta.len() as u64;
+                *reply_bytes = after;
             }
             Delta::ModelCalled { turn, .. } => {
                 let SessionView { session, listeners, reply_bytes, .. } = view;

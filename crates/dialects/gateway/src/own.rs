@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 use vocab::{Entry, Json, Secret, SessionId};
 use wire::OwnCall;
 
+use crate::services::{ServiceAnswer, ServiceCall};
+
 /// What this dialect wants done.
 pub(crate) type Out = wire::Out<GatewayOwn>;
 
@@ -24,6 +26,8 @@ pub enum GatewayOwn {
     News { topics: Vec<Topic>, after: Option<NewsMark> },
     /// Whether somebody wants to be told when a run of this session ends.
     Notify { session: SessionId, on: bool },
+    /// What the methods of the services take.
+    Service(Box<ServiceCall>),
 }
 
 /// What can be subscribed to beside sessions.
@@ -89,6 +93,7 @@ pub enum GatewayAnswer {
         mark: NewsMark,
     },
     Done,
+    Service(Box<ServiceAnswer>),
 }
 
 /// Why something cannot be had, in the wire's own numbers.

@@ -10,6 +10,7 @@ use crate::cursor::EventCursor;
 use crate::ledger::{RequestId, SubscriptionId};
 use crate::methods::ToldBy;
 use crate::own::{GatewayOwn, GatewayRefusal};
+use crate::services::pairing::PairingAnswer;
 
 /// One open question.
 pub(crate) struct GatewayPending {
@@ -65,6 +66,8 @@ pub(crate) enum Wanted {
     Waits(RequestId),
     /// One of several answers that a request needs.
     Part(WorkId, WorkPart),
+    /// A service's answer, of those that a request needs.
+    Paired(WorkId),
     /// Of a call by hand.
     Called(RequestId),
     Confirmed(RequestId),
@@ -203,6 +206,8 @@ pub(crate) struct Work {
     pub(crate) refused: Option<GatewayRefusal>,
     pub(crate) inspected: Option<Box<vocab::Inspection>>,
     pub(crate) slash: Option<Box<vocab::SlashReply>>,
+    /// What a service said of codes.
+    pub(crate) paired: Option<PairingAnswer>,
     /// Something ran and was stopped.
     pub(crate) active: bool,
     /// Messages that waited and were taken back.

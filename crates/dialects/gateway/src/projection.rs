@@ -4,8 +4,8 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use vocab::{
-    Answer, AskEnd, AskEntry, AskKind, Body, BranchEntry, CallEntry, Entry, ModelEntry, NoteEntry, QueueEntry, Scope,
-    SettingEntry, ShellEntry, TurnEntry, TurnId, UserFrom, parts_text,
+    Answer, AskEnd, AskEntry, AskId, AskKind, Body, BranchEntry, CallEntry, CallId, Entry, ModelEntry, NoteEntry,
+    QueueEntry, Scope, SettingEntry, ShellEntry, TurnEntry, TurnId, UserFrom, parts_text,
 };
 
 use crate::cursor::EventCursor;
@@ -52,8 +52,11 @@ pub(crate) fn ends_reply_unsaid(body: &Body) -> bool {
     matches!(body, Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)) | Body::Model(ModelEntry::Requested(_)))
 }
 
+/// The calls that open questions are about, as far as the questions were seen.
+pub(crate) type AskedCalls = Vec<(AskId, CallId)>;
+
 /// The events of an entry. `told`: bytes of the text of this reply that were told before it.
-pub(crate) fn events_of(entry: &Entry, told: u64) -> Vec<Projected> {
+pub(crate) fn events_of(entry: &Entry, told: u64, asked: &mut AskedCalls) -> Vec<Projected> {
     match &entry.body {
         Body::Opened { workspace, model, .. } => {
             changed("opened", json!({"cwd": workspace.display().to_string(), "model": model}))
@@ -77,7 +80,7 @@ pub(crate) fn events_of(entry: &Entry, told: u64) -> Vec<Projected> {
             list.extend(events::attachments(result).map(|it| ("attachment", written(&it))));
             list
         }
-        Body::Ask(ask) => ask_events(entry.at_ms, ask),
+        Body::Ask(ask) => ask_events(entry.at_ms, ask, asked),
         Body::Queue(QueueEntry::Queued(item)) => {
             one("queued", &QueuedData { item_id: item.id.to_string(), position: None })
         }
@@ -177,10 +180,13 @@ pub(crate) fn error_data(refusal: &crate::own::GatewayRefusal) -> ErrorData {
     }
 }
 
-fn ask_events(at_ms: i64, ask: &AskEntry) -> Vec<Projected> {
-    match ask {
+fn ask_events(at_ms: i64, entry: &AskEntry, asked: &mut AskedCalls) -> Vec<Projected> {
+    match entry {
         AskEntry::Opened(ask) => match &ask.kind {
-            AskKind::Permission(asked) => one("tool_confirm", &confirm::data(ask, asked, at_ms)),
+            AskKind::Permission(permission) => {
+                asked.push((ask.id.clone(), permission.call.clone()));
+                one("tool_confirm", &confirm::data(ask, permission, at_ms))
+            }
             AskKind::Budget(_) => changed("ask", json!({"askId": ask.id.as_str(), "about": "budget"})),
             AskKind::HostCall { .. } => changed("ask", json!({"askId": ask.id.as_str(), "about": "call"})),
             AskKind::Select { title, .. }
@@ -190,7 +196,14 @@ fn ask_events(at_ms: i64, ask: &AskEntry) -> Vec<Projected> {
         },
         AskEntry::Closed { ask, end } => {
             let (decision, by) = decision(end);
-            one("tool_confirm_done", &ToolConfirmDoneData { call_id: ask.to_string(), decision, by })
+            match asked.iter().position(|(id, _)| id == ask) {
+                Some(at) => {
+                    let call_id = asked.remove(at).1.to_string();
+                    one("tool_confirm_done", &ToolConfirmDoneData { call_id, decision, by })
+                }
+                // Of another kind, or opened before what was asked for.
+                None => changed("ask_done", json!({"askId": ask.as_str(), "decision": decision, "by": by})),
+            }
         }
     }
 }

@@ -19,6 +19,9 @@ use crate::session_view::{How, InQueue, WaitsFor};
 use crate::shape::AnyJson;
 use crate::tool_names::TOOL_NAMES;
 
+/// How the engine begins to say that a key was used for something else.
+const KEY_CLASH: &str = "this key stands for another";
+
 impl Gateway {
     pub(crate) fn replied(&mut self, tag: Tag, result: Result<Reply, Fault>, out: &mut Out) {
         let Some(GatewayPending { session, what }) = self.pending.answered(tag) else { return };
@@ -76,12 +79,13 @@ impl Gateway {
             | Wanted::Exists { .. }
             | Wanted::CatchUp { .. }
             | Wanted::Replay { .. }
+            | Wanted::Paired(_)
             | Wanted::News(_) => {}
         }
     }
 
     fn faulty(&mut self, id: RequestId, fault: &Fault, out: &mut Out) {
-        let refusal = self.incident(faults::refusal(fault, None), out);
+        let refusal = self.incident_of(id, faults::refusal(fault, None), out);
         self.refuse(id, &refusal, out);
     }
 
@@ -127,12 +131,15 @@ impl Gateway {
                 let note = note.or_else(|| (fault.kind == FaultKind::QueueFull).then(usual));
                 return match note {
                     Some(note) => self.dropped(id, QueueNote::of(QueueCode::Overflow, &session, &note), out),
-                    None if fault.kind == FaultKind::Invalid && key.is_some() => {
+                    None if fault.kind == FaultKind::Invalid
+                        && key.is_some()
+                        && fault.message.starts_with(KEY_CLASH) =>
+                    {
                         let refusal = faults::refusal(&fault, None).because("idempotency_conflict");
                         self.fail(id, &refusal, out);
                     }
                     None => {
-                        let refusal = self.incident(faults::refusal(&fault, None), out);
+                        let refusal = self.incident_of(id, faults::refusal(&fault, None), out);
                         self.fail(id, &refusal, out);
                     }
                 };
@@ -270,6 +277,7 @@ impl Gateway {
                 };
                 self.caught_up(&session, subscription, entries, out);
             }
+            (Wanted::Paired(work), answer) => self.paired(work, answer, out),
             (Wanted::News(asked), Ok(GatewayAnswer::News { items, mark })) => {
                 self.news.tell(&items, mark, &self.ledger, out);
                 if asked == self.news.asked {

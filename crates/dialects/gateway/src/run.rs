@@ -231,3 +231,166 @@ pub(crate) fn tool_end(result: &CallResult) -> ToolEndData {
         full_bytes: shown.full_bytes,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use vocab::{AssistantMessage, Call, CallEnd, CallInput, Finish, MessageEnd, Part, Stop, Usage};
+
+    use super::*;
+
+    fn entry(body: Body) -> Entry {
+        Entry { seq: 1, parent: 0, at_ms: 7, body, by: None }
+    }
+    fn reply(text: &str) -> Entry {
+        let blocks = vec![vocab::Block::Text(text.into())];
+        let end = MessageEnd::Finished(Finish::Stop);
+        let message = AssistantMessage { blocks, model: "m".into(), end, usage: Usage::default() };
+        entry(Body::Assistant { turn: Some("t".into()), message })
+    }
+    fn started(id: &str) -> Entry {
+        let input = CallInput::Object(Json::trusted("{\n\"a\":1}"));
+        let call = Call { id: id.into(), name: "bash".into(), input, seal: None };
+        entry(Body::Call(CallEntry::Started { turn: "t".into(), call, tool: "bash".into() }))
+    }
+    fn result(id: &str, is_error: bool, end: CallEnd) -> Entry {
+        let result = CallResult {
+            call: id.into(),
+            tool: "bash".into(),
+            end,
+            parts: vec![Part::text("out")],
+            is_error,
+            duration_ms: 3,
+            mutation: None,
+            edits: Vec::new(),
+            details: None,
+        };
+        entry(Body::Call(CallEntry::Ended { turn: "t".into(), result }))
+    }
+    fn end(stop: Stop) -> TurnEnd {
+        let (mutations, usage) = (Vec::new(), Usage::default());
+        TurnEnd { turn: "t".into(), stop, iterations: 0, usage, mutations, fault: None }
+    }
+    fn cut(why: CutBy) -> Entry {
+        entry(Body::Turn(TurnEntry::Cut { turn: "t".into(), why }))
+    }
+
+    enum Heard {
+        Text(&'static str),
+        Began(&'static str),
+        CancelAsked,
+        Entry(Entry),
+    }
+    use Heard::{Began, CancelAsked, Text};
+
+    /// What is told of it, and its content.
+    fn told(heard: Vec<Heard>) -> (Vec<String>, String) {
+        let mut run = GatewayRun::new("t".into(), true);
+        let mut tails = Tails::new();
+        for it in heard {
+            match it {
+                Text(text) => {
+                    let mut tail = Vec::new();
+                    run.text(text, &mut tail);
+                    tails.extend((!tail.is_empty()).then_some(tail));
+                }
+                Began(call) => run.call_began(&call.into(), &mut tails),
+                CancelAsked => run.cancel_requested(7, &mut tails),
+                Heard::Entry(entry) => run.logged(&entry, &mut tails),
+            }
+        }
+        let shown = |tail: Vec<u8>| {
+            let frame: serde_json::Value =
+                serde_json::from_str(&format!("{{{}", String::from_utf8(tail).unwrap())).unwrap();
+            let (event, data) = (frame["event"].as_str().unwrap(), &frame["data"]);
+            match event {
+                "content" => format!("+{}", data["text"].as_str().unwrap()),
+                "run_state" => data["state"].as_str().unwrap().to_owned(),
+                "tool_start" => format!("start {} {}", data["callId"].as_str().unwrap(), data["args"]),
+                "tool_end" => format!("end {} {}", data["callId"].as_str().unwrap(), data["result"]["success"]),
+                other => other.to_owned(),
+            }
+        };
+        (tails.into_iter().map(shown).collect(), run.content().to_string())
+    }
+
+    #[test]
+    fn what_is_heard_of_a_run_and_what_is_told() {
+        let ended = |stop| Heard::Entry(entry(Body::Turn(TurnEntry::Ended(end(stop)))));
+        type Case = (&'static str, Vec<Heard>, &'static [&'static str], &'static str);
+        let cases: Vec<Case> = vec![
+            ("nothing", vec![ended(Stop::EndTurn)], &[], ""),
+            ("deltas, then their entry", vec![Text("a"), Text("b"), Heard::Entry(reply("ab"))], &["+a", "+b"], "ab"),
+            ("an entry alone", vec![Heard::Entry(reply("ab"))], &["+ab"], "ab"),
+            ("an entry says the rest", vec![Text("a"), Heard::Entry(reply("abc"))], &["+a", "+bc"], "abc"),
+            ("an entry says something else", vec![Text("x"), Heard::Entry(reply("abc"))], &["+x"], "x"),
+            (
+                "messages stand apart",
+                vec![Text("a"), Heard::Entry(reply("a")), Text(""), Text("b"), Text("c"), Heard::Entry(reply("bc"))],
+                &["+a", "+\n\nb", "+c"],
+                "a\n\nbc",
+            ),
+            (
+                "a message without words makes no gap",
+                vec![
+                    Heard::Entry(reply("")),
+                    Heard::Entry(reply("a")),
+                    Heard::Entry(reply("")),
+                    Heard::Entry(reply("b")),
+                ],
+                &["+a", "+\n\nb"],
+                "a\n\nb",
+            ),
+            (
+                "a call runs",
+                vec![
+                    Heard::Entry(started("c")),
+                    Began("c"),
+                    Began("c"),
+                    Heard::Entry(result("c", false, CallEnd::Ran)),
+                ],
+                &["start c {\"a\":1}", "end c true"],
+                "",
+            ),
+            (
+                "a call is denied before it began",
+                vec![Heard::Entry(started("c")), Heard::Entry(result("c", true, CallEnd::Denied))],
+                &["start c {\"a\":1}", "end c false"],
+                "",
+            ),
+            (
+                "a call whose start was not heard has its pair",
+                vec![Began("c"), Heard::Entry(result("c", false, CallEnd::Ran))],
+                &["start c {}", "end c true"],
+                "",
+            ),
+            (
+                "a call whose result is nowhere has its pair",
+                vec![Heard::Entry(started("c")), Heard::Entry(started("d")), Began("c"), ended(Stop::Error)],
+                &["start c {\"a\":1}", "end c false"],
+                "",
+            ),
+            ("a cut is asked for once", vec![CancelAsked, Heard::Entry(cut(CutBy::Asked))], &["cancel_requested"], ""),
+            ("a cut by others is told", vec![Heard::Entry(cut(CutBy::Newer))], &["cancel_requested"], ""),
+            ("a stall is nobody's wish", vec![Heard::Entry(cut(CutBy::Stalled))], &[], ""),
+        ];
+        for (name, heard, frames, content) in cases {
+            let (got, text) = told(heard);
+            assert_eq!(
+                (got.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), text.as_str()),
+                (frames, content),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_run_is_fresh_until_its_message_is_heard() {
+        let mut run = GatewayRun::new("t".into(), true);
+        assert!(run.is_fresh && !GatewayRun::new("t".into(), false).is_fresh);
+        let user = Body::User { turn: Some("t".into()), parts: Vec::new(), from: vocab::UserFrom::Prompt };
+        run.logged(&entry(user), &mut Tails::new());
+        assert!(!run.is_fresh && !run.is_over());
+        run.logged(&entry(Body::Turn(TurnEntry::Ended(end(Stop::EndTurn)))), &mut Tails::new());
+        assert!(run.is_over());
+    }
+}

@@ -1,7 +1,7 @@
 //! What a method takes and gives, declared once: `shape!` makes of each declaration the struct, its strict reader or its
 //! writer, and its schema. Readers, OpenRPC and client libraries come from the same lines and cannot drift apart.
 //!
-//! ```ignore
+//! ```text
 //! shape! { params /// What it is for, one sentence.
 //!     ListParams {
 //!         /// What this member is.
@@ -96,8 +96,8 @@ struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Reader<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> serde::de::Visitor<'de> for Reader<'a> {
+        struct MembersReader<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> serde::de::Visitor<'de> for MembersReader<'a> {
             type Value = Members<'a>;
             fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 to.write_str("an object")
@@ -110,7 +110,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 Ok(Members(members))
             }
         }
-        from.deserialize_map(Reader(std::marker::PhantomData))
+        from.deserialize_map(MembersReader(std::marker::PhantomData))
     }
 }
 

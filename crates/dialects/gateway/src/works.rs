@@ -5,16 +5,27 @@ use vocab::{Fault, FaultKind, QueueVerb, Reply, SessionId, SessionVerb};
 use crate::Gateway;
 use crate::faults;
 use crate::ledger::RequestId;
-use crate::own::Out;
+use crate::own::{GatewayAnswer, GatewayRefusal, Out};
 use crate::pending::{Wanted, Work, WorkEnd, WorkId, WorkPart};
 use crate::results::{CancelResult, CreateResult, PatchResult, SessionConfig, SuccessResult};
+use crate::services::ServiceAnswer;
 
 impl Gateway {
     pub(crate) fn begin_work(&mut self, id: RequestId, then: WorkEnd) -> WorkId {
         self.works_made += 1;
         let number = WorkId(self.works_made);
-        let work =
-            Work { number, id, left: 0, refused: None, inspected: None, slash: None, active: false, queued: 0, then };
+        let work = Work {
+            number,
+            id,
+            left: 0,
+            refused: None,
+            inspected: None,
+            slash: None,
+            paired: None,
+            active: false,
+            queued: 0,
+            then,
+        };
         self.works.push(work);
         number
     }
@@ -78,6 +89,25 @@ impl Gateway {
         self.work_done(number, out);
     }
 
+    /// A service's answer of it.
+    pub(crate) fn paired(&mut self, number: WorkId, answer: Result<GatewayAnswer, GatewayRefusal>, out: &mut Out) {
+        let paired = answer.and_then(|answer| match answer {
+            GatewayAnswer::Service(answer) => match *answer {
+                ServiceAnswer::Pairing(paired) => Ok(paired),
+                _ => Err(GatewayRefusal::mixed_up()),
+            },
+            _ => Err(GatewayRefusal::mixed_up()),
+        });
+        self.work(number, |work| {
+            work.left = work.left.saturating_sub(1);
+            match paired {
+                Ok(paired) => work.paired = Some(paired),
+                Err(refusal) => work.refused = Some(refusal),
+            }
+        });
+        self.work_done(number, out);
+    }
+
     /// Where nothing is left of it, its answer.
     pub(crate) fn work_done(&mut self, number: WorkId, out: &mut Out) {
         let Some(at) = self.works.iter().position(|work| work.number == number && work.left == 0) else { return };
@@ -89,6 +119,7 @@ impl Gateway {
                     refused,
                     inspected: work.inspected,
                     slash: work.slash,
+                    paired: work.paired,
                     active: work.active,
                     queued: work.queued,
                 };
@@ -96,7 +127,7 @@ impl Gateway {
             }
             (WorkEnd::Nobody, _) => {}
             (_, Some(refusal)) => {
-                let refusal = self.incident(refusal, out);
+                let refusal = self.incident_of(id, refusal, out);
                 self.refuse(id, &refusal, out);
             }
             (WorkEnd::Cancelled, None) => {
@@ -109,7 +140,7 @@ impl Gateway {
                     let title = inspected.state.title.clone();
                     self.answer(id, &PatchResult { session_id: session.to_string(), config, title }, out);
                 }
-                None => self.refuse(id, &crate::own::GatewayRefusal::mixed_up(), out),
+                None => self.refuse(id, &GatewayRefusal::mixed_up(), out),
             },
             (WorkEnd::Created { session, created }, None) => {
                 self.answer(id, &CreateResult { session_id: session.to_string(), created }, out);

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyper::Request;
 use hyper::body::Incoming;
@@ -10,7 +11,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::http::{self, ConnectionFacts, Wire};
@@ -30,7 +31,10 @@ pub(crate) async fn tls(
 
 pub(crate) async fn serve<S: Wire>(stream: S, facts: Arc<ConnectionFacts>, state: Arc<ServerState>) {
     let ending = state.ending.clone();
+    let asked = Arc::new(AtomicBool::new(false));
+    let hears = asked.clone();
     let service = service_fn(move |request: Request<Incoming>| {
+        hears.store(true, Ordering::Relaxed);
         let (state, facts) = (state.clone(), facts.clone());
         async move { Ok::<_, Infallible>(http::answer::<S>(state, facts, request).await) }
     });
@@ -39,10 +43,19 @@ pub(crate) async fn serve<S: Wire>(stream: S, facts: Arc<ConnectionFacts>, state
     tokio::select! {
         // What a peer does wrong ends its connection and concerns nobody else.
         _ = connection.as_mut() => return,
+        () = without_a_request(&asked) => return,
         _ = ending.wait() => {}
     }
     connection.as_mut().graceful_shutdown();
     let _ = connection.await;
+}
+
+/// Who has asked for nothing by now does not mean to: until it is known which HTTP is spoken, nobody else looks at the time.
+async fn without_a_request(asked: &AtomicBool) {
+    sleep(HANDSHAKE).await;
+    if asked.load(Ordering::Relaxed) {
+        std::future::pending().await
+    }
 }
 
 fn builder() -> auto::Builder<TokioExecutor> {

@@ -2,13 +2,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use safefile::Lock;
 use serde::{Deserialize, Serialize};
 use vocab::{Fault, FaultKind};
 
 const FILE_BYTES_MAX: u64 = 64 * 1024;
+const TRIES: u32 = 5;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// `gateway.json`: where the gateway of this home is.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Eq, Debug)]
@@ -58,10 +60,14 @@ pub(crate) struct HomeLock {
 }
 
 impl HomeLock {
-    pub(crate) fn take(home: &Path) -> Result<Self, Fault> {
+    /// Tried for a moment: whoever looks whether a gateway runs holds the lock for as long as that takes.
+    pub(crate) async fn take(home: &Path) -> Result<Self, Fault> {
         let failed = |error: io::Error| Fault::new(FaultKind::Internal, format!("{}: {error}", home.display()));
-        if let Some(lock) = Lock::try_take(&lock_file(home)).map_err(failed)? {
-            return Ok(Self { home: home.to_owned(), _lock: lock });
+        for _ in 0..TRIES {
+            if let Some(lock) = Lock::try_take(&lock_file(home)).map_err(failed)? {
+                return Ok(Self { home: home.to_owned(), _lock: lock });
+            }
+            tokio::time::sleep(BETWEEN_TRIES).await;
         }
         // The other one may not have written its file yet.
         let message = match GatewayFile::read(home) {

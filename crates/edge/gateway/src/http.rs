@@ -52,7 +52,7 @@ pub(crate) async fn answer<S: Wire>(
     reply
 }
 
-pub(crate) fn header<'a>(headers: &'a HeaderMap, name: impl hyper::header::AsHeaderName) -> Option<&'a str> {
+pub(crate) fn header(headers: &HeaderMap, name: impl hyper::header::AsHeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
@@ -89,7 +89,8 @@ fn guard(
     if !is_probe(request.uri().path()) && !guards::host_is_ours(host, names) {
         return Err(refuse(StatusCode::MISDIRECTED_REQUEST, "this server has another name; see server.hostnames"));
     }
-    let reads = [Method::GET, Method::HEAD].contains(request.method()) && !routes::is_upgrade(request);
+    let is_stream = routes::is_upgrade(request) || request.uri().path() == routes::EVENTS;
+    let reads = [Method::GET, Method::HEAD].contains(request.method()) && !is_stream;
     if let Some(origin) = origin.filter(|_| !reads)
         && !guards::origin_is_allowed(origin, host, connection.tls, &access.allowed_origins)
     {

@@ -1,8 +1,11 @@
 //! The server: accepts connections, guards them, finds out who comes, and hands each one's messages to what answers its path.
 
 mod accept;
+pub mod cli;
 mod connection;
 mod credentials;
+mod daemon;
+mod door;
 mod entrance;
 mod failures;
 mod guards;
@@ -18,12 +21,17 @@ mod owner;
 mod places;
 mod routes;
 mod server;
+mod service_manager;
+mod services;
 mod sockets;
+mod sse;
 mod state;
 mod tailscale;
 mod tls;
 mod tokens;
 
+pub use daemon::DaemonSignals;
+pub use door::{DialectDoor, GatewayJoins, Joined, Joins, ServiceFor};
 pub use entrance::{Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use home_lock::GatewayFile;
 pub use http::ReplyBody;
@@ -31,6 +39,11 @@ pub use listen::dialable;
 pub use login::{LoginDesk, LoginRefused};
 pub use options::{Access, HealthReport, ServerHooks, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice};
 pub use server::{AccessHandle, GatewayServer, ServerHandle};
+pub use services::{
+    ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NodeRules, PairingRules, Reloaded,
+    ServiceParts, ServiceSettings, StoreKey,
+};
+pub use sse::SseBody;
 pub use tokens::{
     NamedToken, TokenFile, TokenStore, add_token, make_main_token, new_token, read_main_token, revoke_token,
     scope_words, scopes_from,

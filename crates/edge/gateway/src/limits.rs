@@ -15,6 +15,8 @@ pub const STRANGERS_MAX: usize = 64;
 
 /// A message of somebody who is known; a longer one closes with 1009.
 pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// What waits for one that does not read, before it is let go; its cursor brings it back.
+pub const UNSENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// A message of somebody who is not.
 pub const STRANGER_MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Frames of one message; more close with 1009. Clients that cut 4 MiB into pieces of 64 bytes are good clients.

@@ -13,7 +13,7 @@ const ESTABLISHED: &str = "01";
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
 /// From whom, to where: the other end's own address first.
-type Ends = (SocketAddr, SocketAddr);
+type SocketEnds = (SocketAddr, SocketAddr);
 
 /// The other end's row in the system's table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct OwnerLookup(Arc<Mutex<Batch>>);
 
 #[derive(Default)]
 struct Batch {
-    waiting: Vec<(Ends, oneshot::Sender<Owner>)>,
+    waiting: Vec<(SocketEnds, oneshot::Sender<Owner>)>,
     reading: bool,
 }
 
@@ -76,7 +76,7 @@ impl OwnerLookup {
                 }
                 std::mem::take(&mut batch.waiting)
             };
-            let wanted: Vec<Ends> = waiting.iter().map(|(ends, _)| *ends).collect();
+            let wanted: Vec<SocketEnds> = waiting.iter().map(|(ends, _)| *ends).collect();
             let mut rows = HashMap::new();
             for table in TABLES {
                 let text = std::fs::read_to_string(table).unwrap_or_default();
@@ -105,7 +105,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 }
 
 /// Rows of the other ends that are wanted.
-fn find(table: &str, wanted: &[Ends], into: &mut HashMap<Ends, SocketRow>) {
+fn find(table: &str, wanted: &[SocketEnds], into: &mut HashMap<SocketEnds, SocketRow>) {
     for line in table.lines().skip(1) {
         let mut fields = line.split_whitespace().skip(1);
         let (Some(own), Some(other), Some(state)) = (fields.next(), fields.next(), fields.next()) else { continue };
@@ -156,7 +156,7 @@ mod tests {
         0: 0000000000000000FFFF00000100007F:C352 0000000000000000FFFF00000100007F:4970 01 00000000:00000000 00:00000000 00000000  1000        0 44 1 0 20 4 30 10 -1\n   \
         1: 00000000000000000000000001000000:C353 00000000000000000000000001000000:4970 01 00000000:00000000 00:00000000 00000000  1000        0 45 1 0 20 4 30 10 -1\n";
 
-    fn ends(peer: &str, own: &str) -> Ends {
+    fn ends(peer: &str, own: &str) -> SocketEnds {
         (canonical(peer.parse().unwrap()), canonical(own.parse().unwrap()))
     }
 
@@ -193,15 +193,41 @@ mod tests {
         assert_eq!(OwnerLookup::of_unix(own_uid(), Some(me)).await, Owner::Us);
         assert_eq!(OwnerLookup::of_unix(own_uid() + 1, Some(me)).await, Owner::Other);
         // A command of ours that connects: bash opens the socket itself.
-        let argv = ["bash", "-c", &format!("exec 3<>/dev/tcp/127.0.0.1/{}; sleep 20", own.port())];
-        let program = process::Program {
-            argv: argv.map(Into::into).to_vec(),
-            cwd: "/".into(),
-            env: std::env::vars_os().collect(),
-            joined: false,
-        };
-        let _command = process::Launcher::launch(&process::GroupLauncher, &program).await.unwrap();
+        let connects = format!("exec 3<>/dev/tcp/127.0.0.1/{}; sleep 20", own.port());
+        let _command = launch(&["bash", "-c", &connects]).await.unwrap();
         let (_server, peer) = listener.accept().await.unwrap();
         assert_eq!(lookup.of_tcp(peer, own).await, Owner::OurTool);
+        // Another user's process, where we may start one.
+        if own_uid() == 0
+            && let Ok(_other) = launch(&["setpriv", "--reuid=65534", "--clear-groups", "bash", "-c", &connects]).await
+        {
+            let (_server, peer) = listener.accept().await.unwrap();
+            assert_eq!(lookup.of_tcp(peer, own).await, Owner::Other);
+        }
+    }
+
+    async fn launch(argv: &[&str]) -> std::io::Result<process::Launched> {
+        let argv = argv.iter().map(Into::into).collect();
+        let env = std::env::vars_os().collect();
+        let program = process::Program { argv, cwd: "/".into(), env, joined: false };
+        process::Launcher::launch(&process::GroupLauncher, &program).await
+    }
+
+    #[tokio::test]
+    async fn many_who_ask_at_once_are_all_answered() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let own = listener.local_addr().unwrap();
+        let lookup = OwnerLookup::default();
+        let mut held = Vec::new();
+        let mut asked = tokio::task::JoinSet::new();
+        for _ in 0..200 {
+            let client = tokio::net::TcpStream::connect(own).await.unwrap();
+            let (server, peer) = listener.accept().await.unwrap();
+            let lookup = lookup.clone();
+            asked.spawn(async move { lookup.of_tcp(peer, own).await });
+            held.push((client, server));
+        }
+        let found = asked.join_all().await;
+        assert!(found.len() == 200 && found.iter().all(|owner| *owner == Owner::Us));
     }
 }

@@ -11,7 +11,7 @@ use crate::entrance::PeerAddress;
 use crate::limits::{CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, CONNECTIONS_PER_LOOPBACK_MAX, STRANGERS_MAX};
 
 #[derive(Default)]
-pub(crate) struct Places {
+pub(crate) struct ConnectionCounts {
     connections: AtomicUsize,
     strangers: AtomicUsize,
     by_address: Mutex<HashMap<IpAddr, usize>>,
@@ -21,13 +21,13 @@ pub(crate) struct Places {
 
 /// One connection's place; dropping it gives it back.
 pub(crate) struct ConnectionPlace {
-    places: Arc<Places>,
+    places: Arc<ConnectionCounts>,
     address: Option<IpAddr>,
 }
 
-pub(crate) struct StrangerPlace(Arc<Places>);
+pub(crate) struct StrangerPlace(Arc<ConnectionCounts>);
 
-impl Places {
+impl ConnectionCounts {
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn places_are_given_back() {
-        let places = Arc::new(Places::default());
+        let places = Arc::new(ConnectionCounts::default());
         let far = PeerAddress::Tcp("10.0.0.1:5".parse().unwrap());
         let held: Vec<_> = (0..CONNECTIONS_PER_ADDRESS_MAX).map(|_| places.connection(far).unwrap()).collect();
         assert!(places.connection(far).is_none());

@@ -1,5 +1,6 @@
 //! Which path is answered by what, and who may ask.
 
+mod events;
 mod login;
 mod upgrade;
 
@@ -25,6 +26,8 @@ use crate::{ids, tailscale};
 /// Headers that travel on with a caller.
 const TRACE: &str = "traceparent";
 const ARGUMENTS: &str = "tillerman-arguments";
+/// A stream that stays open: no page of another's holds one, though it could not read it.
+pub(crate) const EVENTS: &str = "/api/events";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What is at a path.
@@ -35,6 +38,7 @@ enum Destination {
     Health,
     Metrics,
     Schema,
+    Events,
     Login,
     Logout,
     Socket(Arc<dyn Entrance>),
@@ -56,6 +60,7 @@ impl Destination {
             "/health" | "/api/health" => Some(Destination::Health),
             "/metrics" => Some(Destination::Metrics),
             "/api/schema" => Some(Destination::Schema),
+            EVENTS => Some(Destination::Events),
             "/api/login" => Some(Destination::Login),
             "/api/logout" => Some(Destination::Logout),
             _ => None,
@@ -78,7 +83,7 @@ impl Destination {
         match self {
             Destination::Login | Destination::Logout => Some(&["POST"]),
             Destination::Web(route) => Some(route.methods()),
-            Destination::Socket(_) => Some(&["GET"]),
+            Destination::Socket(_) | Destination::Events => Some(&["GET"]),
             Destination::NotAPage | Destination::HiddenNothing | Destination::Nothing => None,
             _ => Some(READS),
         }
@@ -124,6 +129,10 @@ pub(crate) async fn answer<S: Wire>(
         Destination::NotAPage => not_a_page(),
         Destination::Socket(entrance) => upgrade::upgrade::<S>(visit, entrance, request).await,
         Destination::Web(route) => web(&visit, route, request).await,
+        Destination::Events => match visit.known(request.headers()).await {
+            Ok(known) => events::events(&visit, known, request.headers(), request.uri().query()).await,
+            Err(refused) => *refused,
+        },
         Destination::Health | Destination::Metrics | Destination::Schema | Destination::HiddenNothing => {
             let is_read = READS.contains(&request.method().as_str());
             let is_free = !visit.state.access().auth_http && is_read;

@@ -18,12 +18,16 @@ use crate::ids;
 use crate::limits::ENDING;
 use crate::listen::{self, UnixSocket};
 use crate::options::{Access, ServerHooks, ServerOptions, SocketChoice, TlsChoice};
+use crate::service_manager::ServiceManager;
 use crate::state::ServerState;
 use crate::tls::TlsShelf;
 use crate::tokens::TokenFile;
 
 /// How often files and tokens are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How long a look at our health may take before we are not well.
+const WELL: Duration = Duration::from_secs(5);
 
 pub struct GatewayServer;
 
@@ -38,7 +42,7 @@ impl GatewayServer {
         may_listen(&options)?;
         let file = |error: io::Error| Fault::new(FaultKind::Internal, format!("the gateway's home: {error}"));
         safefile::private_dir(&options.home).map_err(file)?;
-        let lock = HomeLock::take(&options.home)?;
+        let lock = HomeLock::take(&options.home).await?;
         let hostnames = &options.access.hostnames;
         let tls = TlsShelf::open(&options.tls, &options.home, hostnames)
             .map_err(|error| Fault::new(FaultKind::Invalid, format!("TLS: {error}")))?;
@@ -51,7 +55,7 @@ impl GatewayServer {
             SocketChoice::InHome => Some(options.home.join("gateway.sock")),
             SocketChoice::At(path) => Some(path.clone()),
         };
-        let unix = unix.map(|path| bind_unix(path)).transpose()?;
+        let unix = unix.map(bind_unix).transpose()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = addresses.first().map(|address| format!("{scheme}://{address}"));
         let instance: Arc<str> = ids::connection().into();
@@ -67,7 +71,8 @@ impl GatewayServer {
         });
         tokio::spawn(look_around(state.clone(), tls.clone()));
         let grace = options.shutdown_grace;
-        Ok(ServerHandle { state, engine, tls, addresses, url, socket, unix, instance, grace, lock })
+        let manager = Arc::new(ServiceManager::of_process());
+        Ok(ServerHandle { state, engine, tls, addresses, url, socket, unix, instance, grace, manager, lock })
     }
 }
 
@@ -125,6 +130,23 @@ async fn look_around(state: Arc<ServerState>, tls: Option<Arc<TlsShelf>>) {
     }
 }
 
+/// Signs of life, while we are well: a process whose store is stuck is restarted by who watches it.
+async fn live(state: Arc<ServerState>, manager: Arc<ServiceManager>, every: Duration) {
+    let living = async {
+        loop {
+            tokio::time::sleep(every).await;
+            if timeout(WELL, state.hooks.health()).await.is_ok_and(|report| report.serves) {
+                manager.tell("WATCHDOG=1");
+            }
+        }
+    };
+    // Ending has a time of its own, which the manager measures.
+    tokio::select! {
+        () = living => {}
+        _ = state.ending.wait() => {}
+    }
+}
+
 fn look(state: &ServerState, tls: Option<&TlsShelf>) {
     if let Err(error) = state.look_at_tokens() {
         state.hooks.note(&format!("the gateway's tokens stay as they were: {error}"));
@@ -147,6 +169,7 @@ pub struct ServerHandle {
     unix: Option<listen::SocketFile>,
     instance: Arc<str>,
     grace: Duration,
+    manager: Arc<ServiceManager>,
     lock: HomeLock,
 }
 
@@ -168,9 +191,16 @@ impl ServerHandle {
     pub fn ending(&self) -> DaemonEnding {
         self.state.ending.clone()
     }
-    /// `/readyz` says so from now on.
+    /// `/readyz` says so from now on, and the service manager hears it. Must be called on a runtime.
     pub fn set_ready(&self) {
-        self.state.set_ready();
+        if !self.state.set_ready() {
+            return;
+        }
+        let status = self.url().map(|url| format!("\nSTATUS=listening on {url}")).unwrap_or_default();
+        self.manager.tell(&format!("READY=1{status}"));
+        if let Some(every) = self.manager.alive_every() {
+            tokio::spawn(live(self.state.clone(), self.manager.clone(), every));
+        }
     }
     /// What holds for whoever comes from now on, and for sockets whose token is gone.
     pub fn access(&self) -> AccessHandle {
@@ -180,14 +210,30 @@ impl ServerHandle {
     pub fn open(&self) -> (usize, usize) {
         (self.state.places.connections(), self.state.sockets.len())
     }
+    /// The same, for whoever wants to know it later.
+    pub fn counter(&self) -> impl Fn() -> (usize, usize) + Send + Sync + 'static {
+        let state = self.state.clone();
+        move || (state.places.connections(), state.sockets.len())
+    }
     /// Looks at tokens and certificates at once.
     pub fn look(&self) {
         look(&self.state, self.tls.as_deref());
     }
 
+    /// Reads the configuration again, and whatever else may have changed. What went wrong is told, and nothing ends.
+    pub async fn reload(&self) {
+        self.manager.reloading();
+        if let Err(why) = self.state.hooks.reload().await {
+            self.state.hooks.note(&format!("the configuration stays as it was: {why}"));
+        }
+        self.look();
+        self.manager.tell("READY=1");
+    }
+
     /// Ends in order: no new connections, everybody is told, what runs comes to a point where it can stop, files go. `hurry`
     /// cuts the waiting short.
     pub async fn shutdown(self, hurry: impl Future<Output = ()>) {
+        self.manager.tell("STOPPING=1");
         self.state.ending.ask("shutdown");
         let drained = async {
             self.engine.drain(self.grace).await;

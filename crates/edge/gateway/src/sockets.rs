@@ -6,9 +6,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use websocket::Kick;
 
 use crate::credentials::Basis;
+use crate::sse::SseEnd;
 
 /// RFC 6455: the peer may not stay.
 const POLICY_VIOLATION: u16 = 1008;
+
+/// What ends one of them.
+#[derive(Clone)]
+pub(crate) enum SocketEnd {
+    Socket(Kick),
+    Events(SseEnd),
+}
+
+impl From<Kick> for SocketEnd {
+    fn from(kick: Kick) -> Self {
+        SocketEnd::Socket(kick)
+    }
+}
+
+impl From<SseEnd> for SocketEnd {
+    fn from(end: SseEnd) -> Self {
+        SocketEnd::Events(end)
+    }
+}
 
 /// One open socket; it is forgotten when this is dropped.
 pub(crate) struct SocketEntry {
@@ -22,7 +42,7 @@ pub(crate) struct OpenSockets(Mutex<Rows>);
 #[derive(Default)]
 struct Rows {
     next: u64,
-    rows: HashMap<u64, (Basis, Kick)>,
+    rows: HashMap<u64, (Basis, SocketEnd)>,
 }
 
 impl OpenSockets {
@@ -30,11 +50,11 @@ impl OpenSockets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(self: &Arc<Self>, basis: Basis, kick: Kick) -> SocketEntry {
+    pub(crate) fn add(self: &Arc<Self>, basis: Basis, end: SocketEnd) -> SocketEntry {
         let mut rows = self.lock();
         let number = rows.next;
         rows.next += 1;
-        rows.rows.insert(number, (basis, kick));
+        rows.rows.insert(number, (basis, end));
         SocketEntry { all: Arc::downgrade(self), number }
     }
 
@@ -44,11 +64,14 @@ impl OpenSockets {
 
     /// Ends every socket whose basis is gone.
     pub(crate) fn keep(&self, good: impl Fn(Basis) -> bool) {
-        let gone: Vec<Kick> = {
+        let gone: Vec<SocketEnd> = {
             let rows = self.lock();
-            rows.rows.values().filter(|(basis, _)| !good(*basis)).map(|(_, kick)| kick.clone()).collect()
+            rows.rows.values().filter(|(basis, _)| !good(*basis)).map(|(_, end)| end.clone()).collect()
         };
-        gone.iter().for_each(|kick| kick.kick(POLICY_VIOLATION, "the credential was revoked"));
+        gone.iter().for_each(|end| match end {
+            SocketEnd::Socket(kick) => kick.kick(POLICY_VIOLATION, "the credential was revoked"),
+            SocketEnd::Events(end) => end.end(),
+        });
     }
 }
 

@@ -13,7 +13,7 @@ use crate::failures::{Failures, Guesser};
 use crate::login::{Cookies, LoginRefused};
 use crate::options::{Access, ServerHooks};
 use crate::owner::OwnerLookup;
-use crate::places::Places;
+use crate::places::ConnectionCounts;
 use crate::sockets::OpenSockets;
 use crate::tailscale::Tailnet;
 use crate::tokens::TokenStore;
@@ -22,7 +22,7 @@ pub(crate) struct ServerState {
     pub(crate) hooks: Arc<dyn ServerHooks>,
     pub(crate) entrances: Vec<(&'static str, Arc<dyn Entrance>)>,
     pub(crate) ending: DaemonEnding,
-    pub(crate) places: Arc<Places>,
+    pub(crate) places: Arc<ConnectionCounts>,
     pub(crate) sockets: Arc<OpenSockets>,
     pub(crate) owner: OwnerLookup,
     pub(crate) tailnet: Tailnet,
@@ -82,8 +82,9 @@ impl ServerState {
         self.ready.load(Ordering::Relaxed) && self.ending.asked().is_none()
     }
 
-    pub(crate) fn set_ready(&self) {
-        self.ready.store(true, Ordering::Relaxed);
+    /// Whether it was not before.
+    pub(crate) fn set_ready(&self) -> bool {
+        !self.ready.swap(true, Ordering::Relaxed)
     }
 
     /// From now on this holds. Sockets and browser sessions whose token is gone end.

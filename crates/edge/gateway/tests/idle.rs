@@ -5,49 +5,38 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use dialect_gateway::{AuthState, Code, Gateway, GatewayAnswer, GatewayOptions, GatewayOwn, GatewayRefusal};
 use engine::Engine;
 use gateway::{Caller, Entrance, GatewayServer, HealthReport, MessagePipe, ServerHooks, ServerOptions};
 use host::{DaemonEnding, Ended, OnLost, PumpOptions, pump_messages};
 use testkit::{Stage, StageOptions};
-use vocab::{Later, Told};
-use wire::{Close, Dialect, Frame, NoOwn, Out, Parting};
+use vocab::Later;
 
 const SOCKETS: usize = 2_000;
 const FIRST: usize = 200;
 const BYTES_EACH_MAX: usize = 12 * 1024;
 
-/// Answers and waits; about as large as a dialect is that has nothing open.
-struct Quiet {
-    _room: [u64; 60],
+/// Nothing beside the engine.
+async fn nobody(_: GatewayOwn) -> Result<GatewayAnswer, GatewayRefusal> {
+    let message = "there is no service here".to_owned();
+    Err(GatewayRefusal { code: Code::Internal, reason: None, message, data: None })
 }
 
-impl Dialect for Quiet {
-    type Own = NoOwn;
-    fn greet(&mut self, _: &mut Out) {}
-    fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
-        if let Frame::Whole(text) = frame {
-            out.frames.line(|bytes| bytes.extend_from_slice(text));
-        }
-    }
-    fn tell(&mut self, _: &Told, _: &mut Out) {}
-    fn part(&mut self, _: Parting, out: &mut Out) {
-        out.close_with(Close::normal());
-    }
-}
-
-struct Door(Engine);
+struct Door(Engine, Arc<GatewayOptions>);
 
 impl Entrance for Door {
     fn serve(&self, caller: Caller, (hears, says): MessagePipe, ending: DaemonEnding) -> Later<'static, Ended> {
         let engine = self.0.clone();
+        let auth = AuthState::Known { scopes: caller.scopes };
+        let dialect = Gateway::new(self.1.clone(), caller.connection.clone(), auth, None);
         let options = PumpOptions {
             principal: caller.principal.clone(),
             on_lost: OnLost::Leave,
             ending: Some(ending),
-            ..PumpOptions::default()
+            ..PumpOptions::new(nobody)
         };
         Box::pin(async move {
-            let ended = pump_messages(Quiet { _room: [0; 60] }, &engine, hears, says, options).await;
+            let ended = pump_messages(dialect, &engine, hears, says, options).await;
             drop(caller);
             ended
         })
@@ -89,10 +78,16 @@ fn connect(address: SocketAddr) -> TcpStream {
         head.push(byte[0]);
     }
     assert!(head.starts_with(b"HTTP/1.1 101"), "{}", String::from_utf8_lossy(&head));
-    stream.write_all(&[0x81, 0x82, 0, 0, 0, 0, b'h', b'i']).expect("written");
-    let mut answer = [0; 4];
-    stream.read_exact(&mut answer).expect("an echo");
-    assert_eq!(answer, [0x81, 2, b'h', b'i']);
+    // What it asks for is not there; it is answered all the same.
+    let question = br#"{"id":1,"method":"absent"}"#;
+    let length = u8::try_from(question.len()).expect("a short one");
+    stream.write_all(&[&[0x81, 0x80 | length, 0, 0, 0, 0], &question[..]].concat()).expect("written");
+    let mut head = [0; 2];
+    stream.read_exact(&mut head).expect("an answer");
+    assert!(head[0] == 0x81 && head[1] < 126, "{head:x?}");
+    let mut answer = vec![0; usize::from(head[1])];
+    stream.read_exact(&mut answer).expect("all of it");
+    assert!(answer.starts_with(br#"{"id":1,"error":{"code":-3"#), "{}", String::from_utf8_lossy(&answer));
     stream
 }
 
@@ -104,7 +99,9 @@ fn a_socket_that_waits_costs_little() {
     options.access.token = vocab::Secret::new("t");
     let (handle, _stage) = runtime.block_on(async {
         let stage = Stage::new(StageOptions::default());
-        let door: Arc<dyn Entrance> = Arc::new(Door(stage.engine.clone()));
+        let dialect =
+            GatewayOptions::new("test", Arc::new(host::WallClock), Arc::new(testkit::fakes::CountedIds::default()));
+        let door: Arc<dyn Entrance> = Arc::new(Door(stage.engine.clone(), Arc::new(dialect)));
         let endpoints = vec![("/", door)];
         let handle = GatewayServer::start(options, stage.engine.clone(), endpoints, Arc::new(Silent)).await;
         (handle.expect("a server"), stage)

@@ -150,7 +150,7 @@ impl Codec {
                 self.frame = Some(frame);
                 // An empty payload comes with its head.
                 if frame.head.len == 0 {
-                    self.payload(frame, &mut [], each)?;
+                    self.payload(frame, &[], each)?;
                 }
             }
             return Ok(count);

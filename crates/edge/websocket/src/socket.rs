@@ -37,16 +37,16 @@ pub struct SocketOptions {
 }
 
 /// The receiving half.
-pub struct SocketStream<S>(Arc<Shared<S>>);
+pub struct SocketStream<S>(Arc<SocketShared<S>>);
 /// The sending half.
-pub struct SocketSink<S>(Arc<Shared<S>>);
+pub struct SocketSink<S>(Arc<SocketShared<S>>);
 
-struct Shared<S> {
+struct SocketShared<S> {
     state: Mutex<SocketState<S>>,
     wakers: Arc<Wakers>,
 }
 
-impl<S> Shared<S> {
+impl<S> SocketShared<S> {
     fn lock(&self) -> MutexGuard<'_, SocketState<S>> {
         // A panic inside ends the connection's task; nobody else holds this.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -65,7 +65,7 @@ where
 {
     let wakers = Arc::new(Wakers::default());
     let state = Mutex::new(SocketState::new(stream, &first, codec, options));
-    let shared = Arc::new(Shared { state, wakers: wakers.clone() });
+    let shared = Arc::new(SocketShared { state, wakers: wakers.clone() });
     (SocketStream(shared.clone()), SocketSink(shared), Kick::new(wakers))
 }
 

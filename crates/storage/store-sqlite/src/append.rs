@@ -13,6 +13,7 @@ use super::leases::{HeldLease, KnownLog, now_ms};
 use super::log;
 use super::owners::COUNT_TAKEN;
 use super::rows::{self, COUNTED, COUNTED_COLUMNS, SUMMARY_COLUMNS, TOTALS, places, to_int};
+use super::sync::SyncWish;
 use super::usage::UsageStatements;
 use super::writer::{Trust, Writer};
 use super::{Attempt, Failure, ReplySender, contents, window};
@@ -41,6 +42,7 @@ pub(super) struct AppendStatements<'c> {
     insert_entry: Statement<'c>,
     insert_session: Statement<'c>,
     update_session: Statement<'c>,
+    say_in_session: Statement<'c>,
     place_session: Statement<'c>,
     use_session: Statement<'c>,
     count_taken: Statement<'c>,
@@ -70,6 +72,9 @@ impl<'c> AppendStatements<'c> {
             place_session: connection.prepare(
                 "UPDATE sessions SET workspace = ?2, child_of = ?3
                  WHERE key = ?1 AND (workspace IS NOT ?2 OR child_of IS NOT ?3)",
+            )?,
+            say_in_session: connection.prepare(
+                "UPDATE sessions SET last_message_ms = ?2 WHERE key = ?1 AND last_message_ms IS NOT ?2",
             )?,
             use_session: connection.prepare(
                 "UPDATE sessions SET used = 1 + (SELECT max(used) FROM sessions)
@@ -112,16 +117,20 @@ impl<'c> AppendStatements<'c> {
 
     /// Writes the new totals and what is open now; false when the row is not as `lease` and `last_seq` say.
     fn update(&mut self, key: i64, epoch: u64, last_seq: u64, new: &NewTotals<'_>) -> rusqlite::Result<bool> {
-        let NewTotals { totals, open: (turn, items), is_moved } = *new;
+        let NewTotals { totals, open: (turn, items), is_moved, is_said } = *new;
         let condition = [key, to_int(epoch), to_int(last_seq)].map(Value::Integer);
         let turn = turn.map_or(Value::Null, |is_open| Value::Integer(is_open.into()));
         let before = condition.into_iter().chain([Value::Text(totals.id.to_string()), turn, Value::Integer(items)]);
-        let (counted, [workspace, child_of]) = rows::counted(totals);
+        let (counted, [workspace, child_of, last_message_ms]) = rows::counted(totals);
         if self.update_session.execute(params_from_iter(before.chain(counted)))? != 1 {
             return Ok(false);
         }
         if is_moved {
             self.place_session.execute(params![key, workspace, child_of])?;
+        }
+        // It is in an index, which most entries leave alone.
+        if is_said {
+            self.say_in_session.execute(params![key, last_message_ms])?;
         }
         Ok(true)
     }
@@ -134,6 +143,8 @@ struct NewTotals<'a> {
     open: (Option<bool>, i64),
     /// The row may name another place than the totals do.
     is_moved: bool,
+    /// The row may not have the newest message.
+    is_said: bool,
 }
 
 impl Writer {
@@ -181,7 +192,8 @@ impl Writer {
         }
         if !unsynced.is_empty() || !followers.is_empty() {
             let is_idle = self.is_idle();
-            self.syncs.wait(number, unsynced, followers, is_idle);
+            let wish = |Append { reply, durability, asked_at, .. }| SyncWish { reply, durability, asked_at };
+            self.syncs.wait(number, unsynced.into_iter().map(wish).collect(), followers, is_idle);
         }
     }
 
@@ -280,7 +292,8 @@ impl Writer {
             |log: &KnownLog| log.summary.workspace == totals.workspace && log.summary.child_of == totals.child_of;
         let is_moved = !held.latest().is_some_and(is_placed);
         let open = unfinished::fold(entries.iter().map(|entry| &entry.body));
-        let new = NewTotals { totals: &totals, open, is_moved };
+        let is_said = held.latest().is_none_or(|log| log.summary.last_message_ms != totals.last_message_ms);
+        let new = NewTotals { totals: &totals, open, is_moved, is_said };
         let key = match known {
             Some((key, last_seq)) => {
                 if !statements.update(key, lease.epoch, last_seq, &new)? {

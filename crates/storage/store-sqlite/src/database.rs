@@ -134,7 +134,40 @@ const MIGRATIONS: &[&str] = &[
     DELETED,
     // 10
     WINDOWS,
+    // 11
+    SHELF,
 ];
+
+/// Small things with a name; what people said, by day; when the last message of a session was, and what it wants to be
+/// otherwise than usual (`records::Wishes`).
+const SHELF: &str = "CREATE TABLE shelf (
+        number INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        name TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL,
+        with_session INTEGER NOT NULL,
+        payload BLOB NOT NULL,
+        crc INTEGER NOT NULL,
+        UNIQUE (kind, owner, name)
+    );
+    CREATE INDEX shelf_newest ON shelf (kind, owner, updated_ms DESC);
+    CREATE TABLE said (
+        day INTEGER NOT NULL,
+        session TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        messages INTEGER NOT NULL,
+        PRIMARY KEY (day, session, principal)
+    ) WITHOUT ROWID;
+    ALTER TABLE sessions ADD COLUMN last_message_ms INTEGER;
+    ALTER TABLE sessions ADD COLUMN wishes TEXT;
+    UPDATE sessions SET
+        last_message_ms = (SELECT max(at_ms) FROM entries WHERE session = key AND kind IN ('user', 'assistant')),
+        wishes = (SELECT '{\"lane\":' || CAST(payload AS TEXT) || '}' FROM entries
+            WHERE session = key AND kind = 'lane' ORDER BY seq DESC LIMIT 1);
+    CREATE INDEX sessions_by_message ON sessions (last_message_ms DESC, id);";
 
 /// A session's row says which owner has it, and no longer by name. A process of an older version that has the database open
 /// finds no column where it looks for one, and says so, instead of taking what another has.

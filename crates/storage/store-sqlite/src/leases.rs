@@ -13,7 +13,7 @@ use super::audit::AuditStatements;
 use super::rows::{self, to_int};
 use super::upkeep::note_deleted;
 use super::writer::Writer;
-use super::{Attempt, contents, immediate, log, window};
+use super::{Attempt, contents, immediate, log, shelf, window};
 use store::audit::AuditRecord;
 use store::data_dir;
 
@@ -210,6 +210,7 @@ impl Writer {
                 window::forget(connection, *key)?;
                 contents::forget(connection, *key)?;
                 connection.execute("DELETE FROM damaged WHERE session_id = ?1", [it.as_str()])?;
+                shelf::forget_of(connection, it.as_str())?;
                 note_deleted(connection, it)?;
                 is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && it == id;
             }

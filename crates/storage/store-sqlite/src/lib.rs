@@ -5,7 +5,8 @@
 //!   wait as there are callers who wait for theirs, and a session has a bounded number of appends under way (the engine's
 //!   `SessionLog`).
 //! * The writer writes all appends that are waiting in one transaction (group commit). Those that are to outlive a power
-//!   cut are answered when one sync has served them all (`sync`), the others at once.
+//!   cut are answered when one sync has served them all (`sync`), the others at once. While all who wait have time
+//!   (`Durability::Soon`), it waits a moment for more: nobody was promised anything yet, and who asks first pays for both.
 //! * Reads have threads and connections of their own (`reader`). A read sees everything that was asked for before it: it
 //!   waits until the writer is done with that much (`progress`).
 //! * Nothing touches the disk before the first job; [`SqliteStore::probe`] only looks and makes the directory.
@@ -24,6 +25,7 @@ mod patience;
 mod progress;
 mod reader;
 mod rows;
+mod shelf;
 mod sync;
 mod threads;
 mod upkeep;

@@ -395,6 +395,9 @@ fn recount(connection: &Connection, key: i64, old: Summary, last_seq: u64) -> At
         messages: 0,
         turns: 0,
         usage: Default::default(),
+        last_message_ms: None,
+        lane: None,
+        elevated_until_ms: None,
         ..old
     };
     let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq <= ?2 ORDER BY seq");

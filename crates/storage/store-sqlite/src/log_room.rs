@@ -82,13 +82,15 @@ impl Writer {
     }
 
     fn try_to_make_room(&mut self, connection: &Connection) -> Result<(), Failure> {
+        let Some(log) = self.syncs.log() else { return Ok(()) };
+        let Ok(Some(_)) = self.room.wanted(log.file()) else { return Ok(()) };
         let path = self.wal();
-        let Ok(log) = File::open(&path) else { return Ok(()) };
-        let Ok(Some(_)) = self.room.wanted(&log) else { return Ok(()) };
         self.patience.set(Duration::ZERO);
         let room = &mut self.room;
-        // Looked at again with the lock: another process may have been quicker.
-        let made = immediate(connection, || Ok(extend(&path, |log| room.wanted(log)).unwrap_or(None)));
+        // Looked at again with the lock: another process may have been quicker. The lock is on what we have open, whatever the
+        // name leads to by now.
+        let wanted = |named: &File| if log.is(named)? { room.wanted(named) } else { Ok(None) };
+        let made = immediate(connection, || Ok(extend(&path, wanted).unwrap_or(None)));
         self.patience.set(database::BUSY_WAIT);
         if let Some(extended) = made? {
             // Without the lock: what others commit meanwhile is theirs to sync.

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use vocab::{
-    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LogWindow, Page, Query, SessionId, Summary, UsageQuery, UsageSum,
+    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LogWindow, Page, Query, SessionId, ShelfKind, ShelfPlace,
+    Shelved, Summary, UsageQuery, UsageSum,
 };
 
 use super::log::{self, LogCursor, LogScan, SLICE_ROWS};
@@ -21,7 +22,7 @@ use super::progress::Ticket;
 use super::sync::{FileIdentity, identity};
 use super::upkeep::has_unwiped;
 use super::writer::{Trust, judged};
-use super::{Attempt, ReplySender, audit, database, rows, usage};
+use super::{Attempt, ReplySender, audit, database, rows, shelf, usage};
 use crate::faults;
 
 /// The rows of a log that is read in little time, a few slices: whoever has only such logs needs one connection.
@@ -72,14 +73,24 @@ pub(super) enum Question {
         query: UsageQuery,
         reply: ReplySender<Vec<UsageSum>>,
     },
+    Shelved {
+        place: ShelfPlace,
+        reply: ReplySender<Option<Shelved>>,
+    },
+    Shelf {
+        kind: ShelfKind,
+        owner: Option<Arc<str>>,
+        limit: usize,
+        reply: ReplySender<Vec<Shelved>>,
+    },
 }
 
 impl Question {
     /// Answered within one slice, so it need not wait behind those that take many.
     pub(super) fn is_quick(&self) -> bool {
         match self {
-            Question::Summary { .. } => true,
-            Question::Read { limit, .. } => *limit <= SLICE_ROWS,
+            Question::Summary { .. } | Question::Shelved { .. } => true,
+            Question::Read { limit, .. } | Question::Shelf { limit, .. } => *limit <= SLICE_ROWS,
             Question::List { query, .. } => query.limit.is_some_and(|limit| limit <= SLICE_ROWS),
             Question::Window { upto: entries, .. } | Question::Conversation { entries, .. } => {
                 *entries <= SHORT_LOG_ROWS
@@ -101,6 +112,8 @@ impl Question {
             Question::Audit { reply, .. } => _ = reply.send(Err(fault)),
             Question::VerifyAudit { reply, .. } => _ = reply.send(Err(fault)),
             Question::Usage { reply, .. } => _ = reply.send(Err(fault)),
+            Question::Shelved { reply, .. } => _ = reply.send(Err(fault)),
+            Question::Shelf { reply, .. } => _ = reply.send(Err(fault)),
         }
     }
 }
@@ -250,6 +263,10 @@ impl Reader {
                 send(reply, judged(&place, "read", audit::verify(connection, head)))
             }
             Question::Usage { query, reply } => send(reply, judged(&place, "read", usage::sums(connection, &query))),
+            Question::Shelved { place: at, reply } => send(reply, judged(&place, "read", shelf::get(connection, &at))),
+            Question::Shelf { kind, owner, limit, reply } => {
+                send(reply, judged(&place, "read", shelf::list(connection, kind, owner.as_ref(), limit)))
+            }
         }
     }
 }

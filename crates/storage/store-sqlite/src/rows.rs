@@ -7,22 +7,23 @@ use std::sync::Arc;
 
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
-use vocab::{Mode, Query, SessionId, Summary, Usage};
+use store::records::wishes;
+use vocab::{Mode, Order, Query, SessionId, Summary, Usage};
 
 use super::Attempt;
 
 /// The columns that entries change; behind `id` they are all that a summary has.
 pub(crate) const TOTALS: &str = "workspace, model, mode, title, preview, created_ms, updated_ms, messages, turns, \
      last_seq, tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated, \
-     thinking, child_of";
+     thinking, wishes, child_of, last_message_ms";
 
 /// Of [`TOTALS`], those that most entries change, in the same order. The others are in an index, which is left alone.
 pub(crate) const COUNTED: &str = "model, mode, title, preview, created_ms, updated_ms, messages, turns, last_seq, \
-     tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated, thinking";
-pub(crate) const COUNTED_COLUMNS: usize = SUMMARY_COLUMNS - 3;
+     tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated, thinking, wishes";
+pub(crate) const COUNTED_COLUMNS: usize = SUMMARY_COLUMNS - 4;
 
 /// How many columns a summary has: `id` and [`TOTALS`], in the order in which [`summary`] reads and [`columns`] gives.
-pub(crate) const SUMMARY_COLUMNS: usize = 18;
+pub(crate) const SUMMARY_COLUMNS: usize = 20;
 
 /// A list is cut here; the rest is reached with an offset.
 const LIST_ROWS_MAX: usize = 100_000;
@@ -43,9 +44,9 @@ pub(crate) fn find(connection: &Connection, id: &SessionId) -> Attempt<Option<Se
         .query_row([id.as_str()], |row| {
             Ok(SessionRow {
                 summary: summary(row)?,
-                key: row.get(18)?,
-                epoch: from_int(number(row, 19)?),
-                owned_by: match row.get_ref(20)? {
+                key: row.get(20)?,
+                epoch: from_int(number(row, 21)?),
+                owned_by: match row.get_ref(22)? {
                     ValueRef::Integer(owner) => Some(owner),
                     _ => None,
                 },
@@ -84,6 +85,14 @@ fn filter(query: &Query) -> (String, Vec<Value>) {
             }
         }
     }
+    if let Some(prefix) = query.id_prefix.as_ref().filter(|prefix| !prefix.is_empty()) {
+        wanted.push("id >= ?");
+        values.push(Value::Text(prefix.clone()));
+        if let Some(after) = after_prefix(prefix) {
+            wanted.push("id < ?");
+            values.push(Value::Text(after));
+        }
+    }
     if query.non_empty {
         wanted.push("messages > 0");
     }
@@ -112,7 +121,11 @@ pub(crate) fn list(connection: &Connection, query: &Query) -> Attempt<Vec<Summar
     let limit = query.limit.unwrap_or(LIST_ROWS_MAX).min(LIST_ROWS_MAX);
     values.push(Value::Integer(to_int(limit as u64)));
     values.push(Value::Integer(to_int(query.offset as u64)));
-    let sql = format!("SELECT id, {TOTALS} FROM sessions {filter} ORDER BY used DESC, key DESC LIMIT ? OFFSET ?");
+    let order = match query.order {
+        Order::Used => "used DESC, key DESC",
+        Order::LastMessage => "last_message_ms DESC, id",
+    };
+    let sql = format!("SELECT id, {TOTALS} FROM sessions {filter} ORDER BY {order} LIMIT ? OFFSET ?");
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map(params_from_iter(values), summary)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -145,6 +158,7 @@ fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<i64> {
 fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
     let arc = |at| -> rusqlite::Result<Option<Arc<str>>> { Ok(text(row, at)?.map(Into::into)) };
     let count = |at| -> rusqlite::Result<u64> { Ok(from_int(number(row, at)?)) };
+    let (lane, elevated_until_ms) = wishes::read(text(row, 17)?.as_deref());
     Ok(Summary {
         id: text(row, 0)?.unwrap_or_default().into(),
         workspace: path(row, 1)?,
@@ -166,10 +180,13 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
             output: count(14)?,
             estimated: number(row, 15)? != 0,
         },
-        child_of: arc(17)?.map(SessionId::new),
-        last_message_ms: None,
-        lane: None,
-        elevated_until_ms: None,
+        child_of: arc(18)?.map(SessionId::new),
+        last_message_ms: match row.get_ref(19)? {
+            ValueRef::Integer(at_ms) => Some(at_ms),
+            _ => None,
+        },
+        lane,
+        elevated_until_ms,
     })
 }
 
@@ -200,14 +217,16 @@ pub(crate) fn columns(summary: &Summary) -> [Value; SUMMARY_COLUMNS] {
         count(summary.usage.output),
         Value::Integer(summary.usage.estimated.into()),
         text(&summary.thinking),
+        wishes::write(summary.lane.as_ref(), summary.elevated_until_ms).map_or(Value::Null, Value::Text),
         summary.child_of.as_ref().map_or(Value::Null, |id| Value::Text(id.to_string())),
+        summary.last_message_ms.map_or(Value::Null, Value::Integer),
     ]
 }
 
-/// The values of [`COUNTED`], and those of `workspace` and `child_of`.
-pub(crate) fn counted(summary: &Summary) -> ([Value; COUNTED_COLUMNS], [Value; 2]) {
-    let [_, workspace, rest @ .., child_of] = columns(summary);
-    (rest, [workspace, child_of])
+/// The values of [`COUNTED`], and those of `workspace`, `child_of` and `last_message_ms`.
+pub(crate) fn counted(summary: &Summary) -> ([Value; COUNTED_COLUMNS], [Value; 3]) {
+    let [_, workspace, rest @ .., child_of, last_message_ms] = columns(summary);
+    (rest, [workspace, child_of, last_message_ms])
 }
 
 fn text(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {

@@ -40,7 +40,6 @@ use std::time::{Duration, Instant};
 
 use vocab::{Durability, Fault};
 
-use super::append::Append;
 use super::writer::WriterJob;
 use super::{ReplySender, faults};
 
@@ -54,6 +53,13 @@ const SOON_SYNCS: u32 = 2;
 const SYNC_GUESS: Duration = Duration::from_millis(1);
 /// The newest sync counts for one part in this many of what a sync is thought to take.
 const SYNC_MEMORY: u32 = 4;
+
+/// Whoever waits for the disk.
+pub(super) struct SyncWish {
+    pub(super) reply: ReplySender<()>,
+    pub(super) durability: Durability,
+    pub(super) asked_at: Instant,
+}
 
 /// An append that is committed and waits for its sync.
 struct Unsynced {
@@ -139,6 +145,16 @@ impl WalFile {
         open().map_err(|error| faults::from_io("open", path, &error))
     }
 
+    /// To look into.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+    /// Whether that is a handle of the same file.
+    pub(super) fn is(&self, other: &File) -> io::Result<bool> {
+        let found = other.metadata()?;
+        Ok(self.named[0].1 == (found.dev(), found.ino()))
+    }
+
     /// What is written into files that nobody can find any more is not kept.
     fn check_names(&self) -> Result<(), Fault> {
         let is_there = |(path, was): &(PathBuf, FileIdentity)| identity(path).is_ok_and(|now| now == *was);
@@ -200,10 +216,13 @@ impl Syncs {
         self.shared.lock().wal = Some(Arc::new(wal));
     }
 
+    pub(super) fn log(&self) -> Option<Arc<WalFile>> {
+        self.shared.lock().wal.clone()
+    }
+
     /// Before something is written.
     pub(super) fn check_names(&self) -> Result<(), Fault> {
-        let log = self.shared.lock().wal.clone();
-        log.map_or(Ok(()), |log| log.check_names())
+        self.log().map_or(Ok(()), |log| log.check_names())
     }
 
     /// The number of a commit that somebody wants on the disk now, and that of the last one that is there.
@@ -234,7 +253,7 @@ impl Syncs {
     pub(super) fn wait(
         &self,
         number: u64,
-        appends: Vec<Append>,
+        wishes: Vec<SyncWish>,
         followers: Vec<(u64, ReplySender<()>)>,
         is_idle: bool,
     ) {
@@ -248,12 +267,12 @@ impl Syncs {
                 state.followers.push((after, reply));
             }
         }
-        if appends.is_empty() {
+        if wishes.is_empty() {
             return;
         }
         state.last = number;
         let (now, patience) = (Instant::now(), state.patience());
-        let waiting = appends.into_iter().map(|Append { reply, durability, asked_at, .. }| {
+        let waiting = wishes.into_iter().map(|SyncWish { reply, durability, asked_at }| {
             let due = if durability == Durability::Soon { asked_at + patience } else { now };
             Unsynced { reply, due }
         });

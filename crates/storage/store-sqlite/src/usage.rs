@@ -21,6 +21,7 @@ pub(super) struct UsageStatements<'c> {
     last_price: Option<(Instant, Arc<str>, Option<Prices>)>,
     model: Statement<'c>,
     tool: Statement<'c>,
+    message: Statement<'c>,
 }
 
 impl<'c> UsageStatements<'c> {
@@ -50,6 +51,8 @@ impl<'c> UsageStatements<'c> {
                 "INSERT INTO used_tools VALUES (?1, ?2, ?3, ?4, 1, ?5)
                  ON CONFLICT DO UPDATE SET calls = calls + 1, failed = failed + excluded.failed",
             )?,
+            message: connection
+                .prepare("INSERT INTO said VALUES (?1, ?2, ?3, 1) ON CONFLICT DO UPDATE SET messages = messages + 1")?,
         })
     }
 
@@ -84,6 +87,7 @@ impl<'c> UsageStatements<'c> {
                     unpriced
                 ])?;
             }
+            UsedWhat::Message => _ = self.message.execute(params![day, session.as_str(), &*by])?,
             UsedWhat::Tool { tool, failed } => {
                 self.tool.execute(params![day, session.as_str(), &*by, &*tool, failed])?;
             }
@@ -96,13 +100,14 @@ pub(super) fn sums(connection: &Connection, query: &UsageQuery) -> Attempt<Vec<U
     let name = match query.by {
         UsageBy::Day => "day",
         UsageBy::Model => "model",
-        UsageBy::Session => "session",
+        UsageBy::Session | UsageBy::Message => "session",
         UsageBy::Principal => "principal",
         UsageBy::Tool => "tool",
     };
     let of_session = if query.session.is_some() { "AND session = ?3" } else { "" };
     let filter = format!("WHERE day BETWEEN ?1 AND ?2 {of_session} GROUP BY {name}");
     let sql = match query.by {
+        UsageBy::Message => format!("SELECT session, sum(messages), 0, 0, 0, 0, 0, 0, 0, 0 FROM said {filter}"),
         UsageBy::Tool => {
             format!("SELECT tool, sum(calls), sum(failed), 0, 0, 0, 0, 0, 0, 0 FROM used_tools {filter}")
         }

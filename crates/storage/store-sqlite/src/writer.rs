@@ -3,6 +3,8 @@
 //! The connection lives only as long as it can be trusted. After an input/output error it is closed, and the next job
 //! opens a new one; jobs are never refused because an earlier one failed.
 
+mod batch;
+
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use super::log_room::LogRoom;
 use super::owners::{self, LeaseTerms, OwnClaim};
 use super::patience::Patience;
 use super::progress::Progress;
+use super::shelf::ShelfChange;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
 use super::watch::Bell;
@@ -55,6 +58,7 @@ pub(super) enum StoreRequest {
         query: Query,
         reply: ReplySender<Option<Summary>>,
     },
+    Shelf(Box<ShelfChange>),
     Delete {
         session: SessionId,
         by: Option<Principal>,
@@ -286,7 +290,10 @@ impl Writer {
                 self.held.get(&lease.session).is_some_and(|held| !held.unsynced.is_empty())
             }
             StoreRequest::Delete { .. } => true,
-            StoreRequest::Acquire { .. } | StoreRequest::Newest { .. } | StoreRequest::Tidy => false,
+            StoreRequest::Acquire { .. }
+            | StoreRequest::Newest { .. }
+            | StoreRequest::Shelf(_)
+            | StoreRequest::Tidy => false,
         };
         if waits {
             self.syncs.drain();
@@ -383,46 +390,6 @@ impl Writer {
         self.taken.pop_front()
     }
 
-    /// The append and its neighbours. Where all of them have time, those that come meanwhile are written with them: a turn
-    /// that is over soon is one transaction.
-    fn batch(&mut self, first: Append) -> Vec<Append> {
-        let mut batch = vec![first];
-        loop {
-            while matches!(self.taken.front(), Some(WriterJob::Append(_))) {
-                if let Some(WriterJob::Append(append)) = self.next() {
-                    batch.push(append);
-                }
-            }
-            if !self.taken.is_empty() || self.is_ending || batch.len() >= BATCH_JOBS_MAX || self.syncs.has_failed() {
-                return batch;
-            }
-            let Some(left) = self.time_left(&batch) else { return batch };
-            let Ok(job) = self.inbox.recv_timeout(left) else { return batch };
-            self.take(job);
-            self.take_waiting();
-        }
-    }
-
-    /// How long nobody of these needs an answer: all of them are in time for a sync later than now, or behind one of their
-    /// session that is.
-    fn time_left(&self, batch: &[Append]) -> Option<Duration> {
-        let has_time = |append: &Append| match append.durability {
-            Durability::Now => false,
-            Durability::Soon => true,
-            Durability::Commit => batch
-                .iter()
-                .take_while(|other| !std::ptr::eq(*other, append))
-                .any(|other| other.durability == Durability::Soon && other.lease.session == append.lease.session),
-        };
-        if !batch.iter().all(has_time) {
-            return None;
-        }
-        let patient = batch.iter().filter(|append| append.durability == Durability::Soon);
-        let due = patient.map(|append| append.asked_at).min()? + self.syncs.patience();
-        let left = due.saturating_duration_since(Instant::now());
-        (!left.is_zero()).then_some(left)
-    }
-
     pub(super) fn place(&self) -> PathBuf {
         self.home.join(database::FILE_NAME)
     }
@@ -458,6 +425,7 @@ impl Writer {
                 self.bell.ring();
                 self.answer(reply, result)
             }
+            StoreRequest::Shelf(change) => self.change_shelf(connection, *change),
             StoreRequest::Tidy => Trust::Keep,
         }
     }
@@ -473,7 +441,7 @@ impl Writer {
         Some(reply)
     }
 
-    fn answer<T>(&self, reply: ReplySender<T>, result: Attempt<T>) -> Trust {
+    pub(super) fn answer<T>(&self, reply: ReplySender<T>, result: Attempt<T>) -> Trust {
         let (result, trust) = judged(&self.place(), "write", result);
         // The caller may have gone: the work is done all the same.
         let _ = reply.send(result);
@@ -492,6 +460,7 @@ impl Writer {
                 WriterJob::Request(StoreRequest::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Newest { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Shelf(change)) => change.refuse(fault.clone()),
                 WriterJob::Request(StoreRequest::Tidy) | WriterJob::SyncFailed | WriterJob::End => {}
             }
         }

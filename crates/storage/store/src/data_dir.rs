@@ -15,14 +15,12 @@ pub fn spill_dir(home: &Path) -> PathBuf {
     home.join("spill")
 }
 
-/// A session's name for files. Sessions with odd ids may share one.
+/// A session's name for files: no two have the same ([`SessionId::file_stem`]).
 pub fn file_stem(session: &SessionId) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
-    session.as_str().chars().map(safe).collect()
+    session.file_stem()
 }
 
-/// Removes what there is of a session. Two odd ids that share a name share its files: the first that is deleted takes
-/// them.
+/// Removes what there is of a session.
 pub fn remove_files(home: &Path, session: &SessionId) -> io::Result<()> {
     let stem = file_stem(session);
     if stem.is_empty() {

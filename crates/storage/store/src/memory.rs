@@ -3,6 +3,7 @@
 //! Keeps the same promises as the store on disk, except the one about surviving.
 
 mod ledger;
+mod shelf;
 
 use std::collections::{HashMap, HashSet};
 use std::future::{poll_fn, ready};
@@ -12,7 +13,7 @@ use std::task::{Poll, Waker};
 
 use vocab::{
     Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LeaseSignal, NewSession,
-    Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Order, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use crate::audit::{AuditRecord, TaskOf};
@@ -44,6 +45,7 @@ struct Sessions {
     /// Grows with each use: the order in which sessions were used, which no clock can turn around.
     uses: u64,
     ledger: Ledger,
+    shelf: shelf::ShelfRows,
 }
 
 struct StoredSession {
@@ -202,6 +204,7 @@ fn fits(session: &StoredSession, query: &Query) -> bool {
             .id_part
             .as_ref()
             .is_none_or(|it| summary.id.as_str().starts_with(&**it) || summary.id.as_str().ends_with(&**it))
+        && query.id_prefix.as_ref().is_none_or(|it| summary.id.as_str().starts_with(&**it))
         && (!query.non_empty || summary.messages > 0)
         && (query.children || summary.child_of.is_none())
         && (query.child_of.is_none() || query.child_of == summary.child_of)
@@ -284,7 +287,12 @@ impl Store for MemoryStore {
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         let sessions = self.lock();
         let mut found: Vec<&StoredSession> = sessions.by_id.values().filter(|session| fits(session, &query)).collect();
-        found.sort_by_key(|session| std::cmp::Reverse(session.used));
+        match query.order {
+            Order::Used => found.sort_by_key(|session| std::cmp::Reverse(session.used)),
+            Order::LastMessage => found.sort_by_key(|session| {
+                (std::cmp::Reverse(session.summary.last_message_ms), session.summary.id.clone())
+            }),
+        }
         let page = found.into_iter().skip(query.offset).take(query.limit.unwrap_or(usize::MAX));
         now(Ok(page.map(|session| session.summary.clone()).collect()))
     }
@@ -320,6 +328,7 @@ impl Store for MemoryStore {
                         let mut gone: Vec<SessionId> = family.map(|(id, _)| id).collect();
                         // The one that was named, then those that went with it.
                         gone.sort_by_key(|it| (it != id, it.clone()));
+                        gone.iter().for_each(|it| sessions.shelf.forget_of(it.as_str()));
                         sessions.changed();
                         if let Some(by) = by {
                             for it in &gone {

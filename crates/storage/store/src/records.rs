@@ -18,6 +18,7 @@ mod settings;
 mod shells;
 mod todos;
 mod turns;
+pub mod wishes;
 
 use std::fmt;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, BranchEntry, CallEntry, Entry, ModelEntry, Prices, Usage, UsageBy, UsageSum, day_of};
+use vocab::{Body, BranchEntry, CallEntry, Entry, ModelEntry, Prices, Usage, UsageBy, UsageSum, UserFrom, day_of};
 
 /// Prices of models, as they are now.
 pub type PriceList = Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>;
@@ -18,8 +18,16 @@ pub struct Used {
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum UsedWhat {
-    Model { model: Arc<str>, usage: Usage },
-    Tool { tool: Arc<str>, failed: bool },
+    Model {
+        model: Arc<str>,
+        usage: Usage,
+    },
+    Tool {
+        tool: Arc<str>,
+        failed: bool,
+    },
+    /// Somebody said something.
+    Message,
 }
 
 impl Used {
@@ -33,6 +41,7 @@ impl Used {
             Body::Call(CallEntry::Ended { result, .. }) => {
                 UsedWhat::Tool { tool: result.tool.clone(), failed: result.is_error }
             }
+            Body::User { from: UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp, .. } => UsedWhat::Message,
             _ => return None,
         };
         Some(Self { day: day_of(entry.at_ms), by, what })

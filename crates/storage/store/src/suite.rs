@@ -11,6 +11,7 @@ mod ledger;
 mod lists;
 mod logs;
 mod owners;
+mod shelf;
 mod sums;
 mod watching;
 
@@ -21,6 +22,7 @@ use vocab::{Body, Durability, Entry, Fault, Lease, Mode, NewSession, Part, Sessi
 pub use durable::run_durable;
 pub use examples::{as_stored, bodies};
 pub use owners::{TwoOwners, run_owners};
+pub use shelf::run_shelf;
 
 /// Runs every check, each on a fresh and empty store.
 pub async fn run<S: Store>(make: impl Fn() -> S) {
@@ -45,6 +47,7 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     lists::a_child_is_listed_when_asked_for_and_goes_with_its_parent(&make()).await;
     lists::a_prefix_is_taken_literally(&make()).await;
     lists::what_is_unfinished_is_found(&make()).await;
+    lists::the_last_message_is_an_order_and_wishes_are_shown(&make()).await;
     let store = make();
     watching::a_reader_is_told_of_new_entries(&store, &store).await;
     let store = make();
@@ -52,6 +55,7 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     ledger::the_audit_has_a_line_for_what_somebody_did(&make()).await;
     ledger::a_sub_agents_task_is_no_prompt_and_its_session_goes_with_a_line(&make()).await;
     ledger::usage_is_added_up_by_day_model_session_principal_and_tool(&make()).await;
+    ledger::messages_of_people_are_counted_by_session(&make()).await;
 }
 
 pub fn new_session(id: &str) -> NewSession {

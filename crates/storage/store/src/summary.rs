@@ -48,16 +48,18 @@ pub fn fold(summary: &mut Summary, entry: &Entry) {
             summary.mode = *mode;
         }
         Body::User { parts, .. } => {
-            summary.messages += 1;
+            said(summary, entry.at_ms);
             if summary.preview.is_none() {
                 summary.preview = preview(parts);
             }
         }
-        Body::Assistant { .. } => summary.messages += 1,
+        Body::Assistant { .. } => said(summary, entry.at_ms),
         Body::Turn(TurnEntry::Ended(_)) => summary.turns += 1,
         Body::Setting(SettingEntry::Model { model }) => summary.model = model.clone(),
         Body::Setting(SettingEntry::Mode { mode }) => summary.mode = *mode,
         Body::Setting(SettingEntry::Thinking { level }) => summary.thinking = level.clone(),
+        Body::Setting(SettingEntry::Lane { policy }) => summary.lane = *policy,
+        Body::Setting(SettingEntry::Elevated { until_ms }) => summary.elevated_until_ms = *until_ms,
         Body::Setting(SettingEntry::Title { title }) => summary.title = Some(title.clone()),
         Body::Turn(TurnEntry::Started { .. } | TurnEntry::Taken { .. } | TurnEntry::Cut { .. })
         | Body::Call(_)
@@ -67,10 +69,14 @@ pub fn fold(summary: &mut Summary, entry: &Entry) {
         | Body::Shell(_)
         | Body::Branch(_)
         | Body::Setting(SettingEntry::Gadgets { .. })
-        | Body::Setting(SettingEntry::Lane { .. } | SettingEntry::Elevated { .. })
         | Body::Setting(SettingEntry::Todos { .. })
         | Body::Note(_) => {}
     }
+}
+
+fn said(summary: &mut Summary, at_ms: i64) {
+    summary.messages += 1;
+    summary.last_message_ms = summary.last_message_ms.max(Some(at_ms));
 }
 
 /// Whether the conversation went on. What is only said about a session does not make it the latest one.

@@ -6,6 +6,8 @@
 //! think "..."                     reasoning, one delta, and its seal
 //! call TOOL {"json": "object"}    a tool call; the object may be left out
 //! stall 2 say 5 words             two of the five words, then silence
+//! hang                            silence at once
+//! slow 60 say 6 words             60 ms before each word
 //! redact "..."                    a thought that is sealed as a whole
 //! count 100 30 20 7               tokens: prompt, of these cached and written, said
 //! finish length                   how the reply ends, in the words of [`Step::Finish`]
@@ -16,7 +18,7 @@
 //! `and` joins what belongs to one reply, `then` joins replies: the first reply that has calls is over when all its
 //! results are in the request. The last user message with text is the script; the tool messages behind it say how far
 //! it has come. A `fail` with something behind it fails once per request body, so that a retry gets further. Anything
-//! that is no script is answered with `ok`.
+//! that is no script is answered with `ok`. A path in front of a script (`/etc/hosts say 2 words`) is passed over.
 
 use std::collections::HashMap;
 
@@ -37,6 +39,7 @@ pub enum Action {
     Think(String),
     Call { tool: String, arguments: String },
     Stall { after: usize, of: usize },
+    Slow { ms: u64, of: usize },
     Redact(String),
     Count([u64; 4]),
     Finish(String),
@@ -47,6 +50,9 @@ pub enum Action {
 /// Replies, each a list of actions. An empty list means that the text is no script.
 pub fn parse(prompt: &str) -> Vec<Vec<Action>> {
     let mut rest = prompt.trim();
+    if let Some((_, behind)) = word(rest).filter(|(first, _)| first.starts_with('/')) {
+        rest = behind.trim_start();
+    }
     let mut replies = vec![Vec::new()];
     loop {
         let Some((action, after)) = action(rest) else { return Vec::new() };
@@ -119,6 +125,9 @@ fn play(actions: &[Action], round: usize, body_bytes: usize) -> Reply {
                 steps.extend(numbered(*after, *of));
                 steps.push(Step::Hold);
             }
+            Action::Slow { ms, of } => {
+                steps.extend(numbered(*of, *of).flat_map(|word| [Step::Pause { ms: *ms }, word]));
+            }
             Action::Redact(text) => {
                 steps.push(Step::Redacted(seal(text, round)));
                 sealed = true;
@@ -174,6 +183,14 @@ fn action(text: &str) -> Option<(Action, &str)> {
         let (after, rest) = word(rest)?;
         let (of, rest) = count_words(keyword(rest.trim_start(), "say")?)?;
         return Some((Action::Stall { after: after.parse().ok()?, of }, rest));
+    }
+    if let Some(rest) = keyword(text, "hang") {
+        return Some((Action::Stall { after: 0, of: 0 }, rest));
+    }
+    if let Some(rest) = keyword(text, "slow") {
+        let (ms, rest) = word(rest)?;
+        let (of, rest) = count_words(keyword(rest.trim_start(), "say")?)?;
+        return Some((Action::Slow { ms: ms.parse().ok()?, of }, rest));
     }
     if let Some(rest) = keyword(text, "redact") {
         let (text, rest) = phrase(rest)?;
@@ -271,6 +288,8 @@ mod tests {
                 vec![vec![call("a", r#"{"x":"} and then"}"#), call("b", "{}")], vec![Action::SayWords(1)]],
             ),
             ("call a then say ok", vec![vec![call("a", "{}")], vec![Action::SayText("ok".into())]]),
+            ("hang", vec![vec![Action::Stall { after: 0, of: 0 }]]),
+            ("/etc/hosts slow 60 say 6 words", vec![vec![Action::Slow { ms: 60, of: 6 }]]),
             ("stall 2 say 5 words", vec![vec![Action::Stall { after: 2, of: 5 }]]),
             ("think \"hm\" and say y", vec![vec![Action::Think("hm".into()), Action::SayText("y".into())]]),
             ("fail 503 then say hi", vec![vec![Action::Fail(503)], vec![Action::SayText("hi".into())]]),

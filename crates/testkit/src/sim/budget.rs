@@ -63,7 +63,8 @@ impl Ledger {
             Body::Turn(turn) => {
                 let begins = matches!(turn, TurnEntry::Started { .. });
                 (self.turn, self.is_denied) = (Counted::default(), false);
-                self.upto.retain(|(span, _), _| *span != BudgetSpan::Turn);
+                // More for a turn ends with it; a limit that was lifted is so for the session.
+                self.upto.retain(|(span, _), upto| *span != BudgetSpan::Turn || *upto == u64::MAX);
                 if begins && !self.open.is_empty() {
                     return Err("a turn begins beside an open question about a budget".into());
                 }

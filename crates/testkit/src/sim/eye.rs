@@ -30,6 +30,8 @@ pub(super) enum What {
     EditorReplied(u64),
     /// A compaction that waits for the running turn.
     CompactLater,
+    /// What is no session's, and slash commands, which may be none.
+    Elsewhere,
     #[default]
     Other,
 }
@@ -43,7 +45,9 @@ impl What {
             Verb::Session(SessionVerb::Shell { command, .. }) => What::Shell(command.clone()),
             Verb::Session(SessionVerb::EditorReplied { editor_request, .. }) => What::EditorReplied(*editor_request),
             Verb::Session(SessionVerb::Compact { wait: true, .. }) => What::CompactLater,
-            _ => What::Other,
+            Verb::Session(SessionVerb::Slash { .. }) => What::Elsewhere,
+            Verb::Session(_) => What::Other,
+            _ => What::Elsewhere,
         }
     }
 }
@@ -219,9 +223,7 @@ impl View<'_> {
                 Ok(())
             }
             Seen::Told(told) => {
-                if let Event::Reply { tag, .. } = &told.event
-                    && !told.session.as_str().is_empty()
-                {
+                if let (Event::Reply { tag, .. }, false) = (&told.event, told.session.as_str().is_empty()) {
                     self.check_order(*tag)?;
                 }
                 self.told(&told.event)
@@ -231,6 +233,10 @@ impl View<'_> {
 
     /// What is said to a session behind an opening is not answered before that is.
     fn check_order(&self, tag: Tag) -> Result<(), String> {
+        let is_elsewhere = |sent: &Sent| matches!(sent.what, What::Elsewhere | What::Leave);
+        if self.sent.get(&tag).is_none_or(is_elsewhere) {
+            return Ok(());
+        }
         let is_open =
             |(other, sent): &(&Tag, &Sent)| matches!(sent.what, What::Open(_)) && sent.replies == 0 && other.0 < tag.0;
         match self.sent.iter().find(is_open) {
@@ -323,6 +329,8 @@ impl View<'_> {
         let Some(sent) = self.sent.get_mut(&tag) else { return Err(format!("a reply to {}, never sent", tag.0)) };
         sent.replies += 1;
         sent.done = result.is_ok();
+        // Who has left is not told of the end, but for what it had asked for before.
+        self.broke |= result.as_ref().is_err_and(|fault| fault.message.starts_with("the session failed"));
         match (result, &sent.what) {
             (Ok(Reply::Entries(read)), What::Read(after)) => {
                 let known = self.entries.iter().skip(*after as usize);

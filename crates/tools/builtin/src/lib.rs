@@ -142,8 +142,7 @@ impl Builtin {
 
     /// Where one session spills. The id is ours or a peer's, so it must not be able to name another directory.
     fn spill_dir(&self, session: &SessionId) -> PathBuf {
-        let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
-        self.options.spill_dir.join(session.as_str().chars().map(safe).collect::<String>())
+        self.options.spill_dir.join(session.file_stem())
     }
 }
 

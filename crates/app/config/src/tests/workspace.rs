@@ -23,7 +23,7 @@ fn a_workspace_can_tighten_and_never_loosen() {
 fn samples(kind: SettingKind, workspace: Workspace) -> Vec<String> {
     let texts = |words: &[&str]| words.iter().map(|word| format!("'{word}'")).collect();
     match kind {
-        SettingKind::Text => texts(&["one", "script:x"]),
+        SettingKind::Text | SettingKind::Secret => texts(&["one", "script:x"]),
         SettingKind::Mode => texts(&["plan", "read-only", "prompt", "workspace-write", "danger-full-access"]),
         SettingKind::Level => texts(&["off", "low", "xhigh"]),
         SettingKind::OneOf(words) => texts(words),
@@ -45,6 +45,8 @@ fn samples(kind: SettingKind, workspace: Workspace) -> Vec<String> {
         SettingKind::Providers => vec!["{ lab = { base_url = 'http://h/v1' } }".to_owned()],
         SettingKind::Slugs(Slugs::Aliases) => vec!["{ mine = 'a/b' }".to_owned()],
         SettingKind::Slugs(Slugs::Tiers) => vec!["{ fast = 'a/b' }".to_owned()],
+        SettingKind::Lanes => vec!["{ x = { cap = 3 } }".to_owned()],
+        SettingKind::Gates => vec!["{ x = true }".to_owned()],
     }
 }
 

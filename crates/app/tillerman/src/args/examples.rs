@@ -8,6 +8,7 @@ pub(super) const REPL_EXAMPLES: &str = include_str!("examples/repl.txt");
 pub(super) const SERVE_EXAMPLES: &str = include_str!("examples/serve.txt");
 pub(super) const LOAF_EXAMPLES: &str = include_str!("examples/loaf.txt");
 pub(super) const ACP_EXAMPLES: &str = include_str!("examples/acp.txt");
+pub(super) const GATEWAY_EXAMPLES: &str = include_str!("examples/gateway.txt");
 pub(super) const LOGIN_EXAMPLES: &str = include_str!("examples/login.txt");
 pub(super) const LOGOUT_EXAMPLES: &str = include_str!("examples/logout.txt");
 pub(super) const DRIVE_EXAMPLES: &str = include_str!("examples/drive.txt");

@@ -62,7 +62,7 @@ async fn start(args: &args::AcpArgs) -> Result<u8, Fault> {
     stdio::converse(dialect, &wired, extension_host, frame_log, limits).await
 }
 
-fn commands() -> Vec<SlashInfo> {
+pub(super) fn commands() -> Vec<SlashInfo> {
     let stays = engine::COMMANDS.iter().filter(|command| !UNOFFERED.contains(&command.name));
     let info = |command: &engine::SlashCommand| SlashInfo {
         name: command.name.into(),

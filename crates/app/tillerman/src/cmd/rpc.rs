@@ -3,11 +3,9 @@
 
 mod argv;
 mod export;
-mod flags;
 mod list;
 mod session;
 mod settle;
-mod table;
 mod templates;
 #[cfg(test)]
 mod tests;
@@ -26,7 +24,7 @@ use crate::extension_host;
 use crate::setup::{self, Prepared};
 use catalogue::{Standing, Wanted};
 use config::agent::{self, AgentSettings};
-use flags::{Flags, Wrong};
+use rpc_flags::{self as flags, Flags, Wrong};
 use session::{FILES, SessionContext, SessionPlan};
 
 /// stdin ended or a signal came. The dialect stops what runs and ends by itself as soon as everything is said; this is for

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use catalogue::{Catalogue, FileBorder, OnlyShown};
 use pi_format::messages::{Face, Faces};
 use store::rollup::PriceList;
-use vocab::{Archive, Border, Provider, Store};
+use vocab::{Archive, Border, Provider, Shelf, Store};
 
 use super::identity::UuidIds;
 use super::{SessionFiles, Setup};
@@ -14,6 +14,7 @@ use super::{SessionFiles, Setup};
 pub(super) struct SessionStorage {
     pub(super) store: Arc<dyn Store>,
     pub(super) archive: Arc<dyn Archive>,
+    pub(super) shelf: Arc<dyn Shelf>,
 }
 
 impl SessionStorage {
@@ -21,12 +22,20 @@ impl SessionStorage {
     pub(super) fn new(setup: &Setup, catalogue: &Arc<Catalogue>, model: &str) -> Self {
         let known = catalogue.clone();
         let prices: PriceList = Arc::new(move |model| known.resolve(model).ok()?.prices);
-        let store: Arc<dyn Store> = match setup.settings.ephemeral {
-            true => Arc::new(store::MemoryStore::new().priced(prices)),
+        let (store, shelf): (Arc<dyn Store>, Arc<dyn Shelf>) = match setup.settings.ephemeral {
+            true => {
+                let store = Arc::new(store::MemoryStore::new().priced(prices));
+                (store.clone(), store)
+            }
             false => {
                 let store = store_sqlite::SqliteStore::new(setup.data.clone());
-                Arc::new(store.telling(Arc::new(host::note)).priced(prices))
+                let store = Arc::new(store.telling(Arc::new(host::note)).priced(prices));
+                (store.clone(), store)
             }
+        };
+        let store = match &setup.many {
+            Some(many) => many.counts.counted(store),
+            None => store,
         };
         let (own, here): (Arc<str>, PathBuf) = (model.into(), setup.settings.workspace.clone());
         let border: Arc<dyn Border> = match setup.session_files.as_ref().is_some_and(|files| files.only_shown) {
@@ -34,7 +43,7 @@ impl SessionStorage {
             false => Arc::new(FileBorder::new(catalogue.clone(), own, here, setup.settings.mode, host::note)),
         };
         let archive = export::FileArchive::new(store.clone(), setup.data.clone()).with_border(border.clone());
-        let plain = SessionStorage { store, archive: Arc::new(archive) };
+        let plain = SessionStorage { store, archive: Arc::new(archive), shelf };
         match &setup.session_files {
             Some(files) => plain.with_files(files, setup, catalogue, border),
             None => plain,
@@ -60,7 +69,7 @@ impl SessionStorage {
             border,
             note: Arc::new(host::note),
         });
-        SessionStorage { store: Arc::new(mirrored.clone()), archive: Arc::new(mirrored) }
+        SessionStorage { store: Arc::new(mirrored.clone()), archive: Arc::new(mirrored), shelf: self.shelf }
     }
 }
 

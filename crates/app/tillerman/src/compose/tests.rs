@@ -88,6 +88,7 @@ fn setup(wanted: Wanted) -> Setup {
         servers: Vec::new(),
         programs: Vec::new(),
         briefing: BriefingSettings::default(),
+        many: None,
     }
 }
 

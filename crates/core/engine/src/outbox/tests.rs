@@ -143,3 +143,21 @@ fn what_a_peer_watches_takes_no_room_from_what_it_is_on() {
     assert!(missed > 0 && told < many + 10, "beyond its bound the watched is left out: {missed} of {told}");
     assert!(has_room());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_may_be_dropped_is_waited_for_while_it_reads_and_no_longer() {
+    let outbox = Outbox::new(PeerId(1), Slow::DropAt(4 * OUTBOX_BYTES_MAX));
+    let mut context = Context::from_waker(Waker::noop());
+    outbox.push(reply(1, entries(OUTBOX_BYTES_MAX)));
+    assert!(outbox.poll_room(&mut context).is_pending(), "it may just be slower than a model");
+    drained(&outbox);
+    assert!(outbox.poll_room(&mut context).is_ready());
+    outbox.push(reply(1, entries(OUTBOX_BYTES_MAX)));
+    assert!(outbox.poll_room(&mut context).is_pending());
+    tokio::time::advance(super::HELD).await;
+    assert!(outbox.poll_room(&mut context).is_ready(), "it takes nothing");
+    assert!(outbox.poll_room_to_read(&mut context).is_pending(), "the past waits for every reader");
+    assert!(outbox.is_open());
+    (0..4).for_each(|_| outbox.push(reply(1, entries(OUTBOX_BYTES_MAX))));
+    assert!(!outbox.is_open(), "it has a cursor to come back with");
+}

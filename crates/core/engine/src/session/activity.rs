@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{Briefing, CallId, CompactReason, CutBy, Fault, Later, ModelStream, Outcome, Principal, Tag, TurnId};
 
@@ -21,9 +21,6 @@ use super::turn::{Effect, Turn};
 use super::undo::Undo;
 use crate::outbox::Outbox;
 
-/// Without tool output or result for this long, a turn that nothing else would ever end is given up, so that the queue
-/// goes on. Longer than the longest time that a call can be given, so that what has a clock is ended by that.
-pub(super) const STALL: Duration = Duration::from_secs(660);
 /// However late the watchdog is, it sleeps at least this long.
 const STALL_LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -37,10 +34,14 @@ pub(super) struct Activity {
     ending: Vec<oneshot::Sender<()>>,
     /// The session is to end by itself, as soon as it can.
     is_draining: bool,
+    /// The running turn's place among those that run at once, where there is a bound.
+    pub(super) place: Option<OwnedSemaphorePermit>,
     /// What cuts the running turn, and who wants that, once it is known.
     cut: Option<(CutBy, Option<Principal>)>,
     /// A turn was started, and that everything settled was not said since.
     pub(super) unsettled: bool,
+    /// It ends because it is to be deleted.
+    pub(super) is_removed: bool,
     /// The session cannot go on, and every peer was told.
     pub(super) is_over: bool,
     moved_at: Instant,
@@ -93,6 +94,8 @@ pub(super) enum TurnWaits {
     /// A look around the workspace comes before the first model call.
     Briefing(Later<'static, Briefing>),
     Compaction(Box<Summarising>, BeforeCall),
+    /// As many turns run as may.
+    Place(Later<'static, Option<OwnedSemaphorePermit>>),
     /// What this day has used is being read.
     Day {
         day: i64,
@@ -150,6 +153,8 @@ impl Default for Activity {
             unsettled: false,
             is_over: false,
             moved_at: Instant::now(),
+            is_removed: false,
+            place: None,
             cut: None,
             stall_timer: None,
         }
@@ -201,6 +206,7 @@ impl Activity {
     /// The turn is over. Whether there was one.
     pub(super) fn end_turn(&mut self) -> bool {
         let was_running = self.turn().is_some();
+        self.place = None;
         if was_running {
             self.doing = Doing::Idle;
         }
@@ -352,10 +358,10 @@ impl Activity {
     }
 
     /// Ready when a turn or a compaction may stand still: [`Activity::is_stalled`] knows.
-    pub(super) fn poll_watchdog(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_watchdog(&mut self, stall: Duration, context: &mut Context<'_>) -> Poll<()> {
         match self.turn().is_some() || self.is_compacting() {
             true => {
-                let timer = self.stall_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALL)));
+                let timer = self.stall_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(stall)));
                 timer.as_mut().poll(context)
             }
             false => Poll::Pending,
@@ -363,11 +369,11 @@ impl Activity {
     }
 
     /// Whether it does. `is_awaited`: what it waits for has a clock of its own, or is a person. Sets the timer anew.
-    pub(super) fn is_stalled(&mut self, is_awaited: bool, context: &mut Context<'_>) -> bool {
+    pub(super) fn is_stalled(&mut self, is_awaited: bool, stall: Duration, context: &mut Context<'_>) -> bool {
         if is_awaited {
             self.moved();
         }
-        let deadline = self.moved_at + STALL;
+        let deadline = self.moved_at + stall;
         let is_stalled = deadline <= Instant::now();
         if let Some(timer) = &mut self.stall_timer {
             timer.as_mut().reset(deadline.max(Instant::now() + STALL_LOOK_AGAIN));

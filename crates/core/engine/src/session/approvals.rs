@@ -1,12 +1,14 @@
 //! Open questions of a session.
 
 use std::collections::{HashMap, HashSet};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Answer, Ask, AskEnd, AskEntry, AskId, AskKind, Body, BudgetAsk, Call, Entry, Fault, FaultKind, IdKind, Outcome,
-    PeerId, PermissionAsk, Scope,
+    Answer, Ask, AskEnd, AskEntry, AskId, AskKind, AskWait, Body, BudgetAsk, Call, Entry, Fault, FaultKind, IdKind,
+    Outcome, PeerId, PermissionAsk, Scope,
 };
 
 use super::extensions::dialogs::Dialog;
@@ -39,10 +41,18 @@ pub(super) struct Approvals {
     open: HashMap<AskId, OpenAsk>,
     /// Peers that hear questions and cannot answer them.
     mute: HashSet<PeerId>,
+    /// Those that are here to be told and for nothing else.
+    listeners: HashSet<PeerId>,
+    /// Since when questions wait that have a time, and when the next of them is over.
+    asked_at: HashMap<AskId, Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
     /// Calls that became a peer's while it reads the past, by their entries: it may know them as another one's.
     given: HashSet<(PeerId, u64)>,
     pub(super) remembered: Remembered,
 }
+
+/// What the model is told of a question that nobody has answered in time.
+const UNANSWERED: &str = "nobody answered";
 
 impl Approvals {
     pub(super) fn remembering(remembered: Remembered) -> Self {
@@ -123,6 +133,18 @@ impl Approvals {
             true => self.mute.insert(peer),
             false => self.mute.remove(&peer),
         };
+    }
+    pub(super) fn set_listener(&mut self, peer: PeerId, only_listens: bool) {
+        match only_listens {
+            true => self.listeners.insert(peer),
+            false => self.listeners.remove(&peer),
+        };
+    }
+    pub(super) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().poll(context),
+            None => Poll::Pending,
+        }
     }
     pub(super) fn is_mute(&self, peer: PeerId) -> bool {
         self.mute.contains(&peer)
@@ -232,6 +254,52 @@ impl Session {
     /// Whether no peer could answer a question, so that it would wait for ever.
     pub(super) fn is_unanswerable(&self) -> bool {
         self.log.peers.all().all(|outbox| self.approvals.is_mute(outbox.peer))
+    }
+
+    /// Whether a new question is a no at once: nobody can answer it, and it is not kept for whoever comes. Where questions have
+    /// a time, those who are here and cannot answer are as good as a no.
+    pub(super) fn is_no_use_asking(&self) -> bool {
+        let is_timed = self.settings.conduct.ask_wait != AskWait::default();
+        self.is_unanswerable() && (!self.settings.keeps_asks() || is_timed && !self.is_alone())
+    }
+
+    /// Nobody is here, or only those who listen.
+    fn is_alone(&self) -> bool {
+        self.log.peers.all().all(|outbox| self.approvals.listeners.contains(&outbox.peer))
+    }
+
+    /// How long a question about a call waits now.
+    fn ask_limit(&self) -> Option<Duration> {
+        let AskWait { answerable_ms, alone_ms } = self.settings.conduct.ask_wait;
+        let limit = if self.is_unanswerable() { alone_ms } else { answerable_ms };
+        limit.map(Duration::from_millis)
+    }
+
+    /// Sets the timer for the question that has waited longest.
+    pub(super) fn arm_asks(&mut self) {
+        let is_timed = |ask: &OpenAsk| matches!(ask.kind, AskKind::Permission(_));
+        let open = self.approvals.open.iter().filter(|(_, ask)| is_timed(ask));
+        let open: Vec<AskId> = open.map(|(id, _)| id.clone()).collect();
+        let now = Instant::now();
+        self.approvals.asked_at.retain(|id, _| open.contains(id));
+        for id in open {
+            self.approvals.asked_at.entry(id).or_insert(now);
+        }
+        let oldest = self.approvals.asked_at.values().min().copied();
+        let due = oldest.zip(self.ask_limit()).map(|(since, limit)| since + limit);
+        self.approvals.timer = due.map(|due| Box::pin(tokio::time::sleep_until(due)));
+    }
+
+    /// A question has waited long enough: it is a no.
+    pub(super) fn asks_due(&mut self) {
+        self.approvals.timer = None;
+        let Some(limit) = self.ask_limit() else { return };
+        let is_over = |since: &Instant| since.elapsed() >= limit;
+        let over: Vec<AskId> =
+            self.approvals.asked_at.iter().filter(|(_, since)| is_over(since)).map(|(id, _)| id.clone()).collect();
+        for id in over {
+            let _ = self.answer(&id, Answer::Deny(Some(UNANSWERED.into())), None);
+        }
     }
 
     /// Whether a controller, and not an extension, runs the call.

@@ -62,21 +62,32 @@ impl Session {
             Ok(planned) => planned,
             Err(verdict) => return verdict,
         };
-        let (gate, _) = self.gate();
-        let nobody = self.is_unanswerable();
-        match permission::decide(gate, self.settings.mode, plan.required) {
+        match self.decide(&name, plan.required) {
             Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
             Decision::Allow => Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation },
             Decision::Ask if self.is_remembered(&name, &input, &plan) => {
                 Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation }
             }
-            Decision::Ask if nobody && !self.settings.keeps_asks() => {
+            Decision::Ask if self.is_no_use_asking() => {
                 Verdict::Deny { tool: name, reason: self.unasked(plan.required) }
             }
             Decision::Ask => {
                 let mutation = plan.mutation.clone();
                 Verdict::Ask { ask: self.permission_ask(call.id.clone(), name, input, plan), mutation }
             }
+        }
+    }
+
+    /// What the session's rules, its mode and whoever decides say of a call. While questions are waived, what would be asked is
+    /// allowed; a controller that wants to decide every call does so all the same.
+    pub(super) fn decide(&self, tool: &str, required: Required) -> Decision {
+        let (gate, _) = self.gate();
+        let decision = permission::decide_by(self.settings.conduct.rules.of(tool), gate, self.settings.mode, required);
+        let clock = &self.shared.ports.clock;
+        let is_elevated = || self.settings.own().elevated_until_ms.is_some_and(|until| until > clock.now_ms());
+        match decision {
+            Decision::Ask if gate != Gate::Proxy && is_elevated() => Decision::Allow,
+            decision => decision,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::task::{Context, Poll, ready};
 
-use vocab::{Event, Fault, FaultKind};
+use vocab::{CutBy, Event, Fault, FaultKind, ItemEnd, Principal, SettleReason};
 
 use super::turn::SafePoint;
 use super::{Mail, Session, guarded};
@@ -14,6 +14,7 @@ impl Session {
         self.activity.is_idle()
             && self.activity.next.is_none()
             && self.shells.running.is_empty()
+            && self.asides.running.is_empty()
             && self.log.is_settled()
     }
 
@@ -27,6 +28,7 @@ impl Session {
             && self.activity.next.is_none()
             && self.activity.is_idle()
             && self.shells.running.is_empty()
+            && self.asides.running.is_empty()
     }
 
     /// The session is to end: what has not begun yet does not begin any more.
@@ -87,6 +89,7 @@ impl Session {
         }
         self.drop_editor_requests();
         self.drop_shells(&fault);
+        self.drop_asides(&fault);
         self.log.peers.answer_all();
         let all: Vec<_> = self.log.peers.all().cloned().collect();
         for outbox in all {
@@ -94,11 +97,33 @@ impl Session {
         }
     }
 
+    /// The session is to be deleted: what runs in it is cut, and what waits is settled.
+    pub(super) fn remove(&mut self, by: Option<Principal>) {
+        self.activity.drain();
+        self.activity.is_removed = true;
+        self.log.commands.act_for(by.clone());
+        self.give_up_what_waits();
+        let waiting = self.prompts.queue.clear();
+        for item in &waiting {
+            self.settle_item(item, ItemEnd::Cancelled, SettleReason::Deleted, None);
+        }
+        if !waiting.is_empty() {
+            self.tell_queue();
+        }
+        self.stop_shells(|_| true);
+        self.stop_asides(|_| true);
+        self.activity.cut(CutBy::Deleted, by.as_ref());
+        self.interrupt_turn();
+        self.log.commands.act_for(None);
+    }
+
     /// The session was made to end under its peers: that is the last they hear of it.
     pub(super) fn tell_gone(&mut self) {
         if !self.activity.is_over && self.activity.is_ending() {
-            let fault = Fault::new(FaultKind::ShuttingDown, "the session is closed").hint("open it again later");
-            self.cast_off(fault);
+            self.cast_off(match self.activity.is_removed {
+                true => Fault::new(FaultKind::UnknownSession, "the session is deleted"),
+                false => Fault::new(FaultKind::ShuttingDown, "the session is closed").hint("open it again later"),
+            });
         }
     }
 
@@ -130,6 +155,7 @@ impl Session {
                 | Mail::Extensions
                 | Mail::Deserted(_)
                 | Mail::Drain
+                | Mail::Remove { .. }
                 | Mail::Busy(_) => {}
             }
         }

@@ -133,6 +133,11 @@ impl Jobs {
     fn is_awaiting_for(&self, peer: PeerId) -> bool {
         self.awaiting.iter().any(|it| it.what.sender() == Some(peer))
     }
+    /// It has said that it goes or comes in, and that waits.
+    fn is_to_move(&self, peer: PeerId) -> bool {
+        let moves = |mail: &Mail| matches!(mail, Mail::Leave { .. } | Mail::Join { .. });
+        self.kept.iter().any(|mail| moves(mail) && sender(mail) == Some(peer))
+    }
     /// A user's command waits to begin.
     pub(super) fn is_shell_awaiting(&self) -> bool {
         let is_shell = |mail: &Mail| matches!(mail, Mail::Verb { verb: SessionVerb::Shell { .. }, .. });
@@ -240,7 +245,9 @@ impl Session {
     pub(super) fn job_event(&mut self, event: JobEvent) {
         match event {
             JobEvent::Done(job, finish) => self.job_done(job, finish),
-            JobEvent::Next(mail) => self.mail(mail),
+            JobEvent::Next(mail) if self.activity.is_undoing() => self.mail(mail),
+            // It was the first of its peer.
+            JobEvent::Next(mail) => self.take_mail(mail),
             JobEvent::Again(what, outcome) => {
                 self.jobs.failure = outcome.err();
                 match what {
@@ -295,8 +302,8 @@ impl Session {
         }
         let behind = match &mail {
             // What it asked for and the session only waits to begin is taken up before it goes or comes in anew.
-            Mail::Leave { peer } => self.jobs.is_awaiting_for(*peer),
-            Mail::Join { outbox, .. } => self.jobs.is_awaiting_for(outbox.peer),
+            Mail::Leave { peer } => self.jobs.is_awaiting_for(*peer) || self.jobs.is_to_move(*peer),
+            Mail::Join { outbox, .. } => self.jobs.is_awaiting_for(outbox.peer) || self.jobs.is_to_move(outbox.peer),
             mail => sender(mail).is_some_and(|peer| self.jobs.is_busy_for(peer)),
         };
         if urgent || !behind {
@@ -369,11 +376,12 @@ impl Session {
         }
     }
 
-    /// The peer goes, and does not wait for what it asked for.
+    /// The peer goes, and does not wait for what it asked for. That it comes back may wait here already.
     pub(super) fn leave_jobs(&mut self, peer: PeerId) {
+        let is_its = |mail: &Mail| sender(mail) == Some(peer) && !matches!(mail, Mail::Join { .. });
         let jobs = self.jobs.running.extract_if(.., |job| job.outbox.peer == peer).collect();
         let (left, kept): (VecDeque<Mail>, VecDeque<Mail>) =
-            std::mem::take(&mut self.jobs.kept).into_iter().partition(|mail| sender(mail) == Some(peer));
+            std::mem::take(&mut self.jobs.kept).into_iter().partition(is_its);
         self.jobs.kept = kept;
         let (awaiting, others) = std::mem::take(&mut self.jobs.awaiting)
             .into_iter()

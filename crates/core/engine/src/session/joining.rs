@@ -11,7 +11,7 @@ use vocab::{
 
 use super::Session;
 use super::jobs::left_too_soon;
-use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts};
+use super::peers::{CaughtUp, PAGE_ENTRIES, PeerFacts, ReadAll};
 use crate::outbox::Outbox;
 
 /// What the model is told when the last controller leaves an open question behind.
@@ -110,7 +110,7 @@ impl Session {
     }
 
     fn facts(&self, open: &Open) -> PeerFacts {
-        let defaults = &self.shared.defaults();
+        let defaults = open.usual.clone().unwrap_or_else(|| self.shared.defaults());
         PeerFacts {
             name: open.controller.clone(),
             level: open.abilities.level,
@@ -147,14 +147,15 @@ impl Session {
     }
 
     fn declare(&mut self, peer: PeerId, abilities: Abilities) -> Result<(), Fault> {
-        let Abilities { answers, level, editor, tools, only_listens: _ } = abilities;
+        let Abilities { answers, level, editor, tools, only_listens } = abilities;
         if let Some(tools) = tools {
             self.offer_tools(peer, tools)?;
         }
         if let Some(editor) = editor {
             self.offer_editor(peer, editor);
         }
-        self.approvals.set_mute(peer, !answers);
+        self.approvals.set_mute(peer, !answers || only_listens);
+        self.approvals.set_listener(peer, only_listens);
         self.log.peers.set_level(peer, level);
         Ok(())
     }
@@ -189,8 +190,12 @@ impl Session {
         for step in steps {
             match step {
                 CaughtUp::Further => {}
-                CaughtUp::Whole(outbox, at, from) => {
+                CaughtUp::Whole(ReadAll { outbox, mut at, from, lost }) => {
                     self.log.peers.tell_at(&outbox, Event::Live { seq: at.seq }, at);
+                    if let Some(end) = lost {
+                        at.offset = 0;
+                        self.log.peers.tell_at(&outbox, Event::TurnLost(end), at);
+                    }
                     // Calls that became its own and that it was told of before, as another one's.
                     for entry in self.approvals.take_given(outbox.peer, from) {
                         self.log.peers.tell_at(&outbox, Event::Logged(entry), at);
@@ -211,11 +216,13 @@ impl Session {
         self.log.peers.is_news = true;
         // No peer is left that could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
+        self.stop_asides(|owner| owner == peer);
         self.leave_jobs(peer);
         for (outbox, tag) in self.log.commands.leave(peer) {
             self.log.reply(outbox, Event::Reply { tag, result: Err(left_too_soon()) });
         }
         self.approvals.set_mute(peer, false);
+        self.approvals.set_listener(peer, false);
         self.approvals.take_given(peer, 0);
         self.editor_left(peer);
         self.tools.drop_host(peer);

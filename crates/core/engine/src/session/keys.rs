@@ -54,7 +54,8 @@ impl Session {
         let clash = || Fault::new(FaultKind::Invalid, "this key stands for another command").hint("choose a new one");
         let (by, now_ms) = (self.log.commands.acting().cloned(), self.shared.ports.clock.now_ms());
         if let Some(known) = self.log.logged().keys.find(by.as_ref(), &key, now_ms) {
-            let result = if known.of == of { Ok(Reply::from(known.reply.clone())) } else { Err(clash()) };
+            let result =
+                if known.of == of { Ok(Reply::Again(Box::new(known.reply.clone().into()))) } else { Err(clash()) };
             self.log.commands.forget_key(outbox, tag);
             return Ok(Response::Now(result));
         }

@@ -58,6 +58,10 @@ pub(crate) enum Mail {
     Busy(oneshot::Sender<bool>),
     /// Begin nothing new, and end when what runs can be stopped.
     Drain,
+    /// The session is to be deleted: it ends now, and its peers are told that it is gone.
+    Remove {
+        by: Option<Principal>,
+    },
     /// End the turn, write everything, let go of the lease.
     Stop(oneshot::Sender<()>),
 }
@@ -119,10 +123,12 @@ impl Session {
                 self.activity.drain();
                 self.give_up_what_waits();
             }
+            Mail::Remove { by } => self.remove(by),
             Mail::Stop(stopped) => {
                 self.activity.end(stopped);
                 self.give_up_what_waits();
                 self.stop_shells(|_| true);
+                self.stop_asides(|_| true);
                 self.suspend_turn();
             }
             Mail::Verb { outbox, tag, verb, provenance } => {

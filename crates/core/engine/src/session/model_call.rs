@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
-use vocab::{Delta, Event, FaultKind, ModelEvent, ModelFault, ModelStream};
+use vocab::{CallAbout, Delta, Event, FaultKind, ModelEvent, ModelFault, ModelStream};
 
 use super::activity::TurnWaits;
 use super::model_view::History;
@@ -73,13 +73,16 @@ impl Session {
         self.hear_of_extensions();
         let model = self.settings.asked().slug.clone();
         self.with_turn(|turn, _| turn.answers(model));
+        let mut about =
+            CallAbout { session: self.id.clone(), turn: None, reply: 0, trace: self.prompts.turn_trace.clone() };
         if let Some(running) = self.activity.turn() {
             let (turn, reply) = (running.id().clone(), running.replies());
+            (about.turn, about.reply) = (Some(turn.clone()), reply);
             self.log.emit(Event::Delta(Delta::ModelCalled { turn, reply }));
         }
         let spec = self.tools.spec(&self.settings);
         if let Some(chat) = self.view.chat() {
-            match guarded(|| chat.call(spec)) {
+            match guarded(|| chat.call_about(spec, &about)) {
                 Ok(stream) => self.begin_stream(stream),
                 Err(text) => self.model_said(Some(client_failed(&text))),
             }

@@ -24,7 +24,15 @@ impl Session {
         }
         let ends = self.activity.is_ending();
         match verb {
-            SessionVerb::Prompt { .. } | SessionVerb::Compact { .. } | SessionVerb::Shell { .. } if ends => None,
+            SessionVerb::Prompt { .. }
+            | SessionVerb::Compact { .. }
+            | SessionVerb::Shell { .. }
+            | SessionVerb::Call { .. }
+                if ends =>
+            {
+                None
+            }
+            SessionVerb::Call { .. } if self.log.last_seq() > 0 => self.lacks_view(),
             // With images it waits when they are ready.
             SessionVerb::Prompt { parts, .. } if parts.iter().any(|part| matches!(part, Part::Image(_))) => None,
             SessionVerb::Prompt { .. } => self.lacks_view(),
@@ -35,6 +43,7 @@ impl Session {
             SessionVerb::Inspect if self.log.last_seq() > 0 => self.lacks_view().or_else(|| self.lacks_briefing()),
             SessionVerb::Inspect => self.lacks_briefing(),
             SessionVerb::Compact { .. } => self.lacks_written_view(),
+            SessionVerb::StartOver if self.log.last_seq() > 0 => self.lacks_written_view(),
             SessionVerb::Slash { name, args } => match commands::find(name).map(|command| command.name) {
                 Some("context") => self.lacks_view().or_else(|| self.lacks_briefing()),
                 Some("compact") => self.lacks_written_view(),

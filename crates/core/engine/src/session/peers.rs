@@ -20,8 +20,8 @@ use vocab::{
 use crate::outbox::Outbox;
 use crate::permission;
 use crate::watching::WatchBus;
-use catching_up::CatchingUp;
-pub(super) use catching_up::CaughtUp;
+use catching_up::{CatchingUp, ReplyPart};
+pub(super) use catching_up::{CaughtUp, ReadAll};
 use open_round::OpenRound;
 use running_reply::RunningReply;
 
@@ -234,8 +234,8 @@ impl Peers {
     pub(super) fn catch_up(&mut self, outbox: Arc<Outbox>, after: Cursor, tag: Tag, opened: Opened, least: u64) {
         let level = self.level_of(outbox.peer);
         // Of a reply that had only begun it has nothing that could be wrong.
-        let is_reply_known = after.at.offset <= 1 || self.reply.known_at(after.at) == after.at.offset;
-        let after = (after, is_reply_known);
+        let holds = after.at.offset <= 1 || self.reply.known_at(after.at) == after.at.offset;
+        let after = (after, if holds { ReplyPart::Holds } else { ReplyPart::Unknown });
         let catching = CatchingUp::new(outbox, level, self.session.clone(), after, tag, opened, least);
         self.catching_up.push(catching);
     }
@@ -277,8 +277,10 @@ impl Peers {
         self.at.take(&event);
         self.reply.take(&event, self.at);
         self.follow(&event);
+        self.catching_up.iter_mut().for_each(|catching| catching.misses(&event));
         let level = least_level(&event);
-        self.is_news |= level == Level::Summaries;
+        // What waits is part of how a session stands.
+        self.is_news |= level == Level::Summaries || matches!(event, Event::Queue(_));
         // How a session stands is told in its place to who wants no more than that.
         let watched = level.max(Level::Entries);
         let is_watched = self.watching.is_wanted(watched);

@@ -1,13 +1,14 @@
 //! Carries out what the turn asks for.
 
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Duration;
 use vocab::{Body, Delta, Event, ItemEnd, RetryEvent, SettingEntry, SettleReason, Stop, TurnEnd, TurnEntry, UserFrom};
 
-use super::Session;
 use super::activity::{AfterCompaction, BeforeCall, TurnWaits};
 use super::calls::AfterWrite;
 use super::fallback::Fallback;
 use super::hooks::HookPoint;
+use super::{Session, later};
 use crate::session::queue::TurnOver;
 use crate::session::turn::{Effect, SafePoint, Turn};
 
@@ -50,6 +51,7 @@ impl Session {
                     self.tell_state();
                 }
             }
+            Effect::CallModel if !self.has_place() => {}
             Effect::CallModel => self.call_model(),
             Effect::SendRequest => self.send_if_allowed(),
             Effect::Judge(call) => self.judge(call),
@@ -87,6 +89,31 @@ impl Session {
             }
             Effect::End(end) => self.end_turn(end),
         }
+    }
+
+    /// Whether the turn may call a model. Where as many run as may it waits for its place, and calls then. A child has its
+    /// parent's, which waits for it.
+    fn has_place(&mut self) -> bool {
+        let Some(turns) = self.shared.turns.clone() else { return true };
+        if self.activity.place.is_some() || self.subagents.child_of.is_some() {
+            return true;
+        }
+        match turns.clone().try_acquire_owned() {
+            Ok(place) => {
+                self.activity.place = Some(place);
+                true
+            }
+            Err(_) => {
+                self.activity.wait(TurnWaits::Place(later::place(turns)));
+                false
+            }
+        }
+    }
+
+    pub(super) fn placed(&mut self, place: Option<OwnedSemaphorePermit>) {
+        self.activity.stop_waiting();
+        self.activity.place = place;
+        self.activity.push_effect(Effect::CallModel);
     }
 
     pub(super) fn safe_point(&mut self, point: SafePoint) {
@@ -172,6 +199,7 @@ impl Session {
             | TurnWaits::Retry(_)
             | TurnWaits::Servers { .. }
             | TurnWaits::Briefing(_)
+            | TurnWaits::Place(_)
             | TurnWaits::Day { .. }
             | TurnWaits::Budget { .. }
             | TurnWaits::Compaction(..) => {}

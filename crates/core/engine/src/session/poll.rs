@@ -2,10 +2,13 @@
 //! mailbox, peers that catch up, the running work, and the clocks.
 
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use tokio::sync::OwnedSemaphorePermit;
 use vocab::{Briefing, CutBy, Fault, FaultKind, McpStarted, ModelEvent, Outcome, PeerId};
 
-use super::activity::{STALL, TurnWaits};
+use super::activity::TurnWaits;
+use super::asides::AsideEnd;
 use super::budget::DayUsed;
 use super::compaction::Compacted;
 use super::editor::EditorOrder;
@@ -43,6 +46,11 @@ pub(super) enum Happening {
     /// Some extension's time is over.
     ExtensionDue,
     Shell(usize, Result<vocab::Shell, Fault>),
+    Aside(usize, AsideEnd),
+    /// A question has waited long enough.
+    AskDue,
+    /// The turn may run.
+    Placed(Option<OwnedSemaphorePermit>),
     /// A call wants something of a controller; `None`: some call does not any more.
     EditorRequest(Option<EditorOrder>),
     McpStarted(Option<PeerId>, Vec<McpStarted>),
@@ -90,6 +98,12 @@ impl Session {
         {
             return Poll::Ready(Happening::Shell(index, result));
         }
+        if is_free
+            && !self.asides.running.is_empty()
+            && let Poll::Ready((index, end)) = self.poll_asides(context)
+        {
+            return Poll::Ready(Happening::Aside(index, end));
+        }
         if self.editor.was_offered
             && let Poll::Ready(order) = self.editor.poll(context)
         {
@@ -112,6 +126,9 @@ impl Session {
         if self.prompts.poll_due(context).is_ready() {
             return Poll::Ready(Happening::QueueDue);
         }
+        if self.approvals.poll_due(context).is_ready() {
+            return Poll::Ready(Happening::AskDue);
+        }
         if self.recovery.poll_due(context).is_ready() {
             return Poll::Ready(Happening::RecoveryDue);
         }
@@ -121,9 +138,10 @@ impl Session {
         if self.tools.has_extensions() && self.extensions.poll_timer(context).is_ready() {
             return Poll::Ready(Happening::ExtensionDue);
         }
-        if self.activity.poll_watchdog(context).is_ready() {
+        let stall = Duration::from_millis(self.settings.conduct.stall_ms);
+        if self.activity.poll_watchdog(stall, context).is_ready() {
             let is_awaited = self.is_awaited();
-            if self.activity.is_stalled(is_awaited, context) {
+            if self.activity.is_stalled(is_awaited, stall, context) {
                 return Poll::Ready(Happening::Stalled);
             }
         }
@@ -143,6 +161,7 @@ impl Session {
                 | TurnWaits::Retry(_)
                 | TurnWaits::Servers { .. }
                 | TurnWaits::Briefing(_)
+                | TurnWaits::Place(_)
                 | TurnWaits::Day { .. }
                 | TurnWaits::Budget { .. }
                 | TurnWaits::Hook(_) => true,
@@ -204,6 +223,7 @@ impl Session {
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
             TurnWaits::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::SubagentsClosed),
+            TurnWaits::Place(place) => place.as_mut().poll(context).map(Happening::Placed),
             TurnWaits::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
             TurnWaits::Servers { sleep, .. } => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
             TurnWaits::Day { reading, .. } => match guarded(|| reading.as_mut().poll(context)) {
@@ -237,6 +257,8 @@ impl Session {
             Happening::Lost(fault) => return self.lease_lost(fault),
             Happening::Mail(mail) => return self.mail(mail),
             Happening::Shell(index, result) => return self.shell_done(index, result),
+            Happening::Aside(index, end) => return self.aside_done(index, end),
+            Happening::AskDue => return self.asks_due(),
             Happening::EditorRequest(order) => {
                 if let Some(order) = order {
                     self.tell_editor_request(order);
@@ -265,13 +287,17 @@ impl Session {
             Happening::Read(window) => self.log_read(window),
             Happening::SubagentsClosed => self.subagents_closed(),
             Happening::ExtensionDue => return self.extension_due(),
+            Happening::Placed(place) => self.placed(place),
             Happening::RetryDue => {
                 self.activity.stop_waiting();
                 self.with_turn(|turn, fx| turn.retry_due(fx));
             }
             Happening::Compacted(result) => self.compaction_done(result),
             Happening::Stalled => {
-                let fault = Fault::new(FaultKind::Network, format!("nothing happened for {} s", STALL.as_secs()));
+                let fault = Fault::new(
+                    FaultKind::Network,
+                    format!("nothing happened for {} s", self.settings.conduct.stall_ms / 1000),
+                );
                 self.cancel_compaction(fault.clone());
                 self.activity.cut(CutBy::Stalled, None);
                 self.stop_work();

@@ -30,6 +30,8 @@ pub(super) struct Prompts {
     traces: HashMap<ItemId, Arc<str>>,
     /// That of the turn that runs, or ran last.
     pub(super) turn_trace: Option<Arc<str>>,
+    /// When that one began, or was taken up.
+    pub(super) turn_started: Instant,
     /// The end of a debounce.
     timer: Option<Pin<Box<Sleep>>>,
     born: Instant,
@@ -44,6 +46,7 @@ impl Prompts {
             senders: HashMap::new(),
             traces: HashMap::new(),
             turn_trace: None,
+            turn_started: Instant::now(),
             timer: None,
             born: Instant::now(),
         }
@@ -90,6 +93,14 @@ impl Prompts {
     }
     pub(super) fn remember_senders(&mut self, senders: Vec<(ItemId, (PeerId, Tag))>) {
         self.senders.extend(senders);
+    }
+    /// The log says that it waits, and is to say that it does not.
+    pub(super) fn found_waiting(&mut self, id: &ItemId) {
+        self.in_log.insert(id.clone());
+    }
+    /// Whether it waited in this process, and only the view of it was lost.
+    pub(super) fn is_ours(&self, id: &ItemId) -> bool {
+        self.senders.contains_key(id)
     }
     /// What the log says to wait. Gives back what is too late or too much. `goes_on`: see [`Queue::restore`].
     pub(super) fn restore(&mut self, mut waiting: Vec<Item>, goes_on: bool) -> Vec<Item> {
@@ -225,6 +236,7 @@ impl Session {
     pub(super) fn begin_turn(&mut self, turn: TurnId, parts: Vec<Part>, from: UserFrom) {
         let by = self.prompts.turn_by.clone().filter(|_| from == UserFrom::Prompt);
         self.log_by(by, Body::User { turn: Some(turn.clone()), parts, from });
+        self.prompts.turn_started = Instant::now();
         self.activity.begin_turn(Turn::new(turn, self.settings.model.clone(), self.turn_rules()));
         self.mcp.first_call = true;
         self.reminders.is_due = false;

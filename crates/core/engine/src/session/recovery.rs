@@ -5,8 +5,9 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Sleep};
 use vocab::{
-    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, ExtensionEvent, Fault, FaultKind, ItemEnd, ModelEntry,
-    NoteEntry, Notice, NoticeLevel, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, TurnId, Usage,
+    AskEntry, Body, CallEntry, CompactionEvent, Delivery, Event, ExtensionEvent, Fault, FaultKind, Item, ItemEnd,
+    ModelEntry, NoteEntry, Notice, NoticeLevel, SettleReason, Shell, ShellEntry, Stop, TurnEnd, TurnEntry, TurnId,
+    Usage, WaitingOnRestart,
 };
 
 use super::budget::{LostSpending, Spending};
@@ -281,12 +282,21 @@ impl Session {
         }
         if self.prompts.queue.list().len() == 0 {
             self.prompts.queue.restore_dropped(&branch.dropped);
-            for item in self.prompts.restore(branch.waiting, goes_on.is_some()) {
+            let is_dropped = self.settings.conduct.waiting_on_restart == WaitingOnRestart::Dropped;
+            let (over, waiting): (Vec<Item>, Vec<Item>) =
+                branch.waiting.into_iter().partition(|item| is_dropped && !self.prompts.is_ours(&item.id));
+            let late = self.prompts.restore(waiting, goes_on.is_some());
+            for item in over {
+                self.prompts.found_waiting(&item.id);
+                self.settle_item(&item, ItemEnd::Dropped, SettleReason::Restarted, None);
+            }
+            for item in late {
                 let is_late = item.delivery == Delivery::Steer;
                 let why = if is_late { SettleReason::TooLate } else { SettleReason::NoRoom };
                 self.settle_item(&item, ItemEnd::Dropped, why, None);
             }
         }
+        self.close_lost_asides(branch.open_asides);
         self.lost_shells(branch.open_shells)
     }
 
@@ -340,6 +350,7 @@ impl Session {
         self.fail_jobs(fault);
         self.fail_undo(fault);
         self.fail_shells(fault);
+        self.fail_asides(fault);
         self.view.unload();
         if let Some(reason) = rolled_back.told_compaction {
             self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));

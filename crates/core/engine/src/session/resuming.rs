@@ -32,7 +32,7 @@ use super::activity::TurnWaits;
 use super::approvals::{OpenAsk, host_outcome};
 use super::model_view::{BegunCall, Branch, OpenTurn, PastAsk, Standing};
 use super::turn::{Turn, Verdict};
-use crate::permission::{self, Decision};
+use crate::permission::Decision;
 
 /// Why a question is asked about a call that was begun. Every dialect shows it with the question.
 const DOUBT: &str = "it was begun before a restart and may have run: allow to run it again, deny to leave it at that";
@@ -41,9 +41,9 @@ impl Session {
     /// What people have allowed for good, how often we went on by ourselves, and the rules of the queue.
     pub(super) fn remember(&mut self, branch: &Branch) {
         self.reminders.given = branch.reminders;
-        // The rules of the queue are those that its people chose, unless whoever loads the session has others.
-        if let Some(policy) = branch.lane.filter(|_| self.settings.lane == self.shared.defaults().lane) {
-            self.settings.set_lane(policy);
+        // The rules of the queue are those that its people chose; the totals beside the log may be an older version's.
+        if let Some(policy) = branch.lane.filter(|policy| self.settings.lane != *policy) {
+            self.settings.set_lane(Some(policy));
             self.set_queue_policy();
         }
         for (seq, asked) in &branch.allowed {
@@ -71,6 +71,7 @@ impl Session {
             self.ask_again(*asked);
         }
         let (model, rules) = (self.settings.asked().slug.clone(), self.turn_rules());
+        self.prompts.turn_started = Instant::now();
         self.activity.resume_turn(|fx| Turn::resume(open, model, rules, fx));
     }
 
@@ -132,7 +133,7 @@ impl Session {
                 false => self.verdict_on(call),
             };
         }
-        let denied = permission::decide(self.gate().0, self.settings.mode, plan.required);
+        let denied = self.decide(&name, plan.required);
         let nobody = self.is_unanswerable() && !self.settings.keeps_asks();
         if nobody || matches!(denied, Decision::Deny(_)) {
             return Verdict::Lost;

@@ -7,6 +7,7 @@ use vocab::{ModelInfo, OnRestart, Settings, Tool};
 use super::Session;
 use super::activity::Activity;
 use super::approvals::Approvals;
+use super::asides::Asides;
 use super::budget::Purse;
 use super::editor::EditorRequests;
 use super::extensions::Extensions;
@@ -78,12 +79,17 @@ impl Session {
             title: summary.and_then(|it| it.title.clone()),
             ..Logged::default()
         });
+        let mut settings = InForce::new(seed.settings, seed.model, thinking_asked);
+        if let Some(policy) = summary.and_then(|it| it.lane) {
+            settings.set_lane(Some(policy));
+        }
+        settings.set_elevated(summary.and_then(|it| it.elevated_until_ms));
         Self {
             id: seed.log.session.clone(),
             shared,
             mailbox,
-            prompts: Prompts::new(seed.settings.lane),
-            settings: InForce::new(seed.settings, seed.model, thinking_asked),
+            prompts: Prompts::new(settings.lane),
+            settings,
             log: seed.log,
             view: ModelView::unread(summary.map_or(0, |it| it.messages)),
             tools,
@@ -92,6 +98,7 @@ impl Session {
             purse,
             jobs: Jobs::default(),
             shells: Shells::default(),
+            asides: Asides::default(),
             recovery: Recovery::new(recovered.flatten(), continues),
             extensions: Extensions::default(),
             editor: EditorRequests::default(),

@@ -22,7 +22,20 @@ pub(super) struct InForce {
     thinking_asked: bool,
     changes: Changes,
     revision: u64,
+    /// The rules of the queue while the session has none of its own.
+    usual_lane: LanePolicy,
+    own: OwnWishes,
 }
+
+/// What a session has of its own, beside what is usual.
+#[derive(Clone, Copy, Default)]
+pub(super) struct OwnWishes {
+    pub(super) lane: bool,
+    pub(super) elevated_until_ms: Option<i64>,
+}
+
+/// How far ahead questions may be waived.
+const ELEVATION_MS_MAX: i64 = 8 * 60 * 60 * 1000;
 
 impl Deref for InForce {
     type Target = Settings;
@@ -34,7 +47,8 @@ impl Deref for InForce {
 impl InForce {
     pub(super) fn new(settings: Settings, model: ModelInfo, thinking_asked: bool) -> Self {
         let (asked, changes) = (Arc::new(model), Changes::default());
-        Self { now: settings, asked, fallback: None, thinking_asked, changes, revision: 0 }
+        let (usual_lane, own) = (settings.lane, OwnWishes::default());
+        Self { now: settings, asked, fallback: None, thinking_asked, changes, revision: 0, usual_lane, own }
     }
 
     /// Grows with every change of what is sent with a model call.
@@ -49,8 +63,11 @@ impl InForce {
     pub(super) fn chosen(&self) -> &Arc<ModelInfo> {
         self.fallback.as_ref().map_or(&self.asked, |fallback| fallback.home())
     }
+    pub(super) fn own(&self) -> OwnWishes {
+        self.own
+    }
     pub(super) fn stance(&self) -> Stance {
-        Stance { settings: self.now.clone(), model: self.chosen().clone() }
+        Stance { settings: self.now.clone(), model: self.chosen().clone(), own: self.own }
     }
 
     pub(super) fn set_mode(&mut self, mode: Mode) {
@@ -69,8 +86,13 @@ impl InForce {
         self.now.gadgets_off = off;
         self.revision += 1;
     }
-    pub(super) fn set_lane(&mut self, policy: LanePolicy) {
-        self.now.lane = policy;
+    /// `None`: what is usual.
+    pub(super) fn set_lane(&mut self, policy: Option<LanePolicy>) {
+        self.now.lane = policy.unwrap_or(self.usual_lane);
+        self.own.lane = policy.is_some();
+    }
+    pub(super) fn set_elevated(&mut self, until_ms: Option<i64>) {
+        self.own.elevated_until_ms = until_ms;
     }
     pub(super) fn set_retry(&mut self, policy: RetryPolicy) {
         self.now.retry = policy;
@@ -113,8 +135,8 @@ impl InForce {
     }
     /// A write failed: what it was to record is not in force. The model that was chosen before, where something is taken back.
     fn take_back(&mut self, committed: u64) -> Option<Arc<ModelInfo>> {
-        let Stance { settings, model } = self.changes.take_back(committed)?;
-        self.now = settings;
+        let Stance { settings, model, own } = self.changes.take_back(committed)?;
+        (self.now, self.own) = (settings, own);
         self.fallback = None;
         self.revision += 1;
         Some(model)
@@ -127,6 +149,7 @@ pub(super) struct Stance {
     pub(super) settings: Settings,
     /// The chosen model.
     pub(super) model: Arc<ModelInfo>,
+    pub(super) own: OwnWishes,
 }
 
 /// Changes that a failed write would take back, oldest first: the entry whose commit makes each of them final, and how
@@ -186,17 +209,39 @@ impl Session {
             Change::Lane(policy) => {
                 // Whatever waits was read back or came in: what a dead process left behind is in order by now.
                 let is_new = self.settings.lane != policy;
-                self.settings.set_lane(policy);
                 if is_new {
+                    // What is usual was never otherwise, as long as nothing is written.
+                    let is_own = self.log.last_seq() > 0 || policy != self.settings.usual_lane;
+                    self.settings.set_lane(is_own.then_some(policy));
                     self.log_if_begun(Body::Setting(SettingEntry::Lane { policy: Some(policy) }));
                 }
                 self.set_queue_policy();
             }
-            Change::LaneUsual => return Err(Fault::new(FaultKind::Unsupported, "rules cannot be given back yet")),
-            Change::Elevate { .. } => return Err(Fault::new(FaultKind::Unsupported, "there is no elevation yet")),
+            Change::LaneUsual => {
+                if self.settings.own.lane {
+                    self.settings.set_lane(None);
+                    self.log_if_begun(Body::Setting(SettingEntry::Lane { policy: None }));
+                }
+                self.set_queue_policy();
+            }
+            Change::Elevate { until_ms } => self.elevate(until_ms)?,
             Change::Retry(policy) => self.settings.set_retry(policy),
             Change::Compaction(policy) => self.settings.set_compaction(policy),
             Change::Gadget { name, on } => self.set_gadget(&name, on)?,
+        }
+        Ok(())
+    }
+
+    fn elevate(&mut self, until_ms: Option<i64>) -> Result<(), Fault> {
+        let now_ms = self.shared.ports.clock.now_ms();
+        let until_ms = until_ms.filter(|until| *until > now_ms);
+        if until_ms.is_some_and(|until| until - now_ms > ELEVATION_MS_MAX) {
+            let text = "questions are waived for at most eight hours";
+            return Err(Fault::new(FaultKind::Invalid, text));
+        }
+        if until_ms != self.settings.own.elevated_until_ms {
+            self.settings.set_elevated(until_ms);
+            self.log(Body::Setting(SettingEntry::Elevated { until_ms }));
         }
         Ok(())
     }
@@ -263,7 +308,7 @@ impl Session {
         if !self.settings.gadgets_off.is_empty() {
             self.log(Body::Setting(SettingEntry::Gadgets { off: self.settings.gadgets_off.clone() }));
         }
-        if self.settings.lane != self.shared.defaults().lane {
+        if self.settings.own.lane {
             self.log_at(opened.at_ms, Body::Setting(SettingEntry::Lane { policy: Some(self.settings.lane) }));
         }
         self.log_thinking();

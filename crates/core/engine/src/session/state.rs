@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use vocab::{Event, Glance, State, TurnId, WatchEvent};
 
 use super::log::logged::Logged;
@@ -21,7 +22,7 @@ impl Session {
 
     fn state_of(&self, stance: &Stance, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
         let counted = self.view.counted();
-        let Stance { settings, model } = stance;
+        let Stance { settings, model, own } = stance;
         State {
             session: self.id.clone(),
             workspace: settings.workspace.clone(),
@@ -41,8 +42,8 @@ impl Session {
             todos: logged.todos.clone(),
             file: self.log.file().cloned(),
             lane: settings.lane,
-            lane_is_own: false,
-            elevated_until_ms: None,
+            lane_is_own: own.lane,
+            elevated_until_ms: own.elevated_until_ms,
         }
     }
 
@@ -51,7 +52,9 @@ impl Session {
         if !std::mem::take(&mut self.log.peers.is_news) || !self.log.peers.is_watched() {
             return;
         }
-        let Stance { settings, model } = self.settings.settled(self.log.committed());
+        let Stance { settings, model, .. } = self.settings.settled(self.log.committed());
+        let now_ms = self.shared.ports.clock.now_ms();
+        let ago = |since: Instant| now_ms - i64::try_from(since.elapsed().as_millis()).unwrap_or(i64::MAX);
         let glance = Glance {
             title: self.log.logged_told().title.clone(),
             model: settings.model.clone(),
@@ -64,8 +67,8 @@ impl Session {
             usage: self.log.peers.usage(),
             last_seq: self.log.committed(),
             lane: settings.lane,
-            started_ms: None,
-            moved_ms: 0,
+            started_ms: self.activity.turn().map(|_| ago(self.prompts.turn_started)),
+            moved_ms: ago(self.activity.moved_at()),
             oldest_wait_ms: self.prompts.queue.list().map(|item| item.at_ms).min(),
             context_window: model.context_window,
         };

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Body, BranchEntry, Event, Fault, FileEdit, Later, NoteEntry, Page, Principal, QueueEntry, Reply, SlashCode,
-    SlashFault, SlashOutcome, Tag, TurnEntry, Undone, UndoneFile,
+    Body, BranchEntry, Event, Fault, FaultKind, FileEdit, Later, NoteEntry, Page, Principal, QueueEntry, Reply,
+    SlashCode, SlashFault, SlashOutcome, Tag, TurnEntry, Undone, UndoneFile,
 };
 
 use super::Session;
@@ -25,8 +25,8 @@ pub(super) struct Undo {
     tag: Tag,
     /// Whose doing it is, also when the peer is gone by the end of it.
     by: Option<Principal>,
-    /// The command as it was typed.
-    name: String,
+    /// The command as it was typed; `None`: the session starts over, and no file is touched.
+    name: Option<String>,
     /// The first of the prompts that are taken back.
     first: u64,
     /// Messages that the model saw before.
@@ -93,12 +93,39 @@ impl Session {
             outbox: outbox.clone(),
             tag,
             by: self.log.commands.acting().cloned(),
-            name: name.to_owned(),
+            name: Some(name.to_owned()),
             first,
             before: history.messages(),
             stage: UndoStage::Reads(self.shared.ports.store.read(&self.id, 0, usize::MAX)),
         };
         self.activity.undo(undo);
+        Ok(())
+    }
+
+    /// The conversation begins anew behind the session's first entry; what was is left behind in the log, and files stay as
+    /// they are. The reply comes when the view is read anew. With the view in memory and everything written.
+    pub(super) fn start_over(&mut self, outbox: &Arc<Outbox>, tag: Tag) -> Result<(), Fault> {
+        if self.prompts.queue.is_busy() {
+            return Err(Fault::new(FaultKind::TurnInProgress, "a turn is running").hint("interrupt it first"));
+        }
+        if self.log.last_seq() == 0 {
+            self.log.reply(outbox.clone(), Event::Reply { tag, result: Ok(Reply::Done) });
+            return Ok(());
+        }
+        self.view_ready()?;
+        self.jobs.failure()?;
+        self.log(Body::Branch(BranchEntry::Moved { to: 1 }));
+        // A move without it would be one that was cut short.
+        let upto = self.log(Body::Branch(BranchEntry::Restored { files: Vec::new() })).seq;
+        self.activity.undo(Undo {
+            outbox: outbox.clone(),
+            tag,
+            by: self.log.commands.acting().cloned(),
+            name: None,
+            first: 0,
+            before: 0,
+            stage: UndoStage::Moves { upto, edits: Vec::new(), commands: Vec::new() },
+        });
         Ok(())
     }
 
@@ -124,7 +151,10 @@ impl Session {
                 let messages = undo.before.saturating_sub(after);
                 self.tell_state();
                 let undone = SlashOutcome::Undone(Undone { messages, files, commands });
-                let result = Ok(Reply::Slash(Box::new(commands::reply(&undo.name, Ok(undone)))));
+                let result = Ok(match &undo.name {
+                    Some(name) => Reply::Slash(Box::new(commands::reply(name, Ok(undone)))),
+                    None => Reply::Done,
+                });
                 self.log.reply(undo.outbox, Event::Reply { tag: undo.tag, result });
             }
             // A step that its stage did not wait for.
@@ -161,8 +191,11 @@ impl Session {
     /// What it waited for will not come.
     pub(super) fn fail_undo(&mut self, fault: &Fault) {
         if let Some(undo) = self.activity.take_undo() {
-            let reply = commands::reply(&undo.name, Err(from_fault(fault.clone())));
-            let result = Ok(Reply::Slash(Box::new(reply)));
+            let failed = |name: &str| commands::reply(name, Err(from_fault(fault.clone())));
+            let result = match &undo.name {
+                Some(name) => Ok(Reply::Slash(Box::new(failed(name)))),
+                None => Err(fault.clone()),
+            };
             self.log.reply(undo.outbox, Event::Reply { tag: undo.tag, result });
         }
     }
@@ -171,7 +204,7 @@ impl Session {
 fn opens_turn(body: &Body) -> bool {
     matches!(
         body,
-        Body::Turn(TurnEntry::Started { .. })
+        Body::Turn(TurnEntry::Started { .. } | TurnEntry::Taken { .. })
             | Body::User { .. }
             | Body::Queue(QueueEntry::Settled { .. })
             | Body::Note(NoteEntry::Keyed(_))

@@ -41,7 +41,10 @@ impl Session {
             _ if !self.log.peers.is_here(outbox.peer) => {
                 Err(Fault::new(FaultKind::UnknownSession, "you are not on this session any more").hint("open it again"))
             }
-            SessionVerb::Prompt { .. } | SessionVerb::Compact { .. } | SessionVerb::Shell { .. }
+            SessionVerb::Prompt { .. }
+            | SessionVerb::Compact { .. }
+            | SessionVerb::Shell { .. }
+            | SessionVerb::Call { .. }
                 if self.activity.is_ending() =>
             {
                 Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"))
@@ -92,11 +95,15 @@ impl Session {
                 self.log.reply_at_once(outbox, tag, result);
                 return Response::Later;
             }
-            SessionVerb::Call { .. } | SessionVerb::AbortCall { .. } => {
-                Err(Fault::new(FaultKind::Unsupported, "tools cannot be called by hand yet"))
+            SessionVerb::Call { tool, input, limit_ms } => {
+                return Response::begun(self.call_by_hand(outbox, tag, (tool, input), limit_ms));
             }
-            SessionVerb::Recount { .. } => Err(Fault::new(FaultKind::Unsupported, "runs cannot be told again yet")),
-            SessionVerb::StartOver => Err(Fault::new(FaultKind::Unsupported, "a session cannot start over yet")),
+            SessionVerb::AbortCall { of } => self.abort_call(outbox.peer, of),
+            SessionVerb::Recount { of } => {
+                self.recount(outbox, tag, of);
+                return Response::Later;
+            }
+            SessionVerb::StartOver => return Response::begun(self.start_over(outbox, tag)),
             SessionVerb::Extension(_) => Err(Fault::new(FaultKind::Unsupported, "only an extension does that")),
         };
         Response::Now(result)

@@ -18,7 +18,7 @@ fn after(at: Position) -> Open {
 }
 
 /// A session with a turn behind it, in a store that takes its time to read.
-async fn slow_stage(plays: impl IntoIterator<Item = Play>) -> (Stage, Actor) {
+async fn slow_stage(plays: impl IntoIterator<Item = Play>) -> (Stage, Arc<FaultyStore>, Actor) {
     let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
     let kept = store.clone();
     let stage = stage_with(&Player::new(plays), |options| options.store = kept);
@@ -27,7 +27,7 @@ async fn slow_stage(plays: impl IntoIterator<Item = Play>) -> (Stage, Actor) {
     first.turn_end().await;
     first.settle().await;
     store.slow_reads(300);
-    (stage, first)
+    (stage, store, first)
 }
 
 /// The tags of replies, in the order in which they came.
@@ -41,7 +41,7 @@ fn replies(actor: &Actor) -> Vec<Tag> {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_overtakes_the_answer_to_an_opening() {
-    let (stage, _first) = slow_stage([say("done"), held("word"), say("done")]).await;
+    let (stage, _, _first) = slow_stage([say("done"), held("word"), say("done")]).await;
     let mut second = stage.actor();
     let open = second.send(Verb::Open(after(Position::at(2)))).await;
     let shell = second.send(Verb::Session(SessionVerb::Shell { command: "quick".into(), aside: false })).await;
@@ -119,5 +119,60 @@ fn what_a_peer_has_of_a_reply_that_died_is_not_taken_for_a_part_of_the_next_one(
         let read = second.told.iter().find(|told| matches!(told.event, Event::Logged(_))).unwrap();
         assert_eq!(read.at.offset, 0, "who leaves in the middle of the past comes back with this: {read:?}");
         assert_eq!(second.told.last().unwrap().at, first.told.last().unwrap().at);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_reads_the_past_learns_that_its_turn_is_lost() {
+    let (stage, store, mut first) = slow_stage([say("done"), held("word")]).await;
+    first.prompt("two").await;
+    text_of(&mut first, "word").await;
+    let mut second = stage.actor();
+    let opened = second.open(after(Position::at(2))).await.unwrap();
+    assert_eq!(opened.state.turn, Some("t2".into()), "it is told that a turn runs");
+    store.fail_append(1);
+    first.send(Verb::Session(SessionVerb::Set(Change::Title("x".into())))).await;
+    let is_lost = |event: &Event| matches!(event, Event::TurnLost(end) if end.turn == "t2".into());
+    first.until(is_lost).await;
+    assert!(!second.told.iter().any(|told| matches!(told.event, Event::Live { .. })), "it still reads");
+    second.until(is_lost).await;
+    let at = |wanted: &dyn Fn(&Event) -> bool| second.told.iter().position(|told| wanted(&told.event));
+    assert!(at(&|event| matches!(event, Event::Live { .. })) < at(&is_lost), "{:#?}", second.told);
+}
+
+#[test]
+fn a_peer_that_goes_and_comes_back_meanwhile_stays() {
+    let store = faulty();
+    life(&store, async || {
+        let mut actor = on(&store, [], "ask1").open().await;
+        actor.prompt("one").await;
+        actor.turn_end().await;
+    });
+    life(&store, async || {
+        let kept = store.clone();
+        let slow: FitImage = |image| {
+            Box::pin(async {
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                Ok(image)
+            })
+        };
+        let stage =
+            stage_with(&Player::new([say("seen")]), |options| (options.store, options.fit_image) = (kept, slow));
+        let (mut actor, _) = resume(&stage).await;
+        store.slow_reads(300);
+        let picture = Part::Image(Image { mime: "image/png".into(), base64: "iVBORw0KGgo=".into() });
+        let prompt = SessionVerb::Prompt { parts: vec![picture], delivery: Delivery::RejectIfBusy };
+        let prompt = actor.send_with(Verb::Session(prompt), |command| command.key = Some("k".into())).await;
+        let leave = actor.send(Verb::Leave).await;
+        actor.reply(leave).await.unwrap();
+        // The log is read by now, and the picture is looked at.
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        actor.forget();
+        actor.open(Open::new(Which::Named("s1".into()))).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        actor.settle().await;
+        let list = ask_for(&mut actor, Verb::Session(SessionVerb::Queue(QueueVerb::List))).await;
+        assert_eq!(list, Ok(Reply::Queue(Vec::new())), "it is on the session: {:#?}", actor.told);
+        assert!(replies(&actor).contains(&prompt));
     });
 }

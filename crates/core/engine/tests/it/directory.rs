@@ -258,9 +258,10 @@ async fn a_session_is_recalled_by_its_id_or_the_beginning_of_it() {
             _ => panic!("{text}: {got:?}"),
         }
     }
-    for which in [Which::New, Which::Named("abc1".into())] {
-        assert_eq!(recall(&mut actor, which).await.unwrap_err().kind, FaultKind::Invalid);
-    }
+    assert_eq!(recall(&mut actor, Which::New).await.unwrap_err().kind, FaultKind::Invalid);
+    let named = |id: &str| Which::Named(id.into());
+    assert_eq!(recall(&mut actor, named("abc")).await.unwrap_err().kind, FaultKind::NotFound, "exactly this one");
+    assert_eq!(recall(&mut actor, named("abc1")).await.unwrap().saved.summary.id.as_str(), "abc1");
 }
 
 #[tokio::test(start_paused = true)]

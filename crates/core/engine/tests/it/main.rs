@@ -12,6 +12,7 @@ mod called;
 mod carrying;
 mod coming_in;
 mod compacting;
+mod conduct;
 mod continuing;
 mod continuing_servers;
 mod controlled;

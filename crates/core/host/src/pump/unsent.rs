@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 
 use wire::FrameBuf;
 
-/// Capacity kept when everything is written.
+/// Capacity kept when everything is written. A process has one stream.
 const KEEP_BYTES: usize = 128 * 1024;
+/// The same where messages are sent: there may be thousands of such pipes, most of which wait.
+const KEEP_BYTES_OF_MESSAGES: usize = 4 * 1024;
 
 /// How the transport wants frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,7 +68,13 @@ impl Unsent {
         let all = self.sent == self.bytes.len();
         if all {
             self.bytes.clear();
-            self.bytes.shrink_to(KEEP_BYTES);
+            match self.framing {
+                Framing::Stream => self.bytes.shrink_to(KEEP_BYTES),
+                Framing::Messages => {
+                    self.bytes.shrink_to(KEEP_BYTES_OF_MESSAGES);
+                    self.ends = VecDeque::new();
+                }
+            }
             self.sent = 0;
         }
         all

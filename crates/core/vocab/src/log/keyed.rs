@@ -38,6 +38,7 @@ impl KeptReply {
             Reply::Waiting { item, position } => KeptReply::Waiting { item: item.clone(), position: *position },
             Reply::Interrupted { was_running } => KeptReply::Interrupted { was_running: *was_running },
             Reply::Queue(items) => KeptReply::Queue(items.clone()),
+            Reply::Again(first) => return KeptReply::of(first),
             _ => return None,
         })
     }

@@ -66,6 +66,8 @@ pub enum UsageBy {
     Session,
     Principal,
     Tool,
+    /// Messages of people, by session: `calls` counts them, and nothing else is filled.
+    Message,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,13 +3,15 @@
 use serde_json::{Value, json};
 use vocab::{Change, Inspection, SessionId, SessionVerb, SlashOutcome, SlashReply};
 
-use super::{CommandPlan, QueueChange, help, lane_line};
+use super::{CommandPlan, PairWish, QueueChange, help, lane_line};
 use crate::Gateway;
 use crate::events::{self, ContentData, DoneData};
 use crate::ledger::{RequestId, Terminal};
-use crate::own::{GatewayRefusal, Out};
-use crate::pending::{WorkEnd, WorkPart};
+use crate::own::{GatewayOwn, GatewayRefusal, Out};
+use crate::pending::{Wanted, WorkEnd, WorkPart};
 use crate::results::{CommandDone, QueuePolicy, SendResult, UsageSum};
+use crate::services::ServiceCall;
+use crate::services::pairing::{PairingAnswer, PairingCall};
 use crate::shape::AnyJson;
 use crate::tool_names::TOOL_NAMES;
 
@@ -18,12 +20,13 @@ pub(crate) struct Done {
     pub(crate) refused: Option<GatewayRefusal>,
     pub(crate) inspected: Option<Box<Inspection>>,
     pub(crate) slash: Option<Box<SlashReply>>,
+    pub(crate) paired: Option<PairingAnswer>,
     pub(crate) active: bool,
     pub(crate) queued: u64,
 }
 
 /// What is read: whether it was done, the text, and the same for programs.
-struct Spoken {
+struct CommandSaid {
     ok: bool,
     text: String,
     data: Value,
@@ -58,6 +61,16 @@ impl Gateway {
                 let verb = SessionVerb::Set(Change::Elevate { until_ms });
                 self.work_part(work, &session, verb, WorkPart::Set, out);
                 self.work_part(work, &session, SessionVerb::Inspect, WorkPart::Inspect, out);
+            }
+            CommandPlan::Pair(wish) => {
+                let call = match wish {
+                    PairWish::Generate(channel) => PairingCall::Generate { channel },
+                    PairWish::List => PairingCall::List,
+                    PairWish::Revoke(code) => PairingCall::RevokeCode { code },
+                };
+                self.work(work, |work| work.left += 1);
+                let call = GatewayOwn::Service(Box::new(ServiceCall::Pairing(call)));
+                self.call(call, Wanted::Paired(work), out);
             }
             CommandPlan::Help | CommandPlan::Refused { .. } => self.work_done(work, out),
         }
@@ -97,12 +110,15 @@ impl Gateway {
     }
 }
 
-fn spoken(plan: CommandPlan, done: Done) -> Spoken {
+fn spoken(plan: CommandPlan, done: Done) -> CommandSaid {
     if let Some(refused) = done.refused {
         let data = json!({"code": refused.code.number(), "reason": refused.reason});
-        return Spoken { ok: false, text: refused.message, data };
+        return CommandSaid { ok: false, text: refused.message, data };
     }
-    let good = |text: String, data: Value| Spoken { ok: true, text, data };
+    let good = |text: String, data: Value| CommandSaid { ok: true, text, data };
+    if let Some(paired) = done.paired {
+        return paired_said(&paired);
+    }
     match (plan, done.inspected, done.slash) {
         (CommandPlan::Queue(_), Some(it), _) => {
             let policy = QueuePolicy::from(&it.lane);
@@ -124,7 +140,7 @@ fn spoken(plan: CommandPlan, done: Done) -> Spoken {
         (CommandPlan::Engine { .. }, _, Some(reply)) => {
             let ok = reply.result.is_ok();
             let data = reply.result.as_ref().map_or_else(|fault| json!({"message": fault.message}), outcome_data);
-            Spoken { ok, text: wire::slash::text(&reply, &TOOL_NAMES), data }
+            CommandSaid { ok, text: wire::slash::text(&reply, &TOOL_NAMES), data }
         }
         (CommandPlan::Reset, ..) => good("the conversation starts over".to_owned(), json!({})),
         (CommandPlan::Elevate(minutes), Some(it), _) => {
@@ -136,11 +152,26 @@ fn spoken(plan: CommandPlan, done: Done) -> Spoken {
             good(text, json!({"active": until.is_some(), "untilMs": until}))
         }
         (CommandPlan::Help, ..) => good(help(), json!({})),
-        (CommandPlan::Refused { text, .. }, ..) => Spoken { ok: false, text, data: json!({}) },
-        (CommandPlan::Queue(_) | CommandPlan::Engine { .. } | CommandPlan::Elevate(_), ..) => {
-            Spoken { ok: false, text: "no answer came".to_owned(), data: json!({}) }
+        (CommandPlan::Refused { text, .. }, ..) => CommandSaid { ok: false, text, data: json!({}) },
+        (CommandPlan::Queue(_) | CommandPlan::Engine { .. } | CommandPlan::Elevate(_) | CommandPlan::Pair(_), ..) => {
+            CommandSaid { ok: false, text: "no answer came".to_owned(), data: json!({}) }
         }
     }
+}
+
+fn paired_said(paired: &PairingAnswer) -> CommandSaid {
+    let (text, data) = match paired {
+        PairingAnswer::Generated(it) => (format!("code: {}", it.code), serde_json::to_value(it)),
+        PairingAnswer::Listed(it) => {
+            let text = format!("{} code(s), {} sender(s) let in", it.codes.len(), it.approved.len());
+            (text, serde_json::to_value(it))
+        }
+        PairingAnswer::Revoked(it) => {
+            let text = if it.revoked { "it is void now" } else { "there is no such code" };
+            (text.to_owned(), serde_json::to_value(it))
+        }
+    };
+    CommandSaid { ok: true, text, data: data.unwrap_or_default() }
 }
 
 /// For programs: what has numbers or names in it.

@@ -87,10 +87,10 @@ pub(crate) fn replay(
 /// A page of the log as events. The text of a reply that was told in part is told whole: only whole entries are replayed.
 pub(crate) fn page(session: &SessionId, after: EventCursor, entries: &[Arc<Entry>], more: bool) -> ReplayResult {
     let mut owed = after.owed_bytes();
-    let mut events = Vec::new();
+    let (mut events, mut asked) = (Vec::new(), Vec::new());
     let mut next_seq = after;
     for entry in entries {
-        let list = projection::events_of(entry, owed);
+        let list = projection::events_of(entry, owed, &mut asked);
         if matches!(entry.body, Body::Assistant { .. }) {
             owed = 0;
         }

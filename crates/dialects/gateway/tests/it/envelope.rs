@@ -101,3 +101,24 @@ fn who_asks_too_fast_is_refused_and_then_shown_out() {
         assert!(play.pipes[a].take().unwrap().ended().await.is_some());
     });
 }
+
+#[test]
+fn an_engine_that_ends_settles_every_id() {
+    paused(async {
+        let mut play = Play::new(|_| {});
+        let a = play.connect();
+        play.ask(a, 1, "agent.send", json!({"message": "say 1 words hang", "sessionId": "s:1"})).await;
+        play.ask(a, 2, "agent.send", json!({"message": "say 1 words", "sessionId": "s:1"})).await;
+        play.stage.engine.shutdown().await;
+        let heard = play.heard(a).await;
+        expect![[r#"
+            1 run_state cancel_requested
+            1 run_state cancelled
+            1 error 4
+            1 ! 4 shutdown
+            2 error 4
+            2 ! 4 shutdown
+        "#]]
+        .assert_eq(&shown(&heard));
+    });
+}

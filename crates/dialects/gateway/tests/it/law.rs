@@ -167,6 +167,13 @@ impl Town {
                 let params = json!({"callId": call.unwrap_or_else(|| json!("none")), "decision": decision});
                 self.ask(on, "agent.confirmTool", params).await;
             }
+            other => self.step_aside(other).await,
+        }
+    }
+
+    async fn step_aside(&mut self, step: Step) {
+        let name = |session: usize| format!("s:{session}");
+        match step {
             Step::Execute { on, session, what } => {
                 let params = json!({"sessionId": name(session), "tool": "shell.exec", "args": {"command": CALLS[what]}, "timeoutMs": 400});
                 self.ask(on, "tools.execute", params).await;
@@ -198,6 +205,7 @@ impl Town {
             }
             Step::Connect => self.connect(),
             Step::Pass { ms } => self.listen(ms).await,
+            other => unreachable!("{other:?}"),
         }
     }
 
@@ -217,12 +225,25 @@ impl Town {
         self.listen(1000).await;
     }
 
+    /// The engine ends in the middle of everything.
+    async fn shut_down(&mut self) {
+        self.play.stage.engine.shutdown().await;
+        self.listen(1000).await;
+        for on in 0..self.lines.len() {
+            self.ask(on, "agent.send", json!({"message": "say 1 words", "sessionId": "s:0"})).await;
+            self.ask(on, "agent.send", json!({"message": "say 1 words", "sessionId": "s:new"})).await;
+        }
+        self.listen(150_000).await;
+    }
+
     fn judge(&self) {
         for line in self.lines.iter().flatten() {
             for (id, method) in &line.sent {
                 let frames: Vec<&Value> = line.heard.iter().filter(|frame| frame["id"] == *id).collect();
                 judge_id(*id, method, &frames, &line.heard);
             }
+            let lost = line.heard.iter().filter(|frame| frame["error"]["data"]["reason"] == "session_lost").count();
+            assert_eq!(lost, 0, "no session goes by itself:\n{}", shown(&line.heard));
             let strangers = line.heard.iter().filter(|frame| frame["id"].is_null()).count();
             assert_eq!(strangers, 0, "nothing is nobody's here:\n{}", shown(&line.heard));
         }
@@ -283,6 +304,7 @@ proptest! {
     #[test]
     fn every_id_of_a_living_connection_is_answered_once_and_last(
         is_asking in any::<bool>(),
+        shuts_down in proptest::bool::weighted(0.3),
         steps in proptest::collection::vec(step(), 1..40),
     ) {
         paused(async move {
@@ -290,7 +312,10 @@ proptest! {
             for step in steps {
                 town.step(step).await;
             }
-            town.end().await;
+            match shuts_down {
+                true => town.shut_down().await,
+                false => town.end().await,
+            }
             town.judge();
         });
     }

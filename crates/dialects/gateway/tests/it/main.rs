@@ -3,10 +3,12 @@
 
 mod envelope;
 mod garbage;
+mod golden;
 mod lanes;
 mod law;
 mod play;
 mod runs;
 mod subscriptions;
+mod talk;
 mod tools;
 mod transcripts;

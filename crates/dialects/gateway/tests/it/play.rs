@@ -47,10 +47,12 @@ impl OwnCalls<GatewayOwn> for Service {
                     let mut entries = store.read(&session, after, limit + 1).await.map_err(broken)?.entries;
                     let more = entries.len() > limit;
                     entries.truncate(limit);
-                    Ok(GatewayAnswer::Entries { entries: entries.into_iter().map(Into::into).collect(), more })
+                    Ok(GatewayAnswer::Entries { entries, more })
                 }
                 GatewayOwn::Notify { .. } => Ok(GatewayAnswer::Done),
                 GatewayOwn::News { .. } => std::future::pending().await,
+                // The services' own tests are with the services.
+                GatewayOwn::Service(_) => Err(GatewayRefusal::internal("internal", "there are no services here")),
             }
         })
     }
@@ -99,7 +101,11 @@ impl Play {
         self.made += 1;
         let connection = format!("c{}", self.made).into();
         let gateway = Gateway::new(self.options.clone(), connection, auth, None);
-        let host = PumpOptions { grace: Duration::from_secs(2), ..PumpOptions::new(Service(self.stage.store.clone())) };
+        let host = PumpOptions {
+            grace: Duration::from_secs(2),
+            notes: |_| {},
+            ..PumpOptions::new(Service(self.stage.store.clone()))
+        };
         self.pipes.push(Some(Pipe::new(&self.stage.engine, gateway, host)));
         self.pipes.len() - 1
     }

@@ -38,7 +38,8 @@ fn each_call_has_its_pair_and_messages_stand_apart() {
             1 tool_start shell.exec {"command":"echo hi"}
             1 tool_end shell.exec {"error":null,"output":"hi\n","success":true}
             1 tool_start paint {}
-            1 tool_end paint {"error":null,"output":"painted[an image was left out: the data is not image/png]","success":true}
+            1 tool_end paint {"error":null,"output":"painted","success":true}
+            1 attachment {"data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==","mimeType":"image/png"}
             1 content "\n\ndone"
             1 run_state complete
             1 done "First.Then.\n\ndone"

@@ -9,14 +9,15 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 
 use crate::limits::BODY;
+use crate::sse::SseBody;
 
 /// What an answer carries.
-#[derive(Debug)]
 pub enum ReplyBody {
     Empty,
     Whole(Bytes),
     /// Pieces as they come, until there are no more.
     Pieces(mpsc::Receiver<Bytes>),
+    Events(SseBody),
 }
 
 impl Body for ReplyBody {
@@ -34,6 +35,7 @@ impl Body for ReplyBody {
                 *self = ReplyBody::Empty;
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
+            ReplyBody::Events(events) => events.poll_piece(context).map(|piece| piece.map(|it| Ok(Frame::data(it)))),
             ReplyBody::Pieces(pieces) => pieces.poll_recv(context).map(|piece| piece.map(|it| Ok(Frame::data(it)))),
         }
     }
@@ -42,7 +44,7 @@ impl Body for ReplyBody {
         match self {
             ReplyBody::Empty => true,
             ReplyBody::Whole(bytes) => bytes.is_empty(),
-            ReplyBody::Pieces(_) => false,
+            ReplyBody::Pieces(_) | ReplyBody::Events(_) => false,
         }
     }
 
@@ -50,7 +52,7 @@ impl Body for ReplyBody {
         match self {
             ReplyBody::Empty => SizeHint::with_exact(0),
             ReplyBody::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            ReplyBody::Pieces(_) => SizeHint::default(),
+            ReplyBody::Pieces(_) | ReplyBody::Events(_) => SizeHint::default(),
         }
     }
 }

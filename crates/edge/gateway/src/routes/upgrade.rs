@@ -153,7 +153,7 @@ fn open<S: Wire>(
     let options = SocketOptions { binary: entrance.binary(), pings: PINGS, once_known };
     let codec = Codec::new(Role::Server, if is_known { KNOWN } else { STRANGER });
     let (hears, says, kick) = socket(stream, first, codec, options);
-    caller.login.socket = Some(Arc::new(state.sockets.add(basis, kick)));
+    caller.login.socket = Some(Arc::new(state.sockets.add(basis, kick.into())));
     entrance.serve(caller, (Box::new(hears), Box::new(says)), state.ending.clone())
 }
 

@@ -1,9 +1,16 @@
 //! The server from outside: sockets, requests, credentials, its end.
 
+mod daemon;
+mod dialect;
 mod ending;
+mod events;
 mod guards;
+mod hostile;
+mod http2;
+mod own_tools;
 mod requests;
 mod server;
 mod sockets;
+mod tailnet;
 mod tls;
 mod tokens;

@@ -87,7 +87,7 @@ pub(crate) struct Playing {
     pub(crate) handle: ServerHandle,
     pub(crate) address: SocketAddr,
     pub(crate) home: tempfile::TempDir,
-    _stage: Stage,
+    pub(crate) _stage: Stage,
 }
 
 pub(crate) fn token_access() -> Access {

@@ -103,6 +103,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
                 return Poll::Ready(Some(message));
             }
             if self.ended {
+                // The answer to a close goes out at once, whatever our side still does.
+                let _ = self.poll_control(context);
                 return Poll::Ready(None);
             }
             self.poll_time(context);

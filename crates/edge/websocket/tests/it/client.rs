@@ -55,6 +55,6 @@ async fn what_is_no_answer_to_us_is_none() {
     let not_http = dialled(|_| "SSH-2.0-x\r\n\r\n".to_owned()).await;
     assert!(matches!(not_http, Err(DialError::NotAWebSocket(_))));
     let refused =
-        dialled(|_| "HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nno way".to_owned()).await.err().expect("no");
+        dialled(|_| "HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nno way".to_owned()).await.expect_err("no");
     assert_eq!(refused.to_string(), "the server answered 403: no way");
 }

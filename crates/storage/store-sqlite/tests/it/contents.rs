@@ -10,7 +10,7 @@ use vocab::{
     Snapshot, Store, Usage,
 };
 
-use crate::kit::{new_session, raw, said};
+use crate::kit::{TO_SCHEMA_10, new_session, raw, said};
 
 fn content(number: u64) -> Arc<str> {
     format!("fn secret_{number}() {{ /* a file of some size */ }}\n").repeat(100).into()
@@ -137,6 +137,7 @@ async fn a_database_of_the_schema_before_is_read_as_it_is_and_goes_on() {
     let kind = records::to_record(&entry.body, &mut payload);
     let sum = records::checksum(2, 1, entry.at_ms, kind.as_bytes(), &payload, None);
     raw(home.path()).execute("UPDATE entries SET payload = ?1, crc = ?2 WHERE seq = 2", (payload, sum)).unwrap();
+    raw(home.path()).execute_batch(TO_SCHEMA_10).unwrap();
     raw(home.path()).execute_batch("DROP TABLE windows; DROP TABLE contents; PRAGMA user_version = 9").unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.acquire(&"s".into()).await.unwrap().lease;

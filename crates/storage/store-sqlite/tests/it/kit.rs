@@ -51,12 +51,19 @@ pub(crate) fn raw(home: &Path) -> Connection {
     Connection::open(home.join("sessions.db")).unwrap()
 }
 
+/// Takes back what came after schema 10.
+pub(crate) const TO_SCHEMA_10: &str = "DROP TABLE shelf; DROP TABLE said; DROP INDEX sessions_by_message;
+    ALTER TABLE sessions DROP COLUMN last_message_ms; ALTER TABLE sessions DROP COLUMN wishes;
+    PRAGMA user_version = 10;";
+
 /// Takes back what came after schema 5.
 pub(crate) const TO_SCHEMA_5: &str = "DROP TABLE owners; ALTER TABLE sessions DROP COLUMN owned_by;
     ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT '';
     ALTER TABLE sessions DROP COLUMN open_turn; ALTER TABLE sessions DROP COLUMN open_items;
     ALTER TABLE entries DROP COLUMN by; ALTER TABLE damaged DROP COLUMN by;
     DROP TABLE audit; DROP TABLE used; DROP TABLE used_tools; DROP TABLE deleted; DROP TABLE windows; DROP TABLE contents;
+    DROP TABLE shelf; DROP TABLE said; DROP INDEX sessions_by_message;
+    ALTER TABLE sessions DROP COLUMN last_message_ms; ALTER TABLE sessions DROP COLUMN wishes;
     PRAGMA user_version = 5;";
 
 pub(crate) async fn texts(store: &SqliteStore, id: &SessionId) -> Vec<String> {

@@ -120,3 +120,19 @@ async fn a_database_of_an_earlier_version_gets_its_indexes() {
     let children = plan(&database, "SELECT id FROM sessions WHERE child_of = 'x'");
     assert!(children.contains("sessions_by_parent"), "{children}");
 }
+
+#[tokio::test]
+async fn what_has_time_is_there_for_whoever_reads_and_when_the_store_ends() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let lease = store.create(new_session("s"));
+    store.append(&lease, vec![said(1, "one")], Durability::Now).await.unwrap();
+    // Nobody waits for these; the writer holds them back for company.
+    drop(store.append(&lease, vec![said(2, "two")], Durability::Soon));
+    drop(store.append(&lease, vec![said(3, "three")], Durability::Commit));
+    assert_eq!(texts(&store, &"s".into()).await, ["one", "two", "three"]);
+    drop(store.append(&lease, vec![said(4, "four")], Durability::Soon));
+    drop(store);
+    let store = SqliteStore::new(home.path().to_owned());
+    assert_eq!(texts(&store, &"s".into()).await, ["one", "two", "three", "four"]);
+}

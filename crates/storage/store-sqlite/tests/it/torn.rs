@@ -99,3 +99,41 @@ async fn a_torn_write_ahead_log_is_a_prefix_of_the_batches() {
     longer.extend((0..10_000).map(|n| (n % 251) as u8));
     assert_eq!(resume(&database, &longer, "garbage behind the end").await, all);
 }
+
+/// The next process takes up a session and begins the log that the last one left empty; nothing of that was synced.
+#[tokio::test]
+async fn a_log_that_was_begun_without_a_sync_takes_nothing_along_that_was_there_before() {
+    let origin = tempfile::tempdir().unwrap();
+    let batch = |first: u64| (first..first + BATCH).map(|n| said(n, &format!("message {n}"))).collect();
+    let store = SqliteStore::new(origin.path().to_owned());
+    let lease = store.create(new_session("s"));
+    store.append(&lease, batch(1), Durability::Now).await.unwrap();
+    drop(store);
+    let log = origin.path().join("sessions.db-wal");
+    assert_eq!(fs::metadata(&log).unwrap().len(), 0, "whoever closes it leaves it empty");
+
+    let store = SqliteStore::new(origin.path().to_owned());
+    let lease = store.acquire(&SessionId::from("s")).await.unwrap().lease;
+    for first in [1 + BATCH, 1 + 2 * BATCH] {
+        store.append(&lease, batch(first), Durability::Commit).await.unwrap();
+    }
+    let (database, wal) = (fs::read(origin.path().join("sessions.db")).unwrap(), fs::read(&log).unwrap());
+    let salt = wal[16..24].to_vec();
+    let frames = wal[WAL_HEADER..].chunks_exact(FRAME).take_while(|frame| frame[8..16] == salt).count();
+    assert!(frames > 3, "{frames} frames are too few to tear");
+    assert_eq!(resume(&database, &wal, "all of it").await, 3 * BATCH);
+
+    // The length of the file, its first page and what is behind it reach the disk in any order, or not at all.
+    for at in (0..=frames).map(|frame| WAL_HEADER + frame * FRAME).chain([0, 1, 16, 31]) {
+        let left = resume(&database, &wal[..at], &format!("cut at {at}")).await;
+        assert!(left >= BATCH, "{left} entries are left where the log was cut at {at}");
+        let mut blank = wal.clone();
+        blank[..at].fill(0);
+        let left = resume(&database, &blank, &format!("nothing before {at}")).await;
+        assert_eq!(left, if at == 0 { 3 * BATCH } else { BATCH }, "with nothing before {at}");
+    }
+    // What somebody waited for is there with all that was before it.
+    store.append(&lease, batch(1 + 3 * BATCH), Durability::Now).await.unwrap();
+    let wal = fs::read(&log).unwrap();
+    assert_eq!(resume(&database, &wal, "synced").await, 4 * BATCH);
+}

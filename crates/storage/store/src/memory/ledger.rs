@@ -20,6 +20,7 @@ pub(super) struct Ledger {
 enum UsedKind {
     Model(Arc<str>),
     Tool(Arc<str>),
+    Message,
 }
 
 impl Ledger {
@@ -33,6 +34,7 @@ impl Ledger {
         let kind = match &what {
             UsedWhat::Model { model, .. } => UsedKind::Model(model.clone()),
             UsedWhat::Tool { tool, .. } => UsedKind::Tool(tool.clone()),
+            UsedWhat::Message => UsedKind::Message,
         };
         let sum =
             self.used.entry((day, session.as_str().into(), by, kind)).or_insert_with(|| UsageSum::none("".into()));
@@ -44,6 +46,7 @@ impl Ledger {
                 sum.cost_nanos = sum.cost_nanos.saturating_add(cost_nanos);
                 sum.unpriced = sum.unpriced.saturating_add(unpriced);
             }
+            UsedWhat::Message => {}
             UsedWhat::Tool { failed, .. } => sum.failed += u64::from(failed),
         }
     }
@@ -88,7 +91,8 @@ impl Ledger {
             let name = match (query.by, kind) {
                 _ if !is_meant => continue,
                 (UsageBy::Tool, UsedKind::Tool(tool)) => tool.clone(),
-                (UsageBy::Tool, _) | (_, UsedKind::Tool(_)) => continue,
+                (UsageBy::Message, UsedKind::Message) => session.clone(),
+                (UsageBy::Tool | UsageBy::Message, _) | (_, UsedKind::Tool(_) | UsedKind::Message) => continue,
                 (UsageBy::Model, UsedKind::Model(model)) => model.clone(),
                 (UsageBy::Day, _) => day.to_string().into(),
                 (UsageBy::Session, _) => session.clone(),

@@ -150,3 +150,27 @@ pub(super) async fn usage_is_added_up_by_day_model_session_principal_and_tool(st
     assert!(store.delete(&"one".into(), Some(ann)).await.expect("a delete"));
     assert_eq!(sums(UsageBy::Day, 0).await, ["0 1/0 1", "3 3/0 117"], "what is deleted was paid for");
 }
+
+pub(super) async fn messages_of_people_are_counted_by_session(store: &impl Store) {
+    let ann = Principal::user("ann");
+    let said = |from| Body::User { turn: None, parts: vec![Part::text("x")], from };
+    let (one, two) = (store.create(new_session("one")), store.create(new_session("two")));
+    let entries = vec![
+        entry(1, said(UserFrom::Prompt), Some(&ann)),
+        entry(2, said(UserFrom::Steer), Some(&ann)),
+        // Our own word, and a copy.
+        entry(3, said(UserFrom::Reminder), Some(&ann)),
+        entry(4, said(UserFrom::Prompt), None),
+    ];
+    append(store, &one, entries).await;
+    append(store, &two, vec![entry(1, said(UserFrom::FollowUp), Some(&ann))]).await;
+    let sums = async |session: Option<&str>| {
+        let query = UsageQuery { by: UsageBy::Message, from: 0, to: 9, session: session.map(Into::into) };
+        let sums = store.usage(query).await.expect("sums");
+        sums.iter().map(|sum| format!("{} {}", sum.name, sum.calls)).collect::<Vec<_>>()
+    };
+    assert_eq!(sums(None).await, ["one 2", "two 1"]);
+    assert_eq!(sums(Some("two")).await, ["two 1"]);
+    let models = UsageQuery { by: UsageBy::Session, from: 0, to: 9, session: None };
+    assert_eq!(store.usage(models).await.expect("sums"), [], "a message costs nothing by itself");
+}

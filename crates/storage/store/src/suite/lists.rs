@@ -165,3 +165,35 @@ pub(super) async fn what_is_unfinished_is_found(store: &impl Store) {
         assert_eq!(found().await, Vec::<String>::new());
     }
 }
+
+pub(super) async fn the_last_message_is_an_order_and_wishes_are_shown(store: &impl Store) {
+    let at = |seq: u64, at_ms: i64| Arc::new(Entry { at_ms, ..(*prompt(seq, "hello")).clone() });
+    for (id, at_ms) in [("ws:new", 30), ("ws:old", 10), ("tg:mid", 20)] {
+        let lease = store.create(new_session(id));
+        append(store, &lease, vec![at(1, at_ms)]).await;
+    }
+    let silent = store.create(new_session("ws:silent"));
+    append(store, &silent, vec![note(1)]).await;
+    let listed = async |query: Query| -> Vec<String> {
+        let list = store.list(query).await.expect("a list");
+        list.iter().map(|summary| summary.id.to_string()).collect()
+    };
+    let by_message = || Query { order: Order::LastMessage, ..Query::default() };
+    assert_eq!(listed(by_message()).await, ["ws:new", "tg:mid", "ws:old", "ws:silent"]);
+    let of_ws = Query { id_prefix: Some("ws:".into()), limit: Some(2), ..by_message() };
+    assert_eq!(listed(of_ws.clone()).await, ["ws:new", "ws:old"]);
+    assert_eq!(store.count(Query { limit: None, ..of_ws }).await, Ok(3));
+    let lane = LanePolicy { cap: 3, ..LanePolicy::default() };
+    let settings = [
+        SettingEntry::Lane { policy: Some(lane) },
+        SettingEntry::Elevated { until_ms: Some(99) },
+        SettingEntry::Lane { policy: None },
+    ];
+    let mut shown = Vec::new();
+    for (setting, seq) in settings.into_iter().zip(2..) {
+        append(store, &silent, vec![entry(seq, Body::Setting(setting))]).await;
+        let summary = store.summary(&silent.session).await.expect("a summary").expect("it exists");
+        shown.push((summary.lane, summary.elevated_until_ms));
+    }
+    assert_eq!(shown, [(Some(lane), None), (Some(lane), Some(99)), (None, Some(99))]);
+}

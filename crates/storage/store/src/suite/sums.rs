@@ -81,7 +81,7 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         last_seq: 14,
         usage: Usage { input: 1111, cache_read: 2222, cache_write: 3333, output: 4444, estimated: true },
         child_of: None,
-        last_message_ms: None,
+        last_message_ms: Some(1_008),
         lane: None,
         elevated_until_ms: None,
     };

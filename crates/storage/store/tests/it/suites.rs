@@ -17,3 +17,8 @@ async fn memory_keeps_them_to_several_owners() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn memory_has_a_shelf() {
+    suite::run_shelf(MemoryStore::new).await;
+}

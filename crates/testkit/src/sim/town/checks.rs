@@ -106,8 +106,10 @@ impl Town {
 
     /// Where the rule is a no, no question waits for nobody. Only when everything has had time to come about.
     pub(super) fn check_orphans(&self, logs: &Logs) -> Result<(), String> {
+        // What could not be written was said all the same: it is told when the session is looked at again.
+        let is_said = |session: &SessionId| !self.ground.store.is_unsaid(session);
         for process in self.processes.iter().filter(|it| it.unanswered == Some(Unanswered::Deny)) {
-            for session in process.engine.live() {
+            for session in process.engine.live().into_iter().filter(is_said) {
                 self.check_orphans_of(process, &session, logs.get(&session).map_or(&[], Vec::as_slice))?;
             }
         }

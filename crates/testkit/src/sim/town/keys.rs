@@ -25,8 +25,8 @@ pub(super) struct KeyUse {
 #[derive(Default)]
 pub(super) struct KeyLedger {
     pub(super) uses: Vec<KeyUse>,
-    /// By resident and tag: the use, and whether its answer was in the log when it was sent.
-    sent: HashMap<(usize, Tag), (usize, bool)>,
+    /// By resident and tag: the use, and the entry that had its answer when it was sent.
+    sent: HashMap<(usize, Tag), (usize, Option<u64>)>,
     pub(super) counts: KeyCounts,
 }
 
@@ -51,9 +51,12 @@ fn keyed<'a>(log: &'a [Arc<Entry>], by: &Principal, key: &str) -> impl Iterator<
     })
 }
 
-/// Who sent an item is known to one process alone.
+/// Who sent an item is known to one process alone, and a repeat has the answer of the first.
 fn plain(reply: &Reply) -> Reply {
-    let mut reply = reply.clone();
+    let mut reply = match reply {
+        Reply::Again(first) => Reply::clone(first),
+        reply => reply.clone(),
+    };
     if let Reply::Queue(items) = &mut reply {
         items.iter_mut().for_each(|item| item.sender = None);
     }
@@ -105,8 +108,8 @@ impl KeyLedger {
 
     pub(super) fn sends(&mut self, who: (usize, Tag), index: usize, log: &[Arc<Entry>]) {
         let used = &self.uses[index];
-        let is_known = used.verbs.len() == 1 && keyed(log, &used.by, &used.key).next().is_some();
-        self.sent.insert(who, (index, is_known));
+        let known = keyed(log, &used.by, &used.key).filter(|_| used.verbs.len() == 1).last();
+        self.sent.insert(who, (index, known.map(|(entry, _)| entry.seq)));
     }
 
     pub(super) fn replied(
@@ -127,11 +130,11 @@ impl KeyLedger {
                     return Err(format!("key {key} of {by} in {session} is answered {reply:?}, which no log has"));
                 }
                 used.was_told = true;
-                self.counts.known += u64::from(was_known);
+                self.counts.known += u64::from(was_known.is_some());
             }
-            Err(fault) if was_known && is_verdict(fault.kind) => {
+            Err(fault) if was_known.is_some() && is_verdict(fault.kind) => {
                 let is_young = |entry: &Entry| now_ms - entry.at_ms < KEY_MS_MAX;
-                if known.last().is_some_and(|(entry, _)| is_young(entry)) {
+                if known.any(|(entry, _)| Some(entry.seq) == was_known && is_young(entry)) {
                     return Err(format!("key {key} of {by} in {session} has an answer, and is refused: {fault}"));
                 }
             }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use vocab::{Fault, FaultKind, SessionId, Which};
 
-use super::flags::{AskedSession, Flags};
 use config::Env;
 use config::agent::{self, AgentSettings};
+use rpc_flags::{AskedSession, Flags};
 
 /// The variable that moves session files, in pi.
 const SESSION_DIR_ENV: &str = "PI_CODING_AGENT_SESSION_DIR";

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use vocab::names;
 use vocab::{CompactionPolicy, Drain, Fault, FaultKind, Gate, LanePolicy, Overflow, RetryPolicy, Settings, SteerPoint};
 
-use super::flags::Flags;
 use config::Configuration;
 use config::agent::AgentSettings;
+use rpc_flags::Flags;
 
 /// Messages that may wait in a session. The originals have no bound; at this one a new message is refused and its sender
 /// is told, because silently losing an older one would be worse.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dialect_rpc::Template;
 
-use super::flags::Flags;
+use rpc_flags::Flags;
 
 /// Files read; the rest is passed over.
 const FILES_MAX: usize = 500;
@@ -47,8 +47,8 @@ fn read(file: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::flags::PromptFlags;
     use super::*;
+    use rpc_flags::PromptFlags;
 
     #[test]
     fn prompts_come_from_the_agent_directory_and_the_command_line() {

@@ -7,11 +7,11 @@ use vocab::{CompactionPolicy, Drain, Gate, Mode, OnRestart, Overflow, Settings, 
 
 use dialect_rpc::{Errors, Updates};
 
-use super::flags::{AskedSession, Flags, Means, ModelFlags, PromptFlags, SessionFlags, ToolFlags, WireFlags, parse};
 use super::session::{FILES, SessionContext, SessionPlan, plan};
-use super::table::{FLAGS, Takes};
 use super::*;
 use config::Configuration;
+use rpc_flags::table::{FLAGS, Takes};
+use rpc_flags::{AskedSession, Flags, Means, ModelFlags, PromptFlags, SessionFlags, ToolFlags, WireFlags, parse};
 
 fn words(line: &[&str]) -> Vec<OsString> {
     line.iter().map(OsString::from).collect()

@@ -9,6 +9,8 @@ use super::*;
 use crate::outbox::Slow;
 use crate::session::turn::TurnRules;
 
+const STALL: Duration = Duration::from_millis(vocab::STALL_MS_DEFAULT);
+
 fn turn() -> Turn {
     let rules = TurnRules {
         max_iterations: 1,
@@ -35,7 +37,7 @@ fn asker() -> AfterCompaction {
 
 fn stalls(activity: &mut Activity, is_awaited: bool) -> bool {
     let mut context = Context::from_waker(Waker::noop());
-    activity.poll_watchdog(&mut context).is_ready() && activity.is_stalled(is_awaited, &mut context)
+    activity.poll_watchdog(STALL, &mut context).is_ready() && activity.is_stalled(is_awaited, STALL, &mut context)
 }
 
 #[tokio::test(start_paused = true)]

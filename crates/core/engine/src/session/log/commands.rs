@@ -148,7 +148,8 @@ impl SessionLog {
             self.commands.answering.take_if(|(outbox, answered)| outbox.peer == to.peer && answered == tag);
             if let Some(command) = self.commands.under_way.remove(&(to.peer, *tag)) {
                 self.keep_answer(&command, result);
-                repeats = command.repeats.into_iter().map(|(outbox, tag)| (outbox, tag, result.clone())).collect();
+                let again = || result.clone().map(|reply| Reply::Again(Box::new(reply)));
+                repeats = command.repeats.into_iter().map(|(outbox, tag)| (outbox, tag, again())).collect();
             }
         }
         self.say_to(to, event);

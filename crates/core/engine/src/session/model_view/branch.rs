@@ -71,6 +71,8 @@ pub(crate) struct Branch {
     pub(crate) reminders: u32,
     /// Commands of the user's that were begun and did not end.
     pub(crate) open_shells: Vec<(Arc<str>, bool)>,
+    /// Calls by hand that were begun and did not end.
+    pub(crate) open_asides: Vec<Call>,
     /// Files that an undo may not have put back: it is the last thing in the log.
     pub(crate) unrestored: Vec<Arc<str>>,
 }
@@ -158,6 +160,8 @@ impl Branch {
             Body::Setting(SettingEntry::Thinking { level }) => self.thinking = Some(level.clone()),
             Body::Setting(SettingEntry::Gadgets { off }) => self.gadgets_off = Some(off.clone()),
             Body::Shell(ShellEntry::Started { command, aside }) => self.open_shells.push((command.clone(), *aside)),
+            Body::Shell(ShellEntry::Called { call, .. }) => self.open_asides.push(call.clone()),
+            Body::Shell(ShellEntry::Returned(result)) => self.open_asides.retain(|call| call.id != result.call),
             Body::Shell(ShellEntry::Ended(shell)) => {
                 let is_it = |(command, aside): &(Arc<str>, bool)| *command == shell.command && *aside == shell.aside;
                 if let Some(at) = self.open_shells.iter().position(is_it) {

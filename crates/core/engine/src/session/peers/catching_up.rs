@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Along, Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, Opened, Page, Position,
-    Reply, SessionId, Tag, Told, ends_reply,
+    Along, Attached, Body, BranchEntry, Cursor, Entry, Event, Fault, FaultKind, Later, Level, ModelEntry, Opened, Page,
+    Position, Reply, SessionId, Tag, Told, TurnEnd, TurnEntry, ends_reply,
 };
 
 use super::least_level;
@@ -20,6 +20,8 @@ pub(super) struct CatchingUp {
     from: u64,
     session: SessionId,
     looking: Option<Looking>,
+    /// The turn that was lost while it reads; those who are live were told.
+    lost: Option<TurnEnd>,
     page: Option<Later<'static, Result<Page, Fault>>>,
 }
 
@@ -29,20 +31,49 @@ struct Looking {
     opened: Box<Opened>,
     /// Up to this entry what the peer has still holds.
     upto: u64,
-    /// The reply that it has a part of still runs, or is in the log: the part holds.
-    is_reply_known: bool,
+    /// What became of the reply that it has a part of.
+    part: ReplyPart,
     /// What it is to be told behind the answer, in order: before that it does not know that it is here.
     behind: Vec<Event>,
     /// Until this entry is written there is no answer.
     least: u64,
 }
 
+/// A peer has read everything up to `at`, from behind the entry `from` on.
+pub(in crate::session) struct ReadAll {
+    pub(in crate::session) outbox: Arc<Outbox>,
+    pub(in crate::session) at: Position,
+    pub(in crate::session) from: u64,
+    /// What the past does not say: this turn is over.
+    pub(in crate::session) lost: Option<TurnEnd>,
+}
+
+/// Whether a peer that has a part of a reply can go on with that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReplyPart {
+    /// The reply does not run; the log may have it.
+    Unknown,
+    /// It runs, or the log has it.
+    Holds,
+    /// It died with the process that told it: the model was asked again.
+    Void,
+}
+
+impl Looking {
+    fn follow_reply(&mut self, body: &Body) {
+        self.part = match (self.part, body) {
+            (ReplyPart::Unknown, body) if ends_reply(body) => ReplyPart::Holds,
+            (ReplyPart::Unknown, Body::Model(ModelEntry::Requested(it))) if it.summary.is_none() => ReplyPart::Void,
+            (part, _) => part,
+        };
+    }
+}
+
 /// What became of a peer that reads the past.
 pub(in crate::session) enum CaughtUp {
     /// It got further.
     Further,
-    /// It has read everything up to this, from behind this entry on.
-    Whole(Arc<Outbox>, Position, u64),
+    Whole(ReadAll),
     /// It cannot read on.
     Lost(Arc<Outbox>, Fault),
 }
@@ -52,16 +83,16 @@ impl CatchingUp {
         outbox: Arc<Outbox>,
         level: Level,
         session: SessionId,
-        (after, is_reply_known): (Cursor, bool),
+        (after, part): (Cursor, ReplyPart),
         tag: Tag,
         opened: Opened,
         least: u64,
     ) -> Self {
         let is_other = after.session.is_some_and(|named| named != session);
         let (opened, upto, behind) = (Box::new(opened), after.at.seq, Vec::new());
-        let looking = Some(Looking { tag, opened, upto, is_reply_known, behind, least });
+        let looking = Some(Looking { tag, opened, upto, part, behind, least });
         let from = after.at.seq;
-        let mut catching = Self { outbox, at: after.at, level, from, session, looking, page: None };
+        let mut catching = Self { outbox, at: after.at, level, from, session, looking, lost: None, page: None };
         if is_other {
             catching.answer(Some("the position is one of another session"));
         } else if least == 0 && (catching.at == Position::default() || after.along == Along::Log) {
@@ -73,11 +104,10 @@ impl CatchingUp {
 
     /// Answers the opening, if that was not done yet. `stale`: why what the peer has does not hold.
     pub(super) fn answer(&mut self, stale: Option<&str>) {
-        let Some(Looking { tag, mut opened, is_reply_known, behind, .. }) = self.looking.take() else { return };
+        let Some(Looking { tag, mut opened, part, behind, .. }) = self.looking.take() else { return };
         if stale.is_some() {
             (self.at, self.from) = (Position::default(), 0);
-        } else if !is_reply_known {
-            // It died with the process that told it, and another one takes its place.
+        } else if part != ReplyPart::Holds {
             self.at.offset = 0;
         }
         opened.present.attached = match stale {
@@ -105,6 +135,13 @@ impl CatchingUp {
                 looking.behind.push(event);
             }
             None => self.tell(event),
+        }
+    }
+
+    /// Told to everybody else; of this peer's past it is no part.
+    pub(super) fn misses(&mut self, event: &Event) {
+        if let Event::TurnLost(end) = event {
+            self.lost = Some(end.clone());
         }
     }
 
@@ -136,10 +173,11 @@ impl CatchingUp {
                 self.answer(None);
                 return Poll::Ready(CaughtUp::Further);
             }
-            return Poll::Ready(CaughtUp::Whole(self.outbox.clone(), self.at, self.from));
+            let (outbox, lost) = (self.outbox.clone(), self.lost.take());
+            return Poll::Ready(CaughtUp::Whole(ReadAll { outbox, at: self.at, from: self.from, lost }));
         }
         // It is told nothing while it is only looked at what it has, and what waits behind that needs the room.
-        if self.looking.is_none() && self.outbox.poll_room(context).is_pending() {
+        if self.looking.is_none() && self.outbox.poll_room_to_read(context).is_pending() {
             return Poll::Pending;
         }
         let page = self.page.get_or_insert_with(|| read(at));
@@ -162,9 +200,12 @@ impl CatchingUp {
 
     fn take(&mut self, entries: impl Iterator<Item = Arc<Entry>>) {
         for entry in entries {
+            if let Body::Turn(TurnEntry::Ended(end)) = &entry.body {
+                self.lost.take_if(|lost| lost.turn == end.turn);
+            }
             if let Some(looking) = &mut self.looking {
                 looking.upto = entry.seq;
-                looking.is_reply_known |= ends_reply(&entry.body);
+                looking.follow_reply(&entry.body);
                 if let Some(why) = unsettles(&entry.body) {
                     return self.answer(Some(why));
                 }

@@ -2,7 +2,7 @@
 
 use std::task::Waker;
 
-use vocab::{Along, Attached, BranchEntry, Entry, Mode, ModelInfo, NoteEntry, Reply, State};
+use vocab::{Along, Attached, BranchEntry, Entry, Mode, ModelInfo, NoteEntry, Reply, State, Stop, TurnEnd, TurnEntry};
 
 use super::*;
 use crate::outbox::{DROP_BYTES_MAX, Slow};
@@ -152,7 +152,7 @@ fn the_past_is_read_page_by_page_and_ends_where_the_present_begins() {
         peers.catch_up(reader.clone(), Cursor::at(after), Tag(1), opened(), 0);
         assert!(!peers.is_empty() && !peers.is_anybody_live());
         let over = read_all(&mut peers, entry);
-        assert!(matches!(over, CaughtUp::Whole(_, Position { seq: 3, offset: 0 }, _)));
+        assert!(matches!(over, CaughtUp::Whole(ReadAll { at: Position { seq: 3, offset: 0 }, .. })));
         let heard = heard(&reader);
         assert_eq!(*attached(&heard[0]), Attached::After(Position::at(after)));
         assert_eq!(heard.len(), 1 + want, "entry 4 is not committed yet: it comes live");
@@ -217,4 +217,27 @@ fn nothing_is_told_before_the_opening_is_answered() {
     assert_eq!(*attached(&heard[0]), Attached::After(Position::at(1)));
     assert!(matches!(heard[1], Event::Reply { tag: Tag(2), .. }), "and of what is only shown nothing: {heard:?}");
     assert_eq!(heard.len(), 4);
+}
+
+#[test]
+fn a_turn_that_is_lost_meanwhile_is_told_at_the_end_unless_the_past_says_so() {
+    let lost = |turn: &str| TurnEnd {
+        turn: turn.into(),
+        stop: Stop::Error,
+        iterations: 0,
+        usage: Usage::default(),
+        mutations: Vec::new(),
+        fault: None,
+    };
+    let ended = |seq: u64| {
+        let body = if seq == 3 { Body::Turn(TurnEntry::Ended(lost("t1"))) } else { entry(seq).body.clone() };
+        Arc::new(Entry { body, ..(*entry(seq)).clone() })
+    };
+    for (turn, is_told) in [("t1", false), ("t2", true)] {
+        let mut peers = peers();
+        peers.catch_up(outbox(1), Cursor::at(1), Tag(1), opened(), 0);
+        peers.tell_all(Event::TurnLost(lost(turn)));
+        let CaughtUp::Whole(ReadAll { lost, .. }) = read_all(&mut peers, ended) else { panic!("it is not over") };
+        assert_eq!(lost.is_some(), is_told, "{turn}");
+    }
 }

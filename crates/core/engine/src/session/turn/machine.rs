@@ -6,6 +6,7 @@
 
 mod calls;
 mod resume;
+mod stopping;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -430,71 +431,5 @@ impl Turn {
     fn stand_at(&mut self, point: SafePoint, fx: &mut Vec<Effect>) {
         self.phase = TurnPhase::At(point);
         fx.push(Effect::SafePoint(point));
-    }
-
-    /// Stops wherever the turn stands. `false` when it is over already.
-    pub(crate) fn interrupt(&mut self, fx: &mut Vec<Effect>) -> bool {
-        self.stop(Stop::Interrupted, None, fx)
-    }
-
-    /// As [`Turn::interrupt`], for a reason of our own (a stall, a broken store).
-    pub(crate) fn abort(&mut self, fault: Fault, fx: &mut Vec<Effect>) -> bool {
-        self.stop(Stop::Error, Some(fault), fx)
-    }
-
-    /// As [`Turn::interrupt`], because a budget is spent.
-    pub(crate) fn run_out(&mut self, fault: Fault, fx: &mut Vec<Effect>) {
-        self.stop(Stop::Budget, Some(fault), fx);
-    }
-
-    fn stop(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) -> bool {
-        match &self.phase {
-            TurnPhase::Over => return false,
-            TurnPhase::Asking { call, ask, .. } => {
-                let (call, tool) = (call.id.clone(), ask.tool.clone());
-                let (end, text) = match ask.may_have_run {
-                    true => (CallEnd::Lost, LOST),
-                    false => (CallEnd::Interrupted, INTERRUPTED),
-                };
-                self.log_end(call, tool, end, text, fx);
-            }
-            TurnPhase::TakingUp(call) => {
-                let (call, tool) = (call.id.clone(), call.name.clone());
-                self.log_end(call, tool, CallEnd::Lost, LOST, fx);
-            }
-            TurnPhase::Judging(call) => {
-                let (call, tool) = (call.id.clone(), call.name.clone());
-                self.log_end(call, tool, CallEnd::Interrupted, INTERRUPTED, fx);
-            }
-            TurnPhase::Running(_) => self.log_stopped(fx),
-            TurnPhase::Model { .. } | TurnPhase::FallingBack if !self.reply.is_empty() => {
-                let message = self.close_reply(MessageEnd::Interrupted);
-                self.log_cut_reply(message, fx);
-            }
-            TurnPhase::Model { .. }
-            | TurnPhase::RetryWait { .. }
-            | TurnPhase::FallingBack
-            | TurnPhase::At(_)
-            | TurnPhase::Compacting { .. } => self.drop_reply(fx),
-        }
-        // Calls that were never started still need results, or no provider would take the history again.
-        for call in std::mem::take(&mut self.pending) {
-            self.log_end(call.id, call.name, CallEnd::Interrupted, INTERRUPTED, fx);
-        }
-        self.end(stop, fault, fx);
-        true
-    }
-
-    fn end(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) {
-        self.phase = TurnPhase::Over;
-        self.end_retries(false, fx);
-        fx.push(Effect::End(TurnEnd {
-            turn: self.id.clone(),
-            stop,
-            iterations: self.iterations,
-            usage: self.usage,
-            mutations: std::mem::take(&mut self.mutations),
-            fault,
-        }));
     }
 }

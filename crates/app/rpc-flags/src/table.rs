@@ -1,11 +1,11 @@
 //! Every flag that hosts of the pi family pass, as one table. Flags that mean nothing here stand in it as well, because
 //! only who knows a flag knows whether a value follows.
 
-use super::flags::Means;
+use super::Means;
 
 /// What follows a flag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Takes {
+pub enum Takes {
     Nothing,
     /// The next word, whatever it looks like, unless it is a flag of this table.
     Value,
@@ -13,10 +13,10 @@ pub(super) enum Takes {
     Maybe,
 }
 
-pub(super) struct Flag {
-    pub(super) names: &'static [&'static str],
-    pub(super) takes: Takes,
-    pub(super) means: Means,
+pub struct Flag {
+    pub names: &'static [&'static str],
+    pub takes: Takes,
+    pub means: Means,
 }
 
 const fn flag(names: &'static [&'static str], takes: Takes, means: Means) -> Flag {
@@ -30,7 +30,7 @@ const fn none(names: &'static [&'static str], takes: Takes, why: &'static str) -
 
 use Takes::{Maybe, Nothing, Value};
 
-pub(super) const FLAGS: &[Flag] = &[
+pub const FLAGS: &[Flag] = &[
     flag(&["--mode"], Value, Means::Mode),
     // ---- models
     flag(&["--provider"], Value, Means::Provider),
@@ -101,6 +101,6 @@ pub(super) const FLAGS: &[Flag] = &[
     none(&["--offline"], Nothing, "nothing phones home"),
 ];
 
-pub(super) fn find(name: &str) -> Option<&'static Flag> {
+pub fn find(name: &str) -> Option<&'static Flag> {
     FLAGS.iter().find(|flag| flag.names.contains(&name))
 }

@@ -1,23 +1,24 @@
 //! The command line of `rpc`: tolerant where a host may pass what only its own agent knows, strict where a wrong value would
 //! mean less safety than was asked for. Knows no file and no model.
 
+pub mod table;
+
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use dialect_rpc::{Errors, Updates};
-use providers::Secret;
-use vocab::{Budget, BudgetSpan, BudgetUnit, Mode, OnRestart, SyncLevel};
+use vocab::{Budget, BudgetSpan, BudgetUnit, Mode, OnRestart, Secret, SyncLevel};
 
-use super::table::{self, Flag, Takes};
 use config::agent::LEVELS;
+use table::{Flag, Takes};
 
 /// Names of unknown flags that are told; of more only the number.
 const UNKNOWN_TOLD_MAX: usize = 20;
 
 /// What a flag is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Means {
+pub enum Means {
     Mode,
     Provider,
     Model,
@@ -61,7 +62,7 @@ pub(super) enum Means {
 
 /// Which session was asked for; of several flags the last counts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) enum AskedSession {
+pub enum AskedSession {
     #[default]
     New,
     /// The newest of this directory, or a new one.
@@ -72,97 +73,97 @@ pub(super) enum AskedSession {
 
 /// Everything the command line said, by subject.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Flags {
-    pub(super) model: ModelFlags,
-    pub(super) session: SessionFlags,
-    pub(super) tools: ToolFlags,
-    pub(super) prompts: PromptFlags,
-    pub(super) wire: WireFlags,
-    pub(super) workspace: Option<PathBuf>,
-    pub(super) config: Option<PathBuf>,
-    pub(super) sync: Option<SyncLevel>,
-    pub(super) on_restart: Option<OnRestart>,
-    pub(super) budget: Vec<(BudgetSpan, BudgetUnit, u64)>,
-    pub(super) help: bool,
-    pub(super) version: bool,
+pub struct Flags {
+    pub model: ModelFlags,
+    pub session: SessionFlags,
+    pub tools: ToolFlags,
+    pub prompts: PromptFlags,
+    pub wire: WireFlags,
+    pub workspace: Option<PathBuf>,
+    pub config: Option<PathBuf>,
+    pub sync: Option<SyncLevel>,
+    pub on_restart: Option<OnRestart>,
+    pub budget: Vec<(BudgetSpan, BudgetUnit, u64)>,
+    pub help: bool,
+    pub version: bool,
     /// A file to be put into a prompt, which this mode has no place for.
-    pub(super) at_file: bool,
+    pub at_file: bool,
     /// For stderr, one line each.
-    pub(super) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Which model answers, and how.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct ModelFlags {
-    pub(super) provider: Option<String>,
-    pub(super) name: Option<String>,
+pub struct ModelFlags {
+    pub provider: Option<String>,
+    pub name: Option<String>,
     /// The models that a host goes round.
-    pub(super) scope: Vec<String>,
-    pub(super) thinking: Option<&'static str>,
-    pub(super) api_key: Option<Secret>,
+    pub scope: Vec<String>,
+    pub thinking: Option<&'static str>,
+    pub api_key: Option<Secret>,
     /// With a word to look for.
-    pub(super) list: Option<Option<String>>,
+    pub list: Option<Option<String>>,
 }
 
 impl ModelFlags {
     /// Only then does the command line win over what a resumed session remembers.
-    pub(super) fn is_named(&self) -> bool {
+    pub fn is_named(&self) -> bool {
         self.name.is_some() || self.provider.is_some()
     }
 }
 
 /// Which session, and where its file is.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct SessionFlags {
-    pub(super) dir: Option<PathBuf>,
+pub struct SessionFlags {
+    pub dir: Option<PathBuf>,
     /// Nothing is written down.
-    pub(super) none: bool,
-    pub(super) asked: AskedSession,
+    pub none: bool,
+    pub asked: AskedSession,
     /// Open or create the session of this very id.
-    pub(super) id: Option<String>,
+    pub id: Option<String>,
     /// What the session is called from now on.
-    pub(super) title: Option<String>,
-    pub(super) fork: Option<String>,
-    pub(super) export: Option<PathBuf>,
+    pub title: Option<String>,
+    pub fork: Option<String>,
+    pub export: Option<PathBuf>,
 }
 
 /// What the model may use, and who brings it.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct ToolFlags {
-    pub(super) only: Option<Vec<String>>,
-    pub(super) without: Vec<String>,
-    pub(super) none: bool,
-    pub(super) mode: Option<Mode>,
-    pub(super) extensions: Vec<PathBuf>,
-    pub(super) no_extensions: bool,
-    pub(super) no_servers: bool,
+pub struct ToolFlags {
+    pub only: Option<Vec<String>>,
+    pub without: Vec<String>,
+    pub none: bool,
+    pub mode: Option<Mode>,
+    pub extensions: Vec<PathBuf>,
+    pub no_extensions: bool,
+    pub no_servers: bool,
 }
 
 /// What the model is told before the conversation, and the user's own prompts.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct PromptFlags {
+pub struct PromptFlags {
     /// Text, or the name of a file with it.
-    pub(super) system: Option<String>,
-    pub(super) append: Vec<String>,
-    pub(super) templates: Vec<PathBuf>,
-    pub(super) no_templates: bool,
-    pub(super) no_context_files: bool,
+    pub system: Option<String>,
+    pub append: Vec<String>,
+    pub templates: Vec<PathBuf>,
+    pub no_templates: bool,
+    pub no_context_files: bool,
 }
 
 /// How the dialect speaks, and where a copy of it goes.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct WireFlags {
-    pub(super) errors: Option<Errors>,
-    pub(super) updates: Option<Updates>,
-    pub(super) log_frames: Option<PathBuf>,
+pub struct WireFlags {
+    pub errors: Option<Errors>,
+    pub updates: Option<Updates>,
+    pub log_frames: Option<PathBuf>,
 }
 
 /// A value that cannot be meant; one line for people. Never contains a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Wrong(pub(super) String);
+pub struct Wrong(pub String);
 
 /// Reads the words behind `rpc`, or all words where `--mode rpc` is among them.
-pub(super) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Flags, Wrong> {
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Flags, Wrong> {
     let mut words: VecDeque<OsString> = words.into_iter().collect();
     let mut flags = Flags::default();
     let mut unknown: Vec<String> = Vec::new();

@@ -1,0 +1,55 @@
+//! What the configuration means to the server: where it listens, who may come in, how its services stand.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use config::ServerConfig;
+use gateway::{Access, NodeRules, PairingRules, ServiceSettings, TailscaleOptions};
+use vocab::{Fault, FaultKind, Secret, SessionId, Settings};
+
+pub fn access(server: &ServerConfig, token: Option<Secret>) -> Access {
+    Access {
+        token,
+        hostnames: server.hostnames.clone(),
+        allowed_origins: server.allowed_origins.clone(),
+        auth_http: server.auth_http,
+        tailscale: TailscaleOptions {
+            identity: server.tailscale.identity,
+            trust_header: server.tailscale.trust_header,
+            allowed_logins: server.tailscale.allowed_logins.clone(),
+        },
+    }
+}
+
+pub fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, Fault> {
+    match host {
+        "localhost" => Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))]),
+        host => match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+            Ok(address) => Ok(vec![SocketAddr::new(address, port)]),
+            Err(_) => Err(Fault::new(FaultKind::Invalid, format!("{host} is no address to listen on"))
+                .hint("127.0.0.1 is this machine alone; 0.0.0.0 is every network it is in")),
+        },
+    }
+}
+
+pub fn service_settings(server: &Arc<ServerConfig>, settings: &Settings) -> ServiceSettings {
+    let lanes = server.clone();
+    ServiceSettings {
+        gates: server.feature_gates.iter().map(|(name, on)| (name.as_str().into(), *on)).collect(),
+        nodes: NodeRules {
+            enabled: server.nodes.enabled,
+            allowed_roles: server.nodes.allowed_roles.iter().map(|role| role.as_str().into()).collect(),
+            location: server.nodes.location,
+            push: server.nodes.push,
+        },
+        pairing: PairingRules {
+            enabled: server.pairing.enabled,
+            ttl_ms: i64::try_from(server.pairing.code_ttl_s).unwrap_or(i64::MAX / 1000) * 1000,
+            length: server.pairing.code_length,
+        },
+        online_ms: i64::try_from(server.presence_online_ms).unwrap_or(i64::MAX),
+        lane: Arc::new(move |session: &SessionId| lanes.queue.policy(session.as_str())),
+        threshold_pct: u64::from(settings.compaction.threshold_pct),
+        stall_ms: server.stall_ms,
+    }
+}

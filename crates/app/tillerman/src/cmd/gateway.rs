@@ -1,0 +1,192 @@
+//! `tillerman gateway`: all sessions in one process, reached over WebSocket and HTTP. stdout has one line, where it listens;
+//! notes go to stderr.
+
+mod doors;
+mod hooks;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::ServerConfig;
+use engine::IdlePolicy;
+use gateway::{GatewayCounts, GatewayServer, ServerHandle, ServerOptions, SocketChoice, TlsChoice};
+use tokio::signal::unix::{SignalKind, signal};
+use vocab::{Fault, FaultKind, Mode, Secret};
+
+use super::stdio;
+use crate::args::{GatewayArgs, GatewayVerb, TokenArgs};
+use crate::compose::{self, ManySessions, Wired};
+use crate::extension_host::{self, ExtensionHost};
+use crate::setup::{self, Prepared};
+use hooks::DaemonHooks;
+
+/// Sessions that nobody is on: background commands go on for a minute, then the session lets go of what it can make again.
+const IDLE: IdlePolicy = IdlePolicy {
+    linger: Duration::from_secs(60),
+    park_after: Duration::from_secs(60),
+    unload_after: Duration::from_secs(30),
+};
+
+pub(crate) fn run(args: &GatewayArgs) -> anyhow::Result<u8> {
+    let refuse = |fault: &Fault| stdio::refuse("tillerman", &stdio::in_one_line(fault), super::USAGE);
+    match &args.verb {
+        None => {
+            let runtime = host::daemon_runtime()?;
+            Ok(runtime.block_on(start(args)).unwrap_or_else(|fault| refuse(&fault)))
+        }
+        Some(verb) => Ok(ask(verb).unwrap_or_else(|fault| refuse(&fault))),
+    }
+}
+
+/// The gateway's own files.
+fn place(data: &Path) -> PathBuf {
+    data.join("gateway")
+}
+
+/// What is asked of one that runs, or of its files.
+fn ask(verb: &GatewayVerb) -> Result<u8, Fault> {
+    let home = config::Home::find(&config::process_env)
+        .ok_or_else(|| Fault::new(FaultKind::Invalid, "cannot tell where the gateway is").hint("set HOME"))?;
+    let place = place(&home.data);
+    let said = match verb {
+        GatewayVerb::Status { json } => gateway::cli::status(&place, *json),
+        GatewayVerb::Stop => gateway::cli::stop(&place),
+        GatewayVerb::Url { with_token } => gateway::cli::url(&place, *with_token),
+        GatewayVerb::Token(TokenArgs { rotate: true, .. }) => gateway::cli::rotate(&place),
+        GatewayVerb::Token(TokenArgs { list: true, .. }) => gateway::cli::tokens(&place),
+        GatewayVerb::Token(TokenArgs { name: Some(name), scopes, .. }) => gateway::cli::make(&place, name, scopes),
+        GatewayVerb::Token(TokenArgs { revoke: Some(name), .. }) => gateway::cli::revoke(&place, name),
+        GatewayVerb::Token(_) => gateway::cli::token(&place),
+    }?;
+    let printed = crate::print::say(&said.text);
+    printed.map_err(|error| Fault::new(FaultKind::Internal, format!("stdout: {error}")))?;
+    Ok(said.exit_code)
+}
+
+async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
+    if args.basics.resume.is_some() || args.basics.no_session {
+        return Err(Fault::new(
+            FaultKind::Invalid,
+            "a gateway holds all sessions: --resume and --no-session mean nothing here",
+        ));
+    }
+    let Prepared { mut setup, config, home, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
+    if let Some(warning) = config.warnings.first().filter(|_| args.strict) {
+        return Err(Fault::new(FaultKind::Invalid, warning.clone()).hint("without --strict it would only be said"));
+    }
+    config.warnings.iter().for_each(|warning| host::note(warning));
+    let server = config.server()?;
+    let place = place(&home.data);
+    let token = token(&server, &place)?;
+    daemon::settle(&mut setup.settings, &server);
+    setup.briefing.skills = true;
+    setup.secrets.extend(token.clone());
+    let counts = GatewayCounts::default();
+    setup.many = Some(ManySessions { idle: IDLE, turns_max: server.max_concurrent_runs, counts: counts.clone() });
+    let options = options(args, &server, place.clone(), token)?;
+    let asked = setup.models.wanted.model.is_some();
+    let wired = Arc::new(compose::build(setup).await?);
+    wired.warnings(asked).for_each(|note| host::note(note));
+    let places = extension_host::skill_places(&wired, &home, &config);
+    let extension_host = extension_host::start(&wired, extensions, Some(places)).await;
+    let basics = args.basics.clone();
+    let again = move || setup::read_again(&basics, Mode::DangerFullAccess);
+    let hooks = Arc::new(DaemonHooks::new(&wired, (config, server), Box::new(again), &place, counts)?);
+    serve(options, hooks, wired, extension_host).await
+}
+
+/// What clients show: the configuration's word, else what `gateway token` has made.
+fn token(server: &ServerConfig, place: &Path) -> Result<Option<Secret>, Fault> {
+    if server.token.is_some() {
+        return Ok(server.token.clone());
+    }
+    gateway::read_main_token(place)
+        .map_err(|error| Fault::new(FaultKind::Invalid, format!("the gateway's token: {error}")))
+}
+
+async fn serve(
+    options: ServerOptions,
+    hooks: Arc<DaemonHooks>,
+    wired: Arc<Wired>,
+    extension_host: ExtensionHost,
+) -> Result<u8, Fault> {
+    let endpoints = doors::all(&wired, &hooks);
+    let running = GatewayServer::start(options, wired.engine.clone(), endpoints, hooks.clone()).await?;
+    hooks.runs_as(&running);
+    say_where(&running)?;
+    running.set_ready();
+    let taking_up = tokio::spawn(daemon::take_up(wired.engine.clone(), wired.ports.store.clone()));
+    until_asked(&running, &hooks).await;
+    taking_up.abort();
+    let hurry = async {
+        if let Ok(mut again) = signal(SignalKind::terminate()) {
+            again.recv().await;
+        }
+    };
+    running.shutdown(hurry).await;
+    wired.ports.accounts.cancel_sign_ins("the process is shutting down");
+    wired.engine.shutdown().await;
+    extension_host.shutdown().await;
+    Ok(0)
+}
+
+/// The one line on stdout.
+fn say_where(running: &ServerHandle) -> Result<(), Fault> {
+    let url = running.url().unwrap_or_default();
+    crate::print::say(&format!("listening on {url}\n"))
+        .map_err(|error| Fault::new(FaultKind::Internal, format!("stdout: {error}")))
+}
+
+/// SIGTERM and SIGINT end it; SIGHUP has it read its configuration again.
+async fn until_asked(running: &ServerHandle, hooks: &DaemonHooks) {
+    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()), signal(SignalKind::hangup()));
+    let (Ok(mut term), Ok(mut interrupt), Ok(mut hangup)) = signals else {
+        return host::note("signals cannot be heard: ending");
+    };
+    loop {
+        tokio::select! {
+            _ = term.recv() => return,
+            _ = interrupt.recv() => return,
+            _ = hangup.recv() => {
+                running.look();
+                match hooks.read_again().await {
+                    Ok(_) => host::note("the configuration was read again"),
+                    Err(why) => host::note(&format!("the configuration stays as it was: {why}")),
+                }
+            }
+        }
+    }
+}
+
+fn options(
+    args: &GatewayArgs,
+    server: &ServerConfig,
+    home: PathBuf,
+    token: Option<Secret>,
+) -> Result<ServerOptions, Fault> {
+    let host = args.host.as_deref().unwrap_or(&server.host);
+    let port = args.port.unwrap_or(server.port);
+    let tls = match (&args.tls_cert, &args.tls_key, &server.tls) {
+        (Some(cert), Some(key), _) => TlsChoice::Files { cert: cert.clone(), key: key.clone() },
+        _ if args.tls_self_signed => TlsChoice::SelfSigned,
+        (_, _, Some(files)) => TlsChoice::Files { cert: files.cert.clone(), key: files.key.clone() },
+        _ => TlsChoice::None,
+    };
+    let socket = match &args.socket {
+        None => SocketChoice::InHome,
+        Some(path) if path == Path::new("none") => SocketChoice::None,
+        Some(path) => SocketChoice::At(path.clone()),
+    };
+    Ok(ServerOptions {
+        listen: daemon::addresses(host, port)?,
+        socket,
+        tls,
+        access: daemon::access(server, token),
+        understands_no_auth: args.i_understand_no_auth,
+        shutdown_grace: Duration::from_millis(server.shutdown_grace_ms),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..ServerOptions::new(home, SocketAddr::from(([127, 0, 0, 1], port)))
+    })
+}

@@ -1,0 +1,57 @@
+//! Connections that are cut at any moment and come back with a cursor: no gap, no repeat.
+
+use serde_json::{Value, json};
+
+use crate::process::Place;
+use crate::socket::Socket;
+
+const CUTS: usize = 20;
+const CUTS_FULL: usize = 200;
+/// Words of the run that is watched.
+const WORDS: usize = 400;
+
+fn cuts() -> usize {
+    if std::env::var_os("TILLERMAN_FULL").is_some() { CUTS_FULL } else { CUTS }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_that_is_cut_again_and_again_hears_everything_once() {
+    let place = Place::new();
+    let gateway = place.start();
+    let mut speaker = Socket::open(&gateway).await;
+    speaker.call("sessions.create", json!({"sessionId": "cut:one"})).await.unwrap();
+    let (mut text, mut cursor, mut left) = (String::new(), json!(0), cuts());
+    let mut runs = 0;
+    let mut wanted = String::new();
+    let mut done = 0;
+    while left > 0 || done < runs {
+        if runs == done {
+            let message = format!("slow 2 say {WORDS} words");
+            speaker.send(&json!({"id": runs + 1, "method": "agent.send", "params": {"message": message}})).await;
+            wanted.extend((1..=WORDS).map(|n| if n == WORDS { format!("w{n}") } else { format!("w{n} ") }));
+            runs += 1;
+        }
+        let mut watcher = Socket::open(&gateway).await;
+        let params = json!({"topics": ["session:cut:one"], "afterSeq": cursor});
+        watcher.send(&json!({"id": 7, "method": "events.subscribe", "params": params})).await;
+        assert!(watcher.next_of(&json!(7)).await.get("result").is_some());
+        let take = 3 + (left * 7919) % 40;
+        for _ in 0..take {
+            let frame = watcher.next_of(&json!(7)).await;
+            if frame["event"] == "content" && frame["data"]["transient"] != true {
+                text.push_str(frame["data"]["text"].as_str().unwrap());
+            }
+            if frame["event"] == "done" {
+                done += 1;
+            }
+            cursor = frame.get("cursor").cloned().unwrap_or(Value::Null);
+            assert!(cursor.is_string(), "{frame}");
+            if done == runs {
+                break;
+            }
+        }
+        left = left.saturating_sub(1);
+        watcher.cut();
+    }
+    assert_eq!(text, wanted);
+}

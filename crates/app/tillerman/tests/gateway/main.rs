@@ -1,0 +1,17 @@
+//! The gateway as its clients see it: the real binary on a port of its own, a model on loopback, and another's WebSocket.
+
+// A test that fails says what it saw, and a skipped one why.
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+
+mod matching;
+#[allow(dead_code)] // Each of the binaries uses its part.
+#[path = "../it/peers_install.rs"]
+mod peers_install;
+mod player;
+mod process;
+mod socket;
+
+mod clients;
+mod cuts;
+mod restart;
+mod talks;

@@ -1,0 +1,137 @@
+//! What is asked of a gateway from a command line: of its files, or through its socket.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use vocab::{Fault, FaultKind};
+
+use crate::home_lock::GatewayFile;
+use crate::tokens::{TokenFile, TokenStore, add_token, make_main_token, read_main_token, revoke_token};
+use crate::{scope_words, scopes_from};
+
+/// None runs here.
+const NONE_RUNS: u8 = 3;
+/// How long one may take to end.
+const STOP_PATIENCE: Duration = Duration::from_secs(40);
+const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// For stdout, and the exit code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CliSaid {
+    pub text: String,
+    pub exit_code: u8,
+}
+
+fn said(text: impl Into<String>) -> CliSaid {
+    CliSaid { text: text.into(), exit_code: 0 }
+}
+
+fn none_runs() -> CliSaid {
+    CliSaid { text: "no gateway runs here\n".to_owned(), exit_code: NONE_RUNS }
+}
+
+fn failed(what: &str) -> impl Fn(std::io::Error) -> Fault + '_ {
+    move |error| Fault::new(FaultKind::Internal, format!("{what}: {error}"))
+}
+
+fn running(home: &Path) -> Result<Option<GatewayFile>, Fault> {
+    GatewayFile::running(home).map_err(failed("the gateway's file"))
+}
+
+pub fn status(home: &Path, json: bool) -> Result<CliSaid, Fault> {
+    let Some(found) = running(home)? else { return Ok(none_runs()) };
+    let health = found.socket.as_deref().map(health).transpose();
+    let (health, well) = match health {
+        Ok(Some((status, body))) => (body, status == 200),
+        Ok(None) => ("{}".to_owned(), true),
+        Err(error) => (format!("{{\"error\":{:?}}}", error.to_string()), false),
+    };
+    if json {
+        return Ok(CliSaid { text: format!("{health}\n"), exit_code: u8::from(!well) });
+    }
+    let url = found.url.as_deref().unwrap_or("no port");
+    let how = if well { "well" } else { "not well" };
+    let text = format!("running: pid {}, {url}, version {}\n{how}: {health}\n", found.pid, found.version);
+    Ok(CliSaid { text, exit_code: u8::from(!well) })
+}
+
+/// What `/health` says, through the socket of the same user.
+fn health(socket: &Path) -> std::io::Result<(u16, String)> {
+    // The second half keeps the first one good.
+    let (path, _kept) = crate::dialable(socket)?;
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(ANSWER_PATIENCE))?;
+    stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    Ok((status, body.to_owned()))
+}
+
+/// Asks the process to end, and waits until it has.
+pub fn stop(home: &Path) -> Result<CliSaid, Fault> {
+    let Some(found) = running(home)? else { return Ok(none_runs()) };
+    let pid = i32::try_from(found.pid).ok().and_then(rustix::process::Pid::from_raw);
+    let pid = pid.ok_or_else(|| Fault::new(FaultKind::Internal, "the gateway's file names no process"))?;
+    let asked = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    asked.map_err(|error| Fault::new(FaultKind::Internal, format!("process {}: {error}", found.pid)))?;
+    let until = Instant::now() + STOP_PATIENCE;
+    while Instant::now() < until {
+        if running(home)?.is_none_or(|now| now.pid != found.pid) {
+            return Ok(said(format!("stopped: pid {}\n", found.pid)));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Err(Fault::new(FaultKind::Internal, format!("process {} does not end", found.pid))
+        .hint("a second `gateway stop` ends it without waiting for what runs"))
+}
+
+pub fn url(home: &Path, with_token: bool) -> Result<CliSaid, Fault> {
+    let Some(found) = running(home)? else { return Ok(none_runs()) };
+    let Some(url) = found.url else { return Ok(said("it listens on its socket alone\n")) };
+    let token = read_main_token(home).map_err(failed("the token"))?.filter(|_| with_token);
+    // Behind `#` it stays in the browser: no request and no log has it.
+    let behind = token.map(|token| format!("/#token={}", token.expose())).unwrap_or_default();
+    Ok(said(format!("{url}{behind}\n")))
+}
+
+pub fn token(home: &Path) -> Result<CliSaid, Fault> {
+    let there = read_main_token(home).map_err(failed("the token"))?;
+    match there {
+        Some(token) => Ok(said(format!("{}\n", token.expose()))),
+        None => rotate(home),
+    }
+}
+
+pub fn rotate(home: &Path) -> Result<CliSaid, Fault> {
+    safefile::private_dir(home).map_err(failed("the gateway's home"))?;
+    let token = make_main_token(home).map_err(failed("the token"))?;
+    Ok(said(format!("{}\n", token.expose())))
+}
+
+pub fn make(home: &Path, name: &str, scopes: &[String]) -> Result<CliSaid, Fault> {
+    safefile::private_dir(home).map_err(failed("the gateway's home"))?;
+    let scopes = scopes_from(scopes.iter().map(String::as_str)).map_err(|why| Fault::new(FaultKind::Invalid, why))?;
+    let token = add_token(&TokenFile::new(home), name, scopes).map_err(failed("the token"))?;
+    Ok(said(format!("{}\n", token.expose())))
+}
+
+pub fn tokens(home: &Path) -> Result<CliSaid, Fault> {
+    let all = TokenFile::new(home).load().map_err(failed("the tokens"))?;
+    let line = |token: &crate::NamedToken| {
+        let scopes: Vec<&str> = scope_words(token.scopes).collect();
+        format!("{}\t{}\n", token.name, scopes.join(","))
+    };
+    Ok(said(all.iter().map(line).collect::<String>()))
+}
+
+pub fn revoke(home: &Path, name: &str) -> Result<CliSaid, Fault> {
+    match revoke_token(&TokenFile::new(home), name).map_err(failed("the tokens"))? {
+        true => Ok(said(format!("revoked: {name}\n"))),
+        false => Err(Fault::new(FaultKind::NotFound, format!("there is no token of the name {name}"))
+            .hint("`tillerman gateway token --list` shows them")),
+    }
+}

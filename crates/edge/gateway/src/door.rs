@@ -1,0 +1,116 @@
+//! What most paths are: a dialect on the pipe of whoever came, joined to the engine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dialect_gateway::{AuthState, Gateway, GatewayOptions, GatewayOwn, Scopes};
+use engine::{Engine, Slow};
+use host::{DaemonEnding, Ended, OnLost, OwnCalls, PumpOptions};
+use vocab::Later;
+use websocket::Binary;
+use wire::{Dialect, OwnCall};
+
+use crate::entrance::{Caller, Entrance, MessagePipe};
+use crate::limits::{MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX};
+
+/// How long a conversation may take to settle once the process ends.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A dialect, and who answers its own calls.
+pub struct Joined<D: Dialect> {
+    pub dialect: D,
+    pub own: Box<dyn OwnCalls<D::Own>>,
+}
+
+/// Makes a dialect for whoever comes in. What is refused is the reason to close with.
+pub trait Joins: Send + Sync + 'static {
+    type Dialect: Dialect + 'static;
+    fn join(&self, caller: &Caller) -> Result<Joined<Self::Dialect>, String>;
+}
+
+/// Answers a path with a dialect.
+pub struct DialectDoor<J> {
+    pub engine: Engine,
+    pub joins: J,
+    pub binary: Binary,
+    pub scopes: Scopes,
+    pub takes_strangers: bool,
+}
+
+impl<J: Joins> Entrance for DialectDoor<J> {
+    fn serve(&self, caller: Caller, pipe: MessagePipe, ending: DaemonEnding) -> Later<'static, Ended> {
+        let engine = self.engine.clone();
+        match self.joins.join(&caller) {
+            Ok(joined) => Box::pin(converse(joined, engine, caller, pipe, ending)),
+            Err(why) => Box::pin(turn_away(pipe, why)),
+        }
+    }
+    fn binary(&self) -> Binary {
+        self.binary
+    }
+    fn scopes(&self) -> Scopes {
+        self.scopes
+    }
+    fn takes_strangers(&self) -> bool {
+        self.takes_strangers
+    }
+}
+
+async fn converse<D: Dialect + 'static>(
+    joined: Joined<D>,
+    engine: Engine,
+    caller: Caller,
+    (stream, sink): MessagePipe,
+    ending: DaemonEnding,
+) -> Ended {
+    let Joined { dialect, own } = joined;
+    let options = PumpOptions {
+        frame_bytes_max: MESSAGE_BYTES_MAX,
+        grace: GRACE,
+        // It comes back with its cursor; meanwhile it holds up nobody.
+        slow: Slow::DropAt(UNSENT_BYTES_MAX),
+        // Runs belong to their sessions, and not to who watches them.
+        on_lost: OnLost::Leave,
+        leaves_work: true,
+        principal: caller.principal,
+        ending: Some(ending),
+        ..PumpOptions::new(Passed(own))
+    };
+    host::pump_messages(dialect, &engine, stream, sink, options).await
+}
+
+async fn turn_away((_, mut sink): MessagePipe, why: String) -> Ended {
+    let close = wire::Close::new(wire::CloseCode::PolicyViolation, why);
+    std::future::poll_fn(|context| sink.poll_close(context, &close)).await;
+    Ended { close, exit_code: 2 }
+}
+
+struct Passed<O: OwnCall>(Box<dyn OwnCalls<O>>);
+
+impl<O: OwnCall> OwnCalls<O> for Passed<O> {
+    fn call(&self, call: O) -> Later<'static, O::Answer> {
+        self.0.call(call)
+    }
+}
+
+/// Who answers the calls of one connection.
+pub type ServiceFor = Arc<dyn Fn(&Caller) -> Box<dyn OwnCalls<GatewayOwn>> + Send + Sync>;
+
+/// The gateway's own dialect.
+pub struct GatewayJoins {
+    pub options: Arc<GatewayOptions>,
+    pub service: ServiceFor,
+}
+
+impl Joins for GatewayJoins {
+    type Dialect = Gateway;
+
+    fn join(&self, caller: &Caller) -> Result<Joined<Gateway>, String> {
+        let auth = match caller.is_known() {
+            true => AuthState::Known { scopes: caller.scopes },
+            false => AuthState::Unknown,
+        };
+        let dialect = Gateway::new(self.options.clone(), caller.connection.clone(), auth, caller.trace.clone());
+        Ok(Joined { dialect, own: (self.service)(caller) })
+    }
+}

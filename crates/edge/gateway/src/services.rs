@@ -1,0 +1,338 @@
+//! What answers the gateway's dialect beside the engine: one set of services per process, and one view of it per connection.
+//! Everything is told in the dialect's own shapes; nothing here knows a socket.
+
+mod analytics;
+mod board;
+mod canvas;
+mod config;
+mod counters;
+mod counting_store;
+mod news;
+mod nodes;
+mod pairing;
+mod presence;
+mod prometheus;
+mod reports;
+mod sealed;
+mod sessions;
+mod touched;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use dialect_gateway::services::system::{GatewayGates, GatewayInfo, LogLine};
+use dialect_gateway::services::{ServiceAnswer, ServiceCall};
+use dialect_gateway::{GatewayAnswer, GatewayOwn, GatewayRefusal, Scopes, Topic};
+use engine::Engine;
+use host::OwnCalls;
+use ring::rand::{SecureRandom, SystemRandom};
+use vocab::{Clock, Fault, Json, Keyring, LanePolicy, Later, Secret, SessionId, Shelf, ShelfKind, ShelfPlace, Store};
+
+use board::Board;
+use counters::Counters;
+use counting_store::CountingStore;
+use news::NewsLog;
+use nodes::NodeRegistry;
+use pairing::PairingDesk;
+use presence::PresenceBook;
+use touched::TouchedSessions;
+
+pub use config::{ConfigSource, Reloaded};
+pub use nodes::NodeRules;
+pub use pairing::PairingRules;
+pub use sealed::StoreKey;
+
+const PREFER: ShelfKind = ShelfKind { name: "prefer", goes_with_session: true };
+
+/// What the services work with.
+pub struct ServiceParts {
+    pub engine: Engine,
+    /// As [`GatewayService::counted`] gave it to the engine, or the same store without it.
+    pub store: Arc<dyn Store>,
+    pub shelf: Arc<dyn Shelf>,
+    pub clock: Arc<dyn Clock>,
+    pub config: Arc<dyn ConfigSource>,
+    /// Encrypts what must not be readable in the store's file.
+    pub key: StoreKey,
+    /// Keys that are taken out of lines of the log.
+    pub keyring: Keyring,
+}
+
+/// What can be otherwise after a reload.
+#[derive(Clone)]
+pub struct ServiceSettings {
+    pub gates: Vec<(Arc<str>, bool)>,
+    pub nodes: NodeRules,
+    pub pairing: PairingRules,
+    pub online_ms: i64,
+    /// The rules of a lane where the session has none of its own.
+    pub lane: Arc<dyn Fn(&SessionId) -> LanePolicy + Send + Sync>,
+    /// From how full on a context is summarised.
+    pub threshold_pct: u64,
+    pub stall_ms: u64,
+}
+
+impl ServiceSettings {
+    fn gate(&self, name: &str) -> bool {
+        self.gates.iter().any(|(gate, on)| **gate == *name && *on)
+    }
+}
+
+/// What is counted on the way into the store. Made before the engine, which writes through it.
+#[derive(Clone, Default)]
+pub struct GatewayCounts(Arc<Tally>);
+
+#[derive(Default)]
+struct Tally {
+    counters: Mutex<Counters>,
+    presence: Mutex<PresenceBook>,
+    touched: Mutex<TouchedSessions>,
+}
+
+impl GatewayCounts {
+    /// The store that the engine is to write to.
+    pub fn counted(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::new(CountingStore::new(store, self.clone()))
+    }
+}
+
+/// The services of one process.
+#[derive(Clone)]
+pub struct GatewayService(Arc<Services>);
+
+struct Services {
+    parts: ServiceParts,
+    settings: RwLock<Arc<ServiceSettings>>,
+    counts: GatewayCounts,
+    board: Arc<Board>,
+    news: Arc<NewsLog>,
+    nodes: Mutex<NodeRegistry>,
+    pairing: Mutex<PairingDesk>,
+    connections: AtomicU64,
+    started_ms: i64,
+}
+
+/// What logs a connection in: whose token it is, and what they may do.
+pub type LoginPort = Arc<dyn Fn(Secret) -> Result<(Arc<str>, Scopes), GatewayRefusal> + Send + Sync>;
+
+impl GatewayService {
+    /// Must be called on a runtime: it watches the engine's sessions from now on.
+    pub fn new(parts: ServiceParts, settings: ServiceSettings, counts: GatewayCounts) -> Self {
+        let news = Arc::new(NewsLog::default());
+        let board = Board::watching(&parts.engine, news.clone(), counts.clone());
+        let started_ms = parts.clock.now_ms();
+        Self(Arc::new(Services {
+            parts,
+            settings: RwLock::new(Arc::new(settings)),
+            counts,
+            board,
+            news,
+            nodes: Mutex::default(),
+            pairing: Mutex::default(),
+            connections: AtomicU64::new(0),
+            started_ms,
+        }))
+    }
+
+    /// From now on these hold.
+    pub fn settle(&self, settings: ServiceSettings) {
+        *self.0.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    /// The services as one connection sees them. It counts as there until this is dropped.
+    pub fn for_connection(&self, connection: Arc<str>, login: LoginPort) -> ConnectionService {
+        self.0.connections.fetch_add(1, Ordering::Relaxed);
+        ConnectionService { services: self.0.clone(), connection, login, news_asked: Arc::default() }
+    }
+
+    /// A line for whoever listens to the log. Keys are taken out of it.
+    pub fn log(&self, level: &'static str, text: &str) {
+        let text = vocab::visible::visible_line(&self.0.parts.keyring.scrub(text)).to_string();
+        let line = LogLine { ts: self.0.parts.clock.now_ms(), level, text };
+        self.0.news.tell(Topic::Logs, None, "log", json(&line));
+    }
+
+    /// An unknown sender wrote this: whether it is a code that lets them in. From then on they are known.
+    pub async fn redeem(&self, channel: &str, sender: &str, text: &str) -> Result<bool, Fault> {
+        pairing::redeem(&self.0, channel, sender, text).await
+    }
+
+    /// Whether a sender was let in.
+    pub async fn is_approved(&self, channel: &str, sender: &str) -> Result<bool, Fault> {
+        pairing::is_approved(&self.0, channel, sender).await
+    }
+
+    /// The token by which a companion that is away can be woken.
+    pub async fn push_token(&self, node: &str, provider: &str) -> Result<Option<Secret>, Fault> {
+        nodes::push_token(&self.0, node, provider).await
+    }
+
+    /// What is counted, for Prometheus.
+    pub fn prometheus(&self, version: &str) -> String {
+        prometheus::page(&self.0, version)
+    }
+
+    /// Runs that are under way, and messages that wait.
+    pub fn load(&self) -> (u64, u64) {
+        self.0.board.load()
+    }
+}
+
+impl Services {
+    fn settings(&self) -> Arc<ServiceSettings> {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    fn now_ms(&self) -> i64 {
+        self.parts.clock.now_ms()
+    }
+    fn uptime_s(&self) -> u64 {
+        u64::try_from((self.now_ms() - self.started_ms) / 1000).unwrap_or(0)
+    }
+}
+
+/// Every change below is one call of what it guards, so that a panic elsewhere leaves it whole.
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The services as one connection sees them.
+pub struct ConnectionService {
+    services: Arc<Services>,
+    connection: Arc<str>,
+    login: LoginPort,
+    /// Which call for news is the newest.
+    news_asked: Arc<news::NewsTurn>,
+}
+
+impl Drop for ConnectionService {
+    fn drop(&mut self) {
+        self.services.connections.fetch_sub(1, Ordering::Relaxed);
+        nodes::gone(&self.services, &self.connection);
+    }
+}
+
+impl OwnCalls<GatewayOwn> for ConnectionService {
+    fn call(&self, call: GatewayOwn) -> Later<'static, Result<GatewayAnswer, GatewayRefusal>> {
+        let services = self.services.clone();
+        match call {
+            GatewayOwn::Login { token } => {
+                let found = (self.login)(token);
+                at_once(found.map(|(name, scopes)| GatewayAnswer::LoggedIn { name, scopes }))
+            }
+            GatewayOwn::News { topics, after } => {
+                Box::pin(news::news(services, self.news_asked.clone(), topics, after))
+            }
+            GatewayOwn::Exists { session } => {
+                kept_up(async move { Ok(GatewayAnswer::Exists(sessions::exists(&services, &session).await?)) })
+            }
+            GatewayOwn::Read { session, after, limit, branch } => {
+                kept_up(async move { sessions::read(&services, &session, after, limit, branch).await })
+            }
+            GatewayOwn::Notify { session, on } => kept_up(async move {
+                let place = ShelfPlace { kind: PREFER, owner: session.as_str().into(), name: "notify".into() };
+                let word: &[u8] = if on { b"true" } else { b"false" };
+                services.parts.shelf.put(place, word.into(), None).await.map_err(refused)?;
+                Ok(GatewayAnswer::Done)
+            }),
+            GatewayOwn::Service(call) => {
+                let connection = self.connection.clone();
+                kept_up(async move {
+                    let answer = answered(&services, connection, *call).await?;
+                    Ok(GatewayAnswer::Service(Box::new(answer)))
+                })
+            }
+        }
+    }
+}
+
+async fn answered(
+    services: &Arc<Services>,
+    connection: Arc<str>,
+    call: ServiceCall,
+) -> Result<ServiceAnswer, GatewayRefusal> {
+    Ok(match call {
+        ServiceCall::Info => ServiceAnswer::Info(GatewayInfo {
+            uptime_s: services.uptime_s(),
+            connections: services.connections.load(Ordering::Relaxed),
+            pid: std::process::id().into(),
+        }),
+        ServiceCall::Gates => ServiceAnswer::Gates(gates(services, &connection)),
+        ServiceCall::Presence(params) => {
+            let online_ms = services.settings().online_ms;
+            ServiceAnswer::Presence(lock(&services.counts.0.presence).list(&params, services.now_ms(), online_ms))
+        }
+        ServiceCall::Metrics => ServiceAnswer::Metrics(metrics(services)),
+        ServiceCall::Nodes => ServiceAnswer::Nodes(lock(&services.nodes).rows()),
+        ServiceCall::Context { session, is_own } => {
+            ServiceAnswer::Context(sessions::context(services, session, is_own).await?)
+        }
+        ServiceCall::Analytics { days, top } => {
+            ServiceAnswer::Analytics(analytics::analytics(services, days, top).await?)
+        }
+        ServiceCall::Lanes { limit } => {
+            let stall_ms = services.settings().stall_ms;
+            ServiceAnswer::Lanes(services.board.lanes(limit, services.now_ms(), stall_ms))
+        }
+        ServiceCall::Sessions(params) => ServiceAnswer::Sessions(sessions::list(services, params).await?),
+        ServiceCall::Session { session, is_own, wish } => {
+            ServiceAnswer::Session(Box::new(sessions::get(services, session, is_own, wish).await?))
+        }
+        ServiceCall::Canvas { session, is_own, what } => {
+            ServiceAnswer::Canvas(canvas::carry_out(services, session, is_own, what).await?)
+        }
+        ServiceCall::Node(call) => ServiceAnswer::Node(nodes::carry_out(services, connection, call).await?),
+        ServiceCall::Pairing(call) => ServiceAnswer::Pairing(pairing::carry_out(services, call).await?),
+        ServiceCall::Config { path, whole } => ServiceAnswer::Config(config::get(services, path, whole)?),
+        ServiceCall::Reload => ServiceAnswer::Reloaded(config::reload(services).await?),
+        ServiceCall::Usage(params) => ServiceAnswer::Usage(reports::usage(services, params).await?),
+        ServiceCall::Audit(params) => ServiceAnswer::Audit(reports::audit(services, params).await?),
+    })
+}
+
+fn gates(services: &Services, connection: &str) -> GatewayGates {
+    let settings = services.settings();
+    GatewayGates {
+        gates: settings.gates.clone(),
+        nodes: settings.nodes.enabled,
+        location: settings.nodes.location,
+        push: settings.nodes.push,
+        allowed_roles: settings.nodes.allowed_roles.clone(),
+        node: lock(&services.nodes).name_on(connection),
+    }
+}
+
+fn metrics(services: &Services) -> dialect_gateway::services::system::MetricsResult {
+    let (running, waiting) = services.board.load();
+    lock(&services.counts.0.counters).shown(services.uptime_s(), running, waiting)
+}
+
+fn at_once(answer: Result<GatewayAnswer, GatewayRefusal>) -> Later<'static, Result<GatewayAnswer, GatewayRefusal>> {
+    Box::pin(std::future::ready(answer))
+}
+
+/// Runs whether or not somebody waits; whatever becomes of it, there is an answer.
+fn kept_up(
+    work: impl Future<Output = Result<GatewayAnswer, GatewayRefusal>> + Send + 'static,
+) -> Later<'static, Result<GatewayAnswer, GatewayRefusal>> {
+    let work = tokio::spawn(work);
+    Box::pin(async move { work.await.unwrap_or_else(|_| Err(incident("internal", "the answer could not be made"))) })
+}
+
+/// A failure of ours: what it was stands in the log, under the number that the client is told.
+fn refused(fault: Fault) -> GatewayRefusal {
+    incident("store", &fault.message)
+}
+
+fn incident(reason: &'static str, what: &str) -> GatewayRefusal {
+    let mut bytes = [0; 8];
+    // Without randomness it is a poorer name and not a reason to fail.
+    let _ = SystemRandom::new().fill(&mut bytes);
+    let number = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    host::note(&format!("gateway: incident {number}: {what}"));
+    GatewayRefusal::internal(reason, format!("something failed here; incident {number} in the log"))
+        .with("incident", number)
+}
+
+fn json(value: &impl serde::Serialize) -> Json {
+    Json::trusted(serde_json::to_string(value).unwrap_or_else(|_| "{}".to_owned()))
+}

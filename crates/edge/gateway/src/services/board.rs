@@ -1,0 +1,154 @@
+//! How every session in memory stands: one watch of the engine, kept here, so that lists and lanes cost no session anything.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use dialect_gateway::Topic;
+use dialect_gateway::services::sessions::{SessionLane, SessionNews};
+use dialect_gateway::services::system::{LaneRow, LaneState, LanesResult};
+use engine::{Engine, Slow};
+use vocab::{Command, Event, Glance, Level, SessionId, Tag, Target, Told, Verb, WatchEvent, Watched};
+
+use super::news::NewsLog;
+use super::{GatewayCounts, json, lock};
+
+#[derive(Default)]
+pub(super) struct Board {
+    standing: Mutex<HashMap<SessionId, Arc<Glance>>>,
+}
+
+impl Board {
+    /// Follows the engine until it ends.
+    pub(super) fn watching(engine: &Engine, news: Arc<NewsLog>, counts: GatewayCounts) -> Arc<Self> {
+        let board = Arc::new(Self::default());
+        let kept = Arc::downgrade(&board);
+        let peer = engine.connect(Slow::Wait);
+        tokio::spawn(async move {
+            let verb = Verb::Watch { sessions: Watched::All, level: Level::Summaries };
+            peer.submit(Command::of(Tag(0), Target::Current, verb)).await;
+            let mut told = Vec::new();
+            while peer.events(&mut told).await {
+                let Some(board) = kept.upgrade() else { return };
+                for told in told.drain(..) {
+                    board.hear(told, &news, &counts);
+                }
+            }
+        });
+        board
+    }
+
+    fn hear(&self, told: Told, news: &NewsLog, counts: &GatewayCounts) {
+        let session = told.session;
+        match told.event {
+            Event::Watch(WatchEvent::Stands(glance)) => {
+                let before = lock(&self.standing).insert(session.clone(), glance.clone());
+                lock(&counts.0.touched).touch(&session);
+                if before.as_ref().is_none_or(|before| lane(before) != lane(&glance)) {
+                    let row = lane_row(&session, &glance, None);
+                    news.tell(Topic::Lanes, Some(&session), "lane", json(&row));
+                }
+                if before.is_none_or(|before| before.title != glance.title || before.last_seq != glance.last_seq) {
+                    news.tell(Topic::Sessions, Some(&session), "session", json(&session_news(&session, Some(&glance))));
+                }
+            }
+            Event::Watch(WatchEvent::Ended) => {
+                if let Some(glance) = lock(&self.standing).remove(&session) {
+                    let idle = Glance {
+                        turn: None,
+                        asks: 0,
+                        waiting: 0,
+                        started_ms: None,
+                        oldest_wait_ms: None,
+                        ..(*glance).clone()
+                    };
+                    news.tell(Topic::Lanes, Some(&session), "lane", json(&lane_row(&session, &idle, None)));
+                    news.tell(Topic::Sessions, Some(&session), "session", json(&session_news(&session, None)));
+                }
+            }
+            // What was left out comes with the next word about it.
+            _ => {}
+        }
+    }
+
+    pub(super) fn glance(&self, session: &SessionId) -> Option<Arc<Glance>> {
+        lock(&self.standing).get(session).cloned()
+    }
+
+    /// Turns that run, and messages that wait.
+    pub(super) fn load(&self) -> (u64, u64) {
+        let standing = lock(&self.standing);
+        let running = standing.values().filter(|glance| glance.turn.is_some()).count();
+        (running as u64, standing.values().map(|glance| glance.waiting as u64).sum())
+    }
+
+    /// Those that work first, then by name.
+    pub(super) fn lanes(&self, limit: usize, now_ms: i64, stall_ms: u64) -> LanesResult {
+        let mut all: Vec<(SessionId, Arc<Glance>)> =
+            lock(&self.standing).iter().map(|(session, glance)| (session.clone(), glance.clone())).collect();
+        all.sort_by(|(one, its), (two, others)| {
+            (its.turn.is_none(), its.waiting == 0, one).cmp(&(others.turn.is_none(), others.waiting == 0, two))
+        });
+        let total = all.len() as u64;
+        let rows = all.iter().take(limit).map(|(session, glance)| lane_row(session, glance, Some((now_ms, stall_ms))));
+        LanesResult { lanes: rows.collect(), total }
+    }
+
+    pub(super) fn all(&self) -> Vec<(SessionId, Arc<Glance>)> {
+        let mut all: Vec<_> =
+            lock(&self.standing).iter().map(|(session, glance)| (session.clone(), glance.clone())).collect();
+        all.sort_by(|(one, _), (two, _)| one.cmp(two));
+        all
+    }
+}
+
+fn state(glance: &Glance) -> LaneState {
+    match glance {
+        Glance { asks: 1.., .. } => LaneState::Asking,
+        Glance { turn: Some(_), .. } => LaneState::Running,
+        Glance { waiting: 1.., .. } => LaneState::Waiting,
+        _ => LaneState::Idle,
+    }
+}
+
+/// As a list of sessions shows it.
+pub(super) fn lane(glance: &Glance) -> SessionLane {
+    SessionLane {
+        state: state(glance),
+        depth: glance.waiting as u64,
+        run_id: glance.turn.as_ref().map(ToString::to_string),
+    }
+}
+
+pub(super) fn idle() -> SessionLane {
+    SessionLane { state: LaneState::Idle, depth: 0, run_id: None }
+}
+
+/// `times`: the time, and after how long without progress a run is ended.
+fn lane_row(session: &SessionId, glance: &Glance, times: Option<(i64, u64)>) -> LaneRow {
+    let lane = lane(glance);
+    let since = |from: i64, now: i64| u64::try_from(now - from).unwrap_or(0);
+    // A question waits as long as it likes.
+    let can_stall = glance.turn.is_some() && glance.asks == 0;
+    LaneRow {
+        session_id: session.to_string(),
+        state: lane.state,
+        depth: lane.depth,
+        run_id: lane.run_id,
+        since: glance.started_ms,
+        moved_at: glance.moved_ms,
+        stall_in_ms: times
+            .filter(|_| can_stall)
+            .map(|(now, stall_ms)| stall_ms.saturating_sub(since(glance.moved_ms, now))),
+        mode: glance.lane.mode.into(),
+        oldest_wait_ms: times.and_then(|(now, _)| glance.oldest_wait_ms.map(|from| since(from, now))),
+    }
+}
+
+fn session_news(session: &SessionId, glance: Option<&Glance>) -> SessionNews {
+    SessionNews {
+        session_id: session.to_string(),
+        live: glance.is_some(),
+        title: glance.and_then(|glance| glance.title.clone()),
+        last_seq: glance.map(|glance| glance.last_seq),
+    }
+}

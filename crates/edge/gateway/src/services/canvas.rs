@@ -1,0 +1,112 @@
+//! Artifacts on the shelf: on the disk before anybody is told, and gone with their session.
+
+use std::sync::Arc;
+
+use dialect_gateway::GatewayRefusal;
+use dialect_gateway::services::canvas::*;
+use dialect_gateway::shape::{AnyJson, Nullable};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use vocab::{FaultKind, Json, SessionId, ShelfKind, ShelfPlace, Shelved};
+
+use super::{Services, incident, refused, sessions};
+
+const CANVAS: ShelfKind = ShelfKind { name: "canvas", goes_with_session: true };
+
+/// What is kept of an artifact; its name and its times are the shelf's.
+#[derive(Serialize, Deserialize)]
+struct KeptArtifact {
+    #[serde(rename = "type")]
+    kind: String,
+    title: Option<String>,
+    content: Box<RawValue>,
+    metadata: Option<Box<RawValue>>,
+}
+
+pub(super) async fn carry_out(
+    services: &Services,
+    session: SessionId,
+    is_own: bool,
+    what: CanvasCall,
+) -> Result<CanvasAnswer, GatewayRefusal> {
+    if !services.settings().gate("ui.canvas") {
+        return Err(GatewayRefusal::invalid("feature_disabled", "`ui.canvas` is switched off"));
+    }
+    if !is_own && !sessions::exists(services, &session).await? {
+        return Err(GatewayRefusal::no_session(&session));
+    }
+    let owner: Arc<str> = session.as_str().into();
+    let place = |name: Arc<str>| ShelfPlace { kind: CANVAS, owner: owner.clone(), name };
+    let shelf = &services.parts.shelf;
+    Ok(match what {
+        CanvasCall::Put(params) => {
+            let payload = kept(&params)?;
+            let put = shelf.put(place(params.artifact_id.0.clone()), payload, Some(ARTIFACTS_MAX)).await;
+            let put = put.map_err(|fault| match fault.kind {
+                FaultKind::QueueFull => limit(format!("a session has at most {ARTIFACTS_MAX} artifacts")),
+                _ => refused(fault),
+            })?;
+            CanvasAnswer::Put(CanvasPutResult { artifact: artifact(&put, true)?, created: put.version == 1 })
+        }
+        CanvasCall::Get { artifact: name } => {
+            let found = shelf.get(place(name.clone())).await.map_err(refused)?;
+            let found = found.ok_or_else(|| {
+                let message = format!("there is no artifact {}", vocab::visible::visible_line(&name));
+                GatewayRefusal::invalid("artifact_not_found", message).with("artifactId", &*name)
+            })?;
+            CanvasAnswer::Got(CanvasGetResult { artifact: artifact(&found, true)? })
+        }
+        CanvasCall::List { limit, with_content } => {
+            let all = usize::try_from(ARTIFACTS_MAX).unwrap_or(usize::MAX);
+            let found = shelf.list(CANVAS, Some(owner), all).await.map_err(refused)?;
+            let shown = found.iter().take(limit).map(|it| artifact(it, with_content)).collect::<Result<_, _>>()?;
+            CanvasAnswer::Listed(CanvasListResult { artifacts: shown, total: found.len() as u64 })
+        }
+        CanvasCall::Delete { artifact } => {
+            let deleted = shelf.remove(place(artifact)).await.map_err(refused)?;
+            CanvasAnswer::Deleted(CanvasDeleteResult { deleted })
+        }
+        CanvasCall::Clear => {
+            let cleared = shelf.clear(CANVAS, owner).await.map_err(refused)?;
+            CanvasAnswer::Cleared(CanvasClearResult { cleared })
+        }
+    })
+}
+
+fn limit(message: String) -> GatewayRefusal {
+    GatewayRefusal::invalid("limit", message)
+}
+
+fn kept(params: &CanvasPutParams) -> Result<Arc<[u8]>, GatewayRefusal> {
+    let raw = |json: &Json| RawValue::from_string(json.as_str().to_owned());
+    let broken = |_| incident("internal", "an artifact is no JSON");
+    let artifact = KeptArtifact {
+        kind: params.kind.0.to_string(),
+        title: params.title.as_ref().map(|title| title.0.to_string()),
+        content: raw(&params.content.0).map_err(broken)?,
+        metadata: params.metadata.as_ref().map(|it| raw(&it.0)).transpose().map_err(broken)?,
+    };
+    let payload = serde_json::to_vec(&artifact).map_err(broken)?;
+    if payload.len() > ARTIFACT_BYTES_MAX {
+        let message = format!("an artifact has at most {ARTIFACT_BYTES_MAX} bytes, and this one has {}", payload.len());
+        return Err(limit(message));
+    }
+    Ok(payload.into())
+}
+
+fn artifact(shelved: &Shelved, with_content: bool) -> Result<Artifact, GatewayRefusal> {
+    let broken = |_| incident("store", "an artifact on the shelf cannot be read");
+    let kept: KeptArtifact = serde_json::from_slice(&shelved.payload).map_err(broken)?;
+    let any = |raw: Box<RawValue>| AnyJson(Json::trusted(raw.get()));
+    Ok(Artifact {
+        artifact_id: shelved.place.name.clone(),
+        session_id: shelved.place.owner.clone(),
+        kind: kept.kind.into(),
+        title: Nullable(kept.title.map(Into::into)),
+        content: with_content.then(|| any(kept.content)),
+        metadata: Nullable(kept.metadata.map(any)),
+        created_at: shelved.created_ms,
+        updated_at: shelved.updated_ms,
+        version: shelved.version,
+    })
+}

@@ -1,0 +1,260 @@
+//! Codes by which unknown senders are let in. Codes are in memory alone, so that a restart voids them; who was let in is on
+//! the shelf.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dialect_gateway::services::pairing::*;
+use dialect_gateway::shape::Nullable;
+use dialect_gateway::{Code, GatewayRefusal};
+use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::json;
+use vocab::{Fault, ShelfKind, ShelfPlace};
+
+use super::{Services, incident, lock, refused};
+
+/// 32 letters and digits that nobody takes for others: five bits each.
+const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+/// Wrong codes of one sender, and for how long they count.
+const WRONG_MAX: usize = 5;
+const WRONG_MS: i64 = 3_600_000;
+/// Senders whose wrong codes are remembered; of more the longest ago goes.
+const GUESSERS_MAX: usize = 10_000;
+/// Senders that are listed.
+const APPROVED_SHOWN: usize = 1_000;
+const PAIRING: ShelfKind = ShelfKind { name: "pairing", goes_with_session: false };
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PairingRules {
+    pub enabled: bool,
+    pub ttl_ms: i64,
+    pub length: usize,
+}
+
+#[derive(Default)]
+pub(super) struct PairingDesk {
+    codes: Vec<CodeRow>,
+    wrong: HashMap<(Arc<str>, Arc<str>), Vec<i64>>,
+}
+
+/// What a text of an unknown sender is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Redeemed {
+    Good,
+    Wrong,
+    /// Nothing that could be a code, or one of somebody who has guessed too often.
+    Nothing,
+}
+
+impl PairingDesk {
+    fn generate(&mut self, code: String, channel: Option<Arc<str>>, now_ms: i64, ttl_ms: i64) -> Option<CodeRow> {
+        self.expire(now_ms);
+        if self.codes.len() >= CODES_MAX {
+            return None;
+        }
+        let row = CodeRow { code, channel: Nullable(channel), created_at: now_ms, expires_at: now_ms + ttl_ms };
+        self.codes.push(row.clone());
+        Some(row)
+    }
+
+    fn expire(&mut self, now_ms: i64) {
+        self.codes.retain(|row| row.expires_at > now_ms);
+    }
+
+    fn revoke(&mut self, code: &str, now_ms: i64) -> bool {
+        self.expire(now_ms);
+        let before = self.codes.len();
+        self.codes.retain(|row| !same(&row.code, code));
+        self.codes.len() < before
+    }
+
+    /// A good code is used up.
+    fn redeem(&mut self, channel: &str, sender: &str, text: &str, now_ms: i64) -> Redeemed {
+        self.expire(now_ms);
+        let text = text.trim();
+        if !looks_like_code(text, &self.codes) {
+            return Redeemed::Nothing;
+        }
+        let who = (Arc::<str>::from(channel), Arc::<str>::from(sender));
+        let recent = |at: &i64| now_ms - *at < WRONG_MS;
+        let wrong = self.wrong.get(&who).map_or(0, |times| times.iter().filter(|at| recent(at)).count());
+        if wrong >= WRONG_MAX {
+            return Redeemed::Nothing;
+        }
+        // All of them are looked at, whichever it is.
+        let mut found = None;
+        for (at, row) in self.codes.iter().enumerate() {
+            let is_here = row.channel.0.as_ref().is_none_or(|it| **it == *channel);
+            if same(&row.code, text) && is_here {
+                found = Some(at);
+            }
+        }
+        match found {
+            Some(at) => {
+                self.codes.remove(at);
+                self.wrong.remove(&who);
+                Redeemed::Good
+            }
+            None => {
+                self.remember_wrong(who, now_ms);
+                Redeemed::Wrong
+            }
+        }
+    }
+
+    fn remember_wrong(&mut self, who: (Arc<str>, Arc<str>), now_ms: i64) {
+        let times = self.wrong.entry(who).or_default();
+        times.retain(|at| now_ms - *at < WRONG_MS);
+        times.push(now_ms);
+        if self.wrong.len() > GUESSERS_MAX {
+            let last = |times: &Vec<i64>| times.last().copied().unwrap_or(0);
+            let oldest = self.wrong.iter().min_by_key(|(_, times)| last(times)).map(|(who, _)| who.clone());
+            oldest.and_then(|who| self.wrong.remove(&who));
+        }
+    }
+}
+
+/// Of the letters and the length of a code that is out; without one that is out, of any length a code can have.
+fn looks_like_code(text: &str, codes: &[CodeRow]) -> bool {
+    let is_letter = |byte: u8| ALPHABET.contains(&byte.to_ascii_uppercase());
+    let fits = if codes.is_empty() {
+        (6..=16).contains(&text.len())
+    } else {
+        codes.iter().any(|row| row.code.len() == text.len())
+    };
+    fits && text.bytes().all(is_letter)
+}
+
+/// In constant time, whatever the case.
+fn same(code: &str, text: &str) -> bool {
+    let text = text.trim().to_ascii_uppercase();
+    let differs = code.bytes().zip(text.bytes()).fold(0, |differs, (one, two)| differs | (one ^ two));
+    code.len() == text.len() && differs == 0
+}
+
+fn new_code(length: usize) -> Option<String> {
+    let mut bytes = vec![0; length];
+    SystemRandom::new().fill(&mut bytes).ok()?;
+    Some(bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte & 31)])).collect())
+}
+
+fn place(channel: &str, sender: &str) -> ShelfPlace {
+    ShelfPlace { kind: PAIRING, owner: channel.into(), name: sender.into() }
+}
+
+pub(super) async fn carry_out(services: &Services, call: PairingCall) -> Result<PairingAnswer, GatewayRefusal> {
+    let rules = services.settings().pairing;
+    if !rules.enabled {
+        return Err(GatewayRefusal::invalid("feature_disabled", "pairing is switched off"));
+    }
+    let now_ms = services.now_ms();
+    Ok(match call {
+        PairingCall::Generate { channel } => {
+            let code = new_code(rules.length).ok_or_else(|| incident("internal", "no randomness for a code"))?;
+            let row = lock(&services.pairing).generate(code, channel, now_ms, rules.ttl_ms).ok_or_else(|| {
+                let message = format!("{CODES_MAX} codes are out; one of them has to be used, revoked or expire");
+                GatewayRefusal::new(Code::Busy, message).because("limit")
+            })?;
+            PairingAnswer::Generated(GenerateResult { code: row.code, expires_at: row.expires_at })
+        }
+        PairingCall::List => {
+            let mut codes = {
+                let mut desk = lock(&services.pairing);
+                desk.expire(now_ms);
+                desk.codes.clone()
+            };
+            codes.reverse();
+            let approved = services.parts.shelf.list(PAIRING, None, APPROVED_SHOWN).await.map_err(refused)?;
+            let row = |it: vocab::Shelved| ApprovedRow {
+                channel: it.place.owner,
+                sender_id: it.place.name,
+                approved_at: it.created_ms,
+            };
+            PairingAnswer::Listed(PairingListResult { codes, approved: approved.into_iter().map(row).collect() })
+        }
+        PairingCall::RevokeCode { code } => {
+            let revoked = lock(&services.pairing).revoke(&code, now_ms);
+            PairingAnswer::Revoked(RevokeResult { revoked })
+        }
+        PairingCall::RevokeSender { channel, sender } => {
+            let revoked = services.parts.shelf.remove(place(&channel, &sender)).await.map_err(refused)?;
+            PairingAnswer::Revoked(RevokeResult { revoked })
+        }
+    })
+}
+
+pub(super) async fn redeem(services: &Services, channel: &str, sender: &str, text: &str) -> Result<bool, Fault> {
+    let now_ms = services.now_ms();
+    if !services.settings().pairing.enabled
+        || lock(&services.pairing).redeem(channel, sender, text, now_ms) != Redeemed::Good
+    {
+        return Ok(false);
+    }
+    let payload = json!({ "approvedAt": now_ms }).to_string().into_bytes();
+    services.parts.shelf.put(place(channel, sender), payload.into(), None).await?;
+    Ok(true)
+}
+
+pub(super) async fn is_approved(services: &Services, channel: &str, sender: &str) -> Result<bool, Fault> {
+    Ok(services.parts.shelf.get(place(channel, sender)).await?.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn desk(codes: &[(&str, Option<&str>)]) -> PairingDesk {
+        let mut desk = PairingDesk::default();
+        for (code, channel) in codes {
+            desk.generate((*code).to_owned(), channel.map(Arc::from), 0, 300_000).unwrap();
+        }
+        desk
+    }
+
+    #[test]
+    fn a_code_is_good_once_on_its_channel_until_it_expires() {
+        let mut desk = desk(&[("ABCDEFGH", Some("telegram")), ("HJKLMNPQ", None), ("ZZZZZZZZ", None)]);
+        assert_eq!(desk.redeem("slack", "u", "abcdefgh", 1), Redeemed::Wrong, "another channel");
+        assert_eq!(desk.redeem("telegram", "u", " abcdefgh\n", 1), Redeemed::Good);
+        assert_eq!(desk.redeem("telegram", "u", "abcdefgh", 1), Redeemed::Wrong, "used");
+        assert_eq!(desk.redeem("telegram", "v", "HJKLMNPQ", 1), Redeemed::Good, "any channel");
+        assert_eq!(desk.redeem("telegram", "v", "hello there", 1), Redeemed::Nothing);
+        assert!(desk.revoke("zzzzzzzz", 1) && !desk.revoke("zzzzzzzz", 1));
+        let mut late = self::desk(&[("ABCDEFGH", None)]);
+        assert_eq!(late.redeem("t", "u", "ABCDEFGH", 300_000), Redeemed::Wrong, "expired");
+    }
+
+    #[test]
+    fn who_guesses_five_times_in_an_hour_is_not_heard_even_with_the_right_one() {
+        let mut desk = desk(&[("ABCDEFGH", None)]);
+        desk.codes[0].expires_at = i64::MAX;
+        for _ in 0..WRONG_MAX {
+            assert_eq!(desk.redeem("t", "u", "AAAAAAAA", 1), Redeemed::Wrong);
+        }
+        assert_eq!(desk.redeem("t", "u", "ABCDEFGH", 2), Redeemed::Nothing);
+        assert_eq!(desk.redeem("t", "u", "ABCDEFGH", 1 + WRONG_MS), Redeemed::Good, "an hour later");
+    }
+
+    #[test]
+    fn there_are_twenty_codes_at_most_and_no_two_are_alike() {
+        let mut desk = PairingDesk::default();
+        for _ in 0..CODES_MAX {
+            assert!(desk.generate(new_code(8).unwrap(), None, 0, 10).is_some());
+        }
+        assert!(desk.generate("X".into(), None, 9, 10).is_none());
+        let codes: std::collections::BTreeSet<_> = desk.codes.iter().map(|row| row.code.clone()).collect();
+        assert_eq!(codes.len(), CODES_MAX);
+        assert!(codes.iter().all(|code| code.len() == 8 && code.bytes().all(|byte| ALPHABET.contains(&byte))));
+        assert!(desk.generate("X".into(), None, 10, 10).is_some(), "the others have expired");
+    }
+
+    #[test]
+    fn guessers_are_remembered_up_to_a_bound() {
+        let mut desk = PairingDesk::default();
+        for at in 0..GUESSERS_MAX as i64 + 5 {
+            desk.remember_wrong(("t".into(), at.to_string().into()), at);
+        }
+        assert_eq!(desk.wrong.len(), GUESSERS_MAX);
+        assert!(!desk.wrong.contains_key(&("t".into(), "0".into())));
+    }
+}

@@ -1,0 +1,109 @@
+//! What was used and who did what, from the sums and lines that the store keeps.
+
+use dialect_gateway::GatewayRefusal;
+use dialect_gateway::results::UsageSum as UsageShown;
+use dialect_gateway::services::reports::*;
+use vocab::{AuditQuery, AuditVerdict, DAY_MS, UsageBy, UsageQuery, day_of};
+
+use super::{Services, refused};
+
+/// Days of a report where none are named.
+const DAYS_USUAL: i64 = 30;
+
+pub(super) async fn usage(services: &Services, params: UsageParams) -> Result<UsageResult, GatewayRefusal> {
+    let today = day_of(services.now_ms());
+    let day = |name: &str, text: Option<&str>| match text {
+        None => Ok(None),
+        Some(text) => read_day(text)
+            .map(Some)
+            .ok_or_else(|| GatewayRefusal::wrong_param(name, format!("`{name}` must be a day like 2026-01-31"))),
+    };
+    let to = day("to", params.to.as_ref().map(|it| &*it.0))?.unwrap_or(today);
+    let from = day("from", params.from.as_ref().map(|it| &*it.0))?.unwrap_or(to - DAYS_USUAL + 1);
+    let by = match params.group_by {
+        GroupBy::Day => UsageBy::Day,
+        GroupBy::Session => UsageBy::Session,
+        GroupBy::Model => UsageBy::Model,
+        GroupBy::Tool => UsageBy::Tool,
+        GroupBy::Principal => UsageBy::Principal,
+    };
+    let query = UsageQuery { by, from, to, session: params.session_id.map(|name| name.0) };
+    let sums = services.parts.store.usage(query).await.map_err(refused)?;
+    let rows = sums.into_iter().map(|sum| UsageRow {
+        key: match (by, sum.name.parse()) {
+            (UsageBy::Day, Ok(day)) => show_day(day).into(),
+            _ => sum.name.clone(),
+        },
+        calls: sum.calls,
+        failed: (by == UsageBy::Tool).then_some(sum.failed),
+        usage: UsageShown::of(&sum.usage, (by != UsageBy::Tool).then_some(sum.cost_nanos as f64 / 1e9)),
+        unpriced: sum.unpriced,
+    });
+    Ok(UsageResult { rows: rows.collect(), from: show_day(from), to: show_day(to) })
+}
+
+pub(super) async fn audit(services: &Services, params: AuditParams) -> Result<AuditResult, GatewayRefusal> {
+    let query = AuditQuery {
+        session: params.session_id.map(|name| name.0),
+        by: params.by.map(|by| by.0),
+        before: params.before.map(|before| before.number()),
+        limit: Some(params.limit.size()),
+    };
+    let lines = services.parts.store.audit(query).await.map_err(refused)?;
+    let row = |line: vocab::AuditLine| AuditRow {
+        number: line.number,
+        at: line.at_ms,
+        by: line.by,
+        session_id: line.session.to_string(),
+        seq: line.seq,
+        action: line.action,
+        detail: line.detail,
+    };
+    let mut result = AuditResult { lines: lines.into_iter().map(row).collect(), head: None, whole: None, broken: None };
+    if params.verify {
+        match services.parts.store.verify_audit(None).await.map_err(refused)? {
+            AuditVerdict::Whole { head, .. } => (result.head, result.whole) = (Some(head), Some(true)),
+            AuditVerdict::Broken { line, why } => {
+                result.whole = Some(false);
+                result.broken = Some(format!("line {line}: {why}"));
+            }
+        }
+    }
+    Ok(result)
+}
+
+/// `2026-01-31`
+pub(super) fn show_day(day: i64) -> String {
+    let (year, month, day) = vocab::civil(day.saturating_mul(DAY_MS));
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// Days since 1970. A day that no calendar has is none.
+fn read_day(text: &str) -> Option<i64> {
+    let mut parts = text.splitn(3, '-');
+    let mut number = |digits: usize| {
+        let part =
+            parts.next().filter(|part| part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit()))?;
+        part.parse::<i64>().ok()
+    };
+    let (year, month, day) = (number(4)?, number(2)?, number(2)?);
+    // Near enough to find it by what it is called.
+    let about = (year - 1970) * 365 + (year - 1969).div_euclid(4) + (month - 1) * 30 + day;
+    (about - 40..about + 40).find(|it| vocab::civil(it.saturating_mul(DAY_MS)) == (year, month, day))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_read_as_they_are_shown_and_others_are_refused() {
+        for day in (-1_000..60_000).step_by(7) {
+            assert_eq!(read_day(&show_day(day)), Some(day), "{}", show_day(day));
+        }
+        assert_eq!(read_day("1970-01-01"), Some(0));
+        for wrong in ["2026-02-30", "2026-13-01", "2026-1-01", "20260101", "today", "2026-01-0x", "-026-01-01"] {
+            assert_eq!(read_day(wrong), None, "{wrong}");
+        }
+    }
+}

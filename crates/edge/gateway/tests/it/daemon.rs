@@ -1,0 +1,63 @@
+//! The server as a process, in one of its own: signals, and what its service manager hears.
+
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use gateway::{Access, DaemonSignals};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::server::{Playing, dial, start};
+
+const CHILD: &str = "TILLERMAN_TEST_DAEMON";
+
+#[test]
+fn signals_are_obeyed_and_the_service_manager_hears_of_it() {
+    if std::env::var_os(CHILD).is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        return runtime.block_on(inside());
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    let socket = home.path().join("notify");
+    let manager = UnixDatagram::bind(&socket).expect("a socket");
+    manager.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
+    let mut child = std::process::Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "daemon::signals_are_obeyed_and_the_service_manager_hears_of_it", "--nocapture"])
+        .env("NOTIFY_SOCKET", &socket)
+        .env("WATCHDOG_USEC", "200000")
+        .env(CHILD, "1")
+        .spawn()
+        .expect("it runs");
+    let pid = Pid::from_child(&child);
+    // Signs of life come at any time between the others.
+    let (mut alive, mut heard) = (0, Vec::new());
+    let next = |alive: &mut u32| loop {
+        let mut bytes = [0; 200];
+        let count = manager.recv(&mut bytes).expect("it goes on");
+        match std::str::from_utf8(&bytes[..count]).expect("text") {
+            "WATCHDOG=1" => *alive += 1,
+            other => break other.to_owned(),
+        }
+    };
+    heard.push(next(&mut alive));
+    std::thread::sleep(Duration::from_millis(500));
+    kill_process(pid, Signal::HUP).expect("a signal");
+    heard.extend([next(&mut alive), next(&mut alive)]);
+    kill_process(pid, Signal::TERM).expect("a signal");
+    heard.push(next(&mut alive));
+    assert!(child.wait().expect("it ends").success());
+    assert!(heard[0].starts_with("READY=1\nSTATUS=listening on http://127.0.0.1:"), "{heard:?}");
+    assert!(heard[1].starts_with("RELOADING=1\nMONOTONIC_USEC="), "{heard:?}");
+    assert_eq!(heard[2..], ["READY=1", "STOPPING=1"]);
+    assert!(alive >= 2, "{alive} signs of life in half a second");
+}
+
+async fn inside() {
+    let signals = DaemonSignals::take().expect("signals");
+    let Playing { handle, address, home, _stage: stage } = start(Access::default()).await;
+    let mut client = dial(address, "/", &[]).await.expect("a socket");
+    let serving = tokio::spawn(async move { handle.run(signals).await });
+    assert_eq!(client.close_of_server().await.expect("a close").0, 1001);
+    serving.await.expect("no panic");
+    assert!(!home.path().join("gateway/gateway.json").exists());
+    drop(stage);
+}

@@ -1,0 +1,153 @@
+//! Connections to a gateway without sockets.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dialect_gateway::{AuthState, Code, Gateway, GatewayOptions, GatewayRefusal, Scopes};
+use gateway::{
+    ConfigSource, GatewayCounts, GatewayService, NodeRules, PairingRules, Reloaded, ServiceParts, ServiceSettings,
+    StoreKey,
+};
+use host::PumpOptions;
+use serde_json::{Value, json};
+use testkit::fakes::{CountedIds, TickingClock};
+use testkit::pipe::Pipe;
+use testkit::{Stage, StageOptions};
+use vocab::{Later, Mode, Settings};
+
+use crate::shelf::SeenShelf;
+
+/// Silence of this length, in paused time, means that everything has settled.
+const QUIET: Duration = Duration::from_millis(300);
+
+pub(crate) fn paused<F: Future>(story: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    runtime.unwrap().block_on(story)
+}
+
+/// Settings that a test has made up.
+#[derive(Default)]
+pub(crate) struct MadeUpConfig {
+    pub(crate) next: Mutex<Option<Result<Reloaded, Vec<String>>>>,
+}
+
+impl ConfigSource for MadeUpConfig {
+    fn shown(&self) -> Value {
+        json!({"model": "alpha", "maxTokens": 5, "server": {"token": "***", "queue": {"debounceMs": 7}}})
+    }
+    fn reload(&self) -> Later<'static, Result<Reloaded, Vec<String>>> {
+        let next = self.next.lock().unwrap().take().unwrap_or_else(|| Ok(Reloaded::default()));
+        Box::pin(std::future::ready(next))
+    }
+}
+
+pub(crate) struct Play {
+    pub(crate) stage: Stage,
+    pub(crate) service: GatewayService,
+    pub(crate) shelf: Arc<SeenShelf>,
+    pub(crate) config: Arc<MadeUpConfig>,
+    options: Arc<GatewayOptions>,
+    pipes: Vec<Option<Pipe>>,
+}
+
+pub(crate) fn settings() -> ServiceSettings {
+    ServiceSettings {
+        gates: vec![("ui.canvas".into(), true), ("notifications".into(), true), ("off".into(), false)],
+        nodes: NodeRules { enabled: true, allowed_roles: vec!["companion".into()], location: true, push: true },
+        pairing: PairingRules { enabled: true, ttl_ms: 300_000, length: 8 },
+        online_ms: 300_000,
+        lane: Arc::new(|_| vocab::LanePolicy::default()),
+        threshold_pct: 85,
+        stall_ms: 600_000,
+    }
+}
+
+/// Only one token is known.
+pub(crate) fn one_token() -> gateway::LoginPort {
+    Arc::new(|token| match token.expose() {
+        "right" => Ok(("ann".into(), Scopes::READ)),
+        _ => Err(GatewayRefusal::new(Code::AuthFailed, "this token is not known")),
+    })
+}
+
+impl Play {
+    pub(crate) fn new() -> Self {
+        let models = vec![tour::model("mock/alpha", 128_000)];
+        let provider = Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
+        let counts = GatewayCounts::default();
+        let memory = Arc::new(store::MemoryStore::new());
+        let stage = Stage::new(StageOptions {
+            provider,
+            model: "mock/alpha".into(),
+            store: counts.counted(memory.clone()),
+            tune: Box::new(|settings: &mut Settings| settings.mode = Mode::DangerFullAccess),
+            ..StageOptions::default()
+        });
+        let clock: Arc<TickingClock> = Arc::default();
+        let (shelf, config) = (Arc::new(SeenShelf::on(memory)), Arc::<MadeUpConfig>::default());
+        let parts = ServiceParts {
+            engine: stage.engine.clone(),
+            store: stage.store.clone(),
+            shelf: shelf.clone(),
+            clock: clock.clone(),
+            config: config.clone(),
+            key: StoreKey::new([7; 32]),
+            keyring: vocab::Keyring::default(),
+        };
+        let service = GatewayService::new(parts, settings(), counts);
+        let options = GatewayOptions::new("0.1.0", clock, Arc::new(CountedIds::behind(100)));
+        Self { stage, service, shelf, config, options: Arc::new(options), pipes: Vec::new() }
+    }
+
+    /// One more connection; its number.
+    pub(crate) fn connect(&mut self) -> usize {
+        self.connect_as(AuthState::Known { scopes: Scopes::ALL })
+    }
+    pub(crate) fn connect_as(&mut self, auth: AuthState) -> usize {
+        let connection: Arc<str> = format!("c{}", self.pipes.len() + 1).into();
+        let gateway = Gateway::new(self.options.clone(), connection.clone(), auth, None);
+        let own = self.service.for_connection(connection, one_token());
+        let host = PumpOptions { grace: Duration::from_secs(2), ..PumpOptions::new(own) };
+        self.pipes.push(Some(Pipe::new(&self.stage.engine, gateway, host)));
+        self.pipes.len() - 1
+    }
+    /// It is gone.
+    pub(crate) async fn hang_up(&mut self, at: usize) {
+        let mut pipe = self.pipes[at].take().unwrap();
+        pipe.eof().await;
+        pipe.heard(Duration::from_secs(5)).await;
+    }
+
+    pub(crate) async fn send(&mut self, at: usize, frame: &Value) {
+        self.pipes[at].as_mut().unwrap().send(&frame.to_string()).await;
+    }
+    pub(crate) async fn heard(&mut self, at: usize, quiet: Duration) -> Vec<Value> {
+        let lines = self.pipes[at].as_mut().unwrap().heard(quiet).await;
+        lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+    /// Sends, and hears everything that comes of it.
+    pub(crate) async fn ask(&mut self, at: usize, method: &str, params: Value) -> Vec<Value> {
+        self.send(at, &json!({"id": 1, "method": method, "params": params})).await;
+        self.heard(at, QUIET).await
+    }
+    /// The answer to a request that has nothing but an answer.
+    pub(crate) async fn result(&mut self, at: usize, method: &str, params: Value) -> Value {
+        let mut heard = self.ask(at, method, params).await;
+        assert_eq!(heard.len(), 1, "{method}: {heard:?}");
+        let mut frame = heard.remove(0);
+        assert!(frame.get("result").is_some(), "{method}: {frame}");
+        frame["result"].take()
+    }
+    /// Its code and its reason.
+    pub(crate) async fn error(&mut self, at: usize, method: &str, params: Value) -> (i64, String) {
+        let heard = self.ask(at, method, params).await;
+        let error = &heard.last().unwrap_or_else(|| panic!("{method}: silence"))["error"];
+        let code = error["code"].as_i64().unwrap_or_else(|| panic!("{method}: {heard:?}"));
+        (code, error["data"]["reason"].as_str().unwrap_or_default().to_owned())
+    }
+    /// A run from its message to its end.
+    pub(crate) async fn run(&mut self, at: usize, session: &str, message: &str) -> Value {
+        let heard = self.ask(at, "agent.send", json!({"sessionId": session, "message": message})).await;
+        heard.last().cloned().unwrap_or_default()
+    }
+}

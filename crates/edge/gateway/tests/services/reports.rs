@@ -1,0 +1,80 @@
+use serde_json::json;
+
+use crate::play::{Play, paused};
+
+#[test]
+fn usage_is_added_up_by_what_is_wanted() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        play.run(at, "ws:a", "say 3 words").await;
+        play.run(at, "ws:b", "say 2 words").await;
+        let days = play.result(at, "usage.report", json!({"from": "2023-01-01", "to": "2026-12-31"})).await;
+        let rows = days["rows"].as_array().unwrap();
+        assert_eq!((rows.len(), &rows[0]["key"], &rows[0]["calls"]), (1, &json!("2023-11-14"), &json!(2)), "{days}");
+        assert!(rows[0]["usage"]["outputTokens"].as_u64().unwrap() > 0);
+        let sessions = play
+            .result(at, "usage.report", json!({"groupBy": "session", "from": "2023-11-01", "to": "2023-11-30"}))
+            .await;
+        assert_eq!(sessions["rows"].as_array().unwrap().len(), 2);
+        let one = json!({"groupBy": "model", "sessionId": "ws:a", "from": "2023-11-01", "to": "2023-11-30"});
+        let models = play.result(at, "usage.report", one).await;
+        assert_eq!(
+            (&models["rows"][0]["key"], &models["rows"][0]["calls"]),
+            (&json!("mock/alpha"), &json!(1)),
+            "{models}"
+        );
+        let none = play.result(at, "usage.report", json!({"from": "2022-01-01", "to": "2022-01-02"})).await;
+        assert_eq!(none, json!({"rows": [], "from": "2022-01-01", "to": "2022-01-02"}));
+        for wrong in [json!({"from": "2023-02-30"}), json!({"to": "yesterday!"}), json!({"groupBy": "mood"})] {
+            assert_eq!(play.error(at, "usage.report", wrong).await, (-2, "invalid_params".into()));
+        }
+    });
+}
+
+#[test]
+fn the_audit_says_who_did_what_and_whether_it_is_whole() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        play.run(at, "ws:a", "say 1 words").await;
+        let said = play.result(at, "audit.query", json!({"sessionId": "ws:a", "verify": true})).await;
+        let lines = said["lines"].as_array().unwrap();
+        assert!(lines.iter().any(|line| line["action"] == "prompt" && line["by"] == "controller:gateway"), "{said}");
+        assert!(!said.to_string().contains("say 1 words"), "what was said is not there");
+        assert_eq!((&said["whole"], said["head"].is_string()), (&json!(true), true));
+        let one = play.result(at, "audit.query", json!({"limit": 1})).await;
+        assert_eq!((one["lines"].as_array().unwrap().len(), one.get("whole")), (1, None));
+        let nobody = play.result(at, "audit.query", json!({"by": "nobody"})).await;
+        assert_eq!(nobody["lines"], json!([]));
+        assert_eq!(play.error(at, "audit.query", json!({"limit": 1001})).await.0, -2);
+    });
+}
+
+#[test]
+fn analytics_say_who_wrote_how_much() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        let none = play.result(at, "system.sessionAnalytics", json!({})).await;
+        assert_eq!((&none["daily"], &none["averageMessagesPerSession"]), (&json!([]), &json!(0.0)));
+        for session in ["ws:a", "ws:a", "ws:b"] {
+            play.run(at, session, "say 1 words").await;
+        }
+        play.result(at, "sessions.patch", json!({"sessionId": "ws:a", "title": "Fix the parser"})).await;
+        let said = play.result(at, "system.sessionAnalytics", json!({"days": 1, "topLimit": 1})).await;
+        assert_eq!(said["daily"], json!([{"day": "2023-11-14", "sessions": 2, "messages": 3}]), "{said}");
+        let top = &said["topSessions"];
+        assert_eq!(
+            (top.as_array().unwrap().len(), &top[0]["sessionId"], &top[0]["messages"]),
+            (1, &json!("ws:a"), &json!(2))
+        );
+        assert_eq!(top[0]["lastActivity"], 1_700_000_000);
+        assert_eq!(said["topTopics"], json!([{"topic": "parser", "occurrences": 1}]));
+        assert_eq!((&said["totalSessions"], &said["totalMessages"]), (&json!(2), &json!(3)));
+        assert_eq!(said["averageMessagesPerSession"], 1.5);
+        for wrong in [json!({"days": 0}), json!({"days": 366}), json!({"topLimit": 101})] {
+            assert_eq!(play.error(at, "system.sessionAnalytics", wrong).await, (-2, "invalid_params".into()));
+        }
+    });
+}
