@@ -186,7 +186,13 @@ impl Session {
             }
             TurnWaits::Subagents(_) => self.charge_subagents(),
             TurnWaits::Hook(running_hook) => self.stop_hook(*running_hook),
-            TurnWaits::Model(_) => self.estimate_usage(),
+            TurnWaits::Model(_) => {
+                self.estimate_usage();
+                if self.purse.is_some() {
+                    // Somebody counts.
+                    self.with_turn(|turn, _| turn.charge_sent());
+                }
+            }
             TurnWaits::Nothing
             | TurnWaits::Written { .. }
             | TurnWaits::View { .. }

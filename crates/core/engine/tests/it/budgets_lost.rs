@@ -177,7 +177,8 @@ fn a_process_that_dies_in_every_reply_comes_to_its_budget() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_interrupted_or_cut_off_before_its_first_word_was_paid_for() {
     let player = Player::new([vec![sent(), Step::Hold], vec![sent(), fail_step(FaultKind::StreamCut)], say("ok")]);
-    let stage = stage_with(&player, |_| {});
+    let limits = budget(&["session.tokens=100000"]);
+    let stage = stage_with(&player, |options| options.tune = Box::new(move |settings| settings.budget = limits));
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     called(&player, 1).await;

@@ -209,8 +209,8 @@ impl Turn {
             }
             ModelEvent::Sent { sent, bytes } => {
                 self.reply.is_sent = true;
-                let (turn, model) = (Some(self.id.clone()), self.model.clone());
-                let requested = Requested { turn, model, summary: None, sent: Some(sent), bytes };
+                let (turn, model, sent) = (Some(self.id.clone()), self.model.clone(), Some(sent));
+                let requested = Requested { turn, model, summary: None, sent, bytes };
                 fx.push(Effect::Log(Body::Model(ModelEntry::Requested(requested))));
             }
             ModelEvent::Seal(seal) => {
@@ -245,6 +245,11 @@ impl Turn {
         if !self.reply.has_usage() {
             self.reply.estimate(prompt_tokens);
         }
+    }
+
+    /// A call that is about to be dropped: its server may be at it.
+    pub(crate) fn charge_sent(&mut self) {
+        self.reply.is_charged = self.reply.is_sent;
     }
 
     fn reply_finished(&mut self, finish: Finish, fx: &mut Vec<Effect>) {
@@ -299,12 +304,8 @@ impl Turn {
         self.untold.clear();
         if let Some(usage) = std::mem::take(&mut self.reply).spent() {
             self.usage.add(&usage);
-            fx.push(Effect::Log(Body::Model(ModelEntry::Spent {
-                turn: Some(self.id.clone()),
-                call: None,
-                model: self.model.clone(),
-                usage,
-            })));
+            let (turn, model) = (Some(self.id.clone()), self.model.clone());
+            fx.push(Effect::Log(Body::Model(ModelEntry::Spent { turn, call: None, model, usage })));
         }
     }
 
