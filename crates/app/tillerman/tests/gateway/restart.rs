@@ -40,7 +40,10 @@ impl Heard {
             _ => {}
         }
         if let Some(cursor) = frame.get("cursor") {
-            self.cursors.push(cursor.as_str().unwrap().to_owned());
+            // Who takes back what was told stays where they are.
+            if frame["event"] != "retract" {
+                self.cursors.push(cursor.as_str().unwrap().to_owned());
+            }
             self.cursor = Some(cursor.clone());
         }
     }

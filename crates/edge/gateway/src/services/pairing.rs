@@ -159,9 +159,9 @@ pub(super) async fn carry_out(services: &Services, call: PairingCall) -> Result<
         }
         PairingCall::List => {
             let mut codes = {
-                let mut desk = lock(&services.pairing);
-                desk.expire(now_ms);
-                desk.codes.clone()
+                let mut pairing = lock(&services.pairing);
+                pairing.expire(now_ms);
+                pairing.codes.clone()
             };
             codes.reverse();
             let approved = services.parts.shelf.list(PAIRING, None, APPROVED_SHOWN).await.map_err(refused)?;
