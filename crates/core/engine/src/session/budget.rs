@@ -111,7 +111,7 @@ impl Session {
     pub(super) fn day_check(&self) -> Option<DayCheck> {
         let day = day_of(self.shared.ports.clock.now_ms());
         let limits = self.purse.as_ref()?.spending.day_limits(&self.settings.budget, day);
-        (!limits.is_empty()).then(|| DayCheck { day, limits })
+        (!limits.is_empty()).then_some(DayCheck { day, limits })
     }
 
     fn with_now<T>(&self, look: impl FnOnce(&Now<'_>) -> T) -> T {
