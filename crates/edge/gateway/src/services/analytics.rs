@@ -8,14 +8,18 @@ use dialect_gateway::{GatewayRefusal, TOOL_NAMES};
 use vocab::{DAY_MS, Query, SessionId, UsageBy, UsageQuery, day_of};
 
 use super::reports::show_day;
-use super::{Services, refused};
+use super::{SharedServices, refused};
 
 /// Sessions whose titles are looked at, the newest first.
 const TITLES_MAX: usize = 1_000;
 /// Letters of a word that says something.
 const WORD_CHARS_MIN: usize = 4;
 
-pub(super) async fn analytics(services: &Services, days: i64, top: usize) -> Result<AnalyticsResult, GatewayRefusal> {
+pub(super) async fn analytics(
+    services: &SharedServices,
+    days: i64,
+    top: usize,
+) -> Result<AnalyticsResult, GatewayRefusal> {
     let store = &services.parts.store;
     let to = day_of(services.now_ms());
     let from = to - days + 1;
@@ -58,7 +62,7 @@ pub(super) async fn analytics(services: &Services, days: i64, top: usize) -> Res
 }
 
 /// Words of titles of sessions that were used since then.
-async fn topics(services: &Services, since_ms: i64, top: usize) -> Result<Vec<TopTopic>, GatewayRefusal> {
+async fn topics(services: &SharedServices, since_ms: i64, top: usize) -> Result<Vec<TopTopic>, GatewayRefusal> {
     let query = Query { limit: Some(TITLES_MAX), ..Query::default() };
     let sessions = services.parts.store.list(query).await.map_err(refused)?;
     let titles = sessions.iter().filter(|it| it.updated_ms >= since_ms).filter_map(|it| it.title.as_deref());

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use vocab::{FaultKind, Json, SessionId, ShelfKind, ShelfPlace, Shelved};
 
-use super::{Services, incident, refused, sessions};
+use super::{SharedServices, incident, refused, sessions};
 
 const CANVAS: ShelfKind = ShelfKind { name: "canvas", goes_with_session: true };
 
@@ -24,7 +24,7 @@ struct KeptArtifact {
 }
 
 pub(super) async fn carry_out(
-    services: &Services,
+    services: &SharedServices,
     session: SessionId,
     is_own: bool,
     what: CanvasCall,

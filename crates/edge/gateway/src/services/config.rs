@@ -6,7 +6,7 @@ use dialect_gateway::shape::AnyJson;
 use serde_json::Value;
 use vocab::{Json, Later};
 
-use super::Services;
+use super::SharedServices;
 
 /// What was taken over by a second reading.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -26,7 +26,7 @@ pub trait ConfigSource: Send + Sync {
 /// What only an operator sees.
 const OPERATORS: &str = "server";
 
-pub(super) fn get(services: &Services, path: Option<String>, whole: bool) -> Result<AnyJson, GatewayRefusal> {
+pub(super) fn get(services: &SharedServices, path: Option<String>, whole: bool) -> Result<AnyJson, GatewayRefusal> {
     let mut tree = services.parts.config.shown();
     if let (false, Value::Object(members)) = (whole, &mut tree) {
         members.remove(OPERATORS);
@@ -54,7 +54,7 @@ fn camel(name: &str) -> String {
     })
 }
 
-pub(super) async fn reload(services: &Services) -> Result<ReloadResult, GatewayRefusal> {
+pub(super) async fn reload(services: &SharedServices) -> Result<ReloadResult, GatewayRefusal> {
     let reloaded = services.parts.config.reload().await.map_err(|errors| {
         GatewayRefusal::internal("config_invalid", "the settings cannot be read; those from before hold")
             .with("errors", errors)

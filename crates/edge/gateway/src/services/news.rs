@@ -9,7 +9,7 @@ use dialect_gateway::{GatewayAnswer, GatewayRefusal, NewsItem, NewsMark, Topic};
 use tokio::sync::Notify;
 use vocab::{Json, SessionId};
 
-use super::{Services, json, lock, metrics};
+use super::{SharedServices, json, lock, metrics};
 
 /// News that are kept; of more the oldest go.
 const NEWS_MAX: usize = 4_096;
@@ -97,7 +97,7 @@ pub(super) struct NewsTurn {
 }
 
 pub(super) async fn news(
-    services: Arc<Services>,
+    services: Arc<SharedServices>,
     turn: Arc<NewsTurn>,
     topics: Vec<Topic>,
     after: Option<NewsMark>,

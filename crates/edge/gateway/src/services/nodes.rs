@@ -9,7 +9,7 @@ use dialect_gateway::shape::{Count, Nullable};
 use dialect_gateway::{Code, GatewayRefusal, Topic};
 use vocab::{Fault, FaultKind, Secret, ShelfKind, ShelfPlace};
 
-use super::{Services, incident, json, lock, refused};
+use super::{SharedServices, incident, json, lock, refused};
 
 /// Companions at the same time.
 const NODES_MAX: usize = 1_024;
@@ -73,20 +73,20 @@ fn protocol(client_version: u64) -> NodeProtocol {
 }
 
 /// The connection is gone, and its companion with it.
-pub(super) fn gone(services: &Services, connection: &str) {
+pub(super) fn gone(services: &SharedServices, connection: &str) {
     if let Some(node) = lock(&services.nodes).by_connection.remove(connection) {
         tell(services, NodeChange::Gone, name(&node));
     }
 }
 
-fn tell(services: &Services, change: NodeChange, node: NodeName) {
+fn tell(services: &SharedServices, change: NodeChange, node: NodeName) {
     let about = vocab::SessionId::from(&*node.id);
     let news = NodeNews { change, node, at: services.now_ms() };
     services.news.tell(Topic::Nodes, Some(&about), "node", json(&news));
 }
 
 pub(super) async fn carry_out(
-    services: &Services,
+    services: &SharedServices,
     connection: Arc<str>,
     call: NodeCall,
 ) -> Result<NodeAnswer, GatewayRefusal> {
@@ -141,7 +141,7 @@ pub(super) async fn carry_out(
 }
 
 async fn register(
-    services: &Services,
+    services: &SharedServices,
     connection: Arc<str>,
     params: RegisterParams,
     now_ms: i64,
@@ -230,7 +230,7 @@ fn about(node: &str, provider: &str) -> String {
 }
 
 async fn keep_token(
-    services: &Services,
+    services: &SharedServices,
     node: &str,
     provider: PushProvider,
     token: &Secret,
@@ -243,7 +243,7 @@ async fn keep_token(
 }
 
 /// The newest one that is kept of a companion.
-async fn kept_push(services: &Services, node: &str) -> Result<Option<PushState>, GatewayRefusal> {
+async fn kept_push(services: &SharedServices, node: &str) -> Result<Option<PushState>, GatewayRefusal> {
     let kept = services.parts.shelf.list(PUSH_TOKEN, Some(node.into()), 1).await.map_err(refused)?;
     let Some(kept) = kept.into_iter().next() else { return Ok(None) };
     let Some(provider) = PushProvider::parse(&kept.place.name) else { return Ok(None) };
@@ -256,7 +256,7 @@ async fn kept_push(services: &Services, node: &str) -> Result<Option<PushState>,
     }))
 }
 
-pub(super) async fn push_token(services: &Services, node: &str, provider: &str) -> Result<Option<Secret>, Fault> {
+pub(super) async fn push_token(services: &SharedServices, node: &str, provider: &str) -> Result<Option<Secret>, Fault> {
     let Some(kept) = services.parts.shelf.get(place(node, provider)).await? else { return Ok(None) };
     let opened = services.parts.key.open(&about(node, provider), &kept.payload);
     let opened = opened.ok_or_else(|| Fault::new(FaultKind::Store, "a push token was sealed with another key"))?;

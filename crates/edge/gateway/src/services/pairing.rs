@@ -11,7 +11,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::json;
 use vocab::{Fault, ShelfKind, ShelfPlace};
 
-use super::{Services, incident, lock, refused};
+use super::{SharedServices, incident, lock, refused};
 
 /// 32 letters and digits that nobody takes for others: five bits each.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
@@ -142,7 +142,7 @@ fn place(channel: &str, sender: &str) -> ShelfPlace {
     ShelfPlace { kind: PAIRING, owner: channel.into(), name: sender.into() }
 }
 
-pub(super) async fn carry_out(services: &Services, call: PairingCall) -> Result<PairingAnswer, GatewayRefusal> {
+pub(super) async fn carry_out(services: &SharedServices, call: PairingCall) -> Result<PairingAnswer, GatewayRefusal> {
     let rules = services.settings().pairing;
     if !rules.enabled {
         return Err(GatewayRefusal::invalid("feature_disabled", "pairing is switched off"));
@@ -183,7 +183,7 @@ pub(super) async fn carry_out(services: &Services, call: PairingCall) -> Result<
     })
 }
 
-pub(super) async fn redeem(services: &Services, channel: &str, sender: &str, text: &str) -> Result<bool, Fault> {
+pub(super) async fn redeem(services: &SharedServices, channel: &str, sender: &str, text: &str) -> Result<bool, Fault> {
     let now_ms = services.now_ms();
     if !services.settings().pairing.enabled
         || lock(&services.pairing).redeem(channel, sender, text, now_ms) != Redeemed::Good
@@ -195,7 +195,7 @@ pub(super) async fn redeem(services: &Services, channel: &str, sender: &str, tex
     Ok(true)
 }
 
-pub(super) async fn is_approved(services: &Services, channel: &str, sender: &str) -> Result<bool, Fault> {
+pub(super) async fn is_approved(services: &SharedServices, channel: &str, sender: &str) -> Result<bool, Fault> {
     Ok(services.parts.shelf.get(place(channel, sender)).await?.is_some())
 }
 
@@ -203,58 +203,58 @@ pub(super) async fn is_approved(services: &Services, channel: &str, sender: &str
 mod tests {
     use super::*;
 
-    fn desk(codes: &[(&str, Option<&str>)]) -> PairingDesk {
-        let mut desk = PairingDesk::default();
+    fn pairing(codes: &[(&str, Option<&str>)]) -> PairingDesk {
+        let mut pairing = PairingDesk::default();
         for (code, channel) in codes {
-            desk.generate((*code).to_owned(), channel.map(Arc::from), 0, 300_000).unwrap();
+            pairing.generate((*code).to_owned(), channel.map(Arc::from), 0, 300_000).unwrap();
         }
-        desk
+        pairing
     }
 
     #[test]
     fn a_code_is_good_once_on_its_channel_until_it_expires() {
-        let mut desk = desk(&[("ABCDEFGH", Some("telegram")), ("HJKLMNPQ", None), ("ZZZZZZZZ", None)]);
-        assert_eq!(desk.redeem("slack", "u", "abcdefgh", 1), Redeemed::Wrong, "another channel");
-        assert_eq!(desk.redeem("telegram", "u", " abcdefgh\n", 1), Redeemed::Good);
-        assert_eq!(desk.redeem("telegram", "u", "abcdefgh", 1), Redeemed::Wrong, "used");
-        assert_eq!(desk.redeem("telegram", "v", "HJKLMNPQ", 1), Redeemed::Good, "any channel");
-        assert_eq!(desk.redeem("telegram", "v", "hello there", 1), Redeemed::Nothing);
-        assert!(desk.revoke("zzzzzzzz", 1) && !desk.revoke("zzzzzzzz", 1));
-        let mut late = self::desk(&[("ABCDEFGH", None)]);
+        let mut pairing = pairing(&[("ABCDEFGH", Some("telegram")), ("HJKLMNPQ", None), ("ZZZZZZZZ", None)]);
+        assert_eq!(pairing.redeem("slack", "u", "abcdefgh", 1), Redeemed::Wrong, "another channel");
+        assert_eq!(pairing.redeem("telegram", "u", " abcdefgh\n", 1), Redeemed::Good);
+        assert_eq!(pairing.redeem("telegram", "u", "abcdefgh", 1), Redeemed::Wrong, "used");
+        assert_eq!(pairing.redeem("telegram", "v", "HJKLMNPQ", 1), Redeemed::Good, "any channel");
+        assert_eq!(pairing.redeem("telegram", "v", "hello there", 1), Redeemed::Nothing);
+        assert!(pairing.revoke("zzzzzzzz", 1) && !pairing.revoke("zzzzzzzz", 1));
+        let mut late = self::pairing(&[("ABCDEFGH", None)]);
         assert_eq!(late.redeem("t", "u", "ABCDEFGH", 300_000), Redeemed::Wrong, "expired");
     }
 
     #[test]
     fn who_guesses_five_times_in_an_hour_is_not_heard_even_with_the_right_one() {
-        let mut desk = desk(&[("ABCDEFGH", None)]);
-        desk.codes[0].expires_at = i64::MAX;
+        let mut pairing = pairing(&[("ABCDEFGH", None)]);
+        pairing.codes[0].expires_at = i64::MAX;
         for _ in 0..WRONG_MAX {
-            assert_eq!(desk.redeem("t", "u", "AAAAAAAA", 1), Redeemed::Wrong);
+            assert_eq!(pairing.redeem("t", "u", "AAAAAAAA", 1), Redeemed::Wrong);
         }
-        assert_eq!(desk.redeem("t", "u", "ABCDEFGH", 2), Redeemed::Nothing);
-        assert_eq!(desk.redeem("t", "u", "ABCDEFGH", 1 + WRONG_MS), Redeemed::Good, "an hour later");
+        assert_eq!(pairing.redeem("t", "u", "ABCDEFGH", 2), Redeemed::Nothing);
+        assert_eq!(pairing.redeem("t", "u", "ABCDEFGH", 1 + WRONG_MS), Redeemed::Good, "an hour later");
     }
 
     #[test]
     fn there_are_twenty_codes_at_most_and_no_two_are_alike() {
-        let mut desk = PairingDesk::default();
+        let mut pairing = PairingDesk::default();
         for _ in 0..CODES_MAX {
-            assert!(desk.generate(new_code(8).unwrap(), None, 0, 10).is_some());
+            assert!(pairing.generate(new_code(8).unwrap(), None, 0, 10).is_some());
         }
-        assert!(desk.generate("X".into(), None, 9, 10).is_none());
-        let codes: std::collections::BTreeSet<_> = desk.codes.iter().map(|row| row.code.clone()).collect();
+        assert!(pairing.generate("X".into(), None, 9, 10).is_none());
+        let codes: std::collections::BTreeSet<_> = pairing.codes.iter().map(|row| row.code.clone()).collect();
         assert_eq!(codes.len(), CODES_MAX);
         assert!(codes.iter().all(|code| code.len() == 8 && code.bytes().all(|byte| ALPHABET.contains(&byte))));
-        assert!(desk.generate("X".into(), None, 10, 10).is_some(), "the others have expired");
+        assert!(pairing.generate("X".into(), None, 10, 10).is_some(), "the others have expired");
     }
 
     #[test]
     fn guessers_are_remembered_up_to_a_bound() {
-        let mut desk = PairingDesk::default();
+        let mut pairing = PairingDesk::default();
         for at in 0..GUESSERS_MAX as i64 + 5 {
-            desk.remember_wrong(("t".into(), at.to_string().into()), at);
+            pairing.remember_wrong(("t".into(), at.to_string().into()), at);
         }
-        assert_eq!(desk.wrong.len(), GUESSERS_MAX);
-        assert!(!desk.wrong.contains_key(&("t".into(), "0".into())));
+        assert_eq!(pairing.wrong.len(), GUESSERS_MAX);
+        assert!(!pairing.wrong.contains_key(&("t".into(), "0".into())));
     }
 }

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
-use super::{Services, metrics};
+use super::{SharedServices, metrics};
 
 /// A page is shorter.
 const PAGE_BYTES: usize = 4096;
 
-pub(super) fn page(services: &Services, version: &str) -> String {
+pub(super) fn page(services: &SharedServices, version: &str) -> String {
     let told = metrics(services);
     let mut page = Page(String::with_capacity(PAGE_BYTES));
     page.of("tillerman_build_info", "gauge", "Always 1; the version is a label.");

@@ -5,12 +5,12 @@ use dialect_gateway::results::UsageSum as UsageShown;
 use dialect_gateway::services::reports::*;
 use vocab::{AuditQuery, AuditVerdict, DAY_MS, UsageBy, UsageQuery, day_of};
 
-use super::{Services, refused};
+use super::{SharedServices, refused};
 
 /// Days of a report where none are named.
 const DAYS_USUAL: i64 = 30;
 
-pub(super) async fn usage(services: &Services, params: UsageParams) -> Result<UsageResult, GatewayRefusal> {
+pub(super) async fn usage(services: &SharedServices, params: UsageParams) -> Result<UsageResult, GatewayRefusal> {
     let today = day_of(services.now_ms());
     let day = |name: &str, text: Option<&str>| match text {
         None => Ok(None),
@@ -42,7 +42,7 @@ pub(super) async fn usage(services: &Services, params: UsageParams) -> Result<Us
     Ok(UsageResult { rows: rows.collect(), from: show_day(from), to: show_day(to) })
 }
 
-pub(super) async fn audit(services: &Services, params: AuditParams) -> Result<AuditResult, GatewayRefusal> {
+pub(super) async fn audit(services: &SharedServices, params: AuditParams) -> Result<AuditResult, GatewayRefusal> {
     let query = AuditQuery {
         session: params.session_id.map(|name| name.0),
         by: params.by.map(|by| by.0),

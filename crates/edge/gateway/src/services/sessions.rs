@@ -10,13 +10,13 @@ use dialect_gateway::{GatewayAnswer, GatewayRefusal};
 use vocab::{Order, Query, SessionId, Summary};
 
 use super::board::{idle, lane};
-use super::{ServiceSettings, Services, lock, refused};
+use super::{ServiceSettings, SharedServices, lock, refused};
 
 /// Of the frontend that ids without a colon have, too.
 const PLAIN_FRONTEND: &str = "ws";
 
 /// In memory, or saved.
-pub(super) async fn exists(services: &Services, session: &SessionId) -> Result<bool, GatewayRefusal> {
+pub(super) async fn exists(services: &SharedServices, session: &SessionId) -> Result<bool, GatewayRefusal> {
     if services.board.glance(session).is_some() {
         return Ok(true);
     }
@@ -24,7 +24,7 @@ pub(super) async fn exists(services: &Services, session: &SessionId) -> Result<b
 }
 
 pub(super) async fn read(
-    services: &Services,
+    services: &SharedServices,
     session: &SessionId,
     after: u64,
     limit: usize,
@@ -50,7 +50,7 @@ pub(super) async fn read(
     Ok(GatewayAnswer::Entries { entries, more })
 }
 
-pub(super) async fn list(services: &Services, params: ListParams) -> Result<ListResult, GatewayRefusal> {
+pub(super) async fn list(services: &SharedServices, params: ListParams) -> Result<ListResult, GatewayRefusal> {
     let frontend = params.frontend.map(|frontend| frontend.0);
     let (limit, offset) = (params.limit.size(), params.offset.size());
     let (page, total) = match (params.include_persisted, frontend.as_deref()) {
@@ -65,7 +65,7 @@ pub(super) async fn list(services: &Services, params: ListParams) -> Result<List
 
 /// What the store has, as it lists it.
 async fn saved(
-    services: &Services,
+    services: &SharedServices,
     frontend: Option<&str>,
     limit: usize,
     offset: usize,
@@ -78,7 +78,7 @@ async fn saved(
 }
 
 /// No prefix finds ids without a colon, so all are looked at.
-async fn plain(services: &Services, limit: usize, offset: usize) -> Result<(Vec<Summary>, u64), GatewayRefusal> {
+async fn plain(services: &SharedServices, limit: usize, offset: usize) -> Result<(Vec<Summary>, u64), GatewayRefusal> {
     let all = Query { order: Order::LastMessage, ..Query::default() };
     let mut all = services.parts.store.list(all).await.map_err(refused)?;
     all.retain(|summary| frontend_and_user(&summary.id).0 == PLAIN_FRONTEND);
@@ -88,7 +88,7 @@ async fn plain(services: &Services, limit: usize, offset: usize) -> Result<(Vec<
 
 /// Those that were used since the process began. Only what is shown is read.
 async fn touched(
-    services: &Services,
+    services: &SharedServices,
     frontend: Option<&str>,
     limit: usize,
     offset: usize,
@@ -119,7 +119,7 @@ fn config(settings: &ServiceSettings, summary: &Summary, now_ms: i64) -> Session
     }
 }
 
-fn row(services: &Services, settings: &ServiceSettings, summary: &Summary, now_ms: i64) -> SessionRow {
+fn row(services: &SharedServices, settings: &ServiceSettings, summary: &Summary, now_ms: i64) -> SessionRow {
     let (frontend, user) = frontend_and_user(&summary.id);
     SessionRow {
         id: summary.id.to_string(),
@@ -134,7 +134,7 @@ fn row(services: &Services, settings: &ServiceSettings, summary: &Summary, now_m
 }
 
 pub(super) async fn get(
-    services: &Services,
+    services: &SharedServices,
     session: SessionId,
     is_own: bool,
     wish: HistoryWish,
@@ -168,7 +168,7 @@ pub(super) async fn get(
 }
 
 /// A session of which nothing is on the disk: a name, and perhaps how it stands.
-fn unwritten(services: &Services, session: &SessionId, glance: Option<&vocab::Glance>) -> Summary {
+fn unwritten(services: &SharedServices, session: &SessionId, glance: Option<&vocab::Glance>) -> Summary {
     let now_ms = services.now_ms();
     Summary {
         id: session.clone(),
@@ -192,7 +192,7 @@ fn unwritten(services: &Services, session: &SessionId, glance: Option<&vocab::Gl
 }
 
 pub(super) async fn context(
-    services: &Services,
+    services: &SharedServices,
     session: Option<SessionId>,
     is_own: bool,
 ) -> Result<ContextResult, GatewayRefusal> {

@@ -1,3 +1,5 @@
+//! Artifacts, good and bad.
+
 //! Artifacts: kept, replaced, listed, taken away, and refused.
 
 use serde_json::json;

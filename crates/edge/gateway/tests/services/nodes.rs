@@ -1,3 +1,5 @@
+//! Companions, good and bad.
+
 //! Companions: registered, placed, taken over, with their push tokens masked.
 
 use serde_json::{Value, json};

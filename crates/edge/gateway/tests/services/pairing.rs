@@ -1,3 +1,5 @@
+//! Codes, and who they let in.
+
 //! Codes for unknown senders: made, redeemed, spent, revoked.
 
 use serde_json::json;

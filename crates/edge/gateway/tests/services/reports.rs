@@ -1,3 +1,5 @@
+//! What was used, who did what, who wrote how much.
+
 //! Usage, audit and analytics, from sums and never from logs.
 
 use serde_json::json;

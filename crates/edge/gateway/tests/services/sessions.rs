@@ -1,3 +1,5 @@
+//! Lists, histories, lanes and contexts.
+
 //! Sessions listed and read.
 
 use serde_json::{Value, json};

@@ -98,9 +98,9 @@ impl GatewayCounts {
 
 /// The services of one process.
 #[derive(Clone)]
-pub struct GatewayService(Arc<Services>);
+pub struct GatewayService(Arc<SharedServices>);
 
-struct Services {
+struct SharedServices {
     parts: ServiceParts,
     settings: RwLock<Arc<ServiceSettings>>,
     counts: GatewayCounts,
@@ -121,7 +121,7 @@ impl GatewayService {
         let news = Arc::new(NewsLog::default());
         let board = Board::watching(&parts.engine, news.clone(), counts.clone());
         let started_ms = parts.clock.now_ms();
-        Self(Arc::new(Services {
+        Self(Arc::new(SharedServices {
             parts,
             settings: RwLock::new(Arc::new(settings)),
             counts,
@@ -178,7 +178,7 @@ impl GatewayService {
     }
 }
 
-impl Services {
+impl SharedServices {
     fn settings(&self) -> Arc<ServiceSettings> {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -197,7 +197,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The services as one connection sees them.
 pub struct ConnectionService {
-    services: Arc<Services>,
+    services: Arc<SharedServices>,
     connection: Arc<str>,
     login: LoginPort,
     /// Which call for news is the newest.
@@ -246,7 +246,7 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
 }
 
 async fn answered(
-    services: &Arc<Services>,
+    services: &Arc<SharedServices>,
     connection: Arc<str>,
     call: ServiceCall,
 ) -> Result<ServiceAnswer, GatewayRefusal> {
@@ -289,7 +289,7 @@ async fn answered(
     })
 }
 
-fn gates(services: &Services, connection: &str) -> GatewayGates {
+fn gates(services: &SharedServices, connection: &str) -> GatewayGates {
     let settings = services.settings();
     GatewayGates {
         gates: settings.gates.clone(),
@@ -301,7 +301,7 @@ fn gates(services: &Services, connection: &str) -> GatewayGates {
     }
 }
 
-fn metrics(services: &Services) -> dialect_gateway::services::system::MetricsResult {
+fn metrics(services: &SharedServices) -> dialect_gateway::services::system::MetricsResult {
     let (running, waiting) = services.board.load();
     lock(&services.counts.0.counters).shown(services.uptime_s(), running, waiting)
 }
