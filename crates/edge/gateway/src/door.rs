@@ -35,13 +35,23 @@ pub struct DialectDoor<J> {
     pub binary: Binary,
     pub scopes: Scopes,
     pub takes_strangers: bool,
+    pub end: DoorEnd,
+}
+
+/// What the end of a connection, or of the process, means to its dialect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DoorEnd {
+    /// It settles what it owes; that work goes on is in its own rules.
+    Settles,
+    /// It was written for a pipe whose end stops the work. Here the work belongs to its session: the peer just goes.
+    JustGoes,
 }
 
 impl<J: Joins> Entrance for DialectDoor<J> {
     fn serve(&self, caller: Caller, pipe: MessagePipe, ending: DaemonEnding) -> Later<'static, Ended> {
-        let engine = self.engine.clone();
+        let (engine, end) = (self.engine.clone(), self.end);
         match self.joins.join(&caller) {
-            Ok(joined) => Box::pin(converse(joined, engine, caller, pipe, ending)),
+            Ok(joined) => Box::pin(converse(joined, (engine, end), caller, pipe, ending)),
             Err(why) => Box::pin(turn_away(pipe, why)),
         }
     }
@@ -58,7 +68,7 @@ impl<J: Joins> Entrance for DialectDoor<J> {
 
 async fn converse<D: Dialect + 'static>(
     joined: Joined<D>,
-    engine: Engine,
+    (engine, end): (Engine, DoorEnd),
     caller: Caller,
     (stream, sink): MessagePipe,
     ending: DaemonEnding,
@@ -69,9 +79,8 @@ async fn converse<D: Dialect + 'static>(
         grace: GRACE,
         // It comes back with its cursor; meanwhile it holds up nobody.
         slow: Slow::DropAt(UNSENT_BYTES_MAX),
-        // Runs belong to their sessions, and not to who watches them.
-        on_lost: OnLost::Leave,
-        leaves_work: true,
+        on_lost: if end == DoorEnd::Settles { OnLost::Part } else { OnLost::Leave },
+        leaves_work: end == DoorEnd::JustGoes,
         principal: caller.principal,
         ending: Some(ending),
         ..PumpOptions::new(Passed(own))

@@ -31,7 +31,7 @@ mod tls;
 mod tokens;
 
 pub use daemon::DaemonSignals;
-pub use door::{DialectDoor, GatewayJoins, Joined, Joins, ServiceFor};
+pub use door::{DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor};
 pub use entrance::{Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use home_lock::GatewayFile;
 pub use http::ReplyBody;

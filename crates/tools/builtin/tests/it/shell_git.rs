@@ -12,7 +12,7 @@ use crate::bench::Bench;
 /// What a trap does when it goes off.
 const TRAP: &str = "touch PWNED";
 
-pub fn git(dir: &Path, args: &[&str]) {
+pub(crate) fn git(dir: &Path, args: &[&str]) {
     let told = ["-c", "user.email=a@b", "-c", "user.name=a", "-c", "protocol.file.allow=always"];
     let mut command = Command::new("git");
     command
@@ -26,7 +26,7 @@ pub fn git(dir: &Path, args: &[&str]) {
 }
 
 /// A repository with two commits and one change that is not committed.
-pub fn repository(dir: &Path) {
+pub(crate) fn repository(dir: &Path) {
     std::fs::create_dir_all(dir).unwrap();
     git(dir, &["init", "-q", "-b", "main", "."]);
     for text in ["one\n", "two\n"] {
@@ -38,18 +38,18 @@ pub fn repository(dir: &Path) {
     std::fs::write(dir.join("a.txt"), "three\n").unwrap();
 }
 
-pub fn bench() -> Bench {
+pub(crate) fn bench() -> Bench {
     let bench = Bench::new();
     repository(&bench.root);
     bench
 }
 
-pub fn required(bench: &Bench, command: &str, cwd: &str) -> Required {
+pub(crate) fn required(bench: &Bench, command: &str, cwd: &str) -> Required {
     bench.plan("bash", &json!({"command": command, "cwd": cwd})).unwrap().required
 }
 
 /// It is not reading, in the plan as well as in the run, and without full access the trap stays shut.
-pub fn holds(bench: &Bench, command: &str, cwd: &str) {
+pub(crate) fn holds(bench: &Bench, command: &str, cwd: &str) {
     assert_eq!(required(bench, command, cwd), Required::DangerFullAccess, "{command}");
     for granted in [Required::ReadOnly, Required::WorkspaceWrite] {
         let outcome = bench.call_granted("bash", &json!({"command": command, "cwd": cwd}), granted);
@@ -58,7 +58,7 @@ pub fn holds(bench: &Bench, command: &str, cwd: &str) {
     assert!(!sprung(bench), "{command} ran the trap");
 }
 
-pub fn sprung(bench: &Bench) -> bool {
+pub(crate) fn sprung(bench: &Bench) -> bool {
     [&bench.root, &bench.outside].iter().any(|dir| {
         let found = Command::new("find").arg(dir).args(["-name", "PWNED"]).output().unwrap();
         !found.stdout.is_empty()
@@ -66,13 +66,13 @@ pub fn sprung(bench: &Bench) -> bool {
 }
 
 /// The same, and the trap is a real one.
-pub fn holds_a_real_trap(bench: &Bench, command: &str, cwd: &str) {
+pub(crate) fn holds_a_real_trap(bench: &Bench, command: &str, cwd: &str) {
     holds(bench, command, cwd);
     bench.call_granted("bash", &json!({"command": command, "cwd": cwd}), Required::DangerFullAccess);
     assert!(sprung(bench), "{command}: the test's trap does not work");
 }
 
-pub fn config(bench: &Bench, pairs: &[(&str, &str)]) {
+pub(crate) fn config(bench: &Bench, pairs: &[(&str, &str)]) {
     for (key, value) in pairs {
         git(&bench.root, &["config", key, value]);
     }

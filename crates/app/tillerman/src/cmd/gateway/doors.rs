@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dialect_acp::{Acp, AcpOptions};
 use dialect_gateway::{Code, GatewayOptions, GatewayRefusal, OnDisconnect, Scopes};
 use dialect_serve::{Serve, ServeOptions};
-use gateway::{Caller, DialectDoor, Entrance, GatewayJoins, Joined, Joins, LoginPort, LoginRefused};
+use gateway::{Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins, LoginPort, LoginRefused};
 use host::NoOwnCalls;
 use vocab::Which;
 use websocket::Binary;
@@ -28,7 +28,7 @@ pub(super) fn all(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> Vec<PathDoor>
 }
 
 fn door<J: Joins>((engine, scopes): (engine::Engine, Scopes), binary: Binary, joins: J) -> DialectDoor<J> {
-    DialectDoor { engine, joins, binary, scopes, takes_strangers: false }
+    DialectDoor { engine, joins, binary, scopes, takes_strangers: false, end: DoorEnd::JustGoes }
 }
 
 /// The gateway's own dialect.
@@ -51,6 +51,7 @@ fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> DialectDoor<GatewayJoins
         binary: Binary::Invalid,
         scopes: Scopes::NONE,
         takes_strangers: true,
+        end: DoorEnd::Settles,
     }
 }
 
