@@ -19,7 +19,6 @@ mod faults;
 mod leases;
 mod lock_file;
 mod log;
-mod log_room;
 mod owners;
 mod patience;
 mod progress;

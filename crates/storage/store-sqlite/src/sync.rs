@@ -145,16 +145,6 @@ impl WalFile {
         open().map_err(|error| faults::from_io("open", path, &error))
     }
 
-    /// To look into.
-    pub(super) fn file(&self) -> &File {
-        &self.file
-    }
-    /// Whether that is a handle of the same file.
-    pub(super) fn is(&self, other: &File) -> io::Result<bool> {
-        let found = other.metadata()?;
-        Ok(self.named[0].1 == (found.dev(), found.ino()))
-    }
-
     /// What is written into files that nobody can find any more is not kept.
     fn check_names(&self) -> Result<(), Fault> {
         let is_there = |(path, was): &(PathBuf, FileIdentity)| identity(path).is_ok_and(|now| now == *was);
@@ -236,11 +226,6 @@ impl Syncs {
     /// How long whoever has time waits for somebody to share a sync with.
     pub(super) fn patience(&self) -> Duration {
         self.shared.lock().patience()
-    }
-    /// Somebody waits for a sync, or one runs.
-    pub(super) fn is_busy(&self) -> bool {
-        let state = self.shared.lock();
-        state.is_running || !state.waiting.is_empty() || state.failed.is_some()
     }
     /// From now on there is nothing wrong any more; whoever waited is the caller's to tell.
     pub(super) fn take_failure(&self) -> Option<SyncFailure> {

@@ -16,7 +16,6 @@ use vocab::{Acquired, Durability, Fault, Lease, Principal, Query, SessionId, Sum
 
 use super::append::{Append, AppendStatements};
 use super::leases::{HeldLease, owner};
-use super::log_room::LogRoom;
 use super::owners::{self, LeaseTerms, OwnClaim};
 use super::patience::Patience;
 use super::progress::Progress;
@@ -99,7 +98,6 @@ pub(super) struct Writer {
     pub(super) bell: Arc<Bell>,
     prices: PriceList,
     pub(super) watch: WalWatch,
-    pub(super) room: LogRoom,
     /// Something was deleted, and pieces of it are still there.
     pub(super) unwiped: Option<Unwiped>,
     /// The last connection saw an input/output error.
@@ -165,7 +163,6 @@ impl Writer {
             bell,
             prices,
             watch: WalWatch::default(),
-            room: LogRoom::default(),
             unwiped: None,
             is_suspect: false,
             is_dirty: false,
@@ -267,7 +264,6 @@ impl Writer {
                 }
                 self.take_waiting();
             }
-            self.make_room(connection);
         }
         if self.is_ending && !self.syncs.has_failed() && self.syncs.check_names().is_ok() {
             self.syncs.drain();
@@ -357,10 +353,6 @@ impl Writer {
             let Ok(job) = self.inbox.try_recv() else { return };
             self.take(job);
         }
-    }
-
-    pub(super) fn has_taken(&self) -> bool {
-        !self.taken.is_empty()
     }
 
     /// One session is all there is to write for, and nothing of it waits.

@@ -151,6 +151,8 @@ impl Person {
                         return Err(format!("peer {}: {fault}", self.name));
                     }
                 }
+                // Everything ends, and its sessions say so.
+                Event::Gone { fault } if fault.kind == FaultKind::ShuttingDown => {}
                 Event::Gone { fault } => return Err(format!("peer {} is off {}: {fault}", self.name, told.session)),
                 _ => {}
             }

@@ -95,7 +95,7 @@ fn compressing_in_a_turn_stops_the_turn_first_and_then_goes_on_with_the_queue() 
             s1 session.interrupted {"partial_output":true,"turn_id":"t4"}
             s1 [ready]
             s1 [compressing context...]
-            s1 compaction.started {"anchor_event_index_before":0,"context_window_tokens":4000,"event_count":18,"reason":"manual"}
+            s1 compaction.started {"anchor_event_index_before":0,"context_window_tokens":4000,"event_count":19,"reason":"manual"}
             s1 compaction.anchor_selected {"anchor_event_index_after":7,"anchor_event_index_before":0}
             s1 compaction.summary_merged {"summary_length":50}
             s1 compaction.completed "manual, done: 0 -> 7, N -> N tokens of 4000, target 6000, {\"high_watermark_limit\":6000}"

@@ -58,7 +58,7 @@ async fn resume(database: &[u8], wal: &[u8], what: &str) -> u64 {
 async fn a_torn_write_ahead_log_is_a_prefix_of_the_batches() {
     let origin = tempfile::tempdir().unwrap();
     let (database, mut wal, all) = crashed(origin.path()).await;
-    assert_eq!(resume(&database, &wal, "with the room that it was given").await, all);
+    assert_eq!(resume(&database, &wal, "as it was left").await, all);
     let salt = wal[16..24].to_vec();
     let frames = wal[WAL_HEADER..].chunks_exact(FRAME).take_while(|frame| frame[8..16] == salt).count();
     wal.truncate(WAL_HEADER + frames * FRAME);

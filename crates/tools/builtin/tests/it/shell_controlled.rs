@@ -74,7 +74,7 @@ async fn a_command_that_may_only_read_takes_its_fences_along() {
     let editor = Arc::new(Editor { runs: Mutex::new(Some(ran("", false, Some(0), None))), ..Editor::new(TERMINAL) });
     bash(&session, &editor, json!({"command": "git status"}), Required::ReadOnly).await;
     let asked = editor.asked();
-    assert!(asked[0].contains("GIT_CONFIG_KEY_0=core.fsmonitor") && asked[0].contains("PATH="), "{asked:?}");
+    assert!(asked[0].contains("=core.fsmonitor ") && asked[0].contains("PATH="), "{asked:?}");
 }
 
 #[tokio::test]
