@@ -6,6 +6,7 @@ prompt say again
 | turn
 | user Prompt "stall 2 say 5 words"
 | assistant "w1 w2 " Interrupted
+| cut Asked
 | end Interrupted rounds 0 tokens estimated
 | turn
 | user Prompt "say again"

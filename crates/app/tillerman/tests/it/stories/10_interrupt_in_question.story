@@ -14,6 +14,7 @@ allow
 | withdrawn
 | result write_file Interrupted error "interrupted"
 | result write_file Interrupted error "interrupted"
+| cut Asked
 | end Interrupted rounds 0 tokens 84/18
 | turn
 | user Prompt "call glob_search {\"pattern\":\"*\"} then say \"Nothing there.\""

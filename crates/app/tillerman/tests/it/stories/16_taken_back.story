@@ -12,5 +12,6 @@ wait 1000
 | queued FollowUp "say \"second\""
 | settled Cancelled
 | assistant "on it" Interrupted
+| cut Asked
 | end Interrupted rounds 0 tokens estimated
 ~ mock/alpha U "say \"on it\" hold"

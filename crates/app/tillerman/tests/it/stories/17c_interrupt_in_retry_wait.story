@@ -6,6 +6,7 @@ prompt say "still here"
 | turn
 | user Prompt "fail 429 retry-after 20000"
 | retry 1 of 3 after 20000 ms: RateLimited
+| cut Asked
 | end Interrupted rounds 0 tokens 0/0
 | turn
 | user Prompt "say \"still here\""

@@ -6,6 +6,7 @@ prompt say again
 | turn
 | user Prompt "say \"and then\" hold"
 | assistant "and then" Interrupted
+| cut Stalled
 | end Error Network rounds 0 tokens estimated
 | turn
 | user Prompt "say again"

@@ -10,6 +10,7 @@ prompt hello again
 | todos 1 open 1
 | turn
 | user Prompt "hello"
+| cut Asked
 | end Interrupted rounds 0 tokens 0/0
 | turn
 | user Prompt "hello again"
