@@ -143,7 +143,12 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
     let settings = settled(&setup, &catalogue, &model, thinking);
     let accounts = Arc::new(UserAccounts::new(&setup.models, catalogue.clone(), accounts, hide_memory));
     let (idle, turns_max) = setup.many.as_ref().map(|many| (many.idle, many.turns_max)).unzip();
-    let (ports, shelf) = ports(setup, &model, catalogue.clone(), accounts.clone())?;
+    let counts = setup.many.as_ref().map(|many| many.counts.clone());
+    let (mut ports, shelf) = ports(setup, &model, catalogue.clone(), accounts.clone())?;
+    if let Some(counts) = &counts {
+        ports.provider = counts.models(ports.provider);
+    }
+    let ports = traced(ports, counts.is_none(), &mut notes);
     let notice = format!("model {}: {reason}", settings.model);
     let config = Config {
         defaults: settings.clone(),
@@ -234,6 +239,23 @@ fn ports(
         keyring,
     };
     Ok((ports, shelf))
+}
+
+/// The same, looked at, where the user wants traces; otherwise nothing is put in the way.
+fn traced(mut ports: Ports, is_one_users: bool, notes: &mut Vec<String>) -> Ports {
+    let (settings, said) = telemetry::read_environment(&config::process_env);
+    notes.extend(said);
+    let Some(settings) = settings else { return ports };
+    let settings = if is_one_users { settings } else { settings.of_many() };
+    match telemetry::Tracing::start(settings, env!("CARGO_PKG_VERSION"), ports.keyring.clone(), host::note) {
+        Ok(tracing) => {
+            ports.provider = tracing.provider(ports.provider);
+            ports.store = tracing.store(ports.store);
+            ports.toolbox = tracing.toolbox(ports.toolbox);
+        }
+        Err(why) => notes.push(format!("no traces are sent: {why}")),
+    }
+    ports
 }
 
 /// What the tools keep their hands off.

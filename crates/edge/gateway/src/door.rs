@@ -82,6 +82,7 @@ async fn converse<D: Dialect + 'static>(
         on_lost: if end == DoorEnd::Settles { OnLost::Part } else { OnLost::Leave },
         leaves_work: end == DoorEnd::JustGoes,
         principal: caller.principal,
+        trace: caller.trace,
         ending: Some(ending),
         ..PumpOptions::new(Passed(own))
     };

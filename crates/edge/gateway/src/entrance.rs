@@ -55,7 +55,7 @@ pub struct Caller {
     /// The name of the token, of the user, or of nobody.
     pub name: Arc<str>,
     pub peer: PeerAddress,
-    /// The request's `traceparent`.
+    /// The request's `traceparent`, and its `tracestate` behind a blank.
     pub trace: Option<Arc<str>>,
     /// The request's `Tillerman-Arguments`, as it came.
     pub arguments: Option<Arc<str>>,

@@ -25,6 +25,7 @@ use crate::{ids, tailscale};
 
 /// Headers that travel on with a caller.
 const TRACE: &str = "traceparent";
+const TRACE_STATE: &str = "tracestate";
 const ARGUMENTS: &str = "tillerman-arguments";
 /// A stream that stays open: no page of another's holds one, though it could not read it.
 pub(crate) const EVENTS: &str = "/api/events";
@@ -121,7 +122,9 @@ pub(crate) async fn answer<S: Wire>(
     let visit = Visit { state, connection, guesser };
     match to {
         Destination::Live => reply::text(StatusCode::OK, "ok"),
-        Destination::Ready if visit.state.is_ready() => reply::text(StatusCode::OK, "ok"),
+        Destination::Ready if visit.state.is_ready() && visit.state.is_well().await => {
+            reply::text(StatusCode::OK, "ok")
+        }
         Destination::Ready => reply::text(StatusCode::SERVICE_UNAVAILABLE, "not ready"),
         Destination::Login => login::login(&visit, request).await,
         Destination::Logout => login::logout(&visit, &request),
@@ -254,7 +257,11 @@ impl Visit {
             socket: None,
             place: Arc::default(),
         };
-        let (trace, arguments) = (text(TRACE), text(ARGUMENTS));
+        let trace = header(headers, TRACE).map(|place| match header(headers, TRACE_STATE) {
+            Some(state) => format!("{place} {state}").into(),
+            None => place.into(),
+        });
+        let arguments = text(ARGUMENTS);
         Caller {
             connection: ids::connection().into(),
             principal,

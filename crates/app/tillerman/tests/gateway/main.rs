@@ -12,6 +12,9 @@ mod process;
 mod socket;
 
 mod clients;
+mod collector;
 mod cuts;
+mod metrics;
 mod restart;
 mod talks;
+mod traces;

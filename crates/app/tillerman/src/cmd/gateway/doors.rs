@@ -17,13 +17,15 @@ use crate::compose::Wired;
 type PathDoor = (&'static str, Arc<dyn Entrance>);
 
 pub(super) fn all(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> Vec<PathDoor> {
-    let own: Arc<dyn Entrance> = Arc::new(own(wired, hooks));
+    let counted = |wire, entrance: Arc<dyn Entrance>| hooks.service.counted(wire, entrance);
+    let own = counted("gateway", Arc::new(own(wired, hooks)));
     let beside = |scopes| (wired.engine.clone(), scopes);
+    let both = Scopes::CHAT.and(Scopes::TOOLS);
     vec![
         ("/", own.clone()),
         ("/ws", own),
-        ("/serve", Arc::new(door(beside(Scopes::CHAT.and(Scopes::TOOLS)), Binary::Invalid, ServeJoins(wired.clone())))),
-        ("/acp", Arc::new(door(beside(Scopes::CHAT.and(Scopes::TOOLS)), Binary::Ignored, AcpJoins(wired.clone())))),
+        ("/serve", counted("serve", Arc::new(door(beside(both), Binary::Invalid, ServeJoins(wired.clone()))))),
+        ("/acp", counted("acp", Arc::new(door(beside(both), Binary::Ignored, AcpJoins(wired.clone()))))),
     ]
 }
 
