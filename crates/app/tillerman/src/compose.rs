@@ -148,7 +148,10 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
     if let Some(counts) = &counts {
         ports.provider = counts.models(ports.provider);
     }
-    let ports = traced(ports, counts.is_none(), &mut notes);
+    let (version, many) = (env!("CARGO_PKG_VERSION"), counts.is_some());
+    if let Some(tracing) = telemetry::Tracing::of_process(version, many, &keyring, &mut notes, host::note) {
+        tracing.watch(&mut ports.provider, &mut ports.store, &mut ports.toolbox);
+    }
     let notice = format!("model {}: {reason}", settings.model);
     let config = Config {
         defaults: settings.clone(),
@@ -239,23 +242,6 @@ fn ports(
         keyring,
     };
     Ok((ports, shelf))
-}
-
-/// The same, looked at, where the user wants traces; otherwise nothing is put in the way.
-fn traced(mut ports: Ports, is_one_users: bool, notes: &mut Vec<String>) -> Ports {
-    let (settings, said) = telemetry::read_environment(&config::process_env);
-    notes.extend(said);
-    let Some(settings) = settings else { return ports };
-    let settings = if is_one_users { settings } else { settings.of_many() };
-    match telemetry::Tracing::start(settings, env!("CARGO_PKG_VERSION"), ports.keyring.clone(), host::note) {
-        Ok(tracing) => {
-            ports.provider = tracing.provider(ports.provider);
-            ports.store = tracing.store(ports.store);
-            ports.toolbox = tracing.toolbox(ports.toolbox);
-        }
-        Err(why) => notes.push(format!("no traces are sent: {why}")),
-    }
-    ports
 }
 
 /// What the tools keep their hands off.

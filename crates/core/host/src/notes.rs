@@ -2,8 +2,9 @@
 //! protocol never waits for it. A daemon's notes are its log: they have a level, and may be written as JSON.
 
 use std::io::Write;
-use std::sync::OnceLock;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vocab::Keyring;
@@ -32,8 +33,6 @@ pub enum NoteLevel {
 }
 
 impl NoteLevel {
-    pub const ALL: [NoteLevel; 4] = [NoteLevel::Error, NoteLevel::Warn, NoteLevel::Info, NoteLevel::Debug];
-
     pub fn as_str(self) -> &'static str {
         match self {
             NoteLevel::Error => "error",
@@ -41,6 +40,15 @@ impl NoteLevel {
             NoteLevel::Info => "info",
             NoteLevel::Debug => "debug",
         }
+    }
+}
+
+impl FromStr for NoteLevel {
+    type Err = String;
+    fn from_str(word: &str) -> Result<Self, String> {
+        let known = [NoteLevel::Error, NoteLevel::Warn, NoteLevel::Info, NoteLevel::Debug];
+        let found = known.into_iter().find(|level| level.as_str() == word);
+        found.ok_or_else(|| "there is error, warn, info and debug".to_owned())
     }
 }
 
@@ -53,13 +61,24 @@ pub enum NoteFormat {
     Json,
 }
 
+impl FromStr for NoteFormat {
+    type Err = String;
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "text" => Ok(NoteFormat::Text),
+            "json" => Ok(NoteFormat::Json),
+            _ => Err("there is text and json".to_owned()),
+        }
+    }
+}
+
 /// A daemon's log.
 pub struct DaemonLog {
     pub format: NoteFormat,
     /// What matters less is not written.
     pub level: NoteLevel,
-    /// Values that stand in no line.
-    pub keyring: Keyring,
+    /// Values that stand in no line; none are known before somebody has read them.
+    pub keyring: Arc<OnceLock<Keyring>>,
     /// Hears every line that is written, as it is written.
     pub listener: Box<dyn Fn(NoteLevel, &str) + Send + Sync>,
 }
@@ -91,7 +110,7 @@ pub fn note_at(level: NoteLevel, text: &str) {
         return;
     }
     let log = LOG.get();
-    let text = readable(text, log.map(|log| &log.keyring));
+    let text = readable(text, log.and_then(|log| log.keyring.get()));
     let line = match log.map_or(NoteFormat::Text, |log| log.format) {
         NoteFormat::Text => format!("tillerman: {text}\n"),
         NoteFormat::Json => json_line(&vocab::iso8601(crate::now_ms()), level, &text),

@@ -6,4 +6,4 @@ pub mod metrics;
 mod trace;
 pub mod watch;
 
-pub use trace::{TraceNotes, TraceSettings, Tracing, finish, read_environment, spans_dropped};
+pub use trace::{Tracing, finish, spans_dropped};

@@ -18,7 +18,6 @@ use vocab::{Keyring, Provider, Store, Toolbox};
 
 use crate::watch::{WatchedProvider, WatchedStore, WatchedToolbox};
 use export::Exporter;
-pub use settings::TraceSettings;
 use settings::read;
 use tracer::Tracer;
 
@@ -28,35 +27,42 @@ const FLUSH_TIME_MAX: Duration = Duration::from_millis(1_500);
 /// The one exporter of the process, so that whatever ends it can wait for it.
 static EXPORTER: OnceLock<Arc<Exporter>> = OnceLock::new();
 
-/// What is to be said to people about the settings.
-pub type TraceNotes = Vec<String>;
-
-/// What the variables say. `None`: no traces. Costs one look at the environment.
-pub fn read_environment(lookup: &dyn Fn(&str) -> Option<String>) -> (Option<TraceSettings>, TraceNotes) {
-    read(lookup)
-}
-
 /// Traces of this process.
 pub struct Tracing(Arc<Tracer>);
 
 impl Tracing {
-    /// Begins to send. `note` says once what goes wrong; `keyring` learns what proves us to the collector, and masks what
-    /// spans say.
-    pub fn start(settings: TraceSettings, version: &str, keyring: Keyring, note: fn(&str)) -> Result<Self, String> {
+    /// Begins to send, where the variables of the process say so. What is wrong with them is `notes`, and `note` says once
+    /// what goes wrong later. `keyring` learns what proves us to the collector, and masks what spans say. `of_many`: the
+    /// process serves many, and is no part of a trace itself.
+    pub fn of_process(
+        version: &str,
+        of_many: bool,
+        keyring: &Keyring,
+        notes: &mut Vec<String>,
+        note: fn(&str),
+    ) -> Option<Self> {
+        let (settings, said) = read(&|name| std::env::var(name).ok());
+        notes.extend(said);
+        let settings = settings.map(|settings| if of_many { settings.of_many() } else { settings })?;
         settings.secrets().for_each(|secret| keyring.learn(secret));
-        let exporter = Arc::new(Exporter::start(&settings, version, note)?);
-        let _ = EXPORTER.set(exporter.clone());
-        Ok(Self(Arc::new(Tracer::new(&settings, exporter, keyring))))
+        match Exporter::start(&settings, version, note) {
+            Ok(exporter) => {
+                let exporter = Arc::new(exporter);
+                let _ = EXPORTER.set(exporter.clone());
+                Some(Self(Arc::new(Tracer::new(&settings, exporter, keyring.clone()))))
+            }
+            Err(why) => {
+                notes.push(format!("no traces are sent: {why}"));
+                None
+            }
+        }
     }
 
-    pub fn provider(&self, below: Arc<dyn Provider>) -> Arc<dyn Provider> {
-        Arc::new(WatchedProvider::new(below, self.0.clone()))
-    }
-    pub fn store(&self, below: Arc<dyn Store>) -> Arc<dyn Store> {
-        Arc::new(WatchedStore::new(below, self.0.clone()))
-    }
-    pub fn toolbox(&self, below: Arc<dyn Toolbox>) -> Arc<dyn Toolbox> {
-        Arc::new(WatchedToolbox::new(below, Arc::new(self.0.clone())))
+    /// Looks at what passes through these from now on.
+    pub fn watch(&self, provider: &mut Arc<dyn Provider>, store: &mut Arc<dyn Store>, toolbox: &mut Arc<dyn Toolbox>) {
+        *provider = Arc::new(WatchedProvider::new(provider.clone(), self.0.clone()));
+        *store = Arc::new(WatchedStore::new(store.clone(), self.0.clone()));
+        *toolbox = Arc::new(WatchedToolbox::new(toolbox.clone(), Arc::new(self.0.clone())));
     }
 }
 

@@ -34,28 +34,15 @@ pub(crate) struct GatewayArgs {
     #[arg(long)]
     pub(crate) strict: bool,
     /// Log what matters at least this much: error, warn, info or debug.
-    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub(crate) log: NoteLevel,
     /// How lines of the log on stderr are written: text or json.
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format)]
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: NoteFormat,
     #[command(flatten)]
     pub(crate) basics: Basics,
     #[command(subcommand)]
     pub(crate) verb: Option<GatewayVerb>,
-}
-
-fn level(word: &str) -> Result<NoteLevel, String> {
-    let known = NoteLevel::ALL.into_iter().find(|level| level.as_str() == word);
-    known.ok_or_else(|| "there is error, warn, info and debug".to_owned())
-}
-
-fn format(word: &str) -> Result<NoteFormat, String> {
-    match word {
-        "text" => Ok(NoteFormat::Text),
-        "json" => Ok(NoteFormat::Json),
-        _ => Err("there is text and json".to_owned()),
-    }
 }
 
 #[derive(Subcommand, Debug)]

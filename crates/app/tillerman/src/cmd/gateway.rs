@@ -71,8 +71,9 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
             "a gateway holds all sessions: --resume and --no-session mean nothing here",
         ));
     }
+    let listeners = daemon::keep_log(args.log_format, args.log);
     let Prepared { mut setup, config, home, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
-    let listeners = daemon::keep_log(args.log_format, args.log, setup.models.keyring.clone());
+    listeners.hide(setup.models.keyring.clone());
     if let Some(warning) = config.warnings.first().filter(|_| args.strict) {
         return Err(Fault::new(FaultKind::Invalid, warning.clone()).hint("without --strict it would only be said"));
     }

@@ -36,7 +36,7 @@ impl MetricsPage {
     pub fn row(&mut self, name: &str, labels: Labels<'_>, value: f64) {
         self.0.push_str(name);
         self.labels(labels, None);
-        let _ = writeln!(self.0, " {}", Shown(value));
+        let _ = writeln!(self.0, " {}", SampleValue(value));
     }
 
     /// A family of one.
@@ -55,7 +55,7 @@ impl MetricsPage {
         }
         let _ = write!(self.0, "{name}_sum");
         self.labels(labels, None);
-        let _ = writeln!(self.0, " {}", Shown(sum));
+        let _ = writeln!(self.0, " {}", SampleValue(sum));
         let _ = write!(self.0, "{name}_count");
         self.labels(labels, None);
         let _ = writeln!(self.0, " {count}");
@@ -72,7 +72,7 @@ impl MetricsPage {
             separator = ',';
         }
         if let Some(bound) = bound {
-            let _ = write!(self.0, "{separator}le=\"{}\"", Shown(bound));
+            let _ = write!(self.0, "{separator}le=\"{}\"", SampleValue(bound));
         }
         self.0.push('}');
     }
@@ -83,9 +83,9 @@ impl MetricsPage {
 }
 
 /// Whole numbers without a point, as people read them; endless ones as the format writes them.
-struct Shown(f64);
+struct SampleValue(f64);
 
-impl std::fmt::Display for Shown {
+impl std::fmt::Display for SampleValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             value if value == f64::INFINITY => f.write_str("+Inf"),

@@ -51,7 +51,7 @@ impl OpenSpan {
     }
 }
 
-struct OpenTurn {
+struct TurnSpan {
     id: TurnId,
     open: OpenSpan,
     /// The newest model call.
@@ -61,7 +61,7 @@ struct OpenTurn {
 
 #[derive(Default)]
 struct SessionSpans {
-    turn: Option<OpenTurn>,
+    turn: Option<TurnSpan>,
     calls: HashMap<CallId, OpenSpan>,
     /// The call that this session works for.
     above: Option<SpanParent>,
@@ -158,7 +158,7 @@ impl OpenSpans {
             fields::begin_turn(span, place);
         }
         let parent = open.as_parent();
-        let turn = OpenTurn { id: place.turn.clone(), open, last_model_call: None, usage_model: None };
+        let turn = TurnSpan { id: place.turn.clone(), open, last_model_call: None, usage_model: None };
         let session = self.sessions.entry(place.session.clone()).or_default();
         session.above = above;
         if let Some(lost) = session.turn.replace(turn) {

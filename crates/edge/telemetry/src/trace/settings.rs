@@ -19,14 +19,14 @@ const SERVICE: &str = "tillerman";
 
 /// How the bytes are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TraceFormat {
+pub(super) enum TraceFormat {
     Protobuf,
     Json,
 }
 
 /// Traces are wanted, and so.
 #[derive(Clone, PartialEq, Debug)]
-pub struct TraceSettings {
+pub(super) struct TraceSettings {
     pub(crate) url: String,
     pub(crate) format: TraceFormat,
     pub(crate) headers: Vec<(String, Secret)>,
@@ -46,12 +46,15 @@ pub struct TraceSettings {
 }
 
 impl TraceSettings {
+    /// What proves us to the collector, with and without the word before it (`Bearer`).
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.headers.iter().filter(|(name, value)| net::is_key(name, value)).map(|(_, value)| value.expose())
+        let keys =
+            self.headers.iter().filter(|(name, value)| net::is_key(name, value)).map(|(_, value)| value.expose());
+        keys.flat_map(|key| [Some(key), key.split_once(' ').map(|(_, bare)| bare)]).flatten()
     }
 
     /// For a process of many: what it was started by has nothing to do with what it is asked.
-    pub fn of_many(self) -> Self {
+    pub(super) fn of_many(self) -> Self {
         Self { above: None, ..self }
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use dialect_acp::{Acp, AcpOptions};
-use dialect_gateway::{Code, GatewayOptions, GatewayRefusal, OnDisconnect, Scopes};
+use dialect_gateway::{GatewayOptions, OnDisconnect, Scopes};
 use dialect_serve::{Serve, ServeOptions};
-use gateway::{Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins, LoginPort, LoginRefused};
+use gateway::{Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins};
 use host::NoOwnCalls;
 use vocab::Which;
 use websocket::Binary;
@@ -45,7 +45,9 @@ fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> DialectDoor<GatewayJoins
     let service = hooks.service.clone();
     let joins = GatewayJoins {
         options: Arc::new(options),
-        service: Arc::new(move |caller| Box::new(service.for_connection(caller.connection.clone(), login(caller)))),
+        service: Arc::new(move |caller| {
+            Box::new(service.for_connection(caller.connection.clone(), daemon::login(caller)))
+        }),
     };
     DialectDoor {
         engine: wired.engine.clone(),
@@ -55,26 +57,6 @@ fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> DialectDoor<GatewayJoins
         takes_strangers: true,
         end: DoorEnd::Settles,
     }
-}
-
-fn login(caller: &Caller) -> LoginPort {
-    let login = caller.login.clone();
-    Arc::new(move |token| {
-        login.login(&token).map_err(|refused| match refused {
-            LoginRefused::Wrong => GatewayRefusal {
-                code: Code::AuthFailed,
-                reason: None,
-                message: "the token is not known here".to_owned(),
-                data: None,
-            },
-            LoginRefused::TooMany { retry_after_ms } => GatewayRefusal {
-                code: Code::AuthFailed,
-                reason: Some("rate_limited"),
-                message: format!("too many wrong tokens: try again in {} s", retry_after_ms.div_ceil(1000)),
-                data: None,
-            },
-        })
-    })
 }
 
 /// `serve`, for several sessions on one connection.

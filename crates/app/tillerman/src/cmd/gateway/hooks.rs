@@ -2,24 +2,16 @@
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use config::{Configuration, ServerConfig};
-use daemon::{ReadAgain, SettingsSource, service_settings};
+use daemon::{HealthFacts, ReadAgain, SettingsSource, service_settings};
 use gateway::{
     GatewayCounts, GatewayService, HealthReport, ServerHandle, ServerHooks, ServerLoad, ServiceParts, StoreKey,
 };
-use serde_json::json;
-use tokio::time::timeout;
-use vocab::{Fault, FaultKind, Later, SessionId, Settings, ShelfKind, ShelfPlace};
+use vocab::{Fault, FaultKind, Later, SessionId, Settings};
 
 use crate::compose::Wired;
-
-/// Written to see whether the store can be written to.
-const PROBE: ShelfKind = ShelfKind { name: "probe", goes_with_session: false };
-
-/// A store that does not take it by then cannot be written to.
-const PROBE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// One per process.
 pub(super) struct DaemonHooks {
@@ -79,30 +71,16 @@ impl DaemonHooks {
 
 impl ServerHooks for DaemonHooks {
     fn health(&self) -> Later<'static, HealthReport> {
-        let (wired, started) = (self.wired.clone(), self.started);
-        let connections = self.load().sockets;
-        let (running, waiting) = self.service.load();
-        Box::pin(async move {
-            let place = ShelfPlace { kind: PROBE, owner: "".into(), name: "health".into() };
-            let written = timeout(PROBE_TIME_MAX, wired.shelf.put(place, b"1".as_slice().into(), None)).await;
-            let is_written = matches!(written, Ok(Ok(_)));
-            let model = wired.integrations.model == catalogue::Standing::Connected;
-            let status = if is_written && model { "ok" } else { "degraded" };
-            let json = json!({
-                "status": status,
-                "version": env!("CARGO_PKG_VERSION"),
-                "uptime": started.elapsed().as_secs(),
-                "connections": connections,
-                "sessions": wired.engine.live().len(),
-                "activeRuns": running,
-                "queueDepth": waiting,
-                "checks": {
-                    "store": if is_written { "ok" } else { "cannot be written" },
-                    "model": if model { "ok" } else { "none is connected" },
-                },
-            });
-            HealthReport { serves: is_written, json: json.to_string() }
-        })
+        let wired = &self.wired;
+        let facts = HealthFacts {
+            version: env!("CARGO_PKG_VERSION"),
+            uptime: self.started.elapsed(),
+            connections: self.load().sockets,
+            sessions: wired.engine.live().len(),
+            load: self.service.load(),
+            has_model: wired.integrations.model == catalogue::Standing::Connected,
+        };
+        Box::pin(daemon::health(wired.shelf.clone(), facts))
     }
     fn schema(&self) -> Arc<str> {
         dialect_gateway::openrpc(env!("CARGO_PKG_VERSION")).to_string().into()

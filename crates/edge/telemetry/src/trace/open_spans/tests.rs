@@ -1,3 +1,5 @@
+//! The borders of spans, from entries as a store is offered them.
+
 use vocab::{Call, CallInput, CallResult, Json, Keyring, Stop, TurnEnd, Usage};
 
 use super::super::sampler::Sampler;

@@ -1,3 +1,5 @@
+//! Each variable, as it is meant and as it is got wrong.
+
 use super::*;
 
 fn of(vars: &[(&str, &str)]) -> (Option<TraceSettings>, Vec<String>) {
@@ -46,7 +48,7 @@ fn what_is_for_traces_alone_wins() {
     assert_eq!((both.format, both.timeout.as_millis()), (TraceFormat::Json, 7));
     let headers: Vec<_> = both.headers.iter().map(|(name, value)| (&**name, value.expose())).collect();
     assert_eq!(headers, [("authorization", "Bearer abc="), ("x-org", "1")]);
-    assert_eq!(both.secrets().collect::<Vec<_>>(), ["Bearer abc="]);
+    assert_eq!(both.secrets().collect::<Vec<_>>(), ["Bearer abc=", "abc="]);
 }
 
 #[test]
