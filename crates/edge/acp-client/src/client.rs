@@ -115,7 +115,7 @@ impl AcpClient {
     pub async fn new_session(&self, cwd: &Path) -> Result<SessionResponse, ClientError> {
         const METHOD: &str = method::SESSION_NEW;
         let limit = if self.warm.load(Ordering::Relaxed) { self.control_limit } else { self.start_limit };
-        let params = NewSessionRequest { cwd: plain(cwd), mcp_servers: Vec::new() };
+        let params = NewSessionRequest { cwd: plain(cwd), mcp_servers: Vec::new(), replay_from: None, meta: None };
         let answer = self.ask(METHOD, params, About::Plain, Some(limit)).await?;
         let info: SessionResponse = self.read(METHOD, answer)?;
         if info.session_id.as_ref().is_none_or(String::is_empty) {
@@ -290,7 +290,7 @@ fn unreadable(method: &str, what: &str) -> ClientProblem {
 }
 
 fn saved(session: &str, cwd: &Path) -> SavedSessionRequest {
-    SavedSessionRequest { session_id: session.into(), cwd: Some(plain(cwd)), mcp_servers: Vec::new() }
+    SavedSessionRequest { session_id: session.into(), cwd: Some(plain(cwd)), mcp_servers: Vec::new(), replay_from: None, meta: None }
 }
 
 /// A path that JSON can carry.
