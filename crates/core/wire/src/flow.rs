@@ -16,6 +16,8 @@ pub enum FlowWord {
     From { session: String, place: String },
     /// From the dialect: what it says of this session from here on is behind the place that the transport has named.
     Rejoined { session: String },
+    /// From the dialect: everything that the log has was said; what comes now happens now.
+    CaughtUp { session: String },
 }
 
 impl FlowWord {
@@ -26,6 +28,7 @@ impl FlowWord {
             FlowWord::Closed { session } => format!("closed - {session}"),
             FlowWord::From { session, place } => format!("from {place} {session}"),
             FlowWord::Rejoined { session } => format!("rejoined - {session}"),
+            FlowWord::CaughtUp { session } => format!("caught-up - {session}"),
         };
         let mut frame = vec![MARK];
         frame.extend_from_slice(text.as_bytes());
@@ -46,6 +49,7 @@ impl FlowWord {
             "closed" => FlowWord::Closed { session },
             "from" => FlowWord::From { session, place: with.to_owned() },
             "rejoined" => FlowWord::Rejoined { session },
+            "caught-up" => FlowWord::CaughtUp { session },
             _ => return None,
         })
     }
@@ -63,6 +67,7 @@ mod tests {
             FlowWord::Closed { session: session() },
             FlowWord::From { session: session(), place: "7.3".to_owned() },
             FlowWord::Rejoined { session: session() },
+            FlowWord::CaughtUp { session: session() },
         ] {
             let frame = word.frame();
             assert!(FlowWord::is_one(&frame) && std::str::from_utf8(&frame).is_err());

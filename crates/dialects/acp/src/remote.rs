@@ -6,8 +6,8 @@ use std::sync::Arc;
 use acp_types::{Other, SessionUpdate, method};
 use serde_json::json;
 use vocab::{
-    Along, AssistantMessage, Block, Body, Cursor, Delta, DirectoryVerb, Entry, Event, ModelEntry, Opened, Position,
-    SessionId, SessionVerb, TurnEntry, TurnId, Verb, Which,
+    Along, AssistantMessage, Block, Body, Cursor, Delta, DirectoryVerb, Entry, Event, Opened, Position, SessionId,
+    SessionVerb, TurnEntry, TurnId, Verb, Which,
 };
 use wire::{FlowWord, FrameBuf, Out, Parting, escape_plain_into};
 
@@ -69,7 +69,7 @@ impl Acp {
             }
             FlowWord::From { session, place } => self.from_place(&SessionId::from(session), &place, out),
             // That is our own word.
-            FlowWord::Rejoined { .. } => {}
+            FlowWord::Rejoined { .. } | FlowWord::CaughtUp { .. } => {}
         }
     }
 
@@ -289,6 +289,8 @@ impl Acp {
     pub(crate) fn caught_up(&mut self, at: usize, out: &mut Out) {
         self.views[at].flow.state = FlowState::Live;
         self.answer_over(at, out);
+        self.stamp_rest(out);
+        out.frames.raw(&FlowWord::CaughtUp { session: self.views[at].session.to_string() }.frame());
         for ask in std::mem::take(&mut self.views[at].flow.asks) {
             self.asked_by_engine(at, &ask, out);
         }

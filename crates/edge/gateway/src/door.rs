@@ -10,7 +10,7 @@ use vocab::Later;
 use websocket::Binary;
 use wire::{Dialect, OwnCall};
 
-use crate::entrance::{Caller, Entrance, MessagePipe};
+use crate::entrance::{AcpRules, Caller, Entrance, MessagePipe};
 use crate::limits::{MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX};
 
 /// How long a conversation may take to settle once the process ends.
@@ -36,6 +36,9 @@ pub struct DialectDoor<J> {
     pub scopes: Scopes,
     pub takes_strangers: bool,
     pub end: DoorEnd,
+    /// See [`Entrance::streams`].
+    pub streams: Option<AcpRules>,
+    pub subprotocols: &'static [&'static str],
 }
 
 /// What the end of a connection, or of the process, means to its dialect.
@@ -43,15 +46,17 @@ pub struct DialectDoor<J> {
 pub enum DoorEnd {
     /// It settles what it owes; that work goes on is in its own rules.
     Settles,
+    /// It is told that its peer is gone, and what that means is in its own rules; of the process's end it hears nothing.
+    Parts,
     /// It was written for a pipe whose end stops the work. Here the work belongs to its session: the peer just goes.
     JustGoes,
 }
 
 impl<J: Joins> Entrance for DialectDoor<J> {
     fn serve(&self, caller: Caller, pipe: MessagePipe, ending: DaemonEnding) -> Later<'static, Ended> {
-        let (engine, end) = (self.engine.clone(), self.end);
+        let (engine, end, streams) = (self.engine.clone(), self.end, self.streams.is_some());
         match self.joins.join(&caller) {
-            Ok(joined) => Box::pin(converse(joined, (engine, end), caller, pipe, ending)),
+            Ok(joined) => Box::pin(converse(joined, (engine, end, streams), caller, pipe, ending)),
             Err(why) => Box::pin(turn_away(pipe, why)),
         }
     }
@@ -64,11 +69,17 @@ impl<J: Joins> Entrance for DialectDoor<J> {
     fn takes_strangers(&self) -> bool {
         self.takes_strangers
     }
+    fn streams(&self) -> Option<AcpRules> {
+        self.streams
+    }
+    fn subprotocols(&self) -> &'static [&'static str] {
+        self.subprotocols
+    }
 }
 
 async fn converse<D: Dialect + 'static>(
     joined: Joined<D>,
-    (engine, end): (Engine, DoorEnd),
+    (engine, end, streams): (Engine, DoorEnd, bool),
     caller: Caller,
     (stream, sink): MessagePipe,
     ending: DaemonEnding,
@@ -77,10 +88,10 @@ async fn converse<D: Dialect + 'static>(
     let options = PumpOptions {
         frame_bytes_max: MESSAGE_BYTES_MAX,
         grace: GRACE,
-        // It comes back with its cursor; meanwhile it holds up nobody.
-        slow: Slow::DropAt(UNSENT_BYTES_MAX),
-        on_lost: if end == DoorEnd::Settles { OnLost::Part } else { OnLost::Leave },
-        leaves_work: end == DoorEnd::JustGoes,
+        // It comes back with its cursor; meanwhile it holds up nobody. Where there are windows, it takes whatever comes.
+        slow: if streams { Slow::Wait } else { Slow::DropAt(UNSENT_BYTES_MAX) },
+        on_lost: if end == DoorEnd::JustGoes { OnLost::Leave } else { OnLost::Part },
+        leaves_work: end != DoorEnd::Settles,
         principal: caller.principal,
         ending: Some(ending),
         ..PumpOptions::new(Passed(own))

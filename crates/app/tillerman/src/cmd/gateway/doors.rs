@@ -1,11 +1,12 @@
 //! Which dialect answers which path.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use dialect_acp::{Acp, AcpOptions};
+use dialect_acp::{Acp, AcpOptions, RemoteOptions};
 use dialect_gateway::{Code, GatewayOptions, GatewayRefusal, OnDisconnect, Scopes};
 use dialect_serve::{Serve, ServeOptions};
-use gateway::{Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins, LoginPort, LoginRefused};
+use gateway::{AcpRules, Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins, LoginPort, LoginRefused};
 use host::NoOwnCalls;
 use vocab::Which;
 use websocket::Binary;
@@ -23,12 +24,35 @@ pub(super) fn all(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> Vec<PathDoor>
         ("/", own.clone()),
         ("/ws", own),
         ("/serve", Arc::new(door(beside(Scopes::CHAT.and(Scopes::TOOLS)), Binary::Invalid, ServeJoins(wired.clone())))),
-        ("/acp", Arc::new(door(beside(Scopes::CHAT.and(Scopes::TOOLS)), Binary::Ignored, AcpJoins(wired.clone())))),
+        ("/acp", Arc::new(acp(wired, hooks))),
     ]
 }
 
+/// The Agent Client Protocol, over WebSockets and over HTTP.
+fn acp(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> DialectDoor<AcpJoins> {
+    let server = hooks.holds();
+    let remote = RemoteOptions {
+        client_fs: server.acp.remote_client_fs,
+        cancel_on_disconnect: server.cancel_on_disconnect,
+        ..RemoteOptions::default()
+    };
+    let beside = (wired.engine.clone(), Scopes::CHAT.and(Scopes::TOOLS));
+    let door = door(beside, Binary::Ignored, AcpJoins { wired: wired.clone(), remote });
+    let grace = Duration::from_secs(server.acp.connection_grace_s);
+    DialectDoor { end: DoorEnd::Parts, streams: Some(AcpRules { grace }), subprotocols: &["acp.v1"], ..door }
+}
+
 fn door<J: Joins>((engine, scopes): (engine::Engine, Scopes), binary: Binary, joins: J) -> DialectDoor<J> {
-    DialectDoor { engine, joins, binary, scopes, takes_strangers: false, end: DoorEnd::JustGoes }
+    DialectDoor {
+        engine,
+        joins,
+        binary,
+        scopes,
+        takes_strangers: false,
+        end: DoorEnd::JustGoes,
+        streams: None,
+        subprotocols: &[],
+    }
 }
 
 /// The gateway's own dialect.
@@ -52,6 +76,8 @@ fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> DialectDoor<GatewayJoins
         scopes: Scopes::NONE,
         takes_strangers: true,
         end: DoorEnd::Settles,
+        streams: None,
+        subprotocols: &[],
     }
 }
 
@@ -95,14 +121,18 @@ impl Joins for ServeJoins {
 }
 
 /// The Agent Client Protocol.
-struct AcpJoins(Arc<Wired>);
+struct AcpJoins {
+    wired: Arc<Wired>,
+    remote: RemoteOptions,
+}
 
 impl Joins for AcpJoins {
     type Dialect = Acp;
 
-    fn join(&self, _: &Caller) -> Result<Joined<Acp>, String> {
+    fn join(&self, caller: &Caller) -> Result<Joined<Acp>, String> {
         let options = AcpOptions {
-            mode: Some(self.0.settings.mode),
+            mode: Some(self.wired.settings.mode),
+            remote: Some(RemoteOptions { connection: caller.connection.clone(), ..self.remote.clone() }),
             commands: crate::cmd::acp::commands(),
             ..AcpOptions::new(env!("CARGO_PKG_VERSION"), Arc::new(FullIds))
         };
