@@ -115,7 +115,7 @@ impl AcpClient {
     pub async fn new_session(&self, cwd: &Path) -> Result<SessionResponse, ClientError> {
         const METHOD: &str = method::SESSION_NEW;
         let limit = if self.warm.load(Ordering::Relaxed) { self.control_limit } else { self.start_limit };
-        let params = NewSessionRequest { cwd: plain(cwd), mcp_servers: Vec::new(), replay_from: None, meta: None };
+        let params = NewSessionRequest { cwd: plain(cwd), mcp_servers: Vec::new() };
         let answer = self.ask(METHOD, params, About::Plain, Some(limit)).await?;
         let info: SessionResponse = self.read(METHOD, answer)?;
         if info.session_id.as_ref().is_none_or(String::is_empty) {
