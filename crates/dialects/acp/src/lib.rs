@@ -11,19 +11,23 @@
 //! The messages themselves are the types of [`acp_types`]. `docs/dialects/acp.md` is the page for authors of clients.
 
 mod asks;
+mod bounded;
 mod config;
 mod content;
 mod cost;
 mod editor;
 mod faults;
+mod flow;
 mod frames;
 mod inbound;
 mod leaving;
+mod opening;
 mod outbound;
 mod params;
 mod pending;
 mod permission;
 mod permission_content;
+mod remote;
 mod replay;
 mod replies;
 mod responses;
@@ -31,7 +35,7 @@ mod session_view;
 mod titles;
 mod tools;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use acp_types::ClientCapabilities;
@@ -42,6 +46,10 @@ use vocab::{
 };
 use wire::jsonrpc::{self, Frame, RpcError, Version};
 use wire::{Dialect, Out, Parting};
+
+pub use bounded::MESSAGE_BYTES_MAX;
+pub use flow::WINDOW_BYTES;
+pub use remote::RemoteOptions;
 
 use asks::OpenRequest;
 use frames::pen;
@@ -86,6 +94,8 @@ pub struct AcpOptions {
     pub strict: bool,
     /// Ids of messages.
     pub ids: Arc<dyn Ids>,
+    /// The client is on the network.
+    pub remote: Option<RemoteOptions>,
 }
 
 impl AcpOptions {
@@ -98,6 +108,7 @@ impl AcpOptions {
             commands: Vec::new(),
             strict: false,
             ids,
+            remote: None,
         }
     }
 }
@@ -124,6 +135,12 @@ pub struct Acp {
     ending: bool,
     /// Nothing is waited for any more.
     now: bool,
+    /// Bytes that a remote client may be told of a session that it opens.
+    window_usual: usize,
+    /// Sessions that a remote client listens to and has not opened yet.
+    listened: HashSet<SessionId>,
+    /// Bytes of what is said that have their places.
+    stamped: usize,
 }
 
 impl Acp {
@@ -143,6 +160,9 @@ impl Acp {
             client_name: UNNAMED.into(),
             ending: false,
             now: false,
+            window_usual: 0,
+            listened: HashSet::new(),
+            stamped: 0,
         }
     }
 
@@ -152,6 +172,10 @@ impl Acp {
     fn view_named(&self, id: &str) -> Result<usize, RpcError> {
         let found = self.views.iter().position(|view| view.session.as_str() == id);
         found.ok_or_else(|| faults::unknown_session(id))
+    }
+
+    fn last_tag(&self) -> Tag {
+        Tag(self.tags_made)
     }
 
     fn submit(&mut self, target: Target, verb: Verb, pending: Pending, out: &mut Out) {
@@ -217,25 +241,8 @@ impl Acp {
         }
     }
 
-    /// Closes when everything has stopped and every request was answered.
-    fn settle(&mut self, out: &mut Out) {
-        if self.ending {
-            let stopped = self.views.iter().all(|view| !view.is_busy());
-            if self.now || (stopped && self.pending.is_empty()) {
-                out.close_with(wire::Close::normal());
-            }
-        }
-    }
-}
-
-impl Dialect for Acp {
-    type Own = wire::NoOwn;
-
-    fn greet(&mut self, out: &mut Out) {
-        self.list_models(out);
-    }
-
-    fn hear(&mut self, frame: wire::Frame<'_>, out: &mut Out) {
+    /// What the client says.
+    fn hear_frame(&mut self, frame: wire::Frame<'_>, out: &mut Out) {
         let mut pen = pen(out);
         let line = match frame {
             wire::Frame::Whole(line) if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) => return,
@@ -264,26 +271,68 @@ impl Dialect for Acp {
             }
             Frame::Invalid => pen.refuse(None, &RpcError::new(jsonrpc::INVALID_REQUEST, "invalid request")),
         }
+    }
+
+    /// Closes when everything has stopped and every request was answered.
+    fn settle(&mut self, out: &mut Out) {
+        if self.ending {
+            let stopped = self.views.iter().all(|view| !view.is_busy());
+            if self.now || (stopped && self.pending.is_empty()) {
+                out.close_with(wire::Close::normal());
+            }
+        }
+    }
+}
+
+impl Dialect for Acp {
+    type Own = wire::NoOwn;
+
+    fn greet(&mut self, out: &mut Out) {
+        self.list_models(out);
+    }
+
+    fn hear(&mut self, frame: wire::Frame<'_>, out: &mut Out) {
+        self.stamped = out.frames.len();
+        match frame {
+            wire::Frame::Whole(word) if self.is_remote() && wire::FlowWord::is_one(word) => {
+                if let Some(word) = wire::FlowWord::read(word) {
+                    self.hear_word(word, out);
+                }
+            }
+            frame => self.hear_frame(frame, out),
+        }
+        if self.is_remote() {
+            self.stamp_rest(out);
+        }
         self.settle(out);
     }
 
     fn tell(&mut self, told: &Told, out: &mut Out) {
+        self.stamped = out.frames.len();
         match &told.event {
             Event::Reply { tag, result } => self.replied(*tag, result, out),
             Event::SignIn { step, .. } => self.sign_in_step(step, out),
             event => {
                 if let Some(at) = self.view_of(&told.session) {
+                    let is_remote = self.is_remote();
                     match &mut self.views[at].early {
                         Some(early) => early.push(event.clone()),
+                        None if is_remote => self.told_remote(at, event, out),
                         None => self.event(at, event, out),
                     }
                 }
             }
         }
+        if self.is_remote() {
+            self.stamp_rest(out);
+        }
         self.settle(out);
     }
 
     fn part(&mut self, why: Parting, out: &mut Out) {
+        if self.is_remote() {
+            return self.part_remote(why, out);
+        }
         self.now |= why == Parting::GraceOver || (self.ending && matches!(why, Parting::Asked { .. }));
         self.wind_down(out);
         self.settle(out);

@@ -10,7 +10,7 @@ use vocab::Later;
 use websocket::{Binary, OnClose};
 use wire::{Dialect, OwnCall};
 
-use crate::entrance::{Caller, Entrance, MessagePipe};
+use crate::entrance::{AcpRules, Caller, Entrance, MessagePipe};
 use crate::limits::{LINE_BYTES_MAX, MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX};
 
 /// How long a conversation may take to settle once the process ends.
@@ -40,6 +40,9 @@ pub struct DialectDoor<J> {
     pub scopes: Scopes,
     pub takes_strangers: bool,
     pub end: DoorEnd,
+    /// See [`Entrance::streams`].
+    pub streams: Option<AcpRules>,
+    pub subprotocols: &'static [&'static str],
 }
 
 /// What the end of a connection, or of the process, means to its dialect.
@@ -47,6 +50,8 @@ pub struct DialectDoor<J> {
 pub enum DoorEnd {
     /// It settles what it owes; that work goes on is in its own rules.
     Settles,
+    /// It is told that its peer is gone, and what that means is in its own rules; of the process's end it hears nothing.
+    Parts,
     /// It was written for a pipe whose end stops the work. Here the work belongs to its session: the peer just goes.
     JustGoes,
 }
@@ -54,7 +59,7 @@ pub enum DoorEnd {
 impl DoorEnd {
     pub fn on_close(self) -> OnClose {
         match self {
-            DoorEnd::Settles => OnClose::AtOnce,
+            DoorEnd::Settles | DoorEnd::Parts => OnClose::AtOnce,
             // It goes with the answers to what it has said.
             DoorEnd::JustGoes => OnClose::WhenDone,
         }
@@ -68,12 +73,16 @@ impl DoorEnd {
         ending: DaemonEnding,
     ) -> PumpOptions<O> {
         PumpOptions {
-            frame_bytes_max: if self == DoorEnd::Settles { MESSAGE_BYTES_MAX } else { LINE_BYTES_MAX },
+            frame_bytes_max: if self == DoorEnd::JustGoes { LINE_BYTES_MAX } else { MESSAGE_BYTES_MAX },
             grace: GRACE,
-            // It comes back with its cursor; meanwhile it holds up nobody.
-            slow: Slow::DropAt(UNSENT_BYTES_MAX),
-            on_lost: if self == DoorEnd::Settles { OnLost::Part } else { OnLost::Leave },
-            leaves_work: self == DoorEnd::JustGoes,
+            slow: match self {
+                // It has windows, and takes whatever comes.
+                DoorEnd::Parts => Slow::Wait,
+                // It comes back with its cursor; meanwhile it holds up nobody.
+                DoorEnd::Settles | DoorEnd::JustGoes => Slow::DropAt(UNSENT_BYTES_MAX),
+            },
+            on_lost: if self == DoorEnd::JustGoes { OnLost::Leave } else { OnLost::Part },
+            leaves_work: self != DoorEnd::Settles,
             principal: caller.principal,
             ending: Some(ending),
             ..PumpOptions::new(Passed(own))
@@ -107,6 +116,12 @@ impl<J: Joins> Entrance for DialectDoor<J> {
     }
     fn takes_strangers(&self) -> bool {
         self.takes_strangers
+    }
+    fn streams(&self) -> Option<AcpRules> {
+        self.streams
+    }
+    fn subprotocols(&self) -> &'static [&'static str] {
+        self.subprotocols
     }
 }
 

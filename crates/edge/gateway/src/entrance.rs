@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use dialect_gateway::Scopes;
@@ -90,10 +91,25 @@ pub trait Entrance: Send + Sync {
     fn scopes(&self) -> Scopes {
         Scopes::CHAT
     }
+    /// Whether it is spoken over HTTP as well, by streams of events; `None`: over WebSockets alone.
+    fn streams(&self) -> Option<AcpRules> {
+        None
+    }
+    /// Subprotocols that it answers to, beside the server's own.
+    fn subprotocols(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// Whether strangers come in, to log in there. Otherwise they get 401.
     fn takes_strangers(&self) -> bool {
         false
     }
+}
+
+/// How the Agent Client Protocol is spoken over HTTP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AcpRules {
+    /// How long a connection stays without a stream and without a request.
+    pub grace: Duration,
 }
 
 /// A request with its body read.

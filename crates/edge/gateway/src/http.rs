@@ -12,6 +12,7 @@ use hyper::header::{HOST, ORIGIN};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::acp;
 use crate::entrance::PeerAddress;
 use crate::failures::Guesser;
 use crate::guards::{self, OwnNames};
@@ -20,7 +21,7 @@ use crate::routes;
 use crate::state::ServerState;
 
 pub use body::ReplyBody;
-pub(crate) use body::read as read_body;
+pub(crate) use body::{BodyFault, read as read_body};
 
 /// One connection, whatever comes over it.
 pub(crate) struct ConnectionFacts {
@@ -42,10 +43,16 @@ pub(crate) async fn answer<S: Wire>(
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
     let is_head = request.method() == Method::HEAD;
+    let is_acp = routes::is_acp(&state, request.uri().path());
+    let origin =
+        header(request.headers(), ORIGIN).filter(|origin| is_acp && state.allows_page(origin)).map(str::to_owned);
     let mut reply = match guard(&state, &connection, &request) {
         Err(refused) => *refused,
         Ok(guesser) => routes::answer::<S>(state, connection, guesser, request).await,
     };
+    if is_acp {
+        reply = acp::finished(reply, origin.as_deref());
+    }
     if is_head {
         *reply.body_mut() = ReplyBody::Empty;
     }
@@ -89,7 +96,8 @@ fn guard(
     if !is_probe(request.uri().path()) && !guards::host_is_ours(host, names) {
         return Err(refuse(StatusCode::MISDIRECTED_REQUEST, "this server has another name; see server.hostnames"));
     }
-    let is_stream = routes::is_upgrade(request) || request.uri().path() == routes::EVENTS;
+    let path = request.uri().path();
+    let is_stream = routes::is_upgrade(request) || path == routes::EVENTS || routes::is_acp(state, path);
     let reads = [Method::GET, Method::HEAD].contains(request.method()) && !is_stream;
     if let Some(origin) = origin.filter(|_| !reads)
         && !guards::origin_is_allowed(origin, host, connection.tls, &access.allowed_origins)

@@ -1,6 +1,7 @@
 //! The server: accepts connections, guards them, finds out who comes, and hands each one's messages to what answers its path.
 
 mod accept;
+mod acp;
 pub mod cli;
 mod connection;
 mod credentials;
@@ -31,9 +32,10 @@ mod text_door;
 mod tls;
 mod tokens;
 
+pub use acp::AcpEvents;
 pub use daemon::DaemonSignals;
 pub use door::{DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor, converse, turn_away};
-pub use entrance::{Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
+pub use entrance::{AcpRules, Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use home_lock::GatewayFile;
 pub use http::ReplyBody;
 pub use listen::dialable;

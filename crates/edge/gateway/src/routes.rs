@@ -21,7 +21,7 @@ use crate::http::{ConnectionFacts, ReplyBody, Wire, header, read_body, reply};
 use crate::login::LoginDesk;
 use crate::owner::{Owner, OwnerLookup};
 use crate::state::ServerState;
-use crate::{ids, tailscale};
+use crate::{acp, ids, tailscale};
 
 /// Headers that travel on with a caller.
 const TRACE: &str = "traceparent";
@@ -44,6 +44,8 @@ enum Destination {
     Login,
     Logout,
     Socket(Arc<dyn Entrance>),
+    /// Spoken over HTTP as well.
+    Acp(Arc<dyn Entrance>),
     /// A socket's path, asked for as a page.
     NotAPage,
     Web(Arc<dyn WebRoute>),
@@ -70,9 +72,10 @@ impl Destination {
         if let Some(own) = own {
             return own;
         }
-        let entrance = state.entrances.iter().find(|(it, _)| *it == path).map(|(_, entrance)| entrance.clone());
+        let entrance = entrance_at(state, path).cloned();
         match (entrance, state.hooks.route(path)) {
             (Some(entrance), _) if is_upgrade => Destination::Socket(entrance),
+            (Some(entrance), _) if entrance.streams().is_some() => Destination::Acp(entrance),
             (_, Some(route)) => Destination::Web(route),
             // A shell of pages may come to stand here.
             (Some(_), None) if path != "/" => Destination::NotAPage,
@@ -85,11 +88,25 @@ impl Destination {
         match self {
             Destination::Login | Destination::Logout => Some(&["POST"]),
             Destination::Web(route) => Some(route.methods()),
+            Destination::Acp(_) => Some(acp::METHODS),
             Destination::Socket(_) | Destination::Events => Some(&["GET"]),
             Destination::NotAPage | Destination::HiddenNothing | Destination::Nothing => None,
             _ => Some(READS),
         }
     }
+}
+
+/// What answers a path; one that is spoken over HTTP as well has a second spelling.
+fn entrance_at<'s>(state: &'s ServerState, path: &str) -> Option<&'s Arc<dyn Entrance>> {
+    let is_same = |it: &str, entrance: &Arc<dyn Entrance>| {
+        it == path || (path.strip_suffix('/') == Some(it) && entrance.streams().is_some())
+    };
+    state.entrances.iter().find(|(it, entrance)| is_same(it, entrance)).map(|(_, entrance)| entrance)
+}
+
+/// Whether the Agent Client Protocol is spoken at a path.
+pub(crate) fn is_acp(state: &ServerState, path: &str) -> bool {
+    entrance_at(state, path).is_some_and(|entrance| entrance.streams().is_some())
 }
 
 /// Whether a request wants to become a WebSocket.
@@ -131,6 +148,7 @@ pub(crate) async fn answer<S: Wire>(
         Destination::NotAPage => not_a_page(),
         Destination::Socket(entrance) => upgrade::upgrade::<S>(visit, entrance, request).await,
         Destination::Web(route) => web(&visit, route, request).await,
+        Destination::Acp(entrance) => acp::answer(&visit, entrance, request).await,
         Destination::Events => match visit.known(request.headers()).await {
             Ok(known) => events::events(&visit, known, request.headers(), request.uri().query()).await,
             Err(refused) => *refused,

@@ -7,9 +7,11 @@ use std::time::Instant;
 use host::DaemonEnding;
 use vocab::Secret;
 
+use crate::acp::AcpConnections;
 use crate::credentials::{Basis, Credential, KnownCaller, TokenBook};
 use crate::entrance::Entrance;
 use crate::failures::{Failures, Guesser};
+use crate::guards;
 use crate::login::{Cookies, LoginRefused};
 use crate::options::{Access, ServerHooks};
 use crate::owner::OwnerLookup;
@@ -24,6 +26,7 @@ pub(crate) struct ServerState {
     pub(crate) ending: DaemonEnding,
     pub(crate) places: Arc<ConnectionCounts>,
     pub(crate) sockets: Arc<OpenSockets>,
+    pub(crate) acp: AcpConnections,
     pub(crate) owner: OwnerLookup,
     pub(crate) tailnet: Tailnet,
     tokens_kept: Box<dyn TokenStore>,
@@ -54,6 +57,7 @@ impl ServerState {
             ending: DaemonEnding::default(),
             places: Arc::default(),
             sockets: Arc::default(),
+            acp: AcpConnections::default(),
             owner: OwnerLookup::default(),
             tailnet: Tailnet::default(),
             tokens_kept,
@@ -72,6 +76,11 @@ impl ServerState {
 
     pub(crate) fn access(&self) -> Arc<Access> {
         self.access.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a page of another origin may speak with us.
+    pub(crate) fn allows_page(&self, origin: &str) -> bool {
+        guards::origin_is_allowed(origin, "", false, &self.access().allowed_origins)
     }
 
     fn tokens(&self) -> Arc<TokenBook> {

@@ -11,6 +11,8 @@ mod player;
 mod process;
 mod socket;
 
+mod acp_http;
+mod acp_wire;
 mod clients;
 mod cuts;
 mod restart;

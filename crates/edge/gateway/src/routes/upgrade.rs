@@ -21,7 +21,8 @@ use websocket::{Binary, Codec, OnClose, Role, SocketOptions, handshake, socket};
 use wire::{Close, CloseCode};
 
 use super::{NOBODY, Visit, WRONG, missing_scope};
-use crate::credentials::{Basis, CallerFound, SUBPROTOCOL, offers_subprotocol};
+use crate::acp;
+use crate::credentials::{Basis, CallerFound, subprotocol};
 use crate::entrance::{Caller, Entrance};
 use crate::http::{ReplyBody, Wire, header, reply};
 use crate::limits::{ENDING, KNOWN, PINGS, STRANGER};
@@ -59,7 +60,14 @@ pub(super) async fn upgrade<S: Wire>(
         return reply::refusal(StatusCode::BAD_REQUEST, Code::InvalidRequest, &why);
     }
     let upgraded = hyper::upgrade::on(&mut request);
-    let reply = accepted(&key, offers_subprotocol(request.headers()));
+    let streams = entrance.streams().is_some();
+    let mut reply = accepted(&key, subprotocol(request.headers(), entrance.subprotocols()));
+    if streams
+        && let Admitted::In { caller, .. } = &admitted
+        && let Ok(id) = HeaderValue::from_str(&caller.connection)
+    {
+        reply.headers_mut().insert(acp::CONNECTION_ID, id);
+    }
     let state = visit.state.clone();
     let connection = visit.connection.clone();
     tokio::spawn(async move {
@@ -122,7 +130,7 @@ async fn admit(
     }
 }
 
-fn accepted(key: &str, subprotocol: bool) -> Response<ReplyBody> {
+fn accepted(key: &str, subprotocol: Option<&'static str>) -> Response<ReplyBody> {
     let mut reply = Response::new(ReplyBody::Empty);
     *reply.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = reply.headers_mut();
@@ -131,8 +139,8 @@ fn accepted(key: &str, subprotocol: bool) -> Response<ReplyBody> {
     if let Ok(accept) = HeaderValue::from_str(&handshake::accept(key)) {
         headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     }
-    if subprotocol {
-        headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
+    if let Some(subprotocol) = subprotocol {
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(subprotocol));
     }
     reply
 }
@@ -159,7 +167,13 @@ fn open<S: Wire>(
     let codec = Codec::new(Role::Server, if is_known { KNOWN } else { STRANGER });
     let (hears, says, kick) = socket(stream, first, codec, options);
     caller.login.socket = Some(Arc::new(state.sockets.add(basis, kick.into())));
-    entrance.serve(caller, (Box::new(hears), Box::new(says)), state.ending.clone())
+    let (pipe, ending) = ((Box::new(hears) as _, Box::new(says) as _), state.ending.clone());
+    if entrance.streams().is_none() {
+        return entrance.serve(caller, pipe, ending);
+    }
+    let (pipe, carrying) = acp::joined(caller.connection.clone(), pipe);
+    let serving = entrance.serve(caller, pipe, ending);
+    Box::pin(async move { tokio::join!(serving, carrying).0 })
 }
 
 /// One frame that says so, and the end.

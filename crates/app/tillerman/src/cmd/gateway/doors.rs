@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use config::{Configuration, Home};
-use dialect_acp::{Acp, AcpOptions};
+use dialect_acp::{Acp, AcpOptions, RemoteOptions};
 use dialect_gateway::{Code, GatewayOptions, GatewayRefusal, OnDisconnect, Scopes};
 use dialect_loaf::{Loaf, LoafAnswer, LoafOptions, LoafOwn};
 use dialect_serve::{Serve, ServeOptions};
-use gateway::{Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins, LoginPort, LoginRefused};
+use gateway::{AcpRules, Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins, LoginPort, LoginRefused};
 use host::{NoOwnCalls, OwnCalls};
 use vocab::{Fault, FaultKind, Later, Settings, Which};
 use websocket::Binary;
@@ -62,15 +63,37 @@ pub(super) fn all(parts: &Arc<DoorParts>) -> Vec<PathDoor> {
         ("/", own.clone()),
         ("/ws", own),
         ("/serve", Arc::new(door(engine(), Binary::Invalid, ServeJoins(parts.clone())))),
-        ("/acp", Arc::new(door(engine(), Binary::Ignored, AcpJoins(parts.clone())))),
+        ("/acp", Arc::new(acp(parts))),
         ("/loaf", Arc::new(door(engine(), Binary::Invalid, LoafJoins(parts.clone())))),
         ("/rpc", Arc::new(RpcDoor(parts.clone()))),
         ("/terminal", Arc::new(TerminalDoor(parts.clone()))),
     ]
 }
 
+/// The Agent Client Protocol, over WebSockets and over HTTP.
+fn acp(parts: &Arc<DoorParts>) -> DialectDoor<AcpJoins> {
+    let server = parts.hooks.holds();
+    let remote = RemoteOptions {
+        client_fs: server.acp.remote_client_fs,
+        cancel_on_disconnect: server.cancel_on_disconnect,
+        ..RemoteOptions::default()
+    };
+    let door = door(parts.wired.engine.clone(), Binary::Ignored, AcpJoins { parts: parts.clone(), remote });
+    let grace = Duration::from_secs(server.acp.connection_grace_s);
+    DialectDoor { end: DoorEnd::Parts, streams: Some(AcpRules { grace }), subprotocols: &["acp.v1"], ..door }
+}
+
 fn door<J: Joins>(engine: engine::Engine, binary: Binary, joins: J) -> DialectDoor<J> {
-    DialectDoor { engine, joins, binary, scopes: DRIVES, takes_strangers: false, end: DoorEnd::JustGoes }
+    DialectDoor {
+        engine,
+        joins,
+        binary,
+        scopes: DRIVES,
+        takes_strangers: false,
+        end: DoorEnd::JustGoes,
+        streams: None,
+        subprotocols: &[],
+    }
 }
 
 /// The gateway's own dialect.
@@ -94,6 +117,8 @@ fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> DialectDoor<GatewayJoins
         scopes: Scopes::NONE,
         takes_strangers: true,
         end: DoorEnd::Settles,
+        streams: None,
+        subprotocols: &[],
     }
 }
 
@@ -165,7 +190,10 @@ fn no_gateway_behind(attach: &AttachArgs) -> Result<(), String> {
 }
 
 /// The Agent Client Protocol.
-struct AcpJoins(Arc<DoorParts>);
+struct AcpJoins {
+    parts: Arc<DoorParts>,
+    remote: RemoteOptions,
+}
 
 impl AcpJoins {
     fn options(&self, caller: &Caller) -> Result<AcpOptions, String> {
@@ -178,10 +206,11 @@ impl AcpJoins {
             return Err("--resume means nothing here: clients use session/load and session/resume".to_owned());
         }
         no_gateway_behind(&args.attach)?;
-        let wished = wished(&args.basics, arguments.from.as_deref(), self.0.usual(), caller.scopes)?;
+        let wished = wished(&args.basics, arguments.from.as_deref(), self.parts.usual(), caller.scopes)?;
         Ok(AcpOptions {
             mode: wished.mode,
             model: wished.model,
+            remote: Some(RemoteOptions { connection: caller.connection.clone(), ..self.remote.clone() }),
             usual: Some(Arc::new(wished.usual)),
             commands: crate::cmd::acp::commands(),
             strict: args.strict,
