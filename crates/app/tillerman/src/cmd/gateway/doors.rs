@@ -16,14 +16,15 @@ use crate::compose::Wired;
 
 type PathDoor = (&'static str, Arc<dyn Entrance>);
 
-pub(super) fn all(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> Vec<PathDoor> {
-    let own: Arc<dyn Entrance> = Arc::new(own(wired, hooks));
-    let beside = |scopes| (wired.engine.clone(), scopes);
+pub(super) fn all(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, instance: &Arc<str>) -> Vec<PathDoor> {
+    let own: Arc<dyn Entrance> = Arc::new(own(wired, hooks, instance));
+    // These dialects know no scopes, and with each of them one can set the mode, delete sessions and sign accounts in.
+    let beside = || (wired.engine.clone(), Scopes::ALL);
     vec![
         ("/", own.clone()),
         ("/ws", own),
-        ("/serve", Arc::new(door(beside(Scopes::CHAT.and(Scopes::TOOLS)), Binary::Invalid, ServeJoins(wired.clone())))),
-        ("/acp", Arc::new(door(beside(Scopes::CHAT.and(Scopes::TOOLS)), Binary::Ignored, AcpJoins(wired.clone())))),
+        ("/serve", Arc::new(door(beside(), Binary::Invalid, ServeJoins(wired.clone())))),
+        ("/acp", Arc::new(door(beside(), Binary::Ignored, AcpJoins(wired.clone())))),
     ]
 }
 
@@ -32,9 +33,10 @@ fn door<J: Joins>((engine, scopes): (engine::Engine, Scopes), binary: Binary, jo
 }
 
 /// The gateway's own dialect.
-fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> DialectDoor<GatewayJoins> {
+fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, instance: &Arc<str>) -> DialectDoor<GatewayJoins> {
     let server = hooks.holds();
     let options = GatewayOptions {
+        instance: instance.clone(),
         usual: Arc::new(hooks.usual()),
         on_disconnect: if server.cancel_on_disconnect { OnDisconnect::Cancel } else { OnDisconnect::Continue },
         compact_pct: u64::from(wired.settings.compaction.threshold_pct),
@@ -61,7 +63,7 @@ fn login(caller: &Caller) -> LoginPort {
         login.login(&token).map_err(|refused| match refused {
             LoginRefused::Wrong => GatewayRefusal {
                 code: Code::AuthFailed,
-                reason: None,
+                reason: Some("auth_failed"),
                 message: "the token is not known here".to_owned(),
                 data: None,
             },
