@@ -46,6 +46,10 @@ impl GatewayServer {
         let hostnames = &options.access.hostnames;
         let tls = TlsShelf::open(&options.tls, &options.home, hostnames)
             .map_err(|error| Fault::new(FaultKind::Invalid, format!("TLS: {error}")))?;
+        if let Some(shelf) = tls.as_ref().filter(|_| options.tls == TlsChoice::SelfSigned) {
+            let shown = shelf.fingerprint().map_err(file)?;
+            hooks.note(&format!("the certificate is our own; its SHA-256 fingerprint is {shown}"));
+        }
         let tokens = Box::new(TokenFile::new(&options.home));
         let state = ServerState::new(hooks, endpoints, tokens, options.access.clone()).map_err(file)?;
         let state = Arc::new(state);

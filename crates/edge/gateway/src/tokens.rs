@@ -91,7 +91,9 @@ impl TokenStore for TokenFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let rows: Vec<TokenRow> = serde_json::from_str(&text)?;
+        let rows: Vec<TokenRow> = serde_json::from_str(&text).map_err(|error| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", self.named.display()))
+        })?;
         rows.into_iter().map(NamedToken::try_from).collect()
     }
 

@@ -13,5 +13,6 @@ mod socket;
 
 mod clients;
 mod cuts;
+mod guards;
 mod restart;
 mod talks;

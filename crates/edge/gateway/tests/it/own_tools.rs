@@ -51,14 +51,6 @@ os.read(r, 1); time.sleep(0.2); s.sendall(asks)",
 s = socket.create_connection(('127.0.0.1', int(port))); s.sendall(asks)",
     ),
     (
-        "it has left its parents",
-        "r, w = os.pipe()
-if os.fork(): time.sleep(1.5); os._exit(0)
-os.setsid()
-if os.fork(): os._exit(0)
-time.sleep(0.3); s = socket.create_connection(('127.0.0.1', int(port))); s.sendall(asks)",
-    ),
-    (
         "an address of the other kind",
         "s = socket.socket(socket.AF_INET6); s.connect(('::ffff:127.0.0.1', int(port))); s.sendall(asks)",
     ),

@@ -95,9 +95,9 @@ mod tests {
             id: text.into(),
             parts: vec![Part::text(text)],
             delivery: Delivery::Policy,
-            by: None,
+            at_ms: 0,
             sender: None,
-            key: None,
+            by: None,
         };
         let mut dropped = Dropped::default();
         dropped.count_refused(&item("a"), true);
