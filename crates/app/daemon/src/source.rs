@@ -79,8 +79,7 @@ impl SettingsSource {
         self.engine.set_defaults(settings.clone());
         if let Some((handle, service)) = self.reaches.get() {
             service.settle(service_settings(&server, &settings));
-            let token = server.token.clone().or_else(|| handle.get().token.clone());
-            handle.set(access(&server, token)).map_err(|error| vec![error.to_string()])?;
+            handle.set(access(&server)).map_err(|error| vec![error.to_string()])?;
         }
         Ok(reloaded)
     }

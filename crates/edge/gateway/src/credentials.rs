@@ -91,7 +91,7 @@ pub(crate) fn cookie(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Every token there is.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct TokenBook {
     pub(crate) main: Option<TokenDigest>,
     pub(crate) named: Vec<NamedToken>,

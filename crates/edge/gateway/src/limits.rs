@@ -6,9 +6,9 @@ use websocket::{Pings, WsLimits};
 
 /// Connections at once; one more gets 503 and is closed.
 pub const CONNECTIONS_MAX: usize = 20_000;
-/// Of these from one address that is this machine: test suites and proxies open many.
+/// Of these from this machine: test suites and proxies open many.
 pub const CONNECTIONS_PER_LOOPBACK_MAX: usize = 12_000;
-/// From one address anywhere else.
+/// From one address, or one network of IPv6, anywhere else.
 pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
 /// Sockets of callers that nobody knows yet; one more gets 503.
 pub const STRANGERS_MAX: usize = 64;
@@ -49,7 +49,7 @@ pub const STREAMS_MAX: u32 = 200;
 /// Streams that a peer opened and reset before we looked; more end the connection.
 pub const RESET_STREAMS_MAX: usize = 20;
 
-/// Wrong credentials of one address and origin within a minute; more are answered 429 unread.
+/// Wrong credentials of one address, and of one page that may speak with us, within a minute; more are answered 429 unread.
 pub const FAILURES_PER_MIN: u32 = 20;
 /// Addresses whose failures are counted; the oldest goes.
 pub const FAILURES_TABLE_MAX: usize = 10_000;

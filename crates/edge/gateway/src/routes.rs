@@ -16,8 +16,7 @@ use websocket::handshake;
 
 use crate::credentials::{self, Basis, CallerFound, Credential, KnownCaller};
 use crate::entrance::{Caller, Entrance, PeerAddress, WebRequest, WebRoute};
-use crate::failures::Guesser;
-use crate::http::{ConnectionFacts, ReplyBody, Wire, header, read_body, reply};
+use crate::http::{Arrival, ConnectionFacts, ReplyBody, Wire, header, read_body, reply};
 use crate::login::LoginDesk;
 use crate::owner::{Owner, OwnerLookup};
 use crate::state::ServerState;
@@ -122,13 +121,13 @@ pub(crate) fn is_upgrade<B>(request: &Request<B>) -> bool {
 pub(crate) struct Visit {
     pub(crate) state: Arc<ServerState>,
     pub(crate) connection: Arc<ConnectionFacts>,
-    pub(crate) guesser: Guesser,
+    pub(crate) arrival: Arrival,
 }
 
 pub(crate) async fn answer<S: Wire>(
     state: Arc<ServerState>,
     connection: Arc<ConnectionFacts>,
-    guesser: Guesser,
+    arrival: Arrival,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
     let to = Destination::find(&state, request.uri().path(), is_upgrade(&request));
@@ -137,7 +136,7 @@ pub(crate) async fn answer<S: Wire>(
     {
         return reply::wrong_method(methods);
     }
-    let visit = Visit { state, connection, guesser };
+    let visit = Visit { state, connection, arrival };
     match to {
         Destination::Live => reply::text(StatusCode::OK, "ok"),
         Destination::Ready if visit.state.is_ready() => reply::text(StatusCode::OK, "ok"),
@@ -210,7 +209,7 @@ pub(crate) fn missing_scope() -> Response<ReplyBody> {
 impl Visit {
     /// Who asks, for what only the known may have.
     pub(crate) async fn known(&self, headers: &hyper::HeaderMap) -> Result<KnownCaller, Box<Response<ReplyBody>>> {
-        if let Some(wait_ms) = self.state.wait_ms(&self.guesser) {
+        if let Some(wait_ms) = self.state.wait_ms(&self.arrival.guesser) {
             return Err(Box::new(reply::too_many(wait_ms)));
         }
         match self.found(headers).await {
@@ -227,7 +226,7 @@ impl Visit {
             return match self.state.holder(&credential) {
                 Some(known) => CallerFound::Known(known),
                 None => {
-                    self.state.failed(&self.guesser);
+                    self.state.failed(&self.arrival.guesser);
                     CallerFound::Wrong
                 }
             };
@@ -240,9 +239,10 @@ impl Visit {
             return CallerFound::Known(in_place(principal, &claim.login));
         }
         let owner = match (self.connection.peer, self.connection.local) {
-            (PeerAddress::Unix { uid, pid }, _) => OwnerLookup::of_unix(uid, pid).await,
             // A proxy on this machine speaks for others.
-            (PeerAddress::Tcp(_), _) if access.token.is_some() || is_forwarded(headers) => Owner::Other,
+            _ if !self.arrival.direct => Owner::Other,
+            (PeerAddress::Unix { uid, pid }, _) => OwnerLookup::of_unix(uid, pid).await,
+            (PeerAddress::Tcp(_), _) if self.state.has_main_token() => Owner::Other,
             (PeerAddress::Tcp(peer), Some(local)) if self.connection.peer.is_loopback() => {
                 self.state.owner.of_tcp(peer, local).await
             }
@@ -269,7 +269,7 @@ impl Visit {
         };
         let login = LoginDesk {
             state: self.state.clone(),
-            guesser: self.guesser.clone(),
+            guesser: self.arrival.guesser.clone(),
             principal: principal.clone(),
             socket: None,
             place: Arc::default(),
@@ -296,10 +296,6 @@ impl Visit {
 
 fn in_place(principal: Principal, name: &str) -> KnownCaller {
     KnownCaller { principal, name: name.into(), scopes: Scopes::ALL, basis: Basis::Place }
-}
-
-fn is_forwarded(headers: &hyper::HeaderMap) -> bool {
-    ["forwarded", "x-forwarded-for", "x-real-ip"].iter().any(|name| headers.contains_key(*name))
 }
 
 pub(crate) const NOBODY: &str =

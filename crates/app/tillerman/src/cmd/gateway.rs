@@ -83,13 +83,12 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
     config.warnings.iter().for_each(|warning| host::note(warning));
     let server = config.server()?;
     let place = place(&home.data);
-    let token = token(&server, &place)?;
     daemon::settle(&mut setup.settings, &server);
     setup.briefing.skills = true;
-    setup.secrets.extend(token.clone());
+    setup.secrets.extend(token(&server, &place)?);
     let counts = GatewayCounts::default();
     setup.many = Some(ManySessions { idle: IDLE, turns_max: server.max_concurrent_runs, counts: counts.clone() });
-    let options = options(args, &server, place.clone(), token)?;
+    let options = options(args, &server, place.clone())?;
     let asked = setup.models.wanted.model.is_some();
     let wired = Arc::new(compose::build(setup).await?);
     wired.warnings(asked).for_each(|note| host::note(note));
@@ -118,7 +117,7 @@ async fn serve(
     extension_host: ExtensionHost,
 ) -> Result<u8, Fault> {
     let signals = DaemonSignals::take()?;
-    let endpoints = doors::all(&parts);
+    let endpoints = doors::all(&parts, &options.instance);
     let wired = parts.wired.clone();
     let running = GatewayServer::start(options, wired.engine.clone(), endpoints, hooks.clone()).await?;
     hooks.runs_as(&running);
@@ -140,12 +139,7 @@ fn say_where(running: &ServerHandle) -> Result<(), Fault> {
         .map_err(|error| Fault::new(FaultKind::Internal, format!("stdout: {error}")))
 }
 
-fn options(
-    args: &GatewayArgs,
-    server: &ServerConfig,
-    home: PathBuf,
-    token: Option<Secret>,
-) -> Result<ServerOptions, Fault> {
+fn options(args: &GatewayArgs, server: &ServerConfig, home: PathBuf) -> Result<ServerOptions, Fault> {
     let host = args.host.as_deref().unwrap_or(&server.host);
     let port = args.port.unwrap_or(server.port);
     let tls = match (&args.tls_cert, &args.tls_key, &server.tls) {
@@ -163,7 +157,7 @@ fn options(
         listen: daemon::addresses(host, port)?,
         socket,
         tls,
-        access: daemon::access(server, token),
+        access: daemon::access(server),
         understands_no_auth: args.i_understand_no_auth,
         shutdown_grace: Duration::from_millis(server.shutdown_grace_ms),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -15,5 +15,6 @@ mod acp_http;
 mod acp_wire;
 mod clients;
 mod cuts;
+mod guards;
 mod restart;
 mod talks;

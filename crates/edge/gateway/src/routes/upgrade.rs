@@ -47,7 +47,7 @@ pub(super) async fn upgrade<S: Wire>(
         Ok(key) => key.to_owned(),
         Err(refused) => return *refused,
     };
-    if let Some(wait_ms) = visit.state.wait_ms(&visit.guesser) {
+    if let Some(wait_ms) = visit.state.wait_ms(&visit.arrival.guesser) {
         return reply::too_many(wait_ms);
     }
     let admitted = match admit(&visit, &*entrance, request.headers()).await {
@@ -180,9 +180,10 @@ fn open<S: Wire>(
 async fn refuse<S: Wire>(stream: S, first: Bytes) {
     let options = SocketOptions { binary: Binary::Ignored, on_close: OnClose::AtOnce, pings: PINGS, once_known: None };
     let (_hears, mut says, _) = socket(stream, first, Codec::new(Role::Server, STRANGER), options);
-    let message = serde_json::Value::from(WRONG);
-    let code = Code::AuthFailed.number();
-    let frame = format!("{{\"id\":null,\"error\":{{\"code\":{code},\"message\":{message}}}}}");
+    let error = serde_json::json!({
+        "code": Code::AuthFailed.number(), "message": WRONG, "data": { "reason": "auth_failed" },
+    });
+    let frame = serde_json::json!({ "id": null, "error": error }).to_string();
     let close = Close::new(CloseCode::PolicyViolation, WRONG);
     let telling = async {
         if poll_fn(|context| says.poll_send(context, frame.as_bytes())).await.is_ok() {

@@ -25,8 +25,8 @@ use crate::compose::Wired;
 
 type PathDoor = (&'static str, Arc<dyn Entrance>);
 
-/// What somebody needs to drive a session in a dialect that can do everything with it.
-pub(super) const DRIVES: Scopes = Scopes::CHAT.and(Scopes::TOOLS);
+/// These dialects know no scopes, and with each of them one can set the mode, delete sessions and sign accounts in.
+pub(super) const DRIVES: Scopes = Scopes::ALL;
 
 /// What every door works with.
 pub(super) struct DoorParts {
@@ -55,9 +55,9 @@ impl DoorParts {
     }
 }
 
-pub(super) fn all(parts: &Arc<DoorParts>) -> Vec<PathDoor> {
+pub(super) fn all(parts: &Arc<DoorParts>, instance: &Arc<str>) -> Vec<PathDoor> {
     let (wired, hooks) = (&parts.wired, &parts.hooks);
-    let own: Arc<dyn Entrance> = Arc::new(own(wired, hooks));
+    let own: Arc<dyn Entrance> = Arc::new(own(wired, hooks, instance));
     let engine = || wired.engine.clone();
     vec![
         ("/", own.clone()),
@@ -97,9 +97,10 @@ fn door<J: Joins>(engine: engine::Engine, binary: Binary, joins: J) -> DialectDo
 }
 
 /// The gateway's own dialect.
-fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> DialectDoor<GatewayJoins> {
+fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, instance: &Arc<str>) -> DialectDoor<GatewayJoins> {
     let server = hooks.holds();
     let options = GatewayOptions {
+        instance: instance.clone(),
         usual: Arc::new(hooks.usual()),
         on_disconnect: if server.cancel_on_disconnect { OnDisconnect::Cancel } else { OnDisconnect::Continue },
         compact_pct: u64::from(wired.settings.compaction.threshold_pct),
@@ -128,7 +129,7 @@ fn login(caller: &Caller) -> LoginPort {
         login.login(&token).map_err(|refused| match refused {
             LoginRefused::Wrong => GatewayRefusal {
                 code: Code::AuthFailed,
-                reason: None,
+                reason: Some("auth_failed"),
                 message: "the token is not known here".to_owned(),
                 data: None,
             },
