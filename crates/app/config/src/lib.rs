@@ -38,7 +38,9 @@ pub use keys::{KEYS, ROUNDS_USUAL, SettingKey, SettingValue};
 pub use lanes::LaneWish;
 pub use model_entry::ConfiguredModel;
 pub use provider_entry::ProviderEntry;
-pub use server::{NodesConfig, PairingConfig, QueueConfig, ServerConfig, TailscaleConfig, TlsFiles, ToolLists};
+pub use server::{
+    AcpConfig, NodesConfig, PairingConfig, QueueConfig, ServerConfig, TailscaleConfig, TlsFiles, ToolLists,
+};
 pub use slugs::TIERS;
 pub use user_file::UserFile;
 pub use workspace::{resumed, too_wide, workspace};

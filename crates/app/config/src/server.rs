@@ -18,6 +18,7 @@ const ONLINE_MS: u64 = 300_000;
 const CODE_TTL_S: u64 = 300;
 /// Of 32 letters and digits: 40 bits.
 const CODE_LENGTH: u64 = 8;
+const ACP_GRACE_S: u64 = 300;
 /// Features that are on where nobody says otherwise.
 const GATES_ON: [&str; 2] = ["ui.canvas", "notifications"];
 
@@ -36,6 +37,7 @@ pub struct ServerConfig {
     /// A run ends with the connection that asked for it.
     pub cancel_on_disconnect: bool,
     pub shutdown_grace_ms: u64,
+    pub acp: AcpConfig,
     pub tls: Option<TlsFiles>,
     pub queue: QueueConfig,
     pub nodes: NodesConfig,
@@ -45,6 +47,15 @@ pub struct ServerConfig {
     pub tools: ToolLists,
     pub stall_ms: u64,
     pub pairing: PairingConfig,
+}
+
+/// The Agent Client Protocol over the network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AcpConfig {
+    /// How long a connection stays without a stream and without a request.
+    pub connection_grace_s: u64,
+    /// Files and terminals of its clients are used, which are those of another machine.
+    pub remote_client_fs: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -134,6 +145,10 @@ impl Configuration {
             max_concurrent_runs: usize::try_from(number("server.max_concurrent_runs", RUNS_MAX)).unwrap_or(usize::MAX),
             cancel_on_disconnect: self.text("server.on_disconnect") == Some("cancel"),
             shutdown_grace_ms: number("server.shutdown_grace_ms", GRACE_MS),
+            acp: AcpConfig {
+                connection_grace_s: number("acp.connection_grace_s", ACP_GRACE_S),
+                remote_client_fs: self.switch("acp.remote_client_fs").unwrap_or(false),
+            },
             tls: self.tls_files()?,
             queue: self.queue(),
             nodes: NodesConfig {

@@ -12,7 +12,7 @@ pub fn login(caller: &Caller) -> LoginPort {
         login.login(&token).map_err(|refused| match refused {
             LoginRefused::Wrong => GatewayRefusal {
                 code: Code::AuthFailed,
-                reason: None,
+                reason: Some("auth_failed"),
                 message: "the token is not known here".to_owned(),
                 data: None,
             },

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use config::ServerConfig;
 use gateway::{Access, NodeRules, PairingRules, ServiceSettings, TailscaleOptions};
-use vocab::{Fault, FaultKind, Secret, SessionId, Settings};
+use vocab::{Fault, FaultKind, SessionId, Settings};
 
-pub fn access(server: &ServerConfig, token: Option<Secret>) -> Access {
+pub fn access(server: &ServerConfig) -> Access {
     Access {
-        token,
+        token: server.token.clone(),
         hostnames: server.hostnames.clone(),
         allowed_origins: server.allowed_origins.clone(),
         auth_http: server.auth_http,

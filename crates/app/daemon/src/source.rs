@@ -39,6 +39,11 @@ impl SettingsSource {
         let _ = self.reaches.set((access, service));
     }
 
+    /// The configuration that holds now.
+    pub fn with_config<T>(&self, look: impl FnOnce(&Configuration) -> T) -> T {
+        look(&self.holds().0)
+    }
+
     pub fn server(&self) -> Arc<ServerConfig> {
         self.holds().1.clone()
     }
@@ -74,8 +79,7 @@ impl SettingsSource {
         self.engine.set_defaults(settings.clone());
         if let Some((handle, service)) = self.reaches.get() {
             service.settle(service_settings(&server, &settings));
-            let token = server.token.clone().or_else(|| handle.get().token.clone());
-            handle.set(access(&server, token)).map_err(|error| vec![error.to_string()])?;
+            handle.set(access(&server)).map_err(|error| vec![error.to_string()])?;
         }
         Ok(reloaded)
     }

@@ -8,9 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use tokio::time::{Duration, Sleep};
-use vocab::{
-    Delta, Event, ExtensionEvent, Fault, FaultKind, Notice, PeerId, QueueEvent, SessionId, Tag, Told, WatchEvent,
-};
+use vocab::{Delta, Event, ExtensionEvent, Fault, Notice, PeerId, QueueEvent, SessionId, Tag, Told, WatchEvent};
 
 use crate::weight::{self, EVENT_BYTES};
 
@@ -38,7 +36,7 @@ const HELD: Duration = Duration::from_millis(100);
 pub enum Slow {
     /// Sessions it is on wait for it.
     Wait,
-    /// At so many unsent bytes it is dropped with a `Gone` event; it can come back and attach at the seq it has.
+    /// With so many unsent bytes it is dropped by the next event, with `Gone`; it can come back and attach at the seq it has.
     DropAt(usize),
 }
 
@@ -112,14 +110,11 @@ impl Outbox {
             inner.replace_queue(&told.session);
         }
         let cost = weight::event(&told.event);
-        // One event alone, however large, says nothing about how fast the peer reads.
+        // How long an event is says nothing about how fast the peer reads: what waits before it does.
         if let Slow::DropAt(most) = self.slow
-            && !inner.queue.is_empty()
-            && inner.bytes + cost > most
+            && inner.bytes >= most
         {
-            let fault =
-                Fault::new(FaultKind::Unsupported, "this connection reads too slowly; attach again where it stopped");
-            inner.queue.push_back(Told::new(told.session, Event::Gone { fault }));
+            inner.queue.push_back(Told::new(told.session, Event::Gone { fault: Fault::too_slow() }));
             inner.closed = true;
         } else if let Some(told) = inner.merge(told) {
             inner.queue.push_back(told);

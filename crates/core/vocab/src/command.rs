@@ -93,6 +93,8 @@ pub enum SessionVerb {
     Interrupt {
         turn: Option<TurnId>,
     },
+    /// Stops what runs unless another peer is here: this one goes, and nobody would be left.
+    InterruptIfAlone,
     /// End a retry wait at once; the turn fails with the error it was waiting on.
     AbortRetry,
     /// Some of them move the peer to another session.
@@ -187,6 +189,7 @@ impl SessionVerb {
         matches!(
             self,
             SessionVerb::Interrupt { .. }
+                | SessionVerb::InterruptIfAlone
                 | SessionVerb::Answer { .. }
                 | SessionVerb::Progress { .. }
                 | SessionVerb::AbortRetry

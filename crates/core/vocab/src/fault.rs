@@ -64,6 +64,8 @@ impl FaultKind {
     }
 }
 
+const TOO_SLOW: &str = "this connection reads too slowly; attach again where it stopped";
+
 /// Kind for machines, message for people, hints for whoever can fix it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
@@ -79,6 +81,13 @@ impl Fault {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+    /// Why a peer that does not read is let go of, whole: all that it is on, and whatever it has asked for.
+    pub fn too_slow() -> Self {
+        Self::new(FaultKind::Unsupported, TOO_SLOW)
+    }
+    pub fn is_too_slow(&self) -> bool {
+        self.kind == FaultKind::Unsupported && self.message == TOO_SLOW
     }
     pub fn origin(&self) -> Origin {
         self.kind.origin()

@@ -69,6 +69,17 @@ impl FrameBuf {
             start = end - from;
         }
     }
+    /// Writes the frames behind the first `from` bytes again: `write` gets each without its LF, and says what takes its place.
+    pub fn rewrite(&mut self, from: usize, mut write: impl FnMut(&[u8], &mut Self)) {
+        let first = self.ends.partition_point(|end| *end <= from);
+        let ends = self.ends.split_off(first);
+        let tail = self.bytes.split_off(from);
+        let mut start = 0;
+        for end in ends {
+            write(without_lf(&tail[start..end - from]), self);
+            start = end - from;
+        }
+    }
     /// Moves all bytes to the end of `into`.
     pub fn drain_into(&mut self, into: &mut Vec<u8>) {
         self.ends.clear();

@@ -4,6 +4,7 @@
 mod calls;
 mod close;
 mod dialect;
+mod flow;
 mod frames;
 mod json;
 pub mod jsonrpc;
@@ -16,6 +17,7 @@ pub mod slash;
 pub use calls::{OpenCalls, UNTOLD};
 pub use close::{Close, CloseCode};
 pub use dialect::{Dialect, Out, Parting};
+pub use flow::FlowWord;
 pub use frames::{Frame, FrameBuf, escape_into, escape_plain_into, without_lf};
 pub use json::{DEPTH_MAX, JsonError, check, is_replaced, replace_lone_surrogates};
 pub use lines::{LINE_BYTES_MAX, Lines};

@@ -26,6 +26,11 @@ pub struct SavedSessionRequest {
     pub cwd: Option<PathBuf>,
     #[serde(default, deserialize_with = "all_entries")]
     pub mcp_servers: Vec<McpServerEntry>,
+    /// Of resume: from where on what was said is told again (a draft of the next version).
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub replay_from: Option<Value>,
+    #[serde(rename = "_meta", default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Other>,
 }
 
 /// Of whatever needs nothing but a session: close, delete, cancel.

@@ -17,6 +17,7 @@ use wire::jsonrpc::RpcError;
 
 use crate::Acp;
 use crate::editor::{EditorStep, EditorWork};
+use crate::flow::FlowState;
 use crate::frames::pen;
 use crate::pending::Pending;
 use crate::permission::{budget_decided, decide};
@@ -66,6 +67,9 @@ impl Acp {
 
     /// What this client does for the tools of a session.
     pub(crate) fn offer(&mut self, at: usize, out: &mut Out) {
+        if self.options.remote.as_ref().is_some_and(|remote| !remote.client_fs) {
+            return;
+        }
         let fs = &self.client.fs;
         let services = EditorOffer {
             read_text: fs.read_text_file,
@@ -81,6 +85,9 @@ impl Acp {
         // Who opens a session again is told of what is open in it; its client has that already.
         if self.place_of(&ask.id).is_some() {
             return;
+        }
+        if self.views[at].flow.state == FlowState::CatchingUp {
+            return self.views[at].flow.keep_ask(ask);
         }
         let (session, id) = (self.views[at].session.clone(), ask.id.clone());
         if let AskKind::Permission(permission) = &ask.kind {
@@ -103,12 +110,14 @@ impl Acp {
                 self.ask_client(method::ELICITATION_CREATE, params, OpenRequest::Form { session, ask: id, form }, out);
             }
             // A dialog that cannot be shown is one that was closed.
+            Some(_) if self.is_remote() => {}
             Some(_) => self.tell_session(
                 at,
                 Verb::Session(SessionVerb::Answer { ask: id, answer: Answer::Dismissed }),
                 Pending::Nothing,
                 out,
             ),
+            None if self.is_remote() => {}
             None => {
                 let answer = Answer::Deny(Some("this client has no tools of its own".into()));
                 self.tell_session(at, Verb::Session(SessionVerb::Answer { ask: id, answer }), Pending::Nothing, out);
@@ -116,7 +125,7 @@ impl Acp {
         }
     }
 
-    fn place_of(&self, wanted: &AskId) -> Option<u64> {
+    pub(crate) fn place_of(&self, wanted: &AskId) -> Option<u64> {
         let same = |asked: &OpenRequest| match asked {
             OpenRequest::Permission { ask, .. } | OpenRequest::Budget { ask, .. } | OpenRequest::Form { ask, .. } => {
                 ask == wanted
@@ -128,6 +137,9 @@ impl Acp {
 
     /// The question is over. A client that still shows it is told, also where another client has answered it.
     pub(crate) fn ask_closed(&mut self, closed: &AskId, out: &mut Out) {
+        for view in &mut self.views {
+            view.flow.asks.retain(|ask| ask.id != *closed);
+        }
         let Some(id) = self.place_of(closed) else { return };
         let asked = self.asked.remove(&id);
         pen(out).notify(method::CANCEL_REQUEST, CancelRequest { request_id: id });

@@ -14,6 +14,11 @@ pub(crate) const USER_MESSAGE: &str = "user_message_chunk";
 pub(crate) const AGENT_MESSAGE: &str = "agent_message_chunk";
 pub(crate) const AGENT_THOUGHT: &str = "agent_thought_chunk";
 
+/// Where in the session an update is, as clients that ask for it read it: a member of its `_meta`.
+pub(crate) const PLACE: &str = "tillerman.seq";
+/// What such a client has already, in the `_meta` of a request that opens a session.
+pub(crate) const AFTER: &str = "tillerman.afterSeq";
+
 /// The id of a request, as it came: it is echoed byte for byte.
 pub(crate) type CallId = Box<RawValue>;
 
@@ -90,15 +95,14 @@ impl Chunks {
 }
 
 /// A text of the past, in the bytes of its type.
-pub(crate) fn past_text(pen: &mut AcpWriter<'_>, session: &SessionId, tag: &str, seq: u64, text: &str) {
+pub(crate) fn past_text(pen: &mut AcpWriter<'_>, session: &SessionId, tag: &str, message: &str, text: &str) {
     pen.frames.line(|out| {
         out.extend_from_slice(br#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":""#);
         escape_plain_into(session.as_str(), out);
         out.extend_from_slice(br#"","update":{"content":{"text":""#);
         escape_plain_into(text, out);
         out.extend_from_slice(br#"","type":"text"},"messageId":""#);
-        escape_plain_into(session.as_str(), out);
-        out.extend_from_slice(format!("-{seq}").as_bytes());
+        escape_plain_into(message, out);
         out.extend_from_slice(br#"","sessionUpdate":""#);
         out.extend_from_slice(tag.as_bytes());
         out.extend_from_slice(br#""}}}"#);
@@ -145,7 +149,7 @@ mod tests {
             [SessionUpdate::UserMessageChunk, SessionUpdate::AgentMessageChunk, SessionUpdate::AgentThoughtChunk];
         for (tag, update) in [USER_MESSAGE, AGENT_MESSAGE, AGENT_THOUGHT].into_iter().zip(updates) {
             let (mut by_hand, mut by_type) = (Out::new(), Out::new());
-            past_text(&mut pen(&mut by_hand), &session, tag, 7, &text);
+            past_text(&mut pen(&mut by_hand), &session, tag, "s\"1-7", &text);
             let message_id = Some("s\"1-7".into());
             let chunk = MessageChunk { content: ContentBlock::text(text.as_str()), message_id, other: Other::new() };
             pen(&mut by_type).update(&session, update(chunk));

@@ -20,6 +20,7 @@ use wire::jsonrpc::RpcError;
 use crate::config::{MODE, MODEL, OFF, THOUGHT};
 use crate::faults::{cancelled, invalid, unknown_method};
 use crate::frames::pen;
+use crate::opening::replay_from;
 use crate::params::{absolute, read, servers};
 use crate::pending::{Pending, SessionOpening, SettingAnswer};
 use crate::session_view::Closing;
@@ -48,13 +49,24 @@ impl Acp {
             methods::AUTHENTICATE => self.authenticate(call, read(params)?, out)?,
             methods::LOGOUT => self.want(Verb::Directory(DirectoryVerb::Forget), Pending::Logout(call.to_owned()), out),
             methods::SESSION_NEW => self.new_session(call, read(params)?, out)?,
-            methods::SESSION_LOAD => self.old_session(call, read(params)?, SessionOpening::Load, out)?,
-            methods::SESSION_RESUME => self.old_session(call, read(params)?, SessionOpening::Resume, out)?,
+            methods::SESSION_LOAD => {
+                let request: SavedSessionRequest = read(params)?;
+                let after = replay_from(&request)?.unwrap_or_default();
+                self.old_session(call, request, SessionOpening::Load { after }, out)?;
+            }
+            methods::SESSION_RESUME => {
+                let request: SavedSessionRequest = read(params)?;
+                let how = match replay_from(&request)? {
+                    Some(after) => SessionOpening::Load { after },
+                    None => SessionOpening::Resume,
+                };
+                self.old_session(call, request, how, out)?;
+            }
             methods::SESSION_FORK => self.fork(call, read(params)?, out)?,
             methods::SESSION_LIST => self.list(call, read(params)?, out)?,
             methods::SESSION_CLOSE => self.close(call, &read(params)?, out)?,
             methods::SESSION_DELETE => self.delete(call, &read(params)?, out),
-            methods::SESSION_PROMPT => self.prompt(call, read(params)?, out)?,
+            methods::SESSION_PROMPT => self.prompt(call, read(params)?, params, out)?,
             methods::SESSION_CANCEL => {
                 let params: SessionRequest = read(params)?;
                 self.cancel(&params.session_id, out)?;
@@ -100,7 +112,7 @@ impl Acp {
                 title: Some("Tillerman".into()),
                 version: self.options.version.clone(),
             }),
-            other: Other::new(),
+            other: self.options.remote.iter().map(|remote| connection_id(&remote.connection)).collect(),
         };
         pen(out).result(call, answer);
         for at in 0..self.views.len() {
@@ -140,7 +152,7 @@ impl Acp {
             servers,
             ..self.open(Which::New)
         };
-        let pending = Pending::Open { call: call.to_owned(), asked: None, how: SessionOpening::New };
+        let pending = Pending::Open { call: Some(call.to_owned()), asked: None, how: SessionOpening::New };
         self.open_listed(Target::Current, Verb::Open(open), pending, out);
         Ok(())
     }
@@ -157,7 +169,9 @@ impl Acp {
         let workspace = params.cwd.map(absolute).transpose()?;
         let asked = params.session_id;
         let open = Open { workspace, servers, ..self.open(Which::Id(asked.clone())) };
-        let pending = Pending::Open { call: call.to_owned(), asked: Some(asked), how };
+        // Others may be on it: it stays as it is.
+        let open = Open { mode: open.mode.filter(|_| !self.is_remote()), ..open };
+        let pending = Pending::Open { call: Some(call.to_owned()), asked: Some(asked), how };
         self.open_listed(Target::Current, Verb::Open(open), pending, out);
         Ok(())
     }
@@ -202,8 +216,21 @@ impl Acp {
         }
     }
 
-    fn prompt(&mut self, call: &RawValue, params: PromptRequest, out: &mut Out) -> Result<(), RpcError> {
-        let at = self.view_named(&params.session_id)?;
+    fn prompt(
+        &mut self,
+        call: &RawValue,
+        params: PromptRequest,
+        raw: Option<&RawValue>,
+        out: &mut Out,
+    ) -> Result<(), RpcError> {
+        let at = match (self.view_named(&params.session_id), raw) {
+            (Err(_), Some(raw)) if self.is_remote() && !self.ending => {
+                self.room()?;
+                self.attach_to_prompt(call.to_owned(), params.session_id, raw.to_owned(), out);
+                return Ok(());
+            }
+            (found, _) => found?,
+        };
         if self.ending || !self.views[at].closing.is_empty() {
             return Err(invalid("the session is being closed"));
         }
@@ -321,6 +348,10 @@ impl Acp {
         self.set(call, at, change, SettingAnswer::Options, out);
         Ok(())
     }
+}
+
+fn connection_id(id: &str) -> (String, serde_json::Value) {
+    ("connectionId".to_owned(), id.into())
 }
 
 /// `fork` is not in the published protocol yet.

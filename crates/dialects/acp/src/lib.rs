@@ -11,19 +11,23 @@
 //! The messages themselves are the types of [`acp_types`]. `docs/dialects/acp.md` is the page for authors of clients.
 
 mod asks;
+mod bounded;
 mod config;
 mod content;
 mod cost;
 mod editor;
 mod faults;
+mod flow;
 mod frames;
 mod inbound;
 mod leaving;
+mod opening;
 mod outbound;
 mod params;
 mod pending;
 mod permission;
 mod permission_content;
+mod remote;
 mod replay;
 mod replies;
 mod responses;
@@ -31,17 +35,21 @@ mod session_view;
 mod titles;
 mod tools;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use acp_types::ClientCapabilities;
 use vocab::names;
 use vocab::{
-    Command, DirectoryVerb, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb, Tag, Target, Told, Verb,
-    Which,
+    Command, DirectoryVerb, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb, Settings, Tag, Target,
+    Told, Verb, Which,
 };
 use wire::jsonrpc::{self, Frame, RpcError, Version};
 use wire::{Dialect, Out, Parting};
+
+pub use bounded::MESSAGE_BYTES_MAX;
+pub use flow::WINDOW_BYTES;
+pub use remote::RemoteOptions;
 
 use asks::OpenRequest;
 use frames::pen;
@@ -78,12 +86,16 @@ pub struct AcpOptions {
     /// Of every session that is opened, where it is not the engine's own; a client changes it session by session.
     pub mode: Option<Mode>,
     pub model: Option<Arc<str>>,
+    /// What a session that this wire makes or loads starts with; `None`: the engine's defaults.
+    pub usual: Option<Arc<Settings>>,
     /// Commands that belong to a session and leave it where it is.
     pub commands: Vec<SlashInfo>,
     /// Leave out what only some clients know (`models`, `sessionId` where it is known, `usage`).
     pub strict: bool,
     /// Ids of messages.
     pub ids: Arc<dyn Ids>,
+    /// The client is on the network.
+    pub remote: Option<RemoteOptions>,
 }
 
 impl AcpOptions {
@@ -92,9 +104,11 @@ impl AcpOptions {
             version: version.into(),
             mode: Some(Mode::Prompt),
             model: None,
+            usual: None,
             commands: Vec::new(),
             strict: false,
             ids,
+            remote: None,
         }
     }
 }
@@ -121,6 +135,12 @@ pub struct Acp {
     ending: bool,
     /// Nothing is waited for any more.
     now: bool,
+    /// Bytes that a remote client may be told of a session that it opens.
+    window_usual: usize,
+    /// Sessions that a remote client listens to and has not opened yet.
+    listened: HashSet<SessionId>,
+    /// Bytes of what is said that have their places.
+    stamped: usize,
 }
 
 impl Acp {
@@ -140,6 +160,9 @@ impl Acp {
             client_name: UNNAMED.into(),
             ending: false,
             now: false,
+            window_usual: 0,
+            listened: HashSet::new(),
+            stamped: 0,
         }
     }
 
@@ -149,6 +172,10 @@ impl Acp {
     fn view_named(&self, id: &str) -> Result<usize, RpcError> {
         let found = self.views.iter().position(|view| view.session.as_str() == id);
         found.ok_or_else(|| faults::unknown_session(id))
+    }
+
+    fn last_tag(&self) -> Tag {
+        Tag(self.tags_made)
     }
 
     fn submit(&mut self, target: Target, verb: Verb, pending: Pending, out: &mut Out) {
@@ -197,6 +224,7 @@ impl Acp {
             gate: Some(Gate::Ladder),
             tool_names: Some(names::CANONICAL),
             controller: Some(self.client_name.clone()),
+            usual: self.options.usual.clone(),
             ..Open::new(which)
         }
     }
@@ -213,25 +241,8 @@ impl Acp {
         }
     }
 
-    /// Closes when everything has stopped and every request was answered.
-    fn settle(&mut self, out: &mut Out) {
-        if self.ending {
-            let stopped = self.views.iter().all(|view| !view.is_busy());
-            if self.now || (stopped && self.pending.is_empty()) {
-                out.close_with(wire::Close::normal());
-            }
-        }
-    }
-}
-
-impl Dialect for Acp {
-    type Own = wire::NoOwn;
-
-    fn greet(&mut self, out: &mut Out) {
-        self.list_models(out);
-    }
-
-    fn hear(&mut self, frame: wire::Frame<'_>, out: &mut Out) {
+    /// What the client says.
+    fn hear_frame(&mut self, frame: wire::Frame<'_>, out: &mut Out) {
         let mut pen = pen(out);
         let line = match frame {
             wire::Frame::Whole(line) if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) => return,
@@ -260,26 +271,68 @@ impl Dialect for Acp {
             }
             Frame::Invalid => pen.refuse(None, &RpcError::new(jsonrpc::INVALID_REQUEST, "invalid request")),
         }
+    }
+
+    /// Closes when everything has stopped and every request was answered.
+    fn settle(&mut self, out: &mut Out) {
+        if self.ending {
+            let stopped = self.views.iter().all(|view| !view.is_busy());
+            if self.now || (stopped && self.pending.is_empty()) {
+                out.close_with(wire::Close::normal());
+            }
+        }
+    }
+}
+
+impl Dialect for Acp {
+    type Own = wire::NoOwn;
+
+    fn greet(&mut self, out: &mut Out) {
+        self.list_models(out);
+    }
+
+    fn hear(&mut self, frame: wire::Frame<'_>, out: &mut Out) {
+        self.stamped = out.frames.len();
+        match frame {
+            wire::Frame::Whole(word) if self.is_remote() && wire::FlowWord::is_one(word) => {
+                if let Some(word) = wire::FlowWord::read(word) {
+                    self.hear_word(word, out);
+                }
+            }
+            frame => self.hear_frame(frame, out),
+        }
+        if self.is_remote() {
+            self.stamp_rest(out);
+        }
         self.settle(out);
     }
 
     fn tell(&mut self, told: &Told, out: &mut Out) {
+        self.stamped = out.frames.len();
         match &told.event {
             Event::Reply { tag, result } => self.replied(*tag, result, out),
             Event::SignIn { step, .. } => self.sign_in_step(step, out),
             event => {
                 if let Some(at) = self.view_of(&told.session) {
+                    let is_remote = self.is_remote();
                     match &mut self.views[at].early {
                         Some(early) => early.push(event.clone()),
+                        None if is_remote => self.told_remote(at, event, out),
                         None => self.event(at, event, out),
                     }
                 }
             }
         }
+        if self.is_remote() {
+            self.stamp_rest(out);
+        }
         self.settle(out);
     }
 
     fn part(&mut self, why: Parting, out: &mut Out) {
+        if self.is_remote() {
+            return self.part_remote(why, out);
+        }
         self.now |= why == Parting::GraceOver || (self.ending && matches!(why, Parting::Asked { .. }));
         self.wind_down(out);
         self.settle(out);

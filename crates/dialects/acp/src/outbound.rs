@@ -14,7 +14,7 @@ use crate::config::Chosen;
 use crate::faults::{from_fault, invalid, text};
 use crate::frames::pen;
 use crate::responses::prompt_response;
-use crate::session_view::call_id;
+use crate::session_view::{Spoken, call_id};
 
 impl Acp {
     pub(crate) fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
@@ -23,8 +23,16 @@ impl Acp {
         }
         let view = &mut self.views[at];
         match event {
-            Event::Delta(Delta::Text { delta, .. }) => view.said(&mut pen(out), &*self.options.ids, delta),
-            Event::Delta(Delta::Thinking { delta, .. }) => view.thought(&mut pen(out), &*self.options.ids, delta),
+            Event::Delta(Delta::Text { turn, delta }) if view.is_running(turn) => {
+                view.speak(&mut pen(out), Spoken::Text, turn, delta);
+            }
+            Event::Delta(Delta::Thinking { turn, delta }) if view.is_running(turn) => {
+                view.speak(&mut pen(out), Spoken::Thought, turn, delta);
+            }
+            Event::Delta(Delta::ModelCalled { turn, reply }) => {
+                view.flow.replies = *reply;
+                view.reply_begins(turn);
+            }
             Event::Logged(entry) => self.logged(at, entry, out),
             Event::Delta(Delta::CallProgress { turn, call, parts }) => {
                 let running = ToolCall {
@@ -56,7 +64,7 @@ impl Acp {
             Event::Extension(ExtensionEvent::Notice(_))
             | Event::Delta(Delta::CallInput { .. } | Delta::CallBegan { .. })
             | Event::Delta(Delta::Sealed { .. })
-            | Event::Delta(Delta::ModelCalled { .. })
+            | Event::Delta(Delta::Text { .. } | Delta::Thinking { .. })
             | Event::Retry(_)
             | Event::Settled
             | Event::Watch(_)
@@ -95,7 +103,7 @@ impl Acp {
     }
 
     /// All views of what can be chosen are told together.
-    fn changed(&mut self, at: usize, state: &vocab::State, out: &mut Out) {
+    pub(crate) fn changed(&mut self, at: usize, state: &vocab::State, out: &mut Out) {
         let view = &mut self.views[at];
         let chosen = Chosen::of(state);
         view.state = state.clone();

@@ -10,6 +10,15 @@ use vocab::{McpServer, McpTransport, Secret};
 use wire::jsonrpc::RpcError;
 
 use crate::faults::invalid;
+use crate::flow::Place;
+
+/// A place as a client writes it: the number of an entry, or the text that came with an update.
+pub(crate) fn place(value: &serde_json::Value) -> Option<Place> {
+    match value {
+        serde_json::Value::String(text) => Place::parse(text),
+        number => number.as_u64().map(Place::at),
+    }
+}
 
 /// Absent and null params are an empty object.
 pub(crate) fn read<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, RpcError> {

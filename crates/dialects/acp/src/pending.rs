@@ -2,6 +2,7 @@
 
 use vocab::{Open, SessionId};
 
+use crate::flow::Place;
 use crate::frames::CallId;
 use crate::session_view::Closing;
 
@@ -16,17 +17,27 @@ pub(crate) enum Pending {
     SignIn(CallId),
     Logout(CallId),
     Open {
-        call: CallId,
+        /// `None`: its client only listens to it.
+        call: Option<CallId>,
         asked: Option<String>,
         how: SessionOpening,
     },
     /// The log of a session that is not new.
     Replay {
-        call: CallId,
+        call: Option<CallId>,
         session: SessionId,
         how: SessionOpening,
         /// The last entry that this peer was not told live.
         upto: u64,
+    },
+    /// A client is told on from its place.
+    Rejoin {
+        session: SessionId,
+    },
+    /// The log, to know how things stood at a place.
+    Stands {
+        session: SessionId,
+        place: Place,
     },
     Fork {
         call: CallId,
@@ -60,14 +71,23 @@ pub(crate) enum Pending {
 }
 
 /// How a session comes in.
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionOpening {
     New,
-    /// Everything that was said is told again, before the answer.
-    Load,
+    /// Everything that was said after a place is told again, before the answer.
+    Load {
+        after: Place,
+    },
     Resume,
     /// A copy, under an id that its client does not know yet.
     Fork,
+    /// Its client listens to it from a place on, without a request.
+    Attach {
+        place: Place,
+    },
+    /// For a prompt, whose params these are.
+    Prompt {
+        params: CallId,
+    },
 }
 
 /// What a changed setting is answered with.
@@ -88,6 +108,8 @@ impl Pending {
             | Pending::Logout(_)
             | Pending::Open { .. }
             | Pending::Replay { .. }
+            | Pending::Rejoin { .. }
+            | Pending::Stands { .. }
             | Pending::Fork { .. }
             | Pending::Left { .. }
             | Pending::Deleted(_)
@@ -111,6 +133,8 @@ impl Pending {
             | Pending::SignIn(_)
             | Pending::Logout(_)
             | Pending::Open { .. }
+            | Pending::Rejoin { .. }
+            | Pending::Stands { .. }
             | Pending::Fork { .. }
             | Pending::List { .. }
             | Pending::Left { .. }

@@ -3,25 +3,14 @@
 use std::sync::Arc;
 
 use acp_types::{MessageChunk, Other, SessionUpdate, ToolCallStatus};
-use vocab::{Block, Body, BranchEntry, CallEntry, Entry, MessageEnd, Part, SettingEntry, TurnId, UserFrom};
+use vocab::{Block, Body, BranchEntry, CallEntry, Entry, MessageEnd, Part, SessionId, SettingEntry, TurnId, UserFrom};
 
+use crate::bounded::pieces;
 use crate::content;
 use crate::frames::{AGENT_MESSAGE, AGENT_THOUGHT, AcpWriter, USER_MESSAGE, past_text};
 use crate::outbound::plan;
-use crate::session_view::SessionView;
+use crate::session_view::{SessionView, Spoken, reply_id, turn_or_place, user_message_id};
 use crate::tools::{CallStyle, Cards};
-
-pub(crate) fn tell<'e>(
-    pen: &mut AcpWriter<'_>,
-    view: &SessionView,
-    style: CallStyle,
-    entries: impl Iterator<Item = &'e Arc<Entry>>,
-) {
-    let cards = Cards { style, cwd: &view.cwd };
-    for entry in entries {
-        tell_entry(pen, view, &cards, entry);
-    }
-}
 
 /// How full the context was: what the last whole reply counted, or what a compaction has left of that.
 pub(crate) fn context_tokens(entries: &[Arc<Entry>]) -> u64 {
@@ -35,30 +24,23 @@ pub(crate) fn context_tokens(entries: &[Arc<Entry>]) -> u64 {
     entries.iter().rev().find_map(count).unwrap_or_default()
 }
 
-/// Messages of the past are named by their places in the log. Texts are most of it, so they are written by hand.
-fn tell_entry(pen: &mut AcpWriter<'_>, view: &SessionView, cards: &Cards<'_>, entry: &Entry) {
-    let session = &view.session;
+/// One entry, and how many replies the turn had before it. Texts are most of it, so they are written by hand.
+pub(crate) fn tell_entry(pen: &mut AcpWriter<'_>, view: &SessionView, style: CallStyle, entry: &Entry, replies: u32) {
+    let (session, cards) = (&view.session, Cards { style, cwd: &view.cwd });
     match &entry.body {
         Body::User { parts, from, .. } if !matches!(from, UserFrom::Reminder | UserFrom::Extension) => {
-            for part in parts {
-                match part {
-                    Part::Text(text) => past_text(pen, session, USER_MESSAGE, entry.seq, text),
-                    Part::Image(_) => {
-                        let message_id = Some(format!("{session}-{}", entry.seq));
-                        let chunk = MessageChunk { content: content::block(part), message_id, other: Other::new() };
-                        pen.update(session, SessionUpdate::UserMessageChunk(chunk));
-                    }
-                }
-            }
+            tell_user(pen, session, entry.seq, parts);
         }
         Body::Assistant { turn, message } => {
             let none = TurnId::from("");
+            let named = turn_or_place(turn.as_ref(), session, entry.seq);
+            let id = |what| reply_id(&named, replies, what);
             for block in &message.blocks {
                 match block {
                     Block::Redacted(_) => {}
                     Block::Thinking { text, .. } if text.is_empty() => {}
-                    Block::Thinking { text, .. } => past_text(pen, session, AGENT_THOUGHT, entry.seq, text),
-                    Block::Text(text) => past_text(pen, session, AGENT_MESSAGE, entry.seq, text),
+                    Block::Thinking { text, .. } => tell_text(pen, session, AGENT_THOUGHT, &id(Spoken::Thought), text),
+                    Block::Text(text) => tell_text(pen, session, AGENT_MESSAGE, &id(Spoken::Text), text),
                     Block::Call(call) => {
                         let turn = turn.as_ref().unwrap_or(&none);
                         pen.update(session, cards.announced(turn, call, ToolCallStatus::InProgress));
@@ -69,5 +51,36 @@ fn tell_entry(pen: &mut AcpWriter<'_>, view: &SessionView, cards: &Cards<'_>, en
         Body::Call(CallEntry::Ended { turn, result }) => pen.update(session, cards.finished(turn, result)),
         Body::Setting(SettingEntry::Todos { phases }) => pen.update(session, plan(phases)),
         _ => {}
+    }
+}
+
+/// The calls of a reply whose text was told.
+pub(crate) fn tell_calls(pen: &mut AcpWriter<'_>, view: &SessionView, style: CallStyle, entry: &Entry) {
+    let Body::Assistant { turn, message } = &entry.body else { return };
+    let (none, cards) = (TurnId::from(""), Cards { style, cwd: &view.cwd });
+    for block in &message.blocks {
+        if let Block::Call(call) = block {
+            let turn = turn.as_ref().unwrap_or(&none);
+            pen.update(&view.session, cards.announced(turn, call, ToolCallStatus::InProgress));
+        }
+    }
+}
+
+fn tell_text(pen: &mut AcpWriter<'_>, session: &SessionId, tag: &str, message: &str, text: &str) {
+    pieces(text).for_each(|piece| past_text(pen, session, tag, message, piece));
+}
+
+/// What a person said.
+pub(crate) fn tell_user(pen: &mut AcpWriter<'_>, session: &SessionId, seq: u64, parts: &[Part]) {
+    let id = user_message_id(session, seq);
+    for part in parts {
+        match part {
+            Part::Text(text) => tell_text(pen, session, USER_MESSAGE, &id, text),
+            Part::Image(_) => {
+                let message_id = Some(id.clone());
+                let chunk = MessageChunk { content: content::block(part), message_id, other: Other::new() };
+                pen.update(session, SessionUpdate::UserMessageChunk(chunk));
+            }
+        }
     }
 }

@@ -4,31 +4,31 @@ use acp_types::{
     ContentBlock, MessageChunk, Other, PromptResponse, SessionUpdate, SetConfigOptionResponse, StopReason,
 };
 use vocab::{
-    DirectoryVerb, Fault, FaultKind, ModelInfo, Open, Opened, QueueVerb, Reply, SessionId, SessionVerb, SlashCode, Tag,
-    Target, TurnEnd, Verb, Which,
+    DirectoryVerb, Fault, FaultKind, ModelInfo, Open, QueueVerb, Reply, SessionId, SessionVerb, SlashCode, Tag,
+    TurnEnd, Verb, Which,
 };
 use wire::Out;
 
+use crate::Acp;
 use crate::faults::{from_fault, no_model, odd_reply, unknown_session};
 use crate::frames::{CallId, pen};
 use crate::pending::{Pending, SessionOpening, SettingAnswer};
-use crate::responses::{listed, prompt_response, title};
-use crate::session_view::{Closing, SessionView};
-use crate::{Acp, replay};
+use crate::responses::{listed, prompt_response};
+use crate::session_view::Closing;
 
-type EngineResult = Result<Reply, Fault>;
+pub(crate) type EngineResult = Result<Reply, Fault>;
 
 impl Acp {
     pub(crate) fn replied(&mut self, tag: Tag, result: &EngineResult, out: &mut Out) {
         let Some(pending) = self.pending.remove(&tag) else { return };
         let session = pending.needs().cloned();
-        self.settle_pending(pending, result, out);
+        self.settle_pending(tag, pending, result, out);
         if let Some(at) = session.and_then(|session| self.view_of(&session)) {
             self.close_if_due(at, out);
         }
     }
 
-    fn settle_pending(&mut self, pending: Pending, result: &EngineResult, out: &mut Out) {
+    fn settle_pending(&mut self, tag: Tag, pending: Pending, result: &EngineResult, out: &mut Out) {
         match pending {
             Pending::Nothing => {}
             Pending::Models => self.models_came(result, out),
@@ -37,16 +37,24 @@ impl Acp {
             Pending::SignIn(call) => self.signed_in(&call, result, out),
             Pending::Logout(call) => signed_out(&call, result, out),
             Pending::Open { call, asked, how } => self.open_replied(call, asked.as_deref(), how, result, out),
-            Pending::Replay { call, session, how, upto } => {
-                self.recalled(&call, &session, (how, upto), result, out);
-                self.catch_up(&session, out);
+            Pending::Replay { call, session, how, upto } => self.recalled(call, &session, (how, upto), result, out),
+            Pending::Rejoin { session } => self.rejoin_replied(tag, &session, result, out),
+            Pending::Stands { session, place } => {
+                let entries = match result {
+                    Ok(Reply::Recalled(recalled)) => &recalled.entries[..],
+                    _ => &[],
+                };
+                self.stands(&session, place, entries, out);
             }
             Pending::Fork { call, asked, open } => self.forked(call, &asked, *open, result, out),
             Pending::List { call, offset } => sessions_listed(&call, offset, result, out),
             Pending::Left { session, closing } => self.session_left(&session, closing, result, out),
             Pending::Deleted(call) => session_deleted(&call, result, out),
             Pending::Prompt { call, session, cancelled } => self.prompt_taken(call, &session, cancelled, result, out),
-            Pending::Slash { call, session } => slash_done(&call, &session, result, out),
+            Pending::Slash { call, session } => {
+                let message = self.options.ids.mint(vocab::IdKind::Session);
+                slash_done(&call, &session, message, result, out);
+            }
             Pending::Set { call, session, answer } => self.setting_changed(&call, &session, answer, result, out),
         }
     }
@@ -92,106 +100,11 @@ impl Acp {
         self.list_models(out);
     }
 
-    // ---- sessions -----------------------------------------------------------------------------------------------
-
-    fn open_replied(
-        &mut self,
-        call: CallId,
-        asked: Option<&str>,
-        how: SessionOpening,
-        result: &EngineResult,
-        out: &mut Out,
-    ) {
-        match result {
-            Ok(Reply::Opened(opened)) => self.opened(call, asked, how, opened, out),
-            other => refuse(&call, asked, other, out),
-        }
-    }
-
-    fn opened(&mut self, call: CallId, asked: Option<&str>, how: SessionOpening, opened: &Opened, out: &mut Out) {
-        // The engine takes the beginning of an id for the whole; this protocol does not.
-        if let Some(asked) = asked.filter(|asked| *asked != opened.session.as_str()) {
-            let target = Target::Session(opened.session.clone());
-            self.submit(target, Verb::Leave, Pending::Nothing, out);
-            return pen(out).refuse(Some(&call), &unknown_session(asked));
-        }
-        let at = match self.view_of(&opened.session) {
-            Some(at) => at,
-            None => {
-                self.views.push(SessionView::new(opened));
-                self.views.len() - 1
-            }
-        };
-        self.offer(at, out);
-        match how {
-            SessionOpening::New => self.welcome(&call, at, how, out),
-            SessionOpening::Load | SessionOpening::Resume | SessionOpening::Fork => {
-                let (session, upto) = (opened.session.clone(), opened.state.last_seq);
-                let which = Which::Id(session.as_str().to_owned());
-                self.views[at].early.get_or_insert_default();
-                let pending = Pending::Replay { call, session, how, upto };
-                self.want(Verb::Directory(DirectoryVerb::Recall(which)), pending, out);
-            }
-        }
-    }
-
-    /// The log of a session that is not new.
-    fn recalled(
-        &mut self,
-        call: &CallId,
-        session: &SessionId,
-        (how, upto): (SessionOpening, u64),
-        result: &EngineResult,
-        out: &mut Out,
-    ) {
-        let recalled = match result {
-            Ok(Reply::Recalled(recalled)) => Some(recalled),
-            // Nothing was said in it yet.
-            Err(fault) if fault.kind == FaultKind::NotFound => None,
-            other => return refuse(call, Some(session.as_str()), other, out),
-        };
-        let Some(at) = self.view_of(session) else { return refuse_gone(call, session, out) };
-        let Some(recalled) = recalled else { return self.welcome(call, at, how, out) };
-        let (view, style) = (&mut self.views[at], self.style);
-        view.state.context_tokens = replay::context_tokens(&recalled.entries);
-        if how == SessionOpening::Load {
-            // What came later was told to this peer, and is told behind the answer.
-            let before = recalled.entries.iter().take_while(|entry| entry.seq <= upto);
-            replay::tell(&mut pen(out), view, style, before);
-        }
-        self.welcome(call, at, how, out);
-        let summary = &recalled.saved.summary;
-        if let Some(title) = title(summary) {
-            self.views[at].named(&mut pen(out), title, summary.updated_ms);
-        }
-    }
-
-    /// The answer first: a client may drop updates of a session that it does not know yet.
-    fn welcome(&mut self, call: &CallId, at: usize, how: SessionOpening, out: &mut Out) {
-        let known = matches!(how, SessionOpening::Load | SessionOpening::Resume);
-        let (answer, commands) = (self.session_answer(at, known), self.available_commands());
-        let view = &self.views[at];
-        let mut pen = pen(out);
-        pen.result(call, answer);
-        pen.update(&view.session, commands);
-        pen.update(&view.session, view.usage_update(&self.models));
-    }
-
-    /// What came while the past was read, in its order. That is no more than the engine says meanwhile.
-    fn catch_up(&mut self, session: &SessionId, out: &mut Out) {
-        let early = self.view_of(session).and_then(|at| self.views[at].early.take());
-        for event in early.into_iter().flatten() {
-            if let Some(at) = self.view_of(session) {
-                self.event(at, &event, out);
-            }
-        }
-    }
-
     /// The copy is there; it is opened like any other.
     fn forked(&mut self, call: CallId, asked: &str, open: Open, result: &EngineResult, out: &mut Out) {
         let Ok(Reply::Forked { session, .. }) = result else { return refuse(&call, Some(asked), result, out) };
         let open = Open { which: Which::Id(session.as_str().to_owned()), ..open };
-        self.want(Verb::Open(open), Pending::Open { call, asked: None, how: SessionOpening::Fork }, out);
+        self.want(Verb::Open(open), Pending::Open { call: Some(call), asked: None, how: SessionOpening::Fork }, out);
     }
 
     fn session_left(&mut self, session: &SessionId, closing: Vec<Closing>, result: &EngineResult, out: &mut Out) {
@@ -240,6 +153,7 @@ impl Acp {
         let view = &mut self.views[at];
         let stop = match result {
             Ok(Reply::Started { turn }) => {
+                view.flow.owns(turn);
                 view.prompts.push((turn.clone(), call));
                 Verb::Session(SessionVerb::Interrupt { turn: Some(turn.clone()) })
             }
@@ -252,6 +166,11 @@ impl Acp {
         if cancelled {
             self.tell_session(at, stop, Pending::Nothing, out);
         }
+        // It was told that the turn is over before it was known whose turn it is.
+        let ended = self.views[at].flow.ended.clone();
+        if let Some(end) = ended.filter(|end| self.views[at].prompts.iter().any(|(turn, _)| *turn == end.turn)) {
+            self.turn_over(at, &end, out);
+        }
     }
 
     /// A turn is over: its prompt is answered, and what waited for it is done.
@@ -259,6 +178,7 @@ impl Acp {
         let strict = self.options.strict;
         let view = &mut self.views[at];
         view.turn = None;
+        view.flow.ended = Some(end.clone());
         let place = view.prompts.iter().position(|(turn, _)| *turn == end.turn);
         let call = place.map(|place| view.prompts.remove(place).1);
         if let Some(call) = call {
@@ -301,19 +221,22 @@ fn session_deleted(call: &CallId, result: &EngineResult, out: &mut Out) {
 }
 
 /// A slash command is a turn without a model: what it says is a message.
-fn slash_done(call: &CallId, session: &SessionId, result: &EngineResult, out: &mut Out) {
+fn slash_done(call: &CallId, session: &SessionId, message: String, result: &EngineResult, out: &mut Out) {
     let Ok(Reply::Slash(reply)) = result else { return refuse(call, Some(session.as_str()), result, out) };
     let cancelled = reply.failed_with(SlashCode::Cancelled);
     let text = wire::slash::text(reply, &vocab::names::CANONICAL);
     let stop_reason = if cancelled { StopReason::Cancelled } else { StopReason::EndTurn };
-    let chunk = MessageChunk { content: ContentBlock::text(text), message_id: None, other: Other::new() };
     let mut pen = pen(out);
-    pen.update(session, SessionUpdate::AgentMessageChunk(chunk));
+    for piece in crate::bounded::pieces(&text) {
+        let message_id = Some(message.clone());
+        let chunk = MessageChunk { content: ContentBlock::text(piece), message_id, other: Other::new() };
+        pen.update(session, SessionUpdate::AgentMessageChunk(chunk));
+    }
     pen.result(call, PromptResponse { stop_reason, usage: None });
 }
 
 /// The engine refused, or answered something else; `session` is what the request was about.
-fn refuse(call: &CallId, session: Option<&str>, result: &EngineResult, out: &mut Out) {
+pub(crate) fn refuse(call: &CallId, session: Option<&str>, result: &EngineResult, out: &mut Out) {
     let error = match result {
         Err(fault) => from_fault(fault, session),
         Ok(_) => odd_reply(),
@@ -322,6 +245,6 @@ fn refuse(call: &CallId, session: Option<&str>, result: &EngineResult, out: &mut
 }
 
 /// The session was left while something was on its way.
-fn refuse_gone(call: &CallId, session: &SessionId, out: &mut Out) {
+pub(crate) fn refuse_gone(call: &CallId, session: &SessionId, out: &mut Out) {
     pen(out).refuse(Some(call), &unknown_session(session.as_str()));
 }

@@ -57,6 +57,18 @@ pub(crate) fn prompt_response(end: &TurnEnd, strict: bool) -> Result<PromptRespo
     Ok(PromptResponse { stop_reason, usage: (!strict).then_some(usage) })
 }
 
+/// The same in a word.
+pub(crate) fn stop_word(end: &TurnEnd) -> &'static str {
+    match end.stop {
+        Stop::EndTurn => "end_turn",
+        Stop::MaxTokens => "max_tokens",
+        Stop::MaxIterations | Stop::Budget => "max_turn_requests",
+        Stop::Refusal => "refusal",
+        Stop::Interrupted => "cancelled",
+        Stop::Error => "error",
+    }
+}
+
 /// What a saved session is called.
 pub(crate) fn title(summary: &Summary) -> Option<String> {
     let named = summary.title.as_deref().map(content::one_line).filter(|title| !title.is_empty());

@@ -1,16 +1,18 @@
 //! One session as its client sees it.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use acp_types::{Cost, Other, SessionUpdate};
-use vocab::{
-    Body, CallId, Event, IdKind, Ids, ItemId, ModelInfo, Opened, SessionId, State, TurnEnd, TurnEntry, TurnId,
-};
+use vocab::{Body, CallId, Entry, Event, ItemId, ModelInfo, Opened, SessionId, State, TurnEnd, TurnEntry, TurnId};
 use wire::OpenCalls;
 
 use crate::config::Chosen;
 use crate::cost::SessionCost;
+use crate::flow::Flow;
 use crate::frames::{self, AGENT_MESSAGE, AGENT_THOUGHT, AcpWriter, Chunks};
+use crate::opening::Titled;
 
 pub(crate) struct SessionView {
     pub(crate) session: SessionId,
@@ -38,6 +40,57 @@ pub(crate) struct SessionView {
     /// drop or refuse what is about a session that it does not know yet, and everything that was before is told first. `None`
     /// from then on.
     pub(crate) early: Option<Vec<Event>>,
+    /// How far its client is.
+    pub(crate) flow: Flow,
+    /// A load that waits for room.
+    pub(crate) replaying: Option<Box<Replaying>>,
+}
+
+/// What is still to be told of the past, and then.
+pub(crate) struct Replaying {
+    pub(crate) call: Option<frames::CallId>,
+    /// The client has named the session.
+    pub(crate) known: bool,
+    pub(crate) entries: VecDeque<Arc<Entry>>,
+    /// The last entry that is told here.
+    pub(crate) upto: u64,
+    pub(crate) titled: Titled,
+    /// There was no room in between, and what came meanwhile is in the log alone.
+    pub(crate) was_held: bool,
+}
+
+/// What is said in a reply.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    Text,
+    Thought,
+}
+
+impl Spoken {
+    fn tag(self) -> &'static str {
+        match self {
+            Spoken::Text => AGENT_MESSAGE,
+            Spoken::Thought => AGENT_THOUGHT,
+        }
+    }
+}
+
+/// A reply is called by its turn and its number there: the same live, in every replay and to every client.
+pub(crate) fn reply_id(turn: &TurnId, number: u32, what: Spoken) -> String {
+    match what {
+        Spoken::Text => format!("{turn}-{number}"),
+        Spoken::Thought => format!("{turn}-{number}t"),
+    }
+}
+
+/// What stands for the turn of a reply that has none, such as one that was imported.
+pub(crate) fn turn_or_place(turn: Option<&TurnId>, session: &SessionId, seq: u64) -> TurnId {
+    turn.cloned().unwrap_or_else(|| TurnId::from(format!("{session}-{seq}")))
+}
+
+/// A message of a person is called by its place in the log.
+pub(crate) fn user_message_id(session: &SessionId, seq: u64) -> String {
+    format!("{session}-{seq}")
 }
 
 /// A session that is being left.
@@ -71,7 +124,8 @@ pub(crate) fn call_id(turn: &TurnId, call: &CallId) -> String {
 }
 
 impl SessionView {
-    pub(crate) fn new(opened: &Opened) -> Self {
+    /// `window`: bytes that its client may be told; `None`: any number.
+    pub(crate) fn new(opened: &Opened, window: Option<usize>) -> Self {
         let state = opened.state.clone();
         let chosen = Chosen::of(&state);
         let mut cost = SessionCost::default();
@@ -92,12 +146,19 @@ impl SessionView {
             compactions: 0,
             closing: Vec::new(),
             early: None,
+            flow: Flow::new(state.last_seq, window),
+            replaying: None,
             state,
         }
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.turn.is_some() || !self.prompts.is_empty() || !self.waiting.is_empty()
+        self.turn.is_some() || self.has_prompts()
+    }
+
+    /// Prompts of its client that have no answer.
+    pub(crate) fn has_prompts(&self) -> bool {
+        !self.prompts.is_empty() || !self.waiting.is_empty()
     }
 
     /// Its start was told here, or a prompt waits for its end.
@@ -110,19 +171,23 @@ impl SessionView {
         !matches!(body, Body::Turn(TurnEntry::Ended(end)) if !self.is_running(&end.turn))
     }
 
-    pub(crate) fn said(&mut self, pen: &mut AcpWriter<'_>, ids: &dyn Ids, delta: &str) {
-        let Some(turn) = &mut self.turn else { return };
-        let session = &self.session;
-        let chunks = turn.text.get_or_insert_with(|| Chunks::new(session, AGENT_MESSAGE, &ids.mint(IdKind::Session)));
-        chunks.write(pen, delta);
+    /// The model is called: what it says is another message, unless it says the same one again.
+    pub(crate) fn reply_begins(&mut self, turn: &TurnId) {
+        if let Some(running) = self.turn.as_mut().filter(|running| running.id == *turn) {
+            running.next_message();
+        }
     }
 
-    pub(crate) fn thought(&mut self, pen: &mut AcpWriter<'_>, ids: &dyn Ids, delta: &str) {
-        let Some(turn) = &mut self.turn else { return };
-        let session = &self.session;
-        let chunks =
-            turn.thought.get_or_insert_with(|| Chunks::new(session, AGENT_THOUGHT, &ids.mint(IdKind::Session)));
-        chunks.write(pen, delta);
+    pub(crate) fn speak(&mut self, pen: &mut AcpWriter<'_>, what: Spoken, turn: &TurnId, text: &str) {
+        let (session, number) = (&self.session, self.flow.replies);
+        let begin = || Chunks::new(session, what.tag(), &reply_id(turn, number, what));
+        match self.turn.as_mut().filter(|running| running.id == *turn) {
+            Some(running) => {
+                let chunks = if what == Spoken::Text { &mut running.text } else { &mut running.thought };
+                chunks.get_or_insert_with(begin).write(pen, text);
+            }
+            None => begin().write(pen, text),
+        }
     }
 
     /// Tells what it is called from now on.

@@ -213,8 +213,25 @@ impl Gateway {
         self.answer(id, &WaitResult { run_id, state, content: None, usage: None, error: None }, out);
     }
 
-    /// The session is not there any more: whatever waits for it ends here.
+    /// The session is not there any more, or the connection has been let go of because it does not read: then it is told
+    /// where it goes on, and everything that it was on goes on without it.
     pub(crate) fn gone(&mut self, at: usize, fault: &Fault, out: &mut Out) {
+        if !fault.is_too_slow() {
+            return self.gone_from(at, fault, out);
+        }
+        let close = self.closing(CloseCode::TryAgainLater, "it is read too slowly");
+        while !self.views.is_empty() {
+            self.gone_from(0, fault, out);
+        }
+        let refusal = GatewayRefusal::internal("session_lost", faults::message(&fault.explained()));
+        for id in self.ledger.ids_where(|_| true) {
+            self.fail_or_refuse(id, &refusal, out);
+        }
+        out.close_with(close);
+    }
+
+    /// Whatever waits for a session ends here.
+    fn gone_from(&mut self, at: usize, fault: &Fault, out: &mut Out) {
         let mut view = self.views.remove(at);
         let session = view.session.clone();
         let (refusal, cancels) = match fault.kind {
@@ -273,10 +290,10 @@ impl Gateway {
             Parting::Asked { .. } => self.shutting_down = true,
             Parting::GraceOver => {
                 self.shutting_down = true;
-                let close = self.going_away();
+                let close = self.closing(CloseCode::GoingAway, SHUTTING_DOWN);
                 let over = Fault::new(FaultKind::ShuttingDown, "the server is shutting down");
                 while !self.views.is_empty() {
-                    self.gone(0, &over, out);
+                    self.gone_from(0, &over, out);
                 }
                 for id in self.ledger.ids_where(|_| true) {
                     self.fail_or_refuse(id, &faults::cancelled("shutdown"), out);
@@ -299,17 +316,18 @@ impl Gateway {
     /// Closes when everybody was answered.
     pub(crate) fn close_if_over(&mut self, out: &mut Out) {
         if self.shutting_down && self.ledger.is_empty() && out.close.is_none() {
-            out.close_with(self.going_away());
+            out.close_with(self.closing(CloseCode::GoingAway, SHUTTING_DOWN));
         }
     }
 
-    /// The last word of a server that ends: where a subscriber goes on.
-    fn going_away(&self) -> Close {
+    /// The last word: where a subscriber goes on, or else why it is the last.
+    fn closing(&self, code: CloseCode, why: &str) -> Close {
         let cursor = self.views.iter().find_map(|view| view.listeners.first().map(|it| it.cursor));
-        let reason = cursor.map_or_else(|| "shutting down".to_owned(), |cursor| format!("resume {cursor}"));
-        Close::new(CloseCode::GoingAway, reason)
+        Close::new(code, cursor.map_or_else(|| why.to_owned(), |cursor| format!("resume {cursor}")))
     }
 }
+
+const SHUTTING_DOWN: &str = "shutting down";
 
 /// While the process ends nothing new is taken.
 pub(crate) fn shutting_down() -> GatewayRefusal {

@@ -59,6 +59,16 @@ pub(crate) fn message(text: &str) -> String {
     visible_line(&start).chars().take(MESSAGE_CHARS_MAX).collect()
 }
 
+/// Where something lies on this machine is in the log; who is far away has no use for it.
+pub(crate) fn without_paths(text: &str) -> String {
+    let is_path = |word: &str| word.trim_start_matches(['`', '"', '\'', '(']).starts_with('/') && word.len() > 1;
+    let shown = |word: &str| match is_path(word) {
+        true => format!("…{}", if word.ends_with(':') { ":" } else { "" }),
+        false => word.to_owned(),
+    };
+    text.split(' ').map(shown).collect::<Vec<_>>().join(" ")
+}
+
 fn is_retryable(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::RateLimited | FaultKind::Provider | FaultKind::StreamCut | FaultKind::Network)
 }
@@ -199,6 +209,12 @@ mod tests {
     fn a_message_is_one_visible_line_of_bounded_length() {
         assert_eq!(message("a\n\u{1b}[2J"), "a␊␛[2J");
         assert_eq!(message(&"ü".repeat(10_000)).chars().count(), MESSAGE_CHARS_MAX);
+    }
+
+    #[test]
+    fn no_path_of_this_machine_is_told() {
+        let told = without_paths("cannot write to /home/ann/x.db: the disk is full (`/tmp/y`) at 1/2 and / too");
+        assert_eq!(told, "cannot write to …: the disk is full … at 1/2 and / too");
     }
 
     #[test]

@@ -381,6 +381,7 @@ impl Gateway {
         }
         let incident = self.options.ids.mint(IdKind::Item);
         out.notes.push(format!("incident {incident}: {}", refusal.message));
-        refusal.with("incident", incident)
+        let message = faults::without_paths(&refusal.message);
+        GatewayRefusal { message, ..refusal }.with("incident", incident)
     }
 }

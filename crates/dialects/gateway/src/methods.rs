@@ -128,8 +128,8 @@ pub static METHODS: &[MethodRow] = &[
     method!("sessions.fork", Scopes::CHAT, ForkParams => ForkResult, "Copies a session, whole or up to a message.", by sessions::fork),
     method!("agent.send", Scopes::CHAT, SendParams => SendResult, "A message for the model; its events come before the result.", by agent::send),
     method!("agent.cancel", Scopes::CHAT, CancelParams => CancelResult, "Stops what runs or waits.", by cancel::cancel),
-    method!("agent.setToolUseCallback", Scopes::CHAT, CallbackParams => SuccessResult, "Whether this connection is asked before tools run.", by agent::set_callback),
-    method!("agent.confirmTool", Scopes::CHAT, ConfirmParams => ConfirmResult, "Answers `tool_confirm`.", by agent::confirm_tool),
+    method!("agent.setToolUseCallback", Scopes::TOOLS, CallbackParams => SuccessResult, "Whether this connection is asked before tools run.", by agent::set_callback),
+    method!("agent.confirmTool", Scopes::TOOLS, ConfirmParams => ConfirmResult, "Answers `tool_confirm`.", by agent::confirm_tool),
     method!("agent.wait", Scopes::READ, WaitParams => WaitResult, "Waits for the end of a run.", by agent::wait),
     method!("tools.list", Scopes::READ, ToolsParams => ToolsResult, "Which tools there are.", by tools::list),
     method!("tools.execute", Scopes::TOOLS, ExecuteParams => ExecuteResult, "Runs a tool by hand, beside the lane.", by tools::execute),
@@ -165,7 +165,7 @@ pub static METHODS: &[MethodRow] = &[
     method!("pairing.revoke", Scopes::ADMIN, RevokeParams => RevokeResult, "Takes a code or a sender back.", own services::pairing::revoke, told services::pairing::revoke_told),
     method!("usage.report", Scopes::READ, UsageParams => UsageResult, "What was used.", own services::reports::usage, told services::reports::usage_told),
     method!("audit.query", Scopes::ADMIN, AuditParams => AuditResult, "Who did what.", own services::reports::audit, told services::reports::audit_told),
-    method!("rpc.discover", anybody, Nothing => ObjectJson, "This document.", by services::discover),
+    method!("rpc.discover", Scopes::READ, Nothing => ObjectJson, "This document.", by services::discover),
 ];
 
 pub(crate) fn find(name: &str) -> Option<&'static MethodRow> {

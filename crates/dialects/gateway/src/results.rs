@@ -6,7 +6,7 @@ use vocab::{Coalesce, LaneMode, LaneNote, LanePolicy, Overflow, SessionId, State
 
 use crate::cursor::EventCursor;
 use crate::params::{CoalesceWord, LaneModeWord, OverflowWord};
-use crate::shape::AnyJson;
+use crate::shape::{AnyJson, Nullable};
 use crate::{shape, words};
 
 shape! { result
@@ -152,7 +152,7 @@ impl crate::params::QueuePart {
 }
 shape! { result
     /// While it is active nobody is asked.
-    Elevation { "active" active: bool, "untilMs" until_ms: Option<i64> }
+    Elevation { "active" active: bool, "untilMs" until_ms: Nullable<i64> }
 }
 shape! { result
     /// What holds for a session.
@@ -161,7 +161,7 @@ shape! { result
 impl SessionConfig {
     pub fn of(state: &State, now_ms: i64) -> Self {
         let until_ms = state.elevated_until_ms.filter(|until| *until > now_ms);
-        let elevation = Elevation { active: until_ms.is_some(), until_ms };
+        let elevation = Elevation { active: until_ms.is_some(), until_ms: Nullable(until_ms) };
         Self { model_tier: state.model.clone(), queue: (&state.lane).into(), elevation }
     }
 }

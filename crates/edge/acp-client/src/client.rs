@@ -290,7 +290,13 @@ fn unreadable(method: &str, what: &str) -> ClientProblem {
 }
 
 fn saved(session: &str, cwd: &Path) -> SavedSessionRequest {
-    SavedSessionRequest { session_id: session.into(), cwd: Some(plain(cwd)), mcp_servers: Vec::new() }
+    SavedSessionRequest {
+        session_id: session.into(),
+        cwd: Some(plain(cwd)),
+        mcp_servers: Vec::new(),
+        replay_from: None,
+        meta: None,
+    }
 }
 
 /// A path that JSON can carry.

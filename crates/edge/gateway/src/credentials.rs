@@ -77,10 +77,11 @@ pub(crate) fn presented(headers: &HeaderMap) -> Credential {
     }
 }
 
-/// Whether the client speaks our subprotocol: then we say so.
-pub(crate) fn offers_subprotocol(headers: &HeaderMap) -> bool {
+/// The first subprotocol of the client's that is one of ours, or of what answers the path: then we say so.
+pub(crate) fn subprotocol(headers: &HeaderMap, more: &[&'static str]) -> Option<&'static str> {
     let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|it| it.to_str().ok());
-    offered.flat_map(|it| it.split(',')).any(|it| it.trim() == SUBPROTOCOL)
+    let known = |it: &str| more.iter().copied().chain([SUBPROTOCOL]).find(|known| *known == it.trim());
+    offered.flat_map(|it| it.split(',')).find_map(known)
 }
 
 pub(crate) fn cookie(headers: &HeaderMap) -> Option<String> {
@@ -90,7 +91,7 @@ pub(crate) fn cookie(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Every token there is.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct TokenBook {
     pub(crate) main: Option<TokenDigest>,
     pub(crate) named: Vec<NamedToken>,

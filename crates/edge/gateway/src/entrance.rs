@@ -3,13 +3,14 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use dialect_gateway::Scopes;
 use host::{DaemonEnding, Ended, MessageSink, MessageStream, PrincipalCell};
 use hyper::{HeaderMap, Method, Response};
 use vocab::Later;
-use websocket::Binary;
+use websocket::{Binary, OnClose};
 
 use crate::http::ReplyBody;
 use crate::login::LoginDesk;
@@ -57,7 +58,7 @@ pub struct Caller {
     pub peer: PeerAddress,
     /// The request's `traceparent`, and its `tracestate` behind a blank.
     pub trace: Option<Arc<str>>,
-    /// The request's `Tillerman-Arguments`, as it came.
+    /// The request's `Tillerman-Arguments`, as it came; one that is no text is not empty, but no list either.
     pub arguments: Option<Arc<str>>,
     /// Where a stranger says who they are.
     pub login: LoginDesk,
@@ -78,14 +79,37 @@ pub trait Entrance: Send + Sync {
     fn binary(&self) -> Binary {
         Binary::Invalid
     }
+    /// When a client's close is answered.
+    fn on_close(&self) -> OnClose {
+        OnClose::AtOnce
+    }
+    /// Why this caller is not let in, whoever it is: what it asks for cannot be had. Said before there is a socket.
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        crate::door::takes_no_arguments(caller)
+    }
     /// What somebody must be allowed to come in.
     fn scopes(&self) -> Scopes {
         Scopes::CHAT
+    }
+    /// Whether it is spoken over HTTP as well, by streams of events; `None`: over WebSockets alone.
+    fn streams(&self) -> Option<AcpRules> {
+        None
+    }
+    /// Subprotocols that it answers to, beside the server's own.
+    fn subprotocols(&self) -> &'static [&'static str] {
+        &[]
     }
     /// Whether strangers come in, to log in there. Otherwise they get 401.
     fn takes_strangers(&self) -> bool {
         false
     }
+}
+
+/// How the Agent Client Protocol is spoken over HTTP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AcpRules {
+    /// How long a connection stays without a stream and without a request.
+    pub grace: Duration,
 }
 
 /// A request with its body read.

@@ -2,14 +2,15 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::entrance::PeerAddress;
 use crate::limits::{FAILURES_PER_MIN, FAILURES_TABLE_MAX};
 
 const SPAN_MS: u64 = 60_000;
 
-/// Where a guess comes from: an address (of IPv6 the network, which one guesser has whole) and a page.
+/// Where a guess comes from: a network that one guesser has whole, and a page that may speak with us. Whoever names another
+/// page is no browser, and would have a new count for each name.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Guesser {
     address: Option<IpAddr>,
@@ -17,14 +18,13 @@ pub(crate) struct Guesser {
 }
 
 impl Guesser {
-    pub(crate) fn new(peer: PeerAddress, origin: Option<&str>) -> Self {
+    /// `page`: the origin of a page that may speak with us.
+    pub(crate) fn new(peer: PeerAddress, page: Option<&str>) -> Self {
         let address = match peer {
             PeerAddress::Tcp(address) => Some(network(address.ip().to_canonical())),
             PeerAddress::Unix { .. } => None,
         };
-        // A page has one origin; whoever sends long ones is no page.
-        let origin = origin.map(|it| it.chars().take(100).collect::<String>().into());
-        Self { address, origin }
+        Self { address, origin: page.map(Into::into) }
     }
 }
 
@@ -41,8 +41,10 @@ impl fmt::Display for Guesser {
     }
 }
 
-fn network(address: IpAddr) -> IpAddr {
+/// What one guesser has whole: of this machine all addresses, of IPv6 the network.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address {
+        address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V4(_) => address,
         IpAddr::V6(six) => {
             let mut octets = six.octets();
@@ -104,7 +106,9 @@ mod tests {
             failures.failed(guesser.clone(), guess);
         }
         assert_eq!(failures.wait_ms(&guesser, 20), Some(60_000 - 20));
-        assert_eq!(failures.wait_ms(&from("127.0.0.2", None), 20), None, "another address");
+        assert_eq!(failures.wait_ms(&from("127.0.0.2", None), 20), Some(60_000 - 20), "the same machine");
+        assert_eq!(failures.wait_ms(&from("[::1]", None), 20), Some(60_000 - 20), "the same machine");
+        assert_eq!(failures.wait_ms(&from("10.0.0.2", None), 20), None, "another address");
         assert_eq!(failures.wait_ms(&from("127.0.0.1", Some("http://x")), 20), None, "another page");
         assert_eq!(failures.wait_ms(&guesser, 60_000), None, "a minute later");
     }
@@ -120,7 +124,7 @@ mod tests {
     fn the_table_has_a_bound() {
         let mut failures = Failures::default();
         for guesser in 0..30_000u32 {
-            let address = std::net::Ipv4Addr::from(guesser).to_string();
+            let address = Ipv4Addr::from(guesser).to_string();
             failures.failed(from(&address, None), 1);
         }
         assert!(failures.counts.len() <= FAILURES_TABLE_MAX && failures.order.len() <= FAILURES_TABLE_MAX);

@@ -38,17 +38,27 @@ fn number(port: &str) -> Option<u16> {
 /// Whether this is a name of ours: a page of another name that resolves to us is not ours.
 pub(crate) fn host_is_ours(host: &str, names: OwnNames<'_>) -> bool {
     let Some((name, port)) = split(host) else { return false };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    // What stands in front of us under this name has a port of its own.
+    if names.hostnames.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+        return true;
+    }
     if name.is_empty() || port.is_some_and(|port| port != names.port && port != names.usual_port()) {
         return false;
     }
-    let name = name.strip_suffix('.').unwrap_or(name);
     if let Ok(address) = name.parse::<IpAddr>() {
         let address = address.to_canonical();
         return address.is_loopback() || names.address.is_some_and(|own| own.to_canonical() == address);
     }
-    name.eq_ignore_ascii_case("localhost")
-        || names.hostnames.iter().any(|own| own.eq_ignore_ascii_case(name))
-        || (names.tailnet && ends_with_ignoring_case(name, ".ts.net"))
+    name.eq_ignore_ascii_case("localhost") || (names.tailnet && ends_with_ignoring_case(name, ".ts.net"))
+}
+
+/// Whether this is a name that only this machine has. A proxy in front of us is called by another.
+pub(crate) fn is_this_machine(host: &str) -> bool {
+    let Some((name, _)) = split(host) else { return false };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_loopback)
 }
 
 impl OwnNames<'_> {
@@ -115,6 +125,7 @@ mod tests {
             "192.168.1.5:18800",
             "box.example",
             "BOX.example:18800",
+            "box.example:8443",
         ];
         for host in ours {
             assert!(host_is_ours(host, names(&own)), "{host}");
@@ -143,6 +154,9 @@ mod tests {
         ];
         for host in foreign.into_iter().filter(|host| *host != "box.example.") {
             assert!(!host_is_ours(host, names(&own)), "{host}");
+        }
+        for (host, is_here) in [("localhost:1", true), ("127.9.9.9", true), ("[::1]:5", true), ("box.example", false)] {
+            assert_eq!(is_this_machine(host), is_here, "{host}");
         }
         let tailnet = OwnNames { tailnet: true, ..names(&own) };
         assert!(host_is_ours("box.tail1.ts.net", tailnet) && host_is_ours("box.tail1.ts.net:443", tailnet));

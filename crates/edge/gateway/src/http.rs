@@ -12,6 +12,7 @@ use hyper::header::{HOST, ORIGIN};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::acp;
 use crate::entrance::PeerAddress;
 use crate::failures::Guesser;
 use crate::guards::{self, OwnNames};
@@ -20,7 +21,7 @@ use crate::routes;
 use crate::state::ServerState;
 
 pub use body::ReplyBody;
-pub(crate) use body::read as read_body;
+pub(crate) use body::{BodyFault, read as read_body};
 
 /// One connection, whatever comes over it.
 pub(crate) struct ConnectionFacts {
@@ -42,10 +43,16 @@ pub(crate) async fn answer<S: Wire>(
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
     let is_head = request.method() == Method::HEAD;
+    let is_acp = routes::is_acp(&state, request.uri().path());
+    let origin =
+        header(request.headers(), ORIGIN).filter(|origin| is_acp && state.allows_page(origin)).map(str::to_owned);
     let mut reply = match guard(&state, &connection, &request) {
         Err(refused) => *refused,
-        Ok(guesser) => routes::answer::<S>(state, connection, guesser, request).await,
+        Ok(arrival) => routes::answer::<S>(state, connection, arrival, request).await,
     };
+    if is_acp {
+        reply = acp::finished(reply, origin.as_deref());
+    }
     if is_head {
         *reply.body_mut() = ReplyBody::Empty;
     }
@@ -56,25 +63,41 @@ pub(crate) fn header(headers: &HeaderMap, name: impl hyper::header::AsHeaderName
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
+/// How a request came to us.
+pub(crate) struct Arrival {
+    pub(crate) guesser: Guesser,
+    /// Under TLS: ours, or that of a proxy on this machine.
+    pub(crate) secure: bool,
+    /// Nothing says that a proxy stands between: whose process it is says who it is.
+    pub(crate) direct: bool,
+}
+
 /// Host and origin. Probes come by address and learn nothing, so they may come by any name; no page reaches the socket in the
 /// file system.
 fn guard(
     state: &ServerState,
     connection: &ConnectionFacts,
     request: &Request<Incoming>,
-) -> Result<Guesser, Box<Response<ReplyBody>>> {
-    let origin = request.headers().get(ORIGIN).map(|it| it.to_str().unwrap_or("null"));
-    let guesser = Guesser::new(connection.peer, origin);
-    let Some(local) = connection.local else { return Ok(guesser) };
+) -> Result<Arrival, Box<Response<ReplyBody>>> {
     let refuse = |status, message| Box::new(reply::refusal(status, Code::InvalidRequest, message));
+    let headers = request.headers();
+    if headers.get_all(HOST).iter().nth(1).is_some() {
+        return Err(refuse(StatusCode::BAD_REQUEST, "the request names two hosts"));
+    }
     let host = match request.uri().authority() {
         Some(authority) => Some(authority.as_str()),
-        None => header(request.headers(), HOST),
+        None => header(headers, HOST),
     };
+    // A page cannot set this header, and nobody else is held up by what it decides.
+    let by_proxy = connection.peer.is_loopback() && header(headers, "x-forwarded-proto") == Some("https");
+    let secure = connection.tls || by_proxy;
+    let direct = host.is_none_or(guards::is_this_machine) && !is_forwarded(headers);
+    let alone = Arrival { guesser: Guesser::new(connection.peer, None), secure, direct };
+    let Some(local) = connection.local else { return Ok(alone) };
     let Some(host) = host else {
         return match request.version() {
             // An old probe names no host.
-            Version::HTTP_10 if is_probe(request.uri().path()) => Ok(guesser),
+            Version::HTTP_10 if is_probe(request.uri().path()) => Ok(alone),
             _ => Err(refuse(StatusCode::BAD_REQUEST, "the request names no host")),
         };
     };
@@ -84,22 +107,31 @@ fn guard(
         port: local.port(),
         hostnames: &access.hostnames,
         tailnet: access.tailscale.identity,
-        tls: connection.tls,
+        tls: secure,
     };
     if !is_probe(request.uri().path()) && !guards::host_is_ours(host, names) {
         return Err(refuse(StatusCode::MISDIRECTED_REQUEST, "this server has another name; see server.hostnames"));
     }
-    let is_stream = routes::is_upgrade(request) || request.uri().path() == routes::EVENTS;
-    let reads = [Method::GET, Method::HEAD].contains(request.method()) && !is_stream;
-    if let Some(origin) = origin.filter(|_| !reads)
-        && !guards::origin_is_allowed(origin, host, connection.tls, &access.allowed_origins)
-    {
-        return Err(refuse(
-            StatusCode::FORBIDDEN,
-            "pages of this origin may not speak with us; see server.allowed_origins",
-        ));
+    let Some(origin) = headers.get(ORIGIN).map(|it| it.to_str().unwrap_or("null")) else { return Ok(alone) };
+    if guards::origin_is_allowed(origin, host, secure, &access.allowed_origins) {
+        return Ok(Arrival { guesser: Guesser::new(connection.peer, Some(origin)), ..alone });
     }
-    Ok(guesser)
+    let path = request.uri().path();
+    let is_stream = routes::is_upgrade(request) || path == routes::EVENTS || routes::is_acp(state, path);
+    match [Method::GET, Method::HEAD].contains(request.method()) && !is_stream {
+        true => Ok(alone),
+        false => {
+            Err(refuse(StatusCode::FORBIDDEN, "pages of this origin may not speak with us; see server.allowed_origins"))
+        }
+    }
+}
+
+/// What proxies add.
+const PROXY_HEADERS: [&str; 6] =
+    ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
+
+fn is_forwarded(headers: &HeaderMap) -> bool {
+    PROXY_HEADERS.iter().any(|name| headers.contains_key(*name))
 }
 
 fn is_probe(path: &str) -> bool {

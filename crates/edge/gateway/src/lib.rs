@@ -1,6 +1,7 @@
 //! The server: accepts connections, guards them, finds out who comes, and hands each one's messages to what answers its path.
 
 mod accept;
+mod acp;
 pub mod cli;
 mod connection;
 mod credentials;
@@ -27,12 +28,14 @@ mod sockets;
 mod sse;
 mod state;
 mod tailscale;
+mod text_door;
 mod tls;
 mod tokens;
 
+pub use acp::AcpEvents;
 pub use daemon::DaemonSignals;
-pub use door::{DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor};
-pub use entrance::{Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
+pub use door::{DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor, converse, turn_away};
+pub use entrance::{AcpRules, Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use home_lock::GatewayFile;
 pub use http::ReplyBody;
 pub use listen::dialable;
@@ -44,6 +47,7 @@ pub use services::{
     ServiceParts, ServiceSettings, StoreKey,
 };
 pub use sse::SseBody;
+pub use text_door::converse_text;
 pub use tokens::{
     NamedToken, TokenFile, TokenStore, add_token, make_main_token, new_token, read_main_token, revoke_token,
     scope_words, scopes_from,

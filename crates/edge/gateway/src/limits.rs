@@ -6,15 +6,17 @@ use websocket::{Pings, WsLimits};
 
 /// Connections at once; one more gets 503 and is closed.
 pub const CONNECTIONS_MAX: usize = 20_000;
-/// Of these from one address that is this machine: test suites and proxies open many.
+/// Of these from this machine: test suites and proxies open many.
 pub const CONNECTIONS_PER_LOOPBACK_MAX: usize = 12_000;
-/// From one address anywhere else.
+/// From one address, or one network of IPv6, anywhere else.
 pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
 /// Sockets of callers that nobody knows yet; one more gets 503.
 pub const STRANGERS_MAX: usize = 64;
 
 /// A message of somebody who is known; a longer one closes with 1009.
 pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// A line of a dialect that was made for lines: a message of the size that a socket takes at most is answered as too long.
+pub const LINE_BYTES_MAX: usize = MESSAGE_BYTES_MAX - 1;
 /// What waits for one that does not read, before it is let go; its cursor brings it back.
 pub const UNSENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// A message of somebody who is not.
@@ -47,7 +49,7 @@ pub const STREAMS_MAX: u32 = 200;
 /// Streams that a peer opened and reset before we looked; more end the connection.
 pub const RESET_STREAMS_MAX: usize = 20;
 
-/// Wrong credentials of one address and origin within a minute; more are answered 429 unread.
+/// Wrong credentials of one address, and of one page that may speak with us, within a minute; more are answered 429 unread.
 pub const FAILURES_PER_MIN: u32 = 20;
 /// Addresses whose failures are counted; the oldest goes.
 pub const FAILURES_TABLE_MAX: usize = 10_000;
@@ -67,3 +69,29 @@ pub(crate) const KNOWN: WsLimits =
     WsLimits { message_bytes_max: MESSAGE_BYTES_MAX, fragments_max: FRAGMENTS_MAX, control_per_s: CONTROL_PER_S };
 pub(crate) const STRANGER: WsLimits = WsLimits { message_bytes_max: STRANGER_MESSAGE_BYTES_MAX, ..KNOWN };
 pub(crate) const PINGS: Pings = Pings { every: Some(PING), missed_max: PONGS_MISSED_MAX, no_progress: NO_PROGRESS };
+
+/// Connections of the Agent Client Protocol over HTTP; one more gets 503.
+pub const ACP_CONNECTIONS_MAX: usize = 1_024;
+/// Streams of sessions on one connection, and of these of sessions that it has not opened; one more gets 404.
+pub const ACP_STREAMS_MAX: usize = 256;
+pub const ACP_UNKNOWN_STREAMS_MAX: usize = 16;
+/// Requests of one connection without an answer; one more is refused in its answer.
+pub const ACP_UNANSWERED_MAX: usize = 256;
+/// Messages of one connection that were taken and not looked at; the next request waits for its 202.
+pub const ACP_UNHEARD_MAX: usize = 64;
+/// A connection's id, a session's, and that of a request; longer ones get 400.
+pub const ACP_ID_BYTES_MAX: usize = 1_024;
+/// What is kept of a stream for a client that comes back, in messages and in bytes; of more the oldest goes.
+pub const ACP_KEPT_MAX: usize = 256;
+pub const ACP_KEPT_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of one session on their way to a client; what comes then waits in the log.
+pub const ACP_WINDOW_BYTES: usize = 256 * 1024;
+/// For the answer to `initialize`; then 504.
+pub const ACP_INITIALIZE: Duration = Duration::from_secs(30);
+/// How long a connection stays whose `initialize` was refused.
+pub const ACP_REFUSED: Duration = Duration::from_secs(30);
+/// How long a connection stays without a stream and without a request, unless the configuration says otherwise.
+pub const ACP_GRACE: Duration = Duration::from_secs(300);
+/// Silence after which a stream says that it is there; over HTTP/2, where one of the clients waits for it, sooner.
+pub const ACP_STILL_HERE: Duration = Duration::from_secs(15);
+pub const ACP_STILL_HERE_HTTP2: Duration = Duration::from_secs(5);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use vocab::{Later, Secret};
 
 use crate::entrance::WebRoute;
+use crate::ids;
 
 pub struct ServerOptions {
     /// Directory of the gateway's own files: lock, socket, token, certificate.
@@ -22,6 +23,8 @@ pub struct ServerOptions {
     /// How long runs may take to come to a point where they can stop.
     pub shutdown_grace: Duration,
     pub version: String,
+    /// Random per start: a client sees by it that there was another.
+    pub instance: Arc<str>,
 }
 
 impl ServerOptions {
@@ -35,6 +38,7 @@ impl ServerOptions {
             understands_no_auth: false,
             shutdown_grace: Duration::from_secs(5),
             version: String::new(),
+            instance: ids::connection().into(),
         }
     }
 }
@@ -61,7 +65,8 @@ pub enum TlsChoice {
 /// Who may come in. Can be changed while the server runs.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The one token that may do everything; `None`: the user's own processes come in without.
+    /// The configuration's token, which may do everything; `None`: the one in the home counts, and where there is none either,
+    /// the user's own processes come in without.
     pub token: Option<Secret>,
     /// Names under which we are known, beside those of this machine.
     pub hostnames: Vec<String>,

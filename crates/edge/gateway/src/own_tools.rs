@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::owner::Owner;
+
 /// Steps up from a process that are looked at.
 const DEPTH_MAX: usize = 1_000;
 
@@ -20,23 +22,51 @@ fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_pid()
 }
 
-/// Whether a process is one of ours. One that is gone is nobody's; we ourselves are not below us.
-pub(crate) fn is_below_us(pid: i32) -> bool {
+/// Whose a process is. One that is gone, or that we cannot see, is nobody's: whoever connects and leaves the socket to another
+/// could be anybody's.
+pub(crate) fn whose_process(pid: i32) -> Owner {
     let own = own_pid();
+    if pid == own {
+        return Owner::Us;
+    }
     let mut at = pid;
     for _ in 0..DEPTH_MAX {
         match parent_of(at) {
-            Some(parent) if parent == own => return true,
+            Some(parent) if parent == own => return Owner::OurTool,
             Some(parent) if parent > 1 => at = parent,
-            _ => return false,
+            Some(_) => return Owner::Us,
+            None => return Owner::Other,
         }
     }
-    true
+    Owner::OurTool
 }
 
-/// The sockets that processes below us hold.
-pub(crate) fn sockets_below_us() -> HashSet<u64> {
-    below(own_pid(), &parents()).into_iter().flat_map(sockets_of).collect()
+/// Whose sockets of our user these are. While nobody works for us they are the user's. Otherwise a socket must be found at a
+/// process that is not ours: a tool can have it lie in a message to itself, where no process has it, or forbid that its files
+/// are looked at.
+pub(crate) fn whose_sockets(wanted: HashSet<u64>) -> HashMap<u64, Owner> {
+    if wanted.is_empty() {
+        return HashMap::new();
+    }
+    let parents = parents();
+    let tools = below(own_pid(), &parents);
+    if tools.is_empty() {
+        return wanted.into_iter().map(|inode| (inode, Owner::Us)).collect();
+    }
+    let mut owners = HashMap::new();
+    for pid in &tools {
+        let held = sockets_of(*pid).into_iter().filter(|inode| wanted.contains(inode));
+        owners.extend(held.map(|inode| (inode, Owner::OurTool)));
+    }
+    for pid in parents.keys().filter(|pid| !tools.contains(pid)) {
+        if owners.len() == wanted.len() {
+            break;
+        }
+        for inode in sockets_of(*pid).into_iter().filter(|inode| wanted.contains(inode)) {
+            owners.entry(inode).or_insert(Owner::Us);
+        }
+    }
+    owners
 }
 
 fn parents() -> HashMap<i32, i32> {
@@ -45,7 +75,7 @@ fn parents() -> HashMap<i32, i32> {
     pids.filter_map(|pid| Some((pid, parent_of(pid)?))).collect()
 }
 
-fn below(own: i32, parents: &HashMap<i32, i32>) -> Vec<i32> {
+fn below(own: i32, parents: &HashMap<i32, i32>) -> HashSet<i32> {
     let is_below = |pid: i32| {
         let mut at = pid;
         for _ in 0..DEPTH_MAX {
@@ -75,14 +105,31 @@ mod tests {
     fn a_process_may_be_called_anything() {
         assert_eq!(parent_in("42 (a) b) (c) S 7 42 42 0"), Some(7));
         assert_eq!(parent_in("42 (x"), None);
-        assert!(!is_below_us(own_pid()) && !is_below_us(1));
+        assert_eq!((whose_process(own_pid()), whose_process(1)), (Owner::Us, Owner::Us));
+    }
+
+    #[test]
+    fn what_nobody_is_seen_with_is_nobodys_while_tools_run() {
+        use std::os::fd::AsRawFd;
+        let mut gone = std::process::Command::new("true").spawn().unwrap();
+        let pid = gone.id() as i32;
+        gone.wait().unwrap();
+        assert_eq!(whose_process(pid), Owner::Other, "who connected is gone");
+        let mut tool = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert_eq!(whose_process(tool.id() as i32), Owner::OurTool);
+        let ours = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", ours.as_raw_fd())).unwrap();
+        let inode: u64 = link.to_str().unwrap().trim_start_matches("socket:[").trim_end_matches(']').parse().unwrap();
+        let found = whose_sockets([inode, u64::MAX].into());
+        tool.kill().unwrap();
+        tool.wait().unwrap();
+        assert_eq!(found.get(&inode), Some(&Owner::Us));
+        assert_eq!(found.get(&u64::MAX), None, "in flight: no process has it");
     }
 
     #[test]
     fn what_our_children_started_is_below_us() {
         let parents = [(10, 5), (11, 10), (12, 11), (13, 6), (5, 1), (6, 1)].into();
-        let mut found = below(5, &parents);
-        found.sort_unstable();
-        assert_eq!(found, [10, 11, 12]);
+        assert_eq!(below(5, &parents), [10, 11, 12].into());
     }
 }

@@ -29,6 +29,7 @@ pub(crate) enum Owner {
     Us,
     /// One that works for a session: it has its own ways to be allowed something.
     OurTool,
+    /// Of another user, or nobody's as far as can be seen.
     Other,
 }
 
@@ -61,9 +62,8 @@ impl OwnerLookup {
         if uid != own_uid() {
             return Owner::Other;
         }
-        let Some(pid) = pid else { return Owner::Us };
-        let is_tool = tokio::task::spawn_blocking(move || own_tools::is_below_us(pid)).await.unwrap_or(true);
-        if is_tool { Owner::OurTool } else { Owner::Us }
+        let Some(pid) = pid else { return Owner::Other };
+        tokio::task::spawn_blocking(move || own_tools::whose_process(pid)).await.unwrap_or(Owner::Other)
     }
 
     fn read_until_nobody_waits(&self) {
@@ -82,15 +82,11 @@ impl OwnerLookup {
                 let text = std::fs::read_to_string(table).unwrap_or_default();
                 find(&text, &wanted, &mut rows);
             }
-            let tools = own_tools::sockets_below_us();
+            let ours = rows.values().filter(|row| row.uid == own_uid()).map(|row| row.inode);
+            let owners = own_tools::whose_sockets(ours.collect());
             for (ends, answer) in waiting {
-                let owner = match rows.get(&ends) {
-                    Some(row) if row.uid != own_uid() => Owner::Other,
-                    Some(row) if tools.contains(&row.inode) => Owner::OurTool,
-                    Some(_) => Owner::Us,
-                    None => Owner::Other,
-                };
-                let _ = answer.send(owner);
+                let owner = rows.get(&ends).and_then(|row| owners.get(&row.inode)).copied();
+                let _ = answer.send(owner.unwrap_or(Owner::Other));
             }
         }
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 use crate::entrance::PeerAddress;
+use crate::failures::network;
 use crate::limits::{CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, CONNECTIONS_PER_LOOPBACK_MAX, STRANGERS_MAX};
 
 #[derive(Default)]
@@ -35,7 +36,7 @@ impl ConnectionCounts {
     /// `None`: there is none left.
     pub(crate) fn connection(self: &Arc<Self>, peer: PeerAddress) -> Option<ConnectionPlace> {
         let address = match peer {
-            PeerAddress::Tcp(address) => Some(address.ip().to_canonical()),
+            PeerAddress::Tcp(address) => Some(network(address.ip().to_canonical())),
             PeerAddress::Unix { .. } => None,
         };
         if self.connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {

@@ -16,17 +16,18 @@ use websocket::handshake;
 
 use crate::credentials::{self, Basis, CallerFound, Credential, KnownCaller};
 use crate::entrance::{Caller, Entrance, PeerAddress, WebRequest, WebRoute};
-use crate::failures::Guesser;
-use crate::http::{ConnectionFacts, ReplyBody, Wire, header, read_body, reply};
+use crate::http::{Arrival, ConnectionFacts, ReplyBody, Wire, header, read_body, reply};
 use crate::login::LoginDesk;
 use crate::owner::{Owner, OwnerLookup};
 use crate::state::ServerState;
-use crate::{ids, tailscale};
+use crate::{acp, ids, tailscale};
 
 /// Headers that travel on with a caller.
 const TRACE: &str = "traceparent";
 const TRACE_STATE: &str = "tracestate";
 const ARGUMENTS: &str = "tillerman-arguments";
+/// Stands for arguments that are no text, or come twice: no list.
+const UNREADABLE: &str = "?";
 /// A stream that stays open: no page of another's holds one, though it could not read it.
 pub(crate) const EVENTS: &str = "/api/events";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -43,6 +44,8 @@ enum Destination {
     Login,
     Logout,
     Socket(Arc<dyn Entrance>),
+    /// Spoken over HTTP as well.
+    Acp(Arc<dyn Entrance>),
     /// A socket's path, asked for as a page.
     NotAPage,
     Web(Arc<dyn WebRoute>),
@@ -69,9 +72,10 @@ impl Destination {
         if let Some(own) = own {
             return own;
         }
-        let entrance = state.entrances.iter().find(|(it, _)| *it == path).map(|(_, entrance)| entrance.clone());
+        let entrance = entrance_at(state, path).cloned();
         match (entrance, state.hooks.route(path)) {
             (Some(entrance), _) if is_upgrade => Destination::Socket(entrance),
+            (Some(entrance), _) if entrance.streams().is_some() => Destination::Acp(entrance),
             (_, Some(route)) => Destination::Web(route),
             // A shell of pages may come to stand here.
             (Some(_), None) if path != "/" => Destination::NotAPage,
@@ -84,11 +88,25 @@ impl Destination {
         match self {
             Destination::Login | Destination::Logout => Some(&["POST"]),
             Destination::Web(route) => Some(route.methods()),
+            Destination::Acp(_) => Some(acp::METHODS),
             Destination::Socket(_) | Destination::Events => Some(&["GET"]),
             Destination::NotAPage | Destination::HiddenNothing | Destination::Nothing => None,
             _ => Some(READS),
         }
     }
+}
+
+/// What answers a path; one that is spoken over HTTP as well has a second spelling.
+fn entrance_at<'s>(state: &'s ServerState, path: &str) -> Option<&'s Arc<dyn Entrance>> {
+    let is_same = |it: &str, entrance: &Arc<dyn Entrance>| {
+        it == path || (path.strip_suffix('/') == Some(it) && entrance.streams().is_some())
+    };
+    state.entrances.iter().find(|(it, entrance)| is_same(it, entrance)).map(|(_, entrance)| entrance)
+}
+
+/// Whether the Agent Client Protocol is spoken at a path.
+pub(crate) fn is_acp(state: &ServerState, path: &str) -> bool {
+    entrance_at(state, path).is_some_and(|entrance| entrance.streams().is_some())
 }
 
 /// Whether a request wants to become a WebSocket.
@@ -104,13 +122,13 @@ pub(crate) fn is_upgrade<B>(request: &Request<B>) -> bool {
 pub(crate) struct Visit {
     pub(crate) state: Arc<ServerState>,
     pub(crate) connection: Arc<ConnectionFacts>,
-    pub(crate) guesser: Guesser,
+    pub(crate) arrival: Arrival,
 }
 
 pub(crate) async fn answer<S: Wire>(
     state: Arc<ServerState>,
     connection: Arc<ConnectionFacts>,
-    guesser: Guesser,
+    arrival: Arrival,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
     let to = Destination::find(&state, request.uri().path(), is_upgrade(&request));
@@ -119,7 +137,7 @@ pub(crate) async fn answer<S: Wire>(
     {
         return reply::wrong_method(methods);
     }
-    let visit = Visit { state, connection, guesser };
+    let visit = Visit { state, connection, arrival };
     match to {
         Destination::Live => reply::text(StatusCode::OK, "ok"),
         Destination::Ready if visit.state.is_ready() && visit.state.is_well().await => {
@@ -132,6 +150,7 @@ pub(crate) async fn answer<S: Wire>(
         Destination::NotAPage => not_a_page(),
         Destination::Socket(entrance) => upgrade::upgrade::<S>(visit, entrance, request).await,
         Destination::Web(route) => web(&visit, route, request).await,
+        Destination::Acp(entrance) => acp::answer(&visit, entrance, request).await,
         Destination::Events => match visit.known(request.headers()).await {
             Ok(known) => events::events(&visit, known, request.headers(), request.uri().query()).await,
             Err(refused) => *refused,
@@ -193,7 +212,7 @@ pub(crate) fn missing_scope() -> Response<ReplyBody> {
 impl Visit {
     /// Who asks, for what only the known may have.
     pub(crate) async fn known(&self, headers: &hyper::HeaderMap) -> Result<KnownCaller, Box<Response<ReplyBody>>> {
-        if let Some(wait_ms) = self.state.wait_ms(&self.guesser) {
+        if let Some(wait_ms) = self.state.wait_ms(&self.arrival.guesser) {
             return Err(Box::new(reply::too_many(wait_ms)));
         }
         match self.found(headers).await {
@@ -210,7 +229,7 @@ impl Visit {
             return match self.state.holder(&credential) {
                 Some(known) => CallerFound::Known(known),
                 None => {
-                    self.state.failed(&self.guesser);
+                    self.state.failed(&self.arrival.guesser);
                     CallerFound::Wrong
                 }
             };
@@ -223,9 +242,10 @@ impl Visit {
             return CallerFound::Known(in_place(principal, &claim.login));
         }
         let owner = match (self.connection.peer, self.connection.local) {
-            (PeerAddress::Unix { uid, pid }, _) => OwnerLookup::of_unix(uid, pid).await,
             // A proxy on this machine speaks for others.
-            (PeerAddress::Tcp(_), _) if access.token.is_some() || is_forwarded(headers) => Owner::Other,
+            _ if !self.arrival.direct => Owner::Other,
+            (PeerAddress::Unix { uid, pid }, _) => OwnerLookup::of_unix(uid, pid).await,
+            (PeerAddress::Tcp(_), _) if self.state.has_main_token() => Owner::Other,
             (PeerAddress::Tcp(peer), Some(local)) if self.connection.peer.is_loopback() => {
                 self.state.owner.of_tcp(peer, local).await
             }
@@ -252,7 +272,7 @@ impl Visit {
         };
         let login = LoginDesk {
             state: self.state.clone(),
-            guesser: self.guesser.clone(),
+            guesser: self.arrival.guesser.clone(),
             principal: principal.clone(),
             socket: None,
             place: Arc::default(),
@@ -261,7 +281,12 @@ impl Visit {
             Some(state) => format!("{place} {state}").into(),
             None => place.into(),
         });
-        let arguments = text(ARGUMENTS);
+        // What cannot be read must not pass for nothing.
+        let arguments = match headers.get_all(ARGUMENTS).iter().count() {
+            0 => None,
+            1 => Some(text(ARGUMENTS).unwrap_or_else(|| UNREADABLE.into())),
+            _ => Some(UNREADABLE.into()),
+        };
         Caller {
             connection: ids::connection().into(),
             principal,
@@ -277,10 +302,6 @@ impl Visit {
 
 fn in_place(principal: Principal, name: &str) -> KnownCaller {
     KnownCaller { principal, name: name.into(), scopes: Scopes::ALL, basis: Basis::Place }
-}
-
-fn is_forwarded(headers: &hyper::HeaderMap) -> bool {
-    ["forwarded", "x-forwarded-for", "x-real-ip"].iter().any(|name| headers.contains_key(*name))
 }
 
 pub(crate) const NOBODY: &str =

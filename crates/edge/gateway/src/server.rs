@@ -14,14 +14,13 @@ use vocab::{Fault, FaultKind};
 use crate::accept;
 use crate::entrance::Entrance;
 use crate::home_lock::{GatewayFile, HomeLock};
-use crate::ids;
 use crate::limits::ENDING;
 use crate::listen::{self, UnixSocket};
 use crate::options::{Access, ServerHooks, ServerOptions, SocketChoice, TlsChoice};
 use crate::service_manager::ServiceManager;
 use crate::state::ServerState;
 use crate::tls::TlsShelf;
-use crate::tokens::TokenFile;
+use crate::tokens::{TokenFile, read_main_token};
 
 /// How often files and tokens are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -39,13 +38,18 @@ impl GatewayServer {
         endpoints: Vec<(&'static str, Arc<dyn Entrance>)>,
         hooks: Arc<dyn ServerHooks>,
     ) -> Result<ServerHandle, Fault> {
-        may_listen(&options)?;
         let file = |error: io::Error| Fault::new(FaultKind::Internal, format!("the gateway's home: {error}"));
+        let has_token = options.access.token.is_some() || read_main_token(&options.home).map_err(file)?.is_some();
+        may_listen(&options, has_token)?;
         safefile::private_dir(&options.home).map_err(file)?;
         let lock = HomeLock::take(&options.home).await?;
         let hostnames = &options.access.hostnames;
         let tls = TlsShelf::open(&options.tls, &options.home, hostnames)
             .map_err(|error| Fault::new(FaultKind::Invalid, format!("TLS: {error}")))?;
+        if let Some(shelf) = tls.as_ref().filter(|_| options.tls == TlsChoice::SelfSigned) {
+            let shown = shelf.fingerprint().map_err(file)?;
+            hooks.note(&format!("the certificate is our own; its SHA-256 fingerprint is {shown}"));
+        }
         let tokens = Box::new(TokenFile::new(&options.home));
         let state = ServerState::new(hooks, endpoints, tokens, options.access.clone()).map_err(file)?;
         let state = Arc::new(state);
@@ -58,7 +62,7 @@ impl GatewayServer {
         let unix = unix.map(bind_unix).transpose()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = addresses.first().map(|address| format!("{scheme}://{address}"));
-        let instance: Arc<str> = ids::connection().into();
+        let instance = options.instance.clone();
         let socket = unix.as_ref().map(|(path, _)| path.clone());
         lock.say(&GatewayFile::new(url.clone(), socket.clone(), &options.version, &instance)).map_err(file)?;
         for listener in listeners {
@@ -77,11 +81,11 @@ impl GatewayServer {
 }
 
 /// Beyond this machine only with a token and TLS.
-fn may_listen(options: &ServerOptions) -> Result<(), Fault> {
+fn may_listen(options: &ServerOptions, has_token: bool) -> Result<(), Fault> {
     let beyond = options.listen.iter().find(|address| !address.ip().to_canonical().is_loopback());
     let Some(address) = beyond.filter(|_| !options.understands_no_auth) else { return Ok(()) };
     let mut missing = Vec::new();
-    if options.access.token.is_none() {
+    if !has_token {
         missing.push("a token (`tillerman gateway token`)");
     }
     if options.tls == TlsChoice::None {
@@ -115,7 +119,7 @@ fn bind_unix(path: PathBuf) -> Result<(PathBuf, UnixSocket), Fault> {
     }
 }
 
-/// Named tokens and certificates come and go while the server runs.
+/// Tokens and certificates come and go while the server runs.
 async fn look_around(state: Arc<ServerState>, tls: Option<Arc<TlsShelf>>) {
     let ending = state.ending.clone();
     let looking = async {
@@ -148,6 +152,8 @@ async fn live(state: Arc<ServerState>, manager: Arc<ServiceManager>, every: Dura
 }
 
 fn look(state: &ServerState, tls: Option<&TlsShelf>) {
+    let rules = state.entrances.iter().find_map(|(_, entrance)| entrance.streams());
+    rules.into_iter().for_each(|rules| state.acp.look(rules.grace));
     if let Err(error) = state.look_at_tokens() {
         state.hooks.note(&format!("the gateway's tokens stay as they were: {error}"));
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use websocket::Kick;
 
+use crate::acp::AcpReaderEnd;
 use crate::credentials::Basis;
 use crate::sse::SseEnd;
 
@@ -16,6 +17,7 @@ const POLICY_VIOLATION: u16 = 1008;
 pub(crate) enum SocketEnd {
     Socket(Kick),
     Events(SseEnd),
+    Stream(AcpReaderEnd),
 }
 
 impl From<Kick> for SocketEnd {
@@ -27,6 +29,12 @@ impl From<Kick> for SocketEnd {
 impl From<SseEnd> for SocketEnd {
     fn from(end: SseEnd) -> Self {
         SocketEnd::Events(end)
+    }
+}
+
+impl From<AcpReaderEnd> for SocketEnd {
+    fn from(end: AcpReaderEnd) -> Self {
+        SocketEnd::Stream(end)
     }
 }
 
@@ -71,6 +79,7 @@ impl OpenSockets {
         gone.iter().for_each(|end| match end {
             SocketEnd::Socket(kick) => kick.kick(POLICY_VIOLATION, "the credential was revoked"),
             SocketEnd::Events(end) => end.end(),
+            SocketEnd::Stream(end) => end.end(),
         });
     }
 }

@@ -8,9 +8,11 @@ use host::DaemonEnding;
 use telemetry::metrics::Counter;
 use vocab::Secret;
 
+use crate::acp::AcpConnections;
 use crate::credentials::{Basis, Credential, KnownCaller, TokenBook};
 use crate::entrance::Entrance;
 use crate::failures::{Failures, Guesser};
+use crate::guards;
 use crate::login::{Cookies, LoginRefused};
 use crate::options::{Access, ServerHooks};
 use crate::owner::OwnerLookup;
@@ -28,6 +30,7 @@ pub(crate) struct ServerState {
     pub(crate) ending: DaemonEnding,
     pub(crate) places: Arc<ConnectionCounts>,
     pub(crate) sockets: Arc<OpenSockets>,
+    pub(crate) acp: AcpConnections,
     pub(crate) owner: OwnerLookup,
     pub(crate) tailnet: Tailnet,
     tokens_kept: Box<dyn TokenStore>,
@@ -48,6 +51,15 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The configuration's token, else the one that `gateway token` made; and the named ones.
+fn book(access: &Access, kept: &dyn TokenStore) -> std::io::Result<TokenBook> {
+    let main = match &access.token {
+        Some(token) => Some(token.clone()),
+        None => kept.main()?,
+    };
+    Ok(TokenBook::new(main.as_ref(), kept.load()?))
+}
+
 impl ServerState {
     pub(crate) fn new(
         hooks: Arc<dyn ServerHooks>,
@@ -55,13 +67,14 @@ impl ServerState {
         tokens_kept: Box<dyn TokenStore>,
         access: Access,
     ) -> std::io::Result<Self> {
-        let book = TokenBook::new(access.token.as_ref(), tokens_kept.load()?);
+        let book = book(&access, &*tokens_kept)?;
         Ok(Self {
             hooks,
             entrances,
             ending: DaemonEnding::default(),
             places: Arc::default(),
             sockets: Arc::default(),
+            acp: AcpConnections::default(),
             owner: OwnerLookup::default(),
             tailnet: Tailnet::default(),
             tokens_kept,
@@ -83,6 +96,11 @@ impl ServerState {
 
     pub(crate) fn access(&self) -> Arc<Access> {
         self.access.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a page of another origin may speak with us.
+    pub(crate) fn allows_page(&self, origin: &str) -> bool {
+        guards::origin_is_allowed(origin, "", false, &self.access().allowed_origins)
     }
 
     fn tokens(&self) -> Arc<TokenBook> {
@@ -113,20 +131,24 @@ impl ServerState {
 
     /// From now on this holds. Sockets and browser sessions whose token is gone end.
     pub(crate) fn set_access(&self, access: Access) -> std::io::Result<()> {
-        let book = Arc::new(TokenBook::new(access.token.as_ref(), self.tokens_kept.load()?));
+        let book = Arc::new(book(&access, &*self.tokens_kept)?);
         *self.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
         self.set_tokens(book);
         Ok(())
     }
 
-    /// Looks whether named tokens came or went.
+    /// Looks whether tokens came or went.
     pub(crate) fn look_at_tokens(&self) -> std::io::Result<()> {
-        let named = self.tokens_kept.load()?;
-        let old = self.tokens();
-        if old.named != named {
-            self.set_tokens(Arc::new(TokenBook { main: old.main, named }));
+        let book = book(&self.access(), &*self.tokens_kept)?;
+        if *self.tokens() != book {
+            self.set_tokens(Arc::new(book));
         }
         Ok(())
+    }
+
+    /// Whether everybody has to show a token.
+    pub(crate) fn has_main_token(&self) -> bool {
+        self.tokens().main.is_some()
     }
 
     fn set_tokens(&self, book: Arc<TokenBook>) {

@@ -45,6 +45,15 @@ impl TlsShelf {
         Ok(Some(Arc::new(Self { cert, key, config, marks })))
     }
 
+    /// What a person compares with what a client shows: SHA-256 of the certificate, in pairs of digits.
+    pub(crate) fn fingerprint(&self) -> io::Result<String> {
+        let bytes = safefile::read_regular(&self.cert, FILE_BYTES_MAX)?;
+        let cert = CertificateDer::from_pem_slice(&bytes).map_err(io::Error::other)?;
+        let digest = ring::digest::digest(&ring::digest::SHA256, &cert);
+        let pairs: Vec<String> = digest.as_ref().iter().map(|byte| format!("{byte:02X}")).collect();
+        Ok(pairs.join(":"))
+    }
+
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(self.config.read().unwrap_or_else(PoisonError::into_inner).clone())
     }
@@ -135,5 +144,13 @@ mod tests {
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         TlsShelf::open(&TlsChoice::SelfSigned, home.path(), &[]).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), first);
+        let shelf = TlsShelf::open(&TlsChoice::SelfSigned, home.path(), &[]).unwrap().unwrap();
+        let shown = shelf.fingerprint().unwrap();
+        let mut openssl = std::process::Command::new("openssl");
+        openssl.args(["x509", "-noout", "-fingerprint", "-sha256", "-in"]).arg(&file);
+        if let Ok(said) = openssl.output() {
+            let said = String::from_utf8_lossy(&said.stdout).into_owned();
+            assert!(said.trim_end().ends_with(&shown), "{said} {shown}");
+        }
     }
 }

@@ -52,14 +52,20 @@ pub struct NamedToken {
     pub scopes: Scopes,
 }
 
-/// Where named tokens are kept.
+/// Where tokens are kept.
 pub trait TokenStore: Send + Sync {
+    /// The one that may do everything.
+    fn main(&self) -> io::Result<Option<Secret>>;
+    /// Named ones.
     fn load(&self) -> io::Result<Vec<NamedToken>>;
     fn save(&self, tokens: &[NamedToken]) -> io::Result<()>;
 }
 
-/// In a file of the gateway's home.
-pub struct TokenFile(PathBuf);
+/// In files of the gateway's home.
+pub struct TokenFile {
+    home: PathBuf,
+    named: PathBuf,
+}
 
 #[derive(Serialize, Deserialize)]
 struct TokenRow {
@@ -70,24 +76,30 @@ struct TokenRow {
 
 impl TokenFile {
     pub fn new(home: &Path) -> Self {
-        Self(home.join("tokens.json"))
+        Self { home: home.to_owned(), named: home.join("tokens.json") }
     }
 }
 
 impl TokenStore for TokenFile {
+    fn main(&self) -> io::Result<Option<Secret>> {
+        read_main_token(&self.home)
+    }
+
     fn load(&self) -> io::Result<Vec<NamedToken>> {
-        let text = match safefile::read_regular_text(&self.0, FILE_BYTES_MAX) {
+        let text = match safefile::read_regular_text(&self.named, FILE_BYTES_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let rows: Vec<TokenRow> = serde_json::from_str(&text)?;
+        let rows: Vec<TokenRow> = serde_json::from_str(&text).map_err(|error| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", self.named.display()))
+        })?;
         rows.into_iter().map(NamedToken::try_from).collect()
     }
 
     fn save(&self, tokens: &[NamedToken]) -> io::Result<()> {
         let rows: Vec<TokenRow> = tokens.iter().map(TokenRow::from).collect();
-        safefile::replace(&self.0, serde_json::to_string_pretty(&rows)?.as_bytes())
+        safefile::replace(&self.named, serde_json::to_string_pretty(&rows)?.as_bytes())
     }
 }
 

@@ -150,6 +150,8 @@ pub const KEYS: &[SettingKey] = &[
         SettingKind::OneOf(&["continue", "cancel"]),
         "What becomes of a run whose caller is gone: continue, cancel.",
     ),
+    count("acp.connection_grace_s", 1, DAY_S, "How long an ACP connection over HTTP is kept that nobody uses."),
+    key("acp.remote_client_fs", SettingKind::Bool, "Use the files and terminals of ACP clients on other machines."),
     count("server.shutdown_grace_ms", 0, HOUR_MS, "How long runs may go on when the gateway is told to end."),
     key("server.tls.cert", SettingKind::Text, "Certificates of the gateway (PEM); paths from where the file is."),
     key("server.tls.key", SettingKind::Text, "The file with the private key that belongs to them."),

@@ -1,8 +1,11 @@
 //! `tillerman gateway`: all sessions in one process, reached over WebSocket and HTTP. stdout has one line, where it listens;
 //! notes go to stderr.
 
+mod arguments;
 mod doors;
 mod hooks;
+mod rpc_door;
+mod terminal;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,10 +19,12 @@ use vocab::{Fault, FaultKind, Mode, Secret};
 
 use super::stdio;
 use crate::args::{GatewayArgs, GatewayVerb, TokenArgs};
-use crate::compose::{self, ManySessions, Wired};
+use crate::compose::{self, ManySessions};
 use crate::extension_host::{self, ExtensionHost};
 use crate::setup::{self, Prepared};
+use doors::DoorParts;
 use hooks::DaemonHooks;
+pub(super) use terminal::{Hello, ScreenFacts};
 
 /// Sessions that nobody is on: background commands go on for a minute, then the session lets go of what it can make again.
 const IDLE: IdlePolicy = IdlePolicy {
@@ -80,13 +85,12 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
     config.warnings.iter().for_each(|warning| host::note(warning));
     let server = config.server()?;
     let place = place(&home.data);
-    let token = token(&server, &place)?;
     daemon::settle(&mut setup.settings, &server);
     setup.briefing.skills = true;
-    setup.secrets.extend(token.clone());
+    setup.secrets.extend(token(&server, &place)?);
     let counts = GatewayCounts::default();
     setup.many = Some(ManySessions { idle: IDLE, turns_max: server.max_concurrent_runs, counts: counts.clone() });
-    let options = options(args, &server, place.clone(), token)?;
+    let options = options(args, &server, place.clone())?;
     let asked = setup.models.wanted.model.is_some();
     let wired = Arc::new(compose::build(setup).await?);
     wired.warnings(asked).for_each(|note| host::note(note));
@@ -96,7 +100,8 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
     let again = move || setup::read_again(&basics, Mode::DangerFullAccess);
     let hooks = Arc::new(DaemonHooks::new(&wired, (config, server), Box::new(again), &place, counts)?);
     listeners.reach(hooks.service.clone());
-    serve(options, hooks, wired, extension_host).await
+    let parts = DoorParts::new(&wired, &hooks, &home, asked);
+    serve(options, hooks, parts, extension_host).await
 }
 
 /// What clients show: the configuration's word, else what `gateway token` has made.
@@ -111,11 +116,12 @@ fn token(server: &ServerConfig, place: &Path) -> Result<Option<Secret>, Fault> {
 async fn serve(
     options: ServerOptions,
     hooks: Arc<DaemonHooks>,
-    wired: Arc<Wired>,
+    parts: Arc<DoorParts>,
     extension_host: ExtensionHost,
 ) -> Result<u8, Fault> {
     let signals = DaemonSignals::take()?;
-    let endpoints = doors::all(&wired, &hooks);
+    let endpoints = doors::all(&parts, &options.instance);
+    let wired = parts.wired.clone();
     let running = GatewayServer::start(options, wired.engine.clone(), endpoints, hooks.clone()).await?;
     hooks.runs_as(&running);
     running.set_ready();
@@ -138,12 +144,7 @@ fn say_where(running: &ServerHandle) -> Result<(), Fault> {
         .map_err(|error| Fault::new(FaultKind::Internal, format!("stdout: {error}")))
 }
 
-fn options(
-    args: &GatewayArgs,
-    server: &ServerConfig,
-    home: PathBuf,
-    token: Option<Secret>,
-) -> Result<ServerOptions, Fault> {
+fn options(args: &GatewayArgs, server: &ServerConfig, home: PathBuf) -> Result<ServerOptions, Fault> {
     let host = args.host.as_deref().unwrap_or(&server.host);
     let port = args.port.unwrap_or(server.port);
     let tls = match (&args.tls_cert, &args.tls_key, &server.tls) {
@@ -161,7 +162,7 @@ fn options(
         listen: daemon::addresses(host, port)?,
         socket,
         tls,
-        access: daemon::access(server, token),
+        access: daemon::access(server),
         understands_no_auth: args.i_understand_no_auth,
         shutdown_grace: Duration::from_millis(server.shutdown_grace_ms),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -15,7 +15,7 @@ fn cuts() -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watcher_that_is_cut_again_and_again_hears_everything_once() {
+async fn g8_a_watcher_that_is_cut_again_and_again_hears_everything_once() {
     let place = Place::new();
     let gateway = place.start();
     let mut speaker = Socket::open(&gateway).await;

@@ -11,9 +11,12 @@ mod player;
 mod process;
 mod socket;
 
+mod acp_http;
+mod acp_wire;
 mod clients;
 mod collector;
 mod cuts;
+mod guards;
 mod metrics;
 mod restart;
 mod talks;

@@ -161,3 +161,17 @@ async fn a_reader_that_may_be_dropped_is_waited_for_while_it_reads_and_no_longer
     (0..4).for_each(|_| outbox.push(reply(1, entries(OUTBOX_BYTES_MAX))));
     assert!(!outbox.is_open(), "it has a cursor to come back with");
 }
+
+#[test]
+fn one_long_event_drops_nobody_who_reads() {
+    let most = 1000;
+    let outbox = Outbox::new(PeerId(1), Slow::DropAt(most));
+    outbox.push(reply(1, entries(10)));
+    outbox.push(reply(1, entries(10 * most)));
+    assert!(outbox.is_open(), "what waited before it was short");
+    assert_eq!(drained(&outbox).len(), 2);
+    outbox.push(reply(1, entries(10 * most)));
+    outbox.push(reply(1, entries(10)));
+    assert!(!outbox.is_open(), "it takes nothing");
+    assert!(matches!(&drained(&outbox).last().unwrap().event, Event::Gone { fault } if fault.is_too_slow()));
+}

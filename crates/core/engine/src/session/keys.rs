@@ -84,6 +84,7 @@ fn is_kept(verb: &SessionVerb) -> bool {
         | SessionVerb::Queue(QueueVerb::TakeBack(_) | QueueVerb::Clear | QueueVerb::ClearTurns) => true,
         SessionVerb::Queue(QueueVerb::List)
         | SessionVerb::Progress { .. }
+        | SessionVerb::InterruptIfAlone
         | SessionVerb::AbortRetry
         | SessionVerb::Slash { .. }
         | SessionVerb::Compact { .. }

@@ -344,7 +344,7 @@ impl Queue {
             return Ok(());
         }
         if item.delivery == Delivery::Policy {
-            self.dropped.count_refused();
+            self.dropped.count_refused(item, self.policy.summarise);
         }
         Err(Fault::new(FaultKind::QueueFull, format!("the queue is full ({cap} waiting)"))
             .hint("wait for the running turn, or take waiting messages back"))

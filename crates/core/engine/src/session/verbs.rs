@@ -56,6 +56,10 @@ impl Session {
             SessionVerb::Answer { ask, answer } => self.answer(&ask, answer, Some(outbox.peer)).map(|()| Reply::Done),
             SessionVerb::Progress { ask, parts } => self.host_progress(&ask, parts).map(|()| Reply::Done),
             SessionVerb::Interrupt { turn } => Ok(Reply::Interrupted { was_running: self.interrupt(turn.as_ref()) }),
+            SessionVerb::InterruptIfAlone => {
+                let is_alone = self.log.peers.all().all(|other| other.peer == outbox.peer);
+                Ok(Reply::Interrupted { was_running: is_alone && self.interrupt(None) })
+            }
             SessionVerb::AbortRetry => {
                 self.abort_retry();
                 Ok(Reply::Done)

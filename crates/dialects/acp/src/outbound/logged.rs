@@ -4,8 +4,8 @@ use acp_types::{
     CompactionStatus, ContentBlock, Other, PlanEntry, PromptResponse, SessionUpdate, StopReason, ToolCallStatus,
 };
 use vocab::{
-    AskEntry, Body, BranchEntry, CallEntry, Entry, ItemEnd, ItemId, ModelEntry, NoteEntry, NoticeLevel, QueueEntry,
-    QueueVerb, SessionVerb, SettingEntry, Stop, TodoPhase, TodoStatus, TurnEntry, UserFrom, Verb,
+    AskEntry, Body, BranchEntry, CallEntry, Entry, ItemEnd, ItemId, ModelEntry, NoteEntry, NoticeLevel, Part,
+    QueueEntry, QueueVerb, SessionVerb, SettingEntry, Stop, TodoPhase, TodoStatus, TurnEntry, TurnId, UserFrom, Verb,
 };
 use wire::Out;
 
@@ -13,7 +13,7 @@ use crate::faults::text;
 use crate::frames::pen;
 use crate::pending::Pending;
 use crate::session_view::RunningTurn;
-use crate::{Acp, content};
+use crate::{Acp, content, replay};
 
 impl Acp {
     pub(crate) fn logged(&mut self, at: usize, entry: &Entry, out: &mut Out) {
@@ -34,19 +34,36 @@ impl Acp {
             Body::Ask(AskEntry::Opened(ask)) => self.asked_by_engine(at, ask, out),
             Body::Ask(AskEntry::Closed { ask, .. }) => self.ask_closed(ask, out),
             Body::Setting(setting) => self.setting_logged(at, setting, entry.at_ms, out),
-            // The first thing that is said is what it is called until it gets a name.
-            Body::User { parts, from: UserFrom::Prompt, .. } if view.title.is_none() => {
-                if let Some(title) = content::title_of_prompt(&vocab::parts_text(parts)) {
-                    view.named(&mut pen(out), title, entry.at_ms);
-                }
-            }
+            Body::User { turn, parts, from } => self.user_logged(at, entry, (turn.as_ref(), parts, *from), out),
             Body::Model(model) => self.model_logged(at, model, out),
             Body::Branch(branch) => self.branch_logged(at, branch, out),
             Body::Note(NoteEntry::Recovered { text }) => self.notice(at, NoticeLevel::Warning, text, out),
-            Body::User { .. }
-            | Body::Opened { .. }
+            Body::Opened { .. }
             | Body::Shell(_)
             | Body::Note(NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_)) => {}
+        }
+    }
+
+    fn user_logged(
+        &mut self,
+        at: usize,
+        entry: &Entry,
+        (turn, parts, from): (Option<&TurnId>, &[Part], UserFrom),
+        out: &mut Out,
+    ) {
+        let is_remote = self.is_remote();
+        let view = &mut self.views[at];
+        // Who has sent it has drawn it already; who shares the session has not.
+        let is_own = turn.is_some_and(|turn| view.flow.is_own(turn)) && from == UserFrom::Prompt;
+        if is_remote && !is_own && !matches!(from, UserFrom::Reminder | UserFrom::Extension) {
+            replay::tell_user(&mut pen(out), &view.session, entry.seq, parts);
+        }
+        // The first thing that is said is what it is called until it gets a name.
+        if from == UserFrom::Prompt
+            && view.title.is_none()
+            && let Some(title) = content::title_of_prompt(&vocab::parts_text(parts))
+        {
+            view.named(&mut pen(out), title, entry.at_ms);
         }
     }
 
@@ -78,7 +95,11 @@ impl Acp {
         let Some(place) = view.waiting.iter().position(|(waiting, _)| waiting == item) else { return };
         let (_, call) = view.waiting.remove(place);
         match (end, &view.turn) {
-            (ItemEnd::Consumed, Some(turn)) => view.prompts.push((turn.id.clone(), call)),
+            (ItemEnd::Consumed, Some(turn)) => {
+                let turn = turn.id.clone();
+                view.flow.owns(&turn);
+                view.prompts.push((turn, call));
+            }
             _ => pen(out).result(&call, PromptResponse { stop_reason: StopReason::Cancelled, usage: None }),
         }
         self.close_if_due(at, out);

@@ -4,6 +4,7 @@
 mod envelope;
 mod garbage;
 mod golden;
+mod json;
 mod lanes;
 mod law;
 mod play;

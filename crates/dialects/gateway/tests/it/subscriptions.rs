@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
+use vocab::{Event, Fault};
+
 use crate::play::{Play, paused, shown};
+use crate::talk::Talk;
 
 /// The text that a subscriber has, less what was taken back.
 fn text(frames: &[Value]) -> String {
@@ -171,4 +174,24 @@ fn subscriptions_have_bounds_and_end() {
         assert!(told(105) > 3);
         assert_eq!(play.result(a, 105, "tools.list", json!({})).await["error"]["data"]["reason"], "duplicate_id");
     });
+}
+
+#[test]
+fn g7_who_reads_too_slowly_is_told_where_to_go_on_and_every_id_is_settled() {
+    let mut talk = Talk::on(None);
+    talk.ask(7, "events.subscribe", json!({"topics": ["session:s"]}));
+    talk.ask(8, "agent.send", json!({"sessionId": "s", "message": "x"}));
+    talk.ask(9, "sessions.list", json!({}));
+    talk.out.frames.clear();
+    talk.tell(Event::Gone { fault: Fault::too_slow() });
+    let close = talk.out.close.clone().expect("a close");
+    assert_eq!((close.code.number(), &*close.reason), (1013, "resume 0"));
+    let frames: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
+    let of = |id: u64| frames.iter().filter(|frame| frame["id"] == id).collect::<Vec<_>>();
+    assert_eq!((of(7).len(), &of(7)[0]["event"]), (1, &json!("lag")));
+    for id in [8, 9] {
+        let last = of(id).pop().unwrap_or_else(|| panic!("{id}: {frames:?}"));
+        assert_eq!(last["error"]["data"]["reason"], "session_lost", "{id}");
+        assert_eq!(of(id).iter().filter(|frame| frame.get("error").is_some()).count(), 1);
+    }
 }

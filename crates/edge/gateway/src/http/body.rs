@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::sync::mpsc;
 
+use crate::acp::AcpEvents;
 use crate::limits::BODY;
 use crate::sse::SseBody;
 
@@ -18,6 +19,7 @@ pub enum ReplyBody {
     /// Pieces as they come, until there are no more.
     Pieces(mpsc::Receiver<Bytes>),
     Events(SseBody),
+    Acp(Box<AcpEvents>),
 }
 
 impl Body for ReplyBody {
@@ -36,6 +38,7 @@ impl Body for ReplyBody {
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
             ReplyBody::Events(events) => events.poll_piece(context).map(|piece| piece.map(|it| Ok(Frame::data(it)))),
+            ReplyBody::Acp(events) => events.poll_piece(context).map(|piece| piece.map(|it| Ok(Frame::data(it)))),
             ReplyBody::Pieces(pieces) => pieces.poll_recv(context).map(|piece| piece.map(|it| Ok(Frame::data(it)))),
         }
     }
@@ -44,7 +47,7 @@ impl Body for ReplyBody {
         match self {
             ReplyBody::Empty => true,
             ReplyBody::Whole(bytes) => bytes.is_empty(),
-            ReplyBody::Pieces(_) | ReplyBody::Events(_) => false,
+            ReplyBody::Pieces(_) | ReplyBody::Events(_) | ReplyBody::Acp(_) => false,
         }
     }
 
@@ -52,7 +55,7 @@ impl Body for ReplyBody {
         match self {
             ReplyBody::Empty => SizeHint::with_exact(0),
             ReplyBody::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            ReplyBody::Pieces(_) | ReplyBody::Events(_) => SizeHint::default(),
+            ReplyBody::Pieces(_) | ReplyBody::Events(_) | ReplyBody::Acp(_) => SizeHint::default(),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) async fn login(visit: &Visit, request: Request<Incoming>) -> Response
     };
     let wrong = || reply::unauthorized(Code::AuthFailed, WRONG);
     let Some(token) = Secret::new(&token) else { return wrong() };
-    let known = match visit.state.token_of(&token, &visit.guesser) {
+    let known = match visit.state.token_of(&token, &visit.arrival.guesser) {
         Ok(known) => known,
         Err(LoginRefused::Wrong) => return wrong(),
         Err(LoginRefused::TooMany { retry_after_ms }) => return reply::too_many(retry_after_ms),
@@ -47,7 +47,7 @@ pub(super) fn logout(visit: &Visit, request: &Request<Incoming>) -> Response<Rep
 }
 
 fn with_cookie(mut reply: Response<ReplyBody>, value: &str, visit: &Visit, days: u64) -> Response<ReplyBody> {
-    if let Ok(header) = HeaderValue::from_str(&set_cookie(value, visit.connection.tls, days)) {
+    if let Ok(header) = HeaderValue::from_str(&set_cookie(value, visit.arrival.secure, days)) {
         reply.headers_mut().insert(SET_COOKIE, header);
     }
     reply

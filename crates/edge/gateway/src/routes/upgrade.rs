@@ -17,11 +17,12 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
 use tokio::time::timeout;
 use vocab::Later;
-use websocket::{Binary, Codec, Role, SocketOptions, handshake, socket};
+use websocket::{Binary, Codec, OnClose, Role, SocketOptions, handshake, socket};
 use wire::{Close, CloseCode};
 
 use super::{NOBODY, Visit, WRONG, missing_scope};
-use crate::credentials::{Basis, CallerFound, SUBPROTOCOL, offers_subprotocol};
+use crate::acp;
+use crate::credentials::{Basis, CallerFound, subprotocol};
 use crate::entrance::{Caller, Entrance};
 use crate::http::{ReplyBody, Wire, header, reply};
 use crate::limits::{ENDING, KNOWN, PINGS, STRANGER};
@@ -46,15 +47,27 @@ pub(super) async fn upgrade<S: Wire>(
         Ok(key) => key.to_owned(),
         Err(refused) => return *refused,
     };
-    if let Some(wait_ms) = visit.state.wait_ms(&visit.guesser) {
+    if let Some(wait_ms) = visit.state.wait_ms(&visit.arrival.guesser) {
         return reply::too_many(wait_ms);
     }
     let admitted = match admit(&visit, &*entrance, request.headers()).await {
         Ok(admitted) => admitted,
         Err(refused) => return *refused,
     };
+    if let Admitted::In { caller, .. } = &admitted
+        && let Some(why) = entrance.refuses(caller)
+    {
+        return reply::refusal(StatusCode::BAD_REQUEST, Code::InvalidRequest, &why);
+    }
     let upgraded = hyper::upgrade::on(&mut request);
-    let reply = accepted(&key, offers_subprotocol(request.headers()));
+    let streams = entrance.streams().is_some();
+    let mut reply = accepted(&key, subprotocol(request.headers(), entrance.subprotocols()));
+    if streams
+        && let Admitted::In { caller, .. } = &admitted
+        && let Ok(id) = HeaderValue::from_str(&caller.connection)
+    {
+        reply.headers_mut().insert(acp::CONNECTION_ID, id);
+    }
     let state = visit.state.clone();
     let connection = visit.connection.clone();
     tokio::spawn(async move {
@@ -117,7 +130,7 @@ async fn admit(
     }
 }
 
-fn accepted(key: &str, subprotocol: bool) -> Response<ReplyBody> {
+fn accepted(key: &str, subprotocol: Option<&'static str>) -> Response<ReplyBody> {
     let mut reply = Response::new(ReplyBody::Empty);
     *reply.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = reply.headers_mut();
@@ -126,8 +139,8 @@ fn accepted(key: &str, subprotocol: bool) -> Response<ReplyBody> {
     if let Ok(accept) = HeaderValue::from_str(&handshake::accept(key)) {
         headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
     }
-    if subprotocol {
-        headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
+    if let Some(subprotocol) = subprotocol {
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(subprotocol));
     }
     reply
 }
@@ -150,20 +163,27 @@ fn open<S: Wire>(
 ) -> Later<'static, Ended> {
     let is_known = caller.is_known();
     let once_known = (!is_known).then(|| (caller.principal.clone(), KNOWN));
-    let options = SocketOptions { binary: entrance.binary(), pings: PINGS, once_known };
+    let options = SocketOptions { binary: entrance.binary(), on_close: entrance.on_close(), pings: PINGS, once_known };
     let codec = Codec::new(Role::Server, if is_known { KNOWN } else { STRANGER });
     let (hears, says, kick) = socket(stream, first, codec, options);
     caller.login.socket = Some(Arc::new(state.sockets.add(basis, kick.into())));
-    entrance.serve(caller, (Box::new(hears), Box::new(says)), state.ending.clone())
+    let (pipe, ending) = ((Box::new(hears) as _, Box::new(says) as _), state.ending.clone());
+    if entrance.streams().is_none() {
+        return entrance.serve(caller, pipe, ending);
+    }
+    let (pipe, carrying) = acp::joined(caller.connection.clone(), pipe);
+    let serving = entrance.serve(caller, pipe, ending);
+    Box::pin(async move { tokio::join!(serving, carrying).0 })
 }
 
 /// One frame that says so, and the end.
 async fn refuse<S: Wire>(stream: S, first: Bytes) {
-    let options = SocketOptions { binary: Binary::Ignored, pings: PINGS, once_known: None };
+    let options = SocketOptions { binary: Binary::Ignored, on_close: OnClose::AtOnce, pings: PINGS, once_known: None };
     let (_hears, mut says, _) = socket(stream, first, Codec::new(Role::Server, STRANGER), options);
-    let message = serde_json::Value::from(WRONG);
-    let code = Code::AuthFailed.number();
-    let frame = format!("{{\"id\":null,\"error\":{{\"code\":{code},\"message\":{message}}}}}");
+    let error = serde_json::json!({
+        "code": Code::AuthFailed.number(), "message": WRONG, "data": { "reason": "auth_failed" },
+    });
+    let frame = serde_json::json!({ "id": null, "error": error }).to_string();
     let close = Close::new(CloseCode::PolicyViolation, WRONG);
     let telling = async {
         if poll_fn(|context| says.poll_send(context, frame.as_bytes())).await.is_ok() {

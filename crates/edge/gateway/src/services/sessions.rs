@@ -115,7 +115,7 @@ fn config(settings: &ServiceSettings, summary: &Summary, now_ms: i64) -> Session
     SessionConfig {
         model_tier: summary.model.clone(),
         queue: (&lane).into(),
-        elevation: Elevation { active: until_ms.is_some(), until_ms },
+        elevation: Elevation { active: until_ms.is_some(), until_ms: Nullable(until_ms) },
     }
 }
 

@@ -5,7 +5,7 @@ use gateway::Access;
 use crate::server::{TOKEN, bearer, call, dial, get, http, refused, start, token_access};
 
 #[tokio::test]
-async fn no_page_of_another_origin_gets_in() {
+async fn g2_no_page_of_another_origin_gets_in() {
     let playing = start(Access { allowed_origins: vec!["https://app.example".to_owned()], ..Access::default() }).await;
     let address = playing.address;
     let port = address.port();
@@ -37,14 +37,14 @@ async fn no_page_of_another_origin_gets_in() {
 }
 
 #[tokio::test]
-async fn another_name_is_misdirected() {
+async fn g2_another_name_is_misdirected() {
     let playing = start(Access { hostnames: vec!["box.example".to_owned()], ..Access::default() }).await;
     let address = playing.address;
     let ask = |host: &str, path: &str| {
         let text = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
         async move { http(address, &text).await.0 }
     };
-    assert_eq!(ask("box.example", "/health").await, 200);
+    assert_eq!(ask("box.example", "/health").await, 401, "a name of ours, but nobody is known by it");
     assert_eq!(ask("evil.example", "/health").await, 421, "rebinding reads with GET");
     assert_eq!(ask("evil.example", "/livez").await, 200, "probes come by any name");
     let none = http(address, "GET /health HTTP/1.1\r\nConnection: close\r\n\r\n").await.0;
@@ -52,7 +52,7 @@ async fn another_name_is_misdirected() {
 }
 
 #[tokio::test]
-async fn a_request_that_changes_something_needs_its_own_origin() {
+async fn g2_a_request_that_changes_something_needs_its_own_origin() {
     let playing = start(token_access()).await;
     let body = format!("{{\"token\":\"{TOKEN}\"}}");
     let foreign = call(&playing, "POST", "/api/login", "Origin: http://evil.example\r\n", &body).await;
@@ -62,7 +62,7 @@ async fn a_request_that_changes_something_needs_its_own_origin() {
 }
 
 #[tokio::test]
-async fn guessing_is_slow_whatever_is_guessed() {
+async fn g3_guessing_is_slow_whatever_is_guessed() {
     let playing = start(token_access()).await;
     let wrong = ["Authorization: Bearer wrong\r\n", "Cookie: tm_session=wrong\r\n"];
     for guess in 0..10 {
@@ -85,4 +85,48 @@ async fn guessing_is_slow_whatever_is_guessed() {
     let origin = format!("http://{}", playing.address);
     let other = [("Authorization", good.as_str()), ("Origin", origin.as_str())];
     dial(playing.address, "/", &other).await.expect("another origin has its own count");
+}
+
+/// Guesses, of which the first twenty are read.
+const GUESSES: usize = 200;
+const GUESSES_FULL: usize = 1_000;
+
+#[tokio::test]
+async fn g3_a_new_name_for_each_guess_makes_no_new_guesser() {
+    let playing = start(token_access()).await;
+    let guesses = if std::env::var_os("TILLERMAN_FULL").is_some() { GUESSES_FULL } else { GUESSES };
+    let mut read = 0;
+    for guess in 0..guesses {
+        let headers = format!("Authorization: Bearer {guess}\r\nOrigin: http://page{guess}.example\r\n");
+        let (status, head, body) = get(&playing, "/health", &headers).await;
+        read += usize::from(status == 401);
+        assert!([401, 429].contains(&status), "{head}");
+        // Unknown and wrong are told alike.
+        assert!(status == 429 || body.contains("\"code\":-5"), "{body}");
+    }
+    assert_eq!(read, 20);
+}
+
+/// Whoever measures the time of a refusal learns nothing of how much of a token was right.
+#[tokio::test]
+async fn g3_a_token_that_is_nearly_right_takes_as_long_as_any() {
+    let nearly = format!("{}x", &TOKEN[..TOKEN.len() - 1]);
+    let mut medians = Vec::new();
+    for guess in [nearly.as_str(), "zzzzzzzzzzzzzzzzzzzzzz"] {
+        let mut times = Vec::new();
+        // A server each twenty guesses: more are not read.
+        for _ in 0..5 {
+            let playing = start(token_access()).await;
+            for _ in 0..20 {
+                let began = std::time::Instant::now();
+                assert_eq!(get(&playing, "/health", &format!("Authorization: Bearer {guess}\r\n")).await.0, 401);
+                times.push(began.elapsed().as_micros());
+            }
+        }
+        times.sort_unstable();
+        medians.push(times[times.len() / 2]);
+    }
+    let (less, more) = (medians[0].min(medians[1]), medians[0].max(medians[1]));
+    // Connecting takes hundreds of microseconds, comparing digests less than one.
+    assert!(more < less * 3 + 1_000, "{medians:?}");
 }

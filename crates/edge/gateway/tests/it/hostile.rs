@@ -19,7 +19,7 @@ async fn borne(address: std::net::SocketAddr, text: &str) -> Duration {
 }
 
 #[tokio::test]
-async fn half_a_request_is_not_waited_for() {
+async fn g6_half_a_request_is_not_waited_for() {
     let playing = start(Access::default()).await;
     let secret = start_with(|options| options.tls = gateway::TlsChoice::SelfSigned).await;
     let address = playing.address;
@@ -47,7 +47,7 @@ async fn half_a_request_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn frames_against_the_rules_end_their_own_socket_alone() {
+async fn g5_frames_against_the_rules_end_their_own_socket_alone() {
     let playing = start(Access::default()).await;
     let mut other = dial(playing.address, "/", &[]).await.expect("a socket");
     let cases: &[(&[u8], u16)] = &[

@@ -8,6 +8,7 @@ mod guards;
 mod hostile;
 mod http2;
 mod own_tools;
+mod proxies;
 mod requests;
 mod server;
 mod sockets;

@@ -8,7 +8,7 @@ use crate::server::{TOKEN, dial, refused, start, token_access};
 const CHILD: &str = "TILLERMAN_TEST_TAILNET";
 
 #[test]
-fn who_the_daemon_knows_comes_in() {
+fn g4_who_the_daemon_knows_comes_in() {
     if std::env::var_os(CHILD).is_none() {
         let home = tempfile::tempdir().expect("a directory");
         let program = home.path().join("tailscale");
@@ -19,7 +19,7 @@ fn who_the_daemon_knows_comes_in() {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a mode");
         let path = format!("{}:{}", home.path().display(), std::env::var("PATH").expect("a path"));
         let done = std::process::Command::new(std::env::current_exe().expect("this test"))
-            .args(["--exact", "tailnet::who_the_daemon_knows_comes_in", "--nocapture"])
+            .args(["--exact", "tailnet::g4_who_the_daemon_knows_comes_in", "--nocapture"])
             .env("PATH", path)
             .env(CHILD, "1")
             .status();

@@ -1,7 +1,7 @@
 //! Named tokens: what they may do, and what happens when they are revoked.
 
 use dialect_gateway::Scopes;
-use gateway::{Access, TokenFile, add_token, revoke_token};
+use gateway::{Access, TokenFile, add_token, make_main_token, revoke_token};
 use vocab::Secret;
 
 use crate::server::{TOKEN, bearer, dial, refused, start, token_access};
@@ -37,5 +37,27 @@ async fn another_main_token_ends_what_the_old_one_opened() {
     assert_eq!(first.close_of_server().await.expect("a close").0, 1008);
     assert_eq!(logged_in.close_of_server().await.expect("a close").0, 1008);
     let new = bearer("another");
+    dial(playing.address, "/serve", &[("Authorization", &new)]).await.expect("the new one is good");
+}
+
+#[tokio::test]
+async fn g1_a_token_that_is_made_or_replaced_holds_without_a_new_start() {
+    let playing = start(Access::default()).await;
+    let home = playing.home.path().join("gateway");
+    dial(playing.address, "/serve", &[]).await.expect("our own process");
+    let first = make_main_token(&home).expect("a token");
+    playing.handle.look();
+    assert_eq!(refused(playing.address, "/serve", &[]).await, 401, "everybody has to show it");
+    let old = bearer(first.expose());
+    let mut client = dial(playing.address, "/", &[("Authorization", &old)]).await.expect("a socket");
+    let second = make_main_token(&home).expect("a token");
+    playing.handle.look();
+    assert_eq!(client.close_of_server().await.expect("a close").0, 1008, "what the old one opened ends");
+    assert_eq!(refused(playing.address, "/serve", &[("Authorization", &old)]).await, 401);
+    let new = bearer(second.expose());
+    dial(playing.address, "/serve", &[("Authorization", &new)]).await.expect("the new one is good");
+    // A reload that says nothing of a token leaves it so.
+    playing.handle.access().set(Access::default()).expect("set");
+    assert_eq!(refused(playing.address, "/serve", &[("Authorization", &old)]).await, 401);
     dial(playing.address, "/serve", &[("Authorization", &new)]).await.expect("the new one is good");
 }

@@ -9,6 +9,7 @@ mod nodes;
 mod pairing;
 mod play;
 mod reports;
+mod scopes;
 mod sessions;
 mod shelf;
 mod transcripts;

@@ -61,7 +61,7 @@ fn sample(schema: &Value) -> Value {
 }
 
 #[test]
-fn no_method_takes_a_session_by_a_name_that_is_none() {
+fn g9_no_method_takes_a_session_by_a_name_that_is_none() {
     paused(async {
         let mut play = Play::new();
         let (mut tried, long) = (0, "x".repeat(201));

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::play::{Play, paused, settings};
 
 #[test]
-fn a_code_lets_one_sender_in_and_the_approval_can_be_taken_back() {
+fn g11_a_code_lets_one_sender_in_and_the_approval_can_be_taken_back() {
     paused(async {
         let mut play = Play::new();
         let at = play.connect();
@@ -37,7 +37,7 @@ fn a_code_lets_one_sender_in_and_the_approval_can_be_taken_back() {
 }
 
 #[test]
-fn codes_are_for_operators_bounded_and_can_be_switched_off() {
+fn g11_codes_are_for_operators_bounded_and_can_be_switched_off() {
     paused(async {
         let mut play = Play::new();
         let at = play.connect();

@@ -57,8 +57,11 @@ impl Queue {
         why: SettleReason,
         which: impl Fn(&QueuedItem) -> bool,
     ) -> Vec<QueueAct> {
-        let mut acts: Vec<QueueAct> =
-            self.take(usize::MAX, which).into_iter().map(|item| QueueAct::Settle { item, end, why }).collect();
+        let items = self.take(usize::MAX, which);
+        if end == ItemEnd::Superseded {
+            items.iter().for_each(|_| self.dropped.count_superseded());
+        }
+        let mut acts: Vec<QueueAct> = items.into_iter().map(|item| QueueAct::Settle { item, end, why }).collect();
         if !acts.is_empty() {
             acts.push(QueueAct::Changed);
         }

@@ -489,6 +489,7 @@ fn a_policy_message_that_steered_nobody_keeps_its_own_end() {
     assert_eq!(ids(&lane.take_late_steers()), Vec::<&str>::new());
     let acts = lane.turn_ended(TurnOver::Completed, 0);
     assert_eq!(show(&acts), "Dropped s (TooLate), Superseded a (Newer), start b, changed");
+    assert_eq!(lane.note().dropped, 1, "the one that a newer one took the place of");
 }
 
 #[test]

@@ -9,10 +9,10 @@ use dialect_gateway::Scopes;
 use host::{DaemonEnding, Ended, MessageSink, MessageStream, NoteLevel};
 use telemetry::metrics::{Counter, Labelled, MetricsPage, SampleKind};
 use vocab::Later;
-use websocket::Binary;
+use websocket::{Binary, OnClose};
 use wire::{Close, CloseCode};
 
-use crate::entrance::{Caller, Entrance, MessagePipe};
+use crate::entrance::{AcpRules, Caller, Entrance, MessagePipe};
 
 /// How sockets end, for the label.
 const ENDS: [&str; 5] = ["normal", "going_away", "slow_reader", "policy", "error"];
@@ -85,8 +85,20 @@ impl Entrance for CountedEntrance {
     fn binary(&self) -> Binary {
         self.below.binary()
     }
+    fn on_close(&self) -> OnClose {
+        self.below.on_close()
+    }
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        self.below.refuses(caller)
+    }
     fn scopes(&self) -> Scopes {
         self.below.scopes()
+    }
+    fn streams(&self) -> Option<AcpRules> {
+        self.below.streams()
+    }
+    fn subprotocols(&self) -> &'static [&'static str] {
+        self.below.subprotocols()
     }
     fn takes_strangers(&self) -> bool {
         self.below.takes_strangers()
