@@ -123,7 +123,15 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
     let settings = settled(&setup, &catalogue, &model, thinking);
     let accounts = Arc::new(UserAccounts::new(&setup.models, catalogue.clone(), accounts, hide_memory));
     let (idle, turns_max) = setup.many.as_ref().map(|many| (many.idle, many.turns_max)).unzip();
-    let (ports, shelf) = ports(setup, &model, catalogue.clone(), accounts.clone())?;
+    let counts = setup.many.as_ref().map(|many| many.counts.clone());
+    let (mut ports, shelf) = ports(setup, &model, catalogue.clone(), accounts.clone())?;
+    if let Some(counts) = &counts {
+        ports.provider = counts.models(ports.provider);
+    }
+    let (version, many) = (env!("CARGO_PKG_VERSION"), counts.is_some());
+    if let Some(tracing) = telemetry::Tracing::of_process(version, many, &keyring, &mut notes, host::note) {
+        tracing.watch(&mut ports.provider, &mut ports.store, &mut ports.toolbox);
+    }
     let notice = format!("model {}: {reason}", settings.model);
     let config = Config {
         defaults: settings.clone(),

@@ -16,7 +16,9 @@ fn main() -> ExitCode {
         return leash_hook::enter();
     }
     host::survive_file_limits();
-    match cmd::dispatch(args::parse()) {
+    let done = cmd::dispatch(args::parse());
+    telemetry::finish();
+    match done {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             print::report(&error);

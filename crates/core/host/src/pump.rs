@@ -9,6 +9,7 @@ mod unsent;
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Engine, Peer, Slow};
@@ -51,6 +52,8 @@ pub struct PumpOptions<O: OwnCall = NoOwn> {
     /// Whose conversation it is. The peer is made with the first command, for whoever is known by then; for nobody in
     /// particular it is the user's who runs us.
     pub principal: PrincipalCell,
+    /// Where commands belong in a trace that say nothing of it themselves.
+    pub trace: Option<Arc<str>>,
     /// What becomes of the work when the other side is gone.
     pub on_lost: OnLost,
     /// The process serves others, too, and tells all of them when it ends.
@@ -85,6 +88,7 @@ impl<O: OwnCall> PumpOptions<O> {
             signals: false,
             leaves_work: false,
             principal: PrincipalCell::default(),
+            trace: None,
             on_lost: OnLost::Part,
             ending: None,
             deaf: None,
@@ -139,7 +143,8 @@ async fn run<D: Dialect>(
     options: PumpOptions<D::Own>,
 ) -> Ended {
     let clock = PumpClock(Instant::now());
-    let mut peer = LazyPeer { engine, slow: options.slow, principal: options.principal, made: None };
+    let mut peer =
+        LazyPeer { engine, slow: options.slow, principal: options.principal, trace: options.trace, made: None };
     let mut events: Vec<Told> = Vec::new();
     let mut calls = RunningCalls::new(options.own);
     let mut signals = options.signals.then(Signals::new).flatten();
@@ -211,11 +216,15 @@ struct LazyPeer<'a> {
     engine: &'a Engine,
     slow: Slow,
     principal: PrincipalCell,
+    trace: Option<Arc<str>>,
     made: Option<Peer>,
 }
 
 impl LazyPeer<'_> {
-    async fn submit(&mut self, command: Command) {
+    async fn submit(&mut self, mut command: Command) {
+        if command.trace.is_none() {
+            command.trace.clone_from(&self.trace);
+        }
         let peer = self.made.get_or_insert_with(|| match self.principal.get() {
             Some(principal) => self.engine.connect_as(self.slow, principal.clone()),
             None => self.engine.connect(self.slow),

@@ -20,7 +20,7 @@ pub struct Command {
     pub by: Option<Principal>,
     /// Chosen by who wants it: a command that comes twice with the same key is carried out once, and answered twice.
     pub key: Option<Arc<str>>,
-    /// Where it belongs in a trace of its sender's, in the form of the W3C's `traceparent`. What it leads to says it on.
+    /// Where it belongs in a trace of its sender's ([`crate::TracePlace`]). What it leads to says it on.
     pub trace: Option<Arc<str>>,
 }
 

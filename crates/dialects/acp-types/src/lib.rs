@@ -45,7 +45,7 @@ pub use permission::{
     OutcomeMembers, PermissionOption, PermissionOptionKind, PermissionOutcome, RequestPermissionRequest,
     RequestPermissionResponse,
 };
-pub use prompt::{CancelRequest, PromptRequest, PromptResponse, StopReason, TurnUsage};
+pub use prompt::{CancelRequest, PromptMeta, PromptRequest, PromptResponse, StopReason, TurnUsage};
 pub use session::{
     ConfigChoice, ConfigEntry, ConfigGroup, ConfigOption, ConfigValue, ListSessionsRequest, ListSessionsResponse,
     ListedSession, ModeChoice, ModeState, ModelChoice, ModelState, NewSessionRequest, SavedSessionRequest,

@@ -12,6 +12,19 @@ use crate::open_enum::open_enum;
 pub struct PromptRequest {
     pub session_id: String,
     pub prompt: Vec<ContentBlock>,
+    /// What stands beside the protocol; of it only the trace is looked at, whatever else it is.
+    #[serde(rename = "_meta", default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<PromptMeta>,
+}
+
+/// Where a prompt belongs in its sender's trace: the root of `_meta` is reserved for these names.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PromptMeta {
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    #[serde(deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
 }
 
 /// How a turn ended.

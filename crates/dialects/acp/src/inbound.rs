@@ -6,8 +6,8 @@ use std::sync::Arc;
 use acp_types::{
     AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthenticateRequest, CancelRequest, Implementation,
     InitializeRequest, InitializeResponse, ListSessionsRequest, McpCapabilities, NewSessionRequest, Other,
-    PROTOCOL_VERSION, PromptCapabilities, PromptRequest, SavedSessionRequest, SessionCapabilities, SessionRequest,
-    SetConfigOptionRequest, SetModeRequest, SetModelRequest, method as methods, present,
+    PROTOCOL_VERSION, PromptCapabilities, PromptMeta, PromptRequest, SavedSessionRequest, SessionCapabilities,
+    SessionRequest, SetConfigOptionRequest, SetModeRequest, SetModelRequest, method as methods, present,
 };
 use serde_json::value::RawValue;
 use vocab::{
@@ -252,6 +252,9 @@ impl Acp {
         let session = self.views[at].session.clone();
         let pending = Pending::Prompt { call: call.to_owned(), session, cancelled: false };
         self.tell_session(at, verb, pending, out);
+        if let Some(command) = out.commands.last_mut() {
+            command.trace = params.meta.and_then(trace);
+        }
         Ok(())
     }
 
@@ -401,5 +404,14 @@ fn mode(id: &str) -> Result<Mode, RpcError> {
     Mode::parse(id).ok_or_else(|| {
         let known = Mode::ALL.map(Mode::as_str).join(", ");
         invalid(format!("unknown mode: {id} (there is: {known})"))
+    })
+}
+
+/// Where a prompt belongs in its sender's trace.
+fn trace(meta: PromptMeta) -> Option<Arc<str>> {
+    let place = meta.traceparent?;
+    Some(match meta.tracestate {
+        Some(state) => format!("{place} {state}").into(),
+        None => place.into(),
     })
 }

@@ -187,7 +187,7 @@ impl AcpClient {
 
     /// One turn. Takes as long as it takes; the same end is told as [`crate::ClientEvent::TurnEnded`].
     pub async fn prompt(&self, session: &str, blocks: Vec<ContentBlock>) -> Result<PromptResponse, ClientError> {
-        let params = PromptRequest { session_id: session.into(), prompt: blocks };
+        let params = PromptRequest { session_id: session.into(), prompt: blocks, meta: None };
         let answer = self.ask(method::SESSION_PROMPT, params, About::Prompt(session.into()), None).await?;
         Ok(PromptResponse::read(&answer))
     }

@@ -84,6 +84,7 @@ impl DoorEnd {
             on_lost: if self == DoorEnd::JustGoes { OnLost::Leave } else { OnLost::Part },
             leaves_work: self != DoorEnd::Settles,
             principal: caller.principal,
+            trace: caller.trace,
             ending: Some(ending),
             ..PumpOptions::new(Passed(own))
         }

@@ -56,7 +56,7 @@ pub struct Caller {
     /// The name of the token, of the user, or of nobody.
     pub name: Arc<str>,
     pub peer: PeerAddress,
-    /// The request's `traceparent`.
+    /// The request's `traceparent`, and its `tracestate` behind a blank.
     pub trace: Option<Arc<str>>,
     /// The request's `Tillerman-Arguments`, as it came; one that is no text is not empty, but no list either.
     pub arguments: Option<Arc<str>>,

@@ -1,6 +1,7 @@
 //! Guessing is slow: wrong credentials are counted by where they come from, loopback included. Pure.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::entrance::PeerAddress;
@@ -24,6 +25,19 @@ impl Guesser {
             PeerAddress::Unix { .. } => None,
         };
         Self { address, origin: page.map(Into::into) }
+    }
+}
+
+impl fmt::Display for Guesser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Some(address) => write!(f, "{address}")?,
+            None => f.write_str("the Unix socket")?,
+        }
+        match &self.origin {
+            Some(origin) => write!(f, ", page {origin}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use crate::{acp, ids, tailscale};
 
 /// Headers that travel on with a caller.
 const TRACE: &str = "traceparent";
+const TRACE_STATE: &str = "tracestate";
 const ARGUMENTS: &str = "tillerman-arguments";
 /// Stands for arguments that are no text, or come twice: no list.
 const UNREADABLE: &str = "?";
@@ -139,7 +140,9 @@ pub(crate) async fn answer<S: Wire>(
     let visit = Visit { state, connection, arrival };
     match to {
         Destination::Live => reply::text(StatusCode::OK, "ok"),
-        Destination::Ready if visit.state.is_ready() => reply::text(StatusCode::OK, "ok"),
+        Destination::Ready if visit.state.is_ready() && visit.state.is_well().await => {
+            reply::text(StatusCode::OK, "ok")
+        }
         Destination::Ready => reply::text(StatusCode::SERVICE_UNAVAILABLE, "not ready"),
         Destination::Login => login::login(&visit, request).await,
         Destination::Logout => login::logout(&visit, &request),
@@ -280,7 +283,10 @@ impl Visit {
             1 => Some(text(ARGUMENTS).unwrap_or_else(|| UNREADABLE.into())),
             _ => Some(UNREADABLE.into()),
         };
-        let trace = text(TRACE);
+        let trace = header(headers, TRACE).map(|place| match header(headers, TRACE_STATE) {
+            Some(state) => format!("{place} {state}").into(),
+            None => place.into(),
+        });
         Caller {
             connection: ids::connection().into(),
             principal,

@@ -164,6 +164,19 @@ fn look(state: &ServerState, tls: Option<&TlsShelf>) {
     }
 }
 
+/// What a server has to do.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ServerLoad {
+    /// Open now.
+    pub connections: usize,
+    /// Those of them that are WebSockets or streams of events.
+    pub sockets: usize,
+    /// Wrong credentials since the start.
+    pub auth_failures: u64,
+    /// Requests since the start that were not looked at for it.
+    pub auth_limited: u64,
+}
+
 /// A server that runs.
 pub struct ServerHandle {
     state: Arc<ServerState>,
@@ -216,10 +229,15 @@ impl ServerHandle {
     pub fn open(&self) -> (usize, usize) {
         (self.state.places.connections(), self.state.sockets.len())
     }
-    /// The same, for whoever wants to know it later.
-    pub fn counter(&self) -> impl Fn() -> (usize, usize) + Send + Sync + 'static {
+    /// How much there is to do, for whoever wants to know it later.
+    pub fn counter(&self) -> impl Fn() -> ServerLoad + Send + Sync + 'static {
         let state = self.state.clone();
-        move || (state.places.connections(), state.sockets.len())
+        move || ServerLoad {
+            connections: state.places.connections(),
+            sockets: state.sockets.len(),
+            auth_failures: state.auth_failures.get(),
+            auth_limited: state.auth_limited.get(),
+        }
     }
     /// Looks at tokens and certificates at once.
     pub fn look(&self) {

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use host::DaemonEnding;
+use telemetry::metrics::Counter;
 use vocab::Secret;
 
 use crate::acp::AcpConnections;
@@ -20,6 +21,9 @@ use crate::sockets::OpenSockets;
 use crate::tailscale::Tailnet;
 use crate::tokens::TokenStore;
 
+/// For how long what was seen of our health is told again.
+const LOOKED_FOR: Duration = Duration::from_secs(1);
+
 pub(crate) struct ServerState {
     pub(crate) hooks: Arc<dyn ServerHooks>,
     pub(crate) entrances: Vec<(&'static str, Arc<dyn Entrance>)>,
@@ -33,8 +37,12 @@ pub(crate) struct ServerState {
     access: RwLock<Arc<Access>>,
     tokens: RwLock<Arc<TokenBook>>,
     failures: Mutex<Failures>,
+    pub(crate) auth_failures: Counter,
+    pub(crate) auth_limited: Counter,
     cookies: Mutex<Cookies>,
     ready: AtomicBool,
+    /// When we last looked whether we are well, and whether we were.
+    looked: tokio::sync::Mutex<Option<(Instant, bool)>>,
     began: Instant,
 }
 
@@ -73,8 +81,11 @@ impl ServerState {
             access: RwLock::new(Arc::new(access)),
             tokens: RwLock::new(Arc::new(book)),
             failures: Mutex::default(),
+            auth_failures: Counter::default(),
+            auth_limited: Counter::default(),
             cookies: Mutex::default(),
             ready: AtomicBool::new(false),
+            looked: tokio::sync::Mutex::default(),
             began: Instant::now(),
         })
     }
@@ -98,6 +109,19 @@ impl ServerState {
 
     pub(crate) fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed) && self.ending.asked().is_none()
+    }
+
+    /// Whether what we are asked could be kept. Anybody may ask that, so it is looked at once a while and no more often.
+    pub(crate) async fn is_well(&self) -> bool {
+        let mut looked = self.looked.lock().await;
+        if let Some((at, is_well)) = *looked
+            && at.elapsed() < LOOKED_FOR
+        {
+            return is_well;
+        }
+        let is_well = self.hooks.health().await.serves;
+        *looked = Some((Instant::now(), is_well));
+        is_well
     }
 
     /// Whether it was not before.
@@ -145,10 +169,16 @@ impl ServerState {
 
     /// For how long this one has to wait before it may try again.
     pub(crate) fn wait_ms(&self, guesser: &Guesser) -> Option<u64> {
-        held(&self.failures).wait_ms(guesser, self.now_ms())
+        let wait = held(&self.failures).wait_ms(guesser, self.now_ms());
+        if wait.is_some() {
+            self.auth_limited.one();
+        }
+        wait
     }
 
     pub(crate) fn failed(&self, guesser: &Guesser) {
+        self.auth_failures.one();
+        self.hooks.note(&format!("wrong credential from {guesser}"));
         held(&self.failures).failed(guesser.clone(), self.now_ms());
     }
 

@@ -9,7 +9,8 @@ use net::address::is_local;
 use net::{Http, HttpConfig, KeyHeader, KnownCredentials, Late, Method, Pieces, Proxy, RequestHead};
 use vocab::thinking::clamp;
 use vocab::{
-    CallSpec, Chat, Fault, FaultKind, Keyring, Later, Message, ModelFault, ModelInfo, ModelStream, Provider, Sent,
+    CallAbout, CallSpec, Chat, Fault, FaultKind, Keyring, Later, Message, ModelFault, ModelInfo, ModelStream, Provider,
+    Sent, TracePlace,
 };
 
 use crate::api::{Api, Manners};
@@ -471,11 +472,23 @@ impl Chat for Conversation {
     }
 
     fn call(&mut self, spec: &CallSpec) -> ModelStream {
+        self.request(spec, None)
+    }
+    fn call_about(&mut self, spec: &CallSpec, about: &CallAbout) -> ModelStream {
+        self.request(spec, about.trace.as_deref().and_then(TracePlace::parse))
+    }
+}
+
+impl Conversation {
+    /// `trace`: where the call belongs. Its server is told that and nothing of what may stand behind it: that was meant for
+    /// whoever we have it from.
+    fn request(&mut self, spec: &CallSpec, trace: Option<TracePlace>) -> ModelStream {
         let ServerState { config, http, greeting, .. } = &*self.inner;
         let thinking = spec.thinking.as_ref().and_then(|level| clamp(level, self.levels.as_deref()));
         let spec = CallSpec { thinking, ..spec.clone() };
         let draft = self.encoder.draft(&spec);
-        let request = ModelRequest { draft, api: config.api, manner: self.manner.clone(), greeting: greeting.clone() };
+        let request =
+            ModelRequest { draft, api: config.api, manner: self.manner.clone(), greeting: greeting.clone(), trace };
         let idle = Some(config.idle_timeout_ms.min(IDLE_MS_MAX)).filter(|ms| *ms > 0).map(Duration::from_millis);
         let decoder = config.api.decoder(http.server.clone());
         Box::pin(ModelCall::new(http.clone(), idle, request, decoder, &mut self.sent))

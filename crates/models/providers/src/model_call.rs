@@ -12,7 +12,7 @@ use futures_core::Stream;
 use net::header::CONTENT_TYPE;
 use net::{HeaderMap, Http, Method, RequestHead, Response, ResponseBody};
 use tokio::time::{Instant, Sleep};
-use vocab::{Later, ModelEvent, ModelFault, Sent};
+use vocab::{Later, ModelEvent, ModelFault, Sent, TracePlace};
 
 use crate::api::Api;
 use crate::faults;
@@ -35,6 +35,7 @@ pub(crate) struct ModelRequest {
     pub(crate) manner: Arc<str>,
     /// What the server wants to be told with every call; no secrets.
     pub(crate) greeting: Greeting,
+    pub(crate) trace: Option<TracePlace>,
 }
 
 /// Headers that are the same for every call and can be shown.
@@ -100,7 +101,9 @@ async fn open(
     let mut sent = None;
     loop {
         let path = request.draft.path();
-        let headers = request.headers();
+        let mut headers = request.headers();
+        // Another one for each call, so it is not told as something that was sent: what was told would never be the same.
+        headers.extend(request.trace.map(|trace| ("traceparent", trace.to_string())));
         let head = RequestHead { method: &Method::POST, path: &path, accept: "text/event-stream", headers: &headers };
         let (head, mut reply) = match http.send(head, || written.body()).await {
             Ok(answer) => answer,

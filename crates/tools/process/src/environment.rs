@@ -37,8 +37,9 @@ const SECRET_NAMES: [&str; 11] = [
     "WEBHOOK",
     "COOKIE",
 ];
-/// The same for the words of a name, between underscores (`MYSQL_PWD`, `GITHUB_PAT`, `SENTRY_DSN`).
-const SECRET_WORDS: [&str; 5] = ["PASS", "SSHPASS", "PAT", "PWD", "DSN"];
+/// The same for the words of a name, between underscores (`MYSQL_PWD`, `GITHUB_PAT`, `SENTRY_DSN`,
+/// `OTEL_EXPORTER_OTLP_HEADERS`).
+const SECRET_WORDS: [&str; 6] = ["PASS", "SSHPASS", "PAT", "PWD", "DSN", "HEADERS"];
 /// Where we stand is no secret.
 const PLACES: [&str; 2] = ["PWD", "OLDPWD"];
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use host::{NoteFormat, NoteLevel};
 
 use super::Basics;
 
@@ -32,6 +33,12 @@ pub(crate) struct GatewayArgs {
     /// Do not start where the configuration has something that is not known.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Log what matters at least this much: error, warn, info or debug.
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub(crate) log: NoteLevel,
+    /// How lines of the log on stderr are written: text or json.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: NoteFormat,
     #[command(flatten)]
     pub(crate) basics: Basics,
     #[command(subcommand)]

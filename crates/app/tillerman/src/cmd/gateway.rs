@@ -76,7 +76,9 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
             "a gateway holds all sessions: --resume and --no-session mean nothing here",
         ));
     }
+    let listeners = daemon::keep_log(args.log_format, args.log);
     let Prepared { mut setup, config, home, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
+    listeners.hide(setup.models.keyring.clone());
     if let Some(warning) = config.warnings.first().filter(|_| args.strict) {
         return Err(Fault::new(FaultKind::Invalid, warning.clone()).hint("without --strict it would only be said"));
     }
@@ -97,6 +99,7 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
     let basics = args.basics.clone();
     let again = move || setup::read_again(&basics, Mode::DangerFullAccess);
     let hooks = Arc::new(DaemonHooks::new(&wired, (config, server), Box::new(again), &place, counts)?);
+    listeners.reach(hooks.service.clone());
     let parts = DoorParts::new(&wired, &hooks, &home, asked);
     serve(options, hooks, parts, extension_host).await
 }
@@ -125,6 +128,7 @@ async fn serve(
     say_where(&running)?;
     let taking_up = tokio::spawn(daemon::take_up(wired.engine.clone(), wired.ports.store.clone()));
     running.run(signals).await;
+    host::note_at(host::NoteLevel::Info, "the gateway is ending");
     taking_up.abort();
     wired.ports.accounts.cancel_sign_ins("the process is shutting down");
     wired.engine.shutdown().await;
@@ -135,6 +139,7 @@ async fn serve(
 /// The one line on stdout.
 fn say_where(running: &ServerHandle) -> Result<(), Fault> {
     let url = running.url().unwrap_or_default();
+    host::note_at(host::NoteLevel::Info, concat!("gateway ", env!("CARGO_PKG_VERSION"), " is ready"));
     crate::print::say(&format!("listening on {url}\n"))
         .map_err(|error| Fault::new(FaultKind::Internal, format!("stdout: {error}")))
 }

@@ -22,6 +22,8 @@ pub(crate) struct Place {
     pub(crate) arguments: Vec<String>,
     /// Without one, whoever is the same user is let in.
     pub(crate) token: Option<String>,
+    /// More variables.
+    pub(crate) env: Vec<(&'static str, String)>,
 }
 
 impl Place {
@@ -36,6 +38,7 @@ impl Place {
             config: config.to_owned(),
             arguments: Vec::new(),
             token: Some(TOKEN.to_owned()),
+            env: Vec::new(),
         }
     }
 
@@ -55,11 +58,21 @@ impl Place {
             .env("HOME", self.home.path())
             .env("TILLERMAN_HOME", self.home.path().join("tillerman"))
             .env("OPENAI_BASE_URL", self.model.url(Format::Completions))
-            .env("OPENAI_API_KEY", "sk-for-tests");
+            .env("OPENAI_API_KEY", "sk-for-tests")
+            .envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
 
     pub(crate) fn start(&self) -> Gateway {
+        Gateway::spawn(self.gateway(), true)
+    }
+
+    /// One whose log nobody reads.
+    pub(crate) fn start_unread(&self) -> Gateway {
+        Gateway::spawn(self.gateway(), false)
+    }
+
+    fn gateway(&self) -> Command {
         let config = self.home.path().join("gateway.yaml");
         let token = self.token.as_deref().map(|token| format!("  token: {token}\n")).unwrap_or_default();
         let server = match (token.is_empty(), self.config.strip_prefix("server:\n")) {
@@ -71,7 +84,7 @@ impl Place {
         let mut command = self.command();
         command.args(["gateway", "--port", "0", "--model", "mock/alpha", "--config"]).arg(&config);
         command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Gateway::spawn(command)
+        command
     }
 }
 
@@ -83,11 +96,18 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    fn spawn(mut command: Command) -> Self {
+    fn spawn(mut command: Command, reads: bool) -> Self {
         let mut child = command.spawn().unwrap();
         let errors = std::sync::Arc::<std::sync::Mutex<String>>::default();
         let (kept, pipe) = (errors.clone(), child.stderr.take().unwrap());
         std::thread::spawn(move || {
+            if !reads {
+                // Small, held open, and never read.
+                let _ = rustix::pipe::fcntl_setpipe_size(&pipe, 4096);
+                loop {
+                    std::thread::park();
+                }
+            }
             for line in BufReader::new(pipe).lines().map_while(Result::ok) {
                 let mut kept = kept.lock().unwrap();
                 kept.push_str(&line);

@@ -81,7 +81,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         // A briefing names the skills there are.
         "builtin-tools" => &["vocab", "net", "process", "skills", "safefile"],
         "config" => &["vocab", "safefile", "providers"],
-        "daemon" => &["vocab", "config", "engine", "gateway", "host"],
+        "daemon" => &["vocab", "config", "engine", "gateway", "host", "dialect-gateway"],
         "rpc-flags" => &["vocab", "config", "dialect-rpc"],
         "wires" => &[
             "vocab",

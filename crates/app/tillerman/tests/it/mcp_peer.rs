@@ -92,6 +92,7 @@ fn call(tools: &[Arc<dyn Tool>], name: &str, input: &str) -> (Later<'static, Out
         todos: Arc::from([]),
         editor_requests: None,
         children: None,
+        processes: None,
     };
     (tool.run(Json::trusted(input), context), told)
 }

@@ -143,6 +143,7 @@ impl Session {
             todos: self.log.logged().todos.clone(),
             editor_requests: None,
             children: None,
+            processes: None,
         }
     }
 

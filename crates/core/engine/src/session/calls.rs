@@ -203,6 +203,7 @@ impl Session {
                 false => self.subagents.inherited_editor.clone(),
             },
             children: if tool.has_subagents() { self.subagents_for(&call.id, granted) } else { None },
+            processes: None,
         };
         match guarded(|| tool.run(call.input.json(), context)) {
             Ok(future) => {

@@ -73,8 +73,13 @@ impl Session {
         self.hear_of_extensions();
         let model = self.settings.asked().slug.clone();
         self.with_turn(|turn, _| turn.answers(model));
-        let mut about =
-            CallAbout { session: self.id.clone(), turn: None, reply: 0, trace: self.prompts.turn_trace.clone() };
+        let mut about = CallAbout {
+            session: self.id.clone(),
+            turn: None,
+            reply: 0,
+            trace: self.prompts.turn_trace.clone(),
+            child_of: self.subagents.child_of.clone(),
+        };
         if let Some(running) = self.activity.turn() {
             let (turn, reply) = (running.id().clone(), running.replies());
             (about.turn, about.reply) = (Some(turn.clone()), reply);

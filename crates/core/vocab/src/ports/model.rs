@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use super::{Later, ToolSpec};
-use crate::{Fault, FaultKind, Finish, Message, Prices, SessionId, TurnId, Usage};
+use crate::{CallId, Fault, FaultKind, Finish, Message, Prices, SessionId, TurnId, Usage};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct ModelInfo {
@@ -98,6 +98,8 @@ pub struct CallAbout {
     pub reply: u32,
     /// As in [`crate::Command`].
     pub trace: Option<Arc<str>>,
+    /// The call that this session works for.
+    pub child_of: Option<(SessionId, CallId)>,
 }
 
 /// Everything about a model call except its messages.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Later;
+use super::{Later, ProcessWatch};
 use crate::{CallId, Editor, Fact, Fault, FileEdit, Json, Part, Required, SessionId, Shell, Subagents, TodoPhase};
 
 #[derive(Clone, PartialEq, Debug)]
@@ -104,6 +104,8 @@ pub struct CallContext {
     pub editor_requests: Option<Arc<dyn Editor>>,
     /// Sessions that work for this call; `None` where this session is one itself.
     pub children: Option<Arc<dyn Subagents>>,
+    /// Whoever looks at the processes that the call starts.
+    pub processes: Option<Arc<dyn ProcessWatch>>,
 }
 
 /// Tells the output so far of a running call. Cheap to call often: only the newest text is kept.

@@ -6,9 +6,10 @@ mod board;
 mod canvas;
 mod config;
 mod counters;
-mod counting_store;
+mod log_counts;
 mod news;
 mod nodes;
+mod numbers;
 mod pairing;
 mod presence;
 mod prometheus;
@@ -28,11 +29,13 @@ use host::OwnCalls;
 use ring::rand::{SecureRandom, SystemRandom};
 use vocab::{Clock, Fault, Json, Keyring, LanePolicy, Later, Secret, SessionId, Shelf, ShelfKind, ShelfPlace, Store};
 
+use crate::entrance::Entrance;
+use crate::server::ServerLoad;
 use board::Board;
 use counters::Counters;
-use counting_store::CountingStore;
 use news::NewsLog;
 use nodes::NodeRegistry;
+use numbers::{CountedEntrance, GatewayNumbers};
 use pairing::PairingDesk;
 use presence::PresenceBook;
 use touched::TouchedSessions;
@@ -87,13 +90,7 @@ struct Tally {
     counters: Mutex<Counters>,
     presence: Mutex<PresenceBook>,
     touched: Mutex<TouchedSessions>,
-}
-
-impl GatewayCounts {
-    /// The store that the engine is to write to.
-    pub fn counted(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
-        Arc::new(CountingStore::new(store, self.clone()))
-    }
+    numbers: GatewayNumbers,
 }
 
 /// The services of one process.
@@ -147,7 +144,7 @@ impl GatewayService {
 
     /// A line for whoever listens to the log. Keys are taken out of it.
     pub fn log(&self, level: &'static str, text: &str) {
-        let text = vocab::visible::visible_line(&self.0.parts.keyring.scrub(text)).to_string();
+        let text = vocab::visible::visible_line(&host::mask(&self.0.parts.keyring.scrub(text)));
         let line = LogLine { ts: self.0.parts.clock.now_ms(), level, text };
         self.0.news.tell(Topic::Logs, None, "log", json(&line));
     }
@@ -167,9 +164,14 @@ impl GatewayService {
         nodes::push_token(&self.0, node, provider).await
     }
 
-    /// What is counted, for Prometheus.
-    pub fn prometheus(&self, version: &str) -> String {
-        prometheus::page(&self.0, version)
+    /// What is counted, for Prometheus. `load`: what the server knows.
+    pub fn prometheus(&self, version: &str, load: ServerLoad) -> String {
+        prometheus::page(&self.0, version, load)
+    }
+
+    /// The same entrance, with its sockets counted under this name.
+    pub fn counted(&self, wire: &'static str, entrance: Arc<dyn Entrance>) -> Arc<dyn Entrance> {
+        Arc::new(CountedEntrance::new(&self.0.counts.0.numbers.wires, wire, entrance))
     }
 
     /// Runs that are under way, and messages that wait.
@@ -328,7 +330,7 @@ fn incident(reason: &'static str, what: &str) -> GatewayRefusal {
     // Without randomness it is a poorer name and not a reason to fail.
     let _ = SystemRandom::new().fill(&mut bytes);
     let number = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    host::note(&format!("gateway: incident {number}: {what}"));
+    host::note(&format!("incident {number}: {what}"));
     GatewayRefusal::internal(reason, format!("something failed here; incident {number} in the log"))
         .with("incident", number)
 }

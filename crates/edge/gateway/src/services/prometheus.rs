@@ -1,27 +1,33 @@
-//! The counters in the text form of Prometheus. Labels come from closed sets, so that no client can make more series.
+//! The page for Prometheus: what was counted, and how things stand now. `docs/observability.md` has the table; a test compares.
 
-use std::fmt::Write;
-use std::sync::atomic::Ordering;
+use telemetry::metrics::{MetricsPage, SampleKind, process};
 
 use super::{SharedServices, metrics};
+use crate::server::ServerLoad;
 
-/// A page is shorter.
-const PAGE_BYTES: usize = 4096;
-
-pub(super) fn page(services: &SharedServices, version: &str) -> String {
+/// `load`: what the server itself knows; nothing where there is none.
+pub(super) fn page(services: &SharedServices, version: &str, load: ServerLoad) -> String {
+    let mut page = MetricsPage::default();
+    page.family("tillerman_build_info", SampleKind::Gauge, "Always 1; the version is a label.");
+    page.row("tillerman_build_info", &[("version", version)], 1.0);
+    let gauge = |page: &mut MetricsPage, name: &str, about: &str, value: u64| {
+        page.one(name, SampleKind::Gauge, about, value as f64);
+    };
+    let counter = |page: &mut MetricsPage, name: &str, about: &str, value: u64| {
+        page.one(name, SampleKind::Counter, about, value as f64);
+    };
     let told = metrics(services);
-    let mut page = Page(String::with_capacity(PAGE_BYTES));
-    page.of("tillerman_build_info", "gauge", "Always 1; the version is a label.");
-    page.row("tillerman_build_info", &format!("{{version=\"{version}\"}}"), 1);
-    page.one("tillerman_uptime_seconds", "gauge", "Since the start.", told.uptime);
-    let connections = services.connections.load(Ordering::Relaxed);
-    page.one("tillerman_connections", "gauge", "Connections of the gateway's dialect.", connections);
-    page.one("tillerman_sessions_live", "gauge", "Sessions in memory.", services.parts.engine.live().len() as u64);
-    page.one("tillerman_sessions_parked", "gauge", "Sessions that are parked.", services.parts.engine.parked() as u64);
-    page.one("tillerman_runs_active", "gauge", "Runs under way.", told.active_requests);
-    page.one("tillerman_queue_depth", "gauge", "Messages that wait, over all lanes.", told.queue_depth);
-    page.one("tillerman_messages_total", "counter", "Messages of users.", told.messages_processed);
-    page.of("tillerman_runs_total", "counter", "Runs, by what became of them.");
+    gauge(&mut page, "tillerman_uptime_seconds", "Since the start.", told.uptime);
+    gauge(&mut page, "tillerman_connections", "Connections, of whatever kind.", load.connections as u64);
+    counter(&mut page, "tillerman_auth_failures_total", "Wrong credentials.", load.auth_failures);
+    let about = "Requests that were not looked at, because too many before them had wrong credentials.";
+    counter(&mut page, "tillerman_auth_limited_total", about, load.auth_limited);
+    sessions(services, &mut page);
+    gauge(&mut page, "tillerman_runs_active", "Runs under way.", told.active_requests);
+    gauge(&mut page, "tillerman_queue_depth", "Messages that wait, over all lanes.", told.queue_depth);
+    counter(&mut page, "tillerman_messages_total", "Messages of users.", told.messages_processed);
+    const RUNS: &str = "tillerman_runs_total";
+    page.family(RUNS, SampleKind::Counter, "Runs, by what became of them.");
     let states = &told.run_states;
     let all = [
         ("start", states.start),
@@ -30,38 +36,34 @@ pub(super) fn page(services: &SharedServices, version: &str) -> String {
         ("cancelled", states.cancelled),
         ("error", states.error),
     ];
-    for (state, count) in all {
-        page.row("tillerman_runs_total", &format!("{{state=\"{state}\"}}"), count);
-    }
-    page.one("tillerman_model_calls_total", "counter", "Calls of models.", told.model_calls.total);
-    page.one("tillerman_notes_dropped_total", "counter", "Lines for people that nobody read.", host::notes_dropped());
+    all.iter().for_each(|(state, count)| page.row(RUNS, &[("state", state)], *count as f64));
+    services.counts.0.numbers.page(&mut page);
+    let dropped = host::notes_dropped();
+    counter(&mut page, "tillerman_notes_dropped_total", "Lines for people that nobody read.", dropped);
+    let about = "Spans that the collector of traces was too slow for.";
+    counter(&mut page, "tillerman_trace_spans_dropped_total", about, telemetry::spans_dropped());
     process(&mut page);
-    page.0
+    page.finish()
 }
 
-struct Page(String);
-
-impl Page {
-    fn of(&mut self, name: &str, kind: &str, about: &str) {
-        let _ = writeln!(self.0, "# HELP {name} {about}\n# TYPE {name} {kind}");
+fn sessions(services: &SharedServices, page: &mut MetricsPage) {
+    let (mut running, mut asking, mut idle, mut lingering, mut asks) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
+    for (_, glance) in services.board.all() {
+        asks += glance.asks as u64;
+        let state = match (glance.asks, &glance.turn, glance.peers) {
+            (1.., _, _) => &mut asking,
+            (_, Some(_), _) => &mut running,
+            (_, None, 0) => &mut lingering,
+            _ => &mut idle,
+        };
+        *state += 1;
     }
-    fn row(&mut self, name: &str, labels: &str, value: u64) {
-        let _ = writeln!(self.0, "{name}{labels} {value}");
-    }
-    fn one(&mut self, name: &str, kind: &str, about: &str, value: u64) {
-        self.of(name, kind, about);
-        self.row(name, "", value);
-    }
-}
-
-/// What the system says of this process; where it says nothing there is no row.
-fn process(page: &mut Page) {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    if let Some(kib) = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()) {
-        page.one("process_resident_memory_bytes", "gauge", "Memory in use.", kib * 1024);
-    }
-    if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
-        page.one("process_open_fds", "gauge", "Open descriptors.", open.count() as u64);
-    }
+    const SESSIONS: &str = "tillerman_sessions";
+    let about =
+        "Sessions in memory, by what they do; nobody is on those that linger, and of parked ones little is left.";
+    page.family(SESSIONS, SampleKind::Gauge, about);
+    let parked = services.parts.engine.parked() as u64;
+    let all = [("running", running), ("asking", asking), ("idle", idle), ("lingering", lingering), ("parked", parked)];
+    all.iter().for_each(|(state, count)| page.row(SESSIONS, &[("state", state)], *count as f64));
+    page.one("tillerman_asks_open", SampleKind::Gauge, "Questions without an answer.", asks as f64);
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use vocab::{CallSpec, Chat, Fault, Later, Message, ModelEvent, ModelStream};
+use vocab::{CallAbout, CallSpec, Chat, Fault, Later, Message, ModelEvent, ModelStream};
 
 use super::{Auto, Landed};
 
@@ -24,7 +24,7 @@ struct WaitingState {
 }
 
 impl WaitingState {
-    fn call(&mut self, landed: &Landed, spec: &CallSpec) -> ModelStream {
+    fn call(&mut self, landed: &Landed, spec: &CallSpec, about: Option<&CallAbout>) -> ModelStream {
         let chat = match &mut self.chat {
             Some(chat) => chat,
             None => match landed.chat() {
@@ -33,7 +33,10 @@ impl WaitingState {
             },
         };
         self.messages.drain(..).for_each(|message| chat.push(&message));
-        chat.call(spec)
+        match about {
+            Some(about) => chat.call_about(spec, about),
+            None => chat.call(spec),
+        }
     }
 }
 
@@ -82,13 +85,23 @@ impl Chat for WaitingChat {
     }
 
     fn call(&mut self, spec: &CallSpec) -> ModelStream {
+        self.call_when_known(spec, None)
+    }
+    fn call_about(&mut self, spec: &CallSpec, about: &CallAbout) -> ModelStream {
+        self.call_when_known(spec, Some(about))
+    }
+}
+
+impl WaitingChat {
+    fn call_when_known(&mut self, spec: &CallSpec, about: Option<&CallAbout>) -> ModelStream {
         if let Some(landed) = self.auto.now() {
-            return self.state().call(&landed, spec);
+            return self.state().call(&landed, spec, about);
         }
-        let (auto, state, spec) = (self.auto.clone(), self.state.clone(), spec.clone());
+        let (auto, state) = (self.auto.clone(), self.state.clone());
+        let (spec, about) = (spec.clone(), about.cloned());
         Box::pin(LateStream::Waiting(Box::pin(async move {
             let landed = auto.landed().await;
-            state.lock().expect("nothing panics while holding it").call(&landed, &spec)
+            state.lock().expect("nothing panics while holding it").call(&landed, &spec, about.as_ref())
         })))
     }
 }

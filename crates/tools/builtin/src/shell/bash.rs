@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vocab::visible::headline;
-use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
+use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, ProcessEnd, Required, Tool, ToolSpec};
 
 use crate::workspace::{Access, ResolvedPath, Workspace, explain};
 use process::leash::{LeashRequest, OnLeash, Report};
@@ -85,11 +85,17 @@ impl Tool for Bash {
             if let Some(terminal) = editor_terminal::of(&context).filter(|_| !in_background) {
                 return editor_terminal::run(&shell, &checked.args, terminal, &context).await;
             }
-            match start(&shell, &checked, &context).await {
-                Ok(held) if in_background => background(&shell, &checked, held),
+            let watched = context.processes.as_ref().map(|watch| watch.starts("bash", &checked.args.command));
+            let variables = watched.as_ref().map(|watched| watched.variables()).unwrap_or_default();
+            let (outcome, end) = match start(&shell, &checked, &context, variables).await {
+                Ok(held) if in_background => (background(&shell, &checked, held), ProcessEnd::LeftRunning),
                 Ok(held) => foreground(&shell, &checked, held, &context).await,
-                Err(message) => Outcome::error(message),
+                Err(message) => (Outcome::error(message), ProcessEnd::NotStarted),
+            };
+            if let Some(watched) = watched {
+                watched.ended(end);
             }
+            outcome
         })
     }
 }
@@ -184,7 +190,12 @@ fn directory(shell: &SessionShell, args: &BashArgs, granted: Required) -> Result
 }
 
 /// Starts a command that was checked.
-async fn start(shell: &SessionShell, checked: &Checked, context: &CallContext) -> Result<OnLeash, String> {
+async fn start(
+    shell: &SessionShell,
+    checked: &Checked,
+    context: &CallContext,
+    more: Vec<(Arc<str>, Arc<str>)>,
+) -> Result<OnLeash, String> {
     let (args, cwd) = (&checked.args, Arc::clone(&checked.cwd));
     let options = &shell.options;
     if args.in_background() && !shell.background().has_room() {
@@ -197,6 +208,10 @@ async fn start(shell: &SessionShell, checked: &Checked, context: &CallContext) -
     let terminal = args.terminal()?;
     if terminal.is_some() {
         process::on_terminal(&mut env);
+    }
+    for (name, value) in more {
+        env.retain(|(known, _)| *known != *name);
+        env.push(((*name).into(), (*value).into()));
     }
     let request = LeashRequest { command: args.command.clone(), cwd, env, pids_max: options.pids_max, terminal };
     shell.hold(&request, args.in_background()).await.map_err(|error| format!("bash: {error}"))
@@ -226,7 +241,12 @@ fn background(shell: &SessionShell, checked: &Checked, held: OnLeash) -> Outcome
     }
 }
 
-async fn foreground(shell: &SessionShell, checked: &Checked, held: OnLeash, context: &CallContext) -> Outcome {
+async fn foreground(
+    shell: &SessionShell,
+    checked: &Checked,
+    held: OnLeash,
+    context: &CallContext,
+) -> (Outcome, ProcessEnd) {
     let args = &checked.args;
     let OnLeash { mut control, mut output, .. } = held;
     let mut capture = Capture::new(shell.options.spill_dir.clone());
@@ -234,7 +254,7 @@ async fn foreground(shell: &SessionShell, checked: &Checked, held: OnLeash, cont
     let end = follow(&mut control, &mut output, &mut capture, &context.progress, timeout, STOP_TIME_MAX).await;
     if end.is_clean() {
         shell.keep(control).await;
-        return outcome(&end, capture.finish().await, None, args.timeout());
+        return (outcome(&end, capture.finish().await, None, args.timeout()), process_end(&end));
     }
     let left_as = end.left().then(|| {
         let command = format!("left by: {}", headline(&args.command));
@@ -243,7 +263,18 @@ async fn foreground(shell: &SessionShell, checked: &Checked, held: OnLeash, cont
         let start = Start { command, control, output, input: None, terminal: None, required, ended, timeout };
         shell.background().add(start).map(|process| process.id.clone())
     });
-    outcome(&end, capture.finish().await, left_as, args.timeout())
+    (outcome(&end, capture.finish().await, left_as, args.timeout()), process_end(&end))
+}
+
+/// For whoever looks on.
+fn process_end(end: &End) -> ProcessEnd {
+    match end.report {
+        _ if end.given_up || end.too_many.is_some() => ProcessEnd::GivenUp,
+        Some(Report::Exited { code, .. }) => ProcessEnd::Exited(code),
+        Some(Report::Killed { signal, .. }) => ProcessEnd::Killed(signal),
+        Some(Report::Failed(_)) => ProcessEnd::NotStarted,
+        _ => ProcessEnd::GivenUp,
+    }
 }
 
 /// What the model reads: the output, and what is to be said of it.

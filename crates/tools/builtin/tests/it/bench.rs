@@ -89,6 +89,7 @@ pub(crate) fn context(granted: Required) -> CallContext {
         todos: Arc::from([]),
         editor_requests: None,
         children: None,
+        processes: None,
     }
 }
 

@@ -45,6 +45,7 @@ impl Loaf {
             todos: Arc::from([]),
             editor_requests: None,
             children: None,
+            processes: None,
         };
         tool.run(input, context).await
     }

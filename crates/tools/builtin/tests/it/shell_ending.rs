@@ -63,6 +63,7 @@ fn context() -> vocab::CallContext {
         todos: std::sync::Arc::from([]),
         editor_requests: None,
         children: None,
+        processes: None,
     }
 }
 

@@ -94,6 +94,7 @@ async fn a_read_that_waits_ends_when_the_process_does() {
             todos: std::sync::Arc::from([]),
             editor_requests: None,
             children: None,
+            processes: None,
         }
     });
     let waiting = tokio::spawn(waiting);

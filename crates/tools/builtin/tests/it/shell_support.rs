@@ -46,6 +46,7 @@ impl ShellSession {
             todos: Arc::from([]),
             editor_requests: None,
             children: None,
+            processes: None,
         };
         self.tool(name).run(Json::trusted(input.to_string()), context).await
     }

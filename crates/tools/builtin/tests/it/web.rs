@@ -102,6 +102,7 @@ pub(crate) async fn fetch_as(input: serde_json::Value, granted: Required, option
         todos: Arc::from([]),
         editor_requests: None,
         children: None,
+        processes: None,
     };
     tool(options).run(Json::trusted(input.to_string()), context).await
 }

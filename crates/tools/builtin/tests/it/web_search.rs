@@ -101,6 +101,7 @@ async fn search_as(options: SearchOptions, input: Value, granted: Required) -> O
         todos: Arc::from([]),
         editor_requests: None,
         children: None,
+        processes: None,
     };
     let outcome = tool(options).run(Json::trusted(input.to_string()), context).await;
     let all = format!("{outcome:?}");

@@ -44,6 +44,7 @@ async fn call(tools: &[Arc<dyn Tool>], name: &str) -> String {
         todos: Arc::from([]),
         editor_requests: None,
         children: None,
+        processes: None,
     };
     parts_text(&tool.run(Json::empty_object(), context).await.parts)
 }

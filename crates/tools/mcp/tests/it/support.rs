@@ -93,6 +93,7 @@ pub(crate) fn run(
         todos: Arc::from([]),
         editor_requests: None,
         children: None,
+        processes: None,
     };
     (tool(tools, name).run(Json::trusted(input), context), told)
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use config::{Configuration, Home};
 use dialect_acp::{Acp, AcpOptions, RemoteOptions};
-use dialect_gateway::{Code, GatewayOptions, GatewayRefusal, OnDisconnect, Scopes};
+use dialect_gateway::{GatewayOptions, OnDisconnect, Scopes};
 use dialect_loaf::{Loaf, LoafAnswer, LoafOptions, LoafOwn};
 use dialect_serve::{Serve, ServeOptions};
-use gateway::{AcpRules, Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins, LoginPort, LoginRefused};
+use gateway::{AcpRules, Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins};
 use host::{NoOwnCalls, OwnCalls};
 use vocab::{Fault, FaultKind, Later, Settings, Which};
 use websocket::Binary;
@@ -57,16 +57,17 @@ impl DoorParts {
 
 pub(super) fn all(parts: &Arc<DoorParts>, instance: &Arc<str>) -> Vec<PathDoor> {
     let (wired, hooks) = (&parts.wired, &parts.hooks);
-    let own: Arc<dyn Entrance> = Arc::new(own(wired, hooks, instance));
+    let counted = |wire, entrance: Arc<dyn Entrance>| hooks.service.counted(wire, entrance);
+    let own = counted("gateway", Arc::new(own(wired, hooks, instance)));
     let engine = || wired.engine.clone();
     vec![
         ("/", own.clone()),
         ("/ws", own),
-        ("/serve", Arc::new(door(engine(), Binary::Invalid, ServeJoins(parts.clone())))),
-        ("/acp", Arc::new(acp(parts))),
-        ("/loaf", Arc::new(door(engine(), Binary::Invalid, LoafJoins(parts.clone())))),
-        ("/rpc", Arc::new(RpcDoor(parts.clone()))),
-        ("/terminal", Arc::new(TerminalDoor(parts.clone()))),
+        ("/serve", counted("serve", Arc::new(door(engine(), Binary::Invalid, ServeJoins(parts.clone()))))),
+        ("/acp", counted("acp", Arc::new(acp(parts)))),
+        ("/loaf", counted("loaf", Arc::new(door(engine(), Binary::Invalid, LoafJoins(parts.clone()))))),
+        ("/rpc", counted("rpc", Arc::new(RpcDoor(parts.clone())))),
+        ("/terminal", counted("terminal", Arc::new(TerminalDoor(parts.clone())))),
     ]
 }
 
@@ -109,7 +110,9 @@ fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, instance: &Arc<str>) -> Dia
     let service = hooks.service.clone();
     let joins = GatewayJoins {
         options: Arc::new(options),
-        service: Arc::new(move |caller| Box::new(service.for_connection(caller.connection.clone(), login(caller)))),
+        service: Arc::new(move |caller| {
+            Box::new(service.for_connection(caller.connection.clone(), daemon::login(caller)))
+        }),
     };
     DialectDoor {
         engine: wired.engine.clone(),
@@ -121,26 +124,6 @@ fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, instance: &Arc<str>) -> Dia
         streams: None,
         subprotocols: &[],
     }
-}
-
-fn login(caller: &Caller) -> LoginPort {
-    let login = caller.login.clone();
-    Arc::new(move |token| {
-        login.login(&token).map_err(|refused| match refused {
-            LoginRefused::Wrong => GatewayRefusal {
-                code: Code::AuthFailed,
-                reason: Some("auth_failed"),
-                message: "the token is not known here".to_owned(),
-                data: None,
-            },
-            LoginRefused::TooMany { retry_after_ms } => GatewayRefusal {
-                code: Code::AuthFailed,
-                reason: Some("rate_limited"),
-                message: format!("too many wrong tokens: try again in {} s", retry_after_ms.div_ceil(1000)),
-                data: None,
-            },
-        })
-    })
 }
 
 /// `serve`, as its command line says.

@@ -5,15 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use config::{Configuration, ServerConfig};
-use daemon::{ReadAgain, SettingsSource, service_settings};
-use gateway::{GatewayCounts, GatewayService, HealthReport, ServerHandle, ServerHooks, ServiceParts, StoreKey};
-use serde_json::json;
-use vocab::{Fault, FaultKind, Later, SessionId, Settings, ShelfKind, ShelfPlace};
+use daemon::{HealthFacts, ReadAgain, SettingsSource, service_settings};
+use gateway::{
+    GatewayCounts, GatewayService, HealthReport, ServerHandle, ServerHooks, ServerLoad, ServiceParts, StoreKey,
+};
+use vocab::{Fault, FaultKind, Later, SessionId, Settings};
 
 use crate::compose::Wired;
-
-/// Written to see whether the store can be written to.
-const PROBE: ShelfKind = ShelfKind { name: "probe", goes_with_session: false };
 
 /// One per process.
 pub(super) struct DaemonHooks {
@@ -21,7 +19,7 @@ pub(super) struct DaemonHooks {
     source: Arc<SettingsSource>,
     pub(super) service: GatewayService,
     started: Instant,
-    server: OnceLock<Box<dyn Fn() -> (usize, usize) + Send + Sync>>,
+    server: OnceLock<Box<dyn Fn() -> ServerLoad + Send + Sync>>,
 }
 
 impl DaemonHooks {
@@ -56,6 +54,10 @@ impl DaemonHooks {
         let _ = self.server.set(Box::new(running.counter()));
     }
 
+    fn load(&self) -> ServerLoad {
+        self.server.get().map_or_else(ServerLoad::default, |load| load())
+    }
+
     pub(super) fn holds(&self) -> Arc<ServerConfig> {
         self.source.server()
     }
@@ -78,42 +80,28 @@ impl DaemonHooks {
 
 impl ServerHooks for DaemonHooks {
     fn health(&self) -> Later<'static, HealthReport> {
-        let (wired, started) = (self.wired.clone(), self.started);
-        let connections = self.server.get().map_or(0, |count| count().1);
-        let (running, waiting) = self.service.load();
-        Box::pin(async move {
-            let place = ShelfPlace { kind: PROBE, owner: "".into(), name: "health".into() };
-            let written = wired.shelf.put(place, b"1".as_slice().into(), None).await;
-            let model = wired.integrations.model == catalogue::Standing::Connected;
-            let status = if written.is_ok() && model { "ok" } else { "degraded" };
-            let json = json!({
-                "status": status,
-                "version": env!("CARGO_PKG_VERSION"),
-                "uptime": started.elapsed().as_secs(),
-                "connections": connections,
-                "sessions": wired.engine.live().len(),
-                "activeRuns": running,
-                "queueDepth": waiting,
-                "checks": {
-                    "store": if written.is_ok() { "ok" } else { "cannot be written" },
-                    "model": if model { "ok" } else { "none is connected" },
-                },
-            });
-            HealthReport { serves: written.is_ok(), json: json.to_string() }
-        })
+        let wired = &self.wired;
+        let facts = HealthFacts {
+            version: env!("CARGO_PKG_VERSION"),
+            uptime: self.started.elapsed(),
+            connections: self.load().sockets,
+            sessions: wired.engine.live().len(),
+            load: self.service.load(),
+            has_model: wired.integrations.model == catalogue::Standing::Connected,
+        };
+        Box::pin(daemon::health(wired.shelf.clone(), facts))
     }
     fn schema(&self) -> Arc<str> {
         dialect_gateway::openrpc(env!("CARGO_PKG_VERSION")).to_string().into()
     }
     fn metrics(&self) -> String {
-        self.service.prometheus(env!("CARGO_PKG_VERSION"))
+        self.service.prometheus(env!("CARGO_PKG_VERSION"), self.load())
     }
     fn reload(&self) -> Later<'static, Result<(), String>> {
         let done = self.source.take_over().map(|_| ()).map_err(|errors| errors.join("; "));
         Box::pin(async move { done })
     }
     fn note(&self, text: &str) {
-        self.service.log("info", text);
         host::note(text);
     }
 }

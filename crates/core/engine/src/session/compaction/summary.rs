@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vocab::{
-    CallSpec, Chat, Clock, CompactReason, Compaction, CompactionPolicy, Fault, FaultKind, Later, Message, ModelEvent,
-    ModelInfo, Part, Provider, Sent, SessionId, Store, SummaryOf, Usage, estimate_tokens,
+    CallAbout, CallSpec, Chat, Clock, CompactReason, Compaction, CompactionPolicy, Fault, FaultKind, Later, Message,
+    ModelEvent, ModelInfo, Part, Provider, Sent, SessionId, Store, SummaryOf, Usage, estimate_tokens,
 };
 
 use crate::outbox::OUTBOX_BYTES_MAX;
@@ -182,7 +182,8 @@ impl SummaryJob {
             max_tokens: SUMMARY_TOKENS_MAX.min(self.model.context_window / 4).max(1),
             thinking: None,
         };
-        let mut stream = chat.call(&spec);
+        let about = CallAbout { session: self.session.clone(), turn: None, reply: 0, trace: None, child_of: None };
+        let mut stream = chat.call_about(&spec, &about);
         let mut summary = String::new();
         while let Some(event) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
             match event {

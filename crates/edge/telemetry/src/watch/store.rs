@@ -1,76 +1,69 @@
-//! The store as the engine writes to it: what is committed is counted on its way. Everything else is passed on.
+//! A store whose appends are looked at. Everything else is passed on.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use dialect_gateway::services::sessions::frontend_and_user;
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Body, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession,
-    Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum, UserFrom,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession, Page,
+    Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
-use super::{GatewayCounts, lock};
-
-pub(super) struct CountingStore {
-    below: Arc<dyn Store>,
-    counts: GatewayCounts,
-}
-
-impl CountingStore {
-    pub(super) fn new(below: Arc<dyn Store>, counts: GatewayCounts) -> Self {
-        Self { below, counts }
-    }
-}
-
-impl GatewayCounts {
+/// Looks at what is written to logs.
+pub trait LogWatch: Send + Sync {
+    /// These are on their way to the disk, in the order in which they happened.
+    fn offered(&self, _session: &SessionId, _entries: &[Arc<Entry>]) {}
     /// These are in the log now.
-    pub(super) fn written(&self, session: &SessionId, entries: &[Arc<Entry>]) {
-        let mut touched = lock(&self.0.touched);
-        touched.touch(session);
-        for entry in entries {
-            let is_written_by_people =
-                matches!(entry.body, Body::User { from: UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp, .. });
-            if is_written_by_people {
-                let (frontend, user) = frontend_and_user(session);
-                lock(&self.0.presence).seen(frontend, user, entry.at_ms);
-            }
-            if matches!(entry.body, Body::User { .. } | Body::Assistant { .. }) {
-                touched.message(session, entry.at_ms);
-            }
-        }
-        drop(touched);
-        let mut counters = lock(&self.0.counters);
-        entries.iter().for_each(|entry| counters.count(session, entry));
-    }
+    fn written(&self, _session: &SessionId, _entries: &[Arc<Entry>], _durability: Durability, _took: Duration) {}
+    /// Something could not be written; it may be offered again.
+    fn refused(&self, _session: &SessionId, _fault: &Fault) {}
+    fn deleted(&self, _session: &SessionId) {}
+    /// The session is not in memory any more.
+    fn released(&self, _session: &SessionId) {}
+}
 
-    fn deleted(&self, session: &SessionId) {
-        lock(&self.0.touched).forget(session);
-        lock(&self.0.counters).forget(session);
+pub struct WatchedStore {
+    below: Arc<dyn Store>,
+    watch: Arc<dyn LogWatch>,
+}
+
+impl WatchedStore {
+    pub fn new(below: Arc<dyn Store>, watch: Arc<dyn LogWatch>) -> Self {
+        Self { below, watch }
     }
 }
 
-impl Store for CountingStore {
+impl Store for WatchedStore {
     fn append(
         &self,
         lease: &Lease,
         entries: Vec<Arc<Entry>>,
         durability: Durability,
     ) -> Later<'static, Result<(), Fault>> {
-        let (session, written, counts) = (lease.session.clone(), entries.clone(), self.counts.clone());
+        let (session, offered, watch) = (lease.session.clone(), entries.clone(), self.watch.clone());
+        watch.offered(&session, &offered);
+        let since = Instant::now();
         let append = self.below.append(lease, entries, durability);
         Box::pin(async move {
-            append.await?;
-            counts.written(&session, &written);
-            Ok(())
+            let done = append.await;
+            match &done {
+                Ok(()) => watch.written(&session, &offered, durability, since.elapsed()),
+                Err(fault) => watch.refused(&session, fault),
+            }
+            done
         })
     }
     fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
-        let (gone, counts, delete) = (session.clone(), self.counts.clone(), self.below.delete(session, by));
+        let (gone, watch, delete) = (session.clone(), self.watch.clone(), self.below.delete(session, by));
         Box::pin(async move {
             let deleted = delete.await?;
-            counts.deleted(&gone);
+            watch.deleted(&gone);
             Ok(deleted)
         })
+    }
+    fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
+        self.watch.released(&lease.session);
+        self.below.release(lease)
     }
 
     fn probe(&self) -> Result<(), Fault> {
@@ -81,9 +74,6 @@ impl Store for CountingStore {
     }
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         self.below.acquire(session)
-    }
-    fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
-        self.below.release(lease)
     }
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
         self.below.read(session, after, limit)

@@ -1,0 +1,59 @@
+//! What is counted on the way into the store, and of model calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dialect_gateway::services::sessions::frontend_and_user;
+use telemetry::watch::{LogWatch, WatchedProvider, WatchedStore};
+use vocab::{Body, Durability, Entry, Fault, Provider, SessionId, Store, UserFrom};
+
+use super::{GatewayCounts, lock};
+
+impl GatewayCounts {
+    /// The store that the engine is to write to.
+    pub fn counted(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        Arc::new(WatchedStore::new(store, Arc::new(self.clone())))
+    }
+
+    /// The models that the engine is to call.
+    pub fn models(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        Arc::new(WatchedProvider::new(provider, self.0.numbers.models.clone()))
+    }
+}
+
+impl LogWatch for GatewayCounts {
+    fn written(&self, session: &SessionId, entries: &[Arc<Entry>], durability: Durability, took: Duration) {
+        self.0.numbers.store.written(durability, took);
+        let mut touched = lock(&self.0.touched);
+        touched.touch(session);
+        for entry in entries {
+            let is_written_by_people =
+                matches!(entry.body, Body::User { from: UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp, .. });
+            if is_written_by_people {
+                let (frontend, user) = frontend_and_user(session);
+                lock(&self.0.presence).seen(frontend, user, entry.at_ms);
+            }
+            if matches!(entry.body, Body::User { .. } | Body::Assistant { .. }) {
+                touched.message(session, entry.at_ms);
+            }
+        }
+        drop(touched);
+        entries.iter().for_each(|entry| self.0.numbers.logged.count(session, entry));
+        let mut counters = lock(&self.0.counters);
+        entries.iter().for_each(|entry| counters.count(session, entry));
+    }
+
+    fn refused(&self, _: &SessionId, _: &Fault) {
+        self.0.numbers.store.errors.one();
+    }
+
+    fn deleted(&self, session: &SessionId) {
+        lock(&self.0.touched).forget(session);
+        lock(&self.0.counters).forget(session);
+        self.0.numbers.logged.forget(session);
+    }
+
+    fn released(&self, session: &SessionId) {
+        self.0.numbers.logged.forget(session);
+    }
+}
