@@ -7,3 +7,4 @@ mod garbage;
 mod judge;
 mod limits;
 mod pings;
+mod together;
