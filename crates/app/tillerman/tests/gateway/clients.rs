@@ -6,8 +6,8 @@ use std::process::Command;
 use crate::peers_install::{CHECKS_PATIENCE, node, npm, python, run, script};
 use crate::process::{Place, TOKEN};
 
-const WS: &str = "ws@8.22.2";
-const WEBSOCKETS: &str = "websockets==17.4";
+pub(crate) const WS: &str = "ws@8.22.2";
+pub(crate) const WEBSOCKETS: &str = "websockets==17.4";
 
 fn against(mut checks: Command, name: &str, checks_min: usize) -> Result<(), String> {
     let place = Place::new();
@@ -17,7 +17,7 @@ fn against(mut checks: Command, name: &str, checks_min: usize) -> Result<(), Str
     Ok(())
 }
 
-fn or_skip(id: &str, done: Result<(), String>) {
+pub(crate) fn or_skip(id: &str, done: Result<(), String>) {
     if let Err(why) = done {
         println!("SKIP {id}: {why}");
     }

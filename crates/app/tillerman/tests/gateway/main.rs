@@ -9,9 +9,11 @@ mod matching;
 mod peers_install;
 mod player;
 mod process;
+mod relay;
 mod socket;
 
 mod clients;
 mod cuts;
 mod restart;
+mod sdk;
 mod talks;

@@ -22,6 +22,9 @@ pub(crate) struct Place {
     pub(crate) arguments: Vec<String>,
     /// Without one, whoever is the same user is let in.
     pub(crate) token: Option<String>,
+    /// 0: any that is free.
+    pub(crate) port: u16,
+    pub(crate) model_name: &'static str,
 }
 
 impl Place {
@@ -36,6 +39,8 @@ impl Place {
             config: config.to_owned(),
             arguments: Vec::new(),
             token: Some(TOKEN.to_owned()),
+            port: 0,
+            model_name: "mock/alpha",
         }
     }
 
@@ -69,7 +74,7 @@ impl Place {
         };
         std::fs::write(&config, server).unwrap();
         let mut command = self.command();
-        command.args(["gateway", "--port", "0", "--model", "mock/alpha", "--config"]).arg(&config);
+        command.args(["gateway", "--port", &self.port.to_string(), "--model", self.model_name, "--config"]).arg(&config);
         command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Gateway::spawn(command)
     }

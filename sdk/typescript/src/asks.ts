@@ -1,0 +1,114 @@
+/** Questions of the gateway whether a tool may run: each is put to the handler once, and its answer arrives once. */
+import type { ToolConfirmData, DecisionWord } from "./generated.js";
+import type { Wire } from "./wire.js";
+
+/** A call that waits for a yes. */
+export interface Ask extends ToolConfirmData {
+  sessionId: string;
+  /** Aborted when somebody else has answered, or nobody can any more. */
+  signal: AbortSignal;
+}
+/** What is said to it. Nothing at all leaves it to others. */
+export type Decision = DecisionWord | { decision: DecisionWord; reason?: string } | undefined | void;
+export type AskHandler = (ask: Ask) => Decision | Promise<Decision>;
+
+type Call = (method: string, params: object) => Promise<unknown>;
+
+interface OpenAsk {
+  sessionId: string;
+  over: AbortController;
+  /** Decided here, and not known to have arrived. */
+  answer?: object;
+}
+
+export class Asks {
+  readonly #wire: Wire;
+  readonly #call: Call;
+  /** Who answers, and on which connection the gateway knows it. */
+  readonly #sessions = new Map<string, { users: number; connection: number; ready?: Promise<void> | undefined }>();
+  readonly #open = new Map<string, OpenAsk>();
+
+  constructor(wire: Wire, call: Call) {
+    this.#wire = wire;
+    this.#call = call;
+  }
+
+  /** This client answers for the session until the returned function is called. */
+  hold(sessionId: string): () => void {
+    const session = this.#sessions.get(sessionId) ?? { users: 0, connection: -1 };
+    this.#sessions.set(sessionId, session);
+    session.users += 1;
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      session.users -= 1;
+      if (session.users > 0) return;
+      this.#sessions.delete(sessionId);
+      for (const [key, ask] of this.#open) if (ask.sessionId === sessionId) this.#over(key);
+      // Else the gateway would wait for answers that nobody gives.
+      if (this.#wire.isOpen) this.#call("agent.setToolUseCallback", { sessionId, enabled: false }).catch(() => {});
+    };
+  }
+
+  /** Says on this connection that questions are answered here. Nothing where that was said. */
+  prepare(sessionId: string): Promise<void> | undefined {
+    const session = this.#sessions.get(sessionId);
+    const connection = this.#wire.connection;
+    if (!session) return undefined;
+    if (session.connection === connection) return session.ready;
+    session.connection = connection;
+    session.ready = this.#say(sessionId).then(
+      () => {
+        if (session.connection === connection) session.ready = undefined;
+      },
+      (why) => {
+        if (session.connection === connection) session.connection = -1;
+        throw why;
+      },
+    );
+    return session.ready;
+  }
+  async #say(sessionId: string): Promise<void> {
+    // A session that is not there yet is made, for only one that is there can be answered for.
+    await this.#call("sessions.create", { sessionId });
+    await this.#call("agent.setToolUseCallback", { sessionId, enabled: true });
+    for (const [key, ask] of this.#open) if (ask.sessionId === sessionId && ask.answer) this.#tell(key, ask);
+  }
+
+  asked(sessionId: string, data: ToolConfirmData, handler: AskHandler): void {
+    const key = `${sessionId} ${data.callId}`;
+    const known = this.#open.get(key);
+    if (known) {
+      if (known.answer) this.#tell(key, known);
+      return;
+    }
+    const ask: OpenAsk = { sessionId, over: new AbortController() };
+    this.#open.set(key, ask);
+    const decided = (decision: Decision) => {
+      if (decision === undefined || !this.#open.has(key)) return;
+      const { decision: word, reason } = typeof decision === "string" ? { decision, reason: undefined } : decision;
+      ask.answer = { sessionId, callId: data.callId, decision: word, reason };
+      this.#tell(key, ask);
+    };
+    // No answer is never a yes.
+    Promise.resolve({ ...data, sessionId, signal: ask.over.signal })
+      .then(handler)
+      .then(decided, () => decided({ decision: "deny", reason: "whoever was asked could not answer" }));
+  }
+  #tell(key: string, ask: OpenAsk): void {
+    // Where it is lost on the way it is said again, when the question is.
+    this.#call("agent.confirmTool", ask.answer as object).then(
+      () => this.#over(key),
+      () => {},
+    );
+  }
+  /** Somebody has answered. */
+  done(sessionId: string, callId: string): void {
+    this.#over(`${sessionId} ${callId}`);
+  }
+  #over(key: string): void {
+    this.#open.get(key)?.over.abort();
+    this.#open.delete(key);
+  }
+}
