@@ -120,11 +120,12 @@ class GatewayClient(Api):
             again=lambda: is_read,
         )
         self._wire.submit(operation)
+        limit = asyncio.timeout(patience)
         try:
-            async with asyncio.timeout(patience):
+            async with limit:
                 return await answer
         except TimeoutError as late:
-            if answer.done():
+            if not limit.expired():
                 raise
             raise CallTimeoutError(f"{method} was not answered within {patience} s") from late
         finally:

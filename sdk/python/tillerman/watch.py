@@ -26,7 +26,8 @@ class Watch(AsyncIterator[AnyEvent]):
         first = topics[0] if len(topics) == 1 else ""
         self._session = first[len("session:") :] if first.startswith("session:") else None
         self.cursor = after
-        """How far it was read into the buffer: keep it, and bring it back as `after`. Set by a session's events alone."""
+        """How far the reader is: keep it, and bring it back as `after`. Only a session's events have one."""
+        self._told = after
         self._wire, self._asks, self._confirm, self._topics = wire, asks, confirm, topics
         session = self._session
         self._release = asks.hold(session) if confirm and session is not None else None
@@ -66,18 +67,20 @@ class Watch(AsyncIterator[AnyEvent]):
         return self
 
     async def __anext__(self) -> AnyEvent:
-        return await self._events.next()
+        event = await self._events.next()
+        self.cursor = event.get("cursor", self.cursor)
+        return event
 
     def _asked_for(self) -> Mapping[str, Any]:
         params: Dict[str, Any] = {"topics": self._topics}
-        if self.cursor is not None:
-            params["afterSeq"] = self.cursor
+        if self._told is not None:
+            params["afterSeq"] = self._told
         return params
 
     def _began(self, result: SubscribeResult) -> None:
         self._number, self._was_there = result["subscriptionId"], True
-        if self._session is not None and self.cursor is None:
-            self.cursor = result["cursor"]
+        if self._session is not None and self._told is None:
+            self.cursor = self._told = result["cursor"]
         if not self.ready.done():
             self.ready.set_result(result)
 
@@ -96,7 +99,7 @@ class Watch(AsyncIterator[AnyEvent]):
         if is_full and session is None:
             return
         if session is not None and "cursor" in event:
-            self.cursor = event["cursor"]
+            self._told = event["cursor"]
         self._events.push(event, size)
         if is_full:
             self._is_paused = True

@@ -347,6 +347,8 @@ class Wire:
         if operation is None:
             return
         self._attempt = 0
+        if operation.method == "auth.login":
+            self._refused = None
         if not operation.stays:
             del self._sent[frame["id"]]
             operation.id = None

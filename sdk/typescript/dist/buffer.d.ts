@@ -3,6 +3,8 @@ export declare class EventBuffer<T> implements AsyncIterableIterator<T> {
     #private;
     /** About how many characters wait. */
     size: number;
+    /** The reader is given one. */
+    onRead: ((item: T) => void) | undefined;
     /** The reader has taken everything. */
     onEmpty: (() => void) | undefined;
     /** The reader went away before the end. */

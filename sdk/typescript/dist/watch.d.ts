@@ -12,7 +12,7 @@ export interface WatchOptions {
 /** Events of a session, or of the gateway's services. Iterate over it, one reader at a time; leaving the loop ends it. */
 export declare class Watch implements AsyncIterable<AnyEvent> {
     #private;
-    /** How far it was read into the buffer: keep it, and bring it back as `after`. Set by a session's events alone. */
+    /** How far the reader is: keep it, and bring it back as `after`. Only a session's events have one. */
     cursor: EventCursor | undefined;
     /** Resolves when the gateway has taken it, with where it begins. */
     readonly ready: Promise<SubscribeResult>;

@@ -5,6 +5,8 @@ export class EventBuffer<T> implements AsyncIterableIterator<T> {
   #end: { error?: unknown } | undefined;
   /** About how many characters wait. */
   size = 0;
+  /** The reader is given one. */
+  onRead: ((item: T) => void) | undefined;
   /** The reader has taken everything. */
   onEmpty: (() => void) | undefined;
   /** The reader went away before the end. */
@@ -28,7 +30,10 @@ export class EventBuffer<T> implements AsyncIterableIterator<T> {
     if (this.#end) return;
     const waiting = this.#waiting;
     this.#waiting = undefined;
-    if (waiting) return waiting.resolve({ value: item, done: false });
+    if (waiting) {
+      this.onRead?.(item);
+      return waiting.resolve({ value: item, done: false });
+    }
     this.#items.push({ item, size });
     this.size += size;
   }
@@ -45,6 +50,7 @@ export class EventBuffer<T> implements AsyncIterableIterator<T> {
     const first = this.#items.shift();
     if (first) {
       this.size -= first.size;
+      this.onRead?.(first.item);
       if (this.#items.length === 0) {
         this.size = 0;
         this.onEmpty?.();

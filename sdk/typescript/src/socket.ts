@@ -46,8 +46,9 @@ function make(url: string, token: string | undefined, by: TokenBy, given: Socket
   if (token === undefined || by === "login") return new constructor(url, [PROTOCOL]);
   if (by === "protocol") return new constructor(url, [PROTOCOL, `bearer.${base64url(token)}`]);
   const headers = { Authorization: `Bearer ${token}` };
-  // `ws` takes options behind the protocols; Node's own takes them in their place.
-  return given ? new constructor(url, [PROTOCOL], { headers }) : new constructor(url, { protocols: [PROTOCOL], headers });
+  // Node's own takes options in the place of the protocols, `ws` behind them.
+  const isOwn = constructor === (globalThis as { WebSocket?: unknown }).WebSocket;
+  return isOwn ? new constructor(url, { protocols: [PROTOCOL], headers }) : new constructor(url, [PROTOCOL], { headers });
 }
 
 /** Opens one; the promise is kept when it is open. Its hooks are called from then on. */

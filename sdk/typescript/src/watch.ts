@@ -22,8 +22,10 @@ export interface WatchOptions {
 
 /** Events of a session, or of the gateway's services. Iterate over it, one reader at a time; leaving the loop ends it. */
 export class Watch implements AsyncIterable<AnyEvent> {
-  /** How far it was read into the buffer: keep it, and bring it back as `after`. Set by a session's events alone. */
+  /** How far the reader is: keep it, and bring it back as `after`. Only a session's events have one. */
   cursor: EventCursor | undefined;
+  /** How far the gateway has told it. */
+  #told: EventCursor | undefined;
   /** Resolves when the gateway has taken it, with where it begins. */
   readonly ready: Promise<SubscribeResult>;
   #settle!: { resolve: (result: SubscribeResult) => void; reject: (why: Error) => void };
@@ -45,20 +47,21 @@ export class Watch implements AsyncIterable<AnyEvent> {
     this.#wire = wire;
     this.#asks = asks;
     this.#sessionId = session;
-    this.cursor = after;
+    this.cursor = this.#told = after;
     this.ready = new Promise((resolve, reject) => (this.#settle = { resolve, reject }));
     this.ready.catch(() => {});
     this.#release = confirm && session !== undefined ? asks.hold(session) : undefined;
     this.#operation = {
       method: "events.subscribe",
       stays: true,
-      params: () => ({ topics, afterSeq: this.cursor }),
+      params: () => ({ topics, afterSeq: this.#told }),
       before: () => (this.#release && session !== undefined ? asks.prepare(session) : undefined),
       onEvent: (event, size) => this.#event(event, size, confirm),
       onResult: (result) => this.#began(result as SubscribeResult),
       onFailed: (why) => this.#failed(why),
       again: () => true,
     };
+    this.#events.onRead = (event) => (this.cursor = event.cursor ?? this.cursor);
     this.#events.onEmpty = () => this.#goOn();
     this.#events.onLeft = () => this.#leave();
     const abort = () => this.close();
@@ -81,7 +84,10 @@ export class Watch implements AsyncIterable<AnyEvent> {
   #began(result: SubscribeResult): void {
     this.#number = result.subscriptionId;
     this.#wasThere = true;
-    if (this.#sessionId !== undefined) this.cursor ??= result.cursor;
+    if (this.#sessionId !== undefined) {
+      this.cursor ??= result.cursor;
+      this.#told ??= result.cursor;
+    }
     this.#settle.resolve(result);
   }
   #event(event: AnyEvent, size: number, confirm: AskHandler | undefined): void {
@@ -96,7 +102,7 @@ export class Watch implements AsyncIterable<AnyEvent> {
     if (session !== undefined && event.event === "tool_confirm_done") this.#asks.done(session, event.data.callId);
     const isFull = this.#events.length >= WAITING_MAX || this.#events.size >= WAITING_SIZE_MAX;
     if (isFull && session === undefined) return;
-    if (event.cursor !== undefined && session !== undefined) this.cursor = event.cursor;
+    if (event.cursor !== undefined && session !== undefined) this.#told = event.cursor;
     this.#events.push(event, size);
     if (isFull) {
       this.#isPaused = true;

@@ -273,6 +273,7 @@ export class Wire {
     if (frame.error) return this.#refusal(operation, frame.error);
     if (!operation) return;
     this.#attempt = 0;
+    if (operation.method === "auth.login") this.#refused = undefined;
     if (!operation.stays) {
       this.#sent.delete(frame.id as number);
       operation.id = undefined;

@@ -16,4 +16,6 @@ mod clients;
 mod cuts;
 mod restart;
 mod sdk;
+mod sdk_examples;
+mod sdk_types;
 mod talks;

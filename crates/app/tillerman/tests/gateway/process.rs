@@ -74,7 +74,9 @@ impl Place {
         };
         std::fs::write(&config, server).unwrap();
         let mut command = self.command();
-        command.args(["gateway", "--port", &self.port.to_string(), "--model", self.model_name, "--config"]).arg(&config);
+        command
+            .args(["gateway", "--port", &self.port.to_string(), "--model", self.model_name, "--config"])
+            .arg(&config);
         command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Gateway::spawn(command)
     }

@@ -1,6 +1,5 @@
-//! The client libraries of the repository against the real binary: checks with a connection that is cut, a gateway that is killed
-//! and one that is restarted; the examples; the compilers. Without an interpreter or the registries once, a test says `SKIP` and
-//! why.
+//! The client libraries of the repository against the real binary: a connection that is cut, a gateway that is killed and one that is
+//! restarted. Without an interpreter or the registries once, a test says `SKIP` and why.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,19 +8,13 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use crate::clients::{WEBSOCKETS, WS, or_skip};
-use crate::peers_install::{CHECKS_PATIENCE, INSTALL_PATIENCE, newer_node, node, npm, python, run, script};
+use crate::peers_install::{CHECKS_PATIENCE, newer_node, node, npm, python, run, script};
 use crate::process::{Gateway, Place, TOKEN};
 use crate::relay::Relay;
 
-const TYPESCRIPT: &str = "typescript@7.0.2";
-const MYPY: &str = "mypy==2.4.1";
-
-/// What of the TypeScript library a page loads.
-const SCRIPT_BYTES_MAX: usize = 30 * 1024;
-
 const CONFIG: &str = "server:\n  queue:\n    resume_after_restart: true\ntools:\n  confirm: [file.write]\n";
 
-fn sdk() -> PathBuf {
+pub(crate) fn sdk() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../sdk").canonicalize().unwrap()
 }
 
@@ -103,8 +96,7 @@ fn the_typescript_library_with_npm_ws() {
 /// In the Node that has a WebSocket of its own, which is the one of pages.
 #[test]
 fn the_typescript_library_with_the_global_websocket() {
-    let checks =
-        || Stand::new("mock/alpha").checks(&mut node_checks(newer_node()?, "sdk_typescript.mjs", false)?, 30);
+    let checks = || Stand::new("mock/alpha").checks(&mut node_checks(newer_node()?, "sdk_typescript.mjs", false)?, 30);
     or_skip("the_typescript_library_with_the_global_websocket", checks());
 }
 
