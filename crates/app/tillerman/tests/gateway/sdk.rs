@@ -88,7 +88,7 @@ fn python_checks(name: &str) -> Result<Command, String> {
 fn the_typescript_library_with_npm_ws() {
     let checks = || {
         node()?;
-        Stand::new("mock/alpha").checks(&mut node_checks("node", "sdk_typescript.mjs", true)?, 30)
+        Stand::new("mock/alpha").checks(&mut node_checks("node", "sdk_typescript.mjs", true)?, 50)
     };
     or_skip("the_typescript_library_with_npm_ws", checks());
 }
@@ -96,12 +96,15 @@ fn the_typescript_library_with_npm_ws() {
 /// In the Node that has a WebSocket of its own, which is the one of pages.
 #[test]
 fn the_typescript_library_with_the_global_websocket() {
-    let checks = || Stand::new("mock/alpha").checks(&mut node_checks(newer_node()?, "sdk_typescript.mjs", false)?, 30);
+    let checks = || {
+        let mut command = node_checks(newer_node()?, "sdk_typescript.mjs", false)?;
+        Stand::new("mock/alpha").checks(command.env("PEER_CUTS", "10"), 50)
+    };
     or_skip("the_typescript_library_with_the_global_websocket", checks());
 }
 
 #[test]
 fn the_python_library() {
-    let checks = || Stand::new("mock/alpha").checks(&mut python_checks("sdk_python.py")?, 30);
+    let checks = || Stand::new("mock/alpha").checks(&mut python_checks("sdk_python.py")?, 50);
     or_skip("the_python_library", checks());
 }

@@ -221,11 +221,11 @@ async def cuts(one):
         results = await speaking
         text, found = await seen
         eye.close()
-        check("50 cuts: every run is told once, word for word", all(results), results)
-        check("50 cuts: a watcher has no gap", text == words(120) * runs, len(text))
+        check("cuts: every run is told once, word for word", all(results), results)
+        check("cuts: a watcher has no gap", text == words(120) * runs, len(text))
         cursors = [event["cursor"] for event in found if event["event"] != "retract"]
-        check("50 cuts: and no repeat", len(set(cursors)) == len(cursors))
-        check("50 cuts: no message is doubled", await users(one, "py:cut") == runs)
+        check("cuts: and no repeat", len(set(cursors)) == len(cursors))
+        check("cuts: no message is doubled", await users(one, "py:cut") == runs)
         losing = asyncio.ensure_future(refused(cutter.tools.execute("shell.exec", session_id="py:cut", args={"command": "sleep 1"})))
         looking = asyncio.ensure_future(refused(cutter.agent.wait(session_id="py:cut", idempotency_key="none", timeout_ms=1)))
         await asyncio.sleep(0.15)

@@ -2,7 +2,7 @@
 // client that is closed must leave nothing behind that keeps Node alive.
 import { createRequire } from 'node:module';
 import net from 'node:net';
-const { PEER_URL: url, PEER_CUT_URL: cutUrl, PEER_TOKEN: token, PEER_CONTROL: control, PEER_SDK: sdk, PEER_MODULES: modules } = process.env;
+const { PEER_URL: url, PEER_CUT_URL: cutUrl, PEER_TOKEN: token, PEER_CONTROL: control, PEER_SDK: sdk, PEER_MODULES: modules, PEER_CUTS: CUTS = 50 } = process.env;
 const lib = await import(`${sdk}/typescript/dist/index.js`);
 const { GatewayClient, textAfter } = lib;
 const WebSocket = modules ? createRequire(modules + '/')('ws').WebSocket : undefined;
@@ -127,7 +127,7 @@ check('closed', (await open) instanceof lib.ClientClosedError && (await refused(
 const cutter = client({}, cutUrl);
 await cutter.sessions.create({ sessionId: 'ts:cut' });
 const eye = cutter.watch('ts:cut', { after: 0 });
-const RUNS = 8, CUTS = 50;
+const RUNS = 8;
 let ends = 0;
 const seen = read(eye, (event) => event.event === 'done' && ++ends === RUNS);
 const running = (async () => {
@@ -143,11 +143,11 @@ let cuts = 0;
 for (; cuts < CUTS; cuts += 1) { await sleep(60 + (cuts * 37) % 60); await order('cut'); }
 const results = await running;
 const watched = await seen;
-check('50 cuts: every run is told once, word for word', results.every((it) => it.told === words(120) && it.content === it.told && new Set(it.states).size === it.states.length), results);
-check('50 cuts: a watcher has no gap', watched.text === words(120).repeat(RUNS), watched.text.length);
+check('cuts: every run is told once, word for word', results.every((it) => it.told === words(120) && it.content === it.told && new Set(it.states).size === it.states.length), results);
+check('cuts: a watcher has no gap', watched.text === words(120).repeat(RUNS), watched.text.length);
 const cursors = watched.list.filter((event) => event.event !== 'retract').map((event) => event.cursor);
-check('50 cuts: and no repeat', new Set(cursors).size === cursors.length);
-check('50 cuts: no message is doubled', (await users(one, 'ts:cut')) === RUNS);
+check('cuts: and no repeat', new Set(cursors).size === cursors.length);
+check('cuts: no message is doubled', (await users(one, 'ts:cut')) === RUNS);
 const losing = refused(cutter.tools.execute({ sessionId: 'ts:cut', tool: 'shell.exec', args: { command: 'sleep 1' } }));
 const looking = refused(cutter.agent.wait({ sessionId: 'ts:cut', idempotencyKey: 'none', timeoutMs: 1 }));
 await sleep(150);
