@@ -37,8 +37,8 @@ use std::sync::Arc;
 use acp_types::ClientCapabilities;
 use vocab::names;
 use vocab::{
-    Command, DirectoryVerb, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb, Tag, Target, Told, Verb,
-    Which,
+    Command, DirectoryVerb, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb, Settings, Tag, Target,
+    Told, Verb, Which,
 };
 use wire::jsonrpc::{self, Frame, RpcError, Version};
 use wire::{Dialect, Out, Parting};
@@ -78,6 +78,8 @@ pub struct AcpOptions {
     /// Of every session that is opened, where it is not the engine's own; a client changes it session by session.
     pub mode: Option<Mode>,
     pub model: Option<Arc<str>>,
+    /// What a session that this wire makes or loads starts with; `None`: the engine's defaults.
+    pub usual: Option<Arc<Settings>>,
     /// Commands that belong to a session and leave it where it is.
     pub commands: Vec<SlashInfo>,
     /// Leave out what only some clients know (`models`, `sessionId` where it is known, `usage`).
@@ -92,6 +94,7 @@ impl AcpOptions {
             version: version.into(),
             mode: Some(Mode::Prompt),
             model: None,
+            usual: None,
             commands: Vec::new(),
             strict: false,
             ids,
@@ -197,6 +200,7 @@ impl Acp {
             gate: Some(Gate::Ladder),
             tool_names: Some(names::CANONICAL),
             controller: Some(self.client_name.clone()),
+            usual: self.options.usual.clone(),
             ..Open::new(which)
         }
     }
