@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from .generated import ConfirmFact, DecisionWord, ToolConfirmData
-from .wire import Wire
+from .wire import Operation, Wire
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class _Open:
 
 @dataclass(eq=False)
 class _Session:
-    users: int = 0
+    handlers: List[AskHandler] = field(default_factory=list)
     connection: int = -1
     """On which the gateway knows that questions are answered here."""
     ready: Optional[asyncio.Task[Any]] = None
@@ -58,33 +58,28 @@ class Asks:
         self._sessions: Dict[str, _Session] = {}
         self._open: Dict[Key, _Open] = {}
 
-    def hold(self, session_id: str) -> Callable[[], None]:
+    def hold(self, session_id: str, handler: AskHandler) -> Callable[[], None]:
         """This client answers for the session until the returned function is called."""
         session = self._sessions.setdefault(session_id, _Session())
-        session.users += 1
+        session.handlers.append(handler)
         held = [True]
 
         def release() -> None:
             if not held:
                 return
             held.clear()
-            session.users -= 1
-            if session.users > 0:
+            session.handlers.remove(handler)
+            if session.handlers:
                 return
             self._sessions.pop(session_id, None)
             for key in [key for key in self._open if key[0] == session_id]:
                 self.done(*key)
             # Else the gateway would wait for answers that nobody gives.
             if self._wire.is_open:
-                self._wire.spawn(self._quietly("agent.setToolUseCallback", {"sessionId": session_id, "enabled": False}))
+                params = {"sessionId": session_id, "enabled": False}
+                self._wire.submit(Operation("agent.setToolUseCallback", lambda: params))
 
         return release
-
-    async def _quietly(self, method: str, params: Mapping[str, Any]) -> None:
-        try:
-            await self._call(method, params)
-        except Exception:
-            pass
 
     def prepare(self, session_id: str) -> Optional[Awaitable[None]]:
         """Says on this connection that questions are answered here. Nothing where that was said."""
@@ -111,7 +106,13 @@ class Asks:
             if key[0] == session_id and ask.answer is not None:
                 self._wire.spawn(self._tell(key, ask))
 
-    def asked(self, session_id: str, data: ToolConfirmData, handler: AskHandler) -> None:
+    def asked(self, session_id: str, data: ToolConfirmData, own: Optional[AskHandler]) -> None:
+        """To the handler of who heard it, or to another one of the session: one that waits for its run hears nothing of this
+        one."""
+        session = self._sessions.get(session_id)
+        handler = own or (session.handlers[0] if session and session.handlers else None)
+        if handler is None:
+            return
         key = (session_id, data["callId"])
         known = self._open.get(key)
         if known is None:

@@ -26,7 +26,7 @@ class Run(AsyncIterator[AnyEvent]):
         self.idempotency_key: str = params.get("idempotencyKey") or str(uuid.uuid4())
         """By which the gateway knows the message again."""
         self._wire, self._asks, self._confirm = wire, asks, confirm
-        self._release = asks.hold(session_id) if confirm else None
+        self._release = asks.hold(session_id, confirm) if confirm else None
         self._events: EventBuffer[AnyEvent] = EventBuffer()
         self._result: asyncio.Future[SendResult] = asyncio.get_running_loop().create_future()
         # Who reads the events is told by them.
@@ -119,7 +119,7 @@ class Run(AsyncIterator[AnyEvent]):
 
     def _event(self, event: AnyEvent, size: int) -> None:
         # Asks come anew to who comes back, and are known again by what they are about.
-        if event["event"] == "tool_confirm" and self._confirm is not None:
+        if event["event"] == "tool_confirm":
             self._asks.asked(self.session_id, event["data"], self._confirm)
         if event["event"] == "tool_confirm_done":
             self._asks.done(self.session_id, event["data"]["callId"])

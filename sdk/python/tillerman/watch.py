@@ -30,7 +30,7 @@ class Watch(AsyncIterator[AnyEvent]):
         self._told = after
         self._wire, self._asks, self._confirm, self._topics = wire, asks, confirm, topics
         session = self._session
-        self._release = asks.hold(session) if confirm and session is not None else None
+        self._release = asks.hold(session, confirm) if confirm and session is not None else None
         self._events: EventBuffer[AnyEvent] = EventBuffer(self._go_on)
         self._number: Optional[int] = None
         self._is_paused = False
@@ -91,7 +91,7 @@ class Watch(AsyncIterator[AnyEvent]):
             self._stop()
             self._timer = asyncio.get_running_loop().call_later(LAG_S, self._wire.submit, self._operation)
             return
-        if session is not None and event["event"] == "tool_confirm" and self._confirm is not None:
+        if session is not None and event["event"] == "tool_confirm":
             self._asks.asked(session, event["data"], self._confirm)
         if session is not None and event["event"] == "tool_confirm_done":
             self._asks.done(session, event["data"]["callId"])

@@ -64,6 +64,8 @@ class Operation:
     """Events follow its result."""
     id: Optional[int] = None
     """The id on this connection; none where it was not sent on it."""
+    is_withdrawn: bool = False
+    """Nobody wants it any more, wherever it is."""
 
 
 @dataclass
@@ -125,14 +127,22 @@ class Wire:
         await opened
 
     def submit(self, operation: Operation) -> None:
+        operation.is_withdrawn = False
+        self._queue(operation, self._waiting.append)
+        if self.state != "closed":
+            self._start()
+
+    def _queue(self, operation: Operation, put: Callable[[Operation], None]) -> None:
+        if operation.is_withdrawn:
+            return
         if self.state == "closed":
             return operation.on_failed(self._why())
-        self._waiting.append(operation)
-        self._start()
+        put(operation)
         self._kick.set()
 
     def withdraw(self, operation: Operation) -> None:
         """Nobody wants its answer any more."""
+        operation.is_withdrawn = True
         if operation in self._waiting:
             self._waiting.remove(operation)
         if operation.id is not None:
@@ -185,6 +195,13 @@ class Wire:
             self._main = asyncio.ensure_future(self._live())
 
     async def _live(self) -> None:
+        try:
+            await self._lives()
+        except Exception as broken:
+            # A function that was given to us has raised, or what came is no frame: nobody is left waiting.
+            self._over(broken)
+
+    async def _lives(self) -> None:
         """One connection after the other, until there is nothing to do or the client is closed."""
         while self.state != "closed":
             self._turn("connecting")
@@ -315,12 +332,9 @@ class Wire:
             pass
         except Exception as why:
             # Where the connection was lost meanwhile, it begins again on the next one.
-            if connection == self.connection:
+            if connection == self.connection and not operation.is_withdrawn:
                 return operation.on_failed(why)
-        if self.state == "closed":
-            return operation.on_failed(self._why())
-        self._waiting.appendleft(operation)
-        self._kick.set()
+        self._queue(operation, self._waiting.appendleft)
 
     def _frame(self, operation: Operation) -> Optional[str]:
         self._ids += 1
@@ -368,7 +382,7 @@ class Wire:
             operation.id = None
         if code == 3 and told.reason == "rate_limited":
             wait = float(data.get("retryAfterMs", BUSY_MS)) / 1000
-            asyncio.get_running_loop().call_later(wait * (1 + random.random() / 2), self.submit, operation)
+            asyncio.get_running_loop().call_later(wait * (1 + random.random() / 2), self._queue, operation, self._waiting.append)
         elif code == 4 and told.reason == "shutdown" and data.get("replayed") is not True and operation.again():
             # What was not finished goes on when the gateway is there again.
             self._is_ending = True

@@ -18,10 +18,11 @@ export declare class Asks {
     #private;
     constructor(wire: Wire, call: Call);
     /** This client answers for the session until the returned function is called. */
-    hold(sessionId: string): () => void;
+    hold(sessionId: string, handler: AskHandler): () => void;
     /** Says on this connection that questions are answered here. Nothing where that was said. */
     prepare(sessionId: string): Promise<void> | undefined;
-    asked(sessionId: string, data: ToolConfirmData, handler: AskHandler): void;
+    /** To the handler of who heard it, or to another one of the session: one that waits for its run hears nothing of this one. */
+    asked(sessionId: string, data: ToolConfirmData, own: AskHandler | undefined): void;
     /** Somebody has answered. */
     done(sessionId: string, callId: string): void;
 }

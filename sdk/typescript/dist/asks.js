@@ -7,17 +7,17 @@ constructor(wire, call) {
 this.#wire = wire;
 this.#call = call;
 }
-hold(sessionId) {
-const session = this.#sessions.get(sessionId) ?? { users: 0, connection: -1 };
+hold(sessionId, handler) {
+const session = this.#sessions.get(sessionId) ?? { handlers: [], connection: -1 };
 this.#sessions.set(sessionId, session);
-session.users += 1;
+session.handlers.push(handler);
 let isHeld = true;
 return () => {
 if (!isHeld)
 return;
 isHeld = false;
-session.users -= 1;
-if (session.users > 0)
+session.handlers.splice(session.handlers.indexOf(handler), 1);
+if (session.handlers.length > 0)
 return;
 this.#sessions.delete(sessionId);
 for (const [key, ask] of this.#open)
@@ -52,7 +52,10 @@ for (const [key, ask] of this.#open)
 if (ask.sessionId === sessionId && ask.answer)
 this.#tell(key, ask);
 }
-asked(sessionId, data, handler) {
+asked(sessionId, data, own) {
+const handler = own ?? this.#sessions.get(sessionId)?.handlers[0];
+if (!handler)
+return;
 const key = `${sessionId} ${data.callId}`;
 const known = this.#open.get(key);
 if (known) {
@@ -70,7 +73,7 @@ ask.answer = { sessionId, callId: data.callId, decision: word, reason };
 this.#tell(key, ask);
 };
 Promise.resolve({ ...data, sessionId, signal: ask.over.signal })
-.then(handler)
+.then((ask) => (this.#open.has(key) ? handler(ask) : undefined))
 .then(decided, () => decided({ decision: "deny", reason: "whoever was asked could not answer" }));
 }
 #tell(key, ask) {

@@ -2,7 +2,7 @@ import { Asks } from "./asks.js";
 import { CallTimeoutError } from "./errors.js";
 import { apiOf, isRead } from "./generated.js";
 import { Run } from "./run.js";
-import { isPage } from "./socket.js";
+import { freshName, isPage } from "./socket.js";
 import { Watch } from "./watch.js";
 import { Wire } from "./wire.js";
 const ENDED_BY_CANCEL = new Set(["tools.execute", "agent.wait"]);
@@ -14,7 +14,7 @@ sessionId;
 constructor(url, options = {}) {
 Object.assign(this, apiOf((method, params, more) => this.#request(method, params, more ?? {}, isRead(method))));
 this.#options = options;
-this.sessionId = options.sessionId ?? `ws:${crypto.randomUUID()}`;
+this.sessionId = options.sessionId ?? `ws:${freshName()}`;
 this.#wire = new Wire({
 url,
 token: options.token,

@@ -1,5 +1,6 @@
 import { EventBuffer } from "./buffer.js";
 import { COMMANDS, errorOf } from "./generated.js";
+import { freshName } from "./socket.js";
 import { bytesOf, commonLength } from "./text.js";
 const CANCEL_MS = 10_000;
 export class Run {
@@ -28,11 +29,11 @@ const { signal, confirm, sessionId: _, ...more } = options;
 this.#wire = wire;
 this.#asks = asks;
 this.sessionId = sessionId;
-this.idempotencyKey = more.idempotencyKey ?? crypto.randomUUID();
+this.idempotencyKey = more.idempotencyKey ?? freshName();
 this.result = new Promise((resolve, reject) => (this.#settle = { resolve, reject }));
 this.result.catch(() => { });
 this.#confirm = confirm;
-this.#release = confirm && asks.hold(sessionId);
+this.#release = confirm && asks.hold(sessionId, confirm);
 const isCommand = (more.attachments ?? []).length === 0 && COMMANDS.has(message.trimStart().split(/\s/, 1)[0] ?? "");
 const params = { ...more, message, sessionId, idempotencyKey: this.idempotencyKey };
 const endsAt = more.timeoutMs === undefined ? undefined : Date.now() + more.timeoutMs;
@@ -49,9 +50,10 @@ again: () => !isCommand,
 const abort = () => this.cancel();
 signal?.addEventListener("abort", abort, { once: true });
 this.#unhook = () => signal?.removeEventListener("abort", abort);
-wire.submit(this.#operation);
 if (signal?.aborted)
 this.cancel();
+else
+wire.submit(this.#operation);
 }
 cancel() {
 if (this.#isCancelled || this.#events.isOver)
@@ -86,7 +88,7 @@ if (this.#isCancelled)
 this.#askToCancel();
 }
 #event(event, size) {
-if (event.event === "tool_confirm" && this.#confirm)
+if (event.event === "tool_confirm")
 this.#asks.asked(this.sessionId, event.data, this.#confirm);
 if (event.event === "tool_confirm_done")
 this.#asks.done(this.sessionId, event.data.callId);

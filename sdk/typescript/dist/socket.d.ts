@@ -8,6 +8,7 @@ export interface SocketLike {
     onerror: ((event: any) => unknown) | null;
     send(text: string): void;
     close(code?: number, reason?: string): void;
+    terminate?(): void;
 }
 /** The global one, or the constructor of npm's `ws`. */
 export type SocketConstructor = new (url: string, ...more: any[]) => SocketLike;
@@ -18,6 +19,8 @@ export interface SocketHooks {
     closed(code: number, reason: string): void;
 }
 export declare function isPage(): boolean;
+/** A name that nobody else has. (`crypto.randomUUID` is not for pages that came without TLS.) */
+export declare function freshName(): string;
 /** The constructor to use, or why there is none. */
 export declare function socketConstructor(given: SocketConstructor | undefined): SocketConstructor;
 /** Opens one; the promise is kept when it is open. Its hooks are called from then on. */

@@ -3,6 +3,9 @@ const PROTOCOL = "tillerman.v1";
 export function isPage() {
 return typeof globalThis.document !== "undefined" || typeof globalThis.importScripts === "function";
 }
+export function freshName() {
+return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
 function base64url(text) {
 const bytes = new TextEncoder().encode(text);
 return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");

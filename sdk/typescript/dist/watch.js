@@ -28,7 +28,7 @@ this.#sessionId = session;
 this.cursor = this.#told = after;
 this.ready = new Promise((resolve, reject) => (this.#settle = { resolve, reject }));
 this.ready.catch(() => { });
-this.#release = confirm && session !== undefined ? asks.hold(session) : undefined;
+this.#release = confirm && session !== undefined ? asks.hold(session, confirm) : undefined;
 this.#operation = {
 method: "events.subscribe",
 stays: true,
@@ -45,9 +45,10 @@ this.#events.onLeft = () => this.#leave();
 const abort = () => this.close();
 signal?.addEventListener("abort", abort, { once: true });
 this.#unhook = () => signal?.removeEventListener("abort", abort);
-wire.submit(this.#operation);
 if (signal?.aborted)
 this.close();
+else
+wire.submit(this.#operation);
 }
 close() {
 if (this.#events.isOver)
@@ -74,7 +75,7 @@ this.#stop();
 this.#timer = setTimeout(() => this.#wire.submit(this.#operation), LAG_MS);
 return;
 }
-if (session !== undefined && event.event === "tool_confirm" && confirm)
+if (session !== undefined && event.event === "tool_confirm")
 this.#asks.asked(session, event.data, confirm);
 if (session !== undefined && event.event === "tool_confirm_done")
 this.#asks.done(session, event.data.callId);

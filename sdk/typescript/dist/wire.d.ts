@@ -17,6 +17,8 @@ export interface Operation {
     again(): boolean;
     /** Events follow its result. */
     readonly stays?: boolean;
+    /** Nobody wants it any more, wherever it is. */
+    isWithdrawn?: boolean;
 }
 export interface WireOptions {
     url: string;

@@ -45,14 +45,21 @@ this.#open();
 return opened;
 }
 submit(operation) {
-if (this.#state === "closed")
-return operation.onFailed(this.#why());
-this.#waiting.push(operation);
+operation.isWithdrawn = false;
+this.#queue(operation, "push");
 if (this.#state === "idle")
 this.#open();
+}
+#queue(operation, how) {
+if (operation.isWithdrawn)
+return;
+if (this.#state === "closed")
+return operation.onFailed(this.#why());
+this.#waiting[how](operation);
 this.#flush();
 }
 withdraw(operation) {
+operation.isWithdrawn = true;
 this.#waiting = this.#waiting.filter((it) => it !== operation);
 if (operation.id !== undefined)
 this.#sent.delete(operation.id);
@@ -158,7 +165,7 @@ this.connection += 1;
 this.#clear("pace", "heart", "ending");
 const socket = this.#socket;
 this.#socket = undefined;
-socket?.close();
+socket?.terminate ? socket.terminate() : socket?.close();
 }
 #lost(reason) {
 this.#drop();
@@ -194,14 +201,8 @@ const operation = this.#waiting.shift();
 const before = operation.before?.();
 if (before) {
 const number = this.connection;
-const back = () => {
-if (this.#state === "closed")
-operation.onFailed(this.#why());
-else
-this.#waiting.unshift(operation);
-this.#flush();
-};
-before.then(back, (why) => (number === this.connection && !(why instanceof ConnectionLostError) ? operation.onFailed(why) : back()));
+const back = () => this.#queue(operation, "unshift");
+before.then(back, (why) => (number === this.connection && !operation.isWithdrawn && !(why instanceof ConnectionLostError) ? operation.onFailed(why) : back()));
 continue;
 }
 this.#tokens -= 1;
@@ -257,7 +258,7 @@ this.#sent.delete(operation.id);
 operation.id = undefined;
 if (code === 3 && error.reason === "rate_limited") {
 const wait = Number(data?.["retryAfterMs"] ?? BUSY_MS);
-setTimeout(() => this.submit(operation), wait * (1 + Math.random() / 2));
+setTimeout(() => this.#queue(operation, "push"), wait * (1 + Math.random() / 2));
 }
 else if (code === 4 && error.reason === "shutdown" && data?.["replayed"] !== true && operation.again()) {
 this.#isEnding = true;

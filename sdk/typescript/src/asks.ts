@@ -25,7 +25,7 @@ export class Asks {
   readonly #wire: Wire;
   readonly #call: Call;
   /** Who answers, and on which connection the gateway knows it. */
-  readonly #sessions = new Map<string, { users: number; connection: number; ready?: Promise<void> | undefined }>();
+  readonly #sessions = new Map<string, { handlers: AskHandler[]; connection: number; ready?: Promise<void> | undefined }>();
   readonly #open = new Map<string, OpenAsk>();
 
   constructor(wire: Wire, call: Call) {
@@ -34,16 +34,16 @@ export class Asks {
   }
 
   /** This client answers for the session until the returned function is called. */
-  hold(sessionId: string): () => void {
-    const session = this.#sessions.get(sessionId) ?? { users: 0, connection: -1 };
+  hold(sessionId: string, handler: AskHandler): () => void {
+    const session = this.#sessions.get(sessionId) ?? { handlers: [], connection: -1 };
     this.#sessions.set(sessionId, session);
-    session.users += 1;
+    session.handlers.push(handler);
     let isHeld = true;
     return () => {
       if (!isHeld) return;
       isHeld = false;
-      session.users -= 1;
-      if (session.users > 0) return;
+      session.handlers.splice(session.handlers.indexOf(handler), 1);
+      if (session.handlers.length > 0) return;
       this.#sessions.delete(sessionId);
       for (const [key, ask] of this.#open) if (ask.sessionId === sessionId) this.#over(key);
       // Else the gateway would wait for answers that nobody gives.
@@ -76,7 +76,10 @@ export class Asks {
     for (const [key, ask] of this.#open) if (ask.sessionId === sessionId && ask.answer) this.#tell(key, ask);
   }
 
-  asked(sessionId: string, data: ToolConfirmData, handler: AskHandler): void {
+  /** To the handler of who heard it, or to another one of the session: one that waits for its run hears nothing of this one. */
+  asked(sessionId: string, data: ToolConfirmData, own: AskHandler | undefined): void {
+    const handler = own ?? this.#sessions.get(sessionId)?.handlers[0];
+    if (!handler) return;
     const key = `${sessionId} ${data.callId}`;
     const known = this.#open.get(key);
     if (known) {
@@ -93,7 +96,8 @@ export class Asks {
     };
     // No answer is never a yes.
     Promise.resolve({ ...data, sessionId, signal: ask.over.signal })
-      .then(handler)
+      // Somebody else may have been faster than this line.
+      .then((ask) => (this.#open.has(key) ? handler(ask) : undefined))
       .then(decided, () => decided({ decision: "deny", reason: "whoever was asked could not answer" }));
   }
   #tell(key: string, ask: OpenAsk): void {

@@ -3,7 +3,7 @@ import { type AskHandler, Asks } from "./asks.js";
 import { CallTimeoutError } from "./errors.js";
 import { type Api, apiOf, type CallOptions, isRead, type LoginResult, type MethodName, type Methods } from "./generated.js";
 import { Run, type SendOptions } from "./run.js";
-import { isPage, type SocketConstructor, type TokenBy } from "./socket.js";
+import { freshName, isPage, type SocketConstructor, type TokenBy } from "./socket.js";
 import { Watch, type WatchOptions } from "./watch.js";
 import { type ConnectionState, type Operation, Wire } from "./wire.js";
 
@@ -43,7 +43,7 @@ export class GatewayClient {
   constructor(url: string, options: ClientOptions = {}) {
     Object.assign(this, apiOf((method, params, more) => this.#request(method, params, more ?? {}, isRead(method))));
     this.#options = options;
-    this.sessionId = options.sessionId ?? `ws:${crypto.randomUUID()}`;
+    this.sessionId = options.sessionId ?? `ws:${freshName()}`;
     this.#wire = new Wire({
       url,
       token: options.token,

@@ -2,6 +2,7 @@
 import type { AskHandler, Asks } from "./asks.js";
 import { EventBuffer } from "./buffer.js";
 import { type AnyEvent, COMMANDS, errorOf, type SendParams, type SendResult } from "./generated.js";
+import { freshName } from "./socket.js";
 import { bytesOf, commonLength } from "./text.js";
 import type { Operation, Wire } from "./wire.js";
 
@@ -51,12 +52,12 @@ export class Run implements AsyncIterable<AnyEvent> {
     this.#wire = wire;
     this.#asks = asks;
     this.sessionId = sessionId;
-    this.idempotencyKey = more.idempotencyKey ?? crypto.randomUUID();
+    this.idempotencyKey = more.idempotencyKey ?? freshName();
     this.result = new Promise((resolve, reject) => (this.#settle = { resolve, reject }));
     // Who reads the events is told by them.
     this.result.catch(() => {});
     this.#confirm = confirm;
-    this.#release = confirm && asks.hold(sessionId);
+    this.#release = confirm && asks.hold(sessionId, confirm);
     // The gateway keeps no key of a command: a second one would be carried out a second time.
     const isCommand = (more.attachments ?? []).length === 0 && COMMANDS.has(message.trimStart().split(/\s/, 1)[0] ?? "");
     const params: SendParams = { ...more, message, sessionId, idempotencyKey: this.idempotencyKey };
@@ -74,8 +75,8 @@ export class Run implements AsyncIterable<AnyEvent> {
     const abort = () => this.cancel();
     signal?.addEventListener("abort", abort, { once: true });
     this.#unhook = () => signal?.removeEventListener("abort", abort);
-    wire.submit(this.#operation);
     if (signal?.aborted) this.cancel();
+    else wire.submit(this.#operation);
   }
 
   /** Asks the gateway to end the run. `result` is rejected with what it says to that. */
@@ -114,7 +115,7 @@ export class Run implements AsyncIterable<AnyEvent> {
 
   #event(event: AnyEvent, size: number): void {
     // Asks come anew to who comes back, and are known again by what they are about.
-    if (event.event === "tool_confirm" && this.#confirm) this.#asks.asked(this.sessionId, event.data, this.#confirm);
+    if (event.event === "tool_confirm") this.#asks.asked(this.sessionId, event.data, this.#confirm);
     if (event.event === "tool_confirm_done") this.#asks.done(this.sessionId, event.data.callId);
     if (event.event === "content") {
       if (event.data.transient) return this.#events.push(event, size);

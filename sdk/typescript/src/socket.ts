@@ -11,6 +11,7 @@ export interface SocketLike {
   onerror: ((event: any) => unknown) | null;
   send(text: string): void;
   close(code?: number, reason?: string): void;
+  terminate?(): void;
 }
 /** The global one, or the constructor of npm's `ws`. */
 export type SocketConstructor = new (url: string, ...more: any[]) => SocketLike;
@@ -27,6 +28,11 @@ const PROTOCOL = "tillerman.v1";
 
 export function isPage(): boolean {
   return typeof (globalThis as { document?: unknown }).document !== "undefined" || typeof (globalThis as { importScripts?: unknown }).importScripts === "function";
+}
+
+/** A name that nobody else has. (`crypto.randomUUID` is not for pages that came without TLS.) */
+export function freshName(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function base64url(text: string): string {

@@ -50,7 +50,7 @@ export class Watch implements AsyncIterable<AnyEvent> {
     this.cursor = this.#told = after;
     this.ready = new Promise((resolve, reject) => (this.#settle = { resolve, reject }));
     this.ready.catch(() => {});
-    this.#release = confirm && session !== undefined ? asks.hold(session) : undefined;
+    this.#release = confirm && session !== undefined ? asks.hold(session, confirm) : undefined;
     this.#operation = {
       method: "events.subscribe",
       stays: true,
@@ -67,8 +67,8 @@ export class Watch implements AsyncIterable<AnyEvent> {
     const abort = () => this.close();
     signal?.addEventListener("abort", abort, { once: true });
     this.#unhook = () => signal?.removeEventListener("abort", abort);
-    wire.submit(this.#operation);
     if (signal?.aborted) this.close();
+    else wire.submit(this.#operation);
   }
 
   /** Ends it; a reader that waits is told that there is no more. */
@@ -98,7 +98,7 @@ export class Watch implements AsyncIterable<AnyEvent> {
       this.#timer = setTimeout(() => this.#wire.submit(this.#operation), LAG_MS);
       return;
     }
-    if (session !== undefined && event.event === "tool_confirm" && confirm) this.#asks.asked(session, event.data, confirm);
+    if (session !== undefined && event.event === "tool_confirm") this.#asks.asked(session, event.data, confirm);
     if (session !== undefined && event.event === "tool_confirm_done") this.#asks.done(session, event.data.callId);
     const isFull = this.#events.length >= WAITING_MAX || this.#events.size >= WAITING_SIZE_MAX;
     if (isFull && session === undefined) return;

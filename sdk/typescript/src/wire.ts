@@ -34,6 +34,8 @@ export interface Operation {
   again(): boolean;
   /** Events follow its result. */
   readonly stays?: boolean;
+  /** Nobody wants it any more, wherever it is. */
+  isWithdrawn?: boolean;
 }
 
 export interface WireOptions {
@@ -90,13 +92,19 @@ export class Wire {
     return opened;
   }
   submit(operation: Operation): void {
-    if (this.#state === "closed") return operation.onFailed(this.#why());
-    this.#waiting.push(operation);
+    operation.isWithdrawn = false;
+    this.#queue(operation, "push");
     if (this.#state === "idle") this.#open();
+  }
+  #queue(operation: Operation, how: "push" | "unshift"): void {
+    if (operation.isWithdrawn) return;
+    if (this.#state === "closed") return operation.onFailed(this.#why());
+    this.#waiting[how](operation);
     this.#flush();
   }
   /** Nobody wants its answer any more. */
   withdraw(operation: Operation): void {
+    operation.isWithdrawn = true;
     this.#waiting = this.#waiting.filter((it) => it !== operation);
     if (operation.id !== undefined) this.#sent.delete(operation.id);
     operation.id = undefined;
@@ -199,7 +207,8 @@ export class Wire {
     this.#clear("pace", "heart", "ending");
     const socket = this.#socket;
     this.#socket = undefined;
-    socket?.close();
+    // `ws` waits for the other side to say good-bye, and keeps Node alive meanwhile.
+    socket?.terminate ? socket.terminate() : socket?.close();
   }
 
   #lost(reason: string): void {
@@ -233,13 +242,9 @@ export class Wire {
       const before = operation.before?.();
       if (before) {
         const number = this.connection;
-        const back = () => {
-          if (this.#state === "closed") operation.onFailed(this.#why());
-          else this.#waiting.unshift(operation);
-          this.#flush();
-        };
+        const back = () => this.#queue(operation, "unshift");
         // Where the connection was lost meanwhile, it begins again on the next one.
-        before.then(back, (why: Error) => (number === this.connection && !(why instanceof ConnectionLostError) ? operation.onFailed(why) : back()));
+        before.then(back, (why: Error) => (number === this.connection && !operation.isWithdrawn && !(why instanceof ConnectionLostError) ? operation.onFailed(why) : back()));
         continue;
       }
       this.#tokens -= 1;
@@ -291,7 +296,7 @@ export class Wire {
     operation.id = undefined;
     if (code === 3 && error.reason === "rate_limited") {
       const wait = Number(data?.["retryAfterMs"] ?? BUSY_MS);
-      setTimeout(() => this.submit(operation), wait * (1 + Math.random() / 2));
+      setTimeout(() => this.#queue(operation, "push"), wait * (1 + Math.random() / 2));
     } else if (code === 4 && error.reason === "shutdown" && data?.["replayed"] !== true && operation.again()) {
       // What was not finished goes on when the gateway is there again.
       this.#isEnding = true;

@@ -17,6 +17,8 @@ const CONFIG: &str = "tools:\n  confirm: [file.write, shell.exec]\n";
 struct Examples {
     interpreter: PathBuf,
     folder: PathBuf,
+    /// Where what is on the page is tried: it finds the library from there.
+    folder_of_page: PathBuf,
     end: &'static str,
     place: Place,
     gateway: Gateway,
@@ -27,7 +29,8 @@ impl Examples {
         let place = Place { model_name: "tour", ..Place::with(CONFIG) };
         std::fs::write(place.workspace().join("lib.rs"), "").unwrap();
         let gateway = place.start();
-        Self { interpreter, folder, end, place, gateway }
+        let folder_of_page = if end == "py" { place.workspace() } else { folder.clone() };
+        Self { interpreter, folder, folder_of_page, end, place, gateway }
     }
     /// The package is put beside copies of the examples, which find it by its name.
     fn typescript() -> Result<Self, String> {
@@ -64,7 +67,13 @@ impl Examples {
         String::from_utf8(ended.stdout).unwrap()
     }
 
-    fn all(&self) {
+    fn all(&self, language: &str) {
+        let place =
+            tempfile::Builder::new().suffix(&format!(".{}", self.end)).tempfile_in(&self.folder_of_page).unwrap();
+        std::fs::write(place.path(), of_page(language, self)).unwrap();
+        let shown = self.said(&place.path().display().to_string(), &[], "");
+        assert!(shown.contains("lib.rs") && shown.trim_end().ends_with(|it: char| it.is_ascii_digit()), "{shown}");
+
         let asked = self.said("ask", &["list the rust files".as_ref()], "");
         assert!(asked.contains("[file.find]") || asked.contains("lib.rs"), "{asked}");
         assert!(asked.contains("(end_turn, "), "{asked}");
@@ -99,12 +108,21 @@ impl Examples {
     }
 }
 
+/// The page's example, with the place of this gateway.
+fn of_page(language: &str, examples: &Examples) -> String {
+    let page = std::fs::read_to_string(sdk().join("../docs/sdk.md")).unwrap();
+    let (_, rest) = page.split_once(&format!("```{language}\n")).expect("an example");
+    let (example, _) = rest.split_once("```").expect("its end");
+    assert!(example.contains("ws://localhost:18800"));
+    example.replace("ws://localhost:18800", &format!("ws://{}", examples.gateway.address))
+}
+
 #[test]
 fn the_examples_of_typescript() {
-    or_skip("the_examples_of_typescript", Examples::typescript().map(|examples| examples.all()));
+    or_skip("the_examples_of_typescript", Examples::typescript().map(|examples| examples.all("js")));
 }
 
 #[test]
 fn the_examples_of_python() {
-    or_skip("the_examples_of_python", Examples::python().map(|examples| examples.all()));
+    or_skip("the_examples_of_python", Examples::python().map(|examples| examples.all("python")));
 }

@@ -3,7 +3,10 @@
 import { createRequire } from 'node:module';
 const { PEER_URL: url, PEER_TOKEN: token, PEER_MODULES: modules } = process.env;
 const WebSocket = modules ? createRequire(modules + '/')('ws') : globalThis.WebSocket;
-const check = (name, fine, seen) => (fine ? console.log('ok', name) : console.log('not', name, JSON.stringify(seen)?.slice(0, 500)));
+const check = (name, fine, seen) => {
+  if (!fine) process.exitCode = 1;
+  console.log(fine ? 'ok' : 'not', name, fine ? '' : JSON.stringify(seen)?.slice(0, 600));
+};
 
 class SampleClient {
   last = 0;
@@ -62,7 +65,7 @@ check('tools of a session', (await client.request('tools.list', { sessionId: 'te
 check('tools of nobody in particular', (await client.request('tools.list', { sessionId: undefined })).tools.length > 0);
 const tool = await client.send('call shell.exec {"command":"echo hi"} then say done', 'telegram:123456');
 check('a tool', tool.content === 'done' && client.log.some(([event, name, result]) => event === 'tool_end' && name === 'shell.exec' && result.output === 'hi\n'), client.log);
-const failed = await client.send('fail401', 'telegram:7').catch((error) => error);
+const failed = await client.send('fail 401', 'telegram:7').catch((error) => error);
 check('a failure is an event and an error', failed.code === 5 && client.log.at(-1)?.[0] === 'error', [failed.code, client.log.at(-1)]);
 check('no such method', (await client.request('no.such').catch((error) => error)).code === -3);
 check('nothing came that nobody asked for', !client.log.some(([event]) => event === 'nobody asked'));

@@ -1,12 +1,16 @@
 """The Python library against a real gateway, which is cut off, killed and restarted meanwhile."""
-import asyncio, os
+import asyncio, os, sys
 import tillerman as lib
 from tillerman import GatewayClient, text_after
 
 URL, CUT_URL, TOKEN, CONTROL = (os.environ[name] for name in ("PEER_URL", "PEER_CUT_URL", "PEER_TOKEN", "PEER_CONTROL"))
 
 
+wrong = []
+
+
 def check(name, fine, seen=None):
+    wrong.extend([] if fine else [name])
     print("ok" if fine else "not", name, "" if fine else repr(seen)[:600], flush=True)
 
 
@@ -74,7 +78,7 @@ async def plain(one):
     check("an error has a class, a code, a reason and data", type(bad) is lib.InvalidRequestError and (bad.code, bad.reason, bad.data["param"], bad.method) == (-2, "invalid_params", "limit", "sessions.list"), bad)
     check("no such session", isinstance(await refused(one.sessions.get("py:none")), lib.SessionNotFoundError))
     check("no such method", isinstance(await refused(one.call("no.such")), lib.MethodNotFoundError))
-    failed = one.send("fail401", session_id="py:fail")
+    failed = one.send("fail 401", session_id="py:fail")
     why = await refused(read(failed))
     check("a run that fails", isinstance(why, lib.InternalError) and why.reason == "model_error" and await refused(failed.result()) is why, why)
     check("a command", (await one.send("/queue", session_id="py:run"))["command"]["ok"] is True)
@@ -100,6 +104,13 @@ async def cancelling(one):
     check("cancelled before it was sent", (await refused(unsent.result())).reason == "cancelled_before_start")
     check("nobody is there", isinstance(await refused(never.connect()), lib.ConnectError))
     await never.close()
+    early = one.send(write("early.txt"), session_id="py:early", confirm=lambda ask: "allow")
+    await asyncio.sleep(0)
+    early.cancel()
+    check("cancelled at once", (await refused(early.result())).code == 4)
+    await asyncio.sleep(0.1)
+    begun = await refused(users(one, "py:early"))
+    check("and never sent", begun == 0 or begun.code == 1, begun)
 
 
 async def questions(one):
@@ -132,7 +143,12 @@ async def questions(one):
     ends = [[it for it in found if it["event"] == "tool_end"][0]["data"]["result"]["success"] for _, found in both]
     check("two sessions ask for calls of the same name", ends == [False, True], ends)
     await one.sessions.create(session_id="py:other")
-    async with one.watch("py:other", confirm=yes) as watcher, client() as other:
+
+    async def later(ask):
+        await asyncio.sleep(0.2)
+        return yes(ask)
+
+    async with one.watch("py:other", confirm=later) as watcher, client() as other:
         await watcher.ready
         check("answered by who watches", (await other.send(write("c.txt"), session_id="py:other", confirm=lambda ask: None))["content"] == "done" and len(asked) == 2)
         told = asyncio.Event()
@@ -294,3 +310,4 @@ async def main():
 
 
 asyncio.run(main())
+sys.exit(1 if wrong else 0)

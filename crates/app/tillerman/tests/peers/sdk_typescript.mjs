@@ -6,7 +6,10 @@ const { PEER_URL: url, PEER_CUT_URL: cutUrl, PEER_TOKEN: token, PEER_CONTROL: co
 const lib = await import(`${sdk}/typescript/dist/index.js`);
 const { GatewayClient, textAfter } = lib;
 const WebSocket = modules ? createRequire(modules + '/')('ws').WebSocket : undefined;
-const check = (name, fine, seen) => (fine ? console.log('ok', name) : console.log('not', name, JSON.stringify(seen)?.slice(0, 600)));
+const check = (name, fine, seen) => {
+  if (!fine) process.exitCode = 1;
+  console.log(fine ? 'ok' : 'not', name, fine ? '' : JSON.stringify(seen)?.slice(0, 600));
+};
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const order = (word) => new Promise((done, failed) => {
   const socket = net.connect(Number(control), '127.0.0.1', () => socket.write(word + '\n'));
@@ -38,7 +41,7 @@ const bad = await refused(one.sessions.list({ limit: 0 }));
 check('an error has a class, a code, a reason and data', bad instanceof lib.InvalidRequestError && bad instanceof lib.GatewayError && bad.code === -2 && bad.reason === 'invalid_params' && bad.data.param === 'limit' && bad.method === 'sessions.list', bad);
 check('no such session', (await refused(one.sessions.get({ sessionId: 'ts:none' }))) instanceof lib.SessionNotFoundError);
 check('no such method', (await refused(one.call('no.such'))) instanceof lib.MethodNotFoundError);
-const failed = one.send('fail401', { sessionId: 'ts:fail' });
+const failed = one.send('fail 401', { sessionId: 'ts:fail' });
 const why = await refused(read(failed));
 check('a run that fails', why instanceof lib.InternalError && why.reason === 'model_error' && (await refused(failed.result)) === why, why);
 check('a command', (await one.send('/queue', { sessionId: 'ts:run' }).result).command?.ok === true);
@@ -58,6 +61,14 @@ unsent.cancel();
 check('cancelled before it was sent', (await refused(unsent.result)).reason === 'cancelled_before_start');
 check('nobody is there', (await refused(never.connect())) instanceof lib.ConnectError);
 never.close();
+const early = one.send(write('early.txt'), { sessionId: 'ts:early', confirm: () => 'allow' });
+await sleep(0);
+early.cancel();
+const earlier = one.send('say 1 words', { sessionId: 'ts:early', signal: AbortSignal.abort() });
+check('cancelled at once', (await refused(early.result)).code === 4 && (await refused(earlier.result)).code === 4);
+await sleep(100);
+const begun = await refused(users(one, 'ts:early'));
+check('and never sent', begun.fine === 0 || begun.code === 1, begun);
 
 // Questions.
 const asked = [];
@@ -71,7 +82,7 @@ const slow = (ask) => sleep(ask.sessionId === 'ts:both1' ? 50 : 200).then(() => 
 const both = await Promise.all(['ts:both1', 'ts:both2'].map((sessionId) => read(one.send(write(`${sessionId.slice(3)}.txt`), { sessionId, confirm: slow }))));
 check('two sessions ask for calls of the same name', both.map((it) => it.list.find((event) => event.event === 'tool_end').data.result.success).join() === 'false,true', both);
 await one.sessions.create({ sessionId: 'ts:other' });
-const watcher = one.watch('ts:other', { confirm: yes });
+const watcher = one.watch('ts:other', { confirm: (ask) => sleep(200).then(() => yes(ask)) });
 await watcher.ready;
 const other = client();
 check('answered by who watches', (await other.send(write('c.txt'), { sessionId: 'ts:other', confirm: () => undefined }).result).content === 'done' && asked.length === 2);
