@@ -131,6 +131,11 @@ pub(crate) fn plan(message: &str) -> Option<CommandPlan> {
     }))
 }
 
+/// The first words of messages that are commands.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|row| row.name)
+}
+
 pub(crate) fn help() -> String {
     let heads: Vec<String> = COMMANDS.iter().map(|row| format!("{} {}", row.name, row.args)).collect();
     let width = heads.iter().map(|head| head.chars().count()).max().unwrap_or(0);

@@ -5,6 +5,7 @@ use vocab::visible::visible_line;
 use vocab::{CutBy, Fault, FaultKind, SettleReason, Stop, TurnEnd};
 
 use crate::own::{Code, GatewayRefusal};
+use crate::results::StopWord;
 
 /// Characters of a message.
 const MESSAGE_CHARS_MAX: usize = 500;
@@ -111,15 +112,15 @@ pub(crate) fn run_end(end: &TurnEnd, cut: Option<CutBy>, provider: Option<&str>)
 }
 
 /// Why a good run stopped.
-pub(crate) fn stop_word(stop: Stop) -> &'static str {
+pub(crate) fn stop_word(stop: Stop) -> StopWord {
     match stop {
-        Stop::EndTurn => "end_turn",
-        Stop::MaxTokens => "max_tokens",
-        Stop::MaxIterations => "max_iterations",
-        Stop::Refusal => "refusal",
-        Stop::Interrupted => "interrupted",
-        Stop::Error => "error",
-        Stop::Budget => "budget",
+        Stop::EndTurn => StopWord::EndTurn,
+        Stop::MaxTokens => StopWord::MaxTokens,
+        Stop::MaxIterations => StopWord::MaxIterations,
+        Stop::Refusal => StopWord::Refusal,
+        Stop::Interrupted => StopWord::Interrupted,
+        Stop::Error => StopWord::Error,
+        Stop::Budget => StopWord::Budget,
     }
 }
 

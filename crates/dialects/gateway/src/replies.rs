@@ -189,6 +189,7 @@ impl Gateway {
                     tails.push(rest);
                 }
                 tails.iter().for_each(|tail| self.ledger.event(id, tail, out));
+                self.show_asks_to(at, id, out);
             }
             (None, Some(item)) if !ended => {
                 let is_own = self.views[at].waiting.iter().any(|it| it.item == item && it.is_own);

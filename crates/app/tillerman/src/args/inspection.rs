@@ -190,6 +190,8 @@ pub(crate) enum SchemaOf {
     Serve,
     Rpc,
     Loaf,
+    /// As an OpenRPC document.
+    Gateway,
     #[value(hide = true)]
     Acp,
     /// What an extension and its host say to each other.

@@ -3,21 +3,25 @@
 
 use std::process::Command;
 
-use crate::peers_install::{CHECKS_PATIENCE, node, npm, python, run, script};
-use crate::process::{Place, TOKEN};
+use crate::peers_install::{CHECKS_PATIENCE, newer_node, node, npm, python, run, script};
+use crate::process::Place;
 
-const WS: &str = "ws@8.22.2";
-const WEBSOCKETS: &str = "websockets==17.4";
+pub(crate) const WS: &str = "ws@8.22.2";
+pub(crate) const WEBSOCKETS: &str = "websockets==17.4";
 
-fn against(mut checks: Command, name: &str, checks_min: usize) -> Result<(), String> {
-    let place = Place::new();
+fn against(checks: Command, name: &str, checks_min: usize) -> Result<(), String> {
+    against_one_of(Place::new(), checks, name, checks_min)
+}
+
+fn against_one_of(place: Place, mut checks: Command, name: &str, checks_min: usize) -> Result<(), String> {
     let gateway = place.start();
-    checks.arg(script(name)).env("PEER_URL", format!("ws://{}", gateway.address)).env("PEER_TOKEN", TOKEN);
+    checks.arg(script(name)).env("PEER_URL", format!("ws://{}", gateway.address));
+    checks.env("PEER_TOKEN", place.token.as_deref().unwrap_or_default());
     run(&mut checks, CHECKS_PATIENCE)?.checked(checks_min);
     Ok(())
 }
 
-fn or_skip(id: &str, done: Result<(), String>) {
+pub(crate) fn or_skip(id: &str, done: Result<(), String>) {
     if let Err(why) = done {
         println!("SKIP {id}: {why}");
     }
@@ -39,4 +43,31 @@ fn pypi_websockets() {
     let checks =
         || against(Command::new(python("gateway-websockets", &[WEBSOCKETS.to_owned()])?), "gateway_websockets.py", 17);
     or_skip("pypi_websockets", checks());
+}
+
+/// The class that the protocol's own text shows, for Node.
+#[test]
+fn the_sample_client_with_npm_ws() {
+    let checks = || {
+        node()?;
+        let mut command = Command::new("node");
+        command.env("PEER_MODULES", npm("gateway-ws", &[WS.to_owned()])?);
+        against(command, "sample_client.mjs", 12)
+    };
+    or_skip("the_sample_client_with_npm_ws", checks());
+}
+
+/// The same with the WebSocket of pages: in Node it takes headers, which a page's does not.
+#[test]
+fn the_sample_client_with_the_global_websocket() {
+    let checks = || against(Command::new(newer_node()?), "sample_client.mjs", 12);
+    or_skip("the_sample_client_with_the_global_websocket", checks());
+}
+
+/// As a page can: no header, no sub-protocol. It is let in where no token is set and the user is the same.
+#[test]
+fn the_sample_client_as_far_as_a_page_can() {
+    let place = || Place { token: None, ..Place::new() };
+    let checks = || against_one_of(place(), Command::new(newer_node()?), "sample_client.mjs", 12);
+    or_skip("the_sample_client_as_far_as_a_page_can", checks());
 }

@@ -9,6 +9,7 @@ mod matching;
 mod peers_install;
 mod player;
 mod process;
+mod relay;
 mod socket;
 
 mod acp_http;
@@ -19,5 +20,8 @@ mod cuts;
 mod guards;
 mod metrics;
 mod restart;
+mod sdk;
+mod sdk_examples;
+mod sdk_types;
 mod talks;
 mod traces;

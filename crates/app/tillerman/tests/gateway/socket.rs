@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
+use testkit::openrpc::FrameCheck;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -21,6 +22,8 @@ pub(crate) struct Socket {
     /// What it was closed with.
     closed: Option<u16>,
     ids: u64,
+    /// Whatever comes must be in the OpenRPC document.
+    check: FrameCheck,
 }
 
 /// Who comes.
@@ -53,7 +56,13 @@ impl Socket {
             headers.insert("sec-websocket-protocol", protocols.parse().unwrap());
         }
         match connect_async(request).await {
-            Ok((stream, _)) => Ok(Self { stream, waiting: VecDeque::new(), closed: None, ids: 1_000_000 }),
+            Ok((stream, _)) => Ok(Self {
+                stream,
+                waiting: VecDeque::new(),
+                closed: None,
+                ids: 1_000_000,
+                check: FrameCheck::new(&dialect_gateway::openrpc("")),
+            }),
             Err(Error::Http(answer)) => Err(answer.status().as_u16()),
             Err(error) => panic!("no connection: {error}"),
         }
@@ -64,6 +73,7 @@ impl Socket {
     }
 
     pub(crate) async fn send_raw(&mut self, text: &str) {
+        self.check.asked(&serde_json::from_str(text).unwrap_or_default());
         self.stream.send(Message::Text(text.to_owned().into())).await.unwrap();
     }
 
@@ -118,7 +128,11 @@ impl Socket {
             Err(_) => panic!("nothing came for {PATIENCE:?}; waiting: {:?}", self.waiting),
         };
         match message {
-            Some(Ok(Message::Text(text))) => self.waiting.push_back(serde_json::from_str(&text).unwrap()),
+            Some(Ok(Message::Text(text))) => {
+                let frame = serde_json::from_str(&text).unwrap();
+                assert_eq!(self.check.heard(&frame), Ok(()));
+                self.waiting.push_back(frame);
+            }
             Some(Ok(Message::Close(close))) => self.closed = close.map(|close| close.code.into()),
             Some(Ok(_)) => {}
             Some(Err(_)) | None => return false,
