@@ -12,6 +12,7 @@ mod process;
 mod socket;
 
 mod acp_http;
+mod acp_shared;
 mod acp_wire;
 mod clients;
 mod cuts;
