@@ -39,6 +39,11 @@ impl SettingsSource {
         let _ = self.reaches.set((access, service));
     }
 
+    /// The configuration that holds now.
+    pub fn with_config<T>(&self, look: impl FnOnce(&Configuration) -> T) -> T {
+        look(&self.holds().0)
+    }
+
     pub fn server(&self) -> Arc<ServerConfig> {
         self.holds().1.clone()
     }

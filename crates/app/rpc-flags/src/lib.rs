@@ -48,6 +48,7 @@ pub enum Means {
     NoContextFiles,
     Workspace,
     Config,
+    Attach,
     LogFrames,
     RpcErrors,
     RpcUpdates,
@@ -81,6 +82,8 @@ pub struct Flags {
     pub wire: WireFlags,
     pub workspace: Option<PathBuf>,
     pub config: Option<PathBuf>,
+    /// The gateway to go to, in the user's words.
+    pub attach: Option<String>,
     pub sync: Option<SyncLevel>,
     pub on_restart: Option<OnRestart>,
     pub budget: Vec<(BudgetSpan, BudgetUnit, u64)>,
@@ -296,6 +299,7 @@ impl Flags {
             Means::NoContextFiles => self.prompts.no_context_files = true,
             Means::Workspace => self.workspace = Some(path()),
             Means::Config => self.config = Some(path()),
+            Means::Attach => self.attach = Some(text()?),
             Means::LogFrames => self.wire.log_frames = Some(path()),
             Means::RpcErrors => {
                 self.wire.errors = Some(one_of(name, &text()?, &[("seed", Errors::Seed), ("pi", Errors::Pi)])?);

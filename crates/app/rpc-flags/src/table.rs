@@ -81,6 +81,7 @@ pub const FLAGS: &[Flag] = &[
     // ---- this process
     flag(&["--workspace", "-w", "--cwd"], Value, Means::Workspace),
     flag(&["--config"], Value, Means::Config),
+    flag(&["--attach"], Maybe, Means::Attach),
     flag(&["--log-frames"], Value, Means::LogFrames),
     flag(&["--rpc-errors"], Value, Means::RpcErrors),
     flag(&["--rpc-updates"], Value, Means::RpcUpdates),

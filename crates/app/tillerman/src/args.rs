@@ -20,7 +20,7 @@ use examples::*;
 pub(crate) use gateway::*;
 pub(crate) use inspection::*;
 pub(crate) use ledger::*;
-pub(crate) use reading::{line, parse};
+pub(crate) use reading::{line, only, parse, read};
 pub(crate) use sign_in::*;
 
 const ABOUT: &str = "A coding agent that you, your editor or your scripts can drive.";

@@ -1,6 +1,7 @@
 //! One file per subcommand. Here, and in `main`, errors are for people; each command returns its exit code.
 
 pub(crate) mod acp;
+mod attached;
 mod bare;
 mod completions;
 mod config;

@@ -17,12 +17,13 @@ use catalogue::{AccountModels, Catalogue, Chosen, ModelSettings, SourceReport, S
 use config::Guarded;
 use engine::{Config, Engine, IdlePolicy, Ports};
 use providers::Secret;
-use vocab::{CompactionPolicy, Fault, Keyring, McpServer, Preferences, Principal, Provider, Settings, Shelf};
+use vocab::{Fault, Keyring, McpServer, Preferences, Principal, Provider, Settings, Shelf};
 
 use host::WallClock;
 use identity::UuidIds;
 pub(crate) use integrations::Integrations;
 use storage::SessionStorage;
+use wires::CompactAt;
 
 /// What to build from.
 pub(crate) struct Setup {
@@ -57,27 +58,6 @@ pub(crate) struct ManySessions {
     pub(crate) idle: IdlePolicy,
     /// Turns that may run at once.
     pub(crate) turns_max: usize,
-}
-
-/// Compaction in tokens of the chosen model's window, where somebody said it so.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct CompactAt {
-    /// Room that is kept free.
-    pub(crate) reserve_tokens: Option<u64>,
-    /// What is kept word for word.
-    pub(crate) keep_tokens: Option<u64>,
-}
-
-impl CompactAt {
-    fn over(self, usual: CompactionPolicy, window: u64) -> CompactionPolicy {
-        let percent =
-            |tokens: u64| u8::try_from(tokens.saturating_mul(100) / window.max(1)).unwrap_or(u8::MAX).min(100);
-        CompactionPolicy {
-            threshold_pct: self.reserve_tokens.map_or(usual.threshold_pct, |it| (100 - percent(it)).max(10)),
-            keep_pct: self.keep_tokens.map_or(usual.keep_pct, |it| percent(it).min(90)),
-            ..usual
-        }
-    }
 }
 
 /// See [`Setup::session_files`].

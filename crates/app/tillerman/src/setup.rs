@@ -7,9 +7,10 @@ use builtin_tools::project::BriefingSettings;
 use vocab::{Fault, FaultKind, Mode, Open, Settings, Which};
 
 use crate::args::Basics;
-use crate::compose::{CompactAt, Setup};
+use crate::compose::Setup;
 use config::agent;
 use config::{Configuration, Home, LoadFrom, SettingValue};
+use wires::CompactAt;
 
 /// Everything that was decided before anything is built.
 pub(crate) struct Prepared {

@@ -62,7 +62,10 @@ impl Shared {
             Which::Named(id) => Ok(id.clone()),
             Which::Id(text) => self.find_by_part(text).await,
             Which::Latest => self.find_latest(workspace).await,
-            Which::Path(path) => self.ports.archive.import_for(&workspace.join(path), by).await,
+            Which::Path(path) => match self.is_named_like(path).await? {
+                Some(id) => Ok(id),
+                None => self.ports.archive.import_for(&workspace.join(path), by).await,
+            },
         }
     }
 
@@ -85,6 +88,13 @@ impl Shared {
                 Err(if chosen { fault } else { of_the_session(fault, &left) })
             }
         }
+    }
+
+    /// Clients that choose ids put points and slashes into them: a session that is here is meant before a file that may be.
+    async fn is_named_like(&self, path: &std::path::Path) -> Result<Option<SessionId>, Fault> {
+        let Some(text) = path.to_str().filter(|_| !path.is_absolute()) else { return Ok(None) };
+        let id = SessionId::from(text);
+        Ok(self.is_known(&id).await?.then_some(id))
     }
 
     pub(crate) async fn is_known(&self, id: &SessionId) -> Result<bool, Fault> {

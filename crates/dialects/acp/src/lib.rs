@@ -41,8 +41,8 @@ use std::sync::Arc;
 use acp_types::ClientCapabilities;
 use vocab::names;
 use vocab::{
-    Command, DirectoryVerb, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb, Tag, Target, Told, Verb,
-    Which,
+    Command, DirectoryVerb, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb, Settings, Tag, Target,
+    Told, Verb, Which,
 };
 use wire::jsonrpc::{self, Frame, RpcError, Version};
 use wire::{Dialect, Out, Parting};
@@ -86,6 +86,8 @@ pub struct AcpOptions {
     /// Of every session that is opened, where it is not the engine's own; a client changes it session by session.
     pub mode: Option<Mode>,
     pub model: Option<Arc<str>>,
+    /// What a session that this wire makes or loads starts with; `None`: the engine's defaults.
+    pub usual: Option<Arc<Settings>>,
     /// Commands that belong to a session and leave it where it is.
     pub commands: Vec<SlashInfo>,
     /// Leave out what only some clients know (`models`, `sessionId` where it is known, `usage`).
@@ -102,6 +104,7 @@ impl AcpOptions {
             version: version.into(),
             mode: Some(Mode::Prompt),
             model: None,
+            usual: None,
             commands: Vec::new(),
             strict: false,
             ids,
@@ -221,6 +224,7 @@ impl Acp {
             gate: Some(Gate::Ladder),
             tool_names: Some(names::CANONICAL),
             controller: Some(self.client_name.clone()),
+            usual: self.options.usual.clone(),
             ..Open::new(which)
         }
     }
@@ -272,7 +276,7 @@ impl Acp {
     /// Closes when everything has stopped and every request was answered.
     fn settle(&mut self, out: &mut Out) {
         if self.ending {
-            let stopped = self.views.iter().all(|view| !view.is_busy());
+            let stopped = self.is_remote() || self.views.iter().all(|view| !view.is_busy());
             if self.now || (stopped && self.pending.is_empty()) {
                 out.close_with(wire::Close::normal());
             }

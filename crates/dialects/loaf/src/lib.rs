@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use vocab::{
     Abilities, AccountList, Clock, DirectoryVerb, Event, Fault, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId,
-    SessionVerb, Tag, Target, Told, Verb, Which,
+    SessionVerb, Settings, Tag, Target, Told, Verb, Which,
 };
 use wire::jsonrpc::{self, Frame, Version};
 use wire::{Dialect, Parting, Pending};
@@ -78,6 +78,8 @@ pub struct LoafOptions {
     pub version: String,
     pub workspace: Option<PathBuf>,
     pub mode: Option<Mode>,
+    /// What a session that this wire makes or loads starts with; `None`: the engine's defaults.
+    pub usual: Option<Arc<Settings>>,
     /// The model that is selected; `None`: the controller has to select one.
     pub model: Option<Arc<ModelInfo>>,
     /// The thinking level that was selected some earlier time, as this wire writes it (`HIGH`).
@@ -98,6 +100,7 @@ impl LoafOptions {
             version: version.into(),
             workspace: None,
             mode: None,
+            usual: None,
             model: None,
             thinking: None,
             route: None,
@@ -205,6 +208,7 @@ impl Loaf {
             controller: Some(self.client_name.clone()),
             // There is no question on this wire.
             abilities: Abilities { answers: false, ..Abilities::default() },
+            usual: self.options.usual.clone(),
             ..Open::new(which)
         }
     }

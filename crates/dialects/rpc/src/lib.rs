@@ -30,8 +30,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    CompactionPolicy, DirectoryVerb, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionVerb, Target,
-    Told, Verb, Which,
+    CompactionPolicy, DirectoryVerb, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionVerb, Settings,
+    Target, Told, Verb, Which,
 };
 use wire::{Close, CloseCode, Dialect, Frame, Out, Parting, Pending};
 
@@ -79,6 +79,8 @@ pub struct RpcOptions {
     pub workspace: Option<PathBuf>,
     pub model: Option<Arc<str>>,
     pub mode: Option<Mode>,
+    /// What a session that this wire makes or loads starts with; `None`: the engine's defaults.
+    pub usual: Option<Arc<Settings>>,
     /// Told in `ready`.
     pub version: String,
     pub errors: Errors,
@@ -135,6 +137,7 @@ impl RpcOptions {
             workspace: None,
             model: None,
             mode: None,
+            usual: None,
             version: version.into(),
             errors: Errors::Pi,
             updates: Updates::Full,
@@ -221,6 +224,7 @@ impl Rpc {
             tool_names: Some(TOOL_NAMES),
             controller: Some("rpc".into()),
             parent: self.parent.take(),
+            usual: self.options.usual.clone(),
             ..Open::new(which)
         };
         self.send(Verb::Open(open), what, out);
@@ -285,7 +289,7 @@ impl Rpc {
         // Many hosts look at stderr when we end, and at nothing else. Before we are ready it is what keeps us from starting.
         let word = if self.ready { "" } else { START_FAILED };
         out.notes.push(format!("{word}{}", said(fault)));
-        out.close_with(Close::new(CloseCode::Internal, "there is no session"));
+        out.close_with(Close::new(CloseCode::Internal, said(fault)));
     }
 }
 

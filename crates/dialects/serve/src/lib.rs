@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use vocab::{
     Answer, Ask, AskEntry, AskId, AskKind, Body, Delivery, Event, ExtensionEvent, FaultKind, Gate, Mode, NoteEntry,
-    Notice, Open, Part, Scope, SessionId, SessionVerb, State, Told, Verb, Which,
+    Notice, Open, Part, Scope, SessionId, SessionVerb, Settings, State, Told, Verb, Which,
 };
 use wire::{Close, Dialect, Frame, Out, Parting, Pending};
 
@@ -57,6 +57,8 @@ pub struct ServeOptions {
     pub workspace: Option<PathBuf>,
     pub model: Option<Arc<str>>,
     pub mode: Option<Mode>,
+    /// What a session that this wire makes or loads starts with; `None`: the engine's defaults.
+    pub usual: Option<Arc<Settings>>,
     /// Speak protocol 2.
     pub multi: bool,
     /// Told in `ready`.
@@ -65,7 +67,15 @@ pub struct ServeOptions {
 
 impl ServeOptions {
     pub fn new(version: impl Into<String>) -> Self {
-        Self { which: Which::New, workspace: None, model: None, mode: None, multi: false, version: version.into() }
+        Self {
+            which: Which::New,
+            workspace: None,
+            model: None,
+            mode: None,
+            usual: None,
+            multi: false,
+            version: version.into(),
+        }
     }
 }
 
@@ -146,6 +156,7 @@ impl Serve {
             gate: Some(Gate::Proxy),
             tool_names: Some(TOOL_NAMES),
             controller: Some("serve".into()),
+            usual: self.options.usual.clone(),
             ..Open::new(which)
         };
         self.send(at, Verb::Open(open), ServePending::Open, out);

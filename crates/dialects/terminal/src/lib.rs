@@ -52,6 +52,9 @@ pub use text::{CHOICES, SideChannel, SizeProbe, TextRenderer};
 /// A line that stands for Ctrl-C where signals do not reach the pump themselves.
 pub const INTERRUPT_LINE: &[u8] = b"\x03";
 
+/// A line that stands for the end of input where the pipe itself stays open. What is open by then stays so for whoever comes.
+pub const END_LINE: &str = "\x04";
+
 /// In front of a line that was typed as a prompt: whatever is asked by now, it is no answer to that.
 pub const PROMPT_MARK: &str = "\x05";
 
@@ -78,6 +81,8 @@ pub struct TerminalDialect<R> {
     /// Ctrl-C was pressed in this turn.
     interrupting: bool,
     eof: bool,
+    /// The person went and left everything as it is.
+    leaves: bool,
     /// Nobody reads what we write any more; what runs is stopped for that reason alone.
     unread: bool,
     /// A call was denied because no person could be asked.
@@ -107,6 +112,7 @@ impl<R: Renderer> TerminalDialect<R> {
             asks: VecDeque::new(),
             interrupting: false,
             eof: false,
+            leaves: false,
             unread: false,
             denied_unasked: false,
             tag: 0,
@@ -156,6 +162,16 @@ impl<R: Renderer> TerminalDialect<R> {
         out.close_with(Close::new(CloseCode::Private(code), ""));
     }
 
+    /// Nothing more will be typed: what runs is watched to its end, what asks is left to others.
+    fn end_of_input(&mut self, out: &mut Out) {
+        (self.eof, self.leaves) = (true, true);
+        match self.phase {
+            TerminalPhase::Idle => self.close(exit_code::OK, out),
+            TerminalPhase::Busy if !self.asks.is_empty() => self.close(exit_code::UNFINISHED, out),
+            TerminalPhase::Opening | TerminalPhase::Busy | TerminalPhase::Closed => {}
+        }
+    }
+
     /// Ready for the next line, or done.
     fn idle(&mut self, code: u8, out: &mut Out) {
         self.pending = None;
@@ -186,6 +202,7 @@ impl<R: Renderer> Dialect for TerminalDialect<R> {
     fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
         match frame {
             Frame::Whole(INTERRUPT_LINE) => self.interrupt(out),
+            Frame::Whole(line) if line == END_LINE.as_bytes() => self.end_of_input(out),
             Frame::Whole(bytes) => self.line(&String::from_utf8_lossy(bytes), out),
             Frame::TooLong { limit } => {
                 self.renderer

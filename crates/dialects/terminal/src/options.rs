@@ -11,6 +11,8 @@ pub enum AnswerPolicy {
     /// `--yes`.
     AllowAll,
     Nobody,
+    /// Whoever else is on the session; here a question is only told of.
+    Others,
 }
 
 /// What the conversation is for.

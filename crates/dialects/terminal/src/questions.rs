@@ -3,7 +3,7 @@
 use vocab::{Answer, Ask, AskId, AskKind, Scope, SessionVerb, Verb};
 use wire::Out;
 
-use crate::{AnswerPolicy, Renderer, TerminalDialect, TerminalPhase, WantedLine};
+use crate::{AnswerPolicy, Renderer, TerminalDialect, TerminalPhase, WantedLine, exit_code};
 
 /// What the model is told when the person has gone.
 const GONE: &str = "denied: the user left before answering.";
@@ -13,6 +13,17 @@ impl<R: Renderer> TerminalDialect<R> {
         if matches!(ask.kind, AskKind::HostCall { .. }) {
             // Never offered here; the client that offered the tool answers.
             return;
+        }
+        if self.leaves {
+            return self.close(exit_code::UNFINISHED, out);
+        }
+        if self.options.answers == AnswerPolicy::Others {
+            let what = match &ask.kind {
+                AskKind::Permission(it) => format!("{}: {}", it.tool, it.summary),
+                AskKind::Budget(_) => "whether more may be spent".to_owned(),
+                _ => "a question of an extension".to_owned(),
+            };
+            return self.renderer.notice(&format!("another client is asked: {what}"), &mut out.frames);
         }
         let unasked = match (self.options.answers, &ask.kind) {
             (AnswerPolicy::AllowAll, AskKind::Permission(it)) if self.options.is_bound_below(it.required) => {

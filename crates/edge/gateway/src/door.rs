@@ -7,11 +7,11 @@ use dialect_gateway::{AuthState, Gateway, GatewayOptions, GatewayOwn, Scopes};
 use engine::{Engine, Slow};
 use host::{DaemonEnding, Ended, OnLost, OwnCalls, PumpOptions};
 use vocab::Later;
-use websocket::Binary;
+use websocket::{Binary, OnClose};
 use wire::{Dialect, OwnCall};
 
 use crate::entrance::{AcpRules, Caller, Entrance, MessagePipe};
-use crate::limits::{MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX};
+use crate::limits::{LINE_BYTES_MAX, MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX};
 
 /// How long a conversation may take to settle once the process ends.
 const GRACE: Duration = Duration::from_secs(10);
@@ -25,6 +25,10 @@ pub struct Joined<D: Dialect> {
 /// Makes a dialect for whoever comes in. What is refused is the reason to close with.
 pub trait Joins: Send + Sync + 'static {
     type Dialect: Dialect + 'static;
+    /// See [`Entrance::refuses`].
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        takes_no_arguments(caller)
+    }
     fn join(&self, caller: &Caller) -> Result<Joined<Self::Dialect>, String>;
 }
 
@@ -46,22 +50,63 @@ pub struct DialectDoor<J> {
 pub enum DoorEnd {
     /// It settles what it owes; that work goes on is in its own rules.
     Settles,
-    /// It is told that its peer is gone, and what that means is in its own rules; of the process's end it hears nothing.
+    /// It is told that its peer is gone, and what that means is in its own rules; of the process's end it hears nothing. It
+    /// says no more than its windows have room for, so it is never too slow.
     Parts,
     /// It was written for a pipe whose end stops the work. Here the work belongs to its session: the peer just goes.
     JustGoes,
 }
 
+impl DoorEnd {
+    pub fn on_close(self) -> OnClose {
+        match self {
+            DoorEnd::Settles => OnClose::AtOnce,
+            // It goes with the answers to what it has said.
+            DoorEnd::Parts | DoorEnd::JustGoes => OnClose::WhenDone,
+        }
+    }
+
+    /// What a conversation on a socket is allowed, and what its end means.
+    pub fn pump_options<O: OwnCall>(
+        self,
+        own: Box<dyn OwnCalls<O>>,
+        caller: Caller,
+        ending: DaemonEnding,
+    ) -> PumpOptions<O> {
+        PumpOptions {
+            frame_bytes_max: if self == DoorEnd::Settles { MESSAGE_BYTES_MAX } else { LINE_BYTES_MAX },
+            grace: GRACE,
+            // It comes back with its cursor; meanwhile it holds up nobody. Where there are windows, it takes whatever comes.
+            slow: if self == DoorEnd::Parts { Slow::Wait } else { Slow::DropAt(UNSENT_BYTES_MAX) },
+            on_lost: if self == DoorEnd::JustGoes { OnLost::Leave } else { OnLost::Part },
+            leaves_work: self != DoorEnd::Settles,
+            principal: caller.principal,
+            ending: Some(ending),
+            ..PumpOptions::new(Passed(own))
+        }
+    }
+}
+
+pub(crate) fn takes_no_arguments(caller: &Caller) -> Option<String> {
+    caller.arguments.is_some().then(|| "this path takes no arguments".to_owned())
+}
+
 impl<J: Joins> Entrance for DialectDoor<J> {
     fn serve(&self, caller: Caller, pipe: MessagePipe, ending: DaemonEnding) -> Later<'static, Ended> {
-        let (engine, end, streams) = (self.engine.clone(), self.end, self.streams.is_some());
+        let (engine, end) = (self.engine.clone(), self.end);
         match self.joins.join(&caller) {
-            Ok(joined) => Box::pin(converse(joined, (engine, end, streams), caller, pipe, ending)),
+            Ok(joined) => Box::pin(converse(joined, (engine, end), caller, pipe, ending)),
             Err(why) => Box::pin(turn_away(pipe, why)),
         }
     }
     fn binary(&self) -> Binary {
         self.binary
+    }
+    fn on_close(&self) -> OnClose {
+        self.end.on_close()
+    }
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        self.joins.refuses(caller)
     }
     fn scopes(&self) -> Scopes {
         self.scopes
@@ -77,29 +122,21 @@ impl<J: Joins> Entrance for DialectDoor<J> {
     }
 }
 
-async fn converse<D: Dialect + 'static>(
+/// Runs a dialect to its end on the pipe of whoever came.
+pub async fn converse<D: Dialect + 'static>(
     joined: Joined<D>,
-    (engine, end, streams): (Engine, DoorEnd, bool),
+    (engine, end): (Engine, DoorEnd),
     caller: Caller,
     (stream, sink): MessagePipe,
     ending: DaemonEnding,
 ) -> Ended {
     let Joined { dialect, own } = joined;
-    let options = PumpOptions {
-        frame_bytes_max: MESSAGE_BYTES_MAX,
-        grace: GRACE,
-        // It comes back with its cursor; meanwhile it holds up nobody. Where there are windows, it takes whatever comes.
-        slow: if streams { Slow::Wait } else { Slow::DropAt(UNSENT_BYTES_MAX) },
-        on_lost: if end == DoorEnd::JustGoes { OnLost::Leave } else { OnLost::Part },
-        leaves_work: end != DoorEnd::Settles,
-        principal: caller.principal,
-        ending: Some(ending),
-        ..PumpOptions::new(Passed(own))
-    };
+    let options = end.pump_options(own, caller, ending);
     host::pump_messages(dialect, &engine, stream, sink, options).await
 }
 
-async fn turn_away((_, mut sink): MessagePipe, why: String) -> Ended {
+/// Says why somebody cannot stay.
+pub async fn turn_away((_, mut sink): MessagePipe, why: String) -> Ended {
     let close = wire::Close::new(wire::CloseCode::PolicyViolation, why);
     std::future::poll_fn(|context| sink.poll_close(context, &close)).await;
     Ended { close, exit_code: 2 }

@@ -10,7 +10,7 @@ use dialect_gateway::Scopes;
 use host::{DaemonEnding, Ended, MessageSink, MessageStream, PrincipalCell};
 use hyper::{HeaderMap, Method, Response};
 use vocab::Later;
-use websocket::Binary;
+use websocket::{Binary, OnClose};
 
 use crate::http::ReplyBody;
 use crate::login::LoginDesk;
@@ -58,7 +58,7 @@ pub struct Caller {
     pub peer: PeerAddress,
     /// The request's `traceparent`.
     pub trace: Option<Arc<str>>,
-    /// The request's `Tillerman-Arguments`, as it came.
+    /// The request's `Tillerman-Arguments`, as it came; one that is no text is not empty, but no list either.
     pub arguments: Option<Arc<str>>,
     /// Where a stranger says who they are.
     pub login: LoginDesk,
@@ -78,6 +78,14 @@ pub trait Entrance: Send + Sync {
     /// What a binary message is here.
     fn binary(&self) -> Binary {
         Binary::Invalid
+    }
+    /// When a client's close is answered.
+    fn on_close(&self) -> OnClose {
+        OnClose::AtOnce
+    }
+    /// Why this caller is not let in, whoever it is: what it asks for cannot be had. Said before there is a socket.
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        crate::door::takes_no_arguments(caller)
     }
     /// What somebody must be allowed to come in.
     fn scopes(&self) -> Scopes {

@@ -28,12 +28,13 @@ mod sockets;
 mod sse;
 mod state;
 mod tailscale;
+mod text_door;
 mod tls;
 mod tokens;
 
 pub use acp::AcpEvents;
 pub use daemon::DaemonSignals;
-pub use door::{DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor};
+pub use door::{DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor, converse, turn_away};
 pub use entrance::{AcpRules, Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use home_lock::GatewayFile;
 pub use http::ReplyBody;
@@ -46,6 +47,7 @@ pub use services::{
     ServiceParts, ServiceSettings, StoreKey,
 };
 pub use sse::SseBody;
+pub use text_door::converse_text;
 pub use tokens::{
     NamedToken, TokenFile, TokenStore, add_token, make_main_token, new_token, read_main_token, revoke_token,
     scope_words, scopes_from,

@@ -15,6 +15,8 @@ pub const STRANGERS_MAX: usize = 64;
 
 /// A message of somebody who is known; a longer one closes with 1009.
 pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// A line of a dialect that was made for lines: a message of the size that a socket takes at most is answered as too long.
+pub const LINE_BYTES_MAX: usize = MESSAGE_BYTES_MAX - 1;
 /// What waits for one that does not read, before it is let go; its cursor brings it back.
 pub const UNSENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// A message of somebody who is not.

@@ -26,6 +26,8 @@ use crate::{acp, ids, tailscale};
 /// Headers that travel on with a caller.
 const TRACE: &str = "traceparent";
 const ARGUMENTS: &str = "tillerman-arguments";
+/// Stands for arguments that are no text, or come twice: no list.
+const UNREADABLE: &str = "?";
 /// A stream that stays open: no page of another's holds one, though it could not read it.
 pub(crate) const EVENTS: &str = "/api/events";
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -272,7 +274,13 @@ impl Visit {
             socket: None,
             place: Arc::default(),
         };
-        let (trace, arguments) = (text(TRACE), text(ARGUMENTS));
+        // What cannot be read must not pass for nothing.
+        let arguments = match headers.get_all(ARGUMENTS).iter().count() {
+            0 => None,
+            1 => Some(text(ARGUMENTS).unwrap_or_else(|| UNREADABLE.into())),
+            _ => Some(UNREADABLE.into()),
+        };
+        let trace = text(TRACE);
         Caller {
             connection: ids::connection().into(),
             principal,

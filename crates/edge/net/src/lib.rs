@@ -9,6 +9,7 @@
 //! * [`sse`]: server-sent events from bytes.
 
 pub mod address;
+mod bare;
 mod body;
 mod connection;
 mod credentials;
@@ -26,6 +27,7 @@ mod tls;
 mod url;
 mod visitor;
 
+pub use bare::connect;
 pub use body::Pieces;
 pub use connection::ResponseBody;
 pub use credentials::{Credentials, KeyHeader, KnownCredentials, Late, is_key};

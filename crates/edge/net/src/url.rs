@@ -72,7 +72,7 @@ impl Url {
     }
 
     /// `scheme://authority`.
-    fn origin(&self) -> &str {
+    pub fn origin(&self) -> &str {
         &self.text[..self.path]
     }
 

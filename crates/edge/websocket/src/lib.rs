@@ -15,4 +15,4 @@ pub use client::{DialError, DialRequest, connect, dial_tcp, dial_unix};
 pub use close::is_code;
 pub use codec::{Codec, Incoming, Role, Violation, WsLimits};
 pub use pings::Pings;
-pub use socket::{Binary, Kick, SocketOptions, SocketSink, SocketStream, socket};
+pub use socket::{Binary, Kick, OnClose, SocketOptions, SocketSink, SocketStream, socket};

@@ -29,8 +29,18 @@ pub enum Binary {
     Ignored,
 }
 
+/// When the other side's close is answered, behind which nothing more can be said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnClose {
+    #[default]
+    AtOnce,
+    /// When our side has said what it owes: RFC 6455 lets a client hear that (5.5.1).
+    WhenDone,
+}
+
 pub struct SocketOptions {
     pub binary: Binary,
+    pub on_close: OnClose,
     pub pings: Pings,
     /// What holds as soon as it is known who is there.
     pub once_known: Option<(PrincipalCell, WsLimits)>,
@@ -73,6 +83,15 @@ impl<S> SocketStream<S> {
     /// How the other side said that it ended, if it did: code and reason.
     pub fn closed_with(&self) -> Option<(u16, String)> {
         self.0.lock().closed_with.as_deref().cloned()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> SocketSink<S> {
+    /// Says that nothing more will be sent. What the other side still says is received as before.
+    pub fn poll_last_word(&mut self, context: &mut Context<'_>, close: &Close) -> Poll<io::Result<()>> {
+        self.0.wakers.write_by(context.waker());
+        let both = Waker::from(self.0.wakers.clone());
+        self.0.lock().poll_last_word(&mut Context::from_waker(&both), close)
     }
 }
 

@@ -17,7 +17,7 @@ pub fn is_built_in(slug: &str) -> bool {
 }
 
 /// Whether a name, however it is spelled, is that of a file which is played as a model: its commands are then run.
-pub(crate) fn is_script(slug: &str) -> bool {
+pub fn is_script(slug: &str) -> bool {
     bare(slug).is_some_and(|name| name.starts_with(SCRIPT_PREFIX))
 }
 

@@ -3,9 +3,23 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use attach::AttachTo;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::{Basics, LoginArgs};
+
+/// Where the conversation is held.
+#[derive(Args, Debug, Default, Clone)]
+pub(crate) struct AttachArgs {
+    /// Go on in a gateway that runs, this home's or the one at a URL or socket; `auto` works alone where none runs
+    /// (docs/gateway.md).
+    #[arg(long, value_name = "PLACE", num_args = 0..=1, require_equals = true, default_missing_value = "here", value_parser = place)]
+    pub(crate) attach: Option<AttachTo>,
+}
+
+fn place(text: &str) -> Result<AttachTo, String> {
+    text.parse()
+}
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct RunArgs {
@@ -25,6 +39,8 @@ pub(crate) struct RunArgs {
     #[arg(short, long = "continue", conflicts_with_all = ["resume", "no_session"])]
     pub(crate) continues: bool,
     #[command(flatten)]
+    pub(crate) attach: AttachArgs,
+    #[command(flatten)]
     pub(crate) basics: Basics,
 }
 
@@ -37,6 +53,8 @@ pub(crate) struct Repl {
     #[arg(short, long = "continue", conflicts_with_all = ["resume", "no_session"])]
     pub(crate) continues: bool,
     #[command(flatten)]
+    pub(crate) attach: AttachArgs,
+    #[command(flatten)]
     pub(crate) basics: Basics,
 }
 
@@ -48,6 +66,8 @@ pub(crate) struct ServeArgs {
     /// How long a running turn may go on after the controller ended.
     #[arg(long, value_name = "SECS")]
     pub(crate) shutdown_grace: Option<u64>,
+    #[command(flatten)]
+    pub(crate) attach: AttachArgs,
     #[command(flatten)]
     pub(crate) basics: Basics,
 }
@@ -107,6 +127,8 @@ pub(crate) struct Drive {
 #[derive(Args, Debug)]
 pub(crate) struct LoafArgs {
     #[command(flatten)]
+    pub(crate) attach: AttachArgs,
+    #[command(flatten)]
     pub(crate) basics: Basics,
 }
 
@@ -115,6 +137,8 @@ pub(crate) struct AcpArgs {
     /// Say only what the published protocol knows; some clients need more.
     #[arg(long, visible_alias = "acp-strict")]
     pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) attach: AttachArgs,
     #[command(flatten)]
     pub(crate) basics: Basics,
     #[command(subcommand)]

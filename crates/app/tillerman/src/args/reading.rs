@@ -48,6 +48,7 @@ pub(crate) fn parse() -> CommandLine {
     if words.first().is_some_and(|first| first == "help") {
         words.retain(|word| word != "--help" && word != "-h");
     }
+    let words = attach::joined(words);
     if let Some(words) = rpc_words(&words) {
         return CommandLine {
             command: Some(CommandArgs::Rpc(RpcArgs { words: words.to_vec() })),
@@ -75,8 +76,7 @@ pub(crate) fn parse() -> CommandLine {
 /// the rest of a start. Whatever is not plainly right (help, too) is left to the table.
 fn driven(words: &[OsString]) -> Option<CommandArgs> {
     fn alone<T: Args>(words: &[OsString]) -> Option<T> {
-        let table = T::augment_args(clap::Command::new("tillerman").no_binary_name(true));
-        T::from_arg_matches_mut(&mut table.try_get_matches_from(words).ok()?).ok()
+        only::<T>(words).ok()
     }
     let (first, rest) = words.split_first()?;
     match first.to_str()? {
@@ -85,6 +85,12 @@ fn driven(words: &[OsString]) -> Option<CommandArgs> {
         "acp" => alone(rest).map(CommandArgs::Acp),
         _ => None,
     }
+}
+
+/// The words behind one command, read by its own flags.
+pub(crate) fn only<T: Args>(words: &[OsString]) -> Result<T, Error> {
+    let table = T::augment_args(clap::Command::new("tillerman").no_binary_name(true));
+    T::from_arg_matches_mut(&mut table.try_get_matches_from(words)?)
 }
 
 /// Help or wrong usage, and the code to end with. A page that could not be written was not shown.
@@ -100,7 +106,7 @@ fn show(error: &Error) -> u8 {
 }
 
 /// Words behind the program's name.
-fn read(words: &[OsString]) -> Result<CommandLine, Error> {
+pub(crate) fn read(words: &[OsString]) -> Result<CommandLine, Error> {
     let mut table = line();
     let all = std::iter::once(OsString::from("tillerman")).chain(words.iter().cloned());
     let read = table.try_get_matches_from_mut(all).and_then(|mut found| CommandLine::from_arg_matches_mut(&mut found));

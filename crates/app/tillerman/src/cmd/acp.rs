@@ -8,6 +8,7 @@ use dialect_acp::{Acp, AcpOptions, SlashInfo};
 use vocab::names;
 use vocab::{Fault, FaultKind, Gate, Mode};
 
+use super::attached;
 use super::stdio::{self, FAILED, FullIds, StdioLimits};
 use crate::args;
 use crate::compose;
@@ -26,7 +27,11 @@ pub(crate) fn run(args: &args::AcpArgs) -> anyhow::Result<u8> {
     if let Some(args::AcpInstead::Login(login)) = &args.instead {
         return super::login::login(login);
     }
-    stdio::run(start(args), |fault| refuse(&stdio::in_one_line(fault)))
+    let refuse = |fault: &Fault| refuse(&stdio::in_one_line(fault));
+    match attached::stdio(args.attach.attach.as_ref(), "/acp", refuse) {
+        Some(ended) => ended,
+        None => stdio::run(start(args), refuse),
+    }
 }
 
 /// One line on stderr, and the code to end with.

@@ -11,8 +11,8 @@ use crate::args;
 pub(crate) fn run(args: args::RunArgs, print: bool) -> anyhow::Result<u8> {
     let silent = args.prompt.is_empty();
     if silent && !print && !args.json && StandardStreams::look().has_reader() {
-        let args::RunArgs { yes, continues, basics, .. } = args;
-        return repl::run(args::Repl { yes, continues, basics });
+        let args::RunArgs { yes, continues, attach, basics, .. } = args;
+        return repl::run(args::Repl { yes, continues, attach, basics });
     }
     match run::run(args) {
         // Nobody said anything, not even through a pipe: here is what can be said.

@@ -1,8 +1,11 @@
 //! `tillerman gateway`: all sessions in one process, reached over WebSocket and HTTP. stdout has one line, where it listens;
 //! notes go to stderr.
 
+mod arguments;
 mod doors;
 mod hooks;
+mod rpc_door;
+mod terminal;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,10 +19,12 @@ use vocab::{Fault, FaultKind, Mode, Secret};
 
 use super::stdio;
 use crate::args::{GatewayArgs, GatewayVerb, TokenArgs};
-use crate::compose::{self, ManySessions, Wired};
+use crate::compose::{self, ManySessions};
 use crate::extension_host::{self, ExtensionHost};
 use crate::setup::{self, Prepared};
+use doors::DoorParts;
 use hooks::DaemonHooks;
+pub(super) use terminal::{Hello, ScreenFacts};
 
 /// Sessions that nobody is on: background commands go on for a minute, then the session lets go of what it can make again.
 const IDLE: IdlePolicy = IdlePolicy {
@@ -93,7 +98,8 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
     let basics = args.basics.clone();
     let again = move || setup::read_again(&basics, Mode::DangerFullAccess);
     let hooks = Arc::new(DaemonHooks::new(&wired, (config, server), Box::new(again), &place, counts)?);
-    serve(options, hooks, wired, extension_host).await
+    let parts = DoorParts::new(&wired, &hooks, &home, asked);
+    serve(options, hooks, parts, extension_host).await
 }
 
 /// What clients show: the configuration's word, else what `gateway token` has made.
@@ -108,11 +114,12 @@ fn token(server: &ServerConfig, place: &Path) -> Result<Option<Secret>, Fault> {
 async fn serve(
     options: ServerOptions,
     hooks: Arc<DaemonHooks>,
-    wired: Arc<Wired>,
+    parts: Arc<DoorParts>,
     extension_host: ExtensionHost,
 ) -> Result<u8, Fault> {
     let signals = DaemonSignals::take()?;
-    let endpoints = doors::all(&wired, &hooks);
+    let endpoints = doors::all(&parts);
+    let wired = parts.wired.clone();
     let running = GatewayServer::start(options, wired.engine.clone(), endpoints, hooks.clone()).await?;
     hooks.runs_as(&running);
     running.set_ready();

@@ -1,9 +1,6 @@
 //! `tillerman loaf`: the `loaf` dialect on stdin and stdout. stdout is protocol only; whatever keeps it from starting is one
 //! line on stderr.
 
-mod preferences;
-mod service;
-mod settle;
 #[cfg(test)]
 mod tests;
 
@@ -13,15 +10,15 @@ use std::time::Duration;
 use catalogue::Standing;
 use config::{Configuration, Home};
 use dialect_loaf::{ANY_ROUTE, Loaf, LoafOptions};
-use vocab::{Fault, FaultKind, Mode, ModelInfo, Provider};
+use vocab::{Fault, FaultKind, Mode};
 
+use super::attached;
 use super::stdio::{self, FAILED, FullIds, StdioLimits};
 use crate::args;
 use crate::compose::{self, Wired};
 use crate::extension_host;
 use crate::setup::{self, Prepared};
-use preferences::{LoafPreferences, PreferencesFile};
-use service::LoafService;
+use wires::loaf::{LoafPreferences, LoafService, PreferencesFile, model, settle};
 
 /// An image of 8 MiB is some 11 MiB as base64; a longer line is refused and passed over.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -30,7 +27,11 @@ const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 const GRACE: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &args::LoafArgs) -> anyhow::Result<u8> {
-    stdio::run(start(args), |fault| refuse(&stdio::in_one_line(fault)))
+    let refuse = |fault: &Fault| refuse(&stdio::in_one_line(fault));
+    match attached::stdio(args.attach.attach.as_ref(), "/loaf", refuse) {
+        Some(ended) => ended,
+        None => stdio::run(start(args), refuse),
+    }
 }
 
 /// One line, and the code to end with.
@@ -75,7 +76,7 @@ fn ready(args: &args::LoafArgs) -> Result<LoafSetup, Fault> {
         return Err(fault.hint("a client resumes with `/history last` or `/history <id>`"));
     }
     let Prepared { mut setup, config, home, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
-    settle::settle(&mut setup.settings, &config);
+    settle(&mut setup.settings, &config);
     setup.briefing.skills = true;
     let (file, kept) = PreferencesFile::open(&home.data);
     if let Some(trouble) = &kept.trouble {
@@ -103,13 +104,6 @@ fn options(args: &args::LoafArgs, wired: &Wired, kept: &LoafPreferences, asked: 
 }
 
 /// There is nothing but the tour, and nobody asked for that.
-fn is_without(wired: &Wired, asked: bool) -> bool {
+pub(super) fn is_without(wired: &Wired, asked: bool) -> bool {
     !asked && wired.integrations.model == Standing::NoProvider
-}
-
-/// The model that was selected some earlier time, where there still is one of that name, else the first there is. Without
-/// any the client has to select one: the tour would answer a user who believes to talk to a real model.
-fn model(provider: &dyn Provider, earlier: Option<&str>, first: Option<&str>) -> Option<ModelInfo> {
-    let resolve = |slug: &str| provider.resolve(slug).ok();
-    earlier.and_then(resolve).or_else(|| first.and_then(resolve))
 }

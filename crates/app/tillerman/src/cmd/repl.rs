@@ -18,7 +18,10 @@ use completion::Completion;
 
 pub(crate) fn run(args: args::Repl) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let code = runtime.block_on(start(args))?;
+    let code = match super::attached::gateway(args.attach.attach.as_ref())? {
+        Some(found) => runtime.block_on(super::attached::repl(&found, &args))?,
+        None => runtime.block_on(start(args))?,
+    };
     // A thread may still sit in a read that nothing can end.
     runtime.shutdown_background();
     Ok(code)

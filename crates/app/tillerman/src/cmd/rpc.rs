@@ -4,9 +4,6 @@
 mod argv;
 mod export;
 mod list;
-mod session;
-mod settle;
-mod templates;
 #[cfg(test)]
 mod tests;
 
@@ -25,7 +22,7 @@ use crate::setup::{self, Prepared};
 use catalogue::{Standing, Wanted};
 use config::agent::{self, AgentSettings};
 use rpc_flags::{self as flags, Flags, Wrong};
-use session::{FILES, SessionContext, SessionPlan};
+use wires::rpc::{self as settle, FILES, SessionContext, SessionPlan, expand, plan};
 
 /// stdin ended or a signal came. The dialect stops what runs and ends by itself as soon as everything is said; this is for
 /// when that does not come about.
@@ -49,10 +46,40 @@ pub(crate) fn run(words: Vec<OsString>) -> anyhow::Result<u8> {
     if flags.at_file {
         return Ok(refuse("@file arguments are not supported in RPC mode", FAILED));
     }
+    if let Some(place) = &flags.attach {
+        return attach(place, &flags);
+    }
+    alone(&flags)
+}
+
+/// In a process of our own.
+fn alone(flags: &Flags) -> anyhow::Result<u8> {
     if let Some(key) = &flags.model.api_key {
         argv::hide(key);
     }
-    stdio::run(start(&flags), |fault| refuse(&stdio::in_one_line(fault), FAILED))
+    stdio::run(start(flags), |fault| refuse(&stdio::in_one_line(fault), FAILED))
+}
+
+/// In a gateway. What would be read here, and means another file there, is not sent.
+fn attach(place: &str, flags: &Flags) -> anyhow::Result<u8> {
+    let place = match place.parse() {
+        Ok(place) => place,
+        Err(why) => return Ok(refuse(&format!("--attach: {why}"), super::USAGE)),
+    };
+    let is_file = |text: &&String| Path::new(text).is_file();
+    let prompts = flags.prompts.system.iter().chain(&flags.prompts.append);
+    let wrong = match prompts.into_iter().find(is_file) {
+        _ if flags.model.api_key.is_some() => Some("--api-key stays here: a gateway has its own keys".to_owned()),
+        Some(file) => Some(format!("with --attach a system prompt is a text, and {file} is a file")),
+        None => None,
+    };
+    match wrong {
+        Some(what) => Ok(refuse(&what, super::USAGE)),
+        None => {
+            let refuse = |fault: &Fault| refuse(&stdio::in_one_line(fault), FAILED);
+            super::attached::stdio(Some(&place), "/rpc", refuse).unwrap_or_else(|| alone(flags))
+        }
+    }
 }
 
 /// One line, and the code to end with.
@@ -71,11 +98,11 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
         return export::export(setup, file).await;
     }
     let frame_log = stdio::frame_log(flags.wire.log_frames.as_deref(), &setup.models.keyring)?;
-    let templates = templates::load(&setup.agent_dir, flags);
+    let templates = settle::load_templates(&setup.agent_dir, flags);
     let wired = compose::build(setup).await?;
     tell(&wired.warnings(flags.model.name.is_some()).collect::<Vec<_>>());
     must_exist(&session.which, &wired).await?;
-    stay_here(&mut session.which, &wired).await?;
+    stay_here(&mut session.which, &wired, &wired.settings.workspace).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
     let extension_host = extension_host::start(&wired, programs, None).await;
     let limits = StdioLimits { grace: GRACE, notes: note, ..StdioLimits::default() };
@@ -91,7 +118,7 @@ fn note(text: &str) {
 }
 
 /// How the dialect starts.
-fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<Template>) -> RpcOptions {
+pub(super) fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<Template>) -> RpcOptions {
     let settings = &wired.settings;
     let by_flag = flags.model.is_named();
     RpcOptions {
@@ -156,7 +183,7 @@ fn ready(flags: &Flags) -> Result<RpcSetup, Fault> {
         settings: &settings,
         files: &FILES,
     };
-    let session = session::plan(flags, &context)?;
+    let session = plan(flags, &context)?;
     let files = SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed, only_shown: false };
     setup.session_files = (!flags.session.none).then_some(files);
     let programs = programs(extensions, flags, &settings, &setup.agent_dir);
@@ -201,11 +228,6 @@ fn programs(mut named: Vec<PathBuf>, flags: &Flags, settings: &AgentSettings, ag
     named
 }
 
-/// A path that is no text is taken as it is.
-fn expand(path: &Path) -> PathBuf {
-    path.to_str().map_or_else(|| path.to_owned(), |text| agent::expand(text, &config::process_env))
-}
-
 /// Whether hosts want to be told of titles.
 fn emit_title(env: config::Env<'_>) -> bool {
     let said = env("PI_RPC_EMIT_TITLE").unwrap_or_default().trim().to_ascii_lowercase();
@@ -222,10 +244,9 @@ fn usual_errors(program: Option<&OsStr>) -> Errors {
 
 /// A chosen id means a session of this directory, as in pi. Ids are one list here, so where another directory has it
 /// already, ours is called after both.
-async fn stay_here(which: &mut Which, wired: &Wired) -> Result<(), Fault> {
+pub(super) async fn stay_here(which: &mut Which, wired: &Wired, here: &Path) -> Result<(), Fault> {
     let Which::Named(id) = which else { return Ok(()) };
-    let here = &wired.settings.workspace;
-    let Some(other) = wired.ports.store.summary(id).await?.filter(|known| known.workspace != *here) else {
+    let Some(other) = wired.ports.store.summary(id).await?.filter(|known| known.workspace != here) else {
         return Ok(());
     };
     let own = session_files::copy_of(id, here);
@@ -238,7 +259,7 @@ async fn stay_here(which: &mut Which, wired: &Wired) -> Result<(), Fault> {
 }
 
 /// An id that no file has may still be one of our own store.
-async fn must_exist(which: &Which, wired: &Wired) -> Result<(), Fault> {
+pub(super) async fn must_exist(which: &Which, wired: &Wired) -> Result<(), Fault> {
     let Which::Id(prefix) = which else { return Ok(()) };
     let query = Query { id_part: Some(prefix.clone()), limit: Some(1), children: true, ..Query::default() };
     match wired.ports.store.list(query).await?.is_empty() {

@@ -37,7 +37,10 @@ pub(super) const BUILTINS: BuiltinCommands = BuiltinCommands {
 };
 
 pub(crate) fn run(args: args::RunArgs) -> anyhow::Result<u8> {
-    super::block_on(start(args))?
+    match super::attached::gateway(args.attach.attach.as_ref())? {
+        Some(found) => super::block_on(super::attached::run(&found, args))?,
+        None => super::block_on(start(args))?,
+    }
 }
 
 async fn start(args: args::RunArgs) -> anyhow::Result<u8> {
@@ -143,12 +146,12 @@ pub(super) fn frame_log(basics: &args::Basics, keyring: &Keyring) -> anyhow::Res
     basics.log_frames.as_ref().map(open).transpose()
 }
 
-fn is_stdin_alone(words: &[String]) -> bool {
+pub(super) fn is_stdin_alone(words: &[String]) -> bool {
     matches!(words, [word] if word == "-")
 }
 
 /// The words of the command line, and what is piped in behind them.
-async fn prompt(words: &[String], input: &mut host::Input, stdin_terminal: bool) -> anyhow::Result<String> {
+pub(super) async fn prompt(words: &[String], input: &mut host::Input, stdin_terminal: bool) -> anyhow::Result<String> {
     let stdin_alone = is_stdin_alone(words);
     let words = if stdin_alone { String::new() } else { words.join(" ") };
     let piped = match stdin_terminal && !stdin_alone {

@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
+use config::Configuration;
 use dialect_serve::{Serve, ServeOptions};
-use vocab::{Fault, FaultKind, Mode, RetryPolicy};
+use vocab::{Fault, FaultKind, Mode, RetryPolicy, Settings};
 
+use super::attached;
 use super::stdio::{self, StdioLimits};
 use crate::args;
 use crate::compose;
@@ -18,15 +20,15 @@ const ROUNDS: u32 = 20;
 const SERVER_WAIT_MS_MAX: u64 = 30_000;
 
 pub(crate) fn run(args: &args::ServeArgs) -> anyhow::Result<u8> {
-    stdio::run(start(args), refuse)
+    match attached::stdio(args.attach.attach.as_ref(), "/serve", refuse) {
+        Some(ended) => ended,
+        None => stdio::run(start(args), refuse),
+    }
 }
 
 async fn start(args: &args::ServeArgs) -> Result<u8, Fault> {
     let Prepared { mut setup, config, open, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
-    // Three retries at fixed times: controllers of this family count on them.
-    setup.settings.retry = config.retry(RetryPolicy::default());
-    setup.settings.max_iterations = config.max_iterations(ROUNDS);
-    setup.settings.retry.server_wait_ms_max = setup.settings.retry.server_wait_ms_max.min(SERVER_WAIT_MS_MAX);
+    settle(&mut setup.settings, &config);
     for warning in &config.warnings {
         host::note(warning);
     }
@@ -42,11 +44,20 @@ async fn start(args: &args::ServeArgs) -> Result<u8, Fault> {
         model: open.model.map(|_| wired.settings.model.clone()),
         mode: open.mode.or(config.mode()),
         multi: args.multi,
+        usual: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     });
     let usual = StdioLimits::default();
     let grace = args.shutdown_grace.or(config.shutdown_grace_s()).map_or(usual.grace, Duration::from_secs);
     stdio::converse(dialect, &wired, extension_host, frame_log, StdioLimits { grace, ..usual }).await
+}
+
+/// How a session behaves under a controller of this family, where our own configuration does not say otherwise.
+pub(super) fn settle(settings: &mut Settings, config: &Configuration) {
+    // Three retries at fixed times: controllers of this family count on them.
+    settings.retry = config.retry(RetryPolicy::default());
+    settings.max_iterations = config.max_iterations(ROUNDS);
+    settings.retry.server_wait_ms_max = settings.retry.server_wait_ms_max.min(SERVER_WAIT_MS_MAX);
 }
 
 /// One `error` line instead of `ready`.

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use vocab::{Command, Tag, Told};
+use vocab::{Command, Event, Tag, Told};
 use wire::{Close, CloseCode, Dialect, Frame, Lines, Out, OwnCall, OwnRequest, Parting};
 
 use super::OnLost;
@@ -20,6 +20,9 @@ const UNSENT_BYTES_HIGH: usize = 128 * 1024;
 const REFUSED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// After the grace period and an interrupt, the conversation may take this long to settle.
 const HARD_END_MS: u64 = 5_000;
+
+/// How long answers may take that a peer waits for which has nothing more to say; then it goes without.
+const ANSWERS_MS: u64 = 2_000;
 
 /// Sees every frame on its way.
 pub(crate) trait Tap: Send {
@@ -57,6 +60,10 @@ pub(crate) struct Core<D: Dialect> {
     refused: usize,
     /// Own calls without an answer.
     own_open: usize,
+    /// Commands without an answer.
+    unanswered: usize,
+    /// The peer has said its last word; it goes when it has the answers to what it said.
+    goes_when_answered: bool,
     /// No more input will come.
     eof: bool,
     /// The peer does not read what we write.
@@ -81,6 +88,8 @@ impl<D: Dialect> Core<D> {
             unsent: Unsent::new(allowance.framing),
             refused: 0,
             own_open: 0,
+            unanswered: 0,
+            goes_when_answered: false,
             eof: false,
             deaf: false,
             ended: false,
@@ -136,6 +145,7 @@ impl<D: Dialect> Core<D> {
     pub(crate) fn told(&mut self, events: impl Iterator<Item = Told>, more: bool, now_ms: u64) {
         self.out.now_ms = now_ms;
         for told in events {
+            self.unanswered -= usize::from(matches!(told.event, Event::Reply { .. }) && self.unanswered > 0);
             self.dialect.tell(&told, &mut self.out);
         }
         self.dialect.pause(&mut self.out);
@@ -225,6 +235,7 @@ impl<D: Dialect> Core<D> {
     }
     /// Commands reach the engine in the order in which they were heard.
     pub(crate) fn commands(&mut self) -> impl Iterator<Item = Command> {
+        self.unanswered += self.out.commands.len();
         self.out.commands.drain(..)
     }
     pub(crate) fn own_calls(&mut self) -> impl Iterator<Item = OwnRequest<D::Own>> {
@@ -251,6 +262,10 @@ impl<D: Dialect> Core<D> {
         } else {
             self.unsent.take(&mut self.out.frames);
         }
+        let owes = self.unanswered + self.own_open + self.out.commands.len() + self.out.own.len() > 0;
+        if self.goes_when_answered && !owes && self.out.close.is_none() {
+            self.out.close_with(Close::normal());
+        }
         if std::mem::take(&mut self.out.ending) {
             self.start_grace();
         }
@@ -276,6 +291,10 @@ impl<D: Dialect> Core<D> {
     fn lost(&mut self, how: Parting) {
         match self.allowance.on_lost {
             OnLost::Part => self.part(how),
+            OnLost::Leave if how == Parting::Eof => {
+                self.goes_when_answered = true;
+                self.deadline_ms.get_or_insert(self.out.now_ms + ANSWERS_MS);
+            }
             OnLost::Leave => self.out.close_with(Close::normal()),
         }
     }
@@ -292,6 +311,9 @@ impl<D: Dialect> Core<D> {
             return;
         }
         self.deadline_ms = Some(self.out.now_ms + HARD_END_MS);
+        if self.goes_when_answered {
+            return self.out.close_with(Close::normal());
+        }
         if self.leaving {
             return self.out.close_with(Close::new(CloseCode::GoingAway, ""));
         }

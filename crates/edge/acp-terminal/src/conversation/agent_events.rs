@@ -81,7 +81,7 @@ impl AgentConversation {
                 return;
             }
             AnswerPolicy::AllowAll => true,
-            AnswerPolicy::Nobody => false,
+            AnswerPolicy::Nobody | AnswerPolicy::Others => false,
         };
         let option = pick(&ask.options, allow);
         self.denied |= !option.is_some_and(PermissionOption::allows);

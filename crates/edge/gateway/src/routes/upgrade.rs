@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
 use tokio::time::timeout;
 use vocab::Later;
-use websocket::{Binary, Codec, Role, SocketOptions, handshake, socket};
+use websocket::{Binary, Codec, OnClose, Role, SocketOptions, handshake, socket};
 use wire::{Close, CloseCode};
 
 use super::{NOBODY, Visit, WRONG, missing_scope};
@@ -54,6 +54,11 @@ pub(super) async fn upgrade<S: Wire>(
         Ok(admitted) => admitted,
         Err(refused) => return *refused,
     };
+    if let Admitted::In { caller, .. } = &admitted
+        && let Some(why) = entrance.refuses(caller)
+    {
+        return reply::refusal(StatusCode::BAD_REQUEST, Code::InvalidRequest, &why);
+    }
     let upgraded = hyper::upgrade::on(&mut request);
     let streams = entrance.streams().is_some();
     let mut reply = accepted(&key, subprotocol(request.headers(), entrance.subprotocols()));
@@ -158,7 +163,7 @@ fn open<S: Wire>(
 ) -> Later<'static, Ended> {
     let is_known = caller.is_known();
     let once_known = (!is_known).then(|| (caller.principal.clone(), KNOWN));
-    let options = SocketOptions { binary: entrance.binary(), pings: PINGS, once_known };
+    let options = SocketOptions { binary: entrance.binary(), on_close: entrance.on_close(), pings: PINGS, once_known };
     let codec = Codec::new(Role::Server, if is_known { KNOWN } else { STRANGER });
     let (hears, says, kick) = socket(stream, first, codec, options);
     caller.login.socket = Some(Arc::new(state.sockets.add(basis, kick.into())));
@@ -173,7 +178,7 @@ fn open<S: Wire>(
 
 /// One frame that says so, and the end.
 async fn refuse<S: Wire>(stream: S, first: Bytes) {
-    let options = SocketOptions { binary: Binary::Ignored, pings: PINGS, once_known: None };
+    let options = SocketOptions { binary: Binary::Ignored, on_close: OnClose::AtOnce, pings: PINGS, once_known: None };
     let (_hears, mut says, _) = socket(stream, first, Codec::new(Role::Server, STRANGER), options);
     let message = serde_json::Value::from(WRONG);
     let code = Code::AuthFailed.number();

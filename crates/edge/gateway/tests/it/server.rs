@@ -14,7 +14,9 @@ use testkit::{Stage, StageOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use vocab::{Later, Secret};
-use websocket::{Binary, DialError, DialRequest, Kick, Pings, SocketOptions, SocketSink, SocketStream, WsLimits};
+use websocket::{
+    Binary, DialError, DialRequest, Kick, OnClose, Pings, SocketOptions, SocketSink, SocketStream, WsLimits,
+};
 use wire::{Close, CloseCode};
 
 pub(crate) const TOKEN: &str = "the-token-of-this-test";
@@ -127,7 +129,7 @@ pub(crate) const LIMITS: WsLimits =
     WsLimits { message_bytes_max: 32 << 20, fragments_max: 1_000, control_per_s: 1_000 };
 
 pub(crate) fn plain() -> SocketOptions {
-    SocketOptions { binary: Binary::Ignored, pings: Pings::NONE, once_known: None }
+    SocketOptions { binary: Binary::Ignored, pings: Pings::NONE, on_close: OnClose::AtOnce, once_known: None }
 }
 
 pub(crate) async fn dial(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Result<Client, DialError> {

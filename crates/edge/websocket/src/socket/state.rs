@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::Close;
 
-use super::{Binary, SocketOptions};
+use super::{Binary, OnClose, SocketOptions};
 use crate::close;
 use crate::codec::{self, Codec, Incoming, Role};
 use crate::handshake::random;
@@ -164,6 +164,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
         self.poll_shut(context)
     }
 
+    pub(super) fn poll_last_word(&mut self, context: &mut Context<'_>, close: &Close) -> Poll<io::Result<()>> {
+        if !std::mem::replace(&mut self.closing, true) {
+            self.push_control(Opcode::Close, &close::payload(close.code.number(), &close.reason));
+        }
+        ready!(self.poll_control(context))?;
+        self.poll_flushed(context)
+    }
+
     fn poll_shut(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !self.shut {
             let _ = ready!(Pin::new(&mut self.stream).poll_shutdown(context));
@@ -279,7 +287,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
             self.peer_done = true;
             // Its own code is the answer; one without a code gets an empty one.
             self.ended = true;
-            if !std::mem::replace(&mut self.closing, true) {
+            if self.options.on_close == OnClose::AtOnce && !std::mem::replace(&mut self.closing, true) {
                 let payload = code.map(|code| code.to_be_bytes().to_vec()).unwrap_or_default();
                 self.push_control(Opcode::Close, &payload);
             }

@@ -10,13 +10,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role as TheirRole, WebSocket};
 use tokio_tungstenite::tungstenite::{Error, Message};
-use websocket::{Binary, Codec, Pings, Role, SocketOptions, SocketSink, SocketStream, socket};
+use websocket::{Binary, Codec, OnClose, Pings, Role, SocketOptions, SocketSink, SocketStream, socket};
 use wire::{Close, CloseCode};
 
 use crate::bytes::LIMITS;
 
 pub(crate) fn plain() -> SocketOptions {
-    SocketOptions { binary: Binary::Invalid, pings: Pings::NONE, once_known: None }
+    SocketOptions { binary: Binary::Invalid, pings: Pings::NONE, on_close: OnClose::AtOnce, once_known: None }
 }
 
 pub(crate) async fn receive<S>(stream: &mut SocketStream<S>) -> Option<String>

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::{Instant, timeout};
-use websocket::{Binary, Codec, Kick, Pings, Role, SocketOptions, SocketSink, SocketStream, socket};
+use websocket::{Binary, Codec, Kick, OnClose, Pings, Role, SocketOptions, SocketSink, SocketStream, socket};
 use wire::Close;
 
 use crate::bytes::{LIMITS, PONG, whole};
@@ -19,7 +19,7 @@ type Ours = (SocketStream<DuplexStream>, SocketSink<DuplexStream>, Kick);
 
 fn pair(room: usize) -> (Ours, DuplexStream) {
     let (ours, theirs) = duplex(room);
-    let options = SocketOptions { binary: Binary::Ignored, pings: PINGS, once_known: None };
+    let options = SocketOptions { binary: Binary::Ignored, pings: PINGS, on_close: OnClose::AtOnce, once_known: None };
     (socket(ours, Bytes::new(), Codec::new(Role::Server, LIMITS), options), theirs)
 }
 

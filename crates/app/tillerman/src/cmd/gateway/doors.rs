@@ -1,53 +1,88 @@
 //! Which dialect answers which path.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::{Configuration, Home};
 use dialect_acp::{Acp, AcpOptions, RemoteOptions};
 use dialect_gateway::{Code, GatewayOptions, GatewayRefusal, OnDisconnect, Scopes};
+use dialect_loaf::{Loaf, LoafAnswer, LoafOptions, LoafOwn};
 use dialect_serve::{Serve, ServeOptions};
 use gateway::{AcpRules, Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins, LoginPort, LoginRefused};
-use host::NoOwnCalls;
-use vocab::Which;
+use host::{NoOwnCalls, OwnCalls};
+use vocab::{Fault, FaultKind, Later, Settings, Which};
 use websocket::Binary;
+use wires::loaf::{LoafService, PreferencesFile};
 
+use super::arguments::{Arguments, Wished, wished};
 use super::hooks::DaemonHooks;
+use super::rpc_door::RpcDoor;
+use super::terminal::TerminalDoor;
+use crate::args::{AcpArgs, AttachArgs, LoafArgs, ServeArgs};
 use crate::cmd::stdio::FullIds;
 use crate::compose::Wired;
 
 type PathDoor = (&'static str, Arc<dyn Entrance>);
 
-pub(super) fn all(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> Vec<PathDoor> {
+/// What somebody needs to drive a session in a dialect that can do everything with it.
+pub(super) const DRIVES: Scopes = Scopes::CHAT.and(Scopes::TOOLS);
+
+/// What every door works with.
+pub(super) struct DoorParts {
+    pub(super) wired: Arc<Wired>,
+    hooks: Arc<DaemonHooks>,
+    pub(super) agent_dir: PathBuf,
+    data: PathBuf,
+    /// The owner has named a model.
+    model_asked: bool,
+}
+
+impl DoorParts {
+    pub(super) fn new(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, home: &Home, model_asked: bool) -> Arc<Self> {
+        let agent_dir = config::agent::directory(&config::process_env, home);
+        let (wired, hooks, data) = (wired.clone(), hooks.clone(), home.data.clone());
+        Arc::new(Self { wired, hooks, agent_dir, data, model_asked })
+    }
+
+    /// What a new session starts with, before its wire says more.
+    pub(super) fn usual(&self) -> Settings {
+        self.hooks.usual_of_wire()
+    }
+
+    pub(super) fn with_config<T>(&self, look: impl FnOnce(&Configuration) -> T) -> T {
+        self.hooks.with_config(look)
+    }
+}
+
+pub(super) fn all(parts: &Arc<DoorParts>) -> Vec<PathDoor> {
+    let (wired, hooks) = (&parts.wired, &parts.hooks);
     let own: Arc<dyn Entrance> = Arc::new(own(wired, hooks));
-    let beside = |scopes| (wired.engine.clone(), scopes);
+    let engine = || wired.engine.clone();
     vec![
         ("/", own.clone()),
         ("/ws", own),
-        ("/serve", Arc::new(door(beside(Scopes::CHAT.and(Scopes::TOOLS)), Binary::Invalid, ServeJoins(wired.clone())))),
-        ("/acp", Arc::new(acp(wired, hooks))),
+        ("/serve", Arc::new(door(engine(), Binary::Invalid, ServeJoins(parts.clone())))),
+        ("/acp", Arc::new(acp(parts))),
+        ("/loaf", Arc::new(door(engine(), Binary::Invalid, LoafJoins(parts.clone())))),
+        ("/rpc", Arc::new(RpcDoor(parts.clone()))),
+        ("/terminal", Arc::new(TerminalDoor(parts.clone()))),
     ]
 }
 
 /// The Agent Client Protocol, over WebSockets and over HTTP.
-fn acp(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>) -> DialectDoor<AcpJoins> {
-    let server = hooks.holds();
-    let remote = RemoteOptions {
-        client_fs: server.acp.remote_client_fs,
-        cancel_on_disconnect: server.cancel_on_disconnect,
-        ..RemoteOptions::default()
-    };
-    let beside = (wired.engine.clone(), Scopes::CHAT.and(Scopes::TOOLS));
-    let door = door(beside, Binary::Ignored, AcpJoins { wired: wired.clone(), remote });
-    let grace = Duration::from_secs(server.acp.connection_grace_s);
+fn acp(parts: &Arc<DoorParts>) -> DialectDoor<AcpJoins> {
+    let grace = Duration::from_secs(parts.hooks.holds().acp.connection_grace_s);
+    let door = door(parts.wired.engine.clone(), Binary::Ignored, AcpJoins(parts.clone()));
     DialectDoor { end: DoorEnd::Parts, streams: Some(AcpRules { grace }), subprotocols: &["acp.v1"], ..door }
 }
 
-fn door<J: Joins>((engine, scopes): (engine::Engine, Scopes), binary: Binary, joins: J) -> DialectDoor<J> {
+fn door<J: Joins>(engine: engine::Engine, binary: Binary, joins: J) -> DialectDoor<J> {
     DialectDoor {
         engine,
         joins,
         binary,
-        scopes,
+        scopes: DRIVES,
         takes_strangers: false,
         end: DoorEnd::JustGoes,
         streams: None,
@@ -101,41 +136,171 @@ fn login(caller: &Caller) -> LoginPort {
     })
 }
 
-/// `serve`, for several sessions on one connection.
-struct ServeJoins(Arc<Wired>);
+/// `serve`, as its command line says.
+struct ServeJoins(Arc<DoorParts>);
+
+impl ServeJoins {
+    fn options(&self, caller: &Caller) -> Result<ServeOptions, String> {
+        let arguments = Arguments::of(caller)?;
+        let args: ServeArgs = arguments.read()?;
+        if args.shutdown_grace.is_some() {
+            return Err("--shutdown-grace: what runs in a gateway goes on without its controller".to_owned());
+        }
+        no_gateway_behind(&args.attach)?;
+        let mut usual = self.0.usual();
+        self.0.with_config(|config| crate::cmd::serve::settle(&mut usual, config));
+        let wished = wished(&args.basics, arguments.from.as_deref(), usual, caller.scopes)?;
+        let Wished { which, workspace, model, mode, usual } = wished;
+        Ok(ServeOptions {
+            // A session that is there already stays where it is.
+            workspace: (which == Which::New || which == Which::Latest || args.multi).then_some(workspace),
+            which,
+            model,
+            mode,
+            usual: Some(Arc::new(usual)),
+            multi: args.multi,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        })
+    }
+}
 
 impl Joins for ServeJoins {
     type Dialect = Serve;
 
-    fn join(&self, _: &Caller) -> Result<Joined<Serve>, String> {
-        let dialect = Serve::new(ServeOptions {
-            which: Which::New,
-            workspace: Some(self.0.settings.workspace.clone()),
-            model: None,
-            mode: None,
-            multi: false,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        });
-        Ok(Joined { dialect, own: Box::new(NoOwnCalls) })
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        self.options(caller).err()
+    }
+
+    fn join(&self, caller: &Caller) -> Result<Joined<Serve>, String> {
+        Ok(Joined { dialect: Serve::new(self.options(caller)?), own: Box::new(NoOwnCalls) })
+    }
+}
+
+fn no_gateway_behind(attach: &AttachArgs) -> Result<(), String> {
+    match attach.attach {
+        Some(_) => Err("--attach: this is a gateway".to_owned()),
+        None => Ok(()),
     }
 }
 
 /// The Agent Client Protocol.
-struct AcpJoins {
-    wired: Arc<Wired>,
-    remote: RemoteOptions,
+struct AcpJoins(Arc<DoorParts>);
+
+impl AcpJoins {
+    fn remote(&self, caller: &Caller) -> RemoteOptions {
+        let server = self.0.hooks.holds();
+        // One of our own commands on this machine brings an editor whose files are those that we see.
+        let is_near = caller.arguments.is_some() && caller.peer.is_loopback();
+        RemoteOptions {
+            connection: caller.connection.clone(),
+            client_fs: server.acp.remote_client_fs || is_near,
+            cancel_on_disconnect: server.cancel_on_disconnect,
+        }
+    }
+
+    fn options(&self, caller: &Caller) -> Result<AcpOptions, String> {
+        let arguments = Arguments::of(caller)?;
+        let args: AcpArgs = arguments.read()?;
+        if args.instead.is_some() {
+            return Err("sign in on the gateway's machine".to_owned());
+        }
+        if args.basics.resume.is_some() {
+            return Err("--resume means nothing here: clients use session/load and session/resume".to_owned());
+        }
+        no_gateway_behind(&args.attach)?;
+        let wished = wished(&args.basics, arguments.from.as_deref(), self.0.usual(), caller.scopes)?;
+        Ok(AcpOptions {
+            mode: wished.mode,
+            model: wished.model,
+            usual: Some(Arc::new(wished.usual)),
+            commands: crate::cmd::acp::commands(),
+            strict: args.strict,
+            remote: Some(self.remote(caller)),
+            ..AcpOptions::new(env!("CARGO_PKG_VERSION"), Arc::new(FullIds))
+        })
+    }
 }
 
 impl Joins for AcpJoins {
     type Dialect = Acp;
 
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        self.options(caller).err()
+    }
+
     fn join(&self, caller: &Caller) -> Result<Joined<Acp>, String> {
-        let options = AcpOptions {
-            mode: Some(self.wired.settings.mode),
-            remote: Some(RemoteOptions { connection: caller.connection.clone(), ..self.remote.clone() }),
-            commands: crate::cmd::acp::commands(),
-            ..AcpOptions::new(env!("CARGO_PKG_VERSION"), Arc::new(FullIds))
+        Ok(Joined { dialect: Acp::new(self.options(caller)?), own: Box::new(NoOwnCalls) })
+    }
+}
+
+/// `loaf`, with what is kept for its clients.
+struct LoafJoins(Arc<DoorParts>);
+
+impl LoafJoins {
+    fn wish(&self, caller: &Caller) -> Result<Wished, String> {
+        let arguments = Arguments::of(caller)?;
+        let args: LoafArgs = arguments.read()?;
+        if args.basics.resume.is_some() {
+            return Err("--resume means nothing here: a client resumes with `/history <id>`".to_owned());
+        }
+        no_gateway_behind(&args.attach)?;
+        let mut usual = self.0.usual();
+        let owners = usual.clone();
+        self.0.with_config(|config| wires::loaf::settle(&mut usual, config));
+        // Others may come who can answer.
+        usual.unanswered = owners.unanswered;
+        wished(&args.basics, arguments.from.as_deref(), usual, caller.scopes)
+    }
+}
+
+impl Joins for LoafJoins {
+    type Dialect = Loaf;
+
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        self.wish(caller).err()
+    }
+
+    fn join(&self, caller: &Caller) -> Result<Joined<Loaf>, String> {
+        let Wished { workspace, model, mode, usual, .. } = self.wish(caller)?;
+        let parts = &self.0;
+        let wired = &parts.wired;
+        let (file, kept) = PreferencesFile::open(&parts.data);
+        let first = (!crate::cmd::loaf::is_without(wired, parts.model_asked)).then_some(&*wired.settings.model);
+        let (earlier, first) = match &model {
+            Some(model) => (None, Some(&**model)),
+            None => (kept.model.as_deref(), first),
         };
-        Ok(Joined { dialect: Acp::new(options), own: Box::new(NoOwnCalls) })
+        let options = LoafOptions {
+            workspace: Some(workspace.clone()),
+            mode,
+            usual: Some(Arc::new(usual)),
+            model: wires::loaf::model(&*wired.ports.provider, earlier, first).map(Arc::new),
+            thinking: kept.thinking.as_deref().map(Arc::from),
+            route: kept.route.as_deref().map(Arc::from),
+            onboarded: kept.onboarded,
+            ..LoafOptions::new(env!("CARGO_PKG_VERSION"), wired.ports.clock.clone(), Arc::new(FullIds))
+        };
+        let service = LoafService::new(wired.accounts.clone(), file, workspace, parts.data.clone());
+        let own = OwnersKeys { service, may: caller.scopes.has(Scopes::ADMIN) };
+        Ok(Joined { dialect: Loaf::new(options), own: Box::new(own) })
+    }
+}
+
+/// Keys and the way to a provider are those of the whole gateway: only an administrator changes them.
+struct OwnersKeys {
+    service: LoafService,
+    may: bool,
+}
+
+impl OwnCalls<LoafOwn> for OwnersKeys {
+    fn call(&self, call: LoafOwn) -> Later<'static, Result<LoafAnswer, Fault>> {
+        match call {
+            LoafOwn::SetKey { .. } | LoafOwn::Route { .. } if !self.may => {
+                let fault =
+                    Fault::new(FaultKind::Unsupported, "keys and routes are the gateway's: that takes the scope admin");
+                Box::pin(std::future::ready(Err(fault)))
+            }
+            call => self.service.call(call),
+        }
     }
 }

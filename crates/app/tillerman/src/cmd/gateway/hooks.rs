@@ -60,6 +60,15 @@ impl DaemonHooks {
         self.source.server()
     }
 
+    /// The same for a session that another wire makes.
+    pub(super) fn usual_of_wire(&self) -> Settings {
+        self.source.usual(&SessionId::from(""))
+    }
+
+    pub(super) fn with_config<T>(&self, look: impl FnOnce(&Configuration) -> T) -> T {
+        self.source.with_config(look)
+    }
+
     /// What a session of this id starts with.
     pub(super) fn usual(&self) -> impl Fn(&SessionId) -> Option<Arc<Settings>> + Send + Sync + 'static {
         let source = self.source.clone();

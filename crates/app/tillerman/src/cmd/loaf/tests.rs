@@ -3,9 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 
 use dialect_loaf::prefer;
-use vocab::{Chat, Drain, Fault, FaultKind, Gate, Ids, LateSteer, Later, ModelInfo, Overflow, Provider};
+use vocab::{Chat, Drain, Gate, Ids, LateSteer, Later, ModelInfo, Overflow, Provider};
 
-use super::preferences::PreferencesFile;
 use super::*;
 use vocab::IdKind;
 
@@ -92,16 +91,16 @@ fn skills_and_images_come_from_the_disk() {
     std::fs::create_dir_all(&skill).unwrap();
     std::fs::write(skill.join("SKILL.md"), "---\nname: greet\ndescription: Says hello.\n---\nSay hello.\n").unwrap();
     let (cwd, data_dir) = (home.path().to_owned(), Some(home.path().to_owned()));
-    let found = service::find_skills(&skills::Places { cwd, data_dir, home: None, trusted: Vec::new() });
+    let found = wires::loaf::find_skills(&skills::Places { cwd, data_dir, home: None, trusted: Vec::new() });
     let greet = found.skills.iter().find(|skill| skill.name == "greet").unwrap();
     assert_eq!((&*greet.description, &*greet.preview), ("Says hello.", "Says hello."));
     assert!(greet.source.ends_with("greet/SKILL.md") && found.directories.contains(&home.path().join("skills")));
 
     let path = home.path().join("a.png");
     std::fs::write(&path, b"abc").unwrap();
-    let image = service::read_image(&path).unwrap();
+    let image = wires::loaf::read_image(&path).unwrap();
     assert_eq!((&*image.path, &*image.image.base64, image.bytes), (path.to_str().unwrap(), "YWJj", 3));
-    let fault = service::read_image(&home.path().join("b.png")).unwrap_err();
+    let fault = wires::loaf::read_image(&home.path().join("b.png")).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Invalid);
     assert!(fault.message.starts_with("file not found: "), "{fault}");
 }
@@ -121,7 +120,7 @@ fn settled(toml: &str) -> vocab::Settings {
     })
     .unwrap();
     let mut settings = vocab::Settings::new("/", "");
-    settle::settle(&mut settings, &config);
+    settle(&mut settings, &config);
     settings
 }
 
@@ -192,6 +191,8 @@ fn every_id_is_a_whole_uuid() {
 #[test]
 fn a_client_opens_sessions_itself() {
     let basics = args::Basics { resume: Some("latest".into()), ..args::Basics::default() };
-    let Err(fault) = ready(&args::LoafArgs { basics }) else { panic!("it started") };
+    let Err(fault) = ready(&args::LoafArgs { basics, attach: args::AttachArgs::default() }) else {
+        panic!("it started")
+    };
     assert!(fault.message.contains("--resume"), "{fault}");
 }

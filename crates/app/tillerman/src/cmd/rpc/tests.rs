@@ -7,7 +7,6 @@ use vocab::{CompactionPolicy, Drain, Gate, Mode, OnRestart, Overflow, Settings, 
 
 use dialect_rpc::{Errors, Updates};
 
-use super::session::{FILES, SessionContext, SessionPlan, plan};
 use super::*;
 use config::Configuration;
 use rpc_flags::table::{FLAGS, Takes};

@@ -14,24 +14,24 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// What an earlier process left.
 #[derive(Default, Debug)]
-pub(super) struct LoafPreferences {
-    pub(super) model: Option<String>,
-    pub(super) thinking: Option<String>,
-    pub(super) route: Option<String>,
-    pub(super) onboarded: bool,
+pub struct LoafPreferences {
+    pub model: Option<String>,
+    pub thinking: Option<String>,
+    pub route: Option<String>,
+    pub onboarded: bool,
     /// Why there is nothing, where something should be; for people.
-    pub(super) trouble: Option<String>,
+    pub trouble: Option<String>,
 }
 
 /// Keeps what [`prefer`] names.
-pub(super) struct PreferencesFile {
+pub struct PreferencesFile {
     path: PathBuf,
     /// One change at a time.
     writing: Mutex<()>,
 }
 
 impl PreferencesFile {
-    pub(super) fn open(data: &Path) -> (PreferencesFile, LoafPreferences) {
+    pub fn open(data: &Path) -> (PreferencesFile, LoafPreferences) {
         let path = data.join(FILE_NAME);
         let (values, trouble) = match read(&path) {
             Ok(values) => (values, None),
@@ -64,7 +64,7 @@ impl PreferencesFile {
     }
 
     /// Writes it; returns the file.
-    pub(super) fn save(&self, key: &str, value: &str) -> Result<PathBuf, Fault> {
+    pub fn save(&self, key: &str, value: &str) -> Result<PathBuf, Fault> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         // What another process has kept meanwhile stays; what cannot be read is lost already.
         let mut values = read(&self.path).unwrap_or_default();

@@ -18,7 +18,7 @@ use super::preferences::PreferencesFile;
 /// Images that are read at once: each is as large as a line may be.
 const IMAGES_MAX: usize = 1;
 
-pub(super) struct LoafService {
+pub struct LoafService {
     accounts: Arc<UserAccounts>,
     kept: PreferencesFile,
     skills: skills::Places,
@@ -26,12 +26,7 @@ pub(super) struct LoafService {
 }
 
 impl LoafService {
-    pub(super) fn new(
-        accounts: Arc<UserAccounts>,
-        kept: PreferencesFile,
-        workspace: PathBuf,
-        data_dir: PathBuf,
-    ) -> Self {
+    pub fn new(accounts: Arc<UserAccounts>, kept: PreferencesFile, workspace: PathBuf, data_dir: PathBuf) -> Self {
         let skills = skills::Places {
             cwd: workspace,
             data_dir: Some(data_dir),
@@ -122,7 +117,7 @@ fn limits(used: UsedUp) -> LoafLimits {
 }
 
 /// Blocks.
-pub(super) fn find_skills(places: &skills::Places) -> SkillList {
+pub fn find_skills(places: &skills::Places) -> SkillList {
     let found = skills::scan(places);
     let row = |skill: skills::Skill| SkillRow {
         preview: skill.description_preview(),
@@ -142,7 +137,7 @@ fn unsearched() -> SkillList {
 }
 
 /// Blocks.
-pub(super) fn read_image(path: &Path) -> Result<LoadedImage, Fault> {
+pub fn read_image(path: &Path) -> Result<LoadedImage, Fault> {
     let images::ImageFile { path, image, bytes } = images::read(path)?;
     Ok(LoadedImage { path: path.display().to_string().into(), image, bytes })
 }

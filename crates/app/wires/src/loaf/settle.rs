@@ -37,7 +37,7 @@ const COMPACTION: CompactionPolicy = CompactionPolicy {
 
 /// Lays everything over `settings` that this dialect decides. Mode, tokens, sync and tools of our own configuration are in
 /// them already.
-pub(super) fn settle(settings: &mut Settings, config: &Configuration) {
+pub fn settle(settings: &mut Settings, config: &Configuration) {
     settings.gate = Gate::Ladder;
     settings.tool_names = dialect_loaf::TOOL_NAMES;
     // The original counts no rounds; who wants a limit sets one.

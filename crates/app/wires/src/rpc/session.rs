@@ -15,42 +15,42 @@ const SESSION_DIR_ENV: &str = "PI_CODING_AGENT_SESSION_DIR";
 const ID_CHARS_MAX: usize = 128;
 
 /// How session files are found; a parameter, because their format is not our business.
-pub(super) struct Files {
+pub struct Files {
     /// Where the sessions of a working directory are: of the agent directory and it.
-    pub(super) default_dir: fn(&Path, &Path) -> PathBuf,
-    pub(super) newest: fn(&Path) -> Option<PathBuf>,
+    pub default_dir: fn(&Path, &Path) -> PathBuf,
+    pub newest: fn(&Path) -> Option<PathBuf>,
     /// Files of sessions whose id begins so, newest first.
-    pub(super) by_id: fn(&Path, &str) -> Vec<PathBuf>,
+    pub by_id: fn(&Path, &str) -> Vec<PathBuf>,
 }
 
-pub(super) const FILES: Files =
+pub const FILES: Files =
     Files { default_dir: session_files::default_dir, newest: session_files::newest, by_id: session_files::by_id };
 
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct SessionPlan {
-    pub(super) which: Which,
+pub struct SessionPlan {
+    pub which: Which,
     /// Go on in a copy of it.
-    pub(super) fork: bool,
+    pub fork: bool,
     /// What it is called from now on.
-    pub(super) title: Option<String>,
+    pub title: Option<String>,
     /// Where new files go.
-    pub(super) dir: PathBuf,
+    pub dir: PathBuf,
     /// Somebody asked for this directory.
-    pub(super) dir_is_fixed: bool,
+    pub dir_is_fixed: bool,
     /// For stderr.
-    pub(super) note: Option<String>,
+    pub note: Option<String>,
 }
 
 /// Everything that decides it.
-pub(super) struct SessionContext<'a> {
-    pub(super) env: Env<'a>,
-    pub(super) agent_dir: &'a Path,
-    pub(super) workspace: &'a Path,
-    pub(super) settings: &'a AgentSettings,
-    pub(super) files: &'a Files,
+pub struct SessionContext<'a> {
+    pub env: Env<'a>,
+    pub agent_dir: &'a Path,
+    pub workspace: &'a Path,
+    pub settings: &'a AgentSettings,
+    pub files: &'a Files,
 }
 
-pub(super) fn plan(flags: &Flags, context: &SessionContext<'_>) -> Result<SessionPlan, Fault> {
+pub fn plan(flags: &Flags, context: &SessionContext<'_>) -> Result<SessionPlan, Fault> {
     let (dir, dir_is_fixed) = directory(flags, context);
     let title = flags.session.title.as_deref().map(title).transpose()?;
     let mut plan = SessionPlan { which: Which::New, fork: false, title, dir, dir_is_fixed, note: None };

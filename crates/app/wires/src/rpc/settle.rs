@@ -25,7 +25,7 @@ const RETRY: RetryPolicy =
 
 /// Lays everything over `settings` that this mode decides. Mode, tokens, sync and tools of our own configuration are in
 /// them already.
-pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Configuration, agent: &AgentSettings) {
+pub fn settle(settings: &mut Settings, flags: &Flags, config: &Configuration, agent: &AgentSettings) {
     settings.gate = Gate::Ladder;
     settings.tool_names = dialect_rpc::TOOL_NAMES;
     // The originals count no rounds; a host that wants a limit sets one.
@@ -66,23 +66,23 @@ pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Configurat
 }
 
 /// Compaction as the originals measure it, in tokens, where our own configuration does not say it in percent.
-pub(super) fn compact_at(config: &Configuration, agent: &AgentSettings) -> crate::compose::CompactAt {
+pub fn compact_at(config: &Configuration, agent: &AgentSettings) -> crate::CompactAt {
     let ours = |key: &str| config.get(key).is_some();
-    crate::compose::CompactAt {
+    crate::CompactAt {
         reserve_tokens: agent.reserve_tokens.filter(|_| !ours("compaction.threshold_pct")),
         keep_tokens: agent.keep_recent_tokens.filter(|_| !ours("compaction.keep_pct")),
     }
 }
 
 /// Names in `--tools` that no tool of ours has. They may be tools of the host or of an extension.
-pub(super) fn strangers(flags: &Flags) -> Option<String> {
+pub fn strangers(flags: &Flags) -> Option<String> {
     let strange = |name: &&String| names::canonical(name).is_none();
     let names: Vec<&str> = flags.tools.only.iter().flatten().filter(strange).map(String::as_str).collect();
     (!names.is_empty()).then(|| format!("--tools names tools that are not built in: {}", names.join(", ")))
 }
 
 /// Both prompts: each word is the text itself or the name of a file with it.
-pub(super) fn prompts(flags: &Flags) -> Result<(Option<String>, Option<String>), Fault> {
+pub fn prompts(flags: &Flags) -> Result<(Option<String>, Option<String>), Fault> {
     let whole = flags.prompts.system.as_deref().filter(|text| !text.is_empty()).map(text_or_file).transpose()?;
     let more: Vec<String> = flags.prompts.append.iter().map(|text| text_or_file(text)).collect::<Result<_, _>>()?;
     let more = more.join("\n\n");

@@ -13,7 +13,7 @@ const FILES_MAX: usize = 500;
 const FILE_BYTES_MAX: u64 = 256 * 1024;
 
 /// Of one name the first counts, and the command line comes first.
-pub(super) fn load(agent_dir: &Path, flags: &Flags) -> Vec<Template> {
+pub fn load(agent_dir: &Path, flags: &Flags) -> Vec<Template> {
     let named = flags.prompts.templates.iter().map(|path| super::expand(path));
     let own = (!flags.prompts.no_templates).then(|| agent_dir.join("prompts"));
     let mut templates: Vec<Template> = Vec::new();
