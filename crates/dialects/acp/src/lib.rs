@@ -276,7 +276,7 @@ impl Acp {
     /// Closes when everything has stopped and every request was answered.
     fn settle(&mut self, out: &mut Out) {
         if self.ending {
-            let stopped = self.views.iter().all(|view| !view.is_busy());
+            let stopped = self.is_remote() || self.views.iter().all(|view| !view.is_busy());
             if self.now || (stopped && self.pending.is_empty()) {
                 out.close_with(wire::Close::normal());
             }

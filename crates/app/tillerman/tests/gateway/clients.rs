@@ -4,10 +4,12 @@
 use std::process::Command;
 
 use crate::peers_install::{CHECKS_PATIENCE, newer_node, node, npm, python, run, script};
-use crate::process::Place;
+use crate::process::{Place, TOKEN};
 
 pub(crate) const WS: &str = "ws@8.22.2";
 pub(crate) const WEBSOCKETS: &str = "websockets==17.4";
+const ACP_TS: &str = "@agentclientprotocol/sdk@2.4.0";
+const ACP_PY: &str = "agent-client-protocol[http]==0.12.1";
 
 fn against(checks: Command, name: &str, checks_min: usize) -> Result<(), String> {
     against_one_of(Place::new(), checks, name, checks_min)
@@ -18,6 +20,15 @@ fn against_one_of(place: Place, mut checks: Command, name: &str, checks_min: usi
     checks.arg(script(name)).env("PEER_URL", format!("ws://{}", gateway.address));
     checks.env("PEER_TOKEN", place.token.as_deref().unwrap_or_default());
     run(&mut checks, CHECKS_PATIENCE)?.checked(checks_min);
+    Ok(())
+}
+
+/// The official SDKs, which come by HTTP and by WebSocket.
+fn against_acp(mut checks: Command, name: &str, checks_min: usize) -> Result<(), String> {
+    let place = Place::new();
+    let gateway = place.start();
+    checks.arg(script(name)).env("PEER_ADDRESS", &gateway.address).env("PEER_TOKEN", TOKEN);
+    run(checks.env("PEER_CWD", place.workspace()), CHECKS_PATIENCE)?.checked(checks_min);
     Ok(())
 }
 
@@ -70,4 +81,21 @@ fn the_sample_client_as_far_as_a_page_can() {
     let place = || Place { token: None, ..Place::new() };
     let checks = || against_one_of(place(), Command::new(newer_node()?), "sample_client.mjs", 12);
     or_skip("the_sample_client_as_far_as_a_page_can", checks());
+}
+
+#[test]
+fn npm_acp_over_http_and_websocket() {
+    let checks = || {
+        node()?;
+        let mut command = Command::new("node");
+        command.env("PEER_MODULES", npm("acp-remote", &[ACP_TS.to_owned(), WS.to_owned()])?);
+        against_acp(command, "acp_remote.mjs", 26)
+    };
+    or_skip("npm_acp_over_http_and_websocket", checks());
+}
+
+#[test]
+fn pypi_acp_over_http_and_websocket() {
+    let checks = || against_acp(Command::new(python("acp-remote-py", &[ACP_PY.to_owned()])?), "acp_remote.py", 20);
+    or_skip("pypi_acp_over_http_and_websocket", checks());
 }

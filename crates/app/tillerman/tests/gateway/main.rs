@@ -13,6 +13,7 @@ mod relay;
 mod socket;
 
 mod acp_http;
+mod acp_shared;
 mod acp_wire;
 mod clients;
 mod collector;
