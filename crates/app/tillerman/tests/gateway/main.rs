@@ -9,8 +9,11 @@ mod matching;
 mod peers_install;
 mod player;
 mod process;
+mod proxy;
 mod socket;
 
+mod asks;
+mod attach;
 mod clients;
 mod cuts;
 mod restart;

@@ -10,7 +10,7 @@ use dialect_rpc::{Errors, Updates};
 use super::*;
 use config::Configuration;
 use rpc_flags::table::{FLAGS, Takes};
-use rpc_flags::{AskedSession, Flags, Means, ModelFlags, PromptFlags, SessionFlags, ToolFlags, WireFlags, parse};
+use rpc_flags::{Flags, Means, ModelFlags, PromptFlags, SessionFlags, ToolFlags, WireFlags, parse};
 
 fn words(line: &[&str]) -> Vec<OsString> {
     line.iter().map(OsString::from).collect()
