@@ -144,7 +144,7 @@ impl Parting {
     }
 }
 
-async fn receive<S: MessageStream + Closing>(
+async fn receive<S: MessageStream + KnowsClose>(
     stream: &mut S,
     lines: RelayLines,
     backlog: &Backlog,
@@ -171,11 +171,11 @@ async fn receive<S: MessageStream + Closing>(
 }
 
 /// Knows how the other side ended.
-trait Closing {
+trait KnowsClose {
     fn closed_with(&self) -> Option<(u16, String)>;
 }
 
-impl<S> Closing for websocket::SocketStream<S> {
+impl<S> KnowsClose for websocket::SocketStream<S> {
     fn closed_with(&self) -> Option<(u16, String)> {
         websocket::SocketStream::closed_with(self)
     }

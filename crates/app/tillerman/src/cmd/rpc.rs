@@ -15,7 +15,7 @@ use dialect_rpc::{Errors, Rpc, RpcOptions, Template, Updates};
 use vocab::{Fault, FaultKind, Mode, Query, Which};
 
 use super::stdio::{self, FAILED, StdioLimits};
-use crate::args::Basics;
+use crate::args::{Basics, RPC_HELP};
 use crate::compose::{self, SessionFiles, Wired};
 use crate::extension_host;
 use crate::setup::{self, Prepared};
@@ -30,8 +30,6 @@ const GRACE: Duration = Duration::from_secs(3);
 /// Lines of notes that are told; of more only the number.
 const NOTES_MAX: usize = 20;
 
-pub(crate) const HELP: &str = include_str!("rpc/help.txt");
-
 pub(crate) fn run(words: Vec<OsString>) -> anyhow::Result<u8> {
     let flags = match flags::parse(words) {
         Ok(flags) => flags,
@@ -41,7 +39,7 @@ pub(crate) fn run(words: Vec<OsString>) -> anyhow::Result<u8> {
         return super::print(concat!("tillerman ", env!("CARGO_PKG_VERSION")));
     }
     if flags.help {
-        return super::print(HELP);
+        return super::print(RPC_HELP);
     }
     if flags.at_file {
         return Ok(refuse("@file arguments are not supported in RPC mode", FAILED));

@@ -5,5 +5,6 @@ mod cases;
 mod client;
 mod garbage;
 mod judge;
+mod last_words;
 mod limits;
 mod pings;
