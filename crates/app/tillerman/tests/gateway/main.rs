@@ -9,12 +9,15 @@ mod matching;
 mod peers_install;
 mod player;
 mod process;
+mod proxy;
 mod relay;
 mod socket;
 
 mod acp_http;
 mod acp_shared;
 mod acp_wire;
+mod asks;
+mod attach;
 mod clients;
 mod collector;
 mod cuts;

@@ -6,18 +6,19 @@ use std::time::Duration;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use testkit::openrpc::FrameCheck;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async, connect_async};
 
 use crate::process::{Gateway, TOKEN};
 
 /// How long a frame may take before the test is called broken.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(crate) struct Socket {
-    stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
+pub(crate) struct Socket<S = MaybeTlsStream<TcpStream>> {
+    stream: WebSocketStream<S>,
     waiting: VecDeque<Value>,
     /// What it was closed with.
     closed: Option<u16>,
@@ -33,6 +34,7 @@ pub(crate) struct Visitor<'a> {
     pub(crate) origin: Option<&'a str>,
     pub(crate) protocols: Option<&'a str>,
     pub(crate) path: Option<&'a str>,
+    pub(crate) arguments: Option<&'a str>,
 }
 
 impl Socket {
@@ -55,17 +57,44 @@ impl Socket {
         if let Some(protocols) = visitor.protocols {
             headers.insert("sec-websocket-protocol", protocols.parse().unwrap());
         }
+        if let Some(arguments) = visitor.arguments {
+            headers.insert("tillerman-arguments", arguments.parse().unwrap());
+        }
         match connect_async(request).await {
-            Ok((stream, _)) => Ok(Self {
-                stream,
-                waiting: VecDeque::new(),
-                closed: None,
-                ids: 1_000_000,
-                check: FrameCheck::new(&dialect_gateway::openrpc("")),
-            }),
+            Ok((stream, _)) => Ok(Self::new(stream)),
             Err(Error::Http(answer)) => Err(answer.status().as_u16()),
             Err(error) => panic!("no connection: {error}"),
         }
+    }
+
+    /// On another stream than TCP.
+    pub(crate) async fn open_unix(path: &std::path::Path, at: &str) -> Socket<UnixStream> {
+        let stream = UnixStream::connect(path).await.unwrap();
+        let (stream, _) = client_async(format!("ws://localhost{at}"), stream).await.unwrap();
+        Socket::new(stream)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+    fn new(stream: WebSocketStream<S>) -> Self {
+        let check = FrameCheck::new(&dialect_gateway::openrpc(""));
+        Self { stream, waiting: VecDeque::new(), closed: None, ids: 1_000_000, check }
+    }
+
+    /// Says it, where it says something, and hears until an answer has this in it.
+    pub(crate) async fn raw_exchange(&mut self, line: &str, answer: &str) -> String {
+        if !line.trim().is_empty() {
+            self.send_raw(line).await;
+        }
+        let mut told = String::new();
+        while !told.contains(answer) {
+            match tokio::time::timeout(PATIENCE, self.stream.next()).await {
+                Ok(Some(Ok(Message::Text(text)))) => told += &text,
+                Ok(Some(Ok(_))) => {}
+                _ => break,
+            }
+        }
+        told
     }
 
     pub(crate) async fn send(&mut self, frame: &Value) {

@@ -196,7 +196,6 @@ impl AcpJoins {
         Ok(AcpOptions {
             mode: wished.mode,
             model: wished.model,
-            remote: Some(RemoteOptions { connection: caller.connection.clone(), ..self.remote.clone() }),
             usual: Some(Arc::new(wished.usual)),
             commands: crate::cmd::acp::commands(),
             strict: args.strict,
