@@ -14,6 +14,7 @@ mod asks;
 mod config;
 mod content;
 mod cost;
+mod early;
 mod editor;
 mod faults;
 mod frames;
@@ -273,6 +274,7 @@ impl Dialect for Acp {
                         Some(early) => early.push(event.clone()),
                         None => self.event(at, event, out),
                     }
+                    self.give_up_late(at, out);
                 }
             }
         }
