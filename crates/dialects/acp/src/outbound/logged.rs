@@ -46,7 +46,9 @@ impl Acp {
             Body::User { .. }
             | Body::Opened { .. }
             | Body::Shell(_)
-            | Body::Note(NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_)) => {}
+            | Body::Note(
+                NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_) | NoteEntry::Waived { .. },
+            ) => {}
         }
     }
 
