@@ -8,6 +8,7 @@ mod lanes;
 mod law;
 mod play;
 mod runs;
+mod subagents;
 mod subscriptions;
 mod talk;
 mod tools;
