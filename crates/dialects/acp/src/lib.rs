@@ -15,6 +15,7 @@ mod bounded;
 mod config;
 mod content;
 mod cost;
+mod early;
 mod editor;
 mod faults;
 mod flow;
@@ -320,6 +321,7 @@ impl Dialect for Acp {
                         None if is_remote => self.told_remote(at, event, out),
                         None => self.event(at, event, out),
                     }
+                    self.give_up_late(at, out);
                 }
             }
         }

@@ -275,5 +275,6 @@ fn note_text(note: &NoteEntry) -> String {
         NoteEntry::Label { label, .. } => label.as_deref().unwrap_or_default().to_owned(),
         NoteEntry::Keyed(_) => "keyed".to_owned(),
         NoteEntry::Recovered { text } => faults::message(text),
+        NoteEntry::Waived { tool, .. } => faults::message(&format!("{tool} runs without a question")),
     }
 }

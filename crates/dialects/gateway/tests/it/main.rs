@@ -11,6 +11,7 @@ mod law;
 mod play;
 mod runs;
 mod sdk;
+mod subagents;
 mod subscriptions;
 mod talk;
 mod tools;
