@@ -15,4 +15,5 @@ mod clients;
 mod cuts;
 mod guards;
 mod restart;
+mod slow;
 mod talks;

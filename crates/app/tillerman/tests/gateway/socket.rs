@@ -20,6 +20,8 @@ pub(crate) struct Socket {
     waiting: VecDeque<Value>,
     /// What it was closed with.
     closed: Option<u16>,
+    /// The reason that came with it.
+    pub(crate) why: String,
     ids: u64,
 }
 
@@ -53,10 +55,25 @@ impl Socket {
             headers.insert("sec-websocket-protocol", protocols.parse().unwrap());
         }
         match connect_async(request).await {
-            Ok((stream, _)) => Ok(Self { stream, waiting: VecDeque::new(), closed: None, ids: 1_000_000 }),
+            Ok((stream, _)) => Ok(Self::on(stream)),
             Err(Error::Http(answer)) => Err(answer.status().as_u16()),
             Err(error) => panic!("no connection: {error}"),
         }
+    }
+
+    fn on(stream: WebSocketStream<MaybeTlsStream<TcpStream>>) -> Self {
+        Self { stream, waiting: VecDeque::new(), closed: None, why: String::new(), ids: 1_000_000 }
+    }
+
+    /// With the right token, and so little room in the system that what is not read soon waits at the other end.
+    pub(crate) async fn open_narrow(gateway: &Gateway) -> Self {
+        let narrow = tokio::net::TcpSocket::new_v4().unwrap();
+        narrow.set_recv_buffer_size(4096).unwrap();
+        let stream = narrow.connect(gateway.address.parse().unwrap()).await.unwrap();
+        let mut request = format!("ws://{}/", gateway.address).into_client_request().unwrap();
+        request.headers_mut().insert("authorization", format!("Bearer {TOKEN}").parse().unwrap());
+        let (stream, _) = tokio_tungstenite::client_async(request, MaybeTlsStream::Plain(stream)).await.unwrap();
+        Self::on(stream)
     }
 
     pub(crate) async fn send(&mut self, frame: &Value) {
@@ -111,6 +128,16 @@ impl Socket {
         }
     }
 
+    /// The same; `None` when there will be none.
+    pub(crate) async fn next_or_end(&mut self) -> Option<Value> {
+        while self.waiting.is_empty() {
+            if !self.read().await {
+                return None;
+            }
+        }
+        self.waiting.pop_front()
+    }
+
     /// One more frame into `waiting`; `false` when there will be none.
     pub(crate) async fn read(&mut self) -> bool {
         let message = match tokio::time::timeout(PATIENCE, self.stream.next()).await {
@@ -119,7 +146,10 @@ impl Socket {
         };
         match message {
             Some(Ok(Message::Text(text))) => self.waiting.push_back(serde_json::from_str(&text).unwrap()),
-            Some(Ok(Message::Close(close))) => self.closed = close.map(|close| close.code.into()),
+            Some(Ok(Message::Close(close))) => {
+                self.why = close.as_ref().map(|close| close.reason.to_string()).unwrap_or_default();
+                self.closed = close.map(|close| close.code.into());
+            }
             Some(Ok(_)) => {}
             Some(Err(_)) | None => return false,
         }
