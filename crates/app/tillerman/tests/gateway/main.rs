@@ -27,5 +27,6 @@ mod restart;
 mod sdk;
 mod sdk_examples;
 mod sdk_types;
+mod slow;
 mod talks;
 mod traces;

@@ -22,6 +22,8 @@ pub(crate) struct Socket<S = MaybeTlsStream<TcpStream>> {
     waiting: VecDeque<Value>,
     /// What it was closed with.
     closed: Option<u16>,
+    /// The reason that came with it.
+    pub(crate) why: String,
     ids: u64,
     /// Whatever comes must be in the OpenRPC document.
     check: FrameCheck,
@@ -73,12 +75,23 @@ impl Socket {
         let (stream, _) = client_async(format!("ws://localhost{at}"), stream).await.unwrap();
         Socket::new(stream)
     }
+
+    /// With the right token, and so little room in the system that what is not read soon waits at the other end.
+    pub(crate) async fn open_narrow(gateway: &Gateway) -> Self {
+        let narrow = tokio::net::TcpSocket::new_v4().unwrap();
+        narrow.set_recv_buffer_size(4096).unwrap();
+        let stream = narrow.connect(gateway.address.parse().unwrap()).await.unwrap();
+        let mut request = format!("ws://{}/", gateway.address).into_client_request().unwrap();
+        request.headers_mut().insert("authorization", format!("Bearer {TOKEN}").parse().unwrap());
+        let (stream, _) = tokio_tungstenite::client_async(request, MaybeTlsStream::Plain(stream)).await.unwrap();
+        Self::new(stream)
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     fn new(stream: WebSocketStream<S>) -> Self {
         let check = FrameCheck::new(&dialect_gateway::openrpc(""));
-        Self { stream, waiting: VecDeque::new(), closed: None, ids: 1_000_000, check }
+        Self { stream, waiting: VecDeque::new(), closed: None, why: String::new(), ids: 1_000_000, check }
     }
 
     /// Says it, where it says something, and hears until an answer has this in it.
@@ -150,6 +163,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
         }
     }
 
+    /// The same; `None` when there will be none.
+    pub(crate) async fn next_or_end(&mut self) -> Option<Value> {
+        while self.waiting.is_empty() {
+            if !self.read().await {
+                return None;
+            }
+        }
+        self.waiting.pop_front()
+    }
+
     /// One more frame into `waiting`; `false` when there will be none.
     pub(crate) async fn read(&mut self) -> bool {
         let message = match tokio::time::timeout(PATIENCE, self.stream.next()).await {
@@ -162,7 +185,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                 assert_eq!(self.check.heard(&frame), Ok(()));
                 self.waiting.push_back(frame);
             }
-            Some(Ok(Message::Close(close))) => self.closed = close.map(|close| close.code.into()),
+            Some(Ok(Message::Close(close))) => {
+                self.why = close.as_ref().map(|close| close.reason.to_string()).unwrap_or_default();
+                self.closed = close.map(|close| close.code.into());
+            }
             Some(Ok(_)) => {}
             Some(Err(_)) | None => return false,
         }
