@@ -7,6 +7,7 @@ mod relay;
 mod run;
 mod script;
 mod sse;
+mod ws;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -14,9 +15,10 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 
 const USAGE: &str = "\
-usage: bench run [--only ROW] [--agent 'PATH [ARGS]'] [--quick]   measure and print the table
+usage: bench run [--only ROW] [--agent 'PATH [ARGS]'] [--quick | --tiny]   measure and print the table
        bench mock [--port PORT]                                   the mock model server alone
        bench relay --workspace DIR [--resume latest]              the floor alone, on stdin and stdout
+       bench gateway-relay                                        the floor of the gateway rows, on a port of its own
        bench rows                                                 the names `--only` knows
        bench layout [--agent 'PATH [ARGS]']                       what a release build puts side by side, on stdout
 
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Some("layout") => run::Options::parse(&args[1..]).and_then(|options| run::layout(&options)),
         Some("mock") => port(&args[1..]).and_then(mock::serve_for_ever),
         Some("relay") => relay::Flags::parse(&args[1..]).and_then(|flags| relay::relay(&flags)),
+        Some("gateway-relay") => relay::gateway(),
         Some("rows") => say(&run::row_names().join("\n")),
         Some("help" | "--help" | "-h") => say(USAGE.trim_end()),
         _ => Err(anyhow::anyhow!("{USAGE}")),

@@ -3,6 +3,7 @@
 //! than any runtime: while a model streams there is nothing else to wait for.
 
 mod frames;
+mod gateway;
 mod session;
 mod tools;
 
@@ -16,6 +17,7 @@ use serde::Deserialize;
 
 use crate::sse::{Client, Heard};
 use frames::{In, Out};
+pub(crate) use gateway::gateway;
 use session::Session;
 
 /// The flags of `serve` that the harness passes.

@@ -1,6 +1,7 @@
 //! The harness: starts the mock, drives both contenders through the same rows in turn, prints one table.
 
 mod agent;
+mod gateway;
 mod layout;
 mod proc;
 mod rows;
@@ -20,17 +21,21 @@ pub(crate) use rows::row_names;
 const NOTES: &str = "notes.txt";
 const NOTES_LINES: usize = 30;
 
-#[derive(Default)]
+/// `--quick` repeats a quarter, `--tiny` next to nothing: whether everything runs, and no figure that means anything.
+const QUICK: usize = 4;
+const TINY: usize = 100;
+
 pub(crate) struct Options {
     only: Option<String>,
     agent: Option<String>,
     pi: Option<PathBuf>,
-    quick: bool,
+    /// One of so many repetitions.
+    of: usize,
 }
 
 impl Options {
     pub(crate) fn parse(args: &[String]) -> anyhow::Result<Self> {
-        let mut options = Self::default();
+        let mut options = Self { only: None, agent: None, pi: None, of: 1 };
         let mut args = args.iter();
         while let Some(flag) = args.next() {
             let mut value = || args.next().cloned().with_context(|| format!("{flag} wants a value"));
@@ -38,7 +43,8 @@ impl Options {
                 "--only" => options.only = Some(value()?),
                 "--agent" => options.agent = Some(value()?),
                 "--pi" => options.pi = Some(value()?.into()),
-                "--quick" => options.quick = true,
+                "--quick" => options.of = QUICK,
+                "--tiny" => options.of = TINY,
                 _ => bail!("bench run knows no `{flag}`; try `bench help`"),
             }
         }
@@ -56,7 +62,8 @@ struct Bench {
     floor: Contender,
     /// The original of the `rpc` family, where somebody has it.
     pi: Option<Contender>,
-    quick: bool,
+    /// One of so many repetitions.
+    of: usize,
     dir: Arc<Scratch>,
 }
 
@@ -112,7 +119,7 @@ impl Bench {
             ours: ours(options.agent.as_deref())?,
             floor: Contender::new("floor", std::env::current_exe()?, ["relay"]),
             pi: options.pi.as_deref().map(Contender::pi),
-            quick: options.quick,
+            of: options.of,
             dir: Arc::new(Scratch::new()?),
         })
     }
@@ -120,7 +127,7 @@ impl Bench {
     /// The same agent in another dialect, against the same floor.
     fn with(&self, ours: Contender) -> Self {
         let (mock, dir) = (self.mock.clone(), self.dir.clone());
-        Self { mock, ours, floor: self.floor.clone(), pi: self.pi.clone(), quick: self.quick, dir }
+        Self { mock, ours, floor: self.floor.clone(), pi: self.pi.clone(), of: self.of, dir }
     }
     fn in_rpc(&self) -> Self {
         self.with(self.ours.in_rpc())
@@ -131,10 +138,16 @@ impl Bench {
     fn in_acp(&self) -> Self {
         self.with(self.ours.in_acp())
     }
+    fn in_gateway(&self) -> Self {
+        Self { floor: self.floor.in_gateway(), ..self.with(self.ours.in_gateway()) }
+    }
 
     /// `full` repetitions, or a few when it has to be quick.
     fn times(&self, full: usize) -> usize {
-        if self.quick { full.div_ceil(4) } else { full }
+        full.div_ceil(self.of)
+    }
+    fn is_quick(&self) -> bool {
+        self.of > 1
     }
 
     fn place(&self, row: &str, contender: &Contender) -> anyhow::Result<Place> {
@@ -172,9 +185,14 @@ impl Bench {
     }
 }
 
-fn median(mut figures: Vec<f64>) -> f64 {
+fn median(figures: Vec<f64>) -> f64 {
+    percentile(figures, 50)
+}
+
+/// So many of a hundred are smaller.
+fn percentile(mut figures: Vec<f64>, of_hundred: usize) -> f64 {
     figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+    figures.get(figures.len() * of_hundred / 100).copied().unwrap_or(f64::NAN)
 }
 
 /// A directory that is gone when the run is over.

@@ -1,7 +1,7 @@
 //! The plainest streaming client: one kept connection, one POST, the events of the answer. Blocking. Both the floor and
 //! the driver's direct fetch use it, so neither has an advantage.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -17,10 +17,7 @@ pub(crate) struct Client {
     authority: String,
     path: String,
     stream: Option<TcpStream>,
-    /// Raw bytes from the socket not understood yet.
-    raw: Vec<u8>,
-    /// Body bytes without the chunk framing, up to the last incomplete line.
-    body: Vec<u8>,
+    answer: Answer,
 }
 
 /// What the reader of an answer is given.
@@ -34,10 +31,8 @@ pub(crate) enum Heard<'a> {
 impl Client {
     /// `base` is the part before `/chat/completions`: `http://127.0.0.1:PORT/v1`.
     pub(crate) fn new(base: &str) -> anyhow::Result<Self> {
-        let rest = base.strip_prefix("http://").with_context(|| format!("`{base}` does not begin with http://"))?;
-        let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let path = format!("/{}/chat/completions", prefix.trim_matches('/')).replace("//", "/");
-        Ok(Self { authority: authority.into(), path, stream: None, raw: Vec::new(), body: Vec::new() })
+        let (authority, path) = place(base)?;
+        Ok(Self { authority, path, stream: None, answer: Answer::default() })
     }
 
     /// Sends `body` (in pieces, so that a caller need not join them) and hands over each event of the answer.
@@ -56,15 +51,7 @@ impl Client {
                 stream
             }
         };
-        let length: usize = body.iter().map(|piece| piece.len()).sum();
-        let (path, host) = (&self.path, &self.authority);
-        let mut request = Vec::with_capacity(length + 256);
-        write!(
-            request,
-            "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
-        )?;
-        body.iter().for_each(|piece| request.extend_from_slice(piece));
-        stream.write_all(&request)?;
+        stream.write_all(&request(&self.path, &self.authority, body))?;
         self.answer(&mut stream, each)?;
         self.stream = Some(stream);
         Ok(())
@@ -75,38 +62,80 @@ impl Client {
         stream: &mut TcpStream,
         each: &mut dyn FnMut(Heard<'_>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
+        self.answer.clear();
+        loop {
+            let last = self.answer.events(&mut |event| each(Heard::Event(event)))?;
+            each(Heard::Pause)?;
+            if last {
+                return Ok(());
+            }
+            let read = self.answer.read(stream).context("reading the model's answer")?;
+            ensure!(read > 0, "the model closed the connection in the middle of an answer");
+        }
+    }
+}
+
+/// What has arrived of one answer and is not understood yet. Knows nothing of waiting, so that a loop over many
+/// connections can use it, too.
+#[derive(Default)]
+pub(crate) struct Answer {
+    /// Raw bytes from the socket.
+    raw: Vec<u8>,
+    /// Body bytes without the chunk framing, up to the last incomplete line.
+    body: Vec<u8>,
+    headed: bool,
+}
+
+impl Answer {
+    /// Ready for the next answer on the same connection.
+    pub(crate) fn clear(&mut self) {
         self.raw.clear();
         self.body.clear();
-        let head = loop {
-            if let Some(at) = self.raw.windows(4).position(|four| four == b"\r\n\r\n") {
-                break at + 4;
+        self.headed = false;
+    }
+
+    /// What a loop over many connections has read.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.raw.extend_from_slice(bytes);
+    }
+
+    /// One read; 0 is the end of the connection.
+    fn read(&mut self, stream: &mut TcpStream) -> io::Result<usize> {
+        let filled = self.raw.len();
+        self.raw.resize(filled + READ_BYTES, 0);
+        let read = stream.read(&mut self.raw[filled..]);
+        self.raw.truncate(filled + *read.as_ref().unwrap_or(&0));
+        read
+    }
+
+    /// Hands over every event that is whole; true after the last one.
+    pub(crate) fn events(&mut self, each: &mut dyn FnMut(&[u8]) -> anyhow::Result<()>) -> anyhow::Result<bool> {
+        if !self.headed && !self.head()? {
+            return Ok(false);
+        }
+        let last = self.unchunk()?;
+        let mut at = 0;
+        while let Some(line) = self.body[at..].iter().position(|&byte| byte == b'\n') {
+            if let Some(data) = self.body[at..at + line].strip_prefix(b"data: ") {
+                each(data)?;
             }
-            self.read(stream)?;
-        };
-        let text = String::from_utf8_lossy(&self.raw[..head]).to_ascii_lowercase();
+            at += line + 1;
+        }
+        self.body.drain(..at);
+        Ok(last)
+    }
+
+    /// Whether the head is there; takes it off.
+    fn head(&mut self) -> anyhow::Result<bool> {
+        let Some(at) = self.raw.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(false) };
+        let text = String::from_utf8_lossy(&self.raw[..at + 4]).to_ascii_lowercase();
         if !text.starts_with("http/1.1 200") {
             bail!("the model answered: {}", String::from_utf8_lossy(&self.raw).replace("\r\n", " "));
         }
         ensure!(text.contains("transfer-encoding: chunked"), "the answer is not chunked");
-        self.raw.drain(..head);
-        loop {
-            let last = self.unchunk()?;
-            self.events(each)?;
-            if last {
-                return each(Heard::Pause);
-            }
-            each(Heard::Pause)?;
-            self.read(stream)?;
-        }
-    }
-
-    fn read(&mut self, stream: &mut TcpStream) -> anyhow::Result<()> {
-        let filled = self.raw.len();
-        self.raw.resize(filled + READ_BYTES, 0);
-        let read = stream.read(&mut self.raw[filled..]).context("reading the model's answer")?;
-        self.raw.truncate(filled + read);
-        ensure!(read > 0, "the model closed the connection in the middle of an answer");
-        Ok(())
+        self.raw.drain(..at + 4);
+        self.headed = true;
+        Ok(true)
     }
 
     /// Moves whole chunks from `raw` to `body`; true after the last one.
@@ -131,16 +160,25 @@ impl Client {
         ensure!(self.body.len() <= EVENT_BYTES_MAX, "an event is too long");
         Ok(last)
     }
+}
 
-    fn events(&mut self, each: &mut dyn FnMut(Heard<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {
-        let mut at = 0;
-        while let Some(line) = self.body[at..].iter().position(|&byte| byte == b'\n') {
-            if let Some(data) = self.body[at..at + line].strip_prefix(b"data: ") {
-                each(Heard::Event(data))?;
-            }
-            at += line + 1;
-        }
-        self.body.drain(..at);
-        Ok(())
-    }
+/// Host and path of the completions below this base.
+pub(crate) fn place(base: &str) -> anyhow::Result<(String, String)> {
+    let rest = base.strip_prefix("http://").with_context(|| format!("`{base}` does not begin with http://"))?;
+    let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    let path = format!("/{}/chat/completions", prefix.trim_matches('/')).replace("//", "/");
+    Ok((authority.into(), path))
+}
+
+/// One POST with its head, the body in pieces so that a caller need not join them.
+pub(crate) fn request(path: &str, host: &str, body: &[&[u8]]) -> Vec<u8> {
+    let length: usize = body.iter().map(|piece| piece.len()).sum();
+    let mut request = Vec::with_capacity(length + 256);
+    write!(
+        request,
+        "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    )
+    .expect("a Vec takes everything");
+    body.iter().for_each(|piece| request.extend_from_slice(piece));
+    request
 }

@@ -72,8 +72,16 @@ impl Contender {
     pub(super) fn in_acp(&self) -> Self {
         Self { args: vec!["acp".into()], speech: Speech::Acp, ..self.clone() }
     }
+    /// The same program, started to hold all sessions; the floor has one of its own for that.
+    pub(super) fn in_gateway(&self) -> Self {
+        let verb = if self.args.first().is_some_and(|verb| verb == "relay") { "gateway-relay" } else { "gateway" };
+        Self { args: vec![verb.into()], ..self.clone() }
+    }
     pub(super) fn program(&self) -> &Path {
         &self.program
+    }
+    pub(super) fn args(&self) -> &[String] {
+        &self.args
     }
     /// The same program with its syncs written to this file.
     pub(super) fn traced(&self, trace: &Path) -> Self {

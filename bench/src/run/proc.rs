@@ -29,6 +29,19 @@ pub(super) fn cpu_ns(pid: u32) -> u64 {
     tree(pid).into_iter().map(cpu_of_one).sum()
 }
 
+/// CPU time in nanoseconds of this process alone: the driver's and the mock's.
+pub(super) fn own_cpu_ns() -> u64 {
+    cpu_of_one(std::process::id())
+}
+
+/// A line of `status` that counts kilobytes, in bytes: `VmRSS`, `VmHWM`.
+pub(super) fn status_bytes(pid: u32, field: &str) -> anyhow::Result<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    let kb: u64 = line.with_context(|| format!("no {field}"))?.trim().trim_end_matches(" kB").parse()?;
+    Ok(kb as f64 * 1024.0)
+}
+
 /// `schedstat` counts nanoseconds but forgets threads that ended; `stat` remembers them in ticks of 10 ms.
 fn cpu_of_one(pid: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();

@@ -2,6 +2,7 @@
 
 mod disk;
 mod formats;
+mod gateway;
 mod pi;
 mod rounds;
 mod start;
@@ -58,6 +59,17 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "acp-delay", measure: |bench| acp(stream::delay(&bench.in_acp())) },
     Row { name: "acp-read", measure: |bench| acp(rounds::read(&bench.in_acp())) },
     Row { name: "acp-resume", measure: |bench| acp(start::resume(&bench.in_acp())) },
+    Row { name: "gw-start", measure: |bench| gateway::start(&bench.in_gateway()) },
+    Row { name: "gw-idle", measure: |bench| gateway::idle(&bench.in_gateway()) },
+    Row { name: "gw-sessions", measure: |bench| gateway::sessions(&bench.in_gateway()) },
+    Row { name: "gw-turn", measure: |bench| gateway::turn(&bench.in_gateway()) },
+    Row { name: "gw-many", measure: |bench| gateway::many(&bench.in_gateway()) },
+    Row { name: "gw-streams", measure: |bench| gateway::streams(&bench.in_gateway()) },
+    Row { name: "gw-delay", measure: |bench| gateway::delay(&bench.in_gateway()) },
+    Row { name: "gw-watch", measure: |bench| gateway::watch(&bench.in_gateway()) },
+    Row { name: "gw-slow", measure: |bench| gateway::slow(&bench.in_gateway()) },
+    Row { name: "gw-cuts", measure: |bench| gateway::cuts(&bench.in_gateway()) },
+    Row { name: "gw-crowd", measure: |bench| gateway::crowd(&bench.in_gateway()) },
 ];
 
 type Measured = anyhow::Result<Vec<Outcome>>;

@@ -28,6 +28,30 @@ fn the_floor_against_itself_fills_a_row() {
     }
 }
 
+/// Not `gw-cuts`: the floor keeps no events to go on from.
+#[test]
+fn the_floor_of_the_gateway_against_itself_fills_its_rows() {
+    let rows = [
+        "gw-start",
+        "gw-idle",
+        "gw-sessions",
+        "gw-turn",
+        "gw-many",
+        "gw-streams",
+        "gw-delay",
+        "gw-watch",
+        "gw-slow",
+        "gw-crowd",
+    ];
+    for row in rows {
+        let agent = format!("{BENCH} relay");
+        let output = Command::new(BENCH).args(["run", "--tiny", "--only", row, "--agent", &agent]).output().unwrap();
+        let text = text(&output);
+        assert!(output.status.success(), "{row}: {text}");
+        assert!(text.contains("| target") && (text.contains("| ok ") || text.contains("| missed")), "{row}: {text}");
+    }
+}
+
 #[test]
 fn an_agent_that_fails_is_reported_with_its_last_words() {
     for (name, script, says) in [

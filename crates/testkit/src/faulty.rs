@@ -20,6 +20,8 @@ pub struct FaultyStore {
     fail_in: AtomicU64,
     reads_fail_in: AtomicU64,
     read_wait_ms: AtomicU64,
+    /// Each read: behind which entry, and how many at most.
+    reads: Mutex<Vec<(u64, usize)>>,
     /// Waits of the appends to come, used in turn; empty = no wait.
     waits_ms: Mutex<Vec<u64>>,
     appends: AtomicU64,
@@ -35,6 +37,7 @@ impl FaultyStore {
             fail_in: AtomicU64::new(0),
             reads_fail_in: AtomicU64::new(0),
             read_wait_ms: AtomicU64::new(0),
+            reads: Mutex::default(),
             waits_ms: Mutex::default(),
             appends: AtomicU64::new(0),
             appended: Mutex::default(),
@@ -57,6 +60,10 @@ impl FaultyStore {
     /// From now on reads take this long; they see what is there at their end.
     pub fn slow_reads(&self, ms: u64) {
         self.read_wait_ms.store(ms, Ordering::Relaxed);
+    }
+    /// The reads since this was asked last: behind which entry, and how many at most.
+    pub fn reads(&self) -> Vec<(u64, usize)> {
+        std::mem::take(&mut *lock(&self.reads))
     }
     pub fn appends(&self) -> u64 {
         self.appends.load(Ordering::Relaxed)
@@ -147,6 +154,7 @@ impl Store for FaultyStore {
         })
     }
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
+        lock(&self.reads).push((after, limit));
         if is_due(&self.reads_fail_in) {
             return Box::pin(async { Err(full()) });
         }

@@ -8,6 +8,7 @@ pub mod golden;
 pub mod lossy;
 pub mod mock_model;
 pub mod odd;
+pub mod openrpc;
 pub mod peers;
 pub mod pipe;
 pub mod player;

@@ -47,10 +47,10 @@ struct State {
     /// On their way, in the order of the calls.
     flying: VecDeque<Flying>,
     next: u64,
-    /// The latest lease of each session, for whoever takes it over.
+    /// The lease of each session's owner, for whoever takes it over. Who has not written to a new session is not its owner yet.
     leases: HashMap<SessionId, Lease>,
     /// Leases whose owner was told that they are gone, and when.
-    lost: Vec<(SessionId, u64, Instant)>,
+    lost: Vec<(Lease, Instant)>,
     /// Sessions whose last append failed: what they wanted to say is not there.
     unsaid: HashSet<SessionId>,
     /// Grows with each loss.
@@ -59,6 +59,8 @@ struct State {
     /// `None`: nobody is made to wait for nothing.
     dice: Option<Dice>,
     findings: Vec<String>,
+    /// Logs of sessions that were deleted.
+    graves: Vec<(SessionId, Vec<Arc<Entry>>)>,
 }
 
 struct Written {
@@ -107,6 +109,7 @@ impl LossyStore {
             waits_ms: Vec::new(),
             dice,
             findings: Vec::new(),
+            graves: Vec::new(),
         };
         let count = || Arc::new(AtomicU64::new(0));
         Self {
@@ -215,9 +218,10 @@ impl LossyStore {
         let written = Written { lease: lease.clone(), entries: vec![entry], durability: Durability::Now };
         let taken = state.apply(None, written).is_ok();
         let _ = now(state.inner.release(lease));
+        state.leases.remove(session);
         if let Some(lost) = owned.filter(|_| is_told) {
-            state.lost.push((session.clone(), lost.epoch, Instant::now()));
             lost.signal.lose(store::faults::busy(session, "somebody else"));
+            state.lost.push((lost, Instant::now()));
         }
         taken
     }
@@ -230,6 +234,10 @@ impl LossyStore {
     }
     pub fn sum(&self, session: &SessionId) -> Option<Summary> {
         now(self.lock().inner.summary(session)).ok().flatten()
+    }
+    /// Logs of sessions that were deleted since this was asked last.
+    pub fn take_graves(&self) -> Vec<(SessionId, Vec<Arc<Entry>>)> {
+        std::mem::take(&mut self.lock().graves)
     }
     /// What its user did that no owner of a log may do.
     pub fn findings(&self) -> Vec<String> {
@@ -346,6 +354,7 @@ impl State {
     fn apply(&mut self, owner: Option<&Arc<MemoryStore>>, written: Written) -> Result<(), Fault> {
         let result = now(self.of(owner).append(&written.lease, written.entries.clone(), written.durability));
         if result.is_ok() && !written.entries.is_empty() {
+            self.leases.insert(written.lease.session.clone(), written.lease.clone());
             self.journal.push(written);
         }
         result
@@ -371,8 +380,8 @@ impl State {
     }
 
     fn watch(&mut self, lease: &Lease) {
-        let told = self.lost.iter().find(|(session, epoch, _)| *session == lease.session && *epoch == lease.epoch);
-        if let Some((session, epoch, since)) = told
+        let told = self.lost.iter().find(|(lost, _)| lost.signal.is_of(lease));
+        if let Some((Lease { session, epoch, .. }, since)) = told
             && since.elapsed() > GRACE
         {
             self.findings.push(format!("session {session} is written to with epoch {epoch}, which was lost before"));
@@ -385,10 +394,7 @@ impl Store for LossyStore {
         Ok(())
     }
     fn create(&self, new: NewSession) -> Lease {
-        let mut state = self.lock();
-        let lease = state.of(self.owner.as_ref()).create(new);
-        state.leases.insert(lease.session.clone(), lease.clone());
-        lease
+        self.lock().of(self.owner.as_ref()).create(new)
     }
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let (id, owner) = (session.clone(), self.owner.clone());
@@ -425,14 +431,12 @@ impl Store for LossyStore {
             state.unsaid.remove(&said);
             state.apply(owner.as_ref(), written)
         });
-        let (store, session, epoch) = (self.clone(), lease.session.clone(), lease.epoch);
-        // Of two that would make the same session both have the first epoch.
-        let is_new = lease.new.is_some();
+        let (store, lease) = (self.clone(), lease.clone());
         Box::pin(async move {
             let result = done.await;
             // Told only now: an answer that nobody takes tells nobody anything.
-            if !is_new && result.as_ref().is_err_and(|fault| fault.kind == FaultKind::SessionBusy) {
-                store.lock().lost.push((session, epoch, Instant::now()));
+            if result.as_ref().is_err_and(|fault| fault.kind == FaultKind::SessionBusy) {
+                store.lock().lost.push((lease, Instant::now()));
             }
             result
         })
@@ -457,8 +461,11 @@ impl Store for LossyStore {
     fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>> {
         let (id, owner) = (session.clone(), self.owner.clone());
         self.change(Duration::ZERO, move |state| {
+            let log = now(state.inner.read(&id, 0, usize::MAX)).map(|page| page.entries).unwrap_or_default();
             let deleted = now(state.of(owner.as_ref()).delete(&id, by))?;
             if deleted {
+                state.graves.push((id.clone(), log));
+                state.leases.remove(&id);
                 let lease = Lease::on(id, 0);
                 state.journal.push(Written { lease, entries: Vec::new(), durability: Durability::Now });
             }

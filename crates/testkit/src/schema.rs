@@ -51,7 +51,7 @@ impl Schema {
 
     fn holds(&self, schema: &Value, word: &str, rule: &Value, value: &Value) -> Result<bool, String> {
         Ok(match word {
-            "description" | "title" => true,
+            "description" | "title" | "default" => true,
             "$ref" => {
                 let name = rule.as_str().and_then(|rule| rule.strip_prefix("#/$defs/")).expect("a local reference");
                 self.check(name, value).map(|()| true)?
@@ -67,6 +67,9 @@ impl Schema {
             "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().expect("a number")),
             "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().expect("a number")),
             "minLength" => value.as_str().is_none_or(|text| text.chars().count() >= count(rule)),
+            "maxLength" => value.as_str().is_none_or(|text| text.chars().count() <= count(rule)),
+            // No regular expressions here: what has one is checked by whoever reads it.
+            "pattern" => true,
             "minItems" => value.as_array().is_none_or(|list| list.len() >= count(rule)),
             "maxItems" => value.as_array().is_none_or(|list| list.len() <= count(rule)),
             "minProperties" => value.as_object().is_none_or(|map| map.len() >= count(rule)),

@@ -24,7 +24,7 @@ use vocab::SessionId;
 pub use dice::Dice;
 pub use model::check_history;
 pub use revival::{Revivals, revive};
-pub use town::{KeyNumbers, ToldNumbers, TownNumbers, town, town_trace};
+pub use town::{GatewayNumbers, KeyNumbers, ToldNumbers, TownNumbers, gateway_town, town, town_trace};
 use world::World;
 
 /// What must hold in a log once everything has come to rest, for logs of other tests. What waits by its own word may.

@@ -15,7 +15,7 @@ const TURN_REPEATS: usize = 40;
 const EARLY_TURN: usize = 50;
 const LATE_TURN: usize = 2000;
 const GROWTH_TURNS: usize = 40;
-const PACED: &str = "say 1000 words every 1000 us";
+pub(super) const PACED: &str = "say 1000 words every 1000 us";
 const PACED_WORDS: usize = 1000;
 
 pub(super) fn turn(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
@@ -123,7 +123,7 @@ pub(super) fn delay(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
 }
 
 /// Ages of the stamps `@NANOS` in a text, in microseconds.
-fn stamps(text: &str, at_ns: u64, into: &mut Vec<f64>) {
+pub(super) fn stamps(text: &str, at_ns: u64, into: &mut Vec<f64>) {
     let digits = |piece: &str| piece.split(|c: char| !c.is_ascii_digit()).next().and_then(|d| d.parse::<u64>().ok());
     into.extend(text.split('@').skip(1).filter_map(digits).map(|stamp| at_ns.saturating_sub(stamp) as f64 / 1e3));
 }
@@ -153,7 +153,7 @@ pub(super) fn turns(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
 
 /// Whether a turn costs more the longer the session is: CPU per one-word turn around turn 2,000 over that around turn 50.
 pub(super) fn growth(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
-    let late = if bench.quick { LATE_TURN / 4 } else { LATE_TURN };
+    let late = if bench.is_quick() { LATE_TURN / 4 } else { LATE_TURN };
     let (ours, floor) = bench.alternate("growth", bench.times(2), |who, place| {
         let mut agent = Agent::start(who, place, bench.mock.addr)?;
         let mut per_turn = |from: usize, done: &mut usize| -> anyhow::Result<f64> {
@@ -183,7 +183,7 @@ pub(super) fn growth(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
     }])
 }
 
-fn client(bench: &Bench) -> anyhow::Result<Client> {
+pub(super) fn client(bench: &Bench) -> anyhow::Result<Client> {
     Client::new(&format!("http://{}/v1", bench.mock.addr))
 }
 

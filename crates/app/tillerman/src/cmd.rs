@@ -50,6 +50,7 @@ pub(crate) fn dispatch(line: CommandLine) -> anyhow::Result<u8> {
             SchemaOf::Serve => print(&dialect_serve::schema()),
             SchemaOf::Rpc => print(dialect_rpc::schema()),
             SchemaOf::Loaf => print(dialect_loaf::schema()),
+            SchemaOf::Gateway => print(&format!("{:#}", dialect_gateway::openrpc(env!("CARGO_PKG_VERSION")))),
             SchemaOf::Acp => Err(published_elsewhere().into()),
             SchemaOf::Extension => print(extensions::schema()),
         },

@@ -94,7 +94,7 @@ impl Copy {
             | Body::Branch(BranchEntry::Restored { .. }) => return None,
             // What people have waived, they have waived there.
             Body::Setting(SettingEntry::Elevated { .. }) => return None,
-            Body::Queue(_) | Body::Ask(_) | Body::Note(NoteEntry::Keyed(_)) => return None,
+            Body::Queue(_) | Body::Ask(_) | Body::Note(NoteEntry::Keyed(_) | NoteEntry::Waived { .. }) => return None,
             Body::Branch(BranchEntry::Compacted(compaction)) => {
                 let mut compaction = compaction.clone();
                 compaction.first_kept = self.first_kept(compaction.first_kept);

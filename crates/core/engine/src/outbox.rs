@@ -59,7 +59,11 @@ struct Inner {
     /// Of what is in the queue because it watches. Nobody waits for that.
     watched_bytes: usize,
     closed: bool,
+    /// It was closed because nobody read, and not by its owner, who may have sent something before it went.
+    let_go: bool,
     reader: Option<Waker>,
+    /// Of the peer's router.
+    router: Option<Waker>,
     waiting_for_room: Vec<Waker>,
     /// How long a reader that may be dropped is still waited for, since it is full.
     held: Option<Pin<Box<Sleep>>>,
@@ -115,7 +119,10 @@ impl Outbox {
             && inner.bytes >= most
         {
             inner.queue.push_back(Told::new(told.session, Event::Gone { fault: Fault::too_slow() }));
-            inner.closed = true;
+            (inner.closed, inner.let_go) = (true, true);
+            // Nobody waits for a peer that was let go, not even until it reads that.
+            inner.waiting_for_room.drain(..).for_each(Waker::wake);
+            inner.router.take().into_iter().for_each(Waker::wake);
         } else if let Some(told) = inner.merge(told) {
             inner.queue.push_back(told);
             inner.bytes += cost;
@@ -260,6 +267,18 @@ impl Outbox {
         }
         inner.waiting_for_room.drain(..).for_each(Waker::wake);
         Poll::Ready(true)
+    }
+
+    /// For the peer's router: ready when the peer was let go, whether or not it has read that.
+    pub(crate) fn poll_let_go(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut inner = self.lock();
+        if inner.let_go {
+            return Poll::Ready(());
+        }
+        if !inner.router.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            inner.router = Some(context.waker().clone());
+        }
+        Poll::Pending
     }
 
     /// Ready when nothing is taken for this peer any more, whatever is still unread.

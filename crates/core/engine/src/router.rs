@@ -42,6 +42,8 @@ pub(crate) struct Router {
     /// What is under way, and what has to wait for it.
     change: Option<PendingMove>,
     waiting: VecDeque<Command>,
+    /// It did not read: it is on no session any more, and what it sends is not heard.
+    is_let_go: bool,
 }
 
 /// Something that is not done at once.
@@ -77,6 +79,8 @@ enum MoveDone {
 enum RouterStep {
     Command(Command),
     Done(MoveDone),
+    /// The peer was let go, and may not know it yet.
+    LetGo,
     Over,
 }
 
@@ -84,7 +88,8 @@ impl Router {
     pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>, principal: Principal) -> Self {
         let (on, waiting) = (HashMap::new(), VecDeque::new());
         let manners = Manners::default();
-        Self { shared, outbox, on, current: None, manners, principal, named: None, change: None, waiting }
+        let (current, named, change, is_let_go) = (None, None, None, false);
+        Self { shared, outbox, on, current, manners, principal, named, change, waiting, is_let_go }
     }
 
     /// Runs until the peer lets go of its end.
@@ -92,10 +97,15 @@ impl Router {
         let mut inbox = Inbox::new(commands, self.outbox.clone());
         loop {
             match self.step(&mut inbox).await {
+                RouterStep::LetGo => self.depart().await,
+                RouterStep::Command(_) if self.is_let_go => {}
                 RouterStep::Command(command) if self.must_wait(&command) => self.waiting.push_back(command),
                 RouterStep::Command(command) => self.handle(command).await,
                 RouterStep::Done(done) => {
                     self.changed(done).await;
+                    if self.is_let_go {
+                        self.depart().await;
+                    }
                     while self.change.is_none()
                         && let Some(command) = self.waiting.pop_front()
                     {
@@ -112,9 +122,23 @@ impl Router {
         }
     }
 
+    /// No session waits for an answer of a peer that was let go, or keeps its tools, though whoever has its end does not read
+    /// that it was.
+    async fn depart(&mut self) {
+        self.is_let_go = true;
+        self.waiting.clear();
+        self.shared.watching.unwatch(self.outbox.peer);
+        for (_, handle) in std::mem::take(&mut self.on) {
+            let _ = handle.mail.send(Mail::Leave { peer: self.outbox.peer }).await;
+        }
+    }
+
     /// What comes next. It is over when nothing is left to do and no command will come.
     async fn step(&mut self, inbox: &mut Inbox) -> RouterStep {
         poll_fn(|context| {
+            if !self.is_let_go && self.outbox.poll_let_go(context).is_ready() {
+                return Poll::Ready(RouterStep::LetGo);
+            }
             if let Some(change) = &mut self.change
                 && let Poll::Ready(done) = change.done.as_mut().poll(context)
             {

@@ -26,6 +26,18 @@ pub trait MessageStream: Send {
 pub trait MessageSink: Send {
     /// Takes the message whole. While it is pending the same message is handed over again, or the pipe is closed.
     fn poll_send(&mut self, context: &mut Context<'_>, message: &[u8]) -> Poll<io::Result<()>>;
+    /// Takes messages from the front, as many as go out together, and says how many: whoever has many to send pays for one
+    /// write. While it is pending, and where it took only some, it is handed the first that is left again.
+    fn poll_send_some(
+        &mut self,
+        context: &mut Context<'_>,
+        messages: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        match messages.next() {
+            Some(message) => self.poll_send(context, message).map_ok(|()| 1),
+            None => Poll::Ready(Ok(0)),
+        }
+    }
     /// Says how the conversation ended; nothing is sent behind it.
     fn poll_close(&mut self, context: &mut Context<'_>, close: &Close) -> Poll<()>;
 }
@@ -39,6 +51,13 @@ impl<T: MessageStream + ?Sized> MessageStream for Box<T> {
 impl<T: MessageSink + ?Sized> MessageSink for Box<T> {
     fn poll_send(&mut self, context: &mut Context<'_>, message: &[u8]) -> Poll<io::Result<()>> {
         (**self).poll_send(context, message)
+    }
+    fn poll_send_some(
+        &mut self,
+        context: &mut Context<'_>,
+        messages: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        (**self).poll_send_some(context, messages)
     }
     fn poll_close(&mut self, context: &mut Context<'_>, close: &Close) -> Poll<()> {
         (**self).poll_close(context, close)
@@ -131,9 +150,10 @@ pub(crate) struct FrameSink<S>(pub(crate) S);
 
 impl<S: MessageSink> Sink for FrameSink<S> {
     async fn write(&mut self, unsent: &Unsent) -> io::Result<usize> {
-        let Some(frame) = unsent.first_frame() else { return Ok(0) };
-        poll_fn(|context| self.0.poll_send(context, wire::without_lf(frame))).await?;
-        Ok(frame.len())
+        let send =
+            |context: &mut Context<'_>| self.0.poll_send_some(context, &mut unsent.frames().map(wire::without_lf));
+        let count = poll_fn(send).await?;
+        Ok(unsent.frames().take(count).map(<[u8]>::len).sum())
     }
 
     async fn close(&mut self, close: &Close) {

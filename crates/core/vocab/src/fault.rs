@@ -31,6 +31,8 @@ pub enum FaultKind {
     /// There is nothing to do, and saying so is the answer (nothing to compact).
     NothingToDo,
     Unsupported,
+    /// The key of this command stands for another command already.
+    KeyTaken,
     /// A budget is spent.
     Budget,
     /// The session log could not be read or written.
@@ -58,8 +60,8 @@ impl FaultKind {
             Auth | RateLimited | ContextOverflow | BadRequest | Provider | StreamCut => Origin::Remote,
             Network => Origin::Unknown,
             Invalid | EmptyPrompt | TurnInProgress | QueueFull | NotFound | UnknownSession | UnknownAsk
-            | UnknownModel | UnknownCommand | SessionBusy | ShuttingDown | NothingToDo | Unsupported | Budget
-            | Store | Cancelled | Internal => Origin::Local,
+            | UnknownModel | UnknownCommand | SessionBusy | ShuttingDown | NothingToDo | Unsupported | KeyTaken
+            | Budget | Store | Cancelled | Internal => Origin::Local,
         }
     }
 }
@@ -72,11 +74,13 @@ pub struct Fault {
     pub kind: FaultKind,
     pub message: String,
     pub hints: Vec<String>,
+    /// What a server answered with, in HTTP's numbers, where one answered.
+    pub status: Option<u16>,
 }
 
 impl Fault {
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hints: Vec::new() }
+        Self { kind, message: message.into(), hints: Vec::new(), status: None }
     }
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -88,6 +92,10 @@ impl Fault {
     }
     pub fn is_too_slow(&self) -> bool {
         self.kind == FaultKind::Unsupported && self.message == TOO_SLOW
+    }
+    pub fn answered(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
     }
     pub fn origin(&self) -> Origin {
         self.kind.origin()

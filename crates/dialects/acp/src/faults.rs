@@ -55,7 +55,7 @@ fn code(kind: FaultKind) -> i64 {
     match kind {
         FaultKind::Auth => AUTH_REQUIRED,
         FaultKind::Cancelled => REQUEST_CANCELLED,
-        FaultKind::Invalid | FaultKind::EmptyPrompt | FaultKind::UnknownModel => INVALID_PARAMS,
+        FaultKind::Invalid | FaultKind::KeyTaken | FaultKind::EmptyPrompt | FaultKind::UnknownModel => INVALID_PARAMS,
         FaultKind::TurnInProgress
         | FaultKind::QueueFull
         | FaultKind::NotFound
@@ -86,6 +86,7 @@ fn turn_code(kind: FaultKind) -> i64 {
             INVALID_PARAMS
         }
         FaultKind::EmptyPrompt
+        | FaultKind::KeyTaken
         | FaultKind::TurnInProgress
         | FaultKind::QueueFull
         | FaultKind::NotFound

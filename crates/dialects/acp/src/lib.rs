@@ -15,6 +15,7 @@ mod bounded;
 mod config;
 mod content;
 mod cost;
+mod early;
 mod editor;
 mod faults;
 mod flow;
@@ -276,7 +277,7 @@ impl Acp {
     /// Closes when everything has stopped and every request was answered.
     fn settle(&mut self, out: &mut Out) {
         if self.ending {
-            let stopped = self.views.iter().all(|view| !view.is_busy());
+            let stopped = self.is_remote() || self.views.iter().all(|view| !view.is_busy());
             if self.now || (stopped && self.pending.is_empty()) {
                 out.close_with(wire::Close::normal());
             }
@@ -320,6 +321,7 @@ impl Dialect for Acp {
                         None if is_remote => self.told_remote(at, event, out),
                         None => self.event(at, event, out),
                     }
+                    self.give_up_late(at, out);
                 }
             }
         }

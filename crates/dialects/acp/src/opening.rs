@@ -8,6 +8,7 @@ use vocab::{
 };
 use wire::Out;
 
+use crate::early::EarlyEvents;
 use crate::faults::{invalid, unknown_session};
 use crate::flow::{FlowState, Place};
 use crate::frames::{CallId, pen};
@@ -230,7 +231,17 @@ impl Acp {
         pen.update(&view.session, view.usage_update(&self.models));
     }
 
-    /// What came while the past was read, in its order. That is no more than the engine says meanwhile.
+    /// A session in which more happens than can be kept until its past is read.
+    pub(crate) fn give_up_late(&mut self, at: usize, out: &mut Out) {
+        let Some(view) = self.views.get(at) else { return };
+        if let Some(fault) = view.early.as_ref().and_then(EarlyEvents::overflow) {
+            let target = Target::Session(view.session.clone());
+            self.submit(target, Verb::Leave, Pending::Nothing, out);
+            self.gone(at, &fault, out);
+        }
+    }
+
+    /// What came while the past was read, in its order. That is no more than [`crate::early`] keeps.
     fn catch_up(&mut self, session: &SessionId, out: &mut Out) {
         let early = self.view_of(session).and_then(|at| self.views[at].early.take());
         for event in early.into_iter().flatten() {

@@ -163,7 +163,7 @@ impl Acp {
     }
 
     /// The session is lost. Every request that waits in it is told.
-    fn gone(&mut self, at: usize, fault: &vocab::Fault, out: &mut Out) {
+    pub(crate) fn gone(&mut self, at: usize, fault: &vocab::Fault, out: &mut Out) {
         self.forget_asked(at, |_| true, out);
         let view = self.views.remove(at);
         let error = from_fault(fault, None);

@@ -375,15 +375,18 @@ impl Acp {
 
     /// The client is gone; its sessions are not. What runs goes on, unless it is to stop with the last who hears it.
     pub(crate) fn part_remote(&mut self, why: Parting, out: &mut Out) {
-        if matches!(why, Parting::Asked { .. }) {
-            return;
+        match why {
+            Parting::Asked { .. } => return,
+            // It has nothing more to say; it goes with the answers to what it has said.
+            Parting::Eof if !self.ending => self.ending = true,
+            _ => self.now = true,
         }
         if self.options.remote.as_ref().is_some_and(|remote| remote.cancel_on_disconnect) {
             for at in 0..self.views.len() {
                 self.tell_session(at, Verb::Session(SessionVerb::InterruptIfAlone), Pending::Nothing, out);
             }
         }
-        out.close_with(wire::Close::normal());
+        self.settle(out);
     }
 }
 

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use acp_types::{Cost, Other, SessionUpdate};
-use vocab::{Body, CallId, Entry, Event, ItemId, ModelInfo, Opened, SessionId, State, TurnEnd, TurnEntry, TurnId};
+use vocab::{Body, CallId, Entry, ItemId, ModelInfo, Opened, SessionId, State, TurnEnd, TurnEntry, TurnId};
 use wire::OpenCalls;
 
 use crate::config::Chosen;
 use crate::cost::SessionCost;
+use crate::early::EarlyEvents;
 use crate::flow::Flow;
 use crate::frames::{self, AGENT_MESSAGE, AGENT_THOUGHT, AcpWriter, Chunks};
 use crate::opening::Titled;
@@ -39,7 +40,7 @@ pub(crate) struct SessionView {
     /// What happens in the session before its client has heard that it is there: told behind that answer, because a client may
     /// drop or refuse what is about a session that it does not know yet, and everything that was before is told first. `None`
     /// from then on.
-    pub(crate) early: Option<Vec<Event>>,
+    pub(crate) early: Option<EarlyEvents>,
     /// How far its client is.
     pub(crate) flow: Flow,
     /// A load that waits for room.

@@ -1,6 +1,7 @@
 //! Slash commands: the table, and what a line means. A command never enters the lane, asks no model and leaves no message.
 
 pub(crate) mod show;
+pub(crate) mod subagents;
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use vocab::LanePolicy;
 use crate::own::Scopes;
 use crate::params::{CoalesceWord, LaneModeWord, OverflowWord, QueuePart};
 use crate::shape::Count;
+use subagents::SubagentWish;
 
 /// Minutes that an elevation may last.
 const ELEVATE_MINUTES_MAX: i64 = 480;
@@ -35,6 +37,8 @@ pub(crate) enum CommandPlan {
     Elevate(Option<i64>),
     /// Codes by which unknown senders are let in.
     Pair(PairWish),
+    /// Sessions that worked for calls of this one.
+    Subagents(SubagentWish),
     /// It cannot be done, and why.
     Refused {
         shown: &'static str,
@@ -67,12 +71,14 @@ impl CommandPlan {
             CommandPlan::Reset => "/reset",
             CommandPlan::Elevate(_) => "/elevate",
             CommandPlan::Pair(_) => "/pair",
+            CommandPlan::Subagents(_) => "/subagents",
         }
     }
     /// What its sender must be allowed to do beyond chatting.
     pub(crate) fn scope(&self) -> Scopes {
         match self {
             CommandPlan::Elevate(_) | CommandPlan::Pair(_) => Scopes::ADMIN,
+            CommandPlan::Subagents(SubagentWish::Delete(_)) => Scopes::ADMIN,
             _ => Scopes::NONE,
         }
     }
@@ -98,6 +104,7 @@ static COMMANDS: &[CommandRow] = &[
     row("/reset", "", "Start the conversation over.", |_| Ok(CommandPlan::Reset)),
     row("/elevate", "MINUTES | off", "Ask nobody for a while.", elevate),
     row("/pair", "[generate [CHANNEL] | list | revoke CODE]", "Let an unknown sender in.", pair),
+    row("/subagents", "[list | summary ID | delete ID]", "Sub-agents of this session.", subagents::plan),
     row("/runtime", "", "Which backend runs the sessions.", |_| Ok(no_backends("/runtime"))),
     row("/backend", "", "The same.", |_| Ok(no_backends("/backend"))),
     row("/help", "", "Show this list.", |_| Ok(CommandPlan::Help)),
@@ -129,6 +136,11 @@ pub(crate) fn plan(message: &str) -> Option<CommandPlan> {
         shown: row.name,
         text: format!("{why}\nusage: {} {}", row.name, row.args).trim_end().to_owned(),
     }))
+}
+
+/// The first words of messages that are commands.
+pub(crate) fn words() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|row| row.name)
 }
 
 pub(crate) fn help() -> String {
@@ -290,6 +302,8 @@ mod tests {
             "/pair revoke",
             "/pair nonsense",
             "/pair list all",
+            "/subagents what",
+            "/subagents summary",
         ] {
             let Some(CommandPlan::Refused { text, .. }) = plan(line) else { panic!("{line}") };
             assert!(text.contains("usage: /"), "{line}: {text}");
@@ -297,6 +311,8 @@ mod tests {
         assert_eq!(plan("/pair"), Some(CommandPlan::Pair(PairWish::Generate(None))));
         assert_eq!(plan("/pair revoke AB12"), Some(CommandPlan::Pair(PairWish::Revoke("AB12".into()))));
         assert_eq!(plan("/pair list").map(|it| it.scope()), Some(Scopes::ADMIN));
+        assert_eq!(plan("/subagents"), Some(CommandPlan::Subagents(SubagentWish::List)));
+        assert_eq!(plan("/subagents delete x").map(|it| it.scope()), Some(Scopes::ADMIN));
         assert_eq!(plan("/elevate 30"), Some(CommandPlan::Elevate(Some(30))));
         assert_eq!(plan("/elevate off").map(|it| it.scope()), Some(Scopes::ADMIN));
     }

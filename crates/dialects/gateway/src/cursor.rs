@@ -82,7 +82,9 @@ impl fmt::Display for EventCursor {
 impl Shaped for EventCursor {
     fn schema() -> ShapeSchema {
         let text = ShapeSchema::Text { min: 1, max: Some(64), pattern: Some(r"^[0-9]+([.+][0-9]+)?$") };
-        ShapeSchema::OneOf(vec![ShapeSchema::Integer { min: 0, max: i64::MAX }, text])
+        let doc =
+            "How far a session was told: keep it and bring it back. A number stands for a whole entry of the log.";
+        ShapeSchema::OneOf { name: "EventCursor", doc, of: vec![ShapeSchema::Integer { min: 0, max: i64::MAX }, text] }
     }
 }
 impl ReadShape for EventCursor {

@@ -128,17 +128,31 @@ shape! { result
     /// One thing about the call.
     ConfirmFact { "label" label: String, "text" text: String }
 }
+words! { /// How a question ended.
+    AskEndWord {
+        Allow = "allow", AllowSession = "allow_session", Deny = "deny", Answered = "answered", Withdrawn = "withdrawn",
+    }
+}
 shape! { result
-    /// `decision`: `allow`, `allow_session`, `deny` or `withdrawn`.
-    ToolConfirmDoneData { "callId" call_id: String, "decision" decision: &'static str, "by" by: Option<String> }
+    /// Whoever answered it.
+    ToolConfirmDoneData { "callId" call_id: String, "decision" decision: AskEndWord, "by" by: Option<String> }
 }
 shape! { result
     /// Its place among those that wait, from 0.
     QueuedData { "itemId" item_id: String, "position" position: Option<u64> }
 }
+words! { /// What an entry of the log is that has no event of its own.
+    ChangeKind {
+        Opened = "opened", Message = "message", Taken = "taken", Settled = "settled",
+        Setting = "setting", Shell = "shell", ShellDone = "shell_done", Call = "call",
+        CallDone = "call_done", Ask = "ask", AskDone = "ask_done", Requested = "requested",
+        Retrying = "retrying", FellBack = "fell_back", Spent = "spent", Compacted = "compacted",
+        Moved = "moved", Restored = "restored", Summary = "summary", Note = "note",
+    }
+}
 shape! { result
     /// `kind` says what.
-    SessionChangedData { "kind" kind: &'static str, "role" role: Option<&'static str>, "text" text: Option<String>, "detail" detail: Option<AnyJson> }
+    SessionChangedData { "kind" kind: ChangeKind, "role" role: Option<&'static str>, "text" text: Option<String>, "detail" detail: Option<AnyJson> }
 }
 shape! { result
     /// Everything up to here was told.
@@ -147,6 +161,16 @@ shape! { result
 shape! { result
     /// The reply that this text was of came to nothing.
     RetractData { "runId" run_id: Option<String>, "bytes" bytes: u64 }
+}
+
+shape! { result
+    /// Where an event of a session stands: what a subscriber's frames have beside `event` and `data`.
+    EventPlaceData {
+        "seq" seq: u64,
+        "cursor" cursor: EventCursor,
+        "sessionId" session_id: String,
+        "runId" run_id: Option<String>,
+    }
 }
 
 /// The frame of an event behind its id.

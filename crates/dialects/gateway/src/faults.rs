@@ -5,6 +5,7 @@ use vocab::visible::visible_line;
 use vocab::{CutBy, Fault, FaultKind, SettleReason, Stop, TurnEnd};
 
 use crate::own::{Code, GatewayRefusal};
+use crate::results::StopWord;
 
 /// Characters of a message.
 const MESSAGE_CHARS_MAX: usize = 500;
@@ -20,6 +21,7 @@ pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
         FaultKind::NotFound => (Code::InvalidRequest, "not_found"),
         FaultKind::NothingToDo => (Code::InvalidRequest, "nothing_to_do"),
         FaultKind::Unsupported => (Code::InvalidRequest, "unsupported"),
+        FaultKind::KeyTaken => (Code::InvalidRequest, "idempotency_conflict"),
         FaultKind::UnknownSession => (Code::SessionNotFound, "unknown_session"),
         FaultKind::TurnInProgress => (Code::Busy, "busy"),
         FaultKind::QueueFull => (Code::Busy, "queue"),
@@ -39,7 +41,7 @@ pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
     };
     let mut refusal = GatewayRefusal::new(code, message(&fault.explained())).because(reason);
     if reason == "model_error" {
-        if let Some(status) = http_status(&fault.message) {
+        if let Some(status) = fault.status {
             refusal = refusal.with("status", status);
         }
         if let Some(provider) = provider {
@@ -73,14 +75,6 @@ fn is_retryable(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::RateLimited | FaultKind::Provider | FaultKind::StreamCut | FaultKind::Network)
 }
 
-/// The status that a server gave, where the text of a fault says it: it begins with it, or has it behind `HTTP`.
-fn http_status(text: &str) -> Option<u16> {
-    let behind = text.split_once("HTTP ").map_or(text, |(_, behind)| behind);
-    let (status, _) =
-        behind.split_at_checked(3).filter(|(_, rest)| !rest.starts_with(|next: char| next.is_ascii_digit()))?;
-    status.parse().ok().filter(|status| (400..600).contains(status))
-}
-
 /// How a run ended, on this wire.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum RunEnd {
@@ -111,15 +105,15 @@ pub(crate) fn run_end(end: &TurnEnd, cut: Option<CutBy>, provider: Option<&str>)
 }
 
 /// Why a good run stopped.
-pub(crate) fn stop_word(stop: Stop) -> &'static str {
+pub(crate) fn stop_word(stop: Stop) -> StopWord {
     match stop {
-        Stop::EndTurn => "end_turn",
-        Stop::MaxTokens => "max_tokens",
-        Stop::MaxIterations => "max_iterations",
-        Stop::Refusal => "refusal",
-        Stop::Interrupted => "interrupted",
-        Stop::Error => "error",
-        Stop::Budget => "budget",
+        Stop::EndTurn => StopWord::EndTurn,
+        Stop::MaxTokens => StopWord::MaxTokens,
+        Stop::MaxIterations => StopWord::MaxIterations,
+        Stop::Refusal => StopWord::Refusal,
+        Stop::Interrupted => StopWord::Interrupted,
+        Stop::Error => StopWord::Error,
+        Stop::Budget => StopWord::Budget,
     }
 }
 
@@ -178,6 +172,7 @@ mod tests {
             (FaultKind::Invalid, -2, "invalid_request"),
             (FaultKind::EmptyPrompt, -2, "empty_message"),
             (FaultKind::Unsupported, -2, "unsupported"),
+            (FaultKind::KeyTaken, -2, "idempotency_conflict"),
             (FaultKind::UnknownSession, 1, "unknown_session"),
             (FaultKind::QueueFull, 3, "queue"),
             (FaultKind::TurnInProgress, 3, "busy"),
@@ -197,12 +192,12 @@ mod tests {
 
     #[test]
     fn a_failure_of_a_model_says_whose_and_whether_to_try_again() {
-        let data = |kind, text: &str| refusal(&Fault::new(kind, text), Some("acme")).data.unwrap().as_str().to_owned();
-        assert_eq!(data(FaultKind::Auth, "401 no"), r#"{"provider":"acme","retryable":false,"status":401}"#);
-        assert_eq!(data(FaultKind::Auth, "4010 no"), r#"{"provider":"acme","retryable":false}"#);
-        assert_eq!(data(FaultKind::Auth, "HTTP 401: no"), r#"{"provider":"acme","retryable":false,"status":401}"#);
-        assert_eq!(data(FaultKind::Network, "no route"), r#"{"provider":"acme","retryable":true}"#);
-        assert_eq!(data(FaultKind::Provider, "HTTP 99999"), r#"{"provider":"acme","retryable":true}"#);
+        let data = |fault: Fault| refusal(&fault, Some("acme")).data.unwrap().as_str().to_owned();
+        let answered = Fault::new(FaultKind::Auth, "no").answered(401);
+        assert_eq!(data(answered), r#"{"provider":"acme","retryable":false,"status":401}"#);
+        // What a text says is for people.
+        let silent = Fault::new(FaultKind::Network, "401 HTTP 500: no route");
+        assert_eq!(data(silent), r#"{"provider":"acme","retryable":true}"#);
     }
 
     #[test]

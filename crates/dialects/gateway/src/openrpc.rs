@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::events::EVENTS;
+use crate::commands;
+use crate::events::{EVENTS, EventPlaceData};
 use crate::methods::{METHODS, MethodRow};
 use crate::services::SERVICE_EVENTS;
-use crate::shape::ShapeSchema;
+use crate::services::system::GatewayLimits;
+use crate::shape::{ShapeSchema, Shaped};
 
 /// The errors that a method can have, by their numbers.
 const ERRORS: [(i32, &str); 10] = [
@@ -37,6 +39,9 @@ pub fn openrpc(version: &str) -> Value {
         "methods": METHODS.iter().map(method).collect::<Vec<_>>(),
         "components": { "errors": errors() },
         "x-events": events,
+        "x-event-place": EventPlaceData::schema().json(),
+        "x-commands": commands::words().collect::<Vec<_>>(),
+        "x-limits": GatewayLimits::here(),
     })
 }
 

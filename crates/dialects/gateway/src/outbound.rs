@@ -11,7 +11,7 @@ use crate::Gateway;
 use crate::cursor::EventCursor;
 use crate::events;
 use crate::faults::{self, ItemRefused};
-use crate::ledger::SubscriptionId;
+use crate::ledger::{RequestId, SubscriptionId};
 use crate::listeners::{self, Listener, PAGE_ENTRIES};
 use crate::own::{GatewayOwn, GatewayRefusal, Out};
 use crate::pending::Wanted;
@@ -236,10 +236,14 @@ impl Gateway {
 
     /// Open questions, for requests whose connection is asked from now on.
     pub(crate) fn show_asks(&self, at: usize, out: &mut Out) {
+        self.views[at].ids.iter().for_each(|it| self.show_asks_to(at, it.id, out));
+    }
+    /// The same for one request: it came into the run when the question was open already.
+    pub(crate) fn show_asks_to(&self, at: usize, id: RequestId, out: &mut Out) {
         let view = &self.views[at];
         let of_run = |open: &&OpenConfirm| view.run.as_ref().is_some_and(|run| open.turn.as_ref() == Some(&run.turn));
-        for open in view.asks.iter().filter(of_run) {
-            view.ids.iter().for_each(|it| self.ledger.event(it.id, &open.tail, out));
+        if view.callback {
+            view.asks.iter().filter(of_run).for_each(|open| self.ledger.event(id, &open.tail, out));
         }
     }
 

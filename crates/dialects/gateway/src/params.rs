@@ -121,6 +121,8 @@ words! { /// What a person says to a call.
 shape! { params
     /// The answer to `tool_confirm`.
     ConfirmParams {
+        /// Models count their calls anew in each session: without it, a call of this name must be open in one alone.
+        "sessionId" session_id: Option<SessionName>,
         "callId" call_id: Text<1, 256>,
         "decision" decision: DecisionWord,
         /// For the model, where it is a no.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use vocab::{Change, Part, RunRef, SessionId, TurnId};
 
 use crate::commands::CommandPlan;
+use crate::commands::subagents::SubagentsFound;
 use crate::cursor::EventCursor;
 use crate::ledger::{RequestId, SubscriptionId};
 use crate::methods::ToldBy;
@@ -68,6 +69,8 @@ pub(crate) enum Wanted {
     Part(WorkId, WorkPart),
     /// A service's answer, of those that a request needs.
     Paired(WorkId),
+    /// What there is to say of sub-agents; likewise.
+    Subagents(WorkId),
     /// Of a call by hand.
     Called(RequestId),
     Confirmed(RequestId),
@@ -208,6 +211,7 @@ pub(crate) struct Work {
     pub(crate) slash: Option<Box<vocab::SlashReply>>,
     /// What a service said of codes.
     pub(crate) paired: Option<PairingAnswer>,
+    pub(crate) subagents: Option<SubagentsFound>,
     /// Something ran and was stopped.
     pub(crate) active: bool,
     /// Messages that waited and were taken back.

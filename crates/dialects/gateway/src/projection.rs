@@ -10,8 +10,8 @@ use vocab::{
 
 use crate::cursor::EventCursor;
 use crate::events::{
-    self, ContentData, DoneData, ErrorData, QueuedData, RunStateData, RunStateWord, SessionChangedData,
-    ToolConfirmDoneData,
+    self, AskEndWord, ChangeKind, ContentData, DoneData, ErrorData, QueuedData, RunStateData, RunStateWord,
+    SessionChangedData, ToolConfirmDoneData,
 };
 use crate::faults::{self, RunEnd};
 use crate::ledger::refusal_data;
@@ -59,13 +59,13 @@ pub(crate) type AskedCalls = Vec<(AskId, CallId)>;
 pub(crate) fn events_of(entry: &Entry, told: u64, asked: &mut AskedCalls) -> Vec<Projected> {
     match &entry.body {
         Body::Opened { workspace, model, .. } => {
-            changed("opened", json!({"cwd": workspace.display().to_string(), "model": model}))
+            changed(ChangeKind::Opened, json!({"cwd": workspace.display().to_string(), "model": model}))
         }
         Body::User { parts, from, .. } => {
             let from = user_from(*from);
             let (role, text) = (Some("user"), Some(parts_text(parts)));
             let detail = Some(any(&json!({ "from": from })));
-            one("session_changed", &SessionChangedData { kind: "message", role, text, detail })
+            one("session_changed", &SessionChangedData { kind: ChangeKind::Message, role, text, detail })
         }
         Body::Assistant { message, .. } => {
             let text = rest_of(&message.text(), told).to_owned();
@@ -86,23 +86,23 @@ pub(crate) fn events_of(entry: &Entry, told: u64, asked: &mut AskedCalls) -> Vec
         }
         Body::Queue(QueueEntry::Settled { item, end, why }) => {
             let (end, why) = (lower(end), why.as_ref().map(lower));
-            changed("settled", json!({"itemId": item.as_str(), "end": end, "why": why}))
+            changed(ChangeKind::Settled, json!({"itemId": item.as_str(), "end": end, "why": why}))
         }
         Body::Model(model) => model_events(model),
         Body::Branch(branch) => branch_events(branch),
-        Body::Setting(setting) => changed("setting", json!({ "name": setting_name(setting) })),
-        Body::Shell(ShellEntry::Started { command, .. }) => changed("shell", json!({ "command": command })),
+        Body::Setting(setting) => changed(ChangeKind::Setting, json!({ "name": setting_name(setting) })),
+        Body::Shell(ShellEntry::Started { command, .. }) => changed(ChangeKind::Shell, json!({ "command": command })),
         Body::Shell(ShellEntry::Ended(shell)) => {
-            changed("shell_done", json!({"command": shell.command, "exitCode": shell.exit_code}))
+            changed(ChangeKind::ShellDone, json!({"command": shell.command, "exitCode": shell.exit_code}))
         }
         Body::Shell(ShellEntry::Called { call, tool }) => {
             let tool = crate::tool_names::TOOL_NAMES.show(tool);
-            changed("call", json!({"tool": tool, "callId": call.id.as_str()}))
+            changed(ChangeKind::Call, json!({"tool": tool, "callId": call.id.as_str()}))
         }
         Body::Shell(ShellEntry::Returned(result)) => {
-            changed("call_done", json!({"callId": result.call.as_str(), "success": !result.is_error}))
+            changed(ChangeKind::CallDone, json!({"callId": result.call.as_str(), "success": !result.is_error}))
         }
-        Body::Note(note) => changed("note", json!({ "text": note_text(note) })),
+        Body::Note(note) => changed(ChangeKind::Note, json!({ "text": note_text(note) })),
     }
 }
 
@@ -131,7 +131,7 @@ fn any(value: &Value) -> AnyJson {
     AnyJson(vocab::Json::trusted(value.to_string()))
 }
 
-fn changed(kind: &'static str, detail: Value) -> Vec<Projected> {
+fn changed(kind: ChangeKind, detail: Value) -> Vec<Projected> {
     one("session_changed", &SessionChangedData { kind, role: None, text: None, detail: Some(any(&detail)) })
 }
 
@@ -153,7 +153,7 @@ fn turn_events(at_ms: i64, turn: &TurnEntry) -> Vec<Projected> {
     let state = |state| ("run_state", written(&RunStateData { state, timestamp: at_ms }));
     match turn {
         TurnEntry::Started { .. } => vec![state(RunStateWord::Start)],
-        TurnEntry::Taken { items, .. } => changed("taken", json!({ "count": items.len() })),
+        TurnEntry::Taken { items, .. } => changed(ChangeKind::Taken, json!({ "count": items.len() })),
         TurnEntry::Cut { .. } => vec![state(RunStateWord::CancelRequested)],
         // Why it was cut stands in the entry before; a cancelled run is told apart by how it stopped.
         TurnEntry::Ended(end) => match faults::run_end(end, None, None) {
@@ -187,12 +187,14 @@ fn ask_events(at_ms: i64, entry: &AskEntry, asked: &mut AskedCalls) -> Vec<Proje
                 asked.push((ask.id.clone(), permission.call.clone()));
                 one("tool_confirm", &confirm::data(ask, permission, at_ms))
             }
-            AskKind::Budget(_) => changed("ask", json!({"askId": ask.id.as_str(), "about": "budget"})),
-            AskKind::HostCall { .. } => changed("ask", json!({"askId": ask.id.as_str(), "about": "call"})),
+            AskKind::Budget(_) => changed(ChangeKind::Ask, json!({"askId": ask.id.as_str(), "about": "budget"})),
+            AskKind::HostCall { .. } => changed(ChangeKind::Ask, json!({"askId": ask.id.as_str(), "about": "call"})),
             AskKind::Select { title, .. }
             | AskKind::Confirm { title, .. }
             | AskKind::Input { title, .. }
-            | AskKind::Editor { title, .. } => changed("ask", json!({"askId": ask.id.as_str(), "about": title})),
+            | AskKind::Editor { title, .. } => {
+                changed(ChangeKind::Ask, json!({"askId": ask.id.as_str(), "about": title}))
+            }
         },
         AskEntry::Closed { ask, end } => {
             let (decision, by) = decision(end);
@@ -202,40 +204,43 @@ fn ask_events(at_ms: i64, entry: &AskEntry, asked: &mut AskedCalls) -> Vec<Proje
                     one("tool_confirm_done", &ToolConfirmDoneData { call_id, decision, by })
                 }
                 // Of another kind, or opened before what was asked for.
-                None => changed("ask_done", json!({"askId": ask.as_str(), "decision": decision, "by": by})),
+                None => changed(ChangeKind::AskDone, json!({"askId": ask.as_str(), "decision": decision, "by": by})),
             }
         }
     }
 }
 
 /// How a question was answered, and by whom.
-pub(crate) fn decision(end: &AskEnd) -> (&'static str, Option<String>) {
+pub(crate) fn decision(end: &AskEnd) -> (AskEndWord, Option<String>) {
     match end {
         AskEnd::Answered { answer, by } => {
             let word = match answer {
-                Answer::Allow(Scope::Once) | Answer::Confirmed(true) => "allow",
-                Answer::Allow(Scope::Session) => "allow_session",
-                Answer::Deny(_) | Answer::Confirmed(false) | Answer::Dismissed => "deny",
-                Answer::Text(_) | Answer::Result { .. } => "answered",
+                Answer::Allow(Scope::Once) | Answer::Confirmed(true) => AskEndWord::Allow,
+                Answer::Allow(Scope::Session) => AskEndWord::AllowSession,
+                Answer::Deny(_) | Answer::Confirmed(false) | Answer::Dismissed => AskEndWord::Deny,
+                Answer::Text(_) | Answer::Result { .. } => AskEndWord::Answered,
             };
             (word, by.as_ref().map(|by| by.to_string()))
         }
-        AskEnd::Withdrawn => ("withdrawn", None),
+        AskEnd::Withdrawn => (AskEndWord::Withdrawn, None),
     }
 }
 
 fn model_events(model: &ModelEntry) -> Vec<Projected> {
     match model {
         ModelEntry::Requested(requested) => {
-            changed("requested", json!({"model": requested.model, "summary": requested.summary.is_some()}))
+            changed(ChangeKind::Requested, json!({"model": requested.model, "summary": requested.summary.is_some()}))
         }
         ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
             let why = faults::message(&fault.message);
-            changed("retrying", json!({"attempt": attempt, "of": attempts_max, "waitMs": wait_ms, "message": why}))
+            changed(
+                ChangeKind::Retrying,
+                json!({"attempt": attempt, "of": attempts_max, "waitMs": wait_ms, "message": why}),
+            )
         }
-        ModelEntry::FellBack(it) => changed("fell_back", json!({"from": it.from, "to": it.to})),
+        ModelEntry::FellBack(it) => changed(ChangeKind::FellBack, json!({"from": it.from, "to": it.to})),
         ModelEntry::Spent { model, usage, .. } => {
-            changed("spent", json!({"model": model, "usage": UsageSum::of(usage, None)}))
+            changed(ChangeKind::Spent, json!({"model": model, "usage": UsageSum::of(usage, None)}))
         }
     }
 }
@@ -243,11 +248,11 @@ fn model_events(model: &ModelEntry) -> Vec<Projected> {
 fn branch_events(branch: &BranchEntry) -> Vec<Projected> {
     match branch {
         BranchEntry::Compacted(it) => {
-            changed("compacted", json!({"tokensBefore": it.tokens_before, "tokensAfter": it.tokens_after}))
+            changed(ChangeKind::Compacted, json!({"tokensBefore": it.tokens_before, "tokensAfter": it.tokens_after}))
         }
-        BranchEntry::Moved { to } => changed("moved", json!({ "to": to })),
-        BranchEntry::Restored { files } => changed("restored", json!({ "files": files.len() })),
-        BranchEntry::Summary { summary, .. } => changed("summary", json!({ "bytes": summary.len() })),
+        BranchEntry::Moved { to } => changed(ChangeKind::Moved, json!({ "to": to })),
+        BranchEntry::Restored { files } => changed(ChangeKind::Restored, json!({ "files": files.len() })),
+        BranchEntry::Summary { summary, .. } => changed(ChangeKind::Summary, json!({ "bytes": summary.len() })),
     }
 }
 
@@ -270,5 +275,6 @@ fn note_text(note: &NoteEntry) -> String {
         NoteEntry::Label { label, .. } => label.as_deref().unwrap_or_default().to_owned(),
         NoteEntry::Keyed(_) => "keyed".to_owned(),
         NoteEntry::Recovered { text } => faults::message(text),
+        NoteEntry::Waived { tool, .. } => faults::message(&format!("{tool} runs without a question")),
     }
 }

@@ -19,9 +19,6 @@ use crate::session_view::{How, InQueue, WaitsFor};
 use crate::shape::AnyJson;
 use crate::tool_names::TOOL_NAMES;
 
-/// How the engine begins to say that a key was used for something else.
-const KEY_CLASH: &str = "this key stands for another";
-
 impl Gateway {
     pub(crate) fn replied(&mut self, tag: Tag, result: Result<Reply, Fault>, out: &mut Out) {
         let Some(GatewayPending { session, what }) = self.pending.answered(tag) else { return };
@@ -49,6 +46,7 @@ impl Gateway {
             Wanted::Ends(turn) => self.recounted_end(session, &turn, result, out),
             Wanted::Waits(id) => self.waits(session, id, result, out),
             Wanted::Part(work, part) => self.part_answered(work, part, session.as_ref(), result, out),
+            Wanted::Subagents(work) => self.subagents_answered(work, result, out),
             Wanted::Called(id) => self.called(id, result, out),
             Wanted::Confirmed(id) => match result {
                 Ok(_) => self.answer(id, &ConfirmResult { accepted: true }, out),
@@ -131,13 +129,6 @@ impl Gateway {
                 let note = note.or_else(|| (fault.kind == FaultKind::QueueFull).then(usual));
                 return match note {
                     Some(note) => self.dropped(id, QueueNote::of(QueueCode::Overflow, &session, &note), out),
-                    None if fault.kind == FaultKind::Invalid
-                        && key.is_some()
-                        && fault.message.starts_with(KEY_CLASH) =>
-                    {
-                        let refusal = faults::refusal(&fault, None).because("idempotency_conflict");
-                        self.fail(id, &refusal, out);
-                    }
                     None => {
                         let refusal = self.incident_of(id, faults::refusal(&fault, None), out);
                         self.fail(id, &refusal, out);
@@ -189,6 +180,7 @@ impl Gateway {
                     tails.push(rest);
                 }
                 tails.iter().for_each(|tail| self.ledger.event(id, tail, out));
+                self.show_asks_to(at, id, out);
             }
             (None, Some(item)) if !ended => {
                 let is_own = self.views[at].waiting.iter().any(|it| it.item == item && it.is_own);

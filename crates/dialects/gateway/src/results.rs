@@ -219,6 +219,12 @@ shape! { result
     /// What came of a slash command.
     CommandDone { "name" name: String, "ok" ok: bool, "data" data: AnyJson }
 }
+words! { /// Why a run stopped.
+    StopWord {
+        EndTurn = "end_turn", MaxTokens = "max_tokens", MaxIterations = "max_iterations", Refusal = "refusal",
+        Interrupted = "interrupted", Error = "error", Budget = "budget",
+    }
+}
 shape! { result
     /// All that the model said, its messages apart by an empty line.
     SendResult {
@@ -228,8 +234,7 @@ shape! { result
         /// The same as `content`.
         "response" response: Arc<str>,
         "runId" run_id: Option<String>,
-        /// `end_turn`, `max_tokens`, `max_iterations` or `refusal`.
-        "stopReason" stop_reason: Option<&'static str>,
+        "stopReason" stop_reason: Option<StopWord>,
         "model" model: Option<Arc<str>>,
         /// A repeat of a message that was answered before.
         "replayed" replayed: Option<bool>,

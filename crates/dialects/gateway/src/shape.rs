@@ -239,7 +239,11 @@ macro_rules! words {
         }
         impl $crate::shape::Shaped for $name {
             fn schema() -> $crate::shape::ShapeSchema {
-                $crate::shape::ShapeSchema::Words(Self::WORDS)
+                $crate::shape::ShapeSchema::Words {
+                    name: stringify!($name),
+                    doc: concat!($($doc),*).trim(),
+                    words: Self::WORDS,
+                }
             }
         }
         impl $crate::shape::ReadShape for $name {
@@ -349,7 +353,10 @@ mod tests {
             schema["properties"]["limit"],
             serde_json::json!({"type":"integer","minimum":1,"maximum":500,"default":50,"description":"How often."})
         );
-        assert_eq!(schema["properties"]["pace"], serde_json::json!({"enum":["slow","fast"]}));
+        assert_eq!(
+            schema["properties"]["pace"],
+            serde_json::json!({"title":"Pace","description":"How it goes.","enum":["slow","fast"]})
+        );
         assert_eq!(schema["properties"]["list"]["maxItems"], 2);
     }
 }

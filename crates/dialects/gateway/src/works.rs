@@ -22,6 +22,7 @@ impl Gateway {
             inspected: None,
             slash: None,
             paired: None,
+            subagents: None,
             active: false,
             queued: 0,
             then,
@@ -120,6 +121,7 @@ impl Gateway {
                     inspected: work.inspected,
                     slash: work.slash,
                     paired: work.paired,
+                    subagents: work.subagents,
                     active: work.active,
                     queued: work.queued,
                 };

@@ -92,7 +92,8 @@ impl From<&Fault> for RpcFault {
 
 fn reason(kind: FaultKind) -> &'static str {
     match kind {
-        FaultKind::Invalid => "invalid",
+        // This wire has no keys.
+        FaultKind::Invalid | FaultKind::KeyTaken => "invalid",
         FaultKind::EmptyPrompt => "empty_prompt",
         FaultKind::TurnInProgress | FaultKind::SessionBusy => "session_busy",
         FaultKind::QueueFull => "queue_full",

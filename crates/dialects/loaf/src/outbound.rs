@@ -147,7 +147,9 @@ impl Loaf {
             Body::Branch(BranchEntry::Moved { .. } | BranchEntry::Restored { .. } | BranchEntry::Summary { .. }) => {}
             // Kept for bills and for other readers of the log.
             Body::Model(ModelEntry::Requested(_) | ModelEntry::FellBack(_) | ModelEntry::Spent { .. })
-            | Body::Note(NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_)) => {}
+            | Body::Note(
+                NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_) | NoteEntry::Waived { .. },
+            ) => {}
             Body::Note(NoteEntry::Recovered { text }) => out.notes.push(text.to_string()),
         }
     }

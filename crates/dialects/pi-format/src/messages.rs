@@ -333,7 +333,7 @@ pub fn stop_reason(end: &MessageEnd) -> (&'static str, Option<String>) {
 /// `<status> <message>`; a message that begins with the status keeps its form.
 fn failure(failed: &ModelFault) -> String {
     let message = fault_text(&failed.fault);
-    match failed.status.map(|status| status.to_string()) {
+    match failed.fault.status.map(|status| status.to_string()) {
         Some(status) if !message.starts_with(&status) => format!("{status} {message}"),
         _ => message.to_owned(),
     }

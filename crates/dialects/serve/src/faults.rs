@@ -13,7 +13,8 @@ pub(crate) const TOO_MANY_SESSIONS: &str = "too_many_sessions";
 
 pub(crate) fn code(kind: FaultKind) -> &'static str {
     match kind {
-        FaultKind::Invalid => INVALID_MESSAGE,
+        // This wire has no keys.
+        FaultKind::Invalid | FaultKind::KeyTaken => INVALID_MESSAGE,
         FaultKind::EmptyPrompt => "empty_prompt",
         FaultKind::TurnInProgress => "turn_in_progress",
         FaultKind::QueueFull => "queue_full",
@@ -47,6 +48,7 @@ pub(crate) fn opening_code(kind: FaultKind) -> &'static str {
         FaultKind::NotFound | FaultKind::UnknownSession => "session_not_found",
         FaultKind::SessionBusy => SESSION_BUSY,
         FaultKind::Invalid
+        | FaultKind::KeyTaken
         | FaultKind::EmptyPrompt
         | FaultKind::TurnInProgress
         | FaultKind::QueueFull

@@ -219,7 +219,11 @@ fn body(body: &Body, mode: Mode, pen: &mut ServePen<'_>) {
         // Commands beside the conversation and notes in the log have no member here; `lib.rs` notes a recovery for people.
         Body::Shell(_)
         | Body::Note(
-            NoteEntry::Recovered { .. } | NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_),
+            NoteEntry::Recovered { .. }
+            | NoteEntry::Imported { .. }
+            | NoteEntry::Label { .. }
+            | NoteEntry::Keyed(_)
+            | NoteEntry::Waived { .. },
         ) => {}
     }
 }

@@ -22,6 +22,7 @@ fn kind(kind: FaultKind) -> &'static str {
         FaultKind::ShuttingDown => "shutting_down",
         FaultKind::NothingToDo => "nothing_to_do",
         FaultKind::Unsupported => "unsupported",
+        FaultKind::KeyTaken => "key_taken",
         FaultKind::Budget => "budget_spent",
         FaultKind::Store => "store",
         FaultKind::Cancelled => "cancelled",

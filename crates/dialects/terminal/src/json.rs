@@ -159,7 +159,7 @@ impl Renderer for JsonRenderer {
             | Body::Model(ModelEntry::Requested(_))
             | Body::Branch(BranchEntry::Restored { .. })
             | Body::Model(ModelEntry::Spent { .. })
-            | Body::Note(NoteEntry::Label { .. } | NoteEntry::Keyed(_))
+            | Body::Note(NoteEntry::Label { .. } | NoteEntry::Keyed(_) | NoteEntry::Waived { .. })
             | Body::Branch(BranchEntry::Summary { .. }) => {}
         }
     }

@@ -19,12 +19,12 @@ const PIECE_BYTES: usize = 256 * 1024;
 
 #[derive(Default)]
 pub(crate) struct Backlog {
-    kept: Mutex<Kept>,
+    unread: Mutex<Unread>,
     changed: Notify,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Unread {
     memory: VecDeque<Vec<u8>>,
     memory_bytes: usize,
     /// Everything behind what is in memory, from one place to another.
@@ -34,8 +34,8 @@ struct Kept {
 }
 
 impl Backlog {
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Unread> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps it; `Err`: there is no room for it.
@@ -89,7 +89,7 @@ impl Backlog {
     }
 }
 
-impl Kept {
+impl Unread {
     fn from_file(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some((file, from, to)) = &mut self.file else { return Ok(None) };
         let count = usize::try_from(*to - *from).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);

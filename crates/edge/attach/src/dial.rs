@@ -92,7 +92,7 @@ async fn reach(found: &FoundGateway) -> Result<(Box<dyn Wire>, String, String), 
 }
 
 fn unreachable(place: &GatewayPlace, why: &str) -> Fault {
-    Fault::new(FaultKind::NotFound, format!("no gateway answers at {place}: {why}"))
+    Fault::new(FaultKind::Invalid, format!("no gateway answers at {place}: {why}"))
         .hint("`tillerman gateway status` says whether one runs for this home")
 }
 

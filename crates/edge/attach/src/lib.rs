@@ -3,11 +3,11 @@
 
 mod backlog;
 mod dial;
+mod flag;
 mod place;
 mod relay;
-mod words;
 
 pub use dial::{Attached, SentWords, dial};
+pub use flag::{joined, without};
 pub use place::{AttachTo, FoundGateway, GatewayPlace, OwnGateway};
 pub use relay::{AtEnd, Relay, RelayLines, Relayed, signals};
-pub use words::{joined, without};

@@ -118,7 +118,7 @@ impl OwnGateway<'_> {
                 Ok(Some(FoundGateway { place, token }))
             }
             (None, AttachTo::Auto) => Ok(None),
-            (None, _) => Err(Fault::new(FaultKind::NotFound, "no gateway runs for this home")
+            (None, _) => Err(Fault::new(FaultKind::Invalid, "no gateway runs for this home")
                 .hint("start one with `tillerman gateway`, or use `--attach auto` to go on without")),
         }
     }

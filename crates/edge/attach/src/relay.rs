@@ -144,7 +144,7 @@ impl Parting {
     }
 }
 
-async fn receive<S: MessageStream + Closing>(
+async fn receive<S: MessageStream + KnowsClose>(
     stream: &mut S,
     lines: RelayLines,
     backlog: &Backlog,
@@ -164,18 +164,18 @@ async fn receive<S: MessageStream + Closing>(
         }
     }
     match stream.closed_with() {
-        _ if parting.is_said() => Ending::Ours,
-        Some((code, reason)) => Ending::Closed(code, reason),
-        None => Ending::Lost,
+        Some((code, reason)) if code != NORMAL => Ending::Closed(code, reason),
+        None if !parting.is_said() => Ending::Lost,
+        _ => Ending::Ours,
     }
 }
 
 /// Knows how the other side ended.
-trait Closing {
+trait KnowsClose {
     fn closed_with(&self) -> Option<(u16, String)>;
 }
 
-impl<S> Closing for websocket::SocketStream<S> {
+impl<S> KnowsClose for websocket::SocketStream<S> {
     fn closed_with(&self) -> Option<(u16, String)> {
         websocket::SocketStream::closed_with(self)
     }
@@ -274,6 +274,7 @@ pub fn signals(kinds: impl IntoIterator<Item = SignalKind>) -> Gone {
     }))
 }
 
+const NORMAL: u16 = 1000;
 /// Codes from here on are exit codes of the dialect for people.
 const PRIVATE_FROM: u16 = 4000;
 const FAILED: u8 = 1;
@@ -287,7 +288,7 @@ fn ended(ending: Ending, written: io::Result<()>) -> Relayed {
         return said(NOT_STARTED, format!("what was to be said could not be written: {error}"));
     }
     match ending {
-        Ending::Ours | Ending::Closed(1000, _) => Relayed { exit_code: 0, note: None },
+        Ending::Ours | Ending::Closed(NORMAL, _) => Relayed { exit_code: 0, note: None },
         Ending::Closed(code @ PRIVATE_FROM.., reason) => {
             let exit_code = u8::try_from(code - PRIVATE_FROM).unwrap_or(FAILED);
             Relayed { exit_code, note: Some(reason).filter(|reason| !reason.is_empty()) }

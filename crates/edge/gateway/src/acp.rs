@@ -29,7 +29,6 @@ pub(crate) use socket::joined;
 use crate::credentials::KnownCaller;
 use crate::entrance::Entrance;
 use crate::http::{BodyFault, ReplyBody, header, read_body};
-use crate::ids;
 use crate::limits::{ACP_ID_BYTES_MAX, ACP_INITIALIZE, ACP_STILL_HERE, ACP_STILL_HERE_HTTP2, MESSAGE_BYTES_MAX};
 use crate::routes::{Visit, missing_scope};
 use connection::{AcpConnection, StreamName, StreamRefused};
@@ -160,13 +159,16 @@ async fn initialize(
     if !matches!(message.kind, PostedKind::Request(..)) {
         return refuse(StatusCode::BAD_REQUEST, "initialize is a request: it needs an id");
     }
-    let id: Arc<str> = ids::connection().into();
-    let connection = AcpConnection::new(id.clone(), known.principal.as_str().to_owned(), false);
+    let principal = known.principal.as_str().to_owned();
+    let caller = visit.caller(Some(known), headers);
+    if let Some(why) = entrance.refuses(&caller) {
+        return refuse(StatusCode::BAD_REQUEST, &why);
+    }
+    let id = caller.connection.clone();
+    let connection = AcpConnection::new(id.clone(), principal, false);
     if !visit.state.acp.add(&connection) {
         return Err(Box::new(too_many_connections()));
     }
-    let mut caller = visit.caller(Some(known), headers);
-    caller.connection = id.clone();
     let (hears, says) = connection.pipe();
     let serving = entrance.serve(caller, (Box::new(hears), Box::new(says)), visit.state.ending.clone());
     let state = visit.state.clone();

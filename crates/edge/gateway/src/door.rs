@@ -50,7 +50,8 @@ pub struct DialectDoor<J> {
 pub enum DoorEnd {
     /// It settles what it owes; that work goes on is in its own rules.
     Settles,
-    /// It is told that its peer is gone, and what that means is in its own rules; of the process's end it hears nothing.
+    /// It is told that its peer is gone, and what that means is in its own rules; of the process's end it hears nothing. It
+    /// says no more than its windows have room for, so it is never too slow.
     Parts,
     /// It was written for a pipe whose end stops the work. Here the work belongs to its session: the peer just goes.
     JustGoes,
@@ -59,9 +60,9 @@ pub enum DoorEnd {
 impl DoorEnd {
     pub fn on_close(self) -> OnClose {
         match self {
-            DoorEnd::Settles | DoorEnd::Parts => OnClose::AtOnce,
+            DoorEnd::Settles => OnClose::AtOnce,
             // It goes with the answers to what it has said.
-            DoorEnd::JustGoes => OnClose::WhenDone,
+            DoorEnd::Parts | DoorEnd::JustGoes => OnClose::WhenDone,
         }
     }
 

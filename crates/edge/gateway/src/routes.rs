@@ -277,16 +277,16 @@ impl Visit {
             socket: None,
             place: Arc::default(),
         };
-        let trace = header(headers, TRACE).map(|place| match header(headers, TRACE_STATE) {
-            Some(state) => format!("{place} {state}").into(),
-            None => place.into(),
-        });
         // What cannot be read must not pass for nothing.
         let arguments = match headers.get_all(ARGUMENTS).iter().count() {
             0 => None,
             1 => Some(text(ARGUMENTS).unwrap_or_else(|| UNREADABLE.into())),
             _ => Some(UNREADABLE.into()),
         };
+        let trace = header(headers, TRACE).map(|place| match header(headers, TRACE_STATE) {
+            Some(state) => format!("{place} {state}").into(),
+            None => place.into(),
+        });
         Caller {
             connection: ids::connection().into(),
             principal,

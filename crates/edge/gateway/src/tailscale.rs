@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_alone_is_no_claim() {
+    fn g4_a_header_alone_is_no_claim() {
         let on = TailscaleOptions { identity: true, ..TailscaleOptions::default() };
         let only_bob = TailscaleOptions { allowed_logins: vec!["bob@x".to_owned()], ..on.clone() };
         let proxy = PeerAddress::Tcp("127.0.0.1:9".parse().unwrap());

@@ -1,6 +1,7 @@
 //! A WebSocket over any stream, as a pipe of messages. An idle one keeps no buffer: bytes are read into one that the thread
 //! has, and a message is written from where it lies.
 
+mod batch;
 mod state;
 mod wakers;
 
@@ -112,6 +113,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> MessageSink for SocketSink<S> {
         self.0.wakers.write_by(context.waker());
         let both = Waker::from(self.0.wakers.clone());
         self.0.lock().poll_send(&mut Context::from_waker(&both), message)
+    }
+
+    fn poll_send_some(
+        &mut self,
+        context: &mut Context<'_>,
+        messages: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        self.0.wakers.write_by(context.waker());
+        let both = Waker::from(self.0.wakers.clone());
+        self.0.lock().poll_send_some(&mut Context::from_waker(&both), messages)
     }
 
     fn poll_close(&mut self, context: &mut Context<'_>, close: &Close) -> Poll<()> {

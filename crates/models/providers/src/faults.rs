@@ -96,7 +96,8 @@ fn judge(status: Option<u16>, said: &ServerError, server: &str) -> ModelFault {
         Some(status) => format!("{status} {text}"),
         None => text.to_owned(),
     };
-    let mut fault = ModelFault { status, retry_after_ms: said.retry_after_ms, ..ModelFault::new(kind, message) };
+    let mut fault = ModelFault { retry_after_ms: said.retry_after_ms, ..ModelFault::new(kind, message) };
+    fault.fault.status = status;
     let empty = EMPTY.iter().find(|(code, _)| said.mentions(code));
     match (kind, status) {
         (FaultKind::RateLimited, _) if empty.is_some() => {
@@ -152,7 +153,8 @@ fn kind(status: Option<u16>, said: &ServerError) -> FaultKind {
 
 fn redirected(status: u16, headers: &HeaderMap, server: &str) -> ModelFault {
     let message = net::redirected(status, headers, server);
-    let mut fault = ModelFault { status: Some(status), ..ModelFault::new(FaultKind::BadRequest, message) };
+    let mut fault = ModelFault::new(FaultKind::BadRequest, message);
+    fault.fault.status = Some(status);
     hint(&mut fault, "set the base URL to the server's real address");
     fault
 }
@@ -164,7 +166,7 @@ fn now() -> i64 {
 
 /// There was no answer.
 pub(crate) fn of_net(fault: NetFault) -> ModelFault {
-    ModelFault { fault: fault.fault, retryable: fault.retryable, retry_after_ms: None, status: None }
+    ModelFault { fault: fault.fault, retryable: fault.retryable, retry_after_ms: None }
 }
 
 /// The connection broke while the answer came.
@@ -230,7 +232,11 @@ mod tests {
             (413, String::new(), ContextOverflow, false),
         ] {
             let fault = refused(status, &HeaderMap::new(), body.as_bytes(), "http://x/v1");
-            assert_eq!((fault.fault.kind, fault.retryable, fault.status), (want, retryable, Some(status)), "{body}");
+            assert_eq!(
+                (fault.fault.kind, fault.retryable, fault.fault.status),
+                (want, retryable, Some(status)),
+                "{body}"
+            );
             assert!(fault.fault.message.starts_with(&status.to_string()), "{}", fault.fault.message);
         }
     }
@@ -304,7 +310,7 @@ mod tests {
             let worded = body.replace(&format!("\"code\":{status},"), "");
             let fault = in_stream(worded.as_bytes(), "http://x/v1beta");
             let want = if status == 404 { Provider } else { want };
-            assert_eq!((fault.fault.kind, fault.status), (want, None), "{worded}");
+            assert_eq!((fault.fault.kind, fault.fault.status), (want, None), "{worded}");
         }
         let both = headers(&[("retry-after", "2")]);
         let fault = refused(429, &both, error(429, "RESOURCE_EXHAUSTED", "quota", wait).as_bytes(), "x");

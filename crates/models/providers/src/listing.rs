@@ -29,7 +29,7 @@ pub struct Lister(pub Arc<dyn Lists>);
 
 impl Lister {
     pub(crate) async fn asked(&self) -> Result<Vec<ModelInfo>, ModelFault> {
-        let unsure = |fault| ModelFault { fault, retryable: false, retry_after_ms: None, status: None };
+        let unsure = |fault| ModelFault { fault, retryable: false, retry_after_ms: None };
         self.0.list().await.map_err(unsure)
     }
 }

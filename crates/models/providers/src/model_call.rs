@@ -150,7 +150,8 @@ async fn accept(
         _ => {
             let what = if kind == "text/html" { "an HTML page" } else { &*kind };
             let message = format!("200 {} answered with {what} instead of a model's stream", http.server);
-            let mut fault = ModelFault { status: Some(200), ..faults::provider(message) };
+            let mut fault = faults::provider(message);
+            fault.fault.status = Some(200);
             faults::hint_address(&mut fault, &http.server, api.version());
             // The same address will answer the same.
             fault.retryable = false;

@@ -87,7 +87,7 @@ pub(crate) fn failure(name: &str) -> Option<ModelFault> {
         (_, None) => "the model could not be reached, as the script asked".into(),
     };
     let mut fault = ModelFault::new(kind, message);
-    fault.status = status;
+    fault.fault.status = status;
     Some(fault)
 }
 
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_status_becomes_the_fault_a_provider_would_make_of_it() {
-        let kind = |name| failure(name).map(|fault| (fault.fault.kind, fault.retryable, fault.status));
+        let kind = |name| failure(name).map(|fault| (fault.fault.kind, fault.retryable, fault.fault.status));
         assert_eq!(kind("429"), Some((FaultKind::RateLimited, true, Some(429))));
         assert_eq!(kind("500"), Some((FaultKind::Provider, true, Some(500))));
         assert_eq!(kind("401"), Some((FaultKind::Auth, false, Some(401))));

@@ -59,7 +59,9 @@ fn write_entry(page: &mut String, body: &Body) {
         | Body::Branch(BranchEntry::Restored { .. })
         | Body::Setting(_)
         | Body::Shell(ShellEntry::Started { .. } | ShellEntry::Called { .. })
-        | Body::Note(NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_)) => Ok(()),
+        | Body::Note(
+            NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_) | NoteEntry::Waived { .. },
+        ) => Ok(()),
     };
 }
 

@@ -86,12 +86,16 @@ fn filter(query: &Query) -> (String, Vec<Value>) {
         }
     }
     if let Some(prefix) = query.id_prefix.as_ref().filter(|prefix| !prefix.is_empty()) {
-        wanted.push("id >= ?");
+        let after = after_prefix(prefix);
+        let without = query.or_without.map(|mark| Value::Text(mark.to_string()));
+        wanted.push(match (&after, &without) {
+            (Some(_), None) => "(id >= ? AND id < ?)",
+            (None, None) => "id >= ?",
+            (Some(_), Some(_)) => "((id >= ? AND id < ?) OR instr(id, ?) = 0)",
+            (None, Some(_)) => "(id >= ? OR instr(id, ?) = 0)",
+        });
         values.push(Value::Text(prefix.clone()));
-        if let Some(after) = after_prefix(prefix) {
-            wanted.push("id < ?");
-            values.push(Value::Text(after));
-        }
+        values.extend(after.map(Value::Text).into_iter().chain(without));
     }
     if query.non_empty {
         wanted.push("messages > 0");

@@ -91,6 +91,10 @@ struct State {
     last: u64,
     synced: u64,
     is_running: bool,
+    /// When the newest sync began.
+    began: Option<Instant>,
+    /// The writer wants to know when it is over.
+    is_awaited: bool,
     /// Nobody is to wait for company.
     in_hurry: bool,
     failed: Option<SyncFailure>,
@@ -187,6 +191,8 @@ impl Syncs {
             last: 0,
             synced: 0,
             is_running: false,
+            began: None,
+            is_awaited: false,
             in_hurry: false,
             failed: None,
             sync_takes: SYNC_GUESS,
@@ -222,6 +228,15 @@ impl Syncs {
     }
     pub(super) fn has_failed(&self) -> bool {
         self.shared.lock().failed.is_some()
+    }
+    /// How long what is to be synced next need not be committed, because a sync runs; should that be over sooner, the writer
+    /// hears of it.
+    pub(super) fn running_for(&self) -> Option<Duration> {
+        let mut state = self.shared.lock();
+        let due = state.began.filter(|_| state.is_running)? + state.sync_takes * 3 / 4;
+        let left = due.saturating_duration_since(Instant::now());
+        state.is_awaited = !left.is_zero();
+        state.is_awaited.then_some(left)
     }
     /// How long whoever has time waits for somebody to share a sync with.
     pub(super) fn patience(&self) -> Duration {
@@ -331,7 +346,12 @@ impl Shared {
                 if !state.waiting.is_empty() {
                     self.work.notify_one();
                 }
+                let is_awaited = std::mem::take(&mut state.is_awaited);
                 drop(state);
+                if is_awaited {
+                    // Without a writer there is nobody to tell.
+                    let _ = nudge.send(WriterJob::Synced);
+                }
                 // Whoever waits for several waits for the first of them, and finds the others answered when it wakes.
                 for reply in replies.into_iter().rev() {
                     // The caller may have gone: it is on the disk all the same.
@@ -385,6 +405,7 @@ impl State {
         }
         let wal = self.wal.clone()?;
         self.is_running = true;
+        self.began = Some(now);
         Some((wal, std::mem::take(&mut self.waiting), self.last))
     }
 }

@@ -38,6 +38,8 @@ pub(super) enum WriterJob {
     Request(StoreRequest),
     /// A sync has failed: what was committed has to be looked at.
     SyncFailed,
+    /// The sync that appends waited for is over.
+    Synced,
     /// The store is dropped; nothing comes behind it.
     End,
 }
@@ -251,7 +253,7 @@ impl Writer {
                         Ok(()) => self.attend(connection, request),
                         Err(()) => return self.taken.push_front(WriterJob::Request(request)),
                     },
-                    WriterJob::SyncFailed | WriterJob::End => Trust::Keep,
+                    WriterJob::SyncFailed | WriterJob::Synced | WriterJob::End => Trust::Keep,
                 };
                 self.tell_progress();
                 self.renew_if_due(connection);
@@ -365,7 +367,7 @@ impl Writer {
         match job {
             WriterJob::End => self.is_ending = true,
             // It was only to wake us.
-            WriterJob::SyncFailed => {}
+            WriterJob::SyncFailed | WriterJob::Synced => {}
             WriterJob::Append(_) | WriterJob::Request(_) => {
                 self.received += 1;
                 self.taken.push_back(job);
@@ -453,7 +455,8 @@ impl Writer {
                 WriterJob::Request(StoreRequest::Newest { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Shelf(change)) => change.refuse(fault.clone()),
-                WriterJob::Request(StoreRequest::Tidy) | WriterJob::SyncFailed | WriterJob::End => {}
+                WriterJob::Request(StoreRequest::Tidy) | WriterJob::SyncFailed | WriterJob::Synced | WriterJob::End => {
+                }
             }
         }
         self.tell_progress();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use vocab::{
-    Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, CutBy, Entry, QueueEntry, Scope, SessionId, SettingEntry,
-    SettleReason, ShellEntry, Summary, TurnEntry, UserFrom,
+    Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, CutBy, Entry, NoteEntry, QueueEntry, Scope, SessionId,
+    SettingEntry, SettleReason, ShellEntry, Summary, TurnEntry, UserFrom,
 };
 
 pub const DIGEST_BYTES: usize = 32;
@@ -204,6 +204,7 @@ fn action_of(body: &Body) -> Option<(&'static str, Option<Arc<str>>)> {
         Body::Branch(BranchEntry::Compacted(_)) => ("compact", None),
         Body::Shell(ShellEntry::Started { .. }) => ("shell", None),
         Body::Shell(ShellEntry::Called { tool, .. }) => ("call", Some(tool.clone())),
+        Body::Note(NoteEntry::Waived { tool, .. }) => ("elevated_call", Some(tool.clone())),
         Body::Assistant { .. }
         | Body::Turn(_)
         | Body::Call(_)

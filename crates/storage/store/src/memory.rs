@@ -204,11 +204,16 @@ fn fits(session: &StoredSession, query: &Query) -> bool {
             .id_part
             .as_ref()
             .is_none_or(|it| summary.id.as_str().starts_with(&**it) || summary.id.as_str().ends_with(&**it))
-        && query.id_prefix.as_ref().is_none_or(|it| summary.id.as_str().starts_with(&**it))
+        && has_prefix(summary.id.as_str(), query)
         && (!query.non_empty || summary.messages > 0)
         && (query.children || summary.child_of.is_none())
         && (query.child_of.is_none() || query.child_of == summary.child_of)
         && (!query.unfinished || is_unfinished(session))
+}
+
+fn has_prefix(id: &str, query: &Query) -> bool {
+    let Some(prefix) = &query.id_prefix else { return true };
+    id.starts_with(&**prefix) || query.or_without.is_some_and(|mark| !id.contains(mark))
 }
 
 fn is_unfinished(session: &StoredSession) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vocab::{
     AskEntry, AskId, Body, BranchEntry, CallEntry, CallId, CompactReason, Delivery, Entry, ItemEnd, ItemId, ModelEntry,
-    QueueEntry, SettingEntry, ShellEntry, TurnEntry, TurnId, Usage,
+    QueueEntry, SettingEntry, SettleReason, ShellEntry, TurnEntry, TurnId, Usage,
 };
 
 use super::Numbers;
@@ -112,13 +112,14 @@ impl Reading {
                     self.steers.insert(item.id.clone());
                 }
             }
-            Body::Queue(QueueEntry::Settled { item, end, .. }) => {
+            Body::Queue(QueueEntry::Settled { item, end, why }) => {
                 match self.items.get_mut(item) {
                     Some(n) => *n += 1,
                     None => return Err(format!("item {item} ends and never waited")),
                 }
-                // Only the end of its turn drops steering.
-                if *end == ItemEnd::Dropped && self.steers.contains(item) {
+                // Only the end of its turn drops steering, or the end of its process where that is the rule.
+                let is_restarted = *why == Some(SettleReason::Restarted);
+                if *end == ItemEnd::Dropped && self.steers.contains(item) && !is_restarted {
                     self.numbers.late_steers += 1;
                     if let Some(turn) = &self.open {
                         return Err(format!("steering {item} is dropped while turn {turn} runs"));

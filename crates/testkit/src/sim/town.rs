@@ -8,6 +8,7 @@
 mod checks;
 mod days;
 mod evening;
+mod gateway;
 mod keys;
 mod ports;
 mod resident;
@@ -28,6 +29,8 @@ use super::model::Findings;
 use super::{Failure, Numbers, quiet};
 use crate::fakes::{CountedIds, TickingClock};
 use crate::lossy::LossyStore;
+pub use gateway::GatewayNumbers;
+use gateway::GatewayTown;
 use keys::KeyLedger;
 use resident::Resident;
 use view::{Logs, ToldCounts};
@@ -63,6 +66,7 @@ pub struct TownNumbers {
     pub parked: u64,
     pub keys: KeyNumbers,
     pub told: ToldNumbers,
+    pub gateway: GatewayNumbers,
 }
 
 /// Commands with keys.
@@ -123,6 +127,7 @@ impl TownNumbers {
             (&mut self.told.anew, other.told.anew),
         ];
         pairs.into_iter().for_each(|(sum, more)| *sum += more);
+        self.gateway.pairs(&other.gateway).into_iter().for_each(|(sum, more)| *sum += more);
     }
 
     fn take_log(&mut self, log: &Numbers) {
@@ -150,6 +155,8 @@ struct Process {
     store: WitnessedStore,
     /// What becomes of a question that nobody can answer; `None`: as its sessions were opened.
     unanswered: Option<Unanswered>,
+    /// No question waits for ever.
+    asks_end: bool,
 }
 
 /// What every process of a town is made from, and what outlives them.
@@ -191,17 +198,20 @@ struct Town {
     said: u64,
     on_restart: Vec<OnRestart>,
     started: Option<tokio::time::Instant>,
+    /// It is behind a gateway.
+    is_gateway: bool,
+    gateway: GatewayTown,
 }
 
 impl Town {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, is_gateway: bool) -> Self {
         let mut dice = Dice::new(seed);
         let shared_dice = Arc::new(Mutex::new(Dice::new(dice.roll())));
         let turns = dice.chance(50).then(|| Dice::new(dice.roll()));
         let store = LossyStore::new(turns);
         let findings: Arc<Findings> = Arc::default();
         let ground = Ground {
-            witness: TownWitness::new(store.clone(), findings.clone()),
+            witness: TownWitness::new(store.clone(), findings.clone(), !is_gateway),
             store,
             findings,
             shared_dice,
@@ -231,6 +241,8 @@ impl Town {
             said: 0,
             on_restart,
             started: None,
+            is_gateway,
+            gateway: GatewayTown::default(),
         }
     }
 
@@ -259,6 +271,7 @@ impl Town {
             drop(runtime);
             self.started = None;
             self.die(life == lives)?;
+            self.gateway = GatewayTown::default();
         }
         self.numbers.lives = lives;
         self.rest()
@@ -268,7 +281,7 @@ impl Town {
 /// Everything done and told in a seed, whatever comes of it.
 pub fn town_trace(seed: u64) -> String {
     quiet::install();
-    let mut town = Town::new(seed);
+    let mut town = Town::new(seed, false);
     let _ = town.simulate();
     quiet::take();
     town.trace.join("\n")
@@ -276,8 +289,16 @@ pub fn town_trace(seed: u64) -> String {
 
 /// Runs one seed.
 pub fn town(seed: u64) -> Result<TownNumbers, Box<Failure>> {
+    run(Town::new(seed, false), seed)
+}
+
+/// Runs one seed of a town behind a gateway.
+pub fn gateway_town(seed: u64) -> Result<TownNumbers, Box<Failure>> {
+    run(Town::new(seed, true), seed)
+}
+
+fn run(mut town: Town, seed: u64) -> Result<TownNumbers, Box<Failure>> {
     quiet::install();
-    let mut town = Town::new(seed);
     let result = town.simulate();
     let panics = quiet::take();
     let result = match (result, panics.is_empty()) {

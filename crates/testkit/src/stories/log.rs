@@ -135,6 +135,7 @@ fn shown(body: &Body) -> String {
         Body::Note(NoteEntry::Label { target, label }) => format!("label {target} {label:?}"),
         Body::Branch(BranchEntry::Summary { summary, .. }) => format!("branch summary {summary:?}"),
         Body::Note(NoteEntry::Keyed(keyed)) => format!("keyed {}", keyed.key),
+        Body::Note(NoteEntry::Waived { tool, .. }) => format!("waived {tool}"),
         Body::Note(NoteEntry::Recovered { text }) => format!("recovered {text:?}"),
     }
 }

@@ -15,13 +15,13 @@ use dialect_rpc::{Errors, Rpc, RpcOptions, Template, Updates};
 use vocab::{Fault, FaultKind, Mode, Query, Which};
 
 use super::stdio::{self, FAILED, StdioLimits};
-use crate::args::Basics;
+use crate::args::{Basics, RPC_HELP};
 use crate::compose::{self, SessionFiles, Wired};
 use crate::extension_host;
 use crate::setup::{self, Prepared};
 use catalogue::{Standing, Wanted};
 use config::agent::{self, AgentSettings};
-use rpc_flags::{self as flags, Flags, Wrong};
+use rpc_flags::{self as flags, AskedSession, Flags, Wrong};
 use wires::rpc::{self as settle, FILES, SessionContext, SessionPlan, expand, plan};
 
 /// stdin ended or a signal came. The dialect stops what runs and ends by itself as soon as everything is said; this is for
@@ -29,8 +29,6 @@ use wires::rpc::{self as settle, FILES, SessionContext, SessionPlan, expand, pla
 const GRACE: Duration = Duration::from_secs(3);
 /// Lines of notes that are told; of more only the number.
 const NOTES_MAX: usize = 20;
-
-pub(crate) const HELP: &str = include_str!("rpc/help.txt");
 
 pub(crate) fn run(words: Vec<OsString>) -> anyhow::Result<u8> {
     let flags = match flags::parse(words) {
@@ -41,7 +39,7 @@ pub(crate) fn run(words: Vec<OsString>) -> anyhow::Result<u8> {
         return super::print(concat!("tillerman ", env!("CARGO_PKG_VERSION")));
     }
     if flags.help {
-        return super::print(HELP);
+        return super::print(RPC_HELP);
     }
     if flags.at_file {
         return Ok(refuse("@file arguments are not supported in RPC mode", FAILED));
@@ -101,6 +99,7 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
     let templates = settle::load_templates(&setup.agent_dir, flags);
     let wired = compose::build(setup).await?;
     tell(&wired.warnings(flags.model.name.is_some()).collect::<Vec<_>>());
+    prefer_id(&mut session, flags, &wired).await?;
     must_exist(&session.which, &wired).await?;
     stay_here(&mut session.which, &wired, &wired.settings.workspace).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
@@ -255,6 +254,18 @@ pub(super) async fn stay_here(which: &mut Which, wired: &Wired, here: &Path) -> 
         other.workspace.display()
     ));
     *which = Which::Named(own);
+    Ok(())
+}
+
+/// Clients that choose ids put points and slashes into them: a session that is here is meant before a file that may be.
+pub(super) async fn prefer_id(plan: &mut SessionPlan, flags: &Flags, wired: &Wired) -> Result<(), Fault> {
+    let named = match (&flags.session.fork, &flags.session.asked) {
+        (Some(text), _) | (None, AskedSession::Named(text)) => text,
+        _ => return Ok(()),
+    };
+    if matches!(plan.which, Which::Path(_)) && wired.ports.store.summary(&named.as_str().into()).await?.is_some() {
+        plan.which = Which::Id(named.clone());
+    }
     Ok(())
 }
 

@@ -277,22 +277,16 @@ impl Remote {
 /// Passes bytes on until it is cut.
 pub(crate) struct Relay {
     pub(crate) address: String,
-    cut: watch::Sender<bool>,
-    passed: Arc<AtomicUsize>,
 }
 
 impl Relay {
-    pub(crate) async fn before(gateway: &str) -> Self {
-        Self::that_stops(gateway, usize::MAX).await
-    }
-
     /// Cuts by itself when the gateway has said so many bytes.
     pub(crate) async fn that_stops(gateway: &str, bytes_max: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (cut, hears) = watch::channel(false);
         let passed = Arc::new(AtomicUsize::new(0));
-        let (gateway, counted, cuts) = (gateway.to_owned(), passed.clone(), cut.clone());
+        let (gateway, counted, cuts) = (gateway.to_owned(), passed, cut);
         tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
                 let (gateway, mut hears, counted, cuts) =
@@ -324,14 +318,6 @@ impl Relay {
                 });
             }
         });
-        Self { address, cut, passed }
-    }
-
-    pub(crate) fn cut(&self) {
-        let _ = self.cut.send(true);
-    }
-
-    pub(crate) fn passed(&self) -> usize {
-        self.passed.load(Ordering::Relaxed)
+        Self { address }
     }
 }

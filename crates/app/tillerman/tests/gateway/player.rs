@@ -93,6 +93,7 @@ impl Player<'_> {
             origin: text(step, "origin"),
             protocols: text(step, "protocols"),
             path: text(step, "path"),
+            arguments: None,
         };
         let opened = Socket::open_as(self.gateway(), &visitor).await;
         match (opened, step.get("status").and_then(Value::as_u64)) {

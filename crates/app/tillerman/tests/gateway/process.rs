@@ -24,6 +24,9 @@ pub(crate) struct Place {
     pub(crate) token: Option<String>,
     /// More variables.
     pub(crate) env: Vec<(&'static str, String)>,
+    /// 0: any that is free.
+    pub(crate) port: u16,
+    pub(crate) model_name: &'static str,
 }
 
 impl Place {
@@ -39,6 +42,8 @@ impl Place {
             arguments: Vec::new(),
             token: Some(TOKEN.to_owned()),
             env: Vec::new(),
+            port: 0,
+            model_name: "mock/alpha",
         }
     }
 
@@ -82,7 +87,9 @@ impl Place {
         };
         std::fs::write(&config, server).unwrap();
         let mut command = self.command();
-        command.args(["gateway", "--port", "0", "--model", "mock/alpha", "--config"]).arg(&config);
+        command
+            .args(["gateway", "--port", &self.port.to_string(), "--model", self.model_name, "--config"])
+            .arg(&config);
         command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -5,22 +5,28 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use testkit::openrpc::FrameCheck;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async, connect_async};
 
 use crate::process::{Gateway, TOKEN};
 
 /// How long a frame may take before the test is called broken.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(crate) struct Socket {
-    stream: WebSocketStream<MaybeTlsStream<TcpStream>>,
+pub(crate) struct Socket<S = MaybeTlsStream<TcpStream>> {
+    stream: WebSocketStream<S>,
     waiting: VecDeque<Value>,
     /// What it was closed with.
     closed: Option<u16>,
+    /// The reason that came with it.
+    pub(crate) why: String,
     ids: u64,
+    /// Whatever comes must be in the OpenRPC document.
+    check: FrameCheck,
 }
 
 /// Who comes.
@@ -30,6 +36,7 @@ pub(crate) struct Visitor<'a> {
     pub(crate) origin: Option<&'a str>,
     pub(crate) protocols: Option<&'a str>,
     pub(crate) path: Option<&'a str>,
+    pub(crate) arguments: Option<&'a str>,
 }
 
 impl Socket {
@@ -52,11 +59,55 @@ impl Socket {
         if let Some(protocols) = visitor.protocols {
             headers.insert("sec-websocket-protocol", protocols.parse().unwrap());
         }
+        if let Some(arguments) = visitor.arguments {
+            headers.insert("tillerman-arguments", arguments.parse().unwrap());
+        }
         match connect_async(request).await {
-            Ok((stream, _)) => Ok(Self { stream, waiting: VecDeque::new(), closed: None, ids: 1_000_000 }),
+            Ok((stream, _)) => Ok(Self::new(stream)),
             Err(Error::Http(answer)) => Err(answer.status().as_u16()),
             Err(error) => panic!("no connection: {error}"),
         }
+    }
+
+    /// On another stream than TCP.
+    pub(crate) async fn open_unix(path: &std::path::Path, at: &str) -> Socket<UnixStream> {
+        let stream = UnixStream::connect(path).await.unwrap();
+        let (stream, _) = client_async(format!("ws://localhost{at}"), stream).await.unwrap();
+        Socket::new(stream)
+    }
+
+    /// With the right token, and so little room in the system that what is not read soon waits at the other end.
+    pub(crate) async fn open_narrow(gateway: &Gateway) -> Self {
+        let narrow = tokio::net::TcpSocket::new_v4().unwrap();
+        narrow.set_recv_buffer_size(4096).unwrap();
+        let stream = narrow.connect(gateway.address.parse().unwrap()).await.unwrap();
+        let mut request = format!("ws://{}/", gateway.address).into_client_request().unwrap();
+        request.headers_mut().insert("authorization", format!("Bearer {TOKEN}").parse().unwrap());
+        let (stream, _) = tokio_tungstenite::client_async(request, MaybeTlsStream::Plain(stream)).await.unwrap();
+        Self::new(stream)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
+    fn new(stream: WebSocketStream<S>) -> Self {
+        let check = FrameCheck::new(&dialect_gateway::openrpc(""));
+        Self { stream, waiting: VecDeque::new(), closed: None, why: String::new(), ids: 1_000_000, check }
+    }
+
+    /// Says it, where it says something, and hears until an answer has this in it.
+    pub(crate) async fn raw_exchange(&mut self, line: &str, answer: &str) -> String {
+        if !line.trim().is_empty() {
+            self.send_raw(line).await;
+        }
+        let mut told = String::new();
+        while !told.contains(answer) {
+            match tokio::time::timeout(PATIENCE, self.stream.next()).await {
+                Ok(Some(Ok(Message::Text(text)))) => told += &text,
+                Ok(Some(Ok(_))) => {}
+                _ => break,
+            }
+        }
+        told
     }
 
     pub(crate) async fn send(&mut self, frame: &Value) {
@@ -64,6 +115,7 @@ impl Socket {
     }
 
     pub(crate) async fn send_raw(&mut self, text: &str) {
+        self.check.asked(&serde_json::from_str(text).unwrap_or_default());
         self.stream.send(Message::Text(text.to_owned().into())).await.unwrap();
     }
 
@@ -111,6 +163,16 @@ impl Socket {
         }
     }
 
+    /// The same; `None` when there will be none.
+    pub(crate) async fn next_or_end(&mut self) -> Option<Value> {
+        while self.waiting.is_empty() {
+            if !self.read().await {
+                return None;
+            }
+        }
+        self.waiting.pop_front()
+    }
+
     /// One more frame into `waiting`; `false` when there will be none.
     pub(crate) async fn read(&mut self) -> bool {
         let message = match tokio::time::timeout(PATIENCE, self.stream.next()).await {
@@ -118,8 +180,15 @@ impl Socket {
             Err(_) => panic!("nothing came for {PATIENCE:?}; waiting: {:?}", self.waiting),
         };
         match message {
-            Some(Ok(Message::Text(text))) => self.waiting.push_back(serde_json::from_str(&text).unwrap()),
-            Some(Ok(Message::Close(close))) => self.closed = close.map(|close| close.code.into()),
+            Some(Ok(Message::Text(text))) => {
+                let frame = serde_json::from_str(&text).unwrap();
+                assert_eq!(self.check.heard(&frame), Ok(()));
+                self.waiting.push_back(frame);
+            }
+            Some(Ok(Message::Close(close))) => {
+                self.why = close.as_ref().map(|close| close.reason.to_string()).unwrap_or_default();
+                self.closed = close.map(|close| close.code.into());
+            }
             Some(Ok(_)) => {}
             Some(Err(_)) | None => return false,
         }

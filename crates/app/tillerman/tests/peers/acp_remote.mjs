@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 
 const modules = process.env.PEER_MODULES;
 const load = (path) => import(pathToFileURL(`${modules}/@agentclientprotocol/sdk/dist/${path}`).href);
-const acp = await load("v1/stable/acp.js");
+const acp = await load("v1/unstable/acp.js");
 const { createHttpStream } = await load("transports/http-stream.js");
 const { createWebSocketStream } = await load("transports/ws-stream.js");
 const WebSocket = createRequire(modules + "/")("ws");
@@ -23,30 +23,30 @@ class Peer {
     this.updates = [];
     this.asked = [];
     this.decide = () => "allow_once";
-    const client = {
-      sessionUpdate: async (note) => { this.updates.push(note); },
-      requestPermission: async (params) => {
-        this.asked.push(params);
-        const optionId = await this.decide(params);
-        return optionId ? { outcome: { outcome: "selected", optionId } } : { outcome: { outcome: "cancelled" } };
-      },
-      extMethod: async () => ({}),
-      extNotification: async () => {},
-    };
-    this.agent = new acp.ClientSideConnection(() => client, stream);
+    const app = acp.client({ name: "checks" });
+    app.onNotification(acp.methods.client.session.update, ({ params }) => void this.updates.push(params));
+    app.onRequest(acp.methods.client.session.requestPermission, async ({ params, signal }) => {
+      this.asked.push(params);
+      signal?.addEventListener("abort", () => { this.withdrawn += 1; });
+      return { outcome: { outcome: "selected", optionId: await this.decide(params) } };
+    });
+    this.withdrawn = 0;
+    this.agent = app.connect(stream).agent;
   }
+  ask(method, params) { return this.agent.request(method, params); }
+  initialize() { return this.ask("initialize", { protocolVersion: 1, clientCapabilities: {} }); }
   static async over(how, at) {
     const peer = new Peer(over[how](at));
-    peer.hello = await peer.agent.initialize({ protocolVersion: 1, clientCapabilities: {} });
+    peer.hello = await peer.initialize();
     return peer;
   }
   async session(mode) {
-    const made = await this.agent.newSession({ cwd, mcpServers: [] });
-    if (mode) await this.agent.setSessionMode({ sessionId: made.sessionId, modeId: mode });
+    const made = await this.ask("session/new", { cwd, mcpServers: [] });
+    if (mode) await this.ask("session/set_mode", { sessionId: made.sessionId, modeId: mode });
     return made.sessionId;
   }
-  prompt(sessionId, text) { return this.agent.prompt({ sessionId, prompt: [{ type: "text", text }] }); }
-  load(sessionId) { return this.agent.loadSession({ sessionId, cwd, mcpServers: [] }); }
+  prompt(sessionId, text) { return this.ask("session/prompt", { sessionId, prompt: [{ type: "text", text }] }); }
+  load(sessionId) { return this.ask("session/load", { sessionId, cwd, mcpServers: [] }); }
   of(sessionId, kind) {
     return this.updates.filter((it) => it.sessionId === sessionId && it.update.sessionUpdate === kind).map((it) => it.update);
   }
@@ -88,11 +88,11 @@ const checks = {
   async "allowed once, and denied"(how) {
     const peer = await Peer.over(how);
     const session = await peer.session("prompt");
-    await peer.prompt(session, 'call bash {"command":"echo allowed-here"} then say done');
+    await peer.prompt(session, 'call bash {"command":"touch here; echo allowed-here"} then say done');
     assert.equal(peer.asked.length, 1);
     assert.ok(JSON.stringify(peer.of(session, "tool_call_update")).includes("allowed-here"));
     peer.decide = () => "deny";
-    await peer.prompt(session, 'call bash {"command":"echo denied"} then say done');
+    await peer.prompt(session, 'call bash {"command":"touch denied"} then say done');
     assert.ok(peer.of(session, "tool_call_update").some((it) => it.status === "failed"));
   },
   async cancel(how) {
@@ -100,7 +100,7 @@ const checks = {
     const session = await peer.session();
     const running = peer.prompt(session, "stall 2 say 5 words");
     await peer.until("text", () => peer.text(session).length > 0);
-    await peer.agent.cancel({ sessionId: session });
+    await peer.agent.notify("session/cancel", { sessionId: session });
     assert.equal((await running).stopReason, "cancelled");
   },
   async "another connection sees both sides, and nobody sees himself twice"(how) {
@@ -131,13 +131,14 @@ const checks = {
     await two.load(session);
     one.decide = () => new Promise(() => {});
     two.decide = () => new Promise((answer) => { two.answer = answer; });
-    const running = one.prompt(session, 'call bash {"command":"echo by-the-other"} then say done');
+    const running = one.prompt(session, 'call bash {"command":"touch other; echo by-the-other"} then say done');
     await one.until("a question", () => one.asked.length === 1);
     await two.until("a question", () => two.asked.length === 1);
     assert.ok(two.states(session).includes("requires_action"));
     two.answer("allow_once");
     assert.equal((await running).stopReason, "end_turn");
     assert.ok(JSON.stringify(one.of(session, "tool_call_update")).includes("by-the-other"));
+    await one.until("a withdrawal", () => one.withdrawn === 1);
   },
   async "a load in the middle of a turn has no gap and no repeat"(how) {
     const [one, two] = [await Peer.over(how), await Peer.over(how)];
@@ -157,7 +158,7 @@ const checks = {
     await two.until("text", () => two.text(session).includes("w2"));
     const waiting = two.prompt(session, "say 2 words");
     await new Promise((next) => setTimeout(next, 100));
-    await two.agent.cancel({ sessionId: session });
+    await two.agent.notify("session/cancel", { sessionId: session });
     assert.deepEqual([(await running).stopReason, (await waiting).stopReason], ["cancelled", "cancelled"]);
   },
   async "an unknown session is refused, and the connection lives"(how) {
@@ -165,7 +166,7 @@ const checks = {
     assert.equal((await refused(peer.load(NOBODY)))?.code, -32002);
     const session = await peer.session();
     await peer.prompt(session, "say 1 word");
-    const listed = await peer.agent.listSessions({});
+    const listed = await peer.ask("session/list", {});
     assert.ok(listed.sessions.some((it) => it.sessionId === session));
   },
   async "made on one transport, loaded on the other"(how) {
@@ -177,12 +178,12 @@ const checks = {
   },
   async "a directory that is not there"(how) {
     const peer = await Peer.over(how);
-    const refusal = await refused(peer.agent.newSession({ cwd: "/no/such/directory", mcpServers: [] }));
+    const refusal = await refused(peer.ask("session/new", { cwd: "/no/such/directory", mcpServers: [] }));
     assert.equal(refusal?.code, -32602, JSON.stringify(refusal));
   },
   async "without a token it says 401"(how) {
     const bare = how === "http" ? createHttpStream(`http://${address}/acp`) : createWebSocketStream(`ws://${address}/acp`, { WebSocket });
-    const error = await refused(new Peer(bare).agent.initialize({ protocolVersion: 1, clientCapabilities: {} }));
+    const error = await refused(new Peer(bare).initialize());
     assert.ok(/401/.test(JSON.stringify(error?.data ?? "") + error), String(error));
   },
 };

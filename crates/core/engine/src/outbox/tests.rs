@@ -175,3 +175,21 @@ fn one_long_event_drops_nobody_who_reads() {
     assert!(!outbox.is_open(), "it takes nothing");
     assert!(matches!(&drained(&outbox).last().unwrap().event, Event::Gone { fault } if fault.is_too_slow()));
 }
+
+#[test]
+fn whoever_waits_for_room_hears_at_once_that_the_peer_was_let_go() {
+    struct Heard(std::sync::atomic::AtomicBool);
+    impl std::task::Wake for Heard {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+    let outbox = Outbox::new(PeerId(1), Slow::DropAt(2 * OUTBOX_BYTES_MAX));
+    outbox.push(reply(1, entries(OUTBOX_BYTES_MAX)));
+    let heard = std::sync::Arc::new(Heard(Default::default()));
+    let waker = Waker::from(heard.clone());
+    assert!(outbox.poll_room_to_read(&mut Context::from_waker(&waker)).is_pending());
+    outbox.push(reply(2, entries(2 * OUTBOX_BYTES_MAX)));
+    outbox.push(reply(3, entries(1)));
+    assert!(!outbox.is_open() && heard.0.load(std::sync::atomic::Ordering::Relaxed));
+}

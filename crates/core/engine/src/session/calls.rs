@@ -9,7 +9,10 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use vocab::{Call, CallContext, CallId, Delta, Event, Gate, Json, Outcome, Part, PermissionAsk, Plan, Required, Tool};
+use vocab::{
+    Body, Call, CallContext, CallId, Delta, Event, Gate, Json, NoteEntry, Outcome, Part, PermissionAsk, Plan, Required,
+    Tool, ToolRule,
+};
 
 use super::activity::{ProgressCell, TurnWaits};
 use super::hooks::HookPoint;
@@ -49,6 +52,7 @@ impl Session {
     /// `amended`: its arguments, where extensions have seen them.
     pub(super) fn judge_now(&mut self, call: &Call, amended: Option<Json>) {
         let verdict = self.verdict_on(call);
+        self.note_waived(call, &verdict);
         self.with_turn(|turn, fx| turn.judged(verdict, amended, fx));
     }
 
@@ -81,13 +85,41 @@ impl Session {
     /// What the session's rules, its mode and whoever decides say of a call. While questions are waived, what would be asked is
     /// allowed; a controller that wants to decide every call does so all the same.
     pub(super) fn decide(&self, tool: &str, required: Required) -> Decision {
+        match self.is_waived(tool, required) {
+            true => Decision::Allow,
+            false => self.decide_by_rules(tool, required),
+        }
+    }
+
+    fn decide_by_rules(&self, tool: &str, required: Required) -> Decision {
         let (gate, _) = self.gate();
-        let decision = permission::decide_by(self.settings.conduct.rules.of(tool), gate, self.settings.mode, required);
+        permission::decide_by(self.settings.conduct.rules.of(tool), gate, self.settings.mode, required)
+    }
+
+    /// Why no answer and no mode lets this tool run.
+    pub(super) fn denied_by_rules(&self, tool: &str) -> Option<String> {
+        let rule = self.settings.conduct.rules.of(tool).filter(|rule| *rule == ToolRule::Deny);
+        match permission::decide_by(Some(rule?), self.gate().0, self.settings.mode, Required::ReadOnly) {
+            Decision::Deny(reason) => Some(reason),
+            Decision::Allow | Decision::Ask => None,
+        }
+    }
+
+    /// Somebody would be asked about this call, were questions not waived.
+    fn is_waived(&self, tool: &str, required: Required) -> bool {
         let clock = &self.shared.ports.clock;
         let is_elevated = || self.settings.own().elevated_until_ms.is_some_and(|until| until > clock.now_ms());
-        match decision {
-            Decision::Ask if gate != Gate::Proxy && is_elevated() => Decision::Allow,
-            decision => decision,
+        self.gate().0 != Gate::Proxy && is_elevated() && matches!(self.decide_by_rules(tool, required), Decision::Ask)
+    }
+
+    /// Every call that runs because questions are waived stands in the log as one, and with that in the audit.
+    pub(super) fn note_waived(&mut self, call: &Call, verdict: &Verdict) {
+        if let (Verdict::Allow { tool, granted, .. }, Some(turn)) = (verdict, self.current_turn())
+            && self.is_waived(tool, *granted)
+        {
+            let by = self.prompts.turn_by.clone().unwrap_or_else(|| self.shared.user.clone());
+            let (call, tool) = (call.id.clone(), tool.clone());
+            self.log_by(Some(by), Body::Note(NoteEntry::Waived { turn, call, tool }));
         }
     }
 
@@ -163,6 +195,10 @@ impl Session {
             let outcome = Outcome::error(format!("unknown tool: {name}"));
             return self.with_turn(|turn, fx| turn.ran(outcome, None, 0, fx));
         };
+        // The rules may be others than when somebody was asked.
+        if let Some(reason) = self.denied_by_rules(name) {
+            return self.with_turn(|turn, fx| turn.ran(Outcome::error(reason), None, 0, fx));
+        }
         if self.only_reads(&tool, granted) {
             return self.start_tool(call, &tool, granted);
         }

@@ -22,6 +22,8 @@ pub(super) enum Finish {
     Reply(Result<Reply, Fault>),
     /// With the session in hand.
     With(JobStep),
+    /// As [`Finish::With`], where the session may have gone on too far meanwhile: then there is more to wait for.
+    Unless(JobTry),
     /// A message whose images are ready.
     Prompt {
         parts: Vec<Part>,
@@ -94,6 +96,8 @@ pub(super) enum JobEvent {
 }
 
 type JobStep = Box<dyn FnOnce(&mut Session) -> Result<Reply, Fault> + Send>;
+/// An error is what has to be waited for first.
+pub(super) type JobTry = Box<dyn FnOnce(&mut Session) -> Result<Result<Reply, Fault>, Later<'static, Finish>> + Send>;
 type BeginJob = Box<dyn FnOnce() -> Later<'static, Finish> + Send>;
 
 enum JobStage {
@@ -277,6 +281,13 @@ impl Session {
         let result = match finish {
             Finish::Reply(result) => Some(result),
             Finish::With(step) => Some(step(self)),
+            Finish::Unless(step) => match step(self) {
+                Ok(result) => Some(result),
+                Err(more) => {
+                    self.job(&job.outbox, job.tag, more);
+                    None
+                }
+            },
             Finish::Prompt { parts, delivery } => {
                 self.offer_when_viewed(job.outbox.clone(), job.tag, parts, delivery);
                 None

@@ -51,7 +51,7 @@ impl Session {
             return Err(verb);
         }
         let of = sum_of(&verb);
-        let clash = || Fault::new(FaultKind::Invalid, "this key stands for another command").hint("choose a new one");
+        let clash = || Fault::new(FaultKind::KeyTaken, "this key stands for another command").hint("choose a new one");
         let (by, now_ms) = (self.log.commands.acting().cloned(), self.shared.ports.clock.now_ms());
         if let Some(known) = self.log.logged().keys.find(by.as_ref(), &key, now_ms) {
             let result =

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
-    Briefing, Delivery, EditorReply, Entry, Exported, Fault, FitImage, Later, LogWindow, ModelInfo, Page, Part,
-    Provider, Query, Reply, SessionId, Store, UsageSum,
+    Briefing, Delivery, EditorReply, Entry, Exported, Fault, FitImage, Later, ModelInfo, Page, Part, Provider, Query,
+    Reply, SessionId, Store, UsageSum,
 };
 
-use super::budget::{DayUsed, LostSpending, all_of};
+use super::budget::{DayUsed, LostSpending, Spending, all_of};
 use super::editor::EditorOrder;
 use super::jobs::Finish;
 use super::model_view::ReadLog;
+use super::recount::RunSearch;
 use super::{Mail, Session};
 use crate::images;
 
@@ -43,19 +44,17 @@ pub(super) fn models(
     })
 }
 
-/// All of a log, for a session that counts what was from the beginning on.
-pub(super) fn whole(page: Later<'static, Result<Page, Fault>>, upto: u64) -> Later<'static, Result<LogWindow, Fault>> {
-    Box::pin(async move { page.await.map(|page| LogWindow::whole(page, upto)) })
-}
-
-/// A log, and what the process before us has spent without writing it down; children have logs of their own.
+/// A log up to this entry, and what the process before us has spent without writing it down; children have logs of their own.
+/// `counts`: what was spent is counted from the beginning on, which no window has: page by page, and nothing of it is kept.
 pub(super) fn with_lost(
-    window: Later<'static, Result<LogWindow, Fault>>,
     store: Arc<dyn Store>,
     session: SessionId,
+    upto: u64,
+    counts: bool,
 ) -> Later<'static, Result<ReadLog, Fault>> {
     Box::pin(async move {
-        let window = window.await?;
+        let window = store.window(&session, upto).await?;
+        let spending = if counts { spent(&*store, &session, upto).await? } else { Spending::default() };
         let mut lost = LostSpending::of(window.all());
         if lost.has_open_calls() {
             let query = Query { children: true, child_of: Some(session), ..Query::default() };
@@ -63,8 +62,19 @@ pub(super) fn with_lost(
                 lost.hear_child(&store.read(&child.id, 0, usize::MAX).await?.entries);
             }
         }
-        Ok(ReadLog { window, lost })
+        Ok(ReadLog { window, lost, spending })
     })
+}
+
+async fn spent(store: &dyn Store, session: &SessionId, upto: u64) -> Result<Spending, Fault> {
+    let (mut spending, mut read) = (Spending::default(), 0);
+    while read < upto {
+        let page = store.read(session, read, PAGE_ENTRIES_MAX).await?;
+        let Some(last) = page.entries.last() else { break };
+        read = last.seq;
+        page.entries.iter().filter(|entry| entry.seq <= upto).for_each(|entry| spending.follow(entry));
+    }
+    Ok(spending)
 }
 
 /// The entries of a page, for a step of the session: as far as they were told by then.
@@ -82,6 +92,56 @@ pub(super) fn entries(
             Err(fault) => Finish::Reply(Err(fault)),
         }
     })
+}
+
+/// Entries that are read at once of a log in which something is looked for or counted: so much is in memory.
+const PAGE_ENTRIES_MAX: usize = 512;
+/// Each time the run is not among the last entries, so many times as many are looked at: a log is read little more than once.
+const FURTHER_BACK: u64 = 8;
+
+/// A run, with everything of it that is told before the answer.
+pub(super) fn recounted(store: Arc<dyn Store>, id: SessionId, search: RunSearch, upto: u64) -> Later<'static, Finish> {
+    Box::pin(async move {
+        let mut back = PAGE_ENTRIES_MAX as u64;
+        loop {
+            let after = upto.saturating_sub(back);
+            let mut search = search.anew(after);
+            if let Err(fault) = read_on(&*store, &id, &mut search).await {
+                return Finish::Reply(Err(fault));
+            }
+            if after == 0 || search.is_found() {
+                return recounted_so_far(store, id, search);
+            }
+            back = back.saturating_mul(FURTHER_BACK);
+        }
+    })
+}
+
+async fn read_on(store: &dyn Store, id: &SessionId, search: &mut RunSearch) -> Result<(), Fault> {
+    loop {
+        let page = store.read(id, search.read, PAGE_ENTRIES_MAX).await?;
+        page.entries.iter().for_each(|entry| search.take(entry));
+        if page.entries.len() < PAGE_ENTRIES_MAX {
+            return Ok(());
+        }
+    }
+}
+
+fn recounted_so_far(store: Arc<dyn Store>, id: SessionId, mut search: RunSearch) -> Finish {
+    Finish::Unless(Box::new(move |session: &mut Session| {
+        // Something was written, and told, since the last page was read.
+        if search.read < session.log.committed() {
+            return Err(Box::pin(async move {
+                match read_on(&*store, &id, &mut search).await {
+                    Ok(()) => recounted_so_far(store, id, search),
+                    Err(fault) => Finish::Reply(Err(fault)),
+                }
+            }));
+        }
+        let read = search.read;
+        session.log.untold().filter(|entry| entry.seq > read).for_each(|entry| search.take(entry));
+        Ok(search.reply())
+    }))
 }
 
 /// As [`entries`], with what a day has used.

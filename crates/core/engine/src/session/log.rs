@@ -164,6 +164,13 @@ impl SessionLog {
     pub(crate) fn told(&self, seq: u64) -> bool {
         seq <= self.committed
     }
+    /// Entries that no peer was told yet; whatever is said now is said behind them.
+    pub(crate) fn untold(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.held.iter().filter_map(|held| match &held.what {
+            Outgoing::All(Event::Logged(entry)) => Some(entry),
+            _ => None,
+        })
+    }
     pub(crate) fn file(&self) -> Option<&PathBuf> {
         self.file.as_ref()
     }

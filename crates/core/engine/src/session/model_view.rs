@@ -8,7 +8,7 @@ mod open_turn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::budget::LostSpending;
+use super::budget::{LostSpending, Spending};
 use vocab::{Body, CallEntry, Chat, Entry, Fault, Later, LogWindow, Message, ModelEntry, Part, Sent, ShellEntry};
 
 pub(crate) use branch::{Branch, BranchMessage, LOST, active_path, edits_after, lost_result, lost_shell};
@@ -45,10 +45,11 @@ struct Reading {
     window: Later<'static, Result<ReadLog, Fault>>,
 }
 
-/// A log that was read to go on from, and what it does not say was spent.
+/// A log that was read to go on from, what it does not say was spent, and what it says was, where that is wanted.
 pub(super) struct ReadLog {
     pub(super) window: LogWindow,
     pub(super) lost: LostSpending,
+    pub(super) spending: Spending,
 }
 
 impl ModelView {

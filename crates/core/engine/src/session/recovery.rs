@@ -10,7 +10,7 @@ use vocab::{
     Usage, WaitingOnRestart,
 };
 
-use super::budget::{LostSpending, Spending};
+use super::budget::LostSpending;
 use super::fallback::Fallback;
 use super::{Session, TurnWaits, later};
 use crate::session::log::logged::{KnownKeys, Logged};
@@ -108,13 +108,8 @@ impl Session {
             self.view.stop_reading();
         } else if !self.view.is_reading() && self.log.is_settled() {
             // A commit that was said to have failed may be there all the same; the next append takes it away.
-            let (upto, store) = (self.log.last_seq(), &self.shared.ports.store);
-            let window = match self.purse.is_some() {
-                // What was spent is counted from the beginning.
-                true => later::whole(store.read(&self.id, 0, usize::MAX), upto),
-                false => store.window(&self.id, upto),
-            };
-            self.view.read(upto, later::with_lost(window, store.clone(), self.id.clone()));
+            let (upto, store) = (self.log.last_seq(), self.shared.ports.store.clone());
+            self.view.read(upto, later::with_lost(store, self.id.clone(), upto, self.purse.is_some()));
         }
     }
 
@@ -158,6 +153,9 @@ impl Session {
     }
 
     fn take_log(&mut self, read: Option<ReadLog>) -> Result<(), Fault> {
+        if let (Some(read), Some(purse)) = (&read, &mut self.purse) {
+            purse.spending = read.spending.clone();
+        }
         let (window, spending) = read.map(|read| (read.window, read.lost)).unzip();
         let (mut news, mut lost) = (false, Vec::new());
         let mut open = None;
@@ -174,9 +172,6 @@ impl Session {
                 self.view.find_sent(window.all());
             }
             let mut branch = Branch::of(&window);
-            if let Some(purse) = &mut self.purse {
-                purse.spending = Spending::of(&window.page.entries);
-            }
             history.rebuild(&branch, self.current_turn().as_ref().or(open.as_ref().map(|open| &open.id)));
             news = self.settings.found(branch.gadgets_off.as_ref(), branch.thinking.as_ref());
             news |= *self.log.logged().todos != *branch.todos;

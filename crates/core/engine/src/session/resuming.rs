@@ -82,6 +82,11 @@ impl Session {
             return self.with_turn(|turn, fx| turn.judged(verdict, None, fx));
         };
         let verdict = match (ask.kind, end) {
+            // The rules of the process that goes on are others: whatever somebody answers, it would not run.
+            (AskKind::Permission(asked), None) if self.denied_by_rules(&asked.tool).is_some() => {
+                self.log(Body::Ask(AskEntry::Closed { ask: ask.id, end: AskEnd::Withdrawn }));
+                if asked.may_have_run { Verdict::Lost } else { self.verdict_on(&call) }
+            }
             (AskKind::Permission(asked), None) => {
                 // A tool that is not there yet, because its server is not, was asked about as one that changes something.
                 let mutation = match self.planned(&call.name, &asked.input) {
@@ -128,7 +133,7 @@ impl Session {
         let input = call.input.json();
         let Ok((name, plan)) = self.planned(&call.name, &input) else { return Verdict::Lost };
         if self.is_read_only(&name, plan.required) {
-            return match is_allowed {
+            return match is_allowed && self.denied_by_rules(&name).is_none() {
                 true => Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation },
                 false => self.verdict_on(call),
             };

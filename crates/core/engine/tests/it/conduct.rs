@@ -5,6 +5,8 @@ use std::sync::Arc;
 use testkit::stage::Actor;
 use vocab::*;
 
+use crate::continuing::{answer, faulty, on_with, progress_of, resume};
+use crate::recovery::life;
 use crate::support::*;
 
 fn set(change: Change) -> Verb {
@@ -175,35 +177,55 @@ fn order_of(actor: &Actor) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_is_told_again_by_its_turn_and_by_its_key() {
-    let player = Player::new([vec![text("w"), Step::Wait(1000), text("x"), done(Finish::Stop)], say("second")]);
-    let stage = stage(&player);
+async fn every_call_that_runs_because_questions_are_waived_is_in_the_audit() {
+    let player = Player::new([calls(&[("change", "{}"), ("look", "{}"), ("danger", "{}")]), say("done")]);
+    let stage = stage_with(&player, |options| options.mode = Mode::Prompt);
     let mut actor = stage.open().await;
-    actor.prompt("first").await;
-    text_of(&mut actor, "w").await;
-    let prompt =
-        |text: &str| Verb::Session(SessionVerb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Enqueue });
-    let recount = |of| Verb::Session(SessionVerb::Recount { of });
-    let by_key = || RunRef::Key("k".into());
-    let tag = actor.send_with(prompt("keyed"), |command| command.key = Some("k".into())).await;
-    let waiting = actor.reply(tag).await.unwrap();
-    let run = async |actor: &mut Actor, of| match ask_for(actor, recount(of)).await.unwrap() {
-        Reply::Recounted(run) => *run,
-        other => panic!("{other:?}"),
+    let until = testkit_now(&mut actor).await + 60_000;
+    ask_for(&mut actor, set(Change::Elevate { until_ms: Some(until) })).await.unwrap();
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    let lines = stage.store.audit(AuditQuery::default()).await.unwrap();
+    let prompted = lines.iter().find(|line| &*line.action == "prompt").unwrap().by.clone();
+    let elevated = lines.iter().filter(|line| &*line.action == "elevated_call");
+    let mut shown: Vec<_> = elevated.map(|line| (line.number, line.by.clone(), line.detail.clone().unwrap())).collect();
+    shown.sort_by_key(|it| it.0);
+    let shown: Vec<_> = shown.into_iter().map(|(_, by, tool)| (by, tool)).collect();
+    assert_eq!(shown, [(prompted.clone(), "change".into()), (prompted, "danger".into())], "reading asks nobody anyway");
+}
+
+/// The process that goes on may have rules that the one before it did not have: they hold for what was asked about before.
+#[test]
+fn what_the_rules_deny_now_does_not_run_though_somebody_was_asked_or_has_allowed_it_before() {
+    let deny = |settings: &mut Settings| {
+        let rules = ToolRules { deny: vec!["change".into(), "look".into()], ..ToolRules::default() };
+        settings.conduct = Arc::new(Conduct { rules, ..Conduct::default() });
     };
-    let before = run(&mut actor, by_key()).await;
-    assert_eq!((before.turn, before.item, before.ended), (None, Some("item2".into()), false));
-    let first = run(&mut actor, RunRef::Turn("t1".into())).await;
-    assert!(!first.ended && first.entries.len() >= 2);
-    actor.until(|event| matches!(event, Event::Logged(entry) if line(&entry.body).starts_with("t2 ended"))).await;
-    let after = run(&mut actor, by_key()).await;
-    assert_eq!((after.turn, after.ended), (Some("t2".into()), true));
-    let lines: Vec<String> = after.entries.iter().map(|entry| line(&entry.body)).collect();
-    assert_eq!((&*lines[0], &**lines.last().unwrap()), ("t2 started", "t2 ended: EndTurn, 0 rounds"));
-    let tag = actor.send_with(prompt("keyed"), |command| command.key = Some("k".into())).await;
-    assert_eq!(actor.reply(tag).await.unwrap(), Reply::Again(Box::new(waiting)), "a repeat is said to be one");
-    let unknown = ask_for(&mut actor, recount(RunRef::Turn("t9".into()))).await;
-    assert_eq!(unknown.unwrap_err().kind, FaultKind::NotFound);
+    let ask = |settings: &mut Settings| {
+        let rules = ToolRules { ask: vec!["look".into()], ..ToolRules::default() };
+        settings.conduct = Arc::new(Conduct { rules, ..Conduct::default() });
+    };
+    for (tool, input, allowed) in [("change", "{}", false), ("look", r#"{"hangs":1}"#, true)] {
+        let store = faulty();
+        life(&store, async || {
+            let stage = on_with(&store, &Player::new([calls(&[(tool, input)])]), "ask1", ask);
+            let mut actor = stage.open().await;
+            actor.prompt("go").await;
+            let asked = actor.ask().await;
+            if allowed {
+                answer(&mut actor, asked.id, Answer::Allow(Scope::Once)).await;
+                actor.until(progress_of("c1")).await;
+            }
+        });
+        life(&store, async || {
+            let stage = on_with(&store, &Player::new([say("then not")]), "ask2", deny);
+            let (mut actor, _) = resume(&stage).await;
+            let end = actor.turn_end().await;
+            assert_eq!((end.stop, end.mutations.len()), (Stop::EndTurn, 0));
+            let log = log(&stage).await;
+            assert!(log.contains("c1 Denied: not allowed: the rules of this session deny this tool"), "{tool}: {log}");
+        });
+    }
 }
 
 async fn by_hand(actor: &mut Actor, tool: &str, input: &str, limit_ms: Option<u64>) -> Result<CallResult, Fault> {

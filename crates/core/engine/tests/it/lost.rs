@@ -88,6 +88,33 @@ async fn a_reply_that_is_being_told_stops() {
     is_told(&mut actor, &stage).await;
 }
 
+/// Two processes have begun the same session, and only one of them has written: what that one loses is not the other's loss. The
+/// other is told that there is such a session when it writes, and that is all there is to find.
+#[tokio::test(start_paused = true)]
+async fn of_two_who_begin_a_session_one_has_not_lost_what_the_other_had() {
+    let one = LossyStore::new(None);
+    let other = one.another();
+    let begin = |store: &LossyStore| {
+        let (id, workspace, model) = ("x".into(), "/w".into(), "m".into());
+        store.create(NewSession { id, workspace, model, mode: Mode::Prompt, at_ms: 1, parent: None })
+    };
+    let (mine, theirs) = (begin(&one), begin(&other));
+    let word = |seq| {
+        let body = Body::Note(NoteEntry::Recovered { text: "a word".into() });
+        vec![Arc::new(Entry { seq, parent: seq - 1, at_ms: 1, body, by: None })]
+    };
+    one.append(&mine, word(1), Durability::Now).await.unwrap();
+    assert!(one.steal(&"x".into()), "a third one takes it");
+    assert!(mine.signal.lost().is_some() && theirs.signal.lost().is_none());
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    let refused = other.append(&theirs, word(1), Durability::Now).await.unwrap_err();
+    assert_eq!(refused.kind, FaultKind::SessionBusy, "{refused}");
+    assert_eq!(other.findings(), Vec::<String>::new());
+    let stale = one.append(&mine, word(2), Durability::Now).await.unwrap_err();
+    assert_eq!(stale.kind, FaultKind::SessionBusy, "{stale}");
+    assert_eq!(one.findings().len(), 1, "whoever goes on with what it was told is gone is found");
+}
+
 #[tokio::test]
 async fn the_store_of_the_simulation_keeps_the_promises() {
     for seed in 0..4 {

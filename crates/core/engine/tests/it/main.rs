@@ -34,6 +34,7 @@ mod moving;
 mod patience;
 mod peers;
 mod reading;
+mod recounts;
 mod recovery;
 mod refused;
 mod registry;

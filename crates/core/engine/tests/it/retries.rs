@@ -70,7 +70,7 @@ fn a_prompt_that_comes_twice_runs_once_also_in_the_next_process() {
         actor.open(Open::new(Which::Id("s1".into()))).await.unwrap();
         assert_eq!(keyed(&mut actor, "k1", said("hello")).await.unwrap(), first.take().unwrap());
         let fault = keyed(&mut actor, "k1", said("something else")).await.unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Invalid, "{fault:?}");
+        assert_eq!(fault.kind, FaultKind::KeyTaken, "{fault:?}");
         keyed(&mut actor, "k2", said("hello")).await.unwrap();
         actor.turn_end().await;
         assert_eq!(prompts(&stage).await, ["hello", "hello"]);

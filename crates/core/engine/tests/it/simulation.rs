@@ -147,6 +147,29 @@ fn in_a_town_the_promises_hold_for_everybody() {
     }
 }
 
+/// The same, with what a gateway does beside: deletes, forks, readers that are let go, rules, questions and turns whose time ends.
+#[test]
+#[allow(clippy::print_stdout)] // As above.
+fn behind_a_gateway_the_promises_hold_for_everybody() {
+    let mut all = TownNumbers::default();
+    for seed in seeds_or(TOWNS_DEFAULT) {
+        match sim::gateway_town(seed) {
+            Ok(numbers) => all.add(&numbers),
+            Err(failure) => {
+                panic!(
+                    "{failure}\nrun it alone: TILLERMAN_SEED={seed} cargo test -p engine --test it behind_a_gateway"
+                );
+            }
+        }
+    }
+    println!("{all:?}");
+    if many() {
+        let gateway = all.gateway;
+        assert!(gateway.deleted > 0 && gateway.forked > 0 && gateway.dropped > 0, "{all:?}");
+        assert!(gateway.expired > 0 && gateway.stalled > 0 && gateway.denied > 0, "{all:?}");
+    }
+}
+
 /// What fails once fails every time.
 #[test]
 fn a_seed_of_a_town_plays_the_same_every_time() {
@@ -193,13 +216,15 @@ fn survey() {
     }
 }
 
-/// As [`survey`], of towns.
+/// As [`survey`], of towns; of those behind a gateway where `TILLERMAN_WEATHER` says `gateway`.
 #[test]
 #[ignore = "a survey, run by hand"]
 fn survey_of_towns() {
+    let is_gateway = std::env::var("TILLERMAN_WEATHER").is_ok_and(|names| names == "gateway");
+    let play = if is_gateway { sim::gateway_town } else { sim::town };
     let (mut kinds, mut all) = (std::collections::BTreeMap::<String, (u64, u64)>::new(), TownNumbers::default());
     for seed in seeds() {
-        match sim::town(seed) {
+        match play(seed) {
             Ok(numbers) => all.add(&numbers),
             Err(failure) => {
                 if number("TILLERMAN_SEED") == Some(seed) {

@@ -244,6 +244,7 @@ pub(crate) fn line(body: &Body) -> String {
         Body::Note(NoteEntry::Label { target, label }) => format!("label {target} {label:?}"),
         Body::Branch(BranchEntry::Summary { summary, .. }) => format!("branch summary {summary:?}"),
         Body::Note(NoteEntry::Recovered { text }) => format!("recovered: {text}"),
+        Body::Note(NoteEntry::Waived { call, tool, .. }) => format!("{call} waived: {tool}"),
     }
 }
 

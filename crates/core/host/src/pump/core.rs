@@ -270,6 +270,10 @@ impl<D: Dialect> Core<D> {
             self.start_grace();
         }
         if self.out.close.is_some() && !self.ended {
+            // Sessions that end with the process are no fault of theirs.
+            if self.leaving {
+                self.out.close = Some(Close::new(CloseCode::GoingAway, ""));
+            }
             self.ended = true;
             // What is left is written, but not for ever.
             self.deadline_ms = Some(self.out.now_ms + self.allowance.grace_ms.max(HARD_END_MS));

@@ -39,9 +39,13 @@ impl Unsent {
         &self.bytes[self.sent..]
     }
 
-    /// The next frame with its LF.
-    pub(crate) fn first_frame(&self) -> Option<&[u8]> {
-        self.ends.front().map(|end| &self.bytes[self.sent..*end])
+    /// The frames in their order, each with its LF.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = &[u8]> {
+        self.ends.iter().scan(self.sent, |start, end| {
+            let frame = &self.bytes[*start..*end];
+            *start = *end;
+            Some(frame)
+        })
     }
 
     pub(crate) fn take(&mut self, frames: &mut FrameBuf) {

@@ -130,7 +130,7 @@ pub fn brought_text(body: &Body) -> Option<Body> {
         )
         | Body::Turn(TurnEntry::Taken { .. })
         | Body::Shell(ShellEntry::Started { .. } | ShellEntry::Called { .. } | ShellEntry::Returned(_))
-        | Body::Note(NoteEntry::Keyed(_)) => return None,
+        | Body::Note(NoteEntry::Keyed(_) | NoteEntry::Waived { .. }) => return None,
     })
 }
 

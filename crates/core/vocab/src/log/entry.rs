@@ -222,6 +222,8 @@ pub enum NoteEntry {
     Keyed(Keyed),
     /// The log was found damaged and cut back, or a call was found open; said once, in words.
     Recovered { text: Arc<str> },
+    /// A call runs that somebody would have been asked about, were questions not waived.
+    Waived { turn: TurnId, call: CallId, tool: Arc<str> },
 }
 
 /// A request to a model, as it was sent.

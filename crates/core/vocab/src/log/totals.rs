@@ -38,7 +38,11 @@ pub fn settled_usage(body: &Body) -> Option<&Usage> {
             ShellEntry::Started { .. } | ShellEntry::Ended(_) | ShellEntry::Called { .. } | ShellEntry::Returned(_),
         )
         | Body::Note(
-            NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_) | NoteEntry::Recovered { .. },
+            NoteEntry::Imported { .. }
+            | NoteEntry::Label { .. }
+            | NoteEntry::Keyed(_)
+            | NoteEntry::Recovered { .. }
+            | NoteEntry::Waived { .. },
         ) => None,
     }
 }

@@ -38,12 +38,6 @@ impl LogWindow {
         Self { carried, page }
     }
 
-    /// All of the log, up to this entry: for who counts what was.
-    pub fn whole(mut page: Page, upto: u64) -> Self {
-        page.entries.retain(|entry| entry.seq <= upto);
-        Self { carried: Vec::new(), page }
-    }
-
     /// Everything that it has, oldest first.
     pub fn all(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
         self.carried.iter().chain(&self.page.entries)

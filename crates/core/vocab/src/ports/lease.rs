@@ -65,6 +65,11 @@ impl LeaseSignal {
         self.lock().fault.as_deref().cloned()
     }
 
+    /// Whether it is that of the same lease. Two who would make the same session have leases with the same epoch.
+    pub fn is_of(&self, lease: &Lease) -> bool {
+        Arc::ptr_eq(&self.0, &lease.signal.0)
+    }
+
     /// Ready when it is gone.
     pub fn poll_lost(&self, context: &mut Context<'_>) -> Poll<Fault> {
         let mut state = self.lock();

@@ -163,13 +163,12 @@ pub struct ModelFault {
     pub retryable: bool,
     /// What the server asked us to wait.
     pub retry_after_ms: Option<u64>,
-    pub status: Option<u16>,
 }
 
 impl ModelFault {
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         let retryable =
             matches!(kind, FaultKind::RateLimited | FaultKind::Provider | FaultKind::Network | FaultKind::StreamCut);
-        Self { fault: Fault::new(kind, message), retryable, retry_after_ms: None, status: None }
+        Self { fault: Fault::new(kind, message), retryable, retry_after_ms: None }
     }
 }

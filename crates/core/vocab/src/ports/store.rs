@@ -164,6 +164,8 @@ pub struct Query {
     pub offset: usize,
     /// Only ids that start with this.
     pub id_prefix: Option<String>,
+    /// Beside those that start so, ids in which this character is not.
+    pub or_without: Option<char>,
     pub order: Order,
 }
 

@@ -40,7 +40,9 @@ impl Acp {
             Body::Note(NoteEntry::Recovered { text }) => self.notice(at, NoticeLevel::Warning, text, out),
             Body::Opened { .. }
             | Body::Shell(_)
-            | Body::Note(NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_)) => {}
+            | Body::Note(
+                NoteEntry::Imported { .. } | NoteEntry::Label { .. } | NoteEntry::Keyed(_) | NoteEntry::Waived { .. },
+            ) => {}
         }
     }
 

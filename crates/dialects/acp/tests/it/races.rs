@@ -217,12 +217,31 @@ fn a_load_is_answered_though_the_session_is_closed_meanwhile() {
 }
 
 #[test]
+fn a_session_in_which_too_much_happens_while_it_is_loaded_is_given_up() {
+    let mut talk = AcpTalk::with(json!({}));
+    talk.ask("session/load", json!({ "sessionId": "c2", "cwd": "/w" })).reply(Ok(crate::talk::opened("c2")));
+    talk.log.clear();
+    let delta = || Event::Delta(Delta::Text { turn: "t1".into(), delta: "x".repeat(1024 * 1024).as_str().into() });
+    (0..7).for_each(|_| _ = talk.tell("c2", delta()));
+    assert_eq!(talk.log, "", "so much is kept");
+    (0..3).for_each(|_| _ = talk.tell("c2", delta()));
+    talk.reply_to(
+        |verb| matches!(verb, Verb::Directory(DirectoryVerb::Recall(_))),
+        Err(Fault::new(FaultKind::NotFound, "nothing")),
+    );
+    talk.check(expect![[r#"
+        ! Leave
+        < 3 ! -32002 session not found: c2 {"sessionId":"c2"}
+    "#]]);
+}
+
+#[test]
 fn a_list_that_was_taken_back_is_answered_once() {
     let mut talk = AcpTalk::new();
     talk.ask("session/list", json!({})).notify("$/cancel_request", json!({ "requestId": 1 })).reply(Err(fault()));
     talk.check(expect![[r#"
         > 1 session/list
-        ! Sessions(Query { workspace: None, id_part: None, non_empty: true, children: false, child_of: None, unfinished: false, limit: Some(50), offset: 0, id_prefix: None, order: Used })
+        ! Sessions(Query { workspace: None, id_part: None, non_empty: true, children: false, child_of: None, unfinished: false, limit: Some(50), offset: 0, id_prefix: None, or_without: None, order: Used })
         > $/cancel_request {"requestId":1}
         < 1 ! -32800 request cancelled
     "#]]);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use vocab::{Change, Inspection, SessionId, SessionVerb, SlashOutcome, SlashReply};
 
+use super::subagents::SubagentsFound;
 use super::{CommandPlan, PairWish, QueueChange, help, lane_line};
 use crate::Gateway;
 use crate::events::{self, ContentData, DoneData};
@@ -21,6 +22,7 @@ pub(crate) struct Done {
     pub(crate) inspected: Option<Box<Inspection>>,
     pub(crate) slash: Option<Box<SlashReply>>,
     pub(crate) paired: Option<PairingAnswer>,
+    pub(crate) subagents: Option<SubagentsFound>,
     pub(crate) active: bool,
     pub(crate) queued: u64,
 }
@@ -72,6 +74,7 @@ impl Gateway {
                 let call = GatewayOwn::Service(Box::new(ServiceCall::Pairing(call)));
                 self.call(call, Wanted::Paired(work), out);
             }
+            CommandPlan::Subagents(_) => self.ask_for_subagents(session, work, out),
             CommandPlan::Help | CommandPlan::Refused { .. } => self.work_done(work, out),
         }
     }
@@ -119,6 +122,10 @@ fn spoken(plan: CommandPlan, done: Done) -> CommandSaid {
     if let Some(paired) = done.paired {
         return paired_said(&paired);
     }
+    if let Some(found) = done.subagents {
+        let (ok, text, data) = super::subagents::said(&found);
+        return CommandSaid { ok, text, data };
+    }
     match (plan, done.inspected, done.slash) {
         (CommandPlan::Queue(_), Some(it), _) => {
             let policy = QueuePolicy::from(&it.lane);
@@ -153,9 +160,14 @@ fn spoken(plan: CommandPlan, done: Done) -> CommandSaid {
         }
         (CommandPlan::Help, ..) => good(help(), json!({})),
         (CommandPlan::Refused { text, .. }, ..) => CommandSaid { ok: false, text, data: json!({}) },
-        (CommandPlan::Queue(_) | CommandPlan::Engine { .. } | CommandPlan::Elevate(_) | CommandPlan::Pair(_), ..) => {
-            CommandSaid { ok: false, text: "no answer came".to_owned(), data: json!({}) }
-        }
+        (
+            CommandPlan::Queue(_)
+            | CommandPlan::Engine { .. }
+            | CommandPlan::Elevate(_)
+            | CommandPlan::Pair(_)
+            | CommandPlan::Subagents(_),
+            ..,
+        ) => CommandSaid { ok: false, text: "no answer came".to_owned(), data: json!({}) },
     }
 }
 

@@ -1,6 +1,6 @@
 //! Messages for the model, and what a person says to its calls.
 
-use vocab::{Answer, RunRef, Scope, SessionVerb};
+use vocab::{Answer, RunRef, Scope, SessionId, SessionVerb};
 
 use crate::Gateway;
 use crate::commands;
@@ -56,14 +56,20 @@ pub(crate) fn confirm_tool(
     params: ConfirmParams,
     out: &mut Out,
 ) -> Result<(), GatewayRefusal> {
-    let found = gateway.views.iter().find_map(|view| {
+    let is_meant = |session: &SessionId| params.session_id.as_ref().is_none_or(|named| named.0 == *session);
+    let mut found = gateway.views.iter().filter(|view| is_meant(&view.session)).filter_map(|view| {
         let ask = view.asks.iter().find(|ask| *ask.call.as_str() == *params.call_id.0)?;
         Some((view.session.clone(), ask.ask.clone()))
     });
-    let Some((session, ask)) = found else {
+    let (Some((session, ask)), other) = (found.next(), found.next()) else {
         gateway.answer(id, &ConfirmResult { accepted: false }, out);
         return Ok(());
     };
+    // A yes for one session must not become a yes for another.
+    if other.is_some() {
+        let message = "calls of this id are asked about in several sessions: say which with `sessionId`";
+        return Err(GatewayRefusal::invalid("ambiguous_call", message).with("param", "sessionId"));
+    }
     let answer = match params.decision {
         DecisionWord::Allow => Answer::Allow(Scope::Once),
         DecisionWord::AllowSession => Answer::Allow(Scope::Session),

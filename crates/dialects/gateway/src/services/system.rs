@@ -71,6 +71,40 @@ shape! { result
     }
 }
 shape! { result
+    /// What a connection must not exceed.
+    GatewayLimits {
+        "maxFrameBytes" max_frame_bytes: u64,
+        "maxMessageBytes" max_message_bytes: u64,
+        "maxAttachments" max_attachments: u64,
+        /// Of one message, decoded, together.
+        "maxAttachmentBytes" max_attachment_bytes: u64,
+        /// Requests without an answer.
+        "maxInFlight" max_in_flight: u64,
+        "maxSubscriptions" max_subscriptions: u64,
+        /// Requests at once, and then so many a second.
+        "burst" burst: u64,
+        "perSecond" per_second: u64,
+        "maxArtifactBytes" max_artifact_bytes: u64,
+        "maxArtifacts" max_artifacts: u64,
+    }
+}
+impl GatewayLimits {
+    pub fn here() -> Self {
+        Self {
+            max_frame_bytes: FRAME_BYTES_MAX as u64,
+            max_message_bytes: MESSAGE_BYTES_MAX as u64,
+            max_attachments: ATTACHMENTS_MAX as u64,
+            max_attachment_bytes: ATTACHED_BYTES_MAX as u64,
+            max_in_flight: crate::IN_FLIGHT_MAX as u64,
+            max_subscriptions: crate::SUBSCRIPTIONS_MAX as u64,
+            burst: crate::BURST_MAX as u64,
+            per_second: crate::PER_SECOND_MAX as u64,
+            max_artifact_bytes: ARTIFACT_BYTES_MAX as u64,
+            max_artifacts: ARTIFACTS_MAX,
+        }
+    }
+}
+shape! { result
     /// Everything that can be asked here.
     CapabilitiesResult {
         "protocol" protocol: ProtocolVersion,
@@ -78,7 +112,7 @@ shape! { result
         "featureGates" feature_gates: ObjectJson,
         "methods" methods: Vec<&'static str>,
         "events" events: Vec<&'static str>,
-        "limits" limits: ObjectJson,
+        "limits" limits: GatewayLimits,
     }
 }
 
@@ -330,12 +364,7 @@ pub(crate) fn capabilities_told(_: &Gateway, answer: GatewayAnswer) -> Result<Ca
         feature_gates: object(named.into()),
         methods: METHODS.iter().map(|row| row.name).collect(),
         events: EVENTS.iter().chain(SERVICE_EVENTS).map(|row| row.name).collect(),
-        limits: object(json!({
-            "maxFrameBytes": FRAME_BYTES_MAX, "maxMessageBytes": MESSAGE_BYTES_MAX, "maxAttachments": ATTACHMENTS_MAX,
-            "maxAttachmentBytes": ATTACHED_BYTES_MAX, "maxInFlight": crate::IN_FLIGHT_MAX,
-            "maxSubscriptions": crate::SUBSCRIPTIONS_MAX, "burst": crate::BURST_MAX, "perSecond": crate::PER_SECOND_MAX,
-            "maxArtifactBytes": ARTIFACT_BYTES_MAX, "maxArtifacts": ARTIFACTS_MAX,
-        })),
+        limits: GatewayLimits::here(),
     })
 }
 

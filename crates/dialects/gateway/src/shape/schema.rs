@@ -21,7 +21,12 @@ pub enum ShapeSchema {
         max: Option<usize>,
         pattern: Option<&'static str>,
     },
-    Words(&'static [&'static str]),
+    /// One of a closed list.
+    Words {
+        name: &'static str,
+        doc: &'static str,
+        words: &'static [&'static str],
+    },
     List {
         of: Box<ShapeSchema>,
         max: Option<usize>,
@@ -35,7 +40,11 @@ pub enum ShapeSchema {
     },
     /// Or null.
     OrNull(Box<ShapeSchema>),
-    OneOf(Vec<ShapeSchema>),
+    OneOf {
+        name: &'static str,
+        doc: &'static str,
+        of: Vec<ShapeSchema>,
+    },
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -74,7 +83,7 @@ impl ShapeSchema {
                 put(&mut it, "pattern", *pattern);
                 it
             }
-            ShapeSchema::Words(words) => json!({"enum": words}),
+            ShapeSchema::Words { name, doc, words } => named(json!({"enum": words}), name, doc),
             ShapeSchema::List { of, max } => {
                 let mut it = json!({"type": "array", "items": of.json()});
                 put(&mut it, "maxItems", *max);
@@ -83,7 +92,9 @@ impl ShapeSchema {
             ShapeSchema::FreeObject => json!({"type": "object"}),
             ShapeSchema::Object { name, doc, members } => object(name, doc, members),
             ShapeSchema::OrNull(of) => json!({"anyOf": [of.json(), {"type": "null"}]}),
-            ShapeSchema::OneOf(list) => json!({"anyOf": list.iter().map(ShapeSchema::json).collect::<Vec<_>>()}),
+            ShapeSchema::OneOf { name, doc, of } => {
+                named(json!({"anyOf": of.iter().map(ShapeSchema::json).collect::<Vec<_>>()}), name, doc)
+            }
         }
     }
 }
@@ -103,8 +114,14 @@ fn object(name: &str, doc: &str, members: &[ShapeMember]) -> Value {
         properties.insert(member.name.into(), it);
     }
     let required: Vec<&str> = members.iter().filter(|it| it.is_required).map(|it| it.name).collect();
-    let mut it = json!({"type": "object", "title": name, "properties": properties});
+    let mut it = json!({"type": "object", "properties": properties});
     put(&mut it, "required", (!required.is_empty()).then_some(required));
+    named(it, name, doc)
+}
+
+/// With the name that client libraries have for it.
+fn named(mut it: Value, name: &str, doc: &str) -> Value {
+    it["title"] = name.into();
     put(&mut it, "description", (!doc.is_empty()).then_some(doc));
     it
 }

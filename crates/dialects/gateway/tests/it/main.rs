@@ -1,6 +1,7 @@
 //! The dialect as its clients meet it: over a pipe, with the real engine and a model that obeys its prompts.
 #![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
 
+mod document;
 mod envelope;
 mod garbage;
 mod golden;
@@ -9,6 +10,8 @@ mod lanes;
 mod law;
 mod play;
 mod runs;
+mod sdk;
+mod subagents;
 mod subscriptions;
 mod talk;
 mod tools;

@@ -8,6 +8,7 @@ use dialect_gateway::{AuthState, Code, Gateway, GatewayAnswer, GatewayOptions, G
 use host::{OwnCalls, PumpOptions};
 use serde_json::{Value, json};
 use testkit::fakes::{CountedIds, TickingClock};
+use testkit::openrpc::FrameCheck;
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
 use vocab::{Later, Mode, SessionId, Settings, Store};
@@ -62,6 +63,8 @@ pub(crate) struct Play {
     pub(crate) stage: Stage,
     pub(crate) options: Arc<GatewayOptions>,
     pub(crate) pipes: Vec<Option<Pipe>>,
+    /// Whatever is heard must be in the OpenRPC document.
+    checks: Vec<FrameCheck>,
     made: usize,
 }
 
@@ -90,7 +93,7 @@ impl Play {
         let stage = Stage::new(options);
         let clock: Arc<TickingClock> = Arc::default();
         let options = GatewayOptions::new("0.1.0", clock, Arc::new(CountedIds::behind(100)));
-        Self { stage, options: Arc::new(options), pipes: Vec::new(), made: 0 }
+        Self { stage, options: Arc::new(options), pipes: Vec::new(), checks: Vec::new(), made: 0 }
     }
 
     /// One more connection; its number.
@@ -107,6 +110,7 @@ impl Play {
             ..PumpOptions::new(Service(self.stage.store.clone()))
         };
         self.pipes.push(Some(Pipe::new(&self.stage.engine, gateway, host)));
+        self.checks.push(FrameCheck::new(&dialect_gateway::openrpc("")));
         self.pipes.len() - 1
     }
     pub(crate) fn pipe(&mut self, at: usize) -> &mut Pipe {
@@ -115,7 +119,12 @@ impl Play {
 
     pub(crate) async fn put(&mut self, at: usize, id: u64, method: &str, params: Value) {
         let frame = json!({"id": id, "method": method, "params": params}).to_string();
-        self.pipe(at).send(&frame).await;
+        self.say(at, &frame).await;
+    }
+    /// Whatever it is.
+    pub(crate) async fn say(&mut self, at: usize, raw: &str) {
+        self.checks[at].asked(&serde_json::from_str(raw).unwrap_or_default());
+        self.pipe(at).send(raw).await;
     }
     /// Sends, and hears everything that comes of it.
     pub(crate) async fn ask(&mut self, at: usize, id: u64, method: &str, params: Value) -> Vec<Value> {
@@ -127,7 +136,11 @@ impl Play {
     }
     pub(crate) async fn heard_for(&mut self, at: usize, quiet: Duration) -> Vec<Value> {
         let lines = self.pipe(at).heard(quiet).await;
-        lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let frames: Vec<Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let check = &self.checks[at];
+        let known = frames.iter().filter(|frame| frame.get("result").is_none() || check.was_asked(&frame["id"]));
+        known.for_each(|frame| assert_eq!(check.heard(frame), Ok(())));
+        frames
     }
     /// The answer to a request that has nothing but an answer.
     pub(crate) async fn result(&mut self, at: usize, id: u64, method: &str, params: Value) -> Value {

@@ -237,7 +237,7 @@ fn a_repeat_of_what_waits_waits_too() {
 fn a_key_of_something_else_is_a_conflict() {
     let mut talk = Talk::on(None);
     talk.send(1, json!({"idempotencyKey": "k"}));
-    talk.reply(Err(Fault::new(FaultKind::Invalid, "this key stands for another command")));
+    talk.reply(Err(Fault::new(FaultKind::KeyTaken, "this key stands for another command")));
     assert_eq!(talk.frames(), ["1 error -2", "1 ! -2 idempotency_conflict"]);
 }
 

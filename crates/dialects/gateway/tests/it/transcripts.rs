@@ -60,7 +60,7 @@ async fn replay(name: &str, text: &str) {
                     continue;
                 }
                 let raw = record["raw"].as_str().map_or_else(|| frame.to_string(), str::to_owned);
-                play.pipe(at).send(&raw).await;
+                play.say(at, &raw).await;
                 // A model that hangs says nothing; one that is slow is waited for only as long as frames are wanted.
                 heard.extend(play.heard_for(at, Duration::from_millis(30)).await);
             }

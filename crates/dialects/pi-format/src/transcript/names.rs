@@ -113,7 +113,7 @@ impl Print {
             | Body::Branch(BranchEntry::Restored { .. })
             | Body::Model(ModelEntry::FellBack(_))
             | Body::Model(ModelEntry::Spent { .. })
-            | Body::Note(NoteEntry::Keyed(_) | NoteEntry::Recovered { .. }) => {}
+            | Body::Note(NoteEntry::Keyed(_) | NoteEntry::Recovered { .. } | NoteEntry::Waived { .. }) => {}
         }
         print
     }

@@ -205,7 +205,7 @@ impl Projector {
             | Body::Branch(BranchEntry::Restored { .. })
             | Body::Model(ModelEntry::FellBack(_))
             | Body::Model(ModelEntry::Spent { .. })
-            | Body::Note(NoteEntry::Keyed(_) | NoteEntry::Recovered { .. }) => None,
+            | Body::Note(NoteEntry::Keyed(_) | NoteEntry::Recovered { .. } | NoteEntry::Waived { .. }) => None,
         }
     }
 
@@ -293,7 +293,7 @@ fn moves_time(body: &Body) -> bool {
         | Body::Model(ModelEntry::FellBack(_))
         | Body::Model(ModelEntry::Spent { .. })
         | Body::Note(NoteEntry::Label { .. })
-        | Body::Note(NoteEntry::Keyed(_) | NoteEntry::Recovered { .. }) => false,
+        | Body::Note(NoteEntry::Keyed(_) | NoteEntry::Recovered { .. } | NoteEntry::Waived { .. }) => false,
     }
 }
 

@@ -239,8 +239,11 @@ fn blocks_keep_their_order_and_their_seals() {
 
 #[test]
 fn ends_that_went_wrong_say_so() {
-    let fault =
-        |status, text: &str| MessageEnd::Failed(ModelFault { status, ..ModelFault::new(FaultKind::Provider, text) });
+    let fault = |status, text: &str| {
+        let mut failed = ModelFault::new(FaultKind::Provider, text);
+        failed.fault.status = status;
+        MessageEnd::Failed(failed)
+    };
     let ends = [
         MessageEnd::Finished(Finish::Length),
         MessageEnd::Finished(Finish::Refusal),

@@ -111,6 +111,7 @@ fn every_fault_kind_has_its_code_and_origin() {
         ShuttingDown,
         NothingToDo,
         Unsupported,
+        KeyTaken,
         Store,
         Cancelled,
         Internal,
@@ -144,6 +145,7 @@ fn every_fault_kind_has_its_code_and_origin() {
         ShuttingDown shutting_down local
         NothingToDo nothing_to_do local
         Unsupported unsupported local
+        KeyTaken invalid_message local
         Store store_error local
         Cancelled cancelled local
         Internal internal_error local

@@ -151,3 +151,20 @@ fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt
         "#]],
     );
 }
+
+#[test]
+fn the_end_of_input_on_a_pipe_that_stays_leaves_questions_open() {
+    let end = || Typed(crate::END_LINE);
+    let ends = |steps| {
+        let seen = play(repl_options(), inline(false, false), steps);
+        let answered = seen.wanted.iter().any(|verb| matches!(verb, Verb::Session(SessionVerb::Answer { .. })));
+        (seen.exit, answered)
+    };
+    assert_eq!(ends(vec![opened(), end()]), (Some(exit_code::OK), false));
+    assert_eq!(ends(vec![opened(), Typed("go"), permission("a"), end()]), (Some(exit_code::UNFINISHED), false));
+    assert_eq!(
+        ends(vec![opened(), Typed("go"), text("x"), end(), permission("a")]),
+        (Some(exit_code::UNFINISHED), false)
+    );
+    assert_eq!(ends(vec![opened(), Typed("go"), text("x"), end()]), (None, false), "it is shown to its end");
+}

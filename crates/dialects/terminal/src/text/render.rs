@@ -102,7 +102,7 @@ impl Renderer for TextRenderer {
             | Body::Model(ModelEntry::Requested(_))
             | Body::Branch(BranchEntry::Restored { .. })
             | Body::Model(ModelEntry::Spent { .. })
-            | Body::Note(NoteEntry::Label { .. } | NoteEntry::Keyed(_))
+            | Body::Note(NoteEntry::Label { .. } | NoteEntry::Keyed(_) | NoteEntry::Waived { .. })
             | Body::Branch(BranchEntry::Summary { .. }) => {}
         }
     }

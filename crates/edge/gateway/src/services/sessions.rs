@@ -55,7 +55,6 @@ pub(super) async fn list(services: &SharedServices, params: ListParams) -> Resul
     let (limit, offset) = (params.limit.size(), params.offset.size());
     let (page, total) = match (params.include_persisted, frontend.as_deref()) {
         (false, frontend) => touched(services, frontend, limit, offset).await?,
-        (true, Some(PLAIN_FRONTEND)) => plain(services, limit, offset).await?,
         (true, frontend) => saved(services, frontend, limit, offset).await?,
     };
     let (settings, now_ms) = (services.settings(), services.now_ms());
@@ -71,19 +70,11 @@ async fn saved(
     offset: usize,
 ) -> Result<(Vec<Summary>, u64), GatewayRefusal> {
     let id_prefix = frontend.map(|frontend| format!("{frontend}:"));
-    let all = Query { id_prefix, order: Order::LastMessage, ..Query::default() };
+    let or_without = (frontend == Some(PLAIN_FRONTEND)).then_some(':');
+    let all = Query { id_prefix, or_without, order: Order::LastMessage, ..Query::default() };
     let total = services.parts.store.count(all.clone()).await.map_err(refused)?;
     let page = services.parts.store.list(Query { limit: Some(limit), offset, ..all }).await.map_err(refused)?;
     Ok((page, total))
-}
-
-/// No prefix finds ids without a colon, so all are looked at.
-async fn plain(services: &SharedServices, limit: usize, offset: usize) -> Result<(Vec<Summary>, u64), GatewayRefusal> {
-    let all = Query { order: Order::LastMessage, ..Query::default() };
-    let mut all = services.parts.store.list(all).await.map_err(refused)?;
-    all.retain(|summary| frontend_and_user(&summary.id).0 == PLAIN_FRONTEND);
-    let total = all.len() as u64;
-    Ok((all.into_iter().skip(offset).take(limit).collect(), total))
 }
 
 /// Those that were used since the process began. Only what is shown is read.

@@ -46,6 +46,50 @@ const BAD: &[&str] = &[
     "(a)",
     "a!b",
     "a^b",
+    "~root/x",
+    "|cat",
+    "a\u{a0}b",
+    "./..",
+    "..\\..\\x",
+    "ws:../../../etc/passwd",
+    "/../../..",
+    "a/..",
+    "..a/../b",
+    "....//....//x",
+    "..%2f..%2fx",
+    "..;/x",
+    "%252e%252e",
+    "%c0%ae%c0%ae",
+    "\u{ff0e}\u{ff0e}/x",
+    "file:///etc/passwd?",
+    "C:\\x",
+    "\\\\host\\share",
+    "a\rb",
+    "a\r\nX-Y: z",
+    "\u{1b}[2J",
+    "\u{7f}",
+    "\u{85}",
+    "\u{2028}",
+    "\u{2066}a\u{2069}",
+    "\u{e0001}",
+    "a\u{301}",
+    "\u{212a}",
+    "\u{0430}bc",
+    "' OR '1'='1",
+    "'; DROP TABLE sessions; --",
+    "\" OR \"\"=\"",
+    "a) UNION SELECT 1",
+    "a/*",
+    "1 AND 1",
+    "x' || 'y",
+    "`id`",
+    "$HOME",
+    "a\tOR\t1",
+    "a>b",
+    "a<b",
+    "{{7*7}}",
+    "${jndi:ldap://x}",
+    "%s%n",
 ];
 
 /// Something that the schema takes.
@@ -90,6 +134,31 @@ fn g9_no_method_takes_a_session_by_a_name_that_is_none() {
                 }
             }
         }
-        assert!(tried > 500, "{tried}");
+        assert!(tried > 1_000, "{tried}");
+    });
+}
+
+/// Of artifacts and companions any text is a name: it is looked up, and never part of a path or of a statement.
+#[test]
+fn g9_any_other_name_is_looked_up_as_it_is() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        play.result(at, "sessions.create", json!({"sessionId": "ws:a"})).await;
+        let names: Vec<&str> = BAD.iter().copied().filter(|name| !name.is_empty()).collect();
+        assert!(names.len() >= 80, "{}", names.len());
+        for name in &names {
+            let at = play.connect();
+            let one = json!({"sessionId": "ws:a", "artifactId": name});
+            let put = json!({"sessionId": "ws:a", "artifactId": name, "type": "t", "content": name});
+            play.result(at, "canvas.put", put).await;
+            let found = play.result(at, "canvas.get", one.clone()).await;
+            assert_eq!((&found["artifact"]["artifactId"], &found["artifact"]["content"]), (&json!(name), &json!(name)));
+            let list = play.result(at, "canvas.list", json!({"sessionId": "ws:a"})).await;
+            assert_eq!(list["total"], 1, "{name:?}");
+            assert_eq!(play.result(at, "canvas.delete", one).await, json!({"deleted": true}), "{name:?}");
+            let node = json!({"nodeId": name, "role": "companion", "protocolVersion": 1, "capabilities": []});
+            assert_eq!(play.result(at, "node.register", node).await["node"]["id"], *name);
+        }
     });
 }

@@ -198,7 +198,7 @@ impl CallWatch for TracedCall {
                 let reasons = AttributeValue::Texts(vec![finish_reason(*finish).to_owned()]);
                 span.set("gen_ai.response.finish_reasons", reasons);
             }),
-            ModelEvent::Failed(failed) => self.end(|span, text| match failed.status {
+            ModelEvent::Failed(failed) => self.end(|span, text| match failed.fault.status {
                 Some(status) => {
                     span.set("http.response.status_code", u64::from(status));
                     span.fail(&status.to_string(), text.clean(&failed.fault.message));

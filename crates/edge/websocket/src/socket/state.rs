@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::Close;
 
+use super::batch::Batch;
 use super::{Binary, OnClose, SocketOptions};
 use crate::close;
 use crate::codec::{self, Codec, Incoming, Role};
@@ -137,6 +138,42 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
             let _ = self.poll_flushed(context);
         }
         Poll::Ready(sent)
+    }
+
+    /// As many messages as one write takes. What is masked, long or half written goes alone.
+    pub(super) fn poll_send_some(
+        &mut self,
+        context: &mut Context<'_>,
+        messages: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        let Some(first) = messages.next() else { return Poll::Ready(Ok(0)) };
+        if self.is_inside_a_frame() || self.codec.role() == Role::Client || !Batch::fits(first) {
+            return self.poll_send(context, first).map_ok(|()| 1);
+        }
+        self.poll_time(context);
+        if self.closing || self.shut {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        ready!(self.poll_control(context))?;
+        self.begin(first)?;
+        let whole = Batch::with(first, messages, |batch| {
+            let written = ready!(Pin::new(&mut self.stream).poll_write(context, batch.bytes()))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero)));
+            }
+            let taken = batch.taken(written);
+            self.writing = taken.begun.map(|(len, written)| Writing { len, written });
+            Poll::Ready(Ok(taken.whole))
+        });
+        let whole = ready!(whole)?;
+        self.progress = Instant::now();
+        self.unflushed = true;
+        if whole == 0 {
+            return self.poll_send(context, first).map_ok(|()| 1);
+        }
+        // What does not go out now goes out when the stream is looked at next.
+        let _ = self.poll_flushed(context);
+        Poll::Ready(Ok(whole))
     }
 
     /// Says how it ended, waits for the other side to say so, too, and shuts the stream.

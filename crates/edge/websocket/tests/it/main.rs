@@ -5,5 +5,7 @@ mod cases;
 mod client;
 mod garbage;
 mod judge;
+mod last_words;
 mod limits;
 mod pings;
+mod together;

@@ -41,7 +41,7 @@ impl WaitingState {
 }
 
 fn failed(fault: Fault) -> vocab::ModelFault {
-    vocab::ModelFault { fault, retryable: false, retry_after_ms: None, status: None }
+    vocab::ModelFault { fault, retryable: false, retry_after_ms: None }
 }
 
 impl WaitingChat {

@@ -34,8 +34,8 @@ pub(super) fn fault(raw: &[u8], server: &str) -> ModelFault {
     let known = CODES.iter().find(|(code, _)| has(code)).map(|(_, kind)| *kind);
     let forever = || FOREVER.iter().any(|part| codes.contains(part)).then_some(FaultKind::BadRequest);
     let Some(kind) = known.or_else(forever) else { return fault };
-    let mut judged = ModelFault { status: fault.status, ..ModelFault::new(kind, fault.fault.message) };
-    judged.fault.hints = fault.fault.hints;
+    let mut judged = ModelFault::new(kind, fault.fault.message);
+    (judged.fault.hints, judged.fault.status) = (fault.fault.hints, fault.fault.status);
     if faults::EXHAUSTED.iter().any(|code| has(code)) {
         judged.retryable = false;
         judged.retry_after_ms = fault.retry_after_ms;

@@ -114,7 +114,7 @@ async fn two_401s_are_one_fault_and_nothing_is_tried_a_third_time() {
     }
     let events = ask(&provider, "x").await;
     let fault = failure(&events);
-    assert_eq!((fault.fault.kind, fault.retryable, fault.status), (FaultKind::Auth, false, Some(401)));
+    assert_eq!((fault.fault.kind, fault.retryable, fault.fault.status), (FaultKind::Auth, false, Some(401)));
     assert_eq!(fault.fault.hints, ["check the account or its key"]);
     assert!(!format!("{events:?}").contains("canary"), "both tokens are masked: {events:?}");
     assert_eq!(bearers(&mock), ["canary-old", "canary-new"]);

@@ -59,7 +59,7 @@ async fn a_refusal_keeps_status_kind_and_the_time_to_wait() {
             let fault = failure(&events);
             let got = (fault.fault.kind, fault.retryable, fault.retry_after_ms);
             assert_eq!(got, (kind, retryable, wait), "{api:?} {fault:?}");
-            assert_eq!(fault.status, Some(status), "{api:?}");
+            assert_eq!(fault.fault.status, Some(status), "{api:?}");
             assert!(fault.fault.message.starts_with(&format!("{status} ")), "{api:?} {fault:?}");
         }
     }
@@ -75,7 +75,7 @@ async fn a_wrong_address_is_told_with_the_end_of_the_right_one() {
         let provider = speaking_with(&mock, api, |config| config.base_url = server.clone());
         let events = ask(&provider, "x").await;
         let fault = failure(&events);
-        assert_eq!(fault.status, Some(404), "{api:?}");
+        assert_eq!(fault.fault.status, Some(404), "{api:?}");
         let want = format!("should the base URL {server} end in {end}?");
         assert!(fault.fault.hints.contains(&want), "{api:?} {fault:?}");
         let fault = provider.models().await.unwrap_err();

@@ -27,7 +27,7 @@ fn show(event: &ModelEvent) -> String {
         ModelEvent::Usage(usage) => format!("usage {} {}", usage.input, usage.output),
         ModelEvent::Finished(finish) => format!("finished {finish:?}"),
         ModelEvent::Failed(fault) => {
-            format!("failed {:?} {:?} {:?}", fault.fault.kind, fault.status, fault.retry_after_ms)
+            format!("failed {:?} {:?} {:?}", fault.fault.kind, fault.fault.status, fault.retry_after_ms)
         }
     }
 }

@@ -148,6 +148,7 @@ impl<'o, 'a> PageBody<'o, 'a> {
         match entry {
             NoteEntry::Recovered { text } => self.warning(text),
             NoteEntry::Keyed(_) => {}
+            NoteEntry::Waived { tool, .. } => self.note(&format!("{tool} ran without a question")),
             NoteEntry::Imported { .. } => self.note("read from another program's session file"),
             NoteEntry::Label { target, label: Some(label) } => {
                 self.note(&format!("entry {target} is labelled: {label}"))

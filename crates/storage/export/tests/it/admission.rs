@@ -138,7 +138,7 @@ fn is_only_text(entries: &[Arc<Entry>], what: &str) {
                 | SettingEntry::Todos { .. },
             )
             | Body::Shell(ShellEntry::Started { .. })
-            | Body::Note(NoteEntry::Keyed(_)) => panic!("{what}: {entry:?}"),
+            | Body::Note(NoteEntry::Keyed(_) | NoteEntry::Waived { .. }) => panic!("{what}: {entry:?}"),
             _ => {}
         }
     }

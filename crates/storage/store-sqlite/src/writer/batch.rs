@@ -4,7 +4,8 @@ use super::*;
 
 impl Writer {
     /// The append and its neighbours. Where all of them have time, those that come meanwhile are written with them: a turn
-    /// that is over soon is one transaction.
+    /// that is over soon is one transaction. So are turns that end while a sync runs: none of them would be told earlier if
+    /// it were committed at once, since the next sync begins behind this one.
     pub(super) fn batch(&mut self, first: Append) -> Vec<Append> {
         let mut batch = vec![first];
         loop {
@@ -26,15 +27,21 @@ impl Writer {
     /// How long nobody of these needs an answer: all of them are in time for a sync later than now, or behind one of their
     /// session that is.
     fn time_left(&self, batch: &[Append]) -> Option<Duration> {
-        let has_time = |append: &Append| match append.durability {
-            Durability::Now => false,
-            Durability::Soon => true,
-            Durability::Commit => batch
-                .iter()
-                .take_while(|other| !std::ptr::eq(*other, append))
-                .any(|other| other.durability == Durability::Soon && other.lease.session == append.lease.session),
+        let is_synced = |append: &Append| append.durability.is_synced();
+        let has_time = |append: &Append| {
+            is_synced(append)
+                || batch
+                    .iter()
+                    .take_while(|other| !std::ptr::eq(*other, append))
+                    .any(|other| is_synced(other) && other.lease.session == append.lease.session)
         };
         if !batch.iter().all(has_time) {
+            return None;
+        }
+        if let Some(left) = self.syncs.running_for() {
+            return Some(left);
+        }
+        if batch.iter().any(|append| append.durability == Durability::Now) {
             return None;
         }
         let patient = batch.iter().filter(|append| append.durability == Durability::Soon);

@@ -159,15 +159,19 @@ pub(super) struct FaultRecord {
     kind: FaultKind,
     message: String,
     hints: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
 }
 impl From<&vocab::Fault> for FaultRecord {
     fn from(fault: &vocab::Fault) -> Self {
-        Self { kind: fault.kind.into(), message: fault.message.clone(), hints: fault.hints.clone() }
+        let vocab::Fault { kind, message, hints, status } = fault;
+        Self { kind: (*kind).into(), message: message.clone(), hints: hints.clone(), status: *status }
     }
 }
 impl From<FaultRecord> for vocab::Fault {
     fn from(fault: FaultRecord) -> Self {
-        Self { kind: fault.kind.into(), message: fault.message, hints: fault.hints }
+        let FaultRecord { kind, message, hints, status } = fault;
+        Self { kind: kind.into(), message, hints, status }
     }
 }
 
@@ -183,7 +187,14 @@ pub(super) struct MessageRecord {
 enum MessageEndRecord {
     Finished(Finish),
     Interrupted,
-    Failed { fault: FaultRecord, retryable: bool, retry_after_ms: Option<u64>, status: Option<u16> },
+    Failed {
+        fault: FaultRecord,
+        retryable: bool,
+        retry_after_ms: Option<u64>,
+        /// Older logs have it here and not in the fault.
+        #[serde(default, skip_serializing)]
+        status: Option<u16>,
+    },
 }
 impl From<&vocab::AssistantMessage> for MessageRecord {
     fn from(message: &vocab::AssistantMessage) -> Self {
@@ -194,7 +205,7 @@ impl From<&vocab::AssistantMessage> for MessageRecord {
                 fault: (&failed.fault).into(),
                 retryable: failed.retryable,
                 retry_after_ms: failed.retry_after_ms,
-                status: failed.status,
+                status: None,
             },
         };
         let blocks = into_all(&message.blocks);
@@ -207,7 +218,9 @@ impl From<MessageRecord> for vocab::AssistantMessage {
             MessageEndRecord::Finished(finish) => vocab::MessageEnd::Finished(finish.into()),
             MessageEndRecord::Interrupted => vocab::MessageEnd::Interrupted,
             MessageEndRecord::Failed { fault, retryable, retry_after_ms, status } => {
-                vocab::MessageEnd::Failed(vocab::ModelFault { fault: fault.into(), retryable, retry_after_ms, status })
+                let mut fault = vocab::Fault::from(fault);
+                fault.status = fault.status.or(status);
+                vocab::MessageEnd::Failed(vocab::ModelFault { fault, retryable, retry_after_ms })
             }
         };
         Self { blocks: into_all(message.blocks), model: message.model, end, usage: message.usage.into() }

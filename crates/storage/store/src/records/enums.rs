@@ -46,7 +46,7 @@ mirror! {
     BudgetUnit { Money, Tokens, Time, Rounds }
     FaultKind {
         Invalid, EmptyPrompt, TurnInProgress, QueueFull, NotFound, UnknownSession, UnknownAsk, UnknownModel,
-        UnknownCommand, SessionBusy, ShuttingDown, NothingToDo, Unsupported, Budget, Store, Cancelled, Internal, Auth,
-        RateLimited, ContextOverflow, BadRequest, Provider, StreamCut, Network,
+        UnknownCommand, SessionBusy, ShuttingDown, NothingToDo, Unsupported, KeyTaken, Budget, Store, Cancelled, Internal,
+        Auth, RateLimited, ContextOverflow, BadRequest, Provider, StreamCut, Network,
     }
 }

@@ -23,6 +23,12 @@ struct LabelRecord {
     label: Option<Arc<str>>,
 }
 #[derive(Serialize, Deserialize)]
+struct WaivedRecord {
+    turn: Arc<str>,
+    call: Arc<str>,
+    tool: Arc<str>,
+}
+#[derive(Serialize, Deserialize)]
 struct RecoveredRecord {
     text: Arc<str>,
 }
@@ -37,6 +43,10 @@ pub(super) fn put_note(entry: &NoteEntry, out: &mut Vec<u8>) -> &'static str {
         NoteEntry::Label { target, label } => put("label", &LabelRecord { target: *target, label: label.clone() }, out),
         NoteEntry::Keyed(keyed) => super::keyed::put_keyed(keyed, out),
         NoteEntry::Recovered { text } => put("recovered", &RecoveredRecord { text: text.clone() }, out),
+        NoteEntry::Waived { turn, call, tool } => {
+            let (turn, call) = (turn.as_str().into(), call.as_str().into());
+            put("waived", &WaivedRecord { turn, call, tool: tool.clone() }, out)
+        }
     }
 }
 
@@ -50,6 +60,10 @@ pub(super) fn from_record(kind: &str, payload: &[u8]) -> Option<Decoded> {
             })
         }),
         "label" => get(payload, |it: LabelRecord| Body::Note(NoteEntry::Label { target: it.target, label: it.label })),
+        "waived" => get(payload, |it: WaivedRecord| {
+            let (turn, call) = (vocab::TurnId::new(it.turn), vocab::CallId::new(it.call));
+            Body::Note(NoteEntry::Waived { turn, call, tool: it.tool })
+        }),
         "recovered" => get(payload, |it: RecoveredRecord| Body::Note(NoteEntry::Recovered { text: it.text })),
         _ => return None,
     })

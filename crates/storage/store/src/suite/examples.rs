@@ -39,7 +39,7 @@ fn usage() -> Usage {
 }
 
 fn fault() -> Fault {
-    Fault::new(FaultKind::RateLimited, ODD).hint("wait").hint(ODD)
+    Fault::new(FaultKind::RateLimited, ODD).hint("wait").hint(ODD).answered(429)
 }
 
 fn requested(turn: Option<&str>, sent: Option<Arc<Sent>>) -> Requested {
@@ -120,7 +120,7 @@ fn model_calls() -> Vec<Body> {
     all.into_iter().map(Body::Model).collect()
 }
 
-const FAULTS: [FaultKind; 24] = {
+const FAULTS: [FaultKind; 25] = {
     use FaultKind::*;
     [
         Invalid,
@@ -136,6 +136,7 @@ const FAULTS: [FaultKind; 24] = {
         ShuttingDown,
         NothingToDo,
         Unsupported,
+        KeyTaken,
         Budget,
         Store,
         Cancelled,
@@ -254,6 +255,7 @@ fn notes() -> Vec<Body> {
         keyed(KeptReply::Interrupted { was_running: true }),
         keyed(KeptReply::Queue(Vec::new())),
         NoteEntry::Recovered { text: ODD.into() },
+        NoteEntry::Waived { turn: ODD.into(), call: ODD.into(), tool: ODD.into() },
     ];
     all.into_iter().map(Body::Note).collect()
 }
@@ -270,7 +272,7 @@ fn messages() -> Vec<Body> {
         all.push(Body::User { turn: None, parts: parts(), from });
         all.push(Body::User { turn: Some(TurnId::from(ODD)), parts: vec![], from });
     }
-    let failed = ModelFault { fault: fault(), retryable: true, retry_after_ms: Some(5), status: Some(429) };
+    let failed = ModelFault { fault: fault(), retryable: true, retry_after_ms: Some(5) };
     let finished = [Finish::Stop, Finish::Length, Finish::ToolUse, Finish::Refusal].map(MessageEnd::Finished);
     let ends = [MessageEnd::Interrupted, MessageEnd::Failed(failed)];
     for end in finished.into_iter().chain(ends) {

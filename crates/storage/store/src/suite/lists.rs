@@ -182,7 +182,12 @@ pub(super) async fn the_last_message_is_an_order_and_wishes_are_shown(store: &im
     assert_eq!(listed(by_message()).await, ["ws:new", "tg:mid", "ws:old", "ws:silent"]);
     let of_ws = Query { id_prefix: Some("ws:".into()), limit: Some(2), ..by_message() };
     assert_eq!(listed(of_ws.clone()).await, ["ws:new", "ws:old"]);
-    assert_eq!(store.count(Query { limit: None, ..of_ws }).await, Ok(3));
+    assert_eq!(store.count(Query { limit: None, ..of_ws.clone() }).await, Ok(3));
+    let plain = store.create(new_session("plain"));
+    append(store, &plain, vec![at(1, 15)]).await;
+    let or_plain = Query { or_without: Some(':'), ..of_ws };
+    assert_eq!(listed(Query { limit: Some(3), ..or_plain.clone() }).await, ["ws:new", "plain", "ws:old"]);
+    assert_eq!(store.count(Query { limit: None, ..or_plain }).await, Ok(4));
     let lane = LanePolicy { cap: 3, ..LanePolicy::default() };
     let settings = [
         SettingEntry::Lane { policy: Some(lane) },

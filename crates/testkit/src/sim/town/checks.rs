@@ -15,6 +15,7 @@ const LEFT_BEHIND: &str = "controller disconnected before responding";
 impl Town {
     /// Everything is dead, and perhaps the power went: what everybody was told is held against what there was and is left.
     pub(super) fn die(&mut self, is_last: bool) -> Result<(), String> {
+        self.buries();
         let written = self.logs();
         self.first_finding()?;
         if let n @ 1.. = self.ground.running.load(std::sync::atomic::Ordering::Relaxed) {
@@ -44,7 +45,7 @@ impl Town {
             self.note(format!("(the power is cut: {} of {before} entries of {session} are left)", left.len()));
             self.numbers.forgotten += (before - left.len()) as u64;
             self.ground.witness.forget(&session, left.len() as u64);
-            for resident in &residents {
+            for resident in residents.iter().filter(|_| !self.was_deleted(&session)) {
                 let told = resident.told.iter().filter(|told| told.session == session).cloned();
                 let seen: Vec<Seen> = told.map(Seen::Told).collect();
                 survival::check(&seen, &left).map_err(|what| format!("peer {}: {session}: {what}", resident.name))?;
@@ -68,6 +69,7 @@ impl Town {
         for (session, entries) in self.logs() {
             let numbers = log::check(&entries, &Default::default()).map_err(|what| format!("{session}: {what}"))?;
             self.numbers.take_log(&numbers);
+            self.numbers.gateway.take_log(&entries);
             let summed = self.ground.store.sum(&session).map(|summary| summary.usage).unwrap_or_default();
             if summed != log::used(&entries) {
                 return Err(format!("{session}: the store sums up {summed:?}, the log {:?}", log::used(&entries)));

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use engine::{Config, Engine, IdlePolicy, Ports, Slow};
 use vocab::{
-    Along, AskEntry, Body, Coalesce, Cursor, Drain, EditorEvent, EditorReply, EditorRequestKind, Event, LaneMode,
-    LanePolicy, LateSteer, Mode, Open, Overflow, Principal, QueueEntry, Reply, SessionId, SessionVerb, Settings,
-    SteerPoint, Told, Unanswered, Verb, Which,
+    Along, AskEntry, Body, Coalesce, Conduct, Cursor, Drain, EditorEvent, EditorReply, EditorRequestKind, Event,
+    FaultKind, LaneMode, LanePolicy, LateSteer, Mode, Open, Overflow, Principal, QueueEntry, Reply, SessionId,
+    SessionVerb, Settings, SteerPoint, Told, Unanswered, Verb, Which,
 };
 
+use super::gateway::{conduct, slowness};
 use super::ports::{WitnessedModel, WitnessedTools, look_at};
 use super::resident::Resident;
 use super::view::session_of;
@@ -52,6 +53,7 @@ impl Town {
             self.look().await?;
             if Duration::from_millis(ms) >= SETTLED && !self.ground.store.is_to_fail() {
                 self.check_orphans(&self.logs())?;
+                self.check_asks_end()?;
             }
         }
         if is_last || self.dice.chance(40) { self.evening(is_last).await } else { self.look().await }
@@ -63,16 +65,18 @@ impl Town {
         let ground = &self.ground;
         let inner = if is_first { ground.store.process() } else { ground.store.another() };
         let store = WitnessedStore { process: id, inner, witness: ground.witness.clone() };
-        let (engine, unanswered) = self.engine(id, &store);
+        let conduct = if self.is_gateway { conduct(&mut self.dice) } else { Conduct::default() };
+        let asks_end = conduct.ask_wait.answerable_ms.is_some() && conduct.ask_wait.alone_ms.is_some();
+        let (engine, unanswered) = self.engine(id, &store, conduct);
         self.rules.push(unanswered);
-        self.processes.push(Process { id, engine, store, unanswered });
+        self.processes.push(Process { id, engine, store, unanswered, asks_end });
         self.note(format!("process {id} starts, with {unanswered:?}"));
         if self.dice.chance(50) {
             self.takes_up(self.processes.len() - 1).await;
         }
     }
 
-    fn engine(&mut self, process: u64, store: &WitnessedStore) -> (Engine, Option<Unanswered>) {
+    fn engine(&mut self, process: u64, store: &WitnessedStore, conduct: Conduct) -> (Engine, Option<Unanswered>) {
         let (ground, dice) = (&self.ground, &mut self.dice);
         let model = SimModel {
             dice: ground.shared_dice.clone(),
@@ -85,7 +89,12 @@ impl Town {
         let witness = || ground.witness.clone();
         let ports = Ports {
             provider: Arc::new(WitnessedModel { inner: model, process, witness: witness() }),
-            toolbox: Arc::new(WitnessedTools { inner: tools, process, witness: witness() }),
+            toolbox: Arc::new(WitnessedTools {
+                inner: tools,
+                rules: conduct.rules.clone(),
+                process,
+                witness: witness(),
+            }),
             store: Arc::new(store.clone()),
             archive: Arc::new(NoArchive),
             preferences: Arc::new(Notebook::default()),
@@ -101,6 +110,7 @@ impl Town {
         let mut defaults = Settings::new("/nowhere", "b");
         defaults.mode = dice.pick(&[Mode::Prompt, Mode::Prompt, Mode::WorkspaceWrite, Mode::DangerFullAccess]);
         defaults.lane = lane_policy(dice);
+        defaults.conduct = Arc::new(conduct);
         defaults.max_iterations = 2 + dice.below(6) as u32;
         defaults.on_restart = dice.pick(&self.on_restart);
         defaults.unanswered = dice.pick(&[None, Some(Unanswered::Deny), Some(Unanswered::Keep)]);
@@ -128,7 +138,8 @@ impl Town {
         let Some(at) = self.dice.below(self.processes.len().max(1) as u64).try_into().ok() else { return };
         let Some(process) = self.processes.get::<usize>(at) else { return };
         let principal = Principal::token(self.dice.pick(&["ann", "ann", "bob"]));
-        let peer = process.engine.connect_as(Slow::Wait, principal.clone());
+        let slow = if self.is_gateway { slowness(&mut self.dice) } else { Slow::Wait };
+        let peer = process.engine.connect_as(slow, principal.clone());
         self.numbers.residents += 1;
         let name = self.numbers.residents as usize;
         let line = format!("peer {name} of {principal} comes to process {}", process.id);
@@ -150,6 +161,10 @@ impl Town {
         let action = self.dice.below(100);
         if here.is_empty() || action < 6 && here.len() < RESIDENTS_MAX {
             self.arrives();
+            return Ok(());
+        }
+        if self.is_gateway && self.dice.chance(15) {
+            self.gateway_act(&here);
             return Ok(());
         }
         let hears = here.iter().find_map(|at| Some((*at, self.in_mid_word(*at)?)));
@@ -247,6 +262,7 @@ impl Town {
         let id = process.id;
         self.note(format!("process {id} ends, drained for {drain:?}"));
         self.numbers.parked += process.engine.parked() as u64;
+        self.wakes(Some(id));
         match drain {
             Some(limit) => {
                 self.numbers.drains += 1;
@@ -254,7 +270,8 @@ impl Town {
             }
             None => process.engine.shutdown().await,
         }
-        for _ in 0..10 {
+        // A fork reads all of a log before it is refused.
+        for _ in 0..if self.is_gateway { 30 } else { 10 } {
             tokio::time::sleep(Duration::from_millis(20)).await;
             self.look().await?;
         }
@@ -280,13 +297,26 @@ impl Town {
     /// Everybody reads what they were told.
     pub(super) async fn look(&mut self) -> Result<(), String> {
         for at in 0..self.residents.len() {
+            if self.residents[at].naps {
+                continue;
+            }
             let told = self.residents[at].drain().await;
             if told.is_empty() {
                 continue;
             }
+            self.buries();
+            let mut is_let_go = false;
             let (logs, name) = (self.logs(), self.residents[at].name);
             for told in told {
                 self.note(format!("peer {name} < {} {:?} {}", told.session, told.at, brief(&told.event)));
+                if self.is_of_the_dead(&told, &logs) {
+                    self.residents[at].view.buries(&told.session);
+                    continue;
+                }
+                is_let_go = matches!(&told.event, Event::Gone { fault } if fault.kind == FaultKind::Unsupported);
+                if is_let_go {
+                    break;
+                }
                 let resident = &mut self.residents[at];
                 let says = |what: String| format!("peer {name}: {}: {what}", told.session);
                 resident.view.told(&told, &logs, &self.ground.witness).map_err(says)?;
@@ -296,8 +326,12 @@ impl Town {
                     let now_ms = vocab::Clock::now_ms(&*self.ground.clock);
                     self.ledger.replied((at, *tag), result, log, now_ms).map_err(says)?;
                     self.check_answer(at, *tag, result.is_ok())?;
+                    self.check_fork(at, *tag, result)?;
                 }
                 self.learns(at, &told);
+            }
+            if is_let_go {
+                self.comes_back(at);
             }
         }
         self.first_finding()

@@ -1,12 +1,13 @@
 //! How a town comes to rest: everything calms down, every session answers once more, watchers know how each stands, nobody's
 //! sessions go out of memory, and the processes end in order.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use vocab::{
-    Abilities, Answer, AskKind, Body, Delivery, Event, FaultKind, Open, Principal, QueueVerb, Reply, SessionId,
-    SessionVerb, Stop, Tag, TurnEntry, TurnId, Verb, WatchEvent, Which,
+    Abilities, Answer, AskKind, Body, CutBy, Delivery, Entry, Event, FaultKind, Open, Principal, QueueVerb, Reply,
+    SessionId, SessionVerb, Stop, Tag, TurnEntry, TurnId, Verb, WatchEvent, Which,
 };
 
 use super::checks::open_asks;
@@ -21,9 +22,17 @@ const OUT_OF_MEMORY: Duration = Duration::from_secs(30);
 /// Longer than whatever waits for its turn.
 const AT_REST: Duration = Duration::from_secs(200);
 
+/// Nothing moved in it for longer than its session waits.
+fn is_stalled(log: &[Arc<Entry>], turn: &TurnId) -> bool {
+    let is_it =
+        |body: &Body| matches!(body, Body::Turn(TurnEntry::Cut { turn: of, why: CutBy::Stalled }) if of == turn);
+    log.iter().any(|entry| is_it(&entry.body))
+}
+
 impl Town {
     pub(super) async fn evening(&mut self, is_last: bool) -> Result<(), String> {
         self.note("(everything calms down)".into());
+        self.wakes(None);
         self.ground.calm.store(true, Ordering::Relaxed);
         let store = self.ground.store.clone();
         store.fail_append(0);
@@ -87,7 +96,11 @@ impl Town {
             self.look().await?;
             match self.reply_to(at, tag) {
                 None => return Err(format!("{session}: the last prompt got no reply")),
-                Some(Ok(Reply::Started { turn })) => return self.last_turn(at, session, &turn).await,
+                Some(Ok(Reply::Started { turn })) => {
+                    if self.last_turn(at, session, &turn).await? {
+                        return Ok(());
+                    }
+                }
                 // What a restart left waiting comes first.
                 Some(Ok(Reply::Waiting { .. })) => {}
                 Some(Ok(other)) => return Err(format!("{session}: the last prompt was answered {other:?}")),
@@ -133,7 +146,8 @@ impl Town {
         self.look().await
     }
 
-    async fn last_turn(&mut self, at: usize, session: &SessionId, turn: &TurnId) -> Result<(), String> {
+    /// Whether it came to its end, and everything behind it did.
+    async fn last_turn(&mut self, at: usize, session: &SessionId, turn: &TurnId) -> Result<bool, String> {
         for _ in 0..LAST_TRIES {
             tokio::time::sleep(Duration::from_secs(5)).await;
             self.look().await?;
@@ -144,7 +158,8 @@ impl Town {
             });
             match end {
                 None => {}
-                Some(Stop::EndTurn) => return self.is_empty(at, session).await,
+                Some(Stop::EndTurn) => return self.is_empty(at, session).await.map(|()| true),
+                Some(Stop::Error) if is_stalled(&log, turn) => return Ok(false),
                 Some(stop) => return Err(format!("{session}: the last turn ended with {stop:?}")),
             }
         }

@@ -20,6 +20,8 @@ pub(super) struct KeyUse {
     tokens: Vec<String>,
     /// Some answer was told.
     was_told: bool,
+    /// Its session was deleted, and its log with it.
+    pub(super) is_buried: bool,
 }
 
 #[derive(Default)]
@@ -91,7 +93,7 @@ impl KeyLedger {
     pub(super) fn open(&mut self, session: &SessionId, by: Principal, key: Arc<str>) -> usize {
         self.counts.keys += 1;
         let (verbs, tokens) = (Vec::new(), Vec::new());
-        self.uses.push(KeyUse { session: session.clone(), by, key, verbs, tokens, was_told: false });
+        self.uses.push(KeyUse { session: session.clone(), by, key, verbs, tokens, was_told: false, is_buried: false });
         self.uses.len() - 1
     }
     pub(super) fn add(&mut self, index: usize, verb: SessionVerb, token: Option<String>) {
@@ -99,6 +101,11 @@ impl KeyLedger {
         self.counts.clashes += u64::from(!used.verbs.is_empty());
         used.verbs.push(verb);
         used.tokens.extend(token);
+    }
+
+    /// The session is deleted.
+    pub(super) fn buries(&mut self, session: &SessionId) {
+        self.uses.iter_mut().filter(|used| used.session == *session).for_each(|used| used.is_buried = true);
     }
 
     /// Nobody waits for an answer any more.
@@ -121,6 +128,9 @@ impl KeyLedger {
     ) -> Result<(), String> {
         let Some((index, was_known)) = self.sent.remove(&who) else { return Ok(()) };
         let used = &mut self.uses[index];
+        if used.is_buried {
+            return Ok(());
+        }
         let (by, key, session) = (used.by.clone(), used.key.clone(), used.session.clone());
         let mut known = keyed(log, &by, &key);
         match result {
@@ -145,7 +155,7 @@ impl KeyLedger {
 
     /// One key is one effect, and the effect and its answer are both there or neither.
     pub(super) fn check_log(&mut self, session: &SessionId, log: &[Arc<Entry>]) -> Result<(), String> {
-        for used in self.uses.iter().filter(|used| used.session == *session) {
+        for used in self.uses.iter().filter(|used| used.session == *session && !used.is_buried) {
             let KeyUse { by, key, .. } = used;
             let times: Vec<i64> = keyed(log, by, key).map(|(entry, _)| entry.at_ms).collect();
             if let Some(pair) = times.windows(2).find(|pair| pair[1] - pair[0] < KEY_MS_MAX) {
@@ -163,7 +173,10 @@ impl KeyLedger {
     /// What was answered is there, whatever else the power took.
     pub(super) fn check_left(&self, session: &SessionId, left: &[Arc<Entry>]) -> Result<(), String> {
         let lost = |used: &&KeyUse| {
-            used.session == *session && used.was_told && keyed(left, &used.by, &used.key).next().is_none()
+            used.session == *session
+                && used.was_told
+                && !used.is_buried
+                && keyed(left, &used.by, &used.key).next().is_none()
         };
         match self.uses.iter().find(lost) {
             Some(KeyUse { by, key, verbs, .. }) => {
@@ -187,6 +200,7 @@ fn is_verdict(kind: FaultKind) -> bool {
         FaultKind::TurnInProgress
             | FaultKind::UnknownAsk
             | FaultKind::Invalid
+            | FaultKind::KeyTaken
             | FaultKind::NotFound
             | FaultKind::NothingToDo
             | FaultKind::UnknownModel

@@ -11,7 +11,8 @@ use std::time::Duration;
 use futures_core::Stream;
 use vocab::{
     CallContext, CallSpec, Chat, Fault, FileDiff, FileEdit, Gadget, Image, Json, Later, Message, ModelEvent, ModelInfo,
-    ModelStream, Outcome, Plan, Progress, Provider, Required, SessionId, Shell, Tool, ToolSpec, Toolbox,
+    ModelStream, Outcome, Plan, Progress, Provider, Required, SessionId, Shell, Tool, ToolRule, ToolRules, ToolSpec,
+    Toolbox,
 };
 
 use super::talk::talk;
@@ -89,6 +90,7 @@ impl Chat for WitnessedChat {
         if let Some(session) = session_in(message)
             && let Some(known) = self.session.replace(session.clone())
             && known != session
+            && self.witness.is_strict
         {
             self.witness.findings.add(format!("the model of {known} is told of {session}"));
         }
@@ -102,7 +104,7 @@ impl Chat for WitnessedChat {
     }
     fn call(&mut self, spec: &CallSpec) -> ModelStream {
         if let Some(session) = &self.session {
-            self.witness.acts(self.process, session, "asks the model");
+            self.witness.has_asked(self.process, session, "asks the model");
         }
         let (session, process, witness) = (self.session.clone(), self.process, self.witness.clone());
         let (inner, instead) = (self.inner.call(spec), self.talks(spec));
@@ -126,7 +128,7 @@ impl Stream for WitnessedStream {
     type Item = ModelEvent;
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
         if let Some(session) = &self.session {
-            self.witness.acts(self.process, session, "listens to the model");
+            self.witness.has_asked(self.process, session, "listens to the model");
         }
         let next = self.inner.as_mut().poll_next(context);
         if next.is_ready()
@@ -140,6 +142,8 @@ impl Stream for WitnessedStream {
 
 pub(super) struct WitnessedTools {
     pub(super) inner: SimTools,
+    /// What this process lets nobody call.
+    pub(super) rules: ToolRules,
     pub(super) process: u64,
     pub(super) witness: Arc<TownWitness>,
 }
@@ -147,7 +151,8 @@ pub(super) struct WitnessedTools {
 impl Toolbox for WitnessedTools {
     fn open(&self, session: &SessionId, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
         let wrap = |inner: Arc<dyn Tool>| -> Arc<dyn Tool> {
-            Arc::new(WitnessedTool { inner, process: self.process, witness: self.witness.clone() })
+            let is_denied = self.rules.of(&inner.spec().name) == Some(ToolRule::Deny);
+            Arc::new(WitnessedTool { inner, is_denied, process: self.process, witness: self.witness.clone() })
         };
         Ok(self.inner.open(session, workspace)?.into_iter().map(wrap).collect())
     }
@@ -174,6 +179,7 @@ impl Toolbox for WitnessedTools {
 
 struct WitnessedTool {
     inner: Arc<dyn Tool>,
+    is_denied: bool,
     process: u64,
     witness: Arc<TownWitness>,
 }
@@ -194,6 +200,10 @@ impl Tool for WitnessedTool {
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
         let (session, process, witness) = (context.session.clone(), self.process, self.witness.clone());
         witness.acts(process, &session, "runs a tool");
+        if self.is_denied {
+            let name = &self.spec().name;
+            witness.findings.add(format!("process {process} runs {name} in {session}, which its rules deny"));
+        }
         if self.required() > Required::ReadOnly {
             witness.begins(&session, &context.call);
         }

@@ -15,11 +15,19 @@ pub(super) struct Resident {
     /// Everything it was told.
     pub(super) told: Vec<Told>,
     tag: u64,
+    /// It does not read.
+    pub(super) naps: bool,
 }
 
 impl Resident {
     pub(super) fn new(name: usize, process: u64, principal: Principal, peer: Peer) -> Self {
-        Self { name, process, principal, peer: Some(peer), view: View::new(process), told: Vec::new(), tag: 0 }
+        let (view, told) = (View::new(process), Vec::new());
+        Self { name, process, principal, peer: Some(peer), view, told, tag: 0, naps: false }
+    }
+    /// The one who was let go, with another connection.
+    pub(super) fn back(old: &mut Self, peer: Peer) -> Self {
+        let view = old.view.let_go();
+        Self { view, ..Self::new(old.name, old.process, old.principal.clone(), peer) }
     }
 
     pub(super) fn is_here(&self) -> bool {

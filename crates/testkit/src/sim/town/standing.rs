@@ -42,6 +42,8 @@ pub(super) struct Standpoint {
     left: Option<(Position, String, bool)>,
     /// How the session stands, as it was told last.
     pub(super) stands: Option<WatchEvent>,
+    /// It was deleted, and nothing of the next one of that name was told yet.
+    pub(super) is_buried: bool,
 }
 
 impl Standpoint {
@@ -93,7 +95,7 @@ impl Standpoint {
             0 => (self.level, self.level),
             _ => (self.low.min(self.level), self.high.max(self.level)),
         };
-        (self.is_on, self.was_on, self.answers) = (true, true, open.abilities.answers);
+        (self.is_on, self.was_on, self.answers, self.is_buried) = (true, true, open.abilities.answers, false);
         let here = self.at.map(|at| (at, std::mem::take(&mut self.text), self.whole));
         (self.text, self.whole, self.resumed, self.joined) = (String::new(), false, false, 0);
         match (&opened.present.attached, asked) {
@@ -133,6 +135,15 @@ impl Standpoint {
             (self.at, self.lags) = (None, true);
         }
         self.whole &= watched == Some(Level::Deltas);
+    }
+    /// Without a word to anybody.
+    pub(super) fn let_go(&mut self) {
+        self.leave(None);
+        (self.changes, self.unsure, self.lags, self.stands) = (0, false, false, None);
+    }
+    pub(super) fn buries(&mut self) {
+        self.is_gone();
+        self.is_buried = true;
     }
     pub(super) fn is_gone(&mut self) {
         self.is_on = false;

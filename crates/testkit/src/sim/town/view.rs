@@ -65,6 +65,16 @@ impl View {
         Self { process, sent, watch, ever_watched, sessions, counts }
     }
 
+    /// It was let go: what it knows when it comes back.
+    pub(super) fn let_go(&mut self) -> Self {
+        let mut sessions = std::mem::take(&mut self.sessions);
+        sessions.values_mut().for_each(Standpoint::let_go);
+        Self { sessions, ..Self::new(self.process) }
+    }
+    /// Whatever is told of this session from now on is of another one.
+    pub(super) fn buries(&mut self, session: &SessionId) {
+        self.sessions.get_mut(session).into_iter().for_each(Standpoint::buries);
+    }
     pub(super) fn is_on(&self, session: &SessionId) -> bool {
         self.sessions.get(session).is_some_and(|it| it.is_on)
     }
@@ -142,6 +152,8 @@ impl View {
         }
         match &told.event {
             Event::Logged(entry) => self.logged(told, entry, logs, witness),
+            // Of the one that was deleted.
+            Event::Delta(_) if standpoint.is_buried => Ok(()),
             Event::Delta(delta) => self.delta(told, delta),
             Event::Watch(WatchEvent::Missed) => Err(format!("something of {session} is missing for a watcher")),
             Event::Watch(event) => {
@@ -225,6 +237,7 @@ impl View {
         }
         let (watched, process) = (self.watches(session), self.process);
         let standpoint = self.sessions.entry(session.clone()).or_default();
+        standpoint.is_buried = false;
         if standpoint.is_on {
             self.counts.entries += 1;
             return standpoint.logged(told, entry, entries, &mut self.counts);

@@ -218,8 +218,9 @@ impl Town {
 
     /// Something that was sent before, of whichever process and life.
     fn repeats(&mut self, at: usize, session: &SessionId) {
-        let mut uses: Vec<usize> =
-            (0..self.ledger.uses.len()).filter(|it| self.ledger.uses[*it].session == *session).collect();
+        let mut uses: Vec<usize> = (0..self.ledger.uses.len())
+            .filter(|it| self.ledger.uses[*it].session == *session && !self.ledger.uses[*it].is_buried)
+            .collect();
         if uses.is_empty() {
             return self.keyed(at, session);
         }

@@ -2,7 +2,7 @@
 //! tool, and how often a call did what it does. A process that was told that a session is somebody else's does nothing
 //! for it any more, not even once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,6 +19,8 @@ pub(super) struct TownWitness {
     state: Mutex<WitnessState>,
     pub(super) findings: Arc<Findings>,
     log: LossyStore,
+    /// No session has another one's messages.
+    pub(super) is_strict: bool,
 }
 
 /// Which process wrote an entry, and with which lease.
@@ -33,13 +35,15 @@ struct WitnessState {
     /// The newest lease of each process on each session, and whether an append was refused because of it.
     leases: HashMap<(u64, SessionId), (Lease, bool)>,
     writers: HashMap<(SessionId, u64), EntryWriter>,
+    /// Sessions whose messages others have, too.
+    forked: HashSet<SessionId>,
     /// Calls that change something, and how often each was run.
     runs: HashMap<(SessionId, TurnId, CallId), u32>,
 }
 
 impl TownWitness {
-    pub(super) fn new(log: LossyStore, findings: Arc<Findings>) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), findings, log })
+    pub(super) fn new(log: LossyStore, findings: Arc<Findings>, is_strict: bool) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), findings, log, is_strict })
     }
 
     fn lock(&self) -> MutexGuard<'_, WitnessState> {
@@ -48,6 +52,18 @@ impl TownWitness {
 
     fn leased(&self, process: u64, lease: &Lease) {
         self.lock().leases.insert((process, lease.session.clone()), (lease.clone(), false));
+    }
+
+    /// From its messages a model does not know any more for whom it is asked.
+    pub(super) fn forked(&self, from: &SessionId) {
+        self.lock().forked.insert(from.clone());
+    }
+    /// The process has a model do something for a session.
+    pub(super) fn has_asked(&self, process: u64, session: &SessionId, what: &str) {
+        let is_forked = self.lock().forked.contains(session);
+        if !is_forked {
+            self.acts(process, session, what);
+        }
     }
 
     /// The process does something for a session.

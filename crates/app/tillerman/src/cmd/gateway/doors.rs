@@ -73,14 +73,8 @@ pub(super) fn all(parts: &Arc<DoorParts>, instance: &Arc<str>) -> Vec<PathDoor> 
 
 /// The Agent Client Protocol, over WebSockets and over HTTP.
 fn acp(parts: &Arc<DoorParts>) -> DialectDoor<AcpJoins> {
-    let server = parts.hooks.holds();
-    let remote = RemoteOptions {
-        client_fs: server.acp.remote_client_fs,
-        cancel_on_disconnect: server.cancel_on_disconnect,
-        ..RemoteOptions::default()
-    };
-    let door = door(parts.wired.engine.clone(), Binary::Ignored, AcpJoins { parts: parts.clone(), remote });
-    let grace = Duration::from_secs(server.acp.connection_grace_s);
+    let grace = Duration::from_secs(parts.hooks.holds().acp.connection_grace_s);
+    let door = door(parts.wired.engine.clone(), Binary::Ignored, AcpJoins(parts.clone()));
     DialectDoor { end: DoorEnd::Parts, streams: Some(AcpRules { grace }), subprotocols: &["acp.v1"], ..door }
 }
 
@@ -174,12 +168,20 @@ fn no_gateway_behind(attach: &AttachArgs) -> Result<(), String> {
 }
 
 /// The Agent Client Protocol.
-struct AcpJoins {
-    parts: Arc<DoorParts>,
-    remote: RemoteOptions,
-}
+struct AcpJoins(Arc<DoorParts>);
 
 impl AcpJoins {
+    fn remote(&self, caller: &Caller) -> RemoteOptions {
+        let server = self.0.hooks.holds();
+        // One of our own commands on this machine brings an editor whose files are those that we see.
+        let is_near = caller.arguments.is_some() && caller.peer.is_loopback();
+        RemoteOptions {
+            connection: caller.connection.clone(),
+            client_fs: server.acp.remote_client_fs || is_near,
+            cancel_on_disconnect: server.cancel_on_disconnect,
+        }
+    }
+
     fn options(&self, caller: &Caller) -> Result<AcpOptions, String> {
         let arguments = Arguments::of(caller)?;
         let args: AcpArgs = arguments.read()?;
@@ -190,14 +192,14 @@ impl AcpJoins {
             return Err("--resume means nothing here: clients use session/load and session/resume".to_owned());
         }
         no_gateway_behind(&args.attach)?;
-        let wished = wished(&args.basics, arguments.from.as_deref(), self.parts.usual(), caller.scopes)?;
+        let wished = wished(&args.basics, arguments.from.as_deref(), self.0.usual(), caller.scopes)?;
         Ok(AcpOptions {
             mode: wished.mode,
             model: wished.model,
-            remote: Some(RemoteOptions { connection: caller.connection.clone(), ..self.remote.clone() }),
             usual: Some(Arc::new(wished.usual)),
             commands: crate::cmd::acp::commands(),
             strict: args.strict,
+            remote: Some(self.remote(caller)),
             ..AcpOptions::new(env!("CARGO_PKG_VERSION"), Arc::new(FullIds))
         })
     }

@@ -88,6 +88,7 @@ impl RpcDoor {
             let found = parts.wired.ports.store.newest(query).await?;
             plan.which = found.map_or(Which::New, |found| Which::Id(found.id.as_str().to_owned()));
         }
+        rpc::prefer_id(&mut plan, &flags, &parts.wired).await?;
         rpc::must_exist(&plan.which, &parts.wired).await?;
         rpc::stay_here(&mut plan.which, &parts.wired, &workspace).await?;
         let templates = settle::load_templates(&parts.agent_dir, &flags);

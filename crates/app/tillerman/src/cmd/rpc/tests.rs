@@ -10,7 +10,7 @@ use dialect_rpc::{Errors, Updates};
 use super::*;
 use config::Configuration;
 use rpc_flags::table::{FLAGS, Takes};
-use rpc_flags::{AskedSession, Flags, Means, ModelFlags, PromptFlags, SessionFlags, ToolFlags, WireFlags, parse};
+use rpc_flags::{Flags, Means, ModelFlags, PromptFlags, SessionFlags, ToolFlags, WireFlags, parse};
 
 fn words(line: &[&str]) -> Vec<OsString> {
     line.iter().map(OsString::from).collect()
@@ -253,9 +253,9 @@ fn arbitrary_words_never_panic_and_the_table_holds_together() {
 #[test]
 fn the_help_names_every_flag_that_does_something() {
     for flag in FLAGS.iter().filter(|flag| !matches!(flag.means, Means::Ignored(_) | Means::Mode)) {
-        assert!(HELP.contains(flag.names[0]), "{} is not in the help", flag.names[0]);
+        assert!(RPC_HELP.contains(flag.names[0]), "{} is not in the help", flag.names[0]);
     }
-    assert!(HELP.lines().all(|line| line.chars().count() <= 100));
+    assert!(RPC_HELP.lines().all(|line| line.chars().count() <= 100));
 }
 
 // ---- the session ----------------------------------------------------------------------------------------------------

@@ -138,6 +138,7 @@ fn called(name: &str, input: &str, number: u64) -> Play {
 }
 
 fn failed(kind: FaultKind, status: u16, text: &str) -> Play {
-    let fault = ModelFault { status: Some(status), ..ModelFault::new(kind, text) };
+    let mut fault = ModelFault::new(kind, text);
+    fault.fault.status = Some(status);
     vec![Step::Event(ModelEvent::Failed(fault))]
 }

@@ -44,7 +44,7 @@ pub(crate) fn another_may_help(fault: &ModelFault) -> bool {
         | FaultKind::StreamCut
         | FaultKind::UnknownModel => true,
         // The server does not know the model.
-        FaultKind::BadRequest => fault.status == Some(NOT_FOUND),
+        FaultKind::BadRequest => fault.fault.status == Some(NOT_FOUND),
         _ => false,
     }
 }
@@ -93,7 +93,9 @@ mod tests {
         for kind in [ContextOverflow, Cancelled, Invalid, BadRequest, Internal, Store] {
             assert!(!another_may_help(&ModelFault::new(kind, "x")), "{kind:?}");
         }
-        assert!(another_may_help(&ModelFault { status: Some(404), ..ModelFault::new(BadRequest, "no such model") }));
+        let mut unknown = ModelFault::new(BadRequest, "no such model");
+        unknown.fault.status = Some(404);
+        assert!(another_may_help(&unknown));
     }
 
     #[test]

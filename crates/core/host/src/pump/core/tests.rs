@@ -347,3 +347,33 @@ fn own_calls_go_out_and_their_answers_come_back() {
     bench.core.own_answered(Tag(0), 1, 3);
     assert_eq!(bench.awaited(), "red");
 }
+
+#[test]
+fn who_leaves_goes_with_the_answers_to_what_it_said() {
+    let leaving = || {
+        let mut bench = CoreBench::new();
+        bench.core.allowance.on_lost = OnLost::Leave;
+        bench
+    };
+    let answered = |bench: &mut CoreBench, now_ms| {
+        let event = Event::Reply { tag: Tag(1), result: Err(Fault::new(FaultKind::Invalid, "no")) };
+        bench.core.told(std::iter::once(Told::new(SessionId::new("s1"), event)), true, now_ms);
+    };
+    let mut silent = leaving();
+    assert_eq!(silent.eof(5).awaited(), "over", "nothing is owed");
+    let mut one = leaving();
+    assert_eq!(one.hear("leave", 1).core.commands().count(), 1);
+    assert_eq!(one.eof(5).awaited(), "ed 2005", "one answer is");
+    answered(&mut one, 6);
+    assert_eq!((one.awaited().as_str(), one.core.close()), ("over", Close::normal()));
+    let mut own = leaving();
+    assert_eq!(own.hear("ring 3", 1).core.own_calls().count(), 1);
+    assert_eq!(own.eof(5).awaited(), "ed 2005");
+    own.core.own_answered(Tag(3), 7, 6);
+    assert_eq!(own.awaited(), "over");
+    let mut late = leaving();
+    assert_eq!(late.hear("leave", 1).core.commands().count(), 1);
+    late.eof(5).core.time(2005);
+    assert_eq!((late.awaited().as_str(), late.core.close()), ("over", Close::normal()), "it goes without");
+    assert!(!late.heard().contains("part"), "the dialect has no say");
+}

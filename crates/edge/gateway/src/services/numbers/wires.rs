@@ -91,14 +91,14 @@ impl Entrance for CountedEntrance {
     fn refuses(&self, caller: &Caller) -> Option<String> {
         self.below.refuses(caller)
     }
-    fn scopes(&self) -> Scopes {
-        self.below.scopes()
-    }
     fn streams(&self) -> Option<AcpRules> {
         self.below.streams()
     }
     fn subprotocols(&self) -> &'static [&'static str] {
         self.below.subprotocols()
+    }
+    fn scopes(&self) -> Scopes {
+        self.below.scopes()
     }
     fn takes_strangers(&self) -> bool {
         self.below.takes_strangers()

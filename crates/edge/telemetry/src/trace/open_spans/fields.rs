@@ -230,6 +230,7 @@ pub(crate) fn fault_kind(kind: FaultKind) -> &'static str {
         | FaultKind::UnknownCommand
         | FaultKind::SessionBusy
         | FaultKind::NothingToDo
+        | FaultKind::KeyTaken
         | FaultKind::Unsupported => "invalid",
     }
 }

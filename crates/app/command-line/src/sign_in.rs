@@ -3,26 +3,26 @@
 use clap::{Args, ValueEnum};
 
 #[derive(Args, Debug)]
-pub(crate) struct LoginArgs {
+pub struct LoginArgs {
     #[arg(default_value = "openai")]
-    pub(crate) account: SignInTo,
+    pub account: SignInTo,
     /// With a code to type, instead of a browser that comes back here.
     #[arg(long)]
-    pub(crate) device: bool,
+    pub device: bool,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct LogoutArgs {
+pub struct LogoutArgs {
     /// Which one; `tillerman accounts` says what is there.
     #[arg(conflicts_with = "all")]
-    pub(crate) account: Option<SignInTo>,
+    pub account: Option<SignInTo>,
     /// All of them, and every key.
     #[arg(long)]
-    pub(crate) all: bool,
+    pub all: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum SignInTo {
+pub enum SignInTo {
     Openai,
     Antigravity,
     /// A key.

@@ -8,45 +8,45 @@ use host::{NoteFormat, NoteLevel};
 use super::Basics;
 
 #[derive(Args, Debug)]
-pub(crate) struct GatewayArgs {
+pub struct GatewayArgs {
     /// Address to listen on; other machines reach us by it where it is not this one's own.
     #[arg(long, value_name = "ADDRESS")]
-    pub(crate) host: Option<String>,
+    pub host: Option<String>,
     /// Port to listen on; 0 takes any that is free.
     #[arg(long, value_name = "PORT")]
-    pub(crate) port: Option<u16>,
+    pub port: Option<u16>,
     /// Certificate (PEM) to speak TLS with; read again when it changes.
     #[arg(long, value_name = "FILE", requires = "tls_key", value_hint = ValueHint::FilePath)]
-    pub(crate) tls_cert: Option<PathBuf>,
+    pub tls_cert: Option<PathBuf>,
     /// Its key (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
-    pub(crate) tls_key: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
     /// Speak TLS with a certificate of our own, made once.
     #[arg(long, conflicts_with = "tls_cert")]
-    pub(crate) tls_self_signed: bool,
+    pub tls_self_signed: bool,
     /// Where the Unix socket is; `none` for none.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) socket: Option<PathBuf>,
+    pub socket: Option<PathBuf>,
     /// Listen for other machines without token and TLS: whoever reaches the port can run commands here.
     #[arg(long)]
-    pub(crate) i_understand_no_auth: bool,
+    pub i_understand_no_auth: bool,
     /// Do not start where the configuration has something that is not known.
     #[arg(long)]
-    pub(crate) strict: bool,
+    pub strict: bool,
     /// Log what matters at least this much: error, warn, info or debug.
     #[arg(long, value_name = "LEVEL", default_value = "info")]
-    pub(crate) log: NoteLevel,
+    pub log: NoteLevel,
     /// How lines of the log on stderr are written: text or json.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) log_format: NoteFormat,
+    pub log_format: NoteFormat,
     #[command(flatten)]
-    pub(crate) basics: Basics,
+    pub basics: Basics,
     #[command(subcommand)]
-    pub(crate) verb: Option<GatewayVerb>,
+    pub verb: Option<GatewayVerb>,
 }
 
 #[derive(Subcommand, Debug)]
-pub(crate) enum GatewayVerb {
+pub enum GatewayVerb {
     /// Say whether one runs here, where it listens, and how it is.
     Status {
         /// What it says of itself, as JSON.
@@ -66,20 +66,20 @@ pub(crate) enum GatewayVerb {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct TokenArgs {
+pub struct TokenArgs {
     /// Make a new one; the old one does not work any more.
     #[arg(long, conflicts_with_all = ["name", "list", "revoke"])]
-    pub(crate) rotate: bool,
+    pub rotate: bool,
     /// Make one of this name; it is shown once.
     #[arg(long, value_name = "NAME", requires = "scopes", conflicts_with_all = ["list", "revoke"])]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// What it may do: read, chat, tools, admin.
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "name")]
-    pub(crate) scopes: Vec<String>,
+    pub scopes: Vec<String>,
     /// Show the names.
     #[arg(long, conflicts_with = "revoke")]
-    pub(crate) list: bool,
+    pub list: bool,
     /// Take the one of this name back.
     #[arg(long, value_name = "NAME")]
-    pub(crate) revoke: Option<String>,
+    pub revoke: Option<String>,
 }

@@ -5,28 +5,28 @@ use vocab::AUDIT_LINES_MAX;
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct AuditArgs {
+pub struct AuditArgs {
     #[command(subcommand)]
-    pub(crate) verb: Option<AuditVerb>,
+    pub verb: Option<AuditVerb>,
     /// Only of this session: an id, the start or end of one, or `latest`.
     #[arg(short, long, value_name = "SESSION")]
-    pub(crate) session: Option<String>,
+    pub session: Option<String>,
     /// Only what this one did, as the list shows it: user:ann, controller:zed, token:ci.
     #[arg(long, value_name = "WHO")]
-    pub(crate) by: Option<String>,
+    pub by: Option<String>,
     /// Most lines shown, up to 10000; `--before` shows older ones.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u64).range(..=AUDIT_LINES_MAX as u64))]
-    pub(crate) limit: u64,
+    pub limit: u64,
     /// Only lines before the one with this number: older ones than were shown.
     #[arg(long, value_name = "LINE")]
-    pub(crate) before: Option<u64>,
+    pub before: Option<u64>,
     /// One JSON object per line.
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
 }
 
 #[derive(Subcommand, Debug)]
-pub(crate) enum AuditVerb {
+pub enum AuditVerb {
     /// Check that no line, and no entry that a line stands for, was changed; prints the head.
     Verify {
         /// A head that an earlier check printed: it must still be there.
@@ -36,20 +36,20 @@ pub(crate) enum AuditVerb {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct UsageArgs {
+pub struct UsageArgs {
     /// By what it is added up.
     #[arg(long, value_enum, default_value_t = UsageSumsBy::Day)]
-    pub(crate) by: UsageSumsBy,
+    pub by: UsageSumsBy,
     /// How many days back, today included (UTC).
     #[arg(short, long, value_name = "N", default_value_t = 30)]
-    pub(crate) days: u32,
+    pub days: u32,
     /// One JSON object per row.
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
-pub(crate) enum UsageSumsBy {
+pub enum UsageSumsBy {
     Day,
     Model,
     Session,

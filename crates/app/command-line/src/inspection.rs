@@ -6,32 +6,32 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct SessionsArgs {
+pub struct SessionsArgs {
     #[command(subcommand)]
-    pub(crate) verb: Option<SessionsVerb>,
+    pub verb: Option<SessionsVerb>,
     #[command(flatten)]
-    pub(crate) list: SessionsList,
+    pub list: SessionsList,
 }
 
 /// What `sessions` and `sessions list` take.
 #[derive(Args, Debug, Default, Clone)]
-pub(crate) struct SessionsList {
+pub struct SessionsList {
     /// Only those of this directory and the project around it (`.` is here); all of them without it.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) workspace: Option<PathBuf>,
+    pub workspace: Option<PathBuf>,
     /// Most rows shown.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
-    pub(crate) limit: usize,
+    pub limit: usize,
     /// Also those of sub-agents.
     #[arg(short, long)]
-    pub(crate) all: bool,
+    pub all: bool,
     /// One JSON object per session.
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
 }
 
 #[derive(Subcommand, Debug)]
-pub(crate) enum SessionsVerb {
+pub enum SessionsVerb {
     /// Newest first. The same as `sessions` alone.
     #[command(visible_alias = "ls")]
     List(SessionsList),
@@ -94,29 +94,29 @@ pub(crate) enum SessionsVerb {
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct ModelsArgs {
+pub struct ModelsArgs {
     #[command(subcommand)]
-    pub(crate) verb: Option<ModelsVerb>,
+    pub verb: Option<ModelsVerb>,
     #[command(flatten)]
-    pub(crate) list: ModelsList,
+    pub list: ModelsList,
 }
 
 /// What `models` and `models list` take.
 #[derive(Args, Debug, Default, Clone)]
-pub(crate) struct ModelsList {
+pub struct ModelsList {
     /// One JSON object per model.
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
     /// Only the models of this provider: anthropic, openai, google, or a name of your own.
     #[arg(short, long, value_name = "NAME")]
-    pub(crate) provider: Option<String>,
+    pub provider: Option<String>,
     /// Model to check, as `run --model` would take it.
     #[arg(short, long, value_name = "NAME")]
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
 }
 
 #[derive(Subcommand, Debug)]
-pub(crate) enum ModelsVerb {
+pub enum ModelsVerb {
     /// All models of all providers that can be asked; their lists are fetched. The same as `models` alone.
     List(ModelsList),
     /// Everything that is known about one model, and where its key comes from. Asks nobody.
@@ -139,30 +139,30 @@ pub(crate) enum ModelsVerb {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct ToolsArgs {
+pub struct ToolsArgs {
     /// One JSON object per tool, with the schema of its arguments.
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
     /// Also start the servers of the configuration (MCP), and list theirs.
     #[arg(long)]
-    pub(crate) servers: bool,
+    pub servers: bool,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct DoctorArgs {
+pub struct DoctorArgs {
     /// Directory to look at.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) workspace: Option<PathBuf>,
+    pub workspace: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct ConfigArgs {
+pub struct ConfigArgs {
     #[command(subcommand)]
-    pub(crate) verb: ConfigVerb,
+    pub verb: ConfigVerb,
 }
 
 #[derive(Subcommand, Debug)]
-pub(crate) enum ConfigVerb {
+pub enum ConfigVerb {
     /// Show one setting, or all of them with their source.
     Get {
         key: Option<String>,
@@ -181,15 +181,17 @@ pub(crate) enum ConfigVerb {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct SchemaArgs {
-    pub(crate) dialect: SchemaOf,
+pub struct SchemaArgs {
+    pub dialect: SchemaOf,
 }
 
 #[derive(Clone, Copy, ValueEnum, Debug)]
-pub(crate) enum SchemaOf {
+pub enum SchemaOf {
     Serve,
     Rpc,
     Loaf,
+    /// As an OpenRPC document.
+    Gateway,
     #[value(hide = true)]
     Acp,
     /// What an extension and its host say to each other.
@@ -197,6 +199,6 @@ pub(crate) enum SchemaOf {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct CompletionsArgs {
-    pub(crate) shell: clap_complete::Shell,
+pub struct CompletionsArgs {
+    pub shell: clap_complete::Shell,
 }

@@ -1,0 +1,110 @@
+//! The client libraries of the repository against the real binary: a connection that is cut, a gateway that is killed and one that is
+//! restarted. Without an interpreter or the registries once, a test says `SKIP` and why.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use crate::clients::{WEBSOCKETS, WS, or_skip};
+use crate::peers_install::{CHECKS_PATIENCE, newer_node, node, npm, python, run, script};
+use crate::process::{Gateway, Place, TOKEN};
+use crate::relay::Relay;
+
+const CONFIG: &str = "server:\n  queue:\n    resume_after_restart: true\ntools:\n  confirm: [file.write]\n";
+
+pub(crate) fn sdk() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../sdk").canonicalize().unwrap()
+}
+
+/// A gateway that the checks may have killed, restarted and cut off: a line on the control port says which.
+struct Stand {
+    place: Arc<Place>,
+    port: u16,
+    control: u16,
+}
+
+impl Stand {
+    fn new(model: &'static str) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let place = Arc::new(Place { port, model_name: model, ..Place::with(CONFIG) });
+        let gateway = Mutex::new(Some(place.start()));
+        let relay = Relay::start(port);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let control = listener.local_addr().unwrap().port();
+        let kept = place.clone();
+        std::thread::spawn(move || {
+            for caller in listener.incoming().map_while(Result::ok) {
+                obey(caller, &kept, &gateway, &relay);
+            }
+        });
+        Self { place, port, control }
+    }
+
+    fn checks(&self, command: &mut Command, checks_min: usize) -> Result<(), String> {
+        command
+            .current_dir(self.place.workspace())
+            .env("PEER_URL", format!("ws://127.0.0.1:{}", self.port))
+            .env("PEER_CUT_URL", format!("ws://127.0.0.2:{}", self.port))
+            .env("PEER_TOKEN", TOKEN)
+            .env("PEER_CONTROL", self.control.to_string())
+            .env("PEER_SDK", sdk());
+        run(command, CHECKS_PATIENCE)?.checked(checks_min);
+        Ok(())
+    }
+}
+
+fn obey(caller: TcpStream, place: &Place, gateway: &Mutex<Option<Gateway>>, relay: &Relay) {
+    let mut word = String::new();
+    let _ = BufReader::new(&caller).read_line(&mut word);
+    let mut held = gateway.lock().unwrap();
+    match word.trim() {
+        "cut" => relay.cut(),
+        "kill" => held.take().unwrap().kill(),
+        "stop" => drop(held.take().unwrap().terminate()),
+        "start" => *held = Some(place.start()),
+        other => panic!("what is {other:?}?"),
+    }
+    let _ = (&caller).write_all(b"done\n");
+}
+
+fn node_checks(node: impl AsRef<std::ffi::OsStr>, name: &str, with_ws: bool) -> Result<Command, String> {
+    let mut command = Command::new(node);
+    if with_ws {
+        command.env("PEER_MODULES", npm("gateway-ws", &[WS.to_owned()])?);
+    }
+    command.arg(script(name));
+    Ok(command)
+}
+
+fn python_checks(name: &str) -> Result<Command, String> {
+    let mut command = Command::new(python("gateway-websockets", &[WEBSOCKETS.to_owned()])?);
+    command.arg(script(name)).env("PYTHONPATH", sdk().join("python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    Ok(command)
+}
+
+#[test]
+fn the_typescript_library_with_npm_ws() {
+    let checks = || {
+        node()?;
+        Stand::new("mock/alpha").checks(&mut node_checks("node", "sdk_typescript.mjs", true)?, 50)
+    };
+    or_skip("the_typescript_library_with_npm_ws", checks());
+}
+
+/// In the Node that has a WebSocket of its own, which is the one of pages.
+#[test]
+fn the_typescript_library_with_the_global_websocket() {
+    let checks = || {
+        let mut command = node_checks(newer_node()?, "sdk_typescript.mjs", false)?;
+        Stand::new("mock/alpha").checks(command.env("PEER_CUTS", "10"), 50)
+    };
+    or_skip("the_typescript_library_with_the_global_websocket", checks());
+}
+
+#[test]
+fn the_python_library() {
+    let checks = || Stand::new("mock/alpha").checks(&mut python_checks("sdk_python.py")?, 50);
+    or_skip("the_python_library", checks());
+}

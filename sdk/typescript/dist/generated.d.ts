@@ -1,0 +1,1515 @@
+import { GatewayError } from "./errors.js";
+/** A token. */
+export interface LoginParams {
+    token: string;
+}
+/** Who is there now. */
+export interface LoginResult {
+    authenticated: boolean;
+    connectionId: string;
+    scopes: string[];
+    /** The token's or the user's. */
+    name: string;
+}
+/** It was done. */
+export interface SuccessResult {
+    success: boolean;
+}
+/** What a lane does with a message that comes while it is busy. */
+export type LaneModeWord = "collect" | "followup" | "steer" | "steer_backlog" | "interrupt";
+/** Which message goes when there is no room. */
+export type OverflowWord = "drop_old" | "drop_new";
+/** Whether waiting messages become one turn. */
+export type CoalesceWord = "auto" | "always" | "never";
+/** The rules of a lane; what is left out stays as it is. */
+export interface QueuePart {
+    mode?: LaneModeWord;
+    /** Messages that wait; the run is not counted. */
+    cap?: number;
+    overflow?: OverflowWord;
+    debounceMs?: number;
+    summarizeOverflow?: boolean;
+    coalesce?: CoalesceWord;
+}
+/** A new session, or one that is there. */
+export interface CreateParams {
+    sessionId?: string;
+    title?: string;
+    modelTier?: string;
+    queue?: QueuePart;
+    /** An absolute path of a directory of this machine. */
+    cwd?: string;
+}
+/** The session that this connection is attached to now. */
+export interface CreateResult {
+    sessionId: string;
+    created: boolean;
+}
+/** Which session. */
+export interface SessionParams {
+    sessionId: string;
+}
+/** How long what would be asked is allowed: until a moment, or so many minutes from now. */
+export interface ElevationPart {
+    untilMs?: number;
+    minutes?: number;
+}
+/** What is to be otherwise. */
+export interface PatchParams {
+    sessionId: string;
+    title?: string;
+    modelTier?: string;
+    /** null: the session has no rules of its own any more. */
+    queue?: QueuePart | null;
+    /** null: no more. */
+    elevation?: ElevationPart | null;
+    notify?: boolean;
+}
+/** The rules of a lane. */
+export interface QueuePolicy {
+    mode: LaneModeWord;
+    cap: number;
+    overflow: OverflowWord;
+    debounceMs: number;
+    summarizeOverflow: boolean;
+    coalesce: CoalesceWord;
+}
+/** While it is active nobody is asked. */
+export interface Elevation {
+    active: boolean;
+    untilMs?: number;
+}
+/** What holds for a session. */
+export interface SessionConfig {
+    modelTier: string;
+    queue: QueuePolicy;
+    elevation: Elevation;
+}
+/** What holds now. */
+export interface PatchResult {
+    sessionId: string;
+    config: SessionConfig;
+    title?: string;
+}
+/** Everything before the user message `atSeq`, or everything. */
+export interface ForkParams {
+    sessionId?: string;
+    atSeq?: number;
+}
+/** Where a copy comes from. */
+export interface ForkedFrom {
+    sessionId: string;
+    seq?: number;
+}
+/** The copy. */
+export interface ForkResult {
+    sessionId: string;
+    forkedFrom: ForkedFrom;
+}
+/** A file that comes with a message: an image, or text. */
+export interface AttachmentPart {
+    mimeType: string;
+    /** Base64. */
+    data: string;
+    filename?: string;
+}
+/** A message for the model, or a command where its first word is one. */
+export interface SendParams {
+    /** May be empty where there are attachments. */
+    message: string;
+    sessionId?: string;
+    /** The same as `sessionId`. */
+    session?: string;
+    /** Usually []. */
+    attachments?: AttachmentPart[];
+    /** The same message with the same key is taken once, within a day. */
+    idempotencyKey?: string;
+    /** For the session, from now on. */
+    modelTier?: string;
+    /** After this it is cancelled. */
+    timeoutMs?: number;
+    traceparent?: string;
+}
+/** What was used. Prompt tokens that came out of a cache, or went into one, are counted apart. */
+export interface UsageSum {
+    inputTokens: number;
+    outputTokens: number;
+    cacheReadTokens?: number;
+    cacheWriteTokens?: number;
+    costUsd?: number;
+}
+/** Why a run stopped. */
+export type StopWord = "end_turn" | "max_tokens" | "max_iterations" | "refusal" | "interrupted" | "error" | "budget";
+/** Several messages became one run. */
+export interface Collected {
+    runId: string;
+    count: number;
+    leader: boolean;
+}
+/** What came of a slash command. */
+export interface CommandDone {
+    name: string;
+    ok: boolean;
+    data: unknown;
+}
+/** All that the model said, its messages apart by an empty line. */
+export interface SendResult {
+    content: string;
+    usage: UsageSum;
+    sessionId: string;
+    /** The same as `content`. */
+    response: string;
+    runId?: string;
+    stopReason?: StopWord;
+    model?: string;
+    /** A repeat of a message that was answered before. */
+    replayed?: boolean;
+    /** It was handed to a run that was under way. */
+    steered?: boolean;
+    collected?: Collected;
+    command?: CommandDone;
+}
+/** One request of this connection; else everything of a session; else the attached session and everything sent here. */
+export interface CancelParams {
+    sessionId?: string;
+    requestId?: number;
+}
+/** What was stopped. */
+export interface CancelResult {
+    cancelled: boolean;
+    active: boolean;
+    queued: number;
+}
+/** Whether this connection is asked before tools of this session run. */
+export interface CallbackParams {
+    sessionId: string;
+    enabled: boolean;
+}
+/** What a person says to a call. */
+export type DecisionWord = "allow" | "allow_session" | "deny";
+/** The answer to `tool_confirm`. */
+export interface ConfirmParams {
+    /** Models count their calls anew in each session: without it, a call of this name must be open in one alone. */
+    sessionId?: string;
+    callId: string;
+    decision: DecisionWord;
+    /** For the model, where it is a no. */
+    reason?: string;
+}
+/** `false`: the question is not open any more. */
+export interface ConfirmResult {
+    accepted: boolean;
+}
+/** A run by its id or by the key of its message. */
+export interface WaitParams {
+    runId?: string;
+    idempotencyKey?: string;
+    sessionId?: string;
+    /** Usually 30000. */
+    timeoutMs?: number;
+}
+/** How a run stands. */
+export type WaitState = "waiting" | "running" | "complete" | "error" | "cancelled";
+/** Why a run failed. */
+export interface WaitError {
+    code: number;
+    message: string;
+    data?: unknown;
+}
+/** A run as it stands. */
+export interface WaitResult {
+    runId?: string;
+    state: WaitState;
+    content?: string;
+    usage?: UsageSum;
+    error?: WaitError;
+}
+/** Of a session, or as every session has them. */
+export interface ToolsParams {
+    sessionId?: string;
+}
+/** A tool. */
+export interface ToolInfo {
+    name: string;
+    description: string;
+    inputSchema: unknown;
+}
+/** The tools. */
+export interface ToolsResult {
+    tools: ToolInfo[];
+}
+/** A call by hand. */
+export interface ExecuteParams {
+    sessionId?: string;
+    tool: string;
+    args?: Record<string, unknown>;
+    /** Usually 120000. */
+    timeoutMs?: number;
+}
+/** What came of a call by hand. */
+export interface ExecuteResult {
+    success: boolean;
+    output: string;
+    error?: string;
+    truncated?: boolean;
+    fullBytes?: number;
+}
+/** How far a session was told: keep it and bring it back. A number stands for a whole entry of the log. */
+export type EventCursor = number | string;
+/** `session:<id>`, `sessions`, `lanes`, `nodes`, `metrics`, `logs`. */
+export interface SubscribeParams {
+    topics: string[];
+    /** Of the session that is named: what is stored after it comes first. */
+    afterSeq?: EventCursor;
+}
+/** Its events follow under the id of the request. */
+export interface SubscribeResult {
+    subscriptionId: number;
+    seq: number;
+    cursor: EventCursor;
+}
+/** Which one. */
+export interface UnsubscribeParams {
+    subscriptionId: number;
+}
+/** Whether there was one. */
+export interface UnsubscribeResult {
+    unsubscribed: boolean;
+}
+/** Stored events after a cursor. */
+export interface ReplayParams {
+    sessionId: string;
+    afterSeq?: EventCursor;
+    /** Entries of the log; one makes at least one event. Usually 200. */
+    limit?: number;
+}
+/** An event as it was stored. */
+export interface ReplayedEvent {
+    event: string;
+    data: unknown;
+    seq: number;
+    cursor: EventCursor;
+    sessionId: string;
+    runId?: string;
+}
+/** A page. */
+export interface ReplayResult {
+    events: ReplayedEvent[];
+    /** For the next page. */
+    nextSeq: EventCursor;
+    /** Nothing more is stored. */
+    complete: boolean;
+}
+/** What this gateway is. */
+export interface InfoResult {
+    version: string;
+    /** Whole seconds. */
+    uptime: number;
+    connections: number;
+    protocol: number;
+    connectionId: string;
+    /** The session that is meant where none is named. */
+    sessionId: string;
+    name: string;
+    pid: number;
+    /** Another one after a restart. */
+    instance: string;
+}
+/** Of the wire. */
+export interface ProtocolVersion {
+    version: number;
+}
+/** Companions, and the one on this connection. */
+export interface NodeGates {
+    enabled: boolean;
+    locationEnabled: boolean;
+    pushEnabled: boolean;
+    allowedRoles: string[];
+    registered: boolean;
+    role: string | null;
+    nodeId: string | null;
+}
+/** What a connection must not exceed. */
+export interface GatewayLimits {
+    maxFrameBytes: number;
+    maxMessageBytes: number;
+    maxAttachments: number;
+    /** Of one message, decoded, together. */
+    maxAttachmentBytes: number;
+    /** Requests without an answer. */
+    maxInFlight: number;
+    maxSubscriptions: number;
+    /** Requests at once, and then so many a second. */
+    burst: number;
+    perSecond: number;
+    maxArtifactBytes: number;
+    maxArtifacts: number;
+}
+/** Everything that can be asked here. */
+export interface CapabilitiesResult {
+    protocol: ProtocolVersion;
+    nodes: NodeGates;
+    featureGates: Record<string, unknown>;
+    methods: string[];
+    events: string[];
+    limits: GatewayLimits;
+}
+/** Whether somebody was heard of lately. */
+export type Online = "online" | "offline";
+/** Who wrote, newest first. */
+export interface PresenceParams {
+    channel?: string;
+    status?: Online;
+    /** Usually 50. */
+    limit?: number;
+}
+/** Somebody who wrote. */
+export interface PresenceRow {
+    channel: string;
+    senderId: string;
+    senderName: string | null;
+    firstSeenAt: number;
+    lastSeenAt: number;
+    messageCount: number;
+    status: Online;
+}
+/** Of the channel, before status and limit. */
+export interface PresenceSummary {
+    total: number;
+    online: number;
+    offline: number;
+}
+/** Who wrote. */
+export interface PresenceResult {
+    presence: PresenceRow[];
+    summary: PresenceSummary;
+}
+/** The last so many days of UTC, and how many of each list. */
+export interface AnalyticsParams {
+    /** Usually 30. */
+    days?: number;
+    /** Usually 10. */
+    topLimit?: number;
+}
+/** Messages of people on a day, and the sessions they were for. */
+export interface AnalyticsDay {
+    day: string;
+    sessions: number;
+    messages: number;
+}
+/** `lastActivity`: seconds since 1970. */
+export interface TopSession {
+    sessionId: string;
+    messages: number;
+    lastActivity: number | null;
+}
+/** How often a tool was called. */
+export interface TopTool {
+    toolName: string;
+    executions: number;
+}
+/** How many titles have this word. */
+export interface TopTopic {
+    topic: string;
+    occurrences: number;
+}
+/** From sums that are kept; no history is read. Days on which nobody wrote are left out. */
+export interface AnalyticsResult {
+    daily: AnalyticsDay[];
+    topSessions: TopSession[];
+    topTools: TopTool[];
+    topTopics: TopTopic[];
+    /** Two decimals. */
+    averageMessagesPerSession: number;
+    totalSessions: number;
+    totalMessages: number;
+}
+/** All that are in memory, or one. */
+export interface ContextParams {
+    sessionId?: string;
+}
+/** How full the context is. */
+export interface Budget {
+    estimatedTokens: number;
+    contextWindow: number;
+    remainingTokens: number;
+    /** One decimal. */
+    usagePct: number;
+    thresholdPct: number;
+    thresholdTokens: number;
+    shouldCompact: boolean;
+}
+/** How full the context of a session is. */
+export interface ContextRow {
+    sessionId: string;
+    budget: Budget;
+}
+/** Sessions that are in memory. */
+export interface ContextResult {
+    sessions: ContextRow[];
+}
+/** One answer of a model. */
+export interface RecentCall {
+    ts: number;
+    model: string;
+    latencyMs: number;
+    ok: boolean;
+    inputTokens: number;
+    outputTokens: number;
+    sessionId: string;
+    /** `ok`, `retried` or `failed`. */
+    status: string;
+}
+/** Of the last 200. */
+export interface ModelCalls {
+    total: number;
+    avgLatency: number;
+    errorRate: number;
+    recentCalls: RecentCall[];
+}
+/** Each counted once per run. */
+export interface RunStates {
+    start: number;
+    complete: number;
+    cancel_requested: number;
+    cancelled: number;
+    error: number;
+}
+/** From the word to the end, the last 100. */
+export interface CancelLatency {
+    sampleCount: number;
+    samples: number[];
+}
+/** Rules that fired; there are none. */
+export interface Reactions {
+    matched: number;
+    skipped: number;
+    skipReasons: Record<string, unknown>;
+}
+/** Since the process began. */
+export interface MetricsResult {
+    messagesProcessed: number;
+    errors: number;
+    /** Runs that are under way. */
+    activeRequests: number;
+    uptime: number;
+    modelCalls: ModelCalls;
+    runStates: RunStates;
+    cancelLatencyMs: CancelLatency;
+    reactions: Reactions;
+    /** Messages that wait, over all lanes. */
+    queueDepth: number;
+}
+/** `enabled`: those of the declared ones that are granted here. */
+export interface NodeCapabilities {
+    declared: string[];
+    enabled: string[];
+}
+/** Where a companion is. */
+export interface NodeLocation {
+    latitude: number;
+    longitude: number;
+    accuracyMeters?: number;
+    source?: string;
+    /** By its own clock. */
+    capturedAt?: number;
+    /** By ours; whatever the companion says of it is passed over. */
+    receivedAt?: number;
+}
+/** What it runs on. */
+export type PowerSource = "ac" | "battery" | "unknown";
+/** How a companion does. Only what is given is changed. */
+export interface NodeStatus {
+    platform?: string;
+    appVersion?: string;
+    deviceName?: string;
+    statusText?: string;
+    batteryPct?: number;
+    powerSource?: PowerSource;
+    updatedAt?: number;
+}
+/** Whose push service. */
+export type PushProvider = "apns" | "fcm";
+/** The token itself is never told. */
+export interface PushState {
+    provider: PushProvider;
+    tokenPreview: string;
+    updatedAt: number;
+}
+/** A companion that is here. */
+export interface NodeRow {
+    connectionId: string;
+    id: string;
+    role: string;
+    protocolVersion: number;
+    capabilities: NodeCapabilities;
+    location: NodeLocation | null;
+    status: NodeStatus | null;
+    push: PushState | null;
+    registeredAt: number;
+    lastSeenAt: number;
+}
+/** How many. */
+export interface NodesSummary {
+    total: number;
+}
+/** All that are here. */
+export interface NodesResult {
+    nodes: NodeRow[];
+    summary: NodesSummary;
+}
+/** Which companion. */
+export interface NodeName {
+    id: string;
+    role: string;
+}
+/** One that has said where it is. */
+export interface LocatedNode {
+    node: NodeName;
+    location: NodeLocation;
+}
+/** Those that have said where they are. */
+export interface LocationsResult {
+    locations: LocatedNode[];
+}
+/** Those with the newest message first. */
+export interface ListParams {
+    /** Also those that nobody has touched since the process began. Usually false. */
+    includePersisted?: boolean;
+    /** What stands before the first colon of their ids; `ws` where there is none. */
+    frontend?: string;
+    /** Usually 50. */
+    limit?: number;
+    /** Usually 0. */
+    offset?: number;
+}
+/** What a lane does. */
+export type LaneState = "idle" | "running" | "waiting" | "asking";
+/** What its lane does. */
+export interface SessionLane {
+    state: LaneState;
+    depth: number;
+    runId?: string;
+}
+/** A session. */
+export interface SessionRow {
+    id: string;
+    frontend: string;
+    userId: string;
+    messageCount: number;
+    lastMessageAt: number | null;
+    config: SessionConfig;
+    title?: string;
+    lane: SessionLane;
+}
+/** `total`: before limit and offset. */
+export interface ListResult {
+    sessions: SessionRow[];
+    total: number;
+}
+/** A session and the newest messages of it. */
+export interface GetParams {
+    sessionId: string;
+    /** Usually 500. */
+    historyLimit?: number;
+    /** Only messages before this entry of the log. */
+    before?: number;
+    /** With what tools gave. Usually false. */
+    includeTools?: boolean;
+}
+/** Who said it. */
+export type HistoryRole = "user" | "assistant" | "tool";
+/** A message. */
+export interface HistoryRow {
+    role: HistoryRole;
+    content: string;
+    at: number;
+    /** The entry of the log that it is. */
+    seq: number;
+    /** It was cut short. */
+    interrupted?: boolean;
+    tool?: string;
+}
+/** A session and what was said in it, oldest first. */
+export interface GetResult {
+    id: string;
+    createdAt: string;
+    lastActiveAt: string;
+    history: HistoryRow[];
+    frontend: string;
+    userId: string;
+    messageCount: number;
+    /** There are older ones. */
+    historyTruncated: boolean;
+    config: SessionConfig;
+    lane: SessionLane;
+    title?: string;
+}
+/** At most so many; those that work come first. */
+export interface LanesParams {
+    /** Usually 200. */
+    limit?: number;
+}
+/** A lane that is in memory. Times are milliseconds since 1970. */
+export interface LaneRow {
+    sessionId: string;
+    state: LaneState;
+    /** Messages that wait. */
+    depth: number;
+    runId?: string;
+    /** When the run began. */
+    since?: number;
+    /** When something last came of it. */
+    movedAt: number;
+    /** After so long without anything more it is ended. */
+    stallInMs?: number;
+    mode: LaneModeWord;
+    /** How long the oldest message has waited. */
+    oldestWaitMs?: number;
+}
+/** Lanes that are in memory. */
+export interface LanesResult {
+    lanes: LaneRow[];
+    total: number;
+}
+/** Puts an artifact there whole, in the place of one with the same id. */
+export interface CanvasPutParams {
+    sessionId?: string;
+    artifactId: string;
+    type: string;
+    title?: string;
+    content: unknown;
+    metadata?: Record<string, unknown>;
+}
+/** An artifact. Times are milliseconds since 1970. */
+export interface Artifact {
+    artifactId: string;
+    sessionId: string;
+    type: string;
+    title: string | null;
+    /** Left out where it was not asked for. */
+    content?: unknown;
+    metadata: unknown | null;
+    createdAt: number;
+    updatedAt: number;
+    /** 1 at first, and one more with each change. */
+    version: number;
+}
+/** The artifact as it is on the disk. */
+export interface CanvasPutResult {
+    artifact: Artifact;
+    created: boolean;
+}
+/** Which artifact. */
+export interface CanvasOneParams {
+    sessionId?: string;
+    artifactId: string;
+}
+/** The artifact. */
+export interface CanvasGetResult {
+    artifact: Artifact;
+}
+/** Newest first. */
+export interface CanvasListParams {
+    sessionId?: string;
+    /** Usually 200. */
+    limit?: number;
+    /** Usually true. */
+    includeContent?: boolean;
+}
+/** `total`: before the limit. */
+export interface CanvasListResult {
+    artifacts: Artifact[];
+    total: number;
+}
+/** Whether it was there. */
+export interface CanvasDeleteResult {
+    deleted: boolean;
+}
+/** Of which session. */
+export interface CanvasAllParams {
+    sessionId?: string;
+}
+/** How many there were. */
+export interface CanvasClearResult {
+    cleared: number;
+}
+/** Who registers. */
+export interface RegisterParams {
+    nodeId: string;
+    role: string;
+    protocolVersion: number;
+    capabilities: string[];
+}
+/** The lower one of both counts. */
+export interface NodeProtocol {
+    serverVersion: number;
+    clientVersion: number;
+    negotiatedVersion: number;
+}
+/** It is registered on this connection. */
+export interface RegisterResult {
+    registered: boolean;
+    node: NodeName;
+    protocol: NodeProtocol;
+    capabilities: NodeCapabilities;
+}
+/** As it was agreed. */
+export interface NodeCapabilitiesResult {
+    node: NodeName;
+    protocol: NodeProtocol;
+    capabilities: NodeCapabilities;
+}
+/** What is known now. */
+export interface SetLocationResult {
+    updated: boolean;
+    node: NodeName;
+    location: NodeLocation;
+}
+/** null: it has not said. */
+export interface LocationResult {
+    node: NodeName;
+    location: NodeLocation | null;
+}
+/** What is known now. */
+export interface SetStatusResult {
+    updated: boolean;
+    node: NodeName;
+    status: NodeStatus;
+}
+/** By which the companion can be woken. */
+export interface PushTokenParams {
+    provider: PushProvider;
+    token: string;
+}
+/** What is kept. */
+export interface SetPushResult {
+    updated: boolean;
+    node: NodeName;
+    push: PushState;
+}
+/** `server.queue`: only what is below it. */
+export interface ConfigParams {
+    path?: string;
+}
+/** Names of settings that are otherwise now, and those of them that want a new start. */
+export interface ReloadResult {
+    success: boolean;
+    changed: string[];
+    restartRequired: string[];
+}
+/** Without a channel it is good on any. */
+export interface GenerateParams {
+    channel?: string;
+}
+/** For the sender to write. */
+export interface GenerateResult {
+    code: string;
+    expiresAt: number;
+}
+/** A code that is still good. */
+export interface CodeRow {
+    code: string;
+    channel: string | null;
+    createdAt: number;
+    expiresAt: number;
+}
+/** A sender that was let in. */
+export interface ApprovedRow {
+    channel: string;
+    senderId: string;
+    approvedAt: number;
+}
+/** Newest first. */
+export interface PairingListResult {
+    codes: CodeRow[];
+    approved: ApprovedRow[];
+}
+/** A code, or a sender of a channel. */
+export interface RevokeParams {
+    code?: string;
+    channel?: string;
+    senderId?: string;
+}
+/** Whether there was one. */
+export interface RevokeResult {
+    revoked: boolean;
+}
+/** By what usage is added up. */
+export type GroupBy = "day" | "session" | "model" | "tool" | "principal";
+/** Days of UTC as `2026-01-31`, both included; without them, the last 30. */
+export interface UsageParams {
+    from?: string;
+    to?: string;
+    /** Usually "day". */
+    groupBy?: GroupBy;
+    sessionId?: string;
+}
+/** One sum. */
+export interface UsageRow {
+    /** The day, the session, the model, the tool or the principal. */
+    key: string;
+    /** Answers of models, or calls of the tool. */
+    calls: number;
+    failed?: number;
+    usage: UsageSum;
+    /** Tokens whose price is not known; the cost does not have them. */
+    unpriced: number;
+}
+/** Days in their order, everything else with the largest first. */
+export interface UsageResult {
+    rows: UsageRow[];
+    from: string;
+    to: string;
+}
+/** Newest first. */
+export interface AuditParams {
+    sessionId?: string;
+    by?: string;
+    /** Only lines before this one. */
+    before?: number;
+    /** Usually 100. */
+    limit?: number;
+    /** Whether the audit is as it was written; reads all of it. Usually false. */
+    verify?: boolean;
+}
+/** One thing that somebody did. */
+export interface AuditRow {
+    number: number;
+    at: number;
+    by: string;
+    sessionId: string;
+    seq?: number;
+    action: string;
+    detail?: string;
+}
+/** `head` stands for all lines, `whole` says whether none was changed; both only where it was asked. */
+export interface AuditResult {
+    lines: AuditRow[];
+    head?: string;
+    whole?: boolean;
+    broken?: string;
+}
+/** Concatenation of all that are not transient is the run's content. */
+export interface ContentData {
+    text: string;
+    /** Not a part of the answer. */
+    transient?: boolean;
+    /** For subscribers: the rest of a message, which is whole with it. */
+    final?: boolean;
+}
+/** A call. */
+export interface ToolStartData {
+    tool: string;
+    args: unknown;
+    callId: string;
+}
+/** What came of a call. */
+export interface ToolOutcome {
+    success: boolean;
+    output: string;
+    error: string | null;
+}
+/** The end of a call. */
+export interface ToolEndData {
+    tool: string;
+    callId: string;
+    result: ToolOutcome;
+    durationMs: number;
+    /** The output is longer than an event carries. */
+    truncated?: boolean;
+    fullBytes?: number;
+}
+/** Base64. */
+export interface AttachmentData {
+    mimeType: string;
+    data: string;
+    filename?: string;
+}
+/** How full the context is. */
+export type ContextLevel = "warning" | "checkpoint" | "compact";
+/** What was done about it. */
+export interface ContextActions {
+    checkpointSaved: boolean;
+    autoCompacted: boolean;
+}
+/** At most one per run. */
+export interface ContextWarningData {
+    level: ContextLevel;
+    message: string;
+    budget: Budget;
+    actions: ContextActions;
+}
+/** A run goes `start`, then perhaps `cancel_requested`, then one of the other three. */
+export type RunStateWord = "start" | "cancel_requested" | "complete" | "cancelled" | "error";
+/** When, in milliseconds since 1970. */
+export interface RunStateData {
+    state: RunStateWord;
+    timestamp: number;
+}
+/** Only where the run is complete. Subscribers have had the content. */
+export interface DoneData {
+    content?: string;
+    usage: UsageSum;
+    runId?: string;
+}
+/** Why a lane did not take or keep a message. */
+export type QueueCode = "overflow" | "superseded";
+/** A message that a lane did not take or keep. */
+export interface QueueNote {
+    code: QueueCode;
+    laneId: string;
+    mode: LaneModeWord;
+    overflow: OverflowWord;
+    /** In this lane since it was last idle, this one included. */
+    droppedCount: number;
+    /** How what was dropped began, where the rules say so. */
+    summary?: string[];
+}
+/** The same code as the error frame behind it. */
+export interface ErrorData {
+    code: number;
+    message: string;
+    queue?: QueueNote;
+    data?: unknown;
+}
+/** One thing about the call. */
+export interface ConfirmFact {
+    label: string;
+    text: string;
+}
+/** Answered by `agent.confirmTool`. */
+export interface ToolConfirmData {
+    callId: string;
+    tool: string;
+    args: unknown;
+    /** What the call needs: `read-only`, `workspace-write` or `danger-full-access`. */
+    risk: string;
+    /** After this it is a no. */
+    expiresAt?: number;
+    /** One line. */
+    summary: string;
+    /** All that a person has to see, where the tool says it. */
+    preview?: ConfirmFact[];
+}
+/** How a question ended. */
+export type AskEndWord = "allow" | "allow_session" | "deny" | "answered" | "withdrawn";
+/** Whoever answered it. */
+export interface ToolConfirmDoneData {
+    callId: string;
+    decision: AskEndWord;
+    by?: string;
+}
+/** Its place among those that wait, from 0. */
+export interface QueuedData {
+    itemId: string;
+    position?: number;
+}
+/** What an entry of the log is that has no event of its own. */
+export type ChangeKind = "opened" | "message" | "taken" | "settled" | "setting" | "shell" | "shell_done" | "call" | "call_done" | "ask" | "ask_done" | "requested" | "retrying" | "fell_back" | "spent" | "compacted" | "moved" | "restored" | "summary" | "note";
+/** `kind` says what. */
+export interface SessionChangedData {
+    kind: ChangeKind;
+    role?: string;
+    text?: string;
+    detail?: unknown;
+}
+/** Everything up to here was told. */
+export interface LagData {
+    cursor: string;
+}
+/** The reply that this text was of came to nothing. */
+export interface RetractData {
+    runId?: string;
+    bytes: number;
+}
+/** `live`: it is in memory. */
+export interface SessionNews {
+    sessionId: string;
+    live: boolean;
+    title?: string;
+    lastSeq?: number;
+}
+/** What happened to a companion. */
+export type NodeChange = "registered" | "changed" | "gone";
+/** What happened to a companion. */
+export interface NodeNews {
+    change: NodeChange;
+    node: NodeName;
+    at: number;
+}
+/** A line of the log, without secrets. */
+export interface LogLine {
+    ts: number;
+    level: string;
+    text: string;
+}
+/** Where an event of a session stands: what a subscriber's frames have beside `event` and `data`. */
+export interface EventPlaceData {
+    seq: number;
+    cursor: EventCursor;
+    sessionId: string;
+    runId?: string;
+}
+/** What each method takes and gives. */
+export interface Methods {
+    /** Says who is there, by a token. */
+    "auth.login": {
+        params: LoginParams;
+        result: LoginResult;
+    };
+    /** Ends the connection; what runs goes on. */
+    "system.disconnect": {
+        params: Record<string, never>;
+        result: SuccessResult;
+    };
+    /** Makes a session, or takes one that is there, and attaches this connection to it. */
+    "sessions.create": {
+        params: CreateParams;
+        result: CreateResult;
+    };
+    /** Removes a session and all that belongs to it. */
+    "sessions.delete": {
+        params: SessionParams;
+        result: SuccessResult;
+    };
+    /** Changes what holds for a session. */
+    "sessions.patch": {
+        params: PatchParams;
+        result: PatchResult;
+    };
+    /** Copies a session, whole or up to a message. */
+    "sessions.fork": {
+        params: ForkParams;
+        result: ForkResult;
+    };
+    /** A message for the model; its events come before the result. */
+    "agent.send": {
+        params: SendParams;
+        result: SendResult;
+    };
+    /** Stops what runs or waits. */
+    "agent.cancel": {
+        params: CancelParams;
+        result: CancelResult;
+    };
+    /** Whether this connection is asked before tools run. */
+    "agent.setToolUseCallback": {
+        params: CallbackParams;
+        result: SuccessResult;
+    };
+    /** Answers `tool_confirm`. */
+    "agent.confirmTool": {
+        params: ConfirmParams;
+        result: ConfirmResult;
+    };
+    /** Waits for the end of a run. */
+    "agent.wait": {
+        params: WaitParams;
+        result: WaitResult;
+    };
+    /** Which tools there are. */
+    "tools.list": {
+        params: ToolsParams;
+        result: ToolsResult;
+    };
+    /** Runs a tool by hand, beside the lane. */
+    "tools.execute": {
+        params: ExecuteParams;
+        result: ExecuteResult;
+    };
+    /** Events of sessions and services, under the id of this request, behind its result. */
+    "events.subscribe": {
+        params: SubscribeParams;
+        result: SubscribeResult;
+    };
+    /** Ends a subscription. */
+    "events.unsubscribe": {
+        params: UnsubscribeParams;
+        result: UnsubscribeResult;
+    };
+    /** Stored events of a session, a page at a time. */
+    "events.replay": {
+        params: ReplayParams;
+        result: ReplayResult;
+    };
+    /** What this gateway is. */
+    "system.info": {
+        params: Record<string, never>;
+        result: InfoResult;
+    };
+    /** What can be asked here. */
+    "system.capabilities": {
+        params: Record<string, never>;
+        result: CapabilitiesResult;
+    };
+    /** Who wrote, and when. */
+    "system.presence": {
+        params: PresenceParams;
+        result: PresenceResult;
+    };
+    /** Who wrote how much, day by day. */
+    "system.sessionAnalytics": {
+        params: AnalyticsParams;
+        result: AnalyticsResult;
+    };
+    /** How full contexts are. */
+    "system.contextUsage": {
+        params: ContextParams;
+        result: ContextResult;
+    };
+    /** Counters since the start. */
+    "system.metrics": {
+        params: Record<string, never>;
+        result: MetricsResult;
+    };
+    /** Companions that are here. */
+    "system.nodes": {
+        params: Record<string, never>;
+        result: NodesResult;
+    };
+    /** Where companions are. */
+    "system.location": {
+        params: Record<string, never>;
+        result: LocationsResult;
+    };
+    /** Sessions, the newest message first. */
+    "sessions.list": {
+        params: ListParams;
+        result: ListResult;
+    };
+    /** A session and its newest messages. */
+    "sessions.get": {
+        params: GetParams;
+        result: GetResult;
+    };
+    /** What every lane does. */
+    "lanes.list": {
+        params: LanesParams;
+        result: LanesResult;
+    };
+    /** Puts an artifact there whole. */
+    "canvas.put": {
+        params: CanvasPutParams;
+        result: CanvasPutResult;
+    };
+    /** One artifact. */
+    "canvas.get": {
+        params: CanvasOneParams;
+        result: CanvasGetResult;
+    };
+    /** Artifacts, newest first. */
+    "canvas.list": {
+        params: CanvasListParams;
+        result: CanvasListResult;
+    };
+    /** Takes an artifact away. */
+    "canvas.delete": {
+        params: CanvasOneParams;
+        result: CanvasDeleteResult;
+    };
+    /** Takes all artifacts of a session away. */
+    "canvas.clear": {
+        params: CanvasAllParams;
+        result: CanvasClearResult;
+    };
+    /** A companion is here. */
+    "node.register": {
+        params: RegisterParams;
+        result: RegisterResult;
+    };
+    /** What was agreed. */
+    "node.capabilities.get": {
+        params: Record<string, never>;
+        result: NodeCapabilitiesResult;
+    };
+    /** Where the companion is. */
+    "node.location.set": {
+        params: NodeLocation;
+        result: SetLocationResult;
+    };
+    /** Where it said it is. */
+    "node.location.get": {
+        params: Record<string, never>;
+        result: LocationResult;
+    };
+    /** How the companion does. */
+    "node.status.set": {
+        params: NodeStatus;
+        result: SetStatusResult;
+    };
+    /** How it can be woken. */
+    "node.push_token.set": {
+        params: PushTokenParams;
+        result: SetPushResult;
+    };
+    /** Settings in effect, without secrets. */
+    "config.get": {
+        params: ConfigParams;
+        result: unknown;
+    };
+    /** Reads the settings again. */
+    "config.reload": {
+        params: Record<string, never>;
+        result: ReloadResult;
+    };
+    /** A code for an unknown sender. */
+    "pairing.generate": {
+        params: GenerateParams;
+        result: GenerateResult;
+    };
+    /** Codes, and who was let in. */
+    "pairing.list": {
+        params: Record<string, never>;
+        result: PairingListResult;
+    };
+    /** Takes a code or a sender back. */
+    "pairing.revoke": {
+        params: RevokeParams;
+        result: RevokeResult;
+    };
+    /** What was used. */
+    "usage.report": {
+        params: UsageParams;
+        result: UsageResult;
+    };
+    /** Who did what. */
+    "audit.query": {
+        params: AuditParams;
+        result: AuditResult;
+    };
+    /** This document. */
+    "rpc.discover": {
+        params: Record<string, never>;
+        result: Record<string, unknown>;
+    };
+}
+export type MethodName = keyof Methods;
+/** First words of messages that are commands. */
+export declare const COMMANDS: ReadonlySet<string>;
+/** What a connection must not exceed. */
+export declare const LIMITS: {
+    burst: number;
+    maxArtifactBytes: number;
+    maxArtifacts: number;
+    maxAttachmentBytes: number;
+    maxAttachments: number;
+    maxFrameBytes: number;
+    maxInFlight: number;
+    maxMessageBytes: number;
+    maxSubscriptions: number;
+    perSecond: number;
+};
+/** The data of each event. */
+export interface Events {
+    /** More text of the answer. */
+    content: ContentData;
+    /** A tool begins. */
+    tool_start: ToolStartData;
+    /** What came of it; one for each start. */
+    tool_end: ToolEndData;
+    /** An image that a tool made. */
+    attachment: AttachmentData;
+    /** The context is nearly full. */
+    context_warning: ContextWarningData;
+    /** How the run goes. */
+    run_state: RunStateData;
+    /** The run is complete. */
+    done: DoneData;
+    /** It failed; the error frame follows. */
+    error: ErrorData;
+    /** May this call run? */
+    tool_confirm: ToolConfirmData;
+    /** That question is answered. */
+    tool_confirm_done: ToolConfirmDoneData;
+    /** A message waits. */
+    queued: QueuedData;
+    /** Anything else that is in the log. */
+    session_changed: SessionChangedData;
+    /** From here on something is missing: come back with this cursor. */
+    lag: LagData;
+    /** The last bytes of text were taken back. */
+    retract: RetractData;
+    /** How a lane stands now. */
+    lane: LaneRow;
+    /** A session is in memory, or is not any more. */
+    session: SessionNews;
+    /** A companion came, went or said something. */
+    node: NodeNews;
+    /** Counters, now and then. */
+    metrics: MetricsResult;
+    /** A line of the log. */
+    log: LogLine;
+}
+/** An event; where it stands is said to subscribers. */
+export type AnyEvent = {
+    [E in keyof Events]: {
+        event: E;
+        data: Events[E];
+    } & Partial<EventPlaceData>;
+}[keyof Events];
+/** -5 */
+export declare class AuthFailedError extends GatewayError {
+}
+/** -4 */
+export declare class AuthRequiredError extends GatewayError {
+}
+/** -3 */
+export declare class MethodNotFoundError extends GatewayError {
+}
+/** -2 */
+export declare class InvalidRequestError extends GatewayError {
+}
+/** -1 */
+export declare class ParseError extends GatewayError {
+}
+/** 1 */
+export declare class SessionNotFoundError extends GatewayError {
+}
+/** 2 */
+export declare class ToolNotFoundError extends GatewayError {
+}
+/** 3 */
+export declare class AgentBusyError extends GatewayError {
+}
+/** 4 */
+export declare class RequestCancelledError extends GatewayError {
+}
+/** 5 */
+export declare class InternalError extends GatewayError {
+}
+/** The error of this code. */
+export declare function errorOf(code: number, message: string, data?: Record<string, unknown>, method?: string): GatewayError;
+export interface CallOptions {
+    /** Nobody wants the answer any more. */
+    signal?: AbortSignal;
+    /** How long an answer may take, connecting included; 0: for ever. */
+    timeoutMs?: number;
+}
+/** Every method with params and an answer, by its name. */
+export interface Api {
+    readonly sessions: {
+        /** Makes a session, or takes one that is there, and attaches this connection to it. */
+        create(params?: CreateParams, options?: CallOptions): Promise<CreateResult>;
+        /** Removes a session and all that belongs to it. */
+        delete(params: SessionParams, options?: CallOptions): Promise<SuccessResult>;
+        /** Changes what holds for a session. */
+        patch(params: PatchParams, options?: CallOptions): Promise<PatchResult>;
+        /** Copies a session, whole or up to a message. */
+        fork(params?: ForkParams, options?: CallOptions): Promise<ForkResult>;
+        /** Sessions, the newest message first. */
+        list(params?: ListParams, options?: CallOptions): Promise<ListResult>;
+        /** A session and its newest messages. */
+        get(params: GetParams, options?: CallOptions): Promise<GetResult>;
+    };
+    readonly agent: {
+        /** Stops what runs or waits. */
+        cancel(params?: CancelParams, options?: CallOptions): Promise<CancelResult>;
+        /** Whether this connection is asked before tools run. */
+        setToolUseCallback(params: CallbackParams, options?: CallOptions): Promise<SuccessResult>;
+        /** Answers `tool_confirm`. */
+        confirmTool(params: ConfirmParams, options?: CallOptions): Promise<ConfirmResult>;
+        /** Waits for the end of a run. */
+        wait(params?: WaitParams, options?: CallOptions): Promise<WaitResult>;
+    };
+    readonly tools: {
+        /** Which tools there are. */
+        list(params?: ToolsParams, options?: CallOptions): Promise<ToolsResult>;
+        /** Runs a tool by hand, beside the lane. */
+        execute(params: ExecuteParams, options?: CallOptions): Promise<ExecuteResult>;
+    };
+    readonly events: {
+        /** Stored events of a session, a page at a time. */
+        replay(params: ReplayParams, options?: CallOptions): Promise<ReplayResult>;
+    };
+    readonly system: {
+        /** What this gateway is. */
+        info(params?: Record<string, never>, options?: CallOptions): Promise<InfoResult>;
+        /** What can be asked here. */
+        capabilities(params?: Record<string, never>, options?: CallOptions): Promise<CapabilitiesResult>;
+        /** Who wrote, and when. */
+        presence(params?: PresenceParams, options?: CallOptions): Promise<PresenceResult>;
+        /** Who wrote how much, day by day. */
+        sessionAnalytics(params?: AnalyticsParams, options?: CallOptions): Promise<AnalyticsResult>;
+        /** How full contexts are. */
+        contextUsage(params?: ContextParams, options?: CallOptions): Promise<ContextResult>;
+        /** Counters since the start. */
+        metrics(params?: Record<string, never>, options?: CallOptions): Promise<MetricsResult>;
+        /** Companions that are here. */
+        nodes(params?: Record<string, never>, options?: CallOptions): Promise<NodesResult>;
+        /** Where companions are. */
+        location(params?: Record<string, never>, options?: CallOptions): Promise<LocationsResult>;
+    };
+    readonly lanes: {
+        /** What every lane does. */
+        list(params?: LanesParams, options?: CallOptions): Promise<LanesResult>;
+    };
+    readonly canvas: {
+        /** Puts an artifact there whole. */
+        put(params: CanvasPutParams, options?: CallOptions): Promise<CanvasPutResult>;
+        /** One artifact. */
+        get(params: CanvasOneParams, options?: CallOptions): Promise<CanvasGetResult>;
+        /** Artifacts, newest first. */
+        list(params?: CanvasListParams, options?: CallOptions): Promise<CanvasListResult>;
+        /** Takes an artifact away. */
+        delete(params: CanvasOneParams, options?: CallOptions): Promise<CanvasDeleteResult>;
+        /** Takes all artifacts of a session away. */
+        clear(params?: CanvasAllParams, options?: CallOptions): Promise<CanvasClearResult>;
+    };
+    readonly node: {
+        /** A companion is here. */
+        register(params: RegisterParams, options?: CallOptions): Promise<RegisterResult>;
+        readonly capabilities: {
+            /** What was agreed. */
+            get(params?: Record<string, never>, options?: CallOptions): Promise<NodeCapabilitiesResult>;
+        };
+        readonly location: {
+            /** Where the companion is. */
+            set(params: NodeLocation, options?: CallOptions): Promise<SetLocationResult>;
+            /** Where it said it is. */
+            get(params?: Record<string, never>, options?: CallOptions): Promise<LocationResult>;
+        };
+        readonly status: {
+            /** How the companion does. */
+            set(params?: NodeStatus, options?: CallOptions): Promise<SetStatusResult>;
+        };
+        readonly push_token: {
+            /** How it can be woken. */
+            set(params: PushTokenParams, options?: CallOptions): Promise<SetPushResult>;
+        };
+    };
+    readonly config: {
+        /** Settings in effect, without secrets. */
+        get(params?: ConfigParams, options?: CallOptions): Promise<unknown>;
+        /** Reads the settings again. */
+        reload(params?: Record<string, never>, options?: CallOptions): Promise<ReloadResult>;
+    };
+    readonly pairing: {
+        /** A code for an unknown sender. */
+        generate(params?: GenerateParams, options?: CallOptions): Promise<GenerateResult>;
+        /** Codes, and who was let in. */
+        list(params?: Record<string, never>, options?: CallOptions): Promise<PairingListResult>;
+        /** Takes a code or a sender back. */
+        revoke(params?: RevokeParams, options?: CallOptions): Promise<RevokeResult>;
+    };
+    readonly usage: {
+        /** What was used. */
+        report(params?: UsageParams, options?: CallOptions): Promise<UsageResult>;
+    };
+    readonly audit: {
+        /** Who did what. */
+        query(params?: AuditParams, options?: CallOptions): Promise<AuditResult>;
+    };
+    readonly rpc: {
+        /** This document. */
+        discover(params?: Record<string, never>, options?: CallOptions): Promise<Record<string, unknown>>;
+    };
+}
+type Families = {
+    readonly [name: string]: number | Families;
+};
+/** The methods, each of which asks by its full name. */
+export declare function apiOf(request: (method: string, params: object, options?: CallOptions) => Promise<unknown>, families?: Families, path?: string): Api;
+/** Whether a method changes nothing: it is asked again where an answer was lost. */
+export declare function isRead(method: string): boolean;
+export {};
