@@ -175,3 +175,15 @@ fn one_long_event_drops_nobody_who_reads() {
     assert!(!outbox.is_open(), "it takes nothing");
     assert!(matches!(&drained(&outbox).last().unwrap().event, Event::Gone { fault } if fault.is_too_slow()));
 }
+
+#[test]
+fn a_page_of_the_past_drops_nobody() {
+    let most = 1000;
+    let outbox = Outbox::new(PeerId(1), Slow::DropAt(most));
+    (0..5).for_each(|_| outbox.push_past(reply(1, entries(most))));
+    outbox.push(reply(1, entries(10)));
+    assert!(outbox.is_open(), "what is new waits behind it");
+    outbox.push(reply(1, entries(most)));
+    outbox.push(reply(1, entries(10)));
+    assert!(!outbox.is_open(), "what is new was not taken");
+}
