@@ -54,6 +54,8 @@ struct Inner {
     queue: VecDeque<Told>,
     /// Of what is told to it as a peer: this is what its sessions and its own commands wait for.
     bytes: usize,
+    /// Of these, of what it is told of the past: that comes a page at a time, and each waits until the one before was taken.
+    past_bytes: usize,
     /// Of what some session keeps back for it; likewise.
     kept_bytes: usize,
     /// Of what is in the queue because it watches. Nobody waits for that.
@@ -116,7 +118,7 @@ impl Outbox {
         let cost = weight::event(&told.event);
         // How long an event is says nothing about how fast the peer reads: what waits before it does.
         if let Slow::DropAt(most) = self.slow
-            && inner.bytes >= most
+            && inner.bytes.saturating_sub(inner.past_bytes) >= most
         {
             inner.queue.push_back(Told::new(told.session, Event::Gone { fault: Fault::too_slow() }));
             (inner.closed, inner.let_go) = (true, true);
@@ -129,6 +131,25 @@ impl Outbox {
         } else {
             inner.bytes += cost - EVENT_BYTES;
         }
+        if let Some(reader) = inner.reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// Something of the past. Nobody is dropped for it.
+    pub(crate) fn push_past(&self, told: Told) {
+        let mut inner = self.lock();
+        if let Some(forward) = inner.forward.clone() {
+            drop(inner);
+            return forward.push_past(told);
+        }
+        if inner.closed {
+            return;
+        }
+        let cost = weight::event(&told.event);
+        inner.bytes += cost;
+        inner.past_bytes += cost;
+        inner.queue.push_back(told);
         if let Some(reader) = inner.reader.take() {
             reader.wake();
         }
@@ -249,7 +270,7 @@ impl Outbox {
             return Poll::Pending;
         }
         into.extend(inner.queue.drain(..));
-        (inner.bytes, inner.watched_bytes) = (0, 0);
+        (inner.bytes, inner.past_bytes, inner.watched_bytes) = (0, 0, 0);
         inner.held = None;
         if let Some(watched) = inner.watched.take() {
             let missed = watched.missed.into_iter();
@@ -296,7 +317,7 @@ impl Outbox {
         let mut inner = self.lock();
         inner.closed = true;
         inner.queue.clear();
-        (inner.bytes, inner.watched_bytes) = (0, 0);
+        (inner.bytes, inner.past_bytes, inner.watched_bytes) = (0, 0, 0);
         inner.unshown = None;
         inner.watched = None;
         inner.waiting_for_room.drain(..).for_each(Waker::wake);

@@ -193,3 +193,15 @@ fn whoever_waits_for_room_hears_at_once_that_the_peer_was_let_go() {
     outbox.push(reply(3, entries(1)));
     assert!(!outbox.is_open() && heard.0.load(std::sync::atomic::Ordering::Relaxed));
 }
+
+#[test]
+fn a_page_of_the_past_drops_nobody() {
+    let most = 1000;
+    let outbox = Outbox::new(PeerId(1), Slow::DropAt(most));
+    (0..5).for_each(|_| outbox.push_past(reply(1, entries(most))));
+    outbox.push(reply(1, entries(10)));
+    assert!(outbox.is_open(), "what is new waits behind it");
+    outbox.push(reply(1, entries(most)));
+    outbox.push(reply(1, entries(10)));
+    assert!(!outbox.is_open(), "what is new was not taken");
+}

@@ -214,7 +214,7 @@ impl CatchingUp {
             let event = Event::Logged(entry);
             self.at.take(&event);
             if self.level >= least_level(&event) {
-                self.tell(event);
+                self.outbox.push_past(Told { session: self.session.clone(), event, at: self.at, shared: None });
             }
         }
     }
