@@ -227,7 +227,7 @@ async def cuts(one):
                 run = cutter.send("slow 4 say 120 words", session_id="py:cut")
                 text, found = await read(run)
                 states = [it["event"] + it["data"].get("state", "") for it in found if it["event"] != "content"]
-                results.append(text == words(120) == (await run)["content"] and len(set(states)) == len(states))
+                results.append(text == words(120) == (await run)["content"] and len(set(states)) == len(states) and "retract" not in states)
             return results
 
         speaking = asyncio.ensure_future(speak())
