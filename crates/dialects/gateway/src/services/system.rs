@@ -97,8 +97,8 @@ impl GatewayLimits {
             max_attachment_bytes: ATTACHED_BYTES_MAX as u64,
             max_in_flight: crate::IN_FLIGHT_MAX as u64,
             max_subscriptions: crate::SUBSCRIPTIONS_MAX as u64,
-            burst: crate::BURST_MAX as u64,
-            per_second: crate::PER_SECOND_MAX as u64,
+            burst: crate::BURST_MAX,
+            per_second: crate::PER_SECOND_MAX,
             max_artifact_bytes: ARTIFACT_BYTES_MAX as u64,
             max_artifacts: ARTIFACTS_MAX,
         }
