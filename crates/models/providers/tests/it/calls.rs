@@ -351,7 +351,7 @@ async fn what_a_server_does_not_take_is_learned_once_per_conversation() {
     let mock = MockModel::start().await;
     mock.push(Reply::error(400, "max_completion_tokens"));
     mock.push(Reply::error(400, "max_completion_tokens"));
-    assert_eq!(failure(&ask(&provider(&mock), "say x").await).fault.fault.status, Some(400));
+    assert_eq!(failure(&ask(&provider(&mock), "say x").await).fault.status, Some(400));
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ async fn calls_in_a_row_share_one_connection() {
             // A refusal and a list of models leave the connection as good as an answer does.
             match round % 3 {
                 0 => assert_eq!(text(&ask(&provider, "say 2 words").await), "w1 w2", "{api:?}"),
-                1 => assert_eq!(failure(&ask(&provider, "fail 503").await).fault.fault.status, Some(503), "{api:?}"),
+                1 => assert_eq!(failure(&ask(&provider, "fail 503").await).fault.status, Some(503), "{api:?}"),
                 _ => assert_eq!(vocab::Provider::models(&provider).await.unwrap().len(), 2, "{api:?}"),
             }
         }
