@@ -180,7 +180,7 @@ impl Acp {
         let session = self.views[at].session.clone();
         match event {
             // What the log does not say again.
-            Event::Gone { .. } | Event::TurnLost(_) => self.event(at, event, out),
+            Event::Gone { .. } | Event::TurnLost(_) | Event::Editor(_) => self.event(at, event, out),
             Event::Logged(entry) if !self.views[at].flow.is_told() => return self.kept(at, entry),
             _ if !self.views[at].flow.is_told() => return,
             Event::Live { .. } => self.caught_up(at, out),

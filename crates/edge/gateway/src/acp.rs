@@ -3,6 +3,7 @@
 
 mod connection;
 mod connections;
+mod ends;
 mod events_body;
 mod message;
 mod refusals;
@@ -21,8 +22,8 @@ use tokio::time::timeout;
 
 pub use events_body::AcpEvents;
 
-pub(crate) use connection::AcpReaderEnd;
 pub(crate) use connections::AcpConnections;
+pub(crate) use ends::AcpReaderEnd;
 pub(crate) use refusals::finished;
 pub(crate) use socket::joined;
 
@@ -248,7 +249,9 @@ fn streamed(visit: &Visit, known: KnownCaller, request: &Request<Incoming>) -> R
         Some(session) => StreamName::Session(session),
         None => StreamName::Connection,
     };
-    let from = header(headers, LAST_EVENT_ID).and_then(StreamPlace::parse);
+    // A place of another kind of stream is none.
+    let is_own = |it: &&str| it.starts_with('c') == (name == StreamName::Connection);
+    let from = header(headers, LAST_EVENT_ID).filter(is_own).and_then(StreamPlace::parse);
     let reader = match connection.open(name, from) {
         Ok(reader) => reader,
         Err(StreamRefused::IsOpen) => return refuse(StatusCode::CONFLICT, "somebody reads this stream already"),

@@ -230,7 +230,7 @@ async fn what_was_missed_comes_once_from_the_last_id_on() {
     }
     // What is no place is passed over.
     let other = Remote::connect(&gateway.address).await;
-    for wrong in ["x", "-1", "99999999999999999999", "1.x"] {
+    for wrong in ["x", "-1", "99999999999999999999", "1.x", "c1", "999999"] {
         drop(other.stream(Some(&session), Some(wrong)).await.unwrap());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -17,7 +17,7 @@ const TEXT_BYTES: usize = 4_000_000;
 const TEXT_BYTES_FULL: usize = 7_000_000;
 const ROUNDS_FULL: usize = 7;
 /// What a connection may cost that is not used.
-const IDLE_KIB_MAX: u64 = 64;
+const IDLE_KIB_MAX: u64 = 128;
 
 fn is_full() -> bool {
     std::env::var_os("TILLERMAN_FULL").is_some()

@@ -83,7 +83,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "config" => &["vocab", "safefile", "providers"],
         "daemon" => &["vocab", "config", "engine", "gateway", "host", "dialect-gateway"],
         "rpc-flags" => &["vocab", "config", "dialect-rpc"],
-        "command-line" => &["vocab", "attach"],
+        "command-line" => &["vocab", "attach", "host"],
         "wires" => &[
             "vocab",
             "config",

@@ -2,16 +2,15 @@
 //! of a session is asked for by window, so that what it does not read stays in the log.
 
 use std::collections::{HashMap, VecDeque};
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
-use host::{MessageSink, MessageStream};
+use bytes::Bytes;
 use tokio::sync::Notify;
 use wire::{Close, FlowWord};
 
+use crate::acp::ends::{AcpHears, AcpReader, AcpSays};
 use crate::acp::message::{Posted, PostedKind, Said};
 use crate::acp::stream::{StreamPlace, StreamState};
 use crate::limits::{
@@ -20,8 +19,6 @@ use crate::limits::{
 
 /// Bytes written since a dialect was given room, at which it is given more.
 const CREDIT_EVERY_BYTES: usize = 64 * 1024;
-/// Bytes of events that are handed to a socket at once.
-const PIECE_BYTES: usize = 64 * 1024;
 
 /// Which stream of a connection.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -38,7 +35,7 @@ pub(crate) enum StreamRefused {
 }
 
 /// Where the answer to a request goes.
-enum AnswerTo {
+pub(super) enum AnswerTo {
     Initialize,
     Connection,
     /// A load that is told on the connection's own stream, with all that belongs to it.
@@ -55,24 +52,24 @@ pub(crate) struct AcpConnection {
     /// Whose it is: nobody else may use it.
     pub(crate) principal: String,
     /// Everything goes on one stream, as it is.
-    is_socket: bool,
+    pub(super) is_socket: bool,
     state: Mutex<AcpState>,
     /// A message was heard, or the first answer is there.
-    news: Notify,
+    pub(super) news: Notify,
 }
 
-struct AcpState {
-    heard: VecDeque<Vec<u8>>,
-    hearer: Option<Waker>,
-    ended: bool,
+pub(super) struct AcpState {
+    pub(super) heard: VecDeque<Vec<u8>>,
+    pub(super) hearer: Option<Waker>,
+    pub(super) ended: bool,
     /// How the dialect has ended it.
-    close: Option<Close>,
-    own: StreamState,
-    sessions: HashMap<String, StreamState>,
-    unanswered: HashMap<String, AnswerTo>,
-    asked: HashMap<u64, Option<String>>,
-    initialized: Option<(Bytes, bool)>,
-    used: Instant,
+    pub(super) close: Option<Close>,
+    pub(super) own: StreamState,
+    pub(super) sessions: HashMap<String, StreamState>,
+    pub(super) unanswered: HashMap<String, AnswerTo>,
+    pub(super) asked: HashMap<u64, Option<String>>,
+    pub(super) initialized: Option<(Bytes, bool)>,
+    pub(super) used: Instant,
 }
 
 impl AcpConnection {
@@ -92,14 +89,14 @@ impl AcpConnection {
         Arc::new(Self { id, principal, is_socket, state: Mutex::new(state), news: Notify::new() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, AcpState> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, AcpState> {
         // Nothing is left half-done by a panic inside.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The pipe that a dialect runs on.
     pub(crate) fn pipe(self: &Arc<Self>) -> (AcpHears, AcpSays) {
-        (AcpHears(self.clone()), AcpSays(self.clone()))
+        (AcpHears::new(self.clone()), AcpSays::new(self.clone()))
     }
 
     /// It ends: its streams do, and its dialect hears that its client is gone.
@@ -213,6 +210,10 @@ impl AcpConnection {
         if let StreamName::Session(session) = &name
             && !state.sessions.contains_key(session)
         {
+            if state.sessions.len() >= ACP_STREAMS_MAX {
+                // Sessions come and go while their connection stays.
+                state.sessions.retain(|_, stream| stream.reader.is_some() || !stream.is_empty());
+            }
             let unknown = state.sessions.values().filter(|it| !it.is_known).count();
             if unknown >= ACP_UNKNOWN_STREAMS_MAX || state.sessions.len() >= ACP_STREAMS_MAX + ACP_UNKNOWN_STREAMS_MAX {
                 return Err(StreamRefused::TooMany);
@@ -239,7 +240,7 @@ impl AcpConnection {
             };
             state.hear(word.frame());
         }
-        Ok(AcpReader { connection: self.clone(), name, number })
+        Ok(AcpReader::new(self.clone(), name, number))
     }
 
     /// What the one stream of a socket has to say, and how it ended when there is no more.
@@ -313,7 +314,7 @@ impl AcpState {
     }
 
     /// What the dialect says, on its stream.
-    fn said(&mut self, frame: &[u8]) {
+    pub(super) fn said(&mut self, frame: &[u8]) {
         match Said::read(frame) {
             Said::Update { session, place } => {
                 let here = |to: &AnswerTo| matches!(to, AnswerTo::LoadHere(loading) if *loading == session);
@@ -362,7 +363,7 @@ impl AcpState {
         }
     }
 
-    fn flow(&mut self, word: FlowWord) {
+    pub(super) fn flow(&mut self, word: FlowWord) {
         match word {
             FlowWord::Rejoined { session } => {
                 if let Some(stream) = self.sessions.get_mut(&session) {
@@ -379,7 +380,7 @@ impl AcpState {
     }
 
     /// This was written: its session gets as much room again, and all of it when nothing waits.
-    fn wrote(&mut self, of: Option<(String, usize)>) {
+    pub(super) fn wrote(&mut self, of: Option<(String, usize)>) {
         let Some((session, bytes)) = of else { return };
         let is_last = self.own.is_empty() && self.sessions.get(&session).is_none_or(StreamState::is_empty);
         let stream = self.sessions.entry(session.clone()).or_insert_with(|| StreamState::new(true));
@@ -390,138 +391,5 @@ impl AcpState {
             let bytes = if is_last { usize::MAX } else { bytes };
             self.hear(FlowWord::Credit { session, bytes }.frame());
         }
-    }
-}
-
-/// Hears what the client posts.
-pub(crate) struct AcpHears(Arc<AcpConnection>);
-
-impl MessageStream for AcpHears {
-    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
-        let mut state = self.0.lock();
-        if let Some(message) = state.heard.pop_front() {
-            drop(state);
-            self.0.news.notify_waiters();
-            return Poll::Ready(Some(message));
-        }
-        if state.ended {
-            return Poll::Ready(None);
-        }
-        state.hearer = Some(context.waker().clone());
-        Poll::Pending
-    }
-}
-
-/// Says what the dialect says. It never waits: the dialect says no more than there is room for.
-pub(crate) struct AcpSays(Arc<AcpConnection>);
-
-impl MessageSink for AcpSays {
-    fn poll_send(&mut self, _: &mut Context<'_>, message: &[u8]) -> Poll<io::Result<()>> {
-        let mut state = self.0.lock();
-        if let Some(word) = FlowWord::read(message) {
-            state.flow(word);
-        } else if self.0.is_socket {
-            let of = match Said::read(message) {
-                Said::Update { session, .. } => Some((session, message.len())),
-                _ => None,
-            };
-            state.own.plain(of, message);
-        } else {
-            state.said(message);
-            if state.initialized.is_some() {
-                drop(state);
-                self.0.news.notify_waiters();
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_close(&mut self, _: &mut Context<'_>, close: &Close) -> Poll<()> {
-        self.0.lock().close = Some(close.clone());
-        Poll::Ready(())
-    }
-}
-
-impl Drop for AcpSays {
-    fn drop(&mut self) {
-        self.0.lock().close.get_or_insert_with(Close::normal);
-        self.0.end();
-    }
-}
-
-/// Reads one stream, as long as no other does.
-pub(crate) struct AcpReader {
-    connection: Arc<AcpConnection>,
-    name: StreamName,
-    number: u64,
-}
-
-/// What a stream has for its reader.
-pub(crate) enum StreamPiece {
-    Events(Bytes),
-    Nothing,
-    Over,
-}
-
-impl AcpReader {
-    pub(crate) fn poll_piece(&mut self, context: &mut Context<'_>) -> StreamPiece {
-        let mut guard = self.connection.lock();
-        let state = &mut *guard;
-        let stream = match &self.name {
-            StreamName::Connection => &mut state.own,
-            StreamName::Session(session) => match state.sessions.get_mut(session) {
-                Some(stream) => stream,
-                None => return StreamPiece::Over,
-            },
-        };
-        if state.ended || stream.reader != Some(self.number) {
-            return StreamPiece::Over;
-        }
-        let (mut piece, mut written) = (BytesMut::new(), Vec::new());
-        while piece.len() < PIECE_BYTES
-            && let Some(waiting) = stream.pop()
-        {
-            piece.extend_from_slice(&waiting.bytes);
-            written.push(waiting.of);
-        }
-        if piece.is_empty() {
-            stream.waker = Some(context.waker().clone());
-            return StreamPiece::Nothing;
-        }
-        written.into_iter().for_each(|of| state.wrote(of));
-        StreamPiece::Events(piece.freeze())
-    }
-
-    /// What ends it from outside.
-    pub(crate) fn end(&self) -> AcpReaderEnd {
-        AcpReaderEnd { connection: self.connection.clone(), name: self.name.clone(), number: self.number }
-    }
-}
-
-impl Drop for AcpReader {
-    fn drop(&mut self) {
-        self.end().end();
-    }
-}
-
-/// Ends a reader of a stream.
-#[derive(Clone)]
-pub(crate) struct AcpReaderEnd {
-    connection: Arc<AcpConnection>,
-    name: StreamName,
-    number: u64,
-}
-
-impl AcpReaderEnd {
-    pub(crate) fn end(&self) {
-        let mut state = self.connection.lock();
-        let stream = match &self.name {
-            StreamName::Connection => Some(&mut state.own),
-            StreamName::Session(session) => state.sessions.get_mut(session),
-        };
-        let Some(stream) = stream.filter(|stream| stream.reader == Some(self.number)) else { return };
-        stream.reader = None;
-        stream.wake();
-        state.used = Instant::now();
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::acp::connection::{AcpReader, StreamPiece};
+use crate::acp::ends::{AcpReader, StreamPiece};
 use crate::http::ConnectionFacts;
 use crate::sockets::SocketEntry;
 
