@@ -77,7 +77,7 @@ impl Backlog {
                     kept.memory_bytes -= bytes.len();
                     return Ok(Some(bytes));
                 }
-                if let Some(piece) = kept.from_file()? {
+                if let Some(piece) = kept.take_from_file()? {
                     return Ok(Some(piece));
                 }
                 if kept.ended {
@@ -90,7 +90,7 @@ impl Backlog {
 }
 
 impl Unread {
-    fn from_file(&mut self) -> io::Result<Option<Vec<u8>>> {
+    fn take_from_file(&mut self) -> io::Result<Option<Vec<u8>>> {
         let Some((file, from, to)) = &mut self.file else { return Ok(None) };
         let count = usize::try_from(*to - *from).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
         let mut piece = vec![0; count];
