@@ -1,5 +1,5 @@
 //! A WebSocket over any stream, as a pipe of messages. An idle one keeps no buffer: bytes are read into one that the thread
-//! has, and a message is written from where it lies.
+//! has, messages that go out together are put into another (`batch.rs`), and a long one is written from where it lies.
 
 mod batch;
 mod state;

@@ -288,6 +288,51 @@ fn whoever_has_time_shares_a_sync_and_is_not_forgotten_alone() {
     assert!((0..5).any(|_| syncs(1) < BATCHES * 3 / 2), "each has a sync of its own");
 }
 
+const CROWD: usize = 16;
+/// As many as it takes until the store knows how slow the disk is, and some in which that counts.
+const RUSHES: u64 = 8;
+const COUNTED_RUSHES: u64 = 3;
+
+/// Many sessions one shortly after the other, on a disk that takes longer for a sync than all of them together.
+#[tokio::test]
+async fn role_rush() {
+    let Some((store, _)) = kit::role("syscalls::role_rush") else { return };
+    let leases: Vec<_> = (0..CROWD).map(|id| store.create(new_session(&format!("s{id}")))).collect();
+    for lease in &leases {
+        store.append(lease, vec![said(1, "1")], Durability::Commit).await.unwrap();
+    }
+    for round in 0..RUSHES {
+        let mut appends = Vec::new();
+        for lease in &leases {
+            appends.push(store.append(lease, vec![said(round + 2, "more")], Durability::Now));
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+        for append in appends {
+            append.await.unwrap();
+        }
+        tell(&format!("rush {round}"));
+    }
+}
+
+/// None of them would be answered earlier if it had a transaction of its own.
+#[test]
+fn what_comes_while_a_sync_runs_is_committed_together() {
+    if no_strace() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let (trace, home) = (home.path().join("trace"), home.path().join("home"));
+    let more = ["-e", "trace=fcntl,fdatasync,write", "-e", "inject=fdatasync:delay_enter=100000"];
+    kit::told(traced_role("syscalls::role_rush", &home, 0, &trace, &more).spawn().unwrap(), false);
+    let trace = fs::read_to_string(trace).unwrap();
+    let last = trace.split_once(&format!("@@rush {}", RUSHES - COUNTED_RUSHES - 1)).expect("rushes are told").1;
+    let rushes = last.split_once(&format!("@@rush {}", RUSHES - 1)).expect("and so is the last one").0;
+    // The lock that a transaction which writes has on the log's index.
+    let commits = rushes.lines().filter(|line| line.contains("F_WRLCK") && line.contains("l_start=120")).count();
+    println!("{COUNTED_RUSHES} times {CROWD} appends: {commits} transactions");
+    assert!(commits < COUNTED_RUSHES as usize * CROWD / 2, "{commits} transactions:\n{rushes}");
+}
+
 /// Two appends of a session at once, of which the second asked for less.
 #[tokio::test]
 async fn role_looks_after_a_failure() {
