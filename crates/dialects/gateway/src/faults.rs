@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn no_path_of_this_machine_is_told() {
-        let told = without_paths("cannot write to /home/ann/x.db: the disk is full (`/tmp/y`) at 1/2 and / too");
+        let told = without_paths("cannot write to /var/ann/x.db: the disk is full (`/tmp/y`) at 1/2 and / too");
         assert_eq!(told, "cannot write to …: the disk is full … at 1/2 and / too");
     }
 
