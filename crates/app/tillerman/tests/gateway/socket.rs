@@ -83,7 +83,7 @@ impl Socket {
         let stream = narrow.connect(gateway.address.parse().unwrap()).await.unwrap();
         let mut request = format!("ws://{}/", gateway.address).into_client_request().unwrap();
         request.headers_mut().insert("authorization", format!("Bearer {TOKEN}").parse().unwrap());
-        let (stream, _) = tokio_tungstenite::client_async(request, MaybeTlsStream::Plain(stream)).await.unwrap();
+        let (stream, _) = client_async(request, MaybeTlsStream::Plain(stream)).await.unwrap();
         Self::new(stream)
     }
 }
