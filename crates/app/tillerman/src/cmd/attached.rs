@@ -127,7 +127,7 @@ pub(super) async fn repl(found: &FoundGateway, args: &Repl) -> anyhow::Result<u8
     let streams = StandardStreams::look();
     let history = config::Home::find(&config::process_env).map(|home| home.history_file());
     let interaction = Interaction::take(&streams, KeyboardUse::All { history })?;
-    let answers = !(streams.stdin_terminal && !streams.stdout_terminal) && !args.yes;
+    let answers = (!streams.stdin_terminal || streams.stdout_terminal) && !args.yes;
     interaction.begins();
     let hello = hello(found, &streams, None, answers)?;
     let (_guard, output, lines) = interaction.parts();

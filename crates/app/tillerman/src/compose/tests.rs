@@ -119,7 +119,7 @@ fn tokens_become_percent_of_the_window() {
     let over = |reserve, keep, window| {
         let at = CompactAt { reserve_tokens: reserve, keep_tokens: keep };
         let policy =
-            at.over(CompactionPolicy { auto: true, threshold_pct: 85, keep_pct: 20, on_switch: false }, window);
+            at.over(vocab::CompactionPolicy { auto: true, threshold_pct: 85, keep_pct: 20, on_switch: false }, window);
         (policy.threshold_pct, policy.keep_pct)
     };
     assert_eq!(over(None, None, 100_000), (85, 20));

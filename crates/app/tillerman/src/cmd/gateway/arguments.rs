@@ -100,7 +100,7 @@ pub(super) fn wished(
         return Err((*why).to_owned());
     }
     let workspace = directory(workspace.as_deref(), from, &usual.workspace)?;
-    let model = model.as_deref().map(|model| may_choose(model)).transpose()?;
+    let model = model.as_deref().map(may_choose).transpose()?;
     may_have(*mode, usual.mode, scopes)?;
     for (span, unit, limit) in budget {
         if usual.budget.limit(*span, *unit).is_some_and(|owners| owners < *limit) && !scopes.has(Scopes::ADMIN) {
