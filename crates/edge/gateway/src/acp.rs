@@ -45,7 +45,7 @@ const ALLOWED_HEADERS: &str =
     "authorization, content-type, accept, last-event-id, acp-connection-id, acp-session-id, acp-protocol-version";
 const PREFLIGHT_S: u32 = 600;
 
-type Refused = Box<Response<ReplyBody>>;
+type AcpRefusal = Box<Response<ReplyBody>>;
 
 pub(crate) async fn answer(
     visit: &Visit,
@@ -82,7 +82,7 @@ fn preflight() -> Response<ReplyBody> {
     reply
 }
 
-fn refuse<T>(status: StatusCode, message: &str) -> Result<T, Refused> {
+fn refuse<T>(status: StatusCode, message: &str) -> Result<T, AcpRefusal> {
     Err(Box::new(refusal(status, message)))
 }
 
@@ -93,7 +93,7 @@ async fn posted(
     known: KnownCaller,
     entrance: Arc<dyn Entrance>,
     request: Request<Incoming>,
-) -> Result<Response<ReplyBody>, Refused> {
+) -> Result<Response<ReplyBody>, AcpRefusal> {
     let (head, body) = request.into_parts();
     let kind = header(&head.headers, CONTENT_TYPE).and_then(|it| it.split(';').next()).unwrap_or_default();
     if !kind.trim().eq_ignore_ascii_case("application/json") {
@@ -156,7 +156,7 @@ async fn initialize(
     entrance: Arc<dyn Entrance>,
     message: Posted,
     headers: &HeaderMap,
-) -> Result<Response<ReplyBody>, Refused> {
+) -> Result<Response<ReplyBody>, AcpRefusal> {
     if !matches!(message.kind, PostedKind::Request(..)) {
         return refuse(StatusCode::BAD_REQUEST, "initialize is a request: it needs an id");
     }
@@ -193,7 +193,7 @@ async fn initialize(
 // ---- connections ------------------------------------------------------------------------------------------------
 
 /// An id from the head of a request.
-fn id_of(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Refused> {
+fn id_of(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, AcpRefusal> {
     let Some(value) = headers.get(name) else { return Ok(None) };
     // Clients write ids as they are; a header is read as the text that they meant.
     let text = std::str::from_utf8(value.as_bytes()).ok().filter(|it| it.len() <= ACP_ID_BYTES_MAX);
@@ -203,11 +203,11 @@ fn id_of(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Refus
     }
 }
 
-fn unknown_connection<T>() -> Result<T, Refused> {
+fn unknown_connection<T>() -> Result<T, AcpRefusal> {
     refuse(StatusCode::NOT_FOUND, "there is no such connection; begin with initialize")
 }
 
-fn connection(visit: &Visit, known: &KnownCaller, named: Option<String>) -> Result<Arc<AcpConnection>, Refused> {
+fn connection(visit: &Visit, known: &KnownCaller, named: Option<String>) -> Result<Arc<AcpConnection>, AcpRefusal> {
     let Some(named) = named else {
         return refuse(StatusCode::BAD_REQUEST, "the header Acp-Connection-Id is missing; begin with initialize");
     };
@@ -217,7 +217,7 @@ fn connection(visit: &Visit, known: &KnownCaller, named: Option<String>) -> Resu
     }
 }
 
-fn deleted(visit: &Visit, known: &KnownCaller, headers: &HeaderMap) -> Result<Response<ReplyBody>, Refused> {
+fn deleted(visit: &Visit, known: &KnownCaller, headers: &HeaderMap) -> Result<Response<ReplyBody>, AcpRefusal> {
     let connection = connection(visit, known, id_of(headers, &CONNECTION_ID)?)?;
     visit.state.acp.end(&connection.id);
     let mut reply = Response::new(ReplyBody::Empty);
@@ -235,7 +235,7 @@ fn accepts_events(headers: &HeaderMap) -> bool {
     })
 }
 
-fn streamed(visit: &Visit, known: KnownCaller, request: &Request<Incoming>) -> Result<Response<ReplyBody>, Refused> {
+fn streamed(visit: &Visit, known: KnownCaller, request: &Request<Incoming>) -> Result<Response<ReplyBody>, AcpRefusal> {
     let headers = request.headers();
     if !accepts_events(headers) {
         return refuse(StatusCode::NOT_ACCEPTABLE, "what is heard here is text/event-stream");

@@ -106,17 +106,17 @@ fn a_command_that_is_cancelled_is_answered_so() {
         ! Slash { name: "compact", args: "" }
         > session/cancel {"sessionId":"c1"}
         ! Interrupt { turn: None }
-        < c1 message "so it is"
+        < c1 message s1 "so it is"
         < 3 = cancelled
         > 4 session/prompt
         ! Slash { name: "compact", args: "" }
         > $/cancel_request {"requestId":4}
         ! Interrupt { turn: None }
-        < c1 message "so it is"
+        < c1 message s2 "so it is"
         < 4 = cancelled
         > 5 session/prompt
         ! Slash { name: "compact", args: "" }
-        < c1 message "so it is"
+        < c1 message s3 "so it is"
         < 5 = end_turn
     "#]]);
     // The turn that runs beside it is not what was cancelled.
@@ -127,7 +127,7 @@ fn a_command_that_is_cancelled_is_answered_so() {
         > 4 session/prompt
         ! Slash { name: "compact", args: "" }
         > $/cancel_request {"requestId":4}
-        < c1 message "so it is"
+        < c1 message s1 "so it is"
         < 4 = end_turn
     "#]]);
 }
@@ -293,7 +293,7 @@ fn the_end_of_a_turn_that_died_with_another_process_changes_nothing_of_the_new_o
     talk.check(expect![[r#"
         > 3 session/prompt
         ! Prompt { parts: [Text("x")], delivery: Queue }
-        < c1 message s1 "on we go"
+        < c1 message t1-0 "on we go"
         < c1 context 0 of 1000
         < 3 = end_turn, 0 tokens
     "#]]);

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use wire::{Close, FlowWord};
 
 use crate::acp::ends::{AcpHears, AcpReader, AcpSays};
-use crate::acp::message::{Posted, PostedKind, Said};
+use crate::acp::message::{Outgoing, Posted, PostedKind};
 use crate::acp::stream::{StreamPlace, StreamState};
 use crate::limits::{
     ACP_REFUSED, ACP_STREAMS_MAX, ACP_UNANSWERED_MAX, ACP_UNHEARD_MAX, ACP_UNKNOWN_STREAMS_MAX, NO_PROGRESS,
@@ -300,7 +300,7 @@ impl AcpState {
     }
 
     fn answered(&mut self, body: &[u8]) {
-        if let Said::Answer { id, .. } = Said::read(body)
+        if let Outgoing::Answer { id, .. } = Outgoing::read(body)
             && let Ok(id) = id.parse()
         {
             self.asked.remove(&id);
@@ -315,27 +315,27 @@ impl AcpState {
 
     /// What the dialect says, on its stream.
     pub(super) fn said(&mut self, frame: &[u8]) {
-        match Said::read(frame) {
-            Said::Update { session, place } => {
+        match Outgoing::read(frame) {
+            Outgoing::Update { session, place } => {
                 let here = |to: &AnswerTo| matches!(to, AnswerTo::LoadHere(loading) if *loading == session);
                 match self.unanswered.values().any(here) {
                     true => self.own.say(None, Some((session, frame.len())), frame),
                     false => self.session(session.clone()).update(place.as_deref(), session, frame),
                 }
             }
-            Said::Ask { id, session } => {
+            Outgoing::Ask { id, session } => {
                 self.asked.insert(id, session.clone());
                 match session {
                     Some(session) => self.session(session).say(Some(id), None, frame),
                     None => self.own.say(Some(id), None, frame),
                 }
             }
-            Said::Withdrawal { id } => match self.asked.remove(&id).flatten() {
+            Outgoing::Withdrawal { id } => match self.asked.remove(&id).flatten() {
                 Some(session) => self.session(session).say(None, None, frame),
                 None => self.own.say(None, None, frame),
             },
-            Said::Answer { id, session, is_error } => self.answer(&id, session, is_error, frame),
-            Said::Other => self.own.say(None, None, frame),
+            Outgoing::Answer { id, session, is_error } => self.answer(&id, session, is_error, frame),
+            Outgoing::Other => self.own.say(None, None, frame),
         }
     }
 

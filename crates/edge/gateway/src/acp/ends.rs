@@ -10,7 +10,7 @@ use host::{MessageSink, MessageStream};
 use wire::{Close, FlowWord};
 
 use crate::acp::connection::{AcpConnection, StreamName};
-use crate::acp::message::Said;
+use crate::acp::message::Outgoing;
 
 /// Bytes of events that are handed to a socket at once.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -55,8 +55,8 @@ impl MessageSink for AcpSays {
         if let Some(word) = FlowWord::read(message) {
             state.flow(word);
         } else if self.0.is_socket {
-            let of = match Said::read(message) {
-                Said::Update { session, .. } => Some((session, message.len())),
+            let of = match Outgoing::read(message) {
+                Outgoing::Update { session, .. } => Some((session, message.len())),
                 _ => None,
             };
             state.own.plain(of, message);

@@ -119,7 +119,7 @@ impl Posted {
 
 /// One message of ours.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Said {
+pub(crate) enum Outgoing {
     /// About a session, and its place there as it is written.
     Update {
         session: String,
@@ -144,7 +144,7 @@ pub(crate) enum Said {
 }
 
 #[derive(Deserialize)]
-struct SaidKeys<'a> {
+struct OutgoingKeys<'a> {
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -161,31 +161,31 @@ struct WithdrawnId {
     request_id: u64,
 }
 
-impl Said {
+impl Outgoing {
     pub(crate) fn read(frame: &[u8]) -> Self {
-        let Ok(keys) = serde_json::from_slice::<SaidKeys<'_>>(frame) else { return Said::Other };
+        let Ok(keys) = serde_json::from_slice::<OutgoingKeys<'_>>(frame) else { return Outgoing::Other };
         let session = |members: Option<&RawValue>| {
             let members = serde_json::from_str::<SessionOf<'_>>(members?.get()).ok()?;
             members.session_id.map(Cow::into_owned)
         };
         match (keys.method.as_deref(), keys.id) {
             (Some("session/update"), None) => match session(keys.params) {
-                Some(session) => Said::Update { session, place: place(frame) },
-                None => Said::Other,
+                Some(session) => Outgoing::Update { session, place: place(frame) },
+                None => Outgoing::Other,
             },
             (Some("$/cancel_request"), None) => {
                 let params = keys.params.and_then(|it| serde_json::from_str::<WithdrawnId>(it.get()).ok());
-                params.map_or(Said::Other, |it| Said::Withdrawal { id: it.request_id })
+                params.map_or(Outgoing::Other, |it| Outgoing::Withdrawal { id: it.request_id })
             }
             (Some(_), Some(id)) => {
                 let id = id.get().parse().unwrap_or_default();
-                Said::Ask { id, session: session(keys.params) }
+                Outgoing::Ask { id, session: session(keys.params) }
             }
             (None, Some(id)) => {
                 let (session, is_error) = (session(keys.result), keys.result.is_none());
-                Said::Answer { id: id.get().to_owned(), session, is_error }
+                Outgoing::Answer { id: id.get().to_owned(), session, is_error }
             }
-            _ => Said::Other,
+            _ => Outgoing::Other,
         }
     }
 }
@@ -254,16 +254,19 @@ mod tests {
     #[test]
     fn what_we_say_is_told_apart() {
         let update = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{},"_meta":{"tillerman.seq":"7.3"}}}"#;
-        let said = Said::Update { session: "s".into(), place: Some("7.3".into()) };
-        assert_eq!(Said::read(update.as_bytes()), said);
+        let said = Outgoing::Update { session: "s".into(), place: Some("7.3".into()) };
+        assert_eq!(Outgoing::read(update.as_bytes()), said);
         let whole = update.replace("\"7.3\"", "7");
-        assert_eq!(Said::read(whole.as_bytes()), Said::Update { session: "s".into(), place: Some("7".into()) });
+        assert_eq!(Outgoing::read(whole.as_bytes()), Outgoing::Update { session: "s".into(), place: Some("7".into()) });
         let answer = br#"{"jsonrpc":"2.0","id":"x","result":{"sessionId":"s"}}"#;
-        assert_eq!(Said::read(answer), Said::Answer { id: "\"x\"".into(), session: Some("s".into()), is_error: false });
+        assert_eq!(
+            Outgoing::read(answer),
+            Outgoing::Answer { id: "\"x\"".into(), session: Some("s".into()), is_error: false }
+        );
         let ask = br#"{"jsonrpc":"2.0","id":4,"method":"session/request_permission","params":{"sessionId":"s"}}"#;
-        assert_eq!(Said::read(ask), Said::Ask { id: 4, session: Some("s".into()) });
+        assert_eq!(Outgoing::read(ask), Outgoing::Ask { id: 4, session: Some("s".into()) });
         let gone = br#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":4}}"#;
-        assert_eq!(Said::read(gone), Said::Withdrawal { id: 4 });
+        assert_eq!(Outgoing::read(gone), Outgoing::Withdrawal { id: 4 });
     }
 
     #[test]
