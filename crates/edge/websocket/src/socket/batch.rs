@@ -8,26 +8,30 @@ use crate::head::{self, FrameHead, Opcode};
 const BATCH_BYTES: usize = 32 * 1024;
 
 thread_local! {
-    static BATCH: RefCell<Batch> = const { RefCell::new(Batch { bytes: Vec::new(), ends: Vec::new() }) };
+    static BATCH: RefCell<FrameBatch> = const { RefCell::new(FrameBatch { bytes: Vec::new(), ends: Vec::new() }) };
 }
 
 /// Frames of a server, one behind the other.
-pub(super) struct Batch {
+pub(super) struct FrameBatch {
     bytes: Vec<u8>,
     /// Where each ends, and how long its message is.
     ends: Vec<(usize, usize)>,
 }
 
 /// What a write has made of a batch.
-pub(super) struct Taken {
+pub(super) struct TakenFrames {
     pub(super) whole: usize,
     /// Of the one behind them: the length of its message, and how much of its frame is written.
     pub(super) begun: Option<(usize, usize)>,
 }
 
-impl Batch {
+impl FrameBatch {
     /// `first`, and those behind it that fit.
-    pub(super) fn with<R>(first: &[u8], more: &mut dyn Iterator<Item = &[u8]>, write: impl FnOnce(&Batch) -> R) -> R {
+    pub(super) fn with<R>(
+        first: &[u8],
+        more: &mut dyn Iterator<Item = &[u8]>,
+        write: impl FnOnce(&FrameBatch) -> R,
+    ) -> R {
         BATCH.with_borrow_mut(|batch| {
             batch.bytes.clear();
             batch.ends.clear();
@@ -62,11 +66,11 @@ impl Batch {
     }
 
     /// So many bytes are written.
-    pub(super) fn taken(&self, written: usize) -> Taken {
+    pub(super) fn taken(&self, written: usize) -> TakenFrames {
         let whole = self.ends.partition_point(|(end, _)| *end <= written);
         let start = whole.checked_sub(1).map_or(0, |last| self.ends[last].0);
         let begun = self.ends.get(whole).filter(|_| written > start).map(|(_, len)| (*len, written - start));
-        Taken { whole, begun }
+        TakenFrames { whole, begun }
     }
 }
 
@@ -79,7 +83,7 @@ mod tests {
         let messages: [&[u8]; 3] = [b"abc", b"", &[b'x'; 200]];
         let mut more = messages.into_iter();
         let first = more.next().unwrap_or_default();
-        Batch::with(first, &mut more, |batch| {
+        FrameBatch::with(first, &mut more, |batch| {
             assert_eq!(batch.bytes().len(), 5 + 2 + 204);
             for (written, whole, begun) in [
                 (1, 0, Some((3, 1))),
@@ -99,7 +103,7 @@ mod tests {
     fn a_batch_has_an_end() {
         let long = vec![b'x'; 10_000];
         let mut more = std::iter::repeat(&long[..]);
-        Batch::with(b"first", &mut more, |batch| assert_eq!(batch.ends.len(), 4));
-        assert!(!Batch::fits(&vec![0; BATCH_BYTES]));
+        FrameBatch::with(b"first", &mut more, |batch| assert_eq!(batch.ends.len(), 4));
+        assert!(!FrameBatch::fits(&vec![0; BATCH_BYTES]));
     }
 }

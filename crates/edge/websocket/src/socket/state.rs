@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::Close;
 
-use super::batch::Batch;
+use super::batch::FrameBatch;
 use super::{Binary, OnClose, SocketOptions};
 use crate::close;
 use crate::codec::{self, Codec, Incoming, Role};
@@ -147,7 +147,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
         messages: &mut dyn Iterator<Item = &[u8]>,
     ) -> Poll<io::Result<usize>> {
         let Some(first) = messages.next() else { return Poll::Ready(Ok(0)) };
-        if self.is_inside_a_frame() || self.codec.role() == Role::Client || !Batch::fits(first) {
+        if self.is_inside_a_frame() || self.codec.role() == Role::Client || !FrameBatch::fits(first) {
             return self.poll_send(context, first).map_ok(|()| 1);
         }
         self.poll_time(context);
@@ -156,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
         }
         ready!(self.poll_control(context))?;
         self.begin(first)?;
-        let whole = Batch::with(first, messages, |batch| {
+        let whole = FrameBatch::with(first, messages, |batch| {
             let written = ready!(Pin::new(&mut self.stream).poll_write(context, batch.bytes()))?;
             if written == 0 {
                 return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero)));
