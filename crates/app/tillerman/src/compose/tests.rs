@@ -14,7 +14,7 @@ mod vendor;
 use catalogue::{AccountSettings, Lookout, ModelNames, Wanted};
 use config::agent;
 use providers::detect::{Candidate, Env};
-use vocab::{CompactionPolicy, ModelInfo};
+use vocab::ModelInfo;
 
 use super::*;
 use dialect_rpc::ServiceState;

@@ -169,8 +169,8 @@ fn messages_are_frames_and_frames_are_messages() {
     bench.core.arrived(Arrived::Message(&[b'x'; 65]), 0);
     assert_eq!(bench.heard(), "heard say 3 | too long");
     let mut sent = Vec::new();
-    let first = |core: &Core<_>| core.unsent().frames().next().map(<[u8]>::to_vec);
-    while let Some(frame) = first(&bench.core) {
+    let first = |bench: &CoreBench| bench.core.unsent().frames().next().map(<[u8]>::to_vec);
+    while let Some(frame) = first(&bench) {
         bench.core.wrote(frame.len());
         // More is said while something is still unsent: borders stay where they were.
         if sent.len() == 1 {

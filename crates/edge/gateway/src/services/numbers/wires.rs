@@ -69,8 +69,10 @@ impl Entrance for CountedEntrance {
         }
         row.open.fetch_add(1, Ordering::Relaxed);
         let open = OpenSocket(row.clone());
-        let pipe: MessagePipe =
-            (Box::new(CountedStream { below: stream, row: row.clone() }), Box::new(CountedSink { below: sink, row }));
+        let pipe: MessagePipe = (
+            Box::new(CountedStream { below: stream, row: row.clone() }),
+            Box::new(CountedSink { below: sink, row, lengths: Vec::new() }),
+        );
         let serving = self.below.serve(caller, pipe, ending);
         Box::pin(async move {
             let ended = serving.await;
@@ -139,6 +141,8 @@ impl MessageStream for CountedStream {
 struct CountedSink {
     below: Box<dyn MessageSink>,
     row: Arc<WireRow>,
+    /// Of messages that were handed over together; kept, so that it is made once.
+    lengths: Vec<usize>,
 }
 
 impl MessageSink for CountedSink {
@@ -147,6 +151,20 @@ impl MessageSink for CountedSink {
         if let Poll::Ready(Ok(())) = sent {
             self.row.frames_out.one();
             self.row.bytes_out.add(message.len() as u64);
+        }
+        sent
+    }
+    fn poll_send_some(
+        &mut self,
+        context: &mut Context<'_>,
+        messages: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Poll<io::Result<usize>> {
+        let Self { below, row, lengths } = self;
+        lengths.clear();
+        let sent = below.poll_send_some(context, &mut messages.inspect(|message| lengths.push(message.len())));
+        if let Poll::Ready(Ok(count)) = &sent {
+            row.frames_out.add(*count as u64);
+            row.bytes_out.add(lengths.iter().take(*count).sum::<usize>() as u64);
         }
         sent
     }
