@@ -161,11 +161,11 @@ fn the_end_of_input_on_a_pipe_that_stays_leaves_questions_open() {
         let answered = seen.wanted.iter().any(|verb| matches!(verb, Verb::Session(SessionVerb::Answer { .. })));
         (seen.exit, answered)
     };
-    assert_eq!(ends(vec![opened(), end()]), (Some(exit_code::OK), false));
-    assert_eq!(ends(vec![opened(), Typed("go"), permission("a"), end()]), (Some(exit_code::UNFINISHED), false));
+    assert_eq!(ends(vec![opened(), end()]), (Some(crate::exit_code::OK), false));
+    assert_eq!(ends(vec![opened(), Typed("go"), permission("a"), end()]), (Some(crate::exit_code::UNFINISHED), false));
     assert_eq!(
         ends(vec![opened(), Typed("go"), text("x"), end(), permission("a")]),
-        (Some(exit_code::UNFINISHED), false)
+        (Some(crate::exit_code::UNFINISHED), false)
     );
     assert_eq!(ends(vec![opened(), Typed("go"), text("x"), end()]), (None, false), "it is shown to its end");
 }
