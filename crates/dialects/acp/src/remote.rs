@@ -67,7 +67,7 @@ impl Acp {
                     self.views[at].flow.close();
                 }
             }
-            FlowWord::From { session, place } => self.from_place(&SessionId::from(session), &place, out),
+            FlowWord::From { session, place } => self.go_on_from(&SessionId::from(session), &place, out),
             // That is our own word.
             FlowWord::Rejoined { .. } | FlowWord::CaughtUp { .. } => {}
         }
@@ -111,7 +111,7 @@ impl Acp {
 
     /// The client has everything up to this place, or says so: from there it is told on. What it calls a place and is none is
     /// passed over.
-    fn from_place(&mut self, session: &SessionId, place: &str, out: &mut Out) {
+    fn go_on_from(&mut self, session: &SessionId, place: &str, out: &mut Out) {
         let place = Place::parse(place);
         match self.view_of(session) {
             Some(at) => {

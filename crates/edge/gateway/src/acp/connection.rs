@@ -116,7 +116,7 @@ impl AcpConnection {
         let refused = matches!(state.initialized, Some((_, true)));
         let is_heard = state.own.reader.is_some() || state.sessions.values().any(|it| it.reader.is_some());
         let left = if refused { ACP_REFUSED } else { grace };
-        state.ended || (!(is_heard && !refused) && state.used.elapsed() >= left)
+        state.ended || ((refused || !is_heard) && state.used.elapsed() >= left)
     }
 
     /// Ends the streams whose readers take nothing, though there is something. What they did not take waits in the log.
