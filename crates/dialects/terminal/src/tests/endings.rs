@@ -1,7 +1,6 @@
 //! How a turn ends, and with which exit code.
 
 use super::*;
-use crate::exit_code;
 
 #[test]
 fn the_first_interrupt_stops_the_turn_and_the_second_leaves() {

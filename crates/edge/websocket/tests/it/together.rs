@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use host::MessageSink;
 use tokio::io::{AsyncReadExt, duplex};
-use websocket::{Binary, OnClose, Codec, Pings, Role, SocketOptions, socket};
+use websocket::{Binary, Codec, OnClose, Pings, Role, SocketOptions, socket};
 
 use crate::bytes::LIMITS;
 
@@ -32,7 +32,8 @@ async fn what_is_sent_together_arrives_in_order_whatever_the_pipe_takes() {
     let wanted: Vec<u8> = messages.iter().flat_map(|message| frame(message)).collect();
     for room in [5, 130, 4096, 1_000_000] {
         let (ours, mut theirs) = duplex(room);
-        let options = SocketOptions { binary: Binary::Ignored, pings: PINGS, on_close: OnClose::AtOnce, once_known: None };
+        let options =
+            SocketOptions { binary: Binary::Ignored, pings: PINGS, on_close: OnClose::AtOnce, once_known: None };
         let (hears, mut says, _) = socket(ours, Bytes::new(), Codec::new(Role::Server, LIMITS), options);
         let mut left = messages.clone();
         let sending = tokio::spawn(async move {
