@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vocab::Keyring;
 use vocab::visible::visible_line;
 
-use crate::masking::mask;
+use vocab::masking::mask;
 
 /// A pipe that reports itself writable takes this much without blocking (POSIX's lower bound for PIPE_BUF is smaller,
 /// Linux's is this).

@@ -18,6 +18,7 @@ mod ids;
 mod keyring;
 mod log;
 pub mod names;
+pub mod masking;
 pub mod nearest;
 mod ports;
 mod position;

@@ -39,18 +39,18 @@ fn number(port: &str) -> Option<u16> {
 pub(crate) fn host_is_ours(host: &str, names: OwnNames<'_>) -> bool {
     let Some((name, port)) = split(host) else { return false };
     let name = name.strip_suffix('.').unwrap_or(name);
-    // What stands in front of us under this name has a port of its own.
-    if names.hostnames.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+    // What stands in front of us under this name, or a tunnel to this machine, has a port of its own. No page of another's
+    // comes by such a name: what it resolves to is this machine for everybody.
+    if names.hostnames.iter().any(|own| own.eq_ignore_ascii_case(name)) || is_this_machine(host) {
         return true;
     }
     if name.is_empty() || port.is_some_and(|port| port != names.port && port != names.usual_port()) {
         return false;
     }
-    if let Ok(address) = name.parse::<IpAddr>() {
-        let address = address.to_canonical();
-        return address.is_loopback() || names.address.is_some_and(|own| own.to_canonical() == address);
+    match name.parse::<IpAddr>() {
+        Ok(address) => names.address.is_some_and(|own| own.to_canonical() == address.to_canonical()),
+        Err(_) => names.tailnet && ends_with_ignoring_case(name, ".ts.net"),
     }
-    name.eq_ignore_ascii_case("localhost") || (names.tailnet && ends_with_ignoring_case(name, ".ts.net"))
 }
 
 /// Whether this is a name that only this machine has. A proxy in front of us is called by another.
@@ -116,6 +116,8 @@ mod tests {
         let own = ["box.example".to_owned()];
         let ours = [
             "localhost:18800",
+            "localhost:9000",
+            "127.0.0.1:80",
             "LOCALHOST",
             "localhost.:18800",
             "127.0.0.1:18800",
@@ -137,7 +139,7 @@ mod tests {
             "evil.example:18800",
             "localhost.evil.example",
             "127.0.0.1.evil.example",
-            "localhost:80",
+            "192.168.1.5:80",
             "localhost:",
             "localhost:18800:1",
             "localhost:+18800",

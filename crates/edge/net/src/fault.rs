@@ -135,9 +135,11 @@ fn is_near(server: &str) -> bool {
     }
 }
 
-/// Secrets are masked, then the text is cut. In this order, or half a key could survive at the cut.
+/// Secrets are masked, ours by their value and others' by what they look like, then the text is cut. In this order, or half a
+/// key could survive at the cut.
 pub fn sealed(text: &str, secrets: &[Secret]) -> String {
-    let mut text = secrets.iter().fold(text.to_owned(), |text, secret| secret.mask(&text));
+    let text = secrets.iter().fold(text.to_owned(), |text, secret| secret.mask(&text));
+    let mut text = vocab::masking::mask(&text).into_owned();
     if let Some((at, _)) = text.char_indices().nth(MESSAGE_CHARS_MAX) {
         text.truncate(at);
         text.push('\u{2026}');

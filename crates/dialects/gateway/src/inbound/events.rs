@@ -7,7 +7,7 @@ use vocab::{Body, Entry, Json, SessionId};
 use crate::Gateway;
 use crate::cursor::EventCursor;
 use crate::ledger::{RequestId, SUBSCRIPTIONS_MAX, SubscriptionId};
-use crate::own::{Code, GatewayOwn, GatewayRefusal, Out, Topic};
+use crate::own::{Code, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
 use crate::params::{ReplayParams, SubscribeParams, UnsubscribeParams};
 use crate::pending::{AfterOpen, SubscribePlan, Wanted};
 use crate::projection;
@@ -31,6 +31,10 @@ pub(crate) fn subscribe(
                 return Err(GatewayRefusal::wrong_param(&param, format!("`{param}` is no topic")));
             }
         }
+    }
+    // The log names addresses, users and files, as the audit does.
+    if topics.contains(&Topic::Logs) {
+        gateway.auth.allows(Scopes::ADMIN, false)?;
     }
     if sessions.is_empty() && topics.is_empty() {
         return Err(GatewayRefusal::wrong_param("topics", "`topics` must name at least one"));

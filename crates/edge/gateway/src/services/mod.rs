@@ -144,7 +144,7 @@ impl GatewayService {
 
     /// A line for whoever listens to the log. Keys are taken out of it.
     pub fn log(&self, level: &'static str, text: &str) {
-        let text = vocab::visible::visible_line(&host::mask(&self.0.parts.keyring.scrub(text)));
+        let text = vocab::visible::visible_line(&vocab::masking::mask(&self.0.parts.keyring.scrub(text)));
         let line = LogLine { ts: self.0.parts.clock.now_ms(), level, text };
         self.0.news.tell(Topic::Logs, None, "log", json(&line));
     }

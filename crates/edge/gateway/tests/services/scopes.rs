@@ -45,6 +45,8 @@ fn who_may_chat_cannot_say_yes_to_its_own_calls() {
         for command in ["/elevate 5", "/elevate off", "/pair", "/pair list", "/pair revoke AAAA"] {
             assert_eq!(play.error(at, "agent.send", json!({"message": command})).await, (-5, "scope".into()));
         }
+        let logs = json!({"topics": ["lanes", "logs"]});
+        assert_eq!(play.error(at, "events.subscribe", logs).await, (-5, "scope".into()));
         let patch = json!({"sessionId": "ws:c1", "elevation": {"minutes": 5}});
         assert_eq!(play.error(at, "sessions.patch", patch).await, (-5, "scope".into()));
     });

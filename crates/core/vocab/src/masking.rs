@@ -1,5 +1,5 @@
 //! Takes secrets out of lines that people read, by what they look like. Keys that the process knows are taken out by their
-//! value before ([`vocab::Keyring`]); this is for those that it does not know: what a server echoes, what stands in a file.
+//! value before ([`crate::Keyring`]); this is for those that it does not know: what a server echoes, what stands in a file.
 
 use std::borrow::Cow;
 
@@ -67,6 +67,8 @@ enum Expect {
     Sign,
     /// The next word is one.
     Value,
+    /// The next word is one, unless it is a word of a sentence: "missing bearer authentication".
+    Credential,
 }
 
 fn words(text: &str) -> String {
@@ -107,9 +109,12 @@ fn word_masked(word: &str, expect: &Expect, out: &mut String) -> Expect {
     if *expect == Expect::Value {
         return value_masked(word, out);
     }
+    if *expect == Expect::Credential && word.contains(|c: char| !c.is_ascii_alphabetic()) {
+        return value_masked(word, out);
+    }
     if SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme)) {
         out.push_str(word);
-        return Expect::Value;
+        return Expect::Credential;
     }
     if let Some(at) = word.find(['=', ':']).filter(|at| is_secret_name(&word[..*at])) {
         out.push_str(&word[..=at]);
@@ -194,6 +199,14 @@ mod tests {
         assert_eq!(mask(canaries[8]), "*** behind");
         assert_eq!(mask(canaries[13]), "{\"api_key\":\"***\",\"x\":1}");
         assert_eq!(mask(canaries[10]), "https://***@host/path");
+    }
+
+    #[test]
+    fn sentences_about_credentials_stay_sentences() {
+        for text in ["401 Missing bearer or basic authentication in header", "use Bearer authentication"] {
+            assert_eq!(mask(text), text);
+        }
+        assert_eq!(mask("Bearer abc123 was refused"), "Bearer *** was refused");
     }
 
     #[test]
