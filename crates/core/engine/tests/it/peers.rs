@@ -337,7 +337,7 @@ async fn a_peer_that_was_let_go_is_nobody_to_be_asked_though_it_has_not_read_tha
     let mut play = vec![text(&long), Step::Wait(10), text(&long), Step::Wait(10)];
     play.extend(calls(&[("change", "{}")]));
     let stage = stage_with(&Player::new([play, say("then not")]), |options| options.mode = Mode::Prompt);
-    let mut actor = Actor::on(stage.engine.connect(engine::Slow::DropAt(12_000)));
+    let mut actor = Actor::on(stage.engine.connect(engine::Slow::DropAt(5_000)));
     actor.open(Open::new(Which::New)).await.unwrap();
     let (parts, delivery) = (vec![Part::text("go")], Delivery::RejectIfBusy);
     actor.send(Verb::Session(SessionVerb::Prompt { parts, delivery })).await;

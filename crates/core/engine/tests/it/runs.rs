@@ -59,7 +59,7 @@ async fn a_trace_goes_with_the_message_into_its_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn who_is_dropped_or_refused_learns_the_rules() {
-    for (overflow, texts) in [(Overflow::DropOld, vec!["a".into()]), (Overflow::DropNew, vec![])] {
+    for (overflow, texts) in [(Overflow::DropOld, vec!["a".into()]), (Overflow::DropNew, vec!["b".into()])] {
         let lane = LanePolicy { cap: 1, overflow, summarise: true, ..LanePolicy::default() };
         let (_stage, mut actor) = busy(vec![words(), say("ok")], lane).await;
         actor.deliver("a", Delivery::Policy).await;
