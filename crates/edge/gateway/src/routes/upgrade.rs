@@ -183,7 +183,8 @@ async fn refuse<S: Wire>(stream: S, first: Bytes) {
     let error = serde_json::json!({
         "code": Code::AuthFailed.number(), "message": WRONG, "data": { "reason": "auth_failed" },
     });
-    let frame = serde_json::json!({ "id": null, "error": error }).to_string();
+    // As the dialect writes it: the id first.
+    let frame = format!(r#"{{"id":null,"error":{error}}}"#);
     let close = Close::new(CloseCode::PolicyViolation, WRONG);
     let telling = async {
         if poll_fn(|context| says.poll_send(context, frame.as_bytes())).await.is_ok() {
