@@ -183,7 +183,7 @@ async fn a_token_that_is_taken_back_ends_its_streams() {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8(done.stdout).unwrap().trim().to_owned()
     };
-    let token = tokens(&["--name", "phone", "--scopes", "chat,tools"]);
+    let token = tokens(&["--name", "phone", "--scopes", "read,chat,tools,admin"]);
     tokio::time::sleep(Duration::from_millis(5_500)).await;
     let mut remote = Remote::connect_as(&gateway.address, &token).await;
     let (session, mut own, mut events) = remote.session(&cwd(&place)).await;

@@ -47,6 +47,8 @@ check("a second editor is told the past", two.text() === "w1 w2 w3 w4 w5", two.t
 const text = 'call write_file {"path":"by-editor","content":"x"} then say done';
 const asked = await one.ask("session/prompt", { sessionId, prompt: [{ type: "text", text }] });
 check("a question of the first is answered by the second", asked.stopReason === "end_turn" && one.asked === 1 && two.asked === 1, [asked, one.asked, two.asked]);
+// Two processes: what the first has heard is still on its way to the second.
+for (let tries = 0; tries < 100 && !two.text().endsWith("done"); tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
 check("both hear the end", one.text().endsWith("done") && two.text().endsWith("done"), [one.text(), two.text()]);
 one.child.stdin.end();
 check("the end of stdin ends the proxy", (await one.exited) === 0);
