@@ -118,7 +118,7 @@ class Elevation(TypedDict):
     """While it is active nobody is asked."""
 
     active: bool
-    untilMs: NotRequired[int]
+    untilMs: Union[int, None]
 
 
 
@@ -1720,7 +1720,7 @@ AnyEvent = Union[ContentEvent, ToolStartEvent, ToolEndEvent, AttachmentEvent, Co
 
 READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.nodes", "system.location", "sessions.list", "sessions.get", "lanes.list", "canvas.get", "canvas.list", "config.get", "usage.report", "rpc.discover"])
 """Methods that change nothing."""
-COMMANDS: FrozenSet[str] = frozenset(["/queue","/stop","/cancel","/context","/status","/model","/compact","/tools","/reset","/elevate","/pair","/runtime","/backend","/help"])
+COMMANDS: FrozenSet[str] = frozenset(["/queue","/stop","/cancel","/context","/status","/model","/compact","/tools","/reset","/elevate","/pair","/subagents","/runtime","/backend","/help"])
 """First words of messages that are commands."""
 LIMITS: Final[GatewayLimits] = {"burst":500,"maxArtifactBytes":1048576,"maxArtifacts":500,"maxAttachmentBytes":10485760,"maxAttachments":10,"maxFrameBytes":16777216,"maxInFlight":1024,"maxMessageBytes":1048576,"maxSubscriptions":64,"perSecond":100}
 """What a connection must not exceed."""

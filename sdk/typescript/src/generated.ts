@@ -92,7 +92,7 @@ export interface QueuePolicy {
 /** While it is active nobody is asked. */
 export interface Elevation {
   active: boolean;
-  untilMs?: number;
+  untilMs: number | null;
 }
 
 /** What holds for a session. */
@@ -1313,7 +1313,7 @@ export interface Methods {
 export type MethodName = keyof Methods;
 
 /** First words of messages that are commands. */
-export const COMMANDS: ReadonlySet<string> = new Set(["/queue","/stop","/cancel","/context","/status","/model","/compact","/tools","/reset","/elevate","/pair","/runtime","/backend","/help"]);
+export const COMMANDS: ReadonlySet<string> = new Set(["/queue","/stop","/cancel","/context","/status","/model","/compact","/tools","/reset","/elevate","/pair","/subagents","/runtime","/backend","/help"]);
 /** What a connection must not exceed. */
 export const LIMITS = {
   burst: 500,

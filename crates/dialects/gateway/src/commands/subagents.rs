@@ -30,7 +30,7 @@ pub(crate) enum SubagentWish {
 /// What came of it.
 pub(crate) enum SubagentsFound {
     Listed(SavedPage),
-    Said(Box<Recalled>),
+    Log(Box<Recalled>),
     Deleted,
     Unknown,
 }
@@ -76,7 +76,7 @@ impl Gateway {
                     let known = matches!(wish, SubagentWish::List);
                     work.subagents = Some(if known { SubagentsFound::Listed(page) } else { SubagentsFound::Unknown });
                 }
-                Ok(Reply::Recalled(recalled)) => work.subagents = Some(SubagentsFound::Said(recalled)),
+                Ok(Reply::Recalled(recalled)) => work.subagents = Some(SubagentsFound::Log(recalled)),
                 Ok(_) => work.subagents = Some(SubagentsFound::Deleted),
                 Err(fault) => work.refused = Some(faults::refusal(&fault, None)),
             }
@@ -117,7 +117,7 @@ pub(super) fn said(found: &SubagentsFound) -> (bool, String, Value) {
             let lines: Vec<String> = std::iter::once(head).chain(page.list.iter().map(line)).collect();
             (true, lines.join("\n"), json!({"subagents": rows, "total": page.total}))
         }
-        SubagentsFound::Said(recalled) => {
+        SubagentsFound::Log(recalled) => {
             let text = last_words(recalled).unwrap_or_else(|| "it has said nothing yet".to_owned());
             let id = recalled.saved.summary.id.as_str();
             let data = json!({"id": id, "summary": text});
