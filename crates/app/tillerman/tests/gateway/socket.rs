@@ -117,7 +117,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     }
 
     pub(crate) async fn send_raw(&mut self, text: &str) {
-        self.check.asked(&serde_json::from_str(text).unwrap_or_default());
+        if let Some(check) = &mut self.check {
+            check.asked(&serde_json::from_str(text).unwrap_or_default());
+        }
         self.stream.send(Message::Text(text.to_owned().into())).await.unwrap();
     }
 
