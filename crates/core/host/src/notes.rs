@@ -72,6 +72,9 @@ impl FromStr for NoteFormat {
     }
 }
 
+/// Hears a line and how much it matters.
+pub type NoteListener = Box<dyn Fn(NoteLevel, &str) + Send + Sync>;
+
 /// A daemon's log.
 pub struct DaemonLog {
     pub format: NoteFormat,
@@ -80,7 +83,7 @@ pub struct DaemonLog {
     /// Values that stand in no line; none are known before somebody has read them.
     pub keyring: Arc<OnceLock<Keyring>>,
     /// Hears every line that is written, as it is written.
-    pub listener: Box<dyn Fn(NoteLevel, &str) + Send + Sync>,
+    pub listener: NoteListener,
 }
 
 /// From now on notes are this log's; the first one counts.
