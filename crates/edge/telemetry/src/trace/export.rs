@@ -57,7 +57,7 @@ impl Exporter {
 
     /// Never waits.
     pub(super) fn send(&self, span: Span) {
-        if self.queue.try_send(ToExport::Span(Box::new(span))).is_err()
+        if self.queue.try_send(ToExport::Span(Box::new(span.shown()))).is_err()
             && self.dropped.fetch_add(1, Ordering::Relaxed) == 0
         {
             (self.note)("traces: more spans than the collector takes; some are dropped");

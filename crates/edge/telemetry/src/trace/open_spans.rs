@@ -319,7 +319,7 @@ fn turn_event(span: &mut Span, body: &Body, now: u64, text: &SpanText) {
                 ("tillerman.retry.attempt", u64::from(*attempt).into()),
                 ("tillerman.retry.wait_ms", (*wait_ms).into()),
                 ("error.type", fault_kind(fault.kind).into()),
-                ("exception.message", text.clean(&fault.message).into()),
+                ("exception.message", text.fault(fault).into()),
             ],
         ),
         Body::Model(ModelEntry::FellBack(fallback)) => span.event(

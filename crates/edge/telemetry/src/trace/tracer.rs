@@ -201,9 +201,9 @@ impl CallWatch for TracedCall {
             ModelEvent::Failed(failed) => self.end(|span, text| match failed.fault.status {
                 Some(status) => {
                     span.set("http.response.status_code", u64::from(status));
-                    span.fail(&status.to_string(), text.clean(&failed.fault.message));
+                    span.fail(&status.to_string(), text.fault(&failed.fault));
                 }
-                None => span.fail(fault_kind(failed.fault.kind), text.clean(&failed.fault.message)),
+                None => span.fail(fault_kind(failed.fault.kind), text.fault(&failed.fault)),
             }),
             ModelEvent::Seal(_) | ModelEvent::Redacted(_) => {}
         }
