@@ -200,3 +200,18 @@ fn nothing_from_outside_moves_a_cursor_or_turns_the_writing_around() {
         assert!(!shown.contains(bad), "{bad} in {shown}");
     }
 }
+
+#[test]
+fn a_call_that_is_told_late_stands_where_it_was() {
+    let mut book = Book::new();
+    book.offer("s", vec![started()]);
+    let session = SessionId::from("s");
+    let asks = TracePlace { trace: 1, span: 2, sampled: true };
+    book.spans.model_called(&session, asks, 20);
+    book.spans.model_answered(&session, asks, 30);
+    book.spans.model_called(&session, TracePlace { trace: 1, span: 3, sampled: true }, 40);
+    book.now = 90;
+    book.offer("s", vec![called("c1"), returned("c1")]);
+    let call = &book.done[0];
+    assert_eq!((call.start_ns, call.end_ns, call.link), (30, 40, Some(asks)));
+}
