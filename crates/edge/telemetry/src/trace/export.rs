@@ -34,7 +34,7 @@ enum ToExport {
 
 /// What both sides of the queue know.
 #[derive(Default)]
-struct Shared {
+struct UnsentSpans {
     /// Spans that the collector has not taken, and that were not given up before the end.
     unsent: AtomicU64,
     /// When the process ends; tries must fit before it.
@@ -48,7 +48,7 @@ pub(super) struct Exporter {
     /// Of what is said by nothing but spans; a flush that finds it full has no room either.
     flush: mpsc::Sender<ToExport>,
     dropped: AtomicU64,
-    shared: Arc<Shared>,
+    shared: Arc<UnsentSpans>,
     note: fn(&str),
 }
 
@@ -121,7 +121,7 @@ struct Sender {
     is_failing: bool,
     /// Why spans are lost with the end of the process.
     lost_because: Option<String>,
-    both: Arc<Shared>,
+    both: Arc<UnsentSpans>,
 }
 
 /// How a try went.
