@@ -17,6 +17,8 @@ pub(crate) enum Manner {
     Takes,
     /// Answers with this status.
     Refuses(u16),
+    /// Answers its first request with 503 and wants the next one after a second.
+    Busy,
     /// Never answers.
     Hangs,
 }
@@ -108,18 +110,26 @@ fn serve(stream: TcpStream, manner: Manner, kept: &Mutex<Vec<Posted>>) {
             headers.insert(name.to_lowercase(), value.trim().to_owned());
         }
         let body = body(&mut reader, &headers);
+        let is_first = kept.lock().unwrap().is_empty();
         let is_json = headers.get("content-type").is_some_and(|it| it == "application/json");
         let (resource, spans) = if is_json { read_json(&body) } else { read_protobuf(&body) };
         kept.lock().unwrap().push(Posted { path, headers, resource, spans, body });
         let status = match manner {
             Manner::Takes => 200,
             Manner::Refuses(status) => status,
+            Manner::Busy => {
+                if is_first {
+                    503
+                } else {
+                    200
+                }
+            }
             Manner::Hangs => {
                 std::thread::sleep(Duration::from_secs(60));
                 return;
             }
         };
-        if write!(writer, "HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n").is_err() {
+        if write!(writer, "HTTP/1.1 {status} X\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n").is_err() {
             return;
         }
     }

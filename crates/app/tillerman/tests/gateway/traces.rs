@@ -223,6 +223,23 @@ fn a_collector_that_hangs_or_refuses_slows_neither_a_turn_nor_the_end() {
 }
 
 #[test]
+fn a_collector_that_is_busy_is_asked_again_before_the_process_ends() {
+    let collector = Collector::start(Manner::Busy);
+    let (output, _) = ran(&place(&collector), &["say 3 words"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && !said.contains("lost"), "{said}");
+    let spans: Vec<usize> = collector.requests(|posted| posted.iter().map(|post| post.spans.len()).collect());
+    assert!(spans.len() >= 2, "{spans:?}");
+    // One that stays busy costs a line, with how many.
+    let collector = Collector::start(Manner::Refuses(429));
+    let (output, _) = ran(&place(&collector), &["say 3 words"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.matches("spans are lost").count() == 1, "{said}");
+    assert!(said.contains("traces: 2 spans are lost") && said.contains("429"), "{said}");
+    assert!(collector.requests(<[_]>::len) >= 2);
+}
+
+#[test]
 fn what_does_not_fit_into_the_queue_is_dropped_and_counted() {
     let collector = Collector::start(Manner::Hangs);
     let mut place = place(&collector);

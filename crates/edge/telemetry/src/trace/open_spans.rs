@@ -56,6 +56,10 @@ struct TurnSpan {
     open: OpenSpan,
     /// The newest model call.
     last_model_call: Option<TracePlace>,
+    /// The newest one that has answered, and when: what is called is called by it.
+    answered: Option<(TracePlace, u64)>,
+    /// When the next one began. Entries of calls that wait for nothing may be offered only after that.
+    next_began: Option<u64>,
     usage_model: Option<Arc<str>>,
 }
 
@@ -134,9 +138,17 @@ impl OpenSpans {
         Some(self.sessions.get(session)?.calls.get(call)?.as_parent())
     }
 
-    pub(super) fn model_called(&mut self, session: &SessionId, place: TracePlace) {
+    pub(super) fn model_called(&mut self, session: &SessionId, place: TracePlace, now: u64) {
         if let Some(turn) = self.sessions.get_mut(session).and_then(|session| session.turn.as_mut()) {
             turn.last_model_call = Some(place);
+            turn.next_began.get_or_insert(now);
+        }
+    }
+
+    pub(super) fn model_answered(&mut self, session: &SessionId, place: TracePlace, now: u64) {
+        if let Some(turn) = self.sessions.get_mut(session).and_then(|session| session.turn.as_mut()) {
+            turn.answered = Some((place, now));
+            turn.next_began = None;
         }
     }
 
@@ -158,7 +170,14 @@ impl OpenSpans {
             fields::begin_turn(span, place);
         }
         let parent = open.as_parent();
-        let turn = TurnSpan { id: place.turn.clone(), open, last_model_call: None, usage_model: None };
+        let turn = TurnSpan {
+            id: place.turn.clone(),
+            open,
+            last_model_call: None,
+            answered: None,
+            next_began: None,
+            usage_model: None,
+        };
         let session = self.sessions.entry(place.session.clone()).or_default();
         session.above = above;
         if let Some(lost) = session.turn.replace(turn) {
@@ -199,7 +218,8 @@ impl OpenSpans {
         match &entry.body {
             Body::Call(CallEntry::Started { call, tool, .. }) => {
                 let parent = self.turn(id);
-                self.begin_call(id, parent, (call, tool), now);
+                let start = self.call_start(id, u64::try_from(entry.at_ms).unwrap_or(0), now);
+                self.begin_call(id, parent, (call, tool), start);
             }
             Body::Shell(ShellEntry::Called { call, tool }) => {
                 let process = self.process.clone();
@@ -215,7 +235,10 @@ impl OpenSpans {
                     && let Some(mut span) = open.span
                 {
                     fields::end_call(&mut span, result, text);
-                    finish(span, now, out);
+                    // A call has ended before the model is asked again.
+                    let next = session.turn.as_ref().and_then(|turn| turn.next_began);
+                    let end = next.filter(|next| *next >= span.start_ns).unwrap_or(now);
+                    finish(span, end, out);
                 }
             }
             Body::Ask(ask) => ask_event(session, ask, now),
@@ -240,6 +263,14 @@ impl OpenSpans {
         }
     }
 
+    /// When a call began: as its entry says, between the answer that asked for it and the next question to the model.
+    fn call_start(&self, session: &SessionId, at_ms: u64, now: u64) -> u64 {
+        let turn = self.sessions.get(session).and_then(|session| session.turn.as_ref());
+        let Some((turn, (_, answered))) = turn.and_then(|turn| Some((turn, turn.answered?))) else { return now };
+        let latest = turn.next_began.unwrap_or(now);
+        at_ms.saturating_mul(1_000_000).min(latest).max(answered)
+    }
+
     fn begin_call(
         &mut self,
         session: &SessionId,
@@ -257,7 +288,10 @@ impl OpenSpans {
         }
         if let Some(span) = &mut open.span {
             fields::begin_call(span, session, (call, tool), &self.text);
-            span.link = sessions.turn.as_ref().and_then(|turn| turn.last_model_call);
+            span.link = sessions.turn.as_ref().and_then(|turn| {
+                let answered = turn.answered.map(|(place, _)| place);
+                answered.or(turn.last_model_call)
+            });
         }
         sessions.calls.insert(call.id.clone(), open);
     }
@@ -319,7 +353,7 @@ fn turn_event(span: &mut Span, body: &Body, now: u64, text: &SpanText) {
                 ("tillerman.retry.attempt", u64::from(*attempt).into()),
                 ("tillerman.retry.wait_ms", (*wait_ms).into()),
                 ("error.type", fault_kind(fault.kind).into()),
-                ("exception.message", text.clean(&fault.message).into()),
+                ("exception.message", text.fault(fault).into()),
             ],
         ),
         Body::Model(ModelEntry::FellBack(fallback)) => span.event(

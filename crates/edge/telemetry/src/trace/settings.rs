@@ -75,8 +75,20 @@ impl Variables<'_> {
         self.text(&format!("OTEL_EXPORTER_OTLP_TRACES_{name}"))
             .or_else(|| self.text(&format!("OTEL_EXPORTER_OTLP_{name}")))
     }
-    fn is_true(&self, name: &str) -> bool {
-        self.text(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    /// One of the words that mean yes; whatever is neither that nor `false` is said, and means no.
+    fn is_yes(&mut self, name: &str, yes: &[&str], no: &[&str]) -> bool {
+        let Some(value) = self.text(name).map(|value| value.to_lowercase()) else { return false };
+        let is_yes = yes.contains(&&*value);
+        if !is_yes && !no.contains(&&*value) {
+            self.notes.push(format!("{name}: true or false is needed; false is used"));
+        }
+        is_yes
+    }
+    /// Something that is not done here, whoever asks for it.
+    fn not_here(&mut self, name: &str, harmless: &str, what_is_done: &str) {
+        if self.of_traces(name).is_some_and(|value| !value.eq_ignore_ascii_case(harmless)) {
+            self.notes.push(format!("OTEL_EXPORTER_OTLP_{name}: not known here; {what_is_done}"));
+        }
     }
     fn number(&mut self, name: &str, usual: u64, range: std::ops::RangeInclusive<u64>) -> u64 {
         let Some(text) = self.text(name) else { return usual };
@@ -101,7 +113,7 @@ pub(super) fn read(lookup: &dyn Fn(&str) -> Option<String>) -> (Option<TraceSett
 }
 
 fn settings(vars: &mut Variables<'_>) -> Option<TraceSettings> {
-    if vars.is_true("OTEL_SDK_DISABLED") {
+    if vars.is_yes("OTEL_SDK_DISABLED", &["true"], &["false"]) {
         return None;
     }
     match vars.text("OTEL_TRACES_EXPORTER").as_deref() {
@@ -117,11 +129,24 @@ fn settings(vars: &mut Variables<'_>) -> Option<TraceSettings> {
     let timeout = vars.number("OTEL_EXPORTER_OTLP_TIMEOUT", EXPORT_TIME.as_millis() as u64, 1..=600_000);
     let timeout = vars.number("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", timeout, 1..=600_000);
     let queue = vars.number("OTEL_BSP_MAX_QUEUE_SIZE", QUEUE_SPANS as u64, 1..=QUEUE_SPANS_MAX as u64) as usize;
-    let batch = vars.number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", BATCH_SPANS as u64, 1..=QUEUE_SPANS_MAX as u64) as usize;
+    // A queue that the user made small makes the usual batch small, too, and nothing is wrong with that.
+    let usual = BATCH_SPANS.min(queue) as u64;
+    let batch = vars.number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", usual, 1..=QUEUE_SPANS_MAX as u64) as usize;
     let delay = vars.number("OTEL_BSP_SCHEDULE_DELAY", DELAY.as_millis() as u64, 1..=600_000);
     let limit = vars.number("OTEL_BSP_EXPORT_TIMEOUT", 30_000, 1..=600_000);
     let propagates = propagates(vars);
-    let content = vars.text("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT");
+    let content = vars.is_yes(
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+        &["true", "span_only", "span_and_event"],
+        &["false", "no_content", "event_only"],
+    );
+    if batch > queue {
+        vars.notes.push(format!("OTEL_BSP_MAX_EXPORT_BATCH_SIZE: more than the queue holds; {queue} is used"));
+    }
+    vars.not_here("COMPRESSION", "none", "spans are sent as they are");
+    vars.not_here("CERTIFICATE", "", "the certificates of the system are used");
+    vars.not_here("CLIENT_KEY", "", "no certificate is shown to the collector");
+    vars.not_here("CLIENT_CERTIFICATE", "", "no certificate is shown to the collector");
     Some(TraceSettings {
         url,
         format,
@@ -132,7 +157,7 @@ fn settings(vars: &mut Variables<'_>) -> Option<TraceSettings> {
         queue,
         batch: batch.min(queue),
         delay: Duration::from_millis(delay),
-        content: content.is_some_and(|it| ["true", "span_only", "span_and_event"].contains(&&*it.to_lowercase())),
+        content,
         above: propagates.then(|| above(vars)).flatten(),
         propagates,
     })

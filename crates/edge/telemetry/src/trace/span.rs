@@ -3,9 +3,20 @@
 use std::sync::Arc;
 
 use vocab::TracePlace;
+use vocab::visible::visible_line;
 
 /// Events that one span keeps; of more only the number is told.
 const EVENTS_MAX: usize = 128;
+
+/// What has lines, and was made visible when it was taken.
+const CONTENT: [&str; 6] = [
+    "gen_ai.system_instructions",
+    "gen_ai.input.messages",
+    "gen_ai.output.messages",
+    "gen_ai.tool.call.arguments",
+    "gen_ai.tool.call.result",
+    "process.command_line",
+];
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum AttributeValue {
@@ -89,6 +100,22 @@ impl Span {
             true => self.events.push(SpanEvent { at_ns, name, attributes }),
             false => self.events_dropped += 1,
         }
+    }
+
+    /// As it leaves the process: models, servers and clients chose many of its words, and none of them may move a cursor or
+    /// turn the writing around where somebody looks at it. Texts of conversations keep their lines.
+    pub(crate) fn shown(mut self) -> Self {
+        self.name = visible_line(&self.name);
+        self.error = self.error.map(|error| visible_line(&error));
+        let of_events = self.events.iter_mut().flat_map(|event| &mut event.attributes);
+        for (key, value) in self.attributes.iter_mut().chain(of_events) {
+            match value {
+                AttributeValue::Text(text) if !CONTENT.contains(key) => *text = visible_line(text),
+                AttributeValue::Texts(texts) => texts.iter_mut().for_each(|text| *text = visible_line(text)),
+                _ => {}
+            }
+        }
+        self
     }
 
     /// `kind` is one of few words; the text is for people.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vocab::{
     CallAbout, CallContext, CallSpec, Entry, Message, ModelEvent, ModelInfo, ProcessEnd, ProcessWatch, SessionId,
-    Usage, WatchedProcess,
+    TracePlace, Usage, WatchedProcess,
 };
 
 use super::export::Exporter;
@@ -26,7 +26,7 @@ pub(super) struct Tracer {
     exporter: Arc<Exporter>,
     clock: Arc<TraceClock>,
     text: SpanText,
-    open: Mutex<OpenSpans>,
+    open: Arc<Mutex<OpenSpans>>,
     propagates: bool,
 }
 
@@ -43,7 +43,7 @@ impl Tracer {
             exporter,
             clock: Arc::new(TraceClock::new()),
             text: text(),
-            open: Mutex::new(open),
+            open: Arc::new(Mutex::new(open)),
             propagates: settings.propagates,
         }
     }
@@ -74,7 +74,7 @@ impl Tracer {
             };
             let span = open.begin(parent.as_ref(), format!("chat {}", model.id), SpanKind::Client, now);
             if let Some(about) = about {
-                open.model_called(&about.session, span.place);
+                open.model_called(&about.session, span.place, now);
             }
             span
         })
@@ -98,6 +98,8 @@ impl ModelWatch for Tracer {
             exporter: self.exporter.clone(),
             clock: self.clock.clone(),
             text: SpanText { keyring: self.text.keyring.clone(), content: self.text.content },
+            open: self.open.clone(),
+            of: about.filter(|about| about.turn.is_some()).map(|about| (about.session.clone(), place)),
             trace: self.propagates.then(|| place.to_string().into()),
             span,
             has_begun: false,
@@ -146,6 +148,9 @@ struct TracedCall {
     exporter: Arc<Exporter>,
     clock: Arc<TraceClock>,
     text: SpanText,
+    open: Arc<Mutex<OpenSpans>>,
+    /// Whose it is.
+    of: Option<(SessionId, TracePlace)>,
     trace: Option<Arc<str>>,
     /// `None`: it is not kept, or has ended.
     span: Option<Box<Span>>,
@@ -177,6 +182,10 @@ impl CallWatch for TracedCall {
 
     fn heard(&mut self, event: &ModelEvent) {
         let Some(span) = &mut self.span else { return };
+        if let (ModelEvent::Finished(_), Some((session, place))) = (event, &self.of) {
+            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.model_answered(session, *place, self.clock.now());
+        }
         match event {
             ModelEvent::Sent { bytes, .. } => {
                 span.event(self.clock.now(), "request.sent", vec![("http.request.body.size", (*bytes).into())])
@@ -201,9 +210,9 @@ impl CallWatch for TracedCall {
             ModelEvent::Failed(failed) => self.end(|span, text| match failed.fault.status {
                 Some(status) => {
                     span.set("http.response.status_code", u64::from(status));
-                    span.fail(&status.to_string(), text.clean(&failed.fault.message));
+                    span.fail(&status.to_string(), text.fault(&failed.fault));
                 }
-                None => span.fail(fault_kind(failed.fault.kind), text.clean(&failed.fault.message)),
+                None => span.fail(fault_kind(failed.fault.kind), text.fault(&failed.fault)),
             }),
             ModelEvent::Seal(_) | ModelEvent::Redacted(_) => {}
         }

@@ -3,8 +3,8 @@
 
 use serde_json::json;
 use vocab::{
-    Answer, AskEnd, AskEntry, AskKind, CallEnd, CallResult, CutBy, FaultKind, Finish, Keyring, ModelInfo, SessionId,
-    Stop, TurnEnd, Usage,
+    Answer, AskEnd, AskEntry, AskKind, CallEnd, CallInput, CallResult, CutBy, Fault, FaultKind, Finish, Keyring,
+    ModelInfo, SessionId, Stop, TurnEnd, Usage, masking, visible,
 };
 
 use super::TurnPlace;
@@ -15,6 +15,9 @@ const TEXT_BYTES_MAX: usize = 1_024;
 /// The most of one that is.
 const CONTENT_BYTES_MAX: usize = 32 * 1024;
 
+/// What stands for the name of a tool that nobody has looked up, or found. Numbers are counted under the same.
+const UNKNOWN_TOOL: &str = "unknown";
+
 /// How texts get into spans.
 pub(crate) struct SpanText {
     pub(crate) keyring: Keyring,
@@ -23,14 +26,23 @@ pub(crate) struct SpanText {
 }
 
 impl SpanText {
-    pub(crate) fn clean(&self, text: &str) -> String {
-        self.cut(text, TEXT_BYTES_MAX)
+    /// Why something failed. A server may repeat in its answer what it was sent, key and prompt included: its words are told
+    /// only to those who want the conversation, too.
+    pub(crate) fn fault(&self, fault: &Fault) -> String {
+        let kind = fault_kind(fault.kind);
+        match fault.status {
+            _ if self.content => self.cut(&fault.message, TEXT_BYTES_MAX),
+            Some(status) => format!("{kind} ({status})"),
+            None => kind.to_owned(),
+        }
     }
     pub(crate) fn content_of(&self, text: &str) -> String {
         self.cut(text, CONTENT_BYTES_MAX)
     }
+    /// Keys that are known go by their value, others by their look. Lines stay lines.
     fn cut(&self, text: &str, bytes_max: usize) -> String {
         let clean = self.keyring.scrub(text);
+        let clean = visible::name(&masking::mask(&clean));
         clean[..clean.floor_char_boundary(bytes_max)].to_owned()
     }
 }
@@ -59,7 +71,7 @@ pub(super) fn end_turn(span: &mut Span, end: &TurnEnd, model: Option<&str>, text
     span.set("gen_ai.response.finish_reasons", AttributeValue::Texts(vec![stop(end.stop).to_owned()]));
     span.set("tillerman.turn.iterations", u64::from(end.iterations));
     match &end.fault {
-        Some(fault) => span.fail(fault_kind(fault.kind), text.clean(&fault.message)),
+        Some(fault) => span.fail(fault_kind(fault.kind), text.fault(fault)),
         None if end.stop == Stop::Error => span.fail("_OTHER", String::new()),
         None if end.stop == Stop::Interrupted => span.set("error.type", "interrupted"),
         None => {}
@@ -72,12 +84,26 @@ pub(super) fn begin_call(span: &mut Span, session: &SessionId, (call, tool): (&v
     span.set("gen_ai.tool.call.id", call.id.as_str());
     span.set("gen_ai.tool.type", if tool.starts_with("mcp__") { "extension" } else { "function" });
     span.set("gen_ai.conversation.id", session.as_str());
+    // Nobody looks whether there is such a tool when its arguments cannot be read.
+    if matches!(call.input, CallInput::Broken { .. }) {
+        name_made_up(span);
+    }
     if text.content {
         span.set("gen_ai.tool.call.arguments", text.content_of(call.input.json().as_str()));
     }
 }
 
+/// A name that no tool is known to have is the model's invention, and may be anything.
+fn name_made_up(span: &mut Span) {
+    span.name = format!("execute_tool {UNKNOWN_TOOL}");
+    span.attributes.retain(|(key, _)| *key != "gen_ai.tool.name");
+    span.set("gen_ai.tool.name", UNKNOWN_TOOL);
+}
+
 pub(super) fn end_call(span: &mut Span, result: &CallResult, text: &SpanText) {
+    if matches!(result.end, CallEnd::Unknown | CallEnd::Skipped) {
+        name_made_up(span);
+    }
     span.set("tillerman.tool.run_ms", result.duration_ms);
     if text.content {
         span.set("gen_ai.tool.call.result", text.content_of(&result.text()));

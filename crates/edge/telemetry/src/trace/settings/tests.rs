@@ -31,6 +31,9 @@ fn the_usual_is_what_every_sdk_does() {
     assert_eq!((usual.delay.as_secs(), usual.timeout.as_secs()), (5, 10));
     assert_eq!(usual.resource, [("service.name".to_owned(), "tillerman".to_owned())]);
     assert!(!usual.content && usual.propagates);
+    good(&[("OTEL_EXPORTER_OTLP_COMPRESSION", "none"), ("OTEL_SDK_DISABLED", "False")]);
+    assert_eq!(good(&[("OTEL_BSP_MAX_QUEUE_SIZE", "7")]).batch, 7);
+    assert!(good(&[("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "True")]).content);
     let own = good(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://t.example/otlp")]);
     assert_eq!(own.url, "https://t.example/otlp", "an endpoint of traces alone stands as it is");
 }
@@ -80,6 +83,13 @@ fn what_is_wrong_is_said_and_shows_no_value() {
         (("OTEL_TRACES_SAMPLER", "sometimes"), true),
         (("OTEL_EXPORTER_OTLP_TIMEOUT", "soon"), true),
         (("OTEL_BSP_MAX_QUEUE_SIZE", "0"), true),
+        (("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "2049"), true),
+        (("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"), true),
+        (("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "canary"), true),
+        (("OTEL_EXPORTER_OTLP_CERTIFICATE", "/canary.pem"), true),
+        (("OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", "/canary.pem"), true),
+        (("OTEL_SDK_DISABLED", "canary"), true),
+        (("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "canary"), true),
     ];
     for (wrong, sends) in wrong {
         let (settings, notes) = of(&[wrong, BASE]);
