@@ -10,7 +10,8 @@ URL, TOKEN = os.environ.get("TILLERMAN_URL", "ws://localhost:18800"), os.environ
 
 async def answer(client: GatewayClient, name: str, message: str) -> None:
     try:
-        # Nobody is there to be asked: the bot changes nothing.
+        # Nobody is there to be asked, so what is asked about is a no. A gateway asks only about what its configuration
+        # names: `tools.confirm: [shell.exec, file.write, file.edit, file.patch]`.
         result = await client.send(message, session_id=f"bot:{name}", confirm=lambda ask: Deny("the bot only talks"))
         print(f"@{name} {result['content']}")
     except GatewayError as error:

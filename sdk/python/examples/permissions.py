@@ -8,6 +8,7 @@ from tillerman import Ask, Decision, Deny, GatewayClient
 URL, TOKEN = os.environ.get("TILLERMAN_URL", "ws://localhost:18800"), os.environ.get("TILLERMAN_TOKEN")
 
 
+# A gateway asks only about what its configuration names: `tools.confirm: [shell.exec, file.write]`.
 async def confirm(ask: Ask) -> Decision:
     """What stays in the workspace may be written; anything that asks for more is refused, with a word for the model."""
     allowed = ask.risk != "danger-full-access"

@@ -11,7 +11,8 @@ const answers = [];
 for await (const line of createInterface({ input: process.stdin })) {
   const [, name, message] = /^(\w+): (.+)$/.exec(line) ?? [];
   if (!name) continue;
-  // Nobody is there to be asked: the bot changes nothing.
+  // Nobody is there to be asked, so what is asked about is a no. A gateway asks only about what its configuration
+  // names: `tools.confirm: [shell.exec, file.write, file.edit, file.patch]`.
   const run = client.send(message, { sessionId: `bot:${name}`, confirm: () => ({ decision: 'deny', reason: 'the bot only talks' }) });
   const answered = run.result.then(
     ({ content }) => console.log(`@${name} ${content}`),

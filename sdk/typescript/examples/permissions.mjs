@@ -6,6 +6,7 @@ const { TILLERMAN_URL: url = 'ws://localhost:18800', TILLERMAN_TOKEN: token } = 
 const WebSocket = globalThis.WebSocket ?? (await import('ws')).WebSocket;
 const client = new GatewayClient(url, { token, WebSocket });
 
+// A gateway asks only about what its configuration names: `tools.confirm: [shell.exec, file.write]`.
 // What stays in the workspace may be written; anything that asks for more is refused, with a word for the model.
 const confirm = (ask) => {
   const allowed = ask.risk !== 'danger-full-access';

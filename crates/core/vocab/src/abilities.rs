@@ -19,6 +19,8 @@ pub enum Level {
 pub struct Abilities {
     /// It can answer questions. Where no peer can, nothing is asked: what a mode leaves open is denied.
     pub answers: bool,
+    /// It can show the dialogs of extensions, too. Where no peer can, they are dismissed at once.
+    pub dialogs: bool,
     pub level: Level,
     /// What it does for tools; `None`: what it has offered stays.
     pub editor: Option<EditorOffer>,
@@ -30,6 +32,6 @@ pub struct Abilities {
 
 impl Default for Abilities {
     fn default() -> Self {
-        Self { answers: true, level: Level::default(), editor: None, tools: None, only_listens: false }
+        Self { answers: true, dialogs: true, level: Level::default(), editor: None, tools: None, only_listens: false }
     }
 }

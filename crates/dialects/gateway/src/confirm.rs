@@ -1,6 +1,8 @@
-//! Questions whether a call may run, as this wire asks them.
+//! Questions whether a call may run or more may be spent, as this wire asks them.
 
-use vocab::{Ask, PermissionAsk};
+use std::borrow::Cow;
+
+use vocab::{Ask, AskKind, BudgetAsk, Json, Mode, PermissionAsk, Required};
 
 use crate::events::{ConfirmFact, ToolConfirmData};
 use crate::shape::AnyJson;
@@ -20,5 +22,40 @@ pub(crate) fn data(ask: &Ask, asked: &PermissionAsk, at_ms: i64) -> ToolConfirmD
         expires_at: Some(at_ms.saturating_add(wait_ms)),
         summary: asked.summary.to_string(),
         preview: asked.preview.as_ref().map(|facts| facts.iter().map(fact).collect()),
+    }
+}
+
+/// What a question about a budget has in the place of a tool.
+const BUDGET: &str = "budget";
+
+/// What `agent.confirmTool` answers; `None`: a question that is not for this wire, and others have to answer.
+pub(crate) fn asked(ask: &Ask) -> Option<Cow<'_, PermissionAsk>> {
+    match &ask.kind {
+        AskKind::Permission(asked) => Some(Cow::Borrowed(asked)),
+        AskKind::Budget(budget) => Some(Cow::Owned(about_budget(ask, budget))),
+        AskKind::HostCall { .. }
+        | AskKind::Select { .. }
+        | AskKind::Confirm { .. }
+        | AskKind::Input { .. }
+        | AskKind::Editor { .. } => None,
+    }
+}
+
+/// In the only words there are for a question. No mode covers it, so it has the risk that nobody allows unseen; and no call
+/// is asked about, so it goes by the id of the question.
+fn about_budget(ask: &Ask, budget: &BudgetAsk) -> PermissionAsk {
+    let shown = |amount: u64| budget.unit.shown(amount);
+    let (limit, spent, more) = (shown(budget.limit), shown(budget.spent), shown(budget.more));
+    let args = serde_json::json!({"budget": budget.name(), "limit": limit, "spent": spent, "more": more});
+    PermissionAsk {
+        call: ask.id.as_str().into(),
+        tool: BUDGET.into(),
+        input: Json::trusted(args.to_string()),
+        active: Mode::DangerFullAccess,
+        required: Required::DangerFullAccess,
+        reason: None,
+        summary: budget.summary().into(),
+        preview: None,
+        may_have_run: false,
     }
 }

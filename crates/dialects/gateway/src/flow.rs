@@ -15,6 +15,10 @@ use crate::own::{Code, GatewayOwn, GatewayRefusal, Out};
 use crate::pending::{AfterOpen, GatewayPending, SendPlan, Wanted, WorkEnd, WorkPart};
 use crate::session_view::{LEAVE_AFTER_MS, SessionView, VIEWS_MAX};
 
+/// What a connection can do on every session. No event of this wire could show an extension's dialog.
+const ABLE: Abilities =
+    Abilities { answers: false, dialogs: false, level: Level::Deltas, editor: None, tools: None, only_listens: false };
+
 /// Requests that wait until the connection is on a session.
 pub(crate) struct Opening {
     session: SessionId,
@@ -150,7 +154,7 @@ impl Gateway {
             keep: matches!(after, AfterOpen::Create(_) | AfterOpen::Service { .. }),
             tool_names: Some(vocab::names::CANONICAL),
             controller: Some("gateway".into()),
-            abilities: Abilities { answers, only_listens, level: Level::Deltas, ..Abilities::default() },
+            abilities: Abilities { answers, only_listens, ..ABLE },
             usual: (self.options.usual)(session),
             on_restart: Some(OnRestart::Continue),
             after: cursor.map(at),
@@ -326,7 +330,7 @@ impl Gateway {
     fn abilities(&self, at: usize) -> Abilities {
         let view = &self.views[at];
         let (answers, only_listens) = (view.callback, view.only_listens);
-        Abilities { answers, only_listens, level: Level::Deltas, ..Abilities::default() }
+        Abilities { answers, only_listens, ..ABLE }
     }
     /// What this connection can do on the session from now on.
     pub(crate) fn tell_able(&mut self, at: usize, out: &mut Out) {

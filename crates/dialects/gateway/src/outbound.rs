@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use vocab::{
-    AskEntry, AskKind, Body, BranchEntry, Delta, EncodingId, Entry, Event, ItemEnd, ItemId, LaneNote, QueueEntry,
-    QueueEvent, SessionId, SettleReason, Told, TurnEntry, TurnId,
+    AskEntry, Body, BranchEntry, Delta, EncodingId, Entry, Event, ItemEnd, ItemId, LaneNote, QueueEntry, QueueEvent,
+    SessionId, SettleReason, Told, TurnEntry, TurnId,
 };
 
 use crate::Gateway;
+use crate::confirm;
 use crate::cursor::EventCursor;
 use crate::events;
 use crate::faults::{self, ItemRefused};
@@ -207,8 +208,8 @@ impl Gateway {
     fn question(&mut self, at: usize, at_ms: i64, ask: &AskEntry, out: &mut Out) {
         match ask {
             AskEntry::Opened(ask) => {
-                let AskKind::Permission(asked) = &ask.kind else { return };
-                let tail = events::tail("tool_confirm", &crate::confirm::data(ask, asked, at_ms));
+                let Some(asked) = confirm::asked(ask) else { return };
+                let tail = events::tail("tool_confirm", &confirm::data(ask, &asked, at_ms));
                 let view = &mut self.views[at];
                 // A peer that comes in is shown it once more.
                 if view.asks.iter().any(|open| open.ask == ask.id) {

@@ -183,11 +183,11 @@ pub(crate) fn error_data(refusal: &crate::own::GatewayRefusal) -> ErrorData {
 fn ask_events(at_ms: i64, entry: &AskEntry, asked: &mut AskedCalls) -> Vec<Projected> {
     match entry {
         AskEntry::Opened(ask) => match &ask.kind {
-            AskKind::Permission(permission) => {
-                asked.push((ask.id.clone(), permission.call.clone()));
-                one("tool_confirm", &confirm::data(ask, permission, at_ms))
+            AskKind::Permission(_) | AskKind::Budget(_) => {
+                let Some(shown) = confirm::asked(ask) else { return Vec::new() };
+                asked.push((ask.id.clone(), shown.call.clone()));
+                one("tool_confirm", &confirm::data(ask, &shown, at_ms))
             }
-            AskKind::Budget(_) => changed(ChangeKind::Ask, json!({"askId": ask.id.as_str(), "about": "budget"})),
             AskKind::HostCall { .. } => changed(ChangeKind::Ask, json!({"askId": ask.id.as_str(), "about": "call"})),
             AskKind::Select { title, .. }
             | AskKind::Confirm { title, .. }

@@ -52,9 +52,19 @@ pub fn status(home: &Path, json: bool) -> Result<CliSaid, Fault> {
         return Ok(CliSaid { text: format!("{health}\n"), exit_code: u8::from(!well) });
     }
     let url = found.url.as_deref().unwrap_or("no port");
-    let how = if well { "well" } else { "not well" };
+    let how = match well {
+        true if is_degraded(&health) => "degraded",
+        true => "well",
+        false => "not well",
+    };
     let text = format!("running: pid {}, {url}, version {}\n{how}: {health}\n", found.pid, found.version);
     Ok(CliSaid { text, exit_code: u8::from(!well) })
+}
+
+/// It serves, and not all of it is as it should be.
+fn is_degraded(health: &str) -> bool {
+    let said: Option<serde_json::Value> = serde_json::from_str(health).ok();
+    said.is_some_and(|it| it["status"] == "degraded")
 }
 
 /// What `/health` says, through the socket of the same user.

@@ -33,12 +33,7 @@ impl GatewayFile {
 
     /// The gateway that runs in this home; `None`: none does, whatever an old file says.
     pub fn running(home: &Path) -> io::Result<Option<Self>> {
-        match Lock::try_take(&lock_file(home)) {
-            Ok(Some(_)) => Ok(None),
-            Ok(None) => Self::read(home),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        if Lock::is_held(&lock_file(home))? { Self::read(home) } else { Ok(None) }
     }
 
     fn read(home: &Path) -> io::Result<Option<Self>> {
@@ -65,7 +60,10 @@ impl HomeLock {
         let failed = |error: io::Error| Fault::new(FaultKind::Internal, format!("{}: {error}", home.display()));
         for _ in 0..TRIES {
             if let Some(lock) = Lock::try_take(&lock_file(home)).map_err(failed)? {
-                return Ok(Self { home: home.to_owned(), _lock: lock });
+                let taken = Self { home: home.to_owned(), _lock: lock };
+                // One that was killed has left it, and from now on somebody would take its word for ours.
+                taken.forget();
+                return Ok(taken);
             }
             tokio::time::sleep(BETWEEN_TRIES).await;
         }
@@ -88,6 +86,10 @@ impl HomeLock {
 
     /// The file goes first: who finds the lock free finds no file.
     pub(crate) fn clear(self) {
+        self.forget();
+    }
+
+    fn forget(&self) {
         let _ = std::fs::remove_file(self.home.join("gateway.json"));
     }
 }

@@ -21,6 +21,9 @@ use crate::sockets::OpenSockets;
 use crate::tailscale::Tailnet;
 use crate::tokens::TokenStore;
 
+/// How often in a second an unknown token makes us look at the files of tokens; further ones are judged by what is known.
+const LOOKS_PER_S: u32 = 10;
+
 /// For how long what was seen of our health is told again.
 const LOOKED_FOR: Duration = Duration::from_secs(1);
 
@@ -40,6 +43,8 @@ pub(crate) struct ServerState {
     pub(crate) auth_failures: Counter,
     pub(crate) auth_limited: Counter,
     cookies: Mutex<Cookies>,
+    /// The second in which unknown tokens made us look, and how often.
+    looked_for: Mutex<(u64, u32)>,
     ready: AtomicBool,
     /// When we last looked whether we are well, and whether we were.
     looked: tokio::sync::Mutex<Option<(Instant, bool)>>,
@@ -84,6 +89,7 @@ impl ServerState {
             auth_failures: Counter::default(),
             auth_limited: Counter::default(),
             cookies: Mutex::default(),
+            looked_for: Mutex::default(),
             ready: AtomicBool::new(false),
             looked: tokio::sync::Mutex::default(),
             began: Instant::now(),
@@ -186,16 +192,38 @@ impl ServerState {
         if let Some(retry_after_ms) = self.wait_ms(guesser) {
             return Err(LoginRefused::TooMany { retry_after_ms });
         }
-        self.tokens().find(token).ok_or_else(|| {
+        self.token_holder(token).ok_or_else(|| {
             self.failed(guesser);
             LoginRefused::Wrong
         })
     }
 
+    /// One that is not known may have been made a moment ago.
+    fn token_holder(&self, token: &Secret) -> Option<KnownCaller> {
+        let known = self.tokens().find(token);
+        if known.is_some() || !self.may_look() {
+            return known;
+        }
+        if let Err(error) = self.look_at_tokens() {
+            self.hooks.note(&format!("the gateway's tokens stay as they were: {error}"));
+        }
+        self.tokens().find(token)
+    }
+
+    fn may_look(&self) -> bool {
+        let second = self.now_ms() / 1000;
+        let mut looked = held(&self.looked_for);
+        if looked.0 != second {
+            *looked = (second, 0);
+        }
+        looked.1 += 1;
+        looked.1 <= LOOKS_PER_S
+    }
+
     /// Whose credential this is; `None` where it is wrong. Not for [`Credential::None`].
     pub(crate) fn holder(&self, credential: &Credential) -> Option<KnownCaller> {
         match credential {
-            Credential::Token(token) => self.tokens().find(token),
+            Credential::Token(token) => self.token_holder(token),
             Credential::Cookie(value) => held(&self.cookies).find(value, self.now_ms()).map(|(caller, _)| caller),
             Credential::None | Credential::Unreadable => None,
         }

@@ -23,6 +23,24 @@ impl Lock {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// Whether somebody holds it. Any number may look at once and none takes another for the holder; who wants to take it in
+    /// that moment has to try again. Makes no file.
+    pub fn is_held(path: &Path) -> io::Result<bool> {
+        let file = match OpenOptions::new().read(true).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => {
+                drop(Lock(file));
+                Ok(false)
+            }
+            Err(Errno::WOULDBLOCK) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 impl Drop for Lock {
@@ -44,5 +62,22 @@ mod tests {
         assert!(Lock::try_take(&path).unwrap().is_none());
         drop(first);
         assert!(Lock::try_take(&path).unwrap().is_some());
+    }
+
+    #[test]
+    fn those_who_look_do_not_see_each_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        assert!(!Lock::is_held(&path).unwrap() && !path.exists());
+        drop(Lock::try_take(&path).unwrap());
+        let looks = || (0..2_000).filter(|_| Lock::is_held(&path).unwrap()).count();
+        let seen: usize = std::thread::scope(|scope| {
+            let lookers: Vec<_> = (0..8).map(|_| scope.spawn(looks)).collect();
+            lookers.into_iter().map(|it| it.join().unwrap()).sum()
+        });
+        assert_eq!(seen, 0);
+        let held = Lock::try_take(&path).unwrap().unwrap();
+        assert!(Lock::is_held(&path).unwrap());
+        drop(held);
     }
 }

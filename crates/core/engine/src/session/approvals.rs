@@ -43,6 +43,8 @@ pub(super) struct Approvals {
     mute: HashSet<PeerId>,
     /// Those that are here to be told and for nothing else.
     listeners: HashSet<PeerId>,
+    /// Those that cannot show the dialogs of extensions.
+    without_dialogs: HashSet<PeerId>,
     /// Since when questions wait that have a time, and when the next of them is over.
     asked_at: HashMap<AskId, Instant>,
     timer: Option<Pin<Box<Sleep>>>,
@@ -138,6 +140,13 @@ impl Approvals {
         match only_listens {
             true => self.listeners.insert(peer),
             false => self.listeners.remove(&peer),
+        };
+    }
+    /// An extension's dialog cannot be shown to it.
+    pub(super) fn set_dialogs(&mut self, peer: PeerId, dialogs: bool) {
+        match dialogs {
+            true => self.without_dialogs.remove(&peer),
+            false => self.without_dialogs.insert(peer),
         };
     }
     pub(super) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -256,6 +265,12 @@ impl Session {
         self.log.peers.all().all(|outbox| self.approvals.is_mute(outbox.peer))
     }
 
+    /// Whether no peer could show the dialog of an extension to anybody.
+    pub(super) fn is_without_dialogs(&self) -> bool {
+        let cannot = |peer: PeerId| self.approvals.is_mute(peer) || self.approvals.without_dialogs.contains(&peer);
+        self.log.peers.all().all(|outbox| cannot(outbox.peer))
+    }
+
     /// Whether a new question is a no at once: nobody can answer it, and it is not kept for whoever comes. Where questions have
     /// a time, those who are here and cannot answer are as good as a no.
     pub(super) fn is_no_use_asking(&self) -> bool {
@@ -268,7 +283,7 @@ impl Session {
         self.log.peers.all().all(|outbox| self.approvals.listeners.contains(&outbox.peer))
     }
 
-    /// How long a question about a call waits now.
+    /// How long a question about a call or a budget waits now.
     fn ask_limit(&self) -> Option<Duration> {
         let AskWait { answerable_ms, alone_ms } = self.settings.conduct.ask_wait;
         let limit = if self.is_unanswerable() { alone_ms } else { answerable_ms };
@@ -277,7 +292,7 @@ impl Session {
 
     /// Sets the timer for the question that has waited longest.
     pub(super) fn arm_asks(&mut self) {
-        let is_timed = |ask: &OpenAsk| matches!(ask.kind, AskKind::Permission(_));
+        let is_timed = |ask: &OpenAsk| matches!(ask.kind, AskKind::Permission(_) | AskKind::Budget(_));
         let open = self.approvals.open.iter().filter(|(_, ask)| is_timed(ask));
         let open: Vec<AskId> = open.map(|(id, _)| id.clone()).collect();
         let now = Instant::now();

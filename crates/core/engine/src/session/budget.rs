@@ -76,7 +76,7 @@ impl Session {
             self.run_out(&ask, None);
             return false;
         }
-        if self.is_unanswerable() && !self.settings.keeps_asks() {
+        if self.is_no_use_asking() {
             self.run_out(&ask, Some("nobody is here who could be asked"));
             return false;
         }

@@ -147,7 +147,7 @@ impl Session {
     }
 
     fn declare(&mut self, peer: PeerId, abilities: Abilities) -> Result<(), Fault> {
-        let Abilities { answers, level, editor, tools, only_listens } = abilities;
+        let Abilities { answers, dialogs, level, editor, tools, only_listens } = abilities;
         if let Some(tools) = tools {
             self.offer_tools(peer, tools)?;
         }
@@ -155,6 +155,7 @@ impl Session {
             self.offer_editor(peer, editor);
         }
         self.approvals.set_mute(peer, !answers || only_listens);
+        self.approvals.set_dialogs(peer, dialogs);
         self.approvals.set_listener(peer, only_listens);
         self.log.peers.set_level(peer, level);
         Ok(())
@@ -222,6 +223,7 @@ impl Session {
             self.log.reply(outbox, Event::Reply { tag, result: Err(left_too_soon()) });
         }
         self.approvals.set_mute(peer, false);
+        self.approvals.set_dialogs(peer, true);
         self.approvals.set_listener(peer, false);
         self.approvals.take_given(peer, 0);
         self.editor_left(peer);

@@ -322,6 +322,27 @@ async fn mute_peers_are_a_no_at_once_and_those_who_only_listen_are_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_budget_ends_the_turn_at_once_where_only_mute_peers_are_and_in_time_where_nobody_answers() {
+    for (answers, seconds) in [(false, 0), (true, 120)] {
+        let stage = stage_with(&Player::new([calls(&[("look", "{}")]), say("done")]), |options| {
+            let timed = timed(Some(120_000), None);
+            options.tune = Box::new(move |settings| {
+                timed(settings);
+                settings.budget = crate::budgets::budget(&["turn.rounds=1"]);
+            });
+        });
+        let mut actor = stage.actor();
+        let abilities = Abilities { answers, ..Abilities::default() };
+        actor.open(Open { abilities, ..Open::new(Which::Named("s1".into())) }).await.unwrap();
+        let began = tokio::time::Instant::now();
+        actor.prompt("go").await;
+        let end = actor.turn_end().await;
+        assert_eq!((end.stop, end.fault.unwrap().kind), (Stop::Budget, FaultKind::Budget));
+        assert_eq!(began.elapsed().as_secs(), seconds, "answers: {answers}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_more_turns_run_at_once_than_may_and_the_next_one_is_the_one_that_waited_longest() {
     let slow = |word: &str| vec![text(word), Step::Wait(10_000), done(Finish::Stop)];
     let stage = stage_with(&Player::new([slow("a"), slow("b"), slow("c")]), |options| options.turns_max = Some(1));

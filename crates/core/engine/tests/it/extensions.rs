@@ -586,6 +586,22 @@ async fn the_limit_of_a_hook_does_not_run_while_a_person_thinks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_dialog_that_no_peer_can_show_is_dismissed_at_once() {
+    let stage = stage(&Player::new([]));
+    let mut fake = Fake::new(&stage, "guard", Offers::default());
+    let mut actor = stage.actor();
+    let abilities = Abilities { dialogs: false, ..Abilities::default() };
+    actor.open(Open { abilities, ..Open::new(Which::Named("s1".into())) }).await.unwrap();
+    fake.meet().await;
+    let ask = || Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind: confirm(), timeout_ms: None }));
+    let tag = fake.send(ask()).await;
+    assert_eq!(fake.reply(tag).await, Ok(Reply::Answered(Answer::Dismissed)));
+    ask_for(&mut actor, Verb::Session(SessionVerb::Able(Abilities::default()))).await.unwrap();
+    fake.send(ask()).await;
+    assert_eq!(actor.ask().await.kind, confirm());
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_only_extensions_are_left_nobody_is_there() {
     let stage =
         stage_with(&Player::new([calls(&[("look", r#"{"slow":1}"#), ("change", "{}")]), say("ok")]), |options| {

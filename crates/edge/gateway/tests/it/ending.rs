@@ -90,3 +90,17 @@ async fn it_listens_beyond_this_machine_only_with_token_and_tls() {
     }
     let _ = start_with(|_| ()).await;
 }
+
+#[tokio::test]
+async fn a_file_that_was_left_is_believed_by_nobody_however_many_look() {
+    let home = tempfile::tempdir().expect("a folder");
+    std::fs::write(home.path().join("lock"), "").expect("a file");
+    let left = r#"{"pid":1,"started":0,"url":null,"socket":null,"version":"0","instance":"x"}"#;
+    std::fs::write(home.path().join("gateway.json"), left).expect("a file");
+    let looks = || (0..500).filter(|_| GatewayFile::running(home.path()).expect("a look").is_some()).count();
+    let believed: usize = std::thread::scope(|scope| {
+        let lookers: Vec<_> = (0..8).map(|_| scope.spawn(looks)).collect();
+        lookers.into_iter().map(|it| it.join().expect("no panic")).sum()
+    });
+    assert_eq!(believed, 0);
+}

@@ -61,3 +61,19 @@ async fn g1_a_token_that_is_made_or_replaced_holds_without_a_new_start() {
     assert_eq!(refused(playing.address, "/serve", &[("Authorization", &old)]).await, 401);
     dial(playing.address, "/serve", &[("Authorization", &new)]).await.expect("the new one is good");
 }
+
+#[tokio::test]
+async fn a_token_that_was_made_this_moment_is_good_and_no_guess() {
+    let playing = start(Access::default()).await;
+    let home = playing.home.path().join("gateway");
+    for _ in 0..2 {
+        let token = bearer(make_main_token(&home).expect("a token").expose());
+        dial(playing.address, "/serve", &[("Authorization", &token)]).await.expect("the newest one is good");
+    }
+    let named = add_token(&TokenFile::new(&home), "ci", Scopes::READ.and(Scopes::CHAT)).expect("a token");
+    let named = bearer(named.expose());
+    dial(playing.address, "/serve", &[("Authorization", &named)]).await.expect("so is a named one");
+    assert_eq!(playing.handle.counter()().auth_failures, 0);
+    assert_eq!(refused(playing.address, "/serve", &[("Authorization", "Bearer wrong")]).await, 401);
+    assert_eq!(playing.handle.counter()().auth_failures, 1);
+}

@@ -41,7 +41,7 @@ impl Session {
                 return Response::Now(Err(Fault::new(FaultKind::Invalid, "an extension asks people with a dialog")));
             }
         }
-        if self.is_unanswerable() {
+        if self.is_without_dialogs() {
             return Response::Now(Ok(Reply::Answered(Answer::Dismissed)));
         }
         if self.activity.is_ending() {
