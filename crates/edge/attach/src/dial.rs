@@ -75,6 +75,12 @@ async fn reach(found: &FoundGateway) -> Result<(Box<dyn Wire>, String, String), 
                 UnixStream::connect(path).await
             };
             let stream = dialled.await.map_err(|error| unreachable(&found.place, &error.to_string()))?;
+            let owner = stream.peer_cred().map_err(|error| unreachable(&found.place, &error.to_string()))?.uid();
+            // What is said here is for us alone: somebody else may have put their socket in its place.
+            if ![0, rustix::process::geteuid().as_raw()].contains(&owner) {
+                let message = format!("{} belongs to another user ({owner})", found.place);
+                return Err(Fault::new(FaultKind::Invalid, message).hint("attach to a gateway of another user by URL"));
+            }
             Ok((Box::new(stream), "localhost".to_owned(), String::new()))
         }
         GatewayPlace::Url(url) => {

@@ -100,6 +100,8 @@ impl OwnGateway<'_> {
         let running = GatewayFile::running(self.place).map_err(failed)?;
         if let AttachTo::Place(place) = to {
             let token = match given {
+                // At a socket its owner is asked for, and needs none; a token is for some other gateway then.
+                _ if place.is_this_machine() => None,
                 Some(token) => Some(token),
                 // Ours is for our own gateway alone: nobody else gets to see it.
                 None if is_own(place, running.as_ref()) => self.own_token(),
@@ -114,7 +116,7 @@ impl OwnGateway<'_> {
         });
         match (place, to) {
             (Some(place), _) => {
-                let token = given.or_else(|| self.own_token().filter(|_| !place.is_this_machine()));
+                let token = if place.is_this_machine() { None } else { given.or_else(|| self.own_token()) };
                 Ok(Some(FoundGateway { place, token }))
             }
             (None, AttachTo::Auto) => Ok(None),
@@ -130,13 +132,9 @@ impl OwnGateway<'_> {
 
 fn is_own(place: &GatewayPlace, running: Option<&GatewayFile>) -> bool {
     let Some(file) = running else { return false };
-    match place {
-        GatewayPlace::Socket(path) => file.socket.as_ref() == Some(path),
-        GatewayPlace::Url(url) => {
-            let own = file.url.as_deref().and_then(|own| Url::parse(own).ok());
-            own.is_some_and(|own| own.origin() == url.origin())
-        }
-    }
+    let GatewayPlace::Url(url) = place else { return false };
+    let own = file.url.as_deref().and_then(|own| Url::parse(own).ok());
+    own.is_some_and(|own| own.origin() == url.origin())
 }
 
 #[cfg(test)]
@@ -177,7 +175,9 @@ mod tests {
         let found = own.find(&place("ws://127.0.0.1:4000"), None).unwrap().unwrap();
         assert_eq!(found.token, None, "no gateway of ours is there");
         let given = own.find(&place("ws://127.0.0.1:4000"), Some(token.clone())).unwrap().unwrap();
-        assert_eq!(given.token, Some(token));
+        assert_eq!(given.token, Some(token.clone()));
+        let socket = own.find(&place("unix:/run/g.sock"), Some(token)).unwrap().unwrap();
+        assert_eq!(socket.token, None, "a socket asks for no token");
         assert!(own.find(&AttachTo::Auto, None).unwrap().is_none());
         let fault = own.find(&AttachTo::Here, None).unwrap_err();
         assert!(fault.message.contains("no gateway runs") && fault.hints[0].contains("--attach auto"), "{fault}");

@@ -127,20 +127,26 @@ struct Parting {
 impl Parting {
     fn say(&self) {
         self.since.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert_with(Instant::now);
-        self.told.notify_one();
+        self.told.notify_waiters();
     }
     fn is_said(&self) -> bool {
         self.since.lock().unwrap_or_else(std::sync::PoisonError::into_inner).is_some()
     }
-    /// The answers to the last words have taken too long.
-    async fn is_over(&self) {
+    /// Done once it is said.
+    async fn said(&self) -> Instant {
         loop {
+            // Made before the look: what is said in between is not missed.
+            let told = self.told.notified();
             let since = *self.since.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             match since {
-                Some(since) => return sleep_until(since + LAST_ANSWERS).await,
-                None => self.told.notified().await,
+                Some(since) => return since,
+                None => told.await,
             }
         }
+    }
+    /// The answers to the last words have taken too long.
+    async fn is_over(&self) {
+        sleep_until(self.said().await + LAST_ANSWERS).await;
     }
 }
 
@@ -209,16 +215,24 @@ impl Says {
             }
             let mut buffer = vec![0; READ_BYTES];
             loop {
-                match input.read(&mut buffer).await {
+                match read(&mut input, &mut buffer, parting).await {
                     Ok(count) if count > 0 => self.pass(&buffer[..count]).await?,
+                    // Who was asked to go has nothing to say of the input's end.
+                    Ok(_) | Err(_) if parting.is_said() => return self.rest(AtEnd::Leave).await,
                     Ok(_) | Err(_) => return self.rest(at_end).await,
                 }
             }
         };
+        // What was given to us is said all the same: only the time for it is short from here on.
+        let leaving = async {
+            asked.as_mut().await;
+            parting.say();
+            std::future::pending().await
+        };
         // An error is the end of the socket, which the way down tells of.
         let lost = tokio::select! {
             said = saying => said.is_err(),
-            () = asked.as_mut() => false,
+            () = leaving => false,
         };
         if !lost {
             parting.say();
@@ -257,6 +271,19 @@ impl Says {
     }
 }
 
+/// What there is to read, waiting for it until our side is to go: from then on nothing to read is the end of the input.
+async fn read(input: &mut (impl AsyncRead + Unpin), buffer: &mut [u8], parting: &Parting) -> io::Result<usize> {
+    // A runtime that wants its turn would look like nothing to read.
+    tokio::task::unconstrained(async {
+        tokio::select! {
+            biased;
+            read = input.read(buffer) => read,
+            _ = parting.said() => Ok(0),
+        }
+    })
+    .await
+}
+
 fn as_message(frame: Frame<'_>) -> Vec<u8> {
     match frame {
         Frame::Whole(line) if std::str::from_utf8(line).is_ok() => line.to_vec(),
@@ -285,7 +312,7 @@ fn ended(ending: Ending, written: io::Result<()>) -> Relayed {
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
     {
-        return said(NOT_STARTED, format!("what was to be said could not be written: {error}"));
+        return said(FAILED, format!("what was to be said could not be written: {error}"));
     }
     match ending {
         Ending::Ours | Ending::Closed(NORMAL, _) => Relayed { exit_code: 0, note: None },
@@ -327,7 +354,7 @@ mod tests {
         assert_eq!([code(closed(1001)), code(closed(1011)), code(closed(1013)), code(Ending::Lost)], [1, 1, 1, 1]);
         assert_eq!(code(closed(1008)), 2);
         let full = ended(Ending::Ours, Err(io::Error::other("full")));
-        assert_eq!((full.exit_code, full.note.is_some()), (2, true));
+        assert_eq!((full.exit_code, full.note.is_some()), (1, true));
         assert_eq!(ended(Ending::Ours, Err(io::ErrorKind::BrokenPipe.into())).exit_code, 0);
     }
 }

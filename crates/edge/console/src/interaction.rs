@@ -48,29 +48,41 @@ impl Interaction {
         (self.guard, self.output, self.lines)
     }
 
-    /// From here on interrupts are heard where lines are.
+    /// From here on interrupts are heard where lines are, and the signals that end us, too.
     pub fn begins(&self) {
+        self.begins_elsewhere();
+        tokio::spawn(pass_ends(self.typed.clone()));
+    }
+
+    /// The same where the conversation is held by another process, which goes on when we end: only interrupts are for it.
+    pub fn begins_elsewhere(&self) {
         self.console.begins();
-        tokio::spawn(pass_signals(self.console.clone(), self.typed.clone()));
+        tokio::spawn(pass_interrupts(self.console.clone(), self.typed.clone()));
     }
 }
 
-/// Ctrl-C interrupts a turn and the conversation goes on; the other two end it in order.
-async fn pass_signals(console: Console, typed: mpsc::Sender<Typed>) {
-    let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = signals else { return };
-    loop {
-        let ends = tokio::select! {
-            _ = interrupt.recv() => false,
-            _ = terminate.recv() => true,
-            _ = hangup.recv() => true,
-        };
-        match console.has_keyboard() && !ends {
+/// Ctrl-C interrupts a turn, and the conversation goes on.
+async fn pass_interrupts(console: Console, typed: mpsc::Sender<Typed>) {
+    let Ok(mut interrupt) = signal(SignalKind::interrupt()) else { return };
+    while interrupt.recv().await.is_some() {
+        match console.has_keyboard() {
             true => console.interrupt(),
             false => drop(typed.send(Typed::Interrupt).await),
         }
-        if ends {
-            let _ = typed.send(Typed::End).await;
+    }
+}
+
+/// These end it in order.
+async fn pass_ends(typed: mpsc::Sender<Typed>) {
+    let [Ok(mut terminate), Ok(mut hangup)] = [SignalKind::terminate(), SignalKind::hangup()].map(signal) else {
+        return;
+    };
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
         }
+        let _ = typed.send(Typed::Interrupt).await;
+        let _ = typed.send(Typed::End).await;
     }
 }

@@ -29,6 +29,7 @@ pub(crate) use socket::joined;
 
 use crate::credentials::KnownCaller;
 use crate::entrance::Entrance;
+use crate::http::reply::closing;
 use crate::http::{BodyFault, ReplyBody, header, read_body};
 use crate::limits::{ACP_ID_BYTES_MAX, ACP_INITIALIZE, ACP_STILL_HERE, ACP_STILL_HERE_HTTP2, MESSAGE_BYTES_MAX};
 use crate::routes::{Visit, missing_scope};
@@ -101,9 +102,7 @@ async fn posted(
     }
     let body = match read_body(body, MESSAGE_BYTES_MAX).await {
         Ok(body) => body,
-        Err(BodyFault::TooLong) => return refuse(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long"),
-        Err(BodyFault::TooSlow) => return refuse(StatusCode::REQUEST_TIMEOUT, "the message took too long"),
-        Err(BodyFault::Broken) => return refuse(StatusCode::BAD_REQUEST, "the message broke off"),
+        Err(fault) => return Err(Box::new(closing(bad_message(fault)))),
     };
     let mut message = Posted::read(&body).map_err(|why| Box::new(not_a_message(why)))?;
     if matches!(&message.kind, PostedKind::Request(id, _) if id.len() > ACP_ID_BYTES_MAX) {
@@ -140,11 +139,20 @@ async fn posted(
     Ok(reply)
 }
 
+fn bad_message(fault: BodyFault) -> Response<ReplyBody> {
+    match fault {
+        BodyFault::TooLong => refusal(StatusCode::PAYLOAD_TOO_LARGE, "the message is too long"),
+        BodyFault::TooSlow => refusal(StatusCode::REQUEST_TIMEOUT, "the message took too long"),
+        BodyFault::Broken => refusal(StatusCode::BAD_REQUEST, "the message broke off"),
+    }
+}
+
 fn not_a_message(why: NotAMessage) -> Response<ReplyBody> {
     match why {
         NotAMessage::NotJson => refusals::not_json(),
         NotAMessage::NotAnObject => refusal(StatusCode::BAD_REQUEST, "a message is an object"),
         NotAMessage::Invalid => refusal(StatusCode::BAD_REQUEST, "this is no message of JSON-RPC"),
+        NotAMessage::NoId => refusal(StatusCode::BAD_REQUEST, "the id of a request is a number or a text"),
         NotAMessage::Batch => refusal(StatusCode::NOT_IMPLEMENTED, "batches are not supported"),
     }
 }

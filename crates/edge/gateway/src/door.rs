@@ -74,7 +74,8 @@ impl DoorEnd {
         ending: DaemonEnding,
     ) -> PumpOptions<O> {
         PumpOptions {
-            frame_bytes_max: if self == DoorEnd::JustGoes { LINE_BYTES_MAX } else { MESSAGE_BYTES_MAX },
+            // Where lines come from a proxy, too, the dialect answers the message that stands for one that was too long.
+            frame_bytes_max: if self == DoorEnd::Settles { MESSAGE_BYTES_MAX } else { LINE_BYTES_MAX },
             grace: GRACE,
             slow: match self {
                 // It has windows, and takes whatever comes.

@@ -128,12 +128,13 @@ pub(super) async fn repl(found: &FoundGateway, args: &Repl) -> anyhow::Result<u8
     let history = config::Home::find(&config::process_env).map(|home| home.history_file());
     let interaction = Interaction::take(&streams, KeyboardUse::All { history })?;
     let answers = (!streams.stdin_terminal || streams.stdout_terminal) && !args.yes;
-    interaction.begins();
+    interaction.begins_elsewhere();
     let hello = hello(found, &streams, None, answers)?;
     let (_guard, output, lines) = interaction.parts();
-    // Its signals are lines already.
+    // Its interrupts are lines already.
     let (typed, _) = mpsc::channel(1);
-    talk(found, hello, (lines, typed), output, Box::pin(std::future::pending())).await
+    let asked = attach::signals([SignalKind::terminate(), SignalKind::hangup()]);
+    talk(found, hello, (lines, typed), output, asked).await
 }
 
 fn hello(

@@ -175,6 +175,22 @@ async fn one_question_on_five_wires_and_the_first_answer_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_question_of_a_run_without_a_keyboard_waits_for_whoever_comes() {
+    let place = Place::new();
+    let _gateway = place.start();
+    let call = "call write {\"path\":\"asked\",\"content\":\"x\"} then say done";
+    let mut screen = Proxy::start(place.command(), &["run", "--attach", "--mode", "prompt", call]);
+    screen.eof();
+    screen.complains("another client is asked");
+    let mut other = Proxy::start(place.command(), &["serve", "--attach", "--resume", "latest"]);
+    let ask = other.json("a question", |it| it["type"] == "permission_request")["request_id"].clone();
+    assert!(!place.workspace().join("asked").exists(), "it waits");
+    other.send(&json!({ "type": "permission_response", "request_id": ask, "decision": "allow" }));
+    assert_eq!(screen.ended(), Some(0), "{}", screen.said());
+    assert!(place.workspace().join("asked").exists(), "{}", screen.said());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_question_waits_over_a_kill_for_whoever_comes() {
     let place = Place::with(ASKING);
     let mut gateway = place.start();

@@ -146,6 +146,32 @@ async fn the_run_goes_on_whatever_becomes_of_its_proxy() {
     screen.line("a beginning", |_| true);
     screen.signal("-TERM");
     assert_eq!(screen.ended(), Some(0), "{}", screen.said());
+    for signal in ["-TERM", "-HUP"] {
+        let session = format!("typed{signal}");
+        socket.call("sessions.create", json!({ "sessionId": session })).await.unwrap();
+        let mut typist = Proxy::start(place.command(), &["repl", "--attach", "--resume", &session]);
+        typist.send_raw(b"slow 20 say 40 words\n");
+        until(&mut socket, &session, "say 40 words").await;
+        typist.signal(signal);
+        assert_eq!(typist.ended(), Some(0), "{}", typist.said());
+        until(&mut socket, &session, "w40").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_before_a_signal_is_answered() {
+    let place = Place::new();
+    let _gateway = place.start();
+    for signal in ["-TERM", "-INT"] {
+        let mut host = Proxy::start(place.command(), &["rpc", "--attach"]);
+        host.json("ready", is("ready"));
+        let lines: String = (0..300).map(|id| format!("{{\"id\":\"{id}\",\"type\":\"get_state\"}}\n")).collect();
+        host.send_raw(lines.as_bytes());
+        host.signal(signal);
+        assert_eq!(host.ended(), Some(0), "{}", host.said());
+        let answered = host.heard.iter().filter(|line| line.contains("\"get_state\"")).count();
+        assert_eq!(answered, 300, "{signal}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -211,6 +237,9 @@ async fn garbage_and_long_lines_are_answered_in_the_words_of_the_dialect() {
     assert_eq!(bot.json("an error", is("error"))["code"], "line_too_long");
     bot.send(&prompt("say 2 words"));
     bot.json("the end", is("turn_complete"));
+    let mut editor = Proxy::start(place.command(), &["acp", "--attach"]);
+    editor.send_raw(&long);
+    editor.json("an error", |it| it["error"]["code"].is_i64());
     let mut loaf = Proxy::start(place.command(), &["loaf", "--attach"]);
     loaf.send_raw(b"\xff\n{}\n");
     loaf.json("an error", |it| it["error"]["code"] == -32700);
@@ -282,6 +311,9 @@ async fn a_url_needs_a_token_and_a_token_is_not_sent_to_strangers() {
     assert!(wrong.said().contains("not known here") && !wrong.said().contains("wrong\n"), "{}", wrong.said());
     let mut right = Proxy::start(with(TOKEN), &["serve", "--attach", &url]);
     right.json("ready", is("ready"));
+    // It is for another gateway: the socket of this home asks for none, and is told none.
+    let mut own = Proxy::start(with("another"), &["serve", "--attach"]);
+    own.json("ready", is("ready"));
     let clear = Proxy::start(with(TOKEN), &["serve", "--attach", "ws://192.0.2.1:9"]).ended();
     assert_eq!(clear, Some(2), "it would travel for everybody to read");
 }

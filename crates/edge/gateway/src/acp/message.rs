@@ -37,6 +37,8 @@ pub(crate) enum NotAMessage {
     NotAnObject,
     Batch,
     Invalid,
+    /// A request whose answer could not be told from others: its id is `null`, or no text that can be repeated.
+    NoId,
 }
 
 #[derive(Deserialize)]
@@ -53,6 +55,7 @@ impl Posted {
             params.session_id.map(Cow::into_owned)
         };
         let (kind, session) = match jsonrpc::read(text, jsonrpc::Version::Optional) {
+            jsonrpc::Frame::Request { id, .. } if !is_repeatable(id) => return Err(NotAMessage::NoId),
             jsonrpc::Frame::Request { id, method, params } => {
                 (PostedKind::Request(id.get().to_owned(), method.into_owned()), session(params))
             }
@@ -114,6 +117,16 @@ impl Posted {
                 | "session/set_config_option"
                 | "session/set_model"
         )
+    }
+}
+
+/// Whether the id comes back in the answer as it was: half of a character cannot be said again, and `null` is said of
+/// messages that have none.
+fn is_repeatable(id: &RawValue) -> bool {
+    match id.get() {
+        "null" => false,
+        text if text.starts_with('"') => serde_json::from_str::<Cow<'_, str>>(text).is_ok(),
+        _ => true,
     }
 }
 
@@ -235,6 +248,8 @@ mod tests {
             ("\"x\"", NotAMessage::NotAnObject),
             ("[]", NotAMessage::Batch),
             ("{}", NotAMessage::Invalid),
+            (r#"{"id":null,"method":"initialize"}"#, NotAMessage::NoId),
+            (r#"{"id":"\ud800","method":"session/list"}"#, NotAMessage::NoId),
         ] {
             assert_eq!(Posted::read(body.as_bytes()), Err(why), "{body}");
         }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use dialect_gateway::Code;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 
 use super::body::{BodyFault, ReplyBody};
@@ -64,5 +64,11 @@ pub(crate) fn bad_body(fault: BodyFault) -> Response<ReplyBody> {
         BodyFault::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body took too long"),
         BodyFault::Broken => (StatusCode::BAD_REQUEST, "the body broke off"),
     };
-    refusal(status, Code::InvalidRequest, message)
+    closing(refusal(status, Code::InvalidRequest, message))
+}
+
+/// Says that the connection ends here: what is left of a body that was not read stands before the next request.
+pub(crate) fn closing(mut reply: Response<ReplyBody>) -> Response<ReplyBody> {
+    reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    reply
 }

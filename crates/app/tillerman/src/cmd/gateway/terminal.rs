@@ -124,7 +124,12 @@ async fn talk(
         mode,
         thinking: args.basics.thinking.map(Arc::from),
         controller: Some("terminal".into()),
-        abilities: Abilities { answers: answers != AnswerPolicy::Others, ..Abilities::default() },
+        // Where nobody is at a keyboard, a question is for whoever else is here, or comes.
+        abilities: Abilities {
+            answers: answers != AnswerPolicy::Others,
+            only_listens: answers == AnswerPolicy::Others,
+            ..Abilities::default()
+        },
         usual: Some(Arc::new(usual)),
         ..Open::new(which)
     };
