@@ -89,9 +89,9 @@ this.#askToCancel();
 }
 #event(event, size) {
 if (event.event === "tool_confirm")
-this.#asks.asked(this.sessionId, event.data, this.#confirm);
+this.#asks.asked(this.sessionId, event.data, this.#confirm, this);
 if (event.event === "tool_confirm_done")
-this.#asks.done(this.sessionId, event.data.callId);
+this.#asks.done(this.sessionId, event.data.askId);
 if (event.event === "content") {
 if (event.data.transient)
 return this.#events.push(event, size);
@@ -156,5 +156,6 @@ this.#settle.reject(why);
 clearTimeout(this.#giveUp);
 this.#unhook();
 this.#release?.();
+this.#asks.settled(this);
 }
 }

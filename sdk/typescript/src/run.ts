@@ -115,8 +115,8 @@ export class Run implements AsyncIterable<AnyEvent> {
 
   #event(event: AnyEvent, size: number): void {
     // Asks come anew to who comes back, and are known again by what they are about.
-    if (event.event === "tool_confirm") this.#asks.asked(this.sessionId, event.data, this.#confirm);
-    if (event.event === "tool_confirm_done") this.#asks.done(this.sessionId, event.data.callId);
+    if (event.event === "tool_confirm") this.#asks.asked(this.sessionId, event.data, this.#confirm, this);
+    if (event.event === "tool_confirm_done") this.#asks.done(this.sessionId, event.data.askId);
     if (event.event === "content") {
       if (event.data.transient) return this.#events.push(event, size);
       return this.#isAgain ? this.#saysAgain(event.data.text) : this.#says(event.data.text);
@@ -178,5 +178,6 @@ export class Run implements AsyncIterable<AnyEvent> {
     clearTimeout(this.#giveUp);
     this.#unhook();
     this.#release?.();
+    this.#asks.settled(this);
   }
 }

@@ -162,6 +162,41 @@ async def questions(one):
 
         await other.send(write("d.txt"), session_id="py:other", confirm=late)
         check("who was too late is told", told.is_set())
+    await lost_answers()
+
+
+async def lost_answers():
+    """Answers that never arrive, and two questions about calls of the same name."""
+    from tillerman.asks import Asks
+
+    class Wire:
+        connection, is_open = 1, False
+        spawn = staticmethod(asyncio.ensure_future)
+
+    told, put = [], []
+
+    async def call(method, params):
+        told.append(params["askId"])
+        raise lib.ConnectionLostError("gone")
+
+    def question(name):
+        return {"askId": name, "callId": "call_1", "tool": "t", "args": {}, "risk": "read-only", "summary": name}
+
+    def yes(ask):
+        put.append(ask.summary)
+        return "allow"
+
+    asks, first, second = Asks(Wire(), call), object(), object()
+    for name, who in (("a", first), ("a", first), ("b", second), ("b", second)):
+        asks.asked("s", question(name), yes, who)
+        await asyncio.sleep(0.01)
+    check("a lost answer is told again, and to its own question", (put, told) == (["a", "b"], ["a", "a", "b", "b"]), (put, told))
+    asks.settled(first)
+    asks.done("s", "b")
+    check("what is over is not kept", not asks._open, asks._open)
+    asks.asked("s", question("b"), yes, second)
+    await asyncio.sleep(0.01)
+    check("nor put a second time", put == ["a", "b"], put)
 
 
 async def subscriptions(one):
