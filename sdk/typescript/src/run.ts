@@ -61,10 +61,10 @@ export class Run implements AsyncIterable<AnyEvent> {
     // The gateway keeps no key of a command: a second one would be carried out a second time.
     const isCommand = (more.attachments ?? []).length === 0 && COMMANDS.has(message.trimStart().split(/\s/, 1)[0] ?? "");
     const params: SendParams = { ...more, message, sessionId, idempotencyKey: this.idempotencyKey };
-    const endsAt = more.timeoutMs === undefined ? undefined : Date.now() + more.timeoutMs;
+    const endsAt = more.timeoutMs === undefined ? undefined : performance.now() + more.timeoutMs;
     this.#operation = {
       method: "agent.send",
-      params: () => (endsAt === undefined ? params : { ...params, timeoutMs: Math.max(1, endsAt - Date.now()) }),
+      params: () => (endsAt === undefined ? params : { ...params, timeoutMs: Math.max(1, Math.round(endsAt - performance.now())) }),
       before: () => (this.#confirm ? this.#asks.prepare(sessionId) : undefined),
       onSent: () => this.#sent(),
       onEvent: (event, size) => this.#event(event, size),

@@ -113,7 +113,33 @@ async def cancelling(one):
     check("and never sent", begun == 0 or begun.code == 1, begun)
 
 
+async def unfit(one):
+    """What is no JSON fails alone: who else uses the connection hears nothing of it."""
+    deep, round_ = [], {}
+    for _ in range(200):
+        deep = [deep]
+    round_["round"] = round_
+    beside = one.send("slow 5 say 20 words", session_id="py:beside")
+    for name, data in (("bytes", b"x"), ("NaN", float("nan")), ("half a character", "\ud800"), ("depth", deep), ("a circle", round_)):
+        why = await refused(one.send("hi", attachments=[{"mimeType": "text/plain", "data": data}]).result())
+        check(f"{name} is refused here", isinstance(why, lib.InvalidRequestError) and why.reason == "not_json", why)
+    check("and nobody else", (await beside)["content"] == words(20) and one.state == "open")
+
+
+async def order_of_sends(one):
+    runs = [one.send(f'say "n{nth}"', session_id="py:order", confirm=lambda ask: "deny") for nth in range(6)]
+    ended = []
+    await asyncio.gather(*(follow(run, ended) for run in runs))
+    check("messages go out in their order", ended == [f"n{nth}" for nth in range(6)], ended)
+
+
+async def follow(run, ended):
+    ended.append((await run)["content"])
+
+
 async def questions(one):
+    await unfit(one)
+    await order_of_sends(one)
     asked = []
 
     def yes(ask):

@@ -70,6 +70,19 @@ await sleep(100);
 const begun = await refused(users(one, 'ts:early'));
 check('and never sent', begun.fine === 0 || begun.code === 1, begun);
 
+// What is no JSON fails alone.
+const circle = {};
+circle.round = circle;
+let deep = [];
+for (let nth = 0; nth < 200; nth += 1) deep = [deep];
+for (const data of [1n, circle, deep]) {
+  const why = await refused(one.send('hi', { attachments: [{ mimeType: 'text/plain', data }] }).result);
+  check('what is no JSON is refused here', why instanceof lib.InvalidRequestError && why.reason === 'not_json', why);
+}
+const inOrder = [];
+await Promise.all([0, 1, 2, 3, 4, 5].map((nth) => one.send(`say "n${nth}"`, { sessionId: 'ts:order', confirm: () => 'deny' }).result.then((it) => inOrder.push(it.content))));
+check('messages go out in their order', inOrder.join() === 'n0,n1,n2,n3,n4,n5', inOrder);
+
 // Questions.
 const asked = [];
 const yes = (ask) => { asked.push(ask.callId); return 'allow'; };
