@@ -22,6 +22,8 @@ class Ask:
     summary: str
     preview: List[ConfirmFact]
     expires_at: Optional[int]
+    may_have_run: bool
+    """It was begun before the gateway went down: a yes may run it a second time."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ Decision = Union[DecisionWord, Deny, None]
 """Nothing at all leaves it to others."""
 AskHandler = Callable[[Ask], Union[Decision, Awaitable[Decision]]]
 Key = Tuple[str, str]
+"""A session, and the question's own id: a call's name comes again in the next run."""
 
 
 @dataclass(eq=False)
@@ -42,6 +45,8 @@ class _Open:
     handler: Optional[asyncio.Task[Any]] = None
     answer: Optional[Mapping[str, Any]] = None
     """Decided here, and not known to have arrived."""
+    heard_by: List[object] = field(default_factory=list)
+    """Runs and watches; when all of them are over so is this."""
 
 
 @dataclass(eq=False)
@@ -52,11 +57,16 @@ class _Session:
     ready: Optional[asyncio.Task[Any]] = None
 
 
+ANSWERED_MAX = 1024
+"""Answered questions that are remembered, lest a watch that comes back later put one again; beyond it the oldest are forgotten."""
+
+
 class Asks:
     def __init__(self, wire: Wire, call: Callable[[str, Mapping[str, Any]], Awaitable[Any]]) -> None:
         self._wire, self._call = wire, call
         self._sessions: Dict[str, _Session] = {}
         self._open: Dict[Key, _Open] = {}
+        self._answered: Dict[Key, Optional[Mapping[str, Any]]] = {}
 
     def hold(self, session_id: str, handler: AskHandler) -> Callable[[], None]:
         """This client answers for the session until the returned function is called."""
@@ -73,7 +83,7 @@ class Asks:
                 return
             self._sessions.pop(session_id, None)
             for key in [key for key in self._open if key[0] == session_id]:
-                self.done(*key)
+                self._drop(key)
             # Else the gateway would wait for answers that nobody gives.
             if self._wire.is_open:
                 params = {"sessionId": session_id, "enabled": False}
@@ -104,22 +114,30 @@ class Asks:
             session.ready = None
         for key, ask in list(self._open.items()):
             if key[0] == session_id and ask.answer is not None:
-                self._wire.spawn(self._tell(key, ask))
+                self._wire.spawn(self._tell(key, ask.answer))
 
-    def asked(self, session_id: str, data: ToolConfirmData, own: Optional[AskHandler]) -> None:
+    def asked(self, session_id: str, data: ToolConfirmData, own: Optional[AskHandler], who: object) -> None:
         """To the handler of who heard it, or to another one of the session: one that waits for its run hears nothing of this
         one."""
         session = self._sessions.get(session_id)
         handler = own or (session.handlers[0] if session and session.handlers else None)
         if handler is None:
             return
-        key = (session_id, data["callId"])
+        key = (session_id, data["askId"])
+        if key in self._answered:
+            answer = self._answered[key]
+            # A gateway that lost it is told once more; any other passes it over.
+            if answer is not None:
+                self._wire.spawn(self._tell(key, answer))
+            return
         known = self._open.get(key)
+        ask = self._open.setdefault(key, _Open())
+        if who not in ask.heard_by:
+            ask.heard_by.append(who)
         if known is None:
-            ask = self._open[key] = _Open()
             ask.handler = self._wire.spawn(self._decide(key, ask, data, handler))
-        elif known.answer is not None:
-            self._wire.spawn(self._tell(key, known))
+        elif ask.answer is not None:
+            self._wire.spawn(self._tell(key, ask.answer))
 
     async def _decide(self, key: Key, ask: _Open, data: ToolConfirmData, handler: AskHandler) -> None:
         question = Ask(
@@ -131,6 +149,7 @@ class Asks:
             summary=data["summary"],
             preview=data.get("preview", []),
             expires_at=data.get("expiresAt"),
+            may_have_run=data.get("mayHaveRun", False),
         )
         try:
             given = handler(question)
@@ -140,22 +159,38 @@ class Asks:
             decision = Deny("whoever was asked could not answer")
         if decision is None or self._open.get(key) is not ask:
             return
-        answer: Dict[str, Any] = {"sessionId": key[0], "callId": key[1]}
+        answer: Dict[str, Any] = {"sessionId": key[0], "callId": data["callId"], "askId": key[1]}
         answer.update({"decision": "deny", "reason": decision.reason} if isinstance(decision, Deny) else {"decision": decision})
         ask.answer, ask.handler = answer, None
-        await self._tell(key, ask)
+        await self._tell(key, answer)
 
-    async def _tell(self, key: Key, ask: _Open) -> None:
-        assert ask.answer is not None
+    async def _tell(self, key: Key, answer: Mapping[str, Any]) -> None:
         try:
-            await self._call("agent.confirmTool", ask.answer)
+            told = await self._call("agent.confirmTool", answer)
         except Exception:
             # Where it is lost on the way it is said again, when the question is.
             return
-        self.done(*key)
+        if told["accepted"]:
+            self.done(*key)
 
-    def done(self, session_id: str, call_id: str) -> None:
+    def done(self, session_id: str, ask_id: str) -> None:
         """Somebody has answered."""
-        ask = self._open.pop((session_id, call_id), None)
+        key = (session_id, ask_id)
+        ask = self._open.get(key)
+        self._answered.setdefault(key, ask.answer if ask else None)
+        if len(self._answered) > ANSWERED_MAX:
+            del self._answered[next(iter(self._answered))]
+        self._drop(key)
+
+    def settled(self, who: object) -> None:
+        """A run or a watch is over: what it alone had heard is nobody's question any more, and an answer to it nobody's."""
+        for key, ask in list(self._open.items()):
+            if who in ask.heard_by:
+                ask.heard_by.remove(who)
+                if not ask.heard_by:
+                    self._drop(key)
+
+    def _drop(self, key: Key) -> None:
+        ask = self._open.pop(key, None)
         if ask is not None and ask.handler is not None and ask.handler is not asyncio.current_task():
             ask.handler.cancel()

@@ -280,6 +280,8 @@ class ConfirmParams(TypedDict):
     sessionId: NotRequired[str]
     """Models count their calls anew in each session: without it, a call of this name must be open in one alone."""
     callId: str
+    askId: NotRequired[str]
+    """Where it is given, the answer counts for that question alone."""
     decision: DecisionWord
     reason: NotRequired[str]
     """For the model, where it is a no."""
@@ -1415,6 +1417,10 @@ class ToolConfirmData(TypedDict):
     """One line."""
     preview: NotRequired[List[ConfirmFact]]
     """All that a person has to see, where the tool says it."""
+    askId: str
+    """The question's own id: models count their calls anew, so a call's does not tell two questions apart."""
+    mayHaveRun: NotRequired[bool]
+    """Where it is true: the call was begun before a restart, and a yes may run it a second time."""
 
 
 AskEndWord = Literal["allow", "allow_session", "deny", "answered", "withdrawn"]
@@ -1427,6 +1433,7 @@ class ToolConfirmDoneData(TypedDict):
     callId: str
     decision: AskEndWord
     by: NotRequired[str]
+    askId: str
 
 
 
@@ -1830,9 +1837,9 @@ class AgentApi(Family):
         """Whether this connection is asked before tools run."""
         return cast(SuccessResult, await self._request("agent.setToolUseCallback", {"sessionId": session_id, "enabled": enabled}, timeout))
 
-    async def confirm_tool(self, call_id: str, decision: DecisionWord, *, session_id: Union[str, Unset] = UNSET, reason: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> ConfirmResult:
+    async def confirm_tool(self, call_id: str, decision: DecisionWord, *, session_id: Union[str, Unset] = UNSET, ask_id: Union[str, Unset] = UNSET, reason: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> ConfirmResult:
         """Answers `tool_confirm`."""
-        return cast(ConfirmResult, await self._request("agent.confirmTool", {"sessionId": session_id, "callId": call_id, "decision": decision, "reason": reason}, timeout))
+        return cast(ConfirmResult, await self._request("agent.confirmTool", {"sessionId": session_id, "callId": call_id, "askId": ask_id, "decision": decision, "reason": reason}, timeout))
 
     async def wait(self, *, run_id: Union[str, Unset] = UNSET, idempotency_key: Union[str, Unset] = UNSET, session_id: Union[str, Unset] = UNSET, timeout_ms: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> WaitResult:
         """Waits for the end of a run."""

@@ -120,9 +120,9 @@ class Run(AsyncIterator[AnyEvent]):
     def _event(self, event: AnyEvent, size: int) -> None:
         # Asks come anew to who comes back, and are known again by what they are about.
         if event["event"] == "tool_confirm":
-            self._asks.asked(self.session_id, event["data"], self._confirm)
+            self._asks.asked(self.session_id, event["data"], self._confirm, self)
         if event["event"] == "tool_confirm_done":
-            self._asks.done(self.session_id, event["data"]["callId"])
+            self._asks.done(self.session_id, event["data"]["askId"])
         if event["event"] == "content":
             if event["data"].get("transient"):
                 return self._events.push(event, size)
@@ -190,3 +190,4 @@ class Run(AsyncIterator[AnyEvent]):
             self._give_up.cancel()
         if self._release is not None:
             self._release()
+        self._asks.settled(self)

@@ -92,9 +92,9 @@ class Watch(AsyncIterator[AnyEvent]):
             self._timer = asyncio.get_running_loop().call_later(LAG_S, self._wire.submit, self._operation)
             return
         if session is not None and event["event"] == "tool_confirm":
-            self._asks.asked(session, event["data"], self._confirm)
+            self._asks.asked(session, event["data"], self._confirm, self)
         if session is not None and event["event"] == "tool_confirm_done":
-            self._asks.done(session, event["data"]["callId"])
+            self._asks.done(session, event["data"]["askId"])
         is_full = len(self._events) >= WAITING_MAX or self._events.size >= WAITING_SIZE_MAX
         if is_full and session is None:
             return
@@ -132,3 +132,4 @@ class Watch(AsyncIterator[AnyEvent]):
         self._stop()
         if self._release is not None:
             self._release()
+        self._asks.settled(self)

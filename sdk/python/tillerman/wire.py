@@ -30,6 +30,8 @@ ENDING_S = 15.0
 """A gateway that says it ends has closed by then, or we do."""
 BUSY_MS = 1000
 """A refusal for being too fast says for how long; where it does not, this long."""
+DEPTH_MAX = 120
+"""Lists and objects within each other in what a request takes; the gateway reads little more, and could not say whose it was."""
 PING_S = 20.0
 """After so long a silent connection is asked whether it is there, and after as long again given up."""
 
@@ -40,6 +42,11 @@ Token = Union[str, Callable[[], Union[str, Awaitable[str]]], None]
 
 def error_of(code: int, message: str, data: Optional[Mapping[str, Any]] = None, method: Optional[str] = None) -> GatewayError:
     return ERRORS.get(code, GatewayError)(message, code, data, method)
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else None
+    return inner is not None and (most == 0 or any(_is_deeper(it, most - 1) for it in inner))
 
 
 def _nothing(*_: Any) -> None:
@@ -64,6 +71,8 @@ class Operation:
     """Events follow its result."""
     id: Optional[int] = None
     """The id on this connection; none where it was not sent on it."""
+    place: int = 0
+    """In the order in which requests were made."""
     is_withdrawn: bool = False
     """Nobody wants it any more, wherever it is."""
 
@@ -86,6 +95,7 @@ class Wire:
         self.connection = 0
         """Counts connections."""
         self._ids = 0
+        self._places = 0
         self._waiting: Deque[Operation] = deque()
         self._sent: Dict[int, Operation] = {}
         self._attempt = 0
@@ -128,6 +138,8 @@ class Wire:
 
     def submit(self, operation: Operation) -> None:
         operation.is_withdrawn = False
+        self._places += 1
+        operation.place = self._places
         self._queue(operation, self._waiting.append)
         if self.state != "closed":
             self._start()
@@ -139,6 +151,11 @@ class Wire:
             return operation.on_failed(self._why())
         put(operation)
         self._kick.set()
+
+    def _put_back(self, operation: Operation) -> None:
+        """Where it was: before all that were made after it."""
+        later = (at for at, it in enumerate(self._waiting) if it.place > operation.place)
+        self._waiting.insert(next(later, len(self._waiting)), operation)
 
     def withdraw(self, operation: Operation) -> None:
         """Nobody wants its answer any more."""
@@ -282,12 +299,16 @@ class Wire:
         self._tell_connecting(None)
         self._kick.set()
         writer = asyncio.ensure_future(self._write(socket))
+        # Without it nothing would be sent any more, and nobody told.
+        writer.add_done_callback(lambda done: done.cancelled() or self.spawn(socket.close()))
         try:
             async for text in socket:
                 self._heard(text if isinstance(text, str) else text.decode())
         finally:
             writer.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
+            (ended,) = await asyncio.gather(writer, return_exceptions=True)
+        if isinstance(ended, Exception) and not isinstance(ended, ConnectionClosed):
+            raise ended
 
     def _lost(self, why: Exception) -> None:
         self.connection += 1
@@ -334,13 +355,21 @@ class Wire:
             # Where the connection was lost meanwhile, it begins again on the next one.
             if connection == self.connection and not operation.is_withdrawn:
                 return operation.on_failed(why)
-        self._queue(operation, self._waiting.appendleft)
+        self._queue(operation, self._put_back)
 
     def _frame(self, operation: Operation) -> Optional[str]:
+        """What is sent; nothing where it cannot be, and then whoever asked for it is told."""
         self._ids += 1
-        frame = {"id": self._ids, "method": operation.method, "params": operation.params()}
-        text = json.dumps(frame, ensure_ascii=False, separators=(",", ":"))
-        if len(text) * 4 > LIMITS["maxFrameBytes"] and len(text.encode()) > LIMITS["maxFrameBytes"]:
+        params = operation.params()
+        try:
+            text = json.dumps({"id": self._ids, "method": operation.method, "params": params}, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            size = len(text.encode())
+            if _is_deeper(params, DEPTH_MAX):
+                raise ValueError(f"more than {DEPTH_MAX} lists and objects are within each other")
+        except (TypeError, ValueError, RecursionError) as why:
+            operation.on_failed(error_of(-2, f"this cannot be sent as JSON: {why}", {"reason": "not_json"}, operation.method))
+            return None
+        if size > LIMITS["maxFrameBytes"]:
             data = {"reason": "frame_too_long"}
             operation.on_failed(error_of(-2, f"a request has at most {LIMITS['maxFrameBytes']} bytes", data, operation.method))
             return None

@@ -1,5 +1,5 @@
 /** Questions of the gateway whether a tool may run: each is put to the handler once, and its answer arrives once. */
-import type { ToolConfirmData, DecisionWord } from "./generated.js";
+import type { DecisionWord, ToolConfirmData } from "./generated.js";
 import type { Wire } from "./wire.js";
 /** A call that waits for a yes. */
 export interface Ask extends ToolConfirmData {
@@ -22,8 +22,10 @@ export declare class Asks {
     /** Says on this connection that questions are answered here. Nothing where that was said. */
     prepare(sessionId: string): Promise<void> | undefined;
     /** To the handler of who heard it, or to another one of the session: one that waits for its run hears nothing of this one. */
-    asked(sessionId: string, data: ToolConfirmData, own: AskHandler | undefined): void;
+    asked(sessionId: string, data: ToolConfirmData, own: AskHandler | undefined, who: object): void;
     /** Somebody has answered. */
-    done(sessionId: string, callId: string): void;
+    done(sessionId: string, askId: string): void;
+    /** A run or a watch is over: what it alone had heard is nobody's question any more, and an answer to it nobody's. */
+    settled(who: object): void;
 }
 export {};

@@ -1,8 +1,10 @@
+const ANSWERED_MAX = 1024;
 export class Asks {
 #wire;
 #call;
 #sessions = new Map();
 #open = new Map();
+#answered = new Map();
 constructor(wire, call) {
 this.#wire = wire;
 this.#call = call;
@@ -22,7 +24,7 @@ return;
 this.#sessions.delete(sessionId);
 for (const [key, ask] of this.#open)
 if (ask.sessionId === sessionId)
-this.#over(key);
+this.#drop(key);
 if (this.#wire.isOpen)
 this.#call("agent.setToolUseCallback", { sessionId, enabled: false }).catch(() => { });
 };
@@ -49,40 +51,57 @@ async #say(sessionId) {
 await this.#call("sessions.create", { sessionId });
 await this.#call("agent.setToolUseCallback", { sessionId, enabled: true });
 for (const [key, ask] of this.#open)
-if (ask.sessionId === sessionId && ask.answer)
-this.#tell(key, ask);
+if (ask.sessionId === sessionId)
+this.#tell(key, ask.answer);
 }
-asked(sessionId, data, own) {
+asked(sessionId, data, own, who) {
 const handler = own ?? this.#sessions.get(sessionId)?.handlers[0];
 if (!handler)
 return;
-const key = `${sessionId} ${data.callId}`;
+const key = `${sessionId} ${data.askId}`;
+if (this.#answered.has(key))
+return this.#tell(key, this.#answered.get(key));
 const known = this.#open.get(key);
-if (known) {
-if (known.answer)
-this.#tell(key, known);
-return;
-}
-const ask = { sessionId, over: new AbortController() };
+known?.heardBy.add(who);
+if (known)
+return this.#tell(key, known.answer);
+const ask = { sessionId, heardBy: new Set([who]), over: new AbortController() };
 this.#open.set(key, ask);
 const decided = (decision) => {
-if (decision === undefined || !this.#open.has(key))
+if (decision === undefined || ask.over.signal.aborted)
 return;
 const { decision: word, reason } = typeof decision === "string" ? { decision, reason: undefined } : decision;
-ask.answer = { sessionId, callId: data.callId, decision: word, reason };
-this.#tell(key, ask);
+ask.answer = { sessionId, callId: data.callId, askId: data.askId, decision: word, reason };
+this.#tell(key, ask.answer);
 };
 Promise.resolve({ ...data, sessionId, signal: ask.over.signal })
-.then((ask) => (this.#open.has(key) ? handler(ask) : undefined))
+.then((question) => (ask.over.signal.aborted ? undefined : handler(question)))
 .then(decided, () => decided({ decision: "deny", reason: "whoever was asked could not answer" }));
 }
-#tell(key, ask) {
-this.#call("agent.confirmTool", ask.answer).then(() => this.#over(key), () => { });
+#tell(key, answer) {
+if (!answer)
+return;
+this.#call("agent.confirmTool", answer).then((told) => told.accepted && this.#over(key), () => { });
 }
-done(sessionId, callId) {
-this.#over(`${sessionId} ${callId}`);
+done(sessionId, askId) {
+this.#over(`${sessionId} ${askId}`);
 }
 #over(key) {
+if (!this.#answered.has(key))
+this.#answered.set(key, this.#open.get(key)?.answer);
+for (const oldest of this.#answered.keys()) {
+if (this.#answered.size <= ANSWERED_MAX)
+break;
+this.#answered.delete(oldest);
+}
+this.#drop(key);
+}
+settled(who) {
+for (const [key, ask] of this.#open)
+if (ask.heardBy.delete(who) && ask.heardBy.size === 0)
+this.#drop(key);
+}
+#drop(key) {
 this.#open.get(key)?.over.abort();
 this.#open.delete(key);
 }

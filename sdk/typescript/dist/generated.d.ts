@@ -77,7 +77,7 @@ export interface QueuePolicy {
 /** While it is active nobody is asked. */
 export interface Elevation {
     active: boolean;
-    untilMs?: number;
+    untilMs: number | null;
 }
 /** What holds for a session. */
 export interface SessionConfig {
@@ -192,6 +192,8 @@ export interface ConfirmParams {
     /** Models count their calls anew in each session: without it, a call of this name must be open in one alone. */
     sessionId?: string;
     callId: string;
+    /** Where it is given, the answer counts for that question alone. */
+    askId?: string;
     decision: DecisionWord;
     /** For the model, where it is a no. */
     reason?: string;
@@ -991,6 +993,10 @@ export interface ToolConfirmData {
     summary: string;
     /** All that a person has to see, where the tool says it. */
     preview?: ConfirmFact[];
+    /** The question's own id: models count their calls anew, so a call's does not tell two questions apart. */
+    askId: string;
+    /** Where it is true: the call was begun before a restart, and a yes may run it a second time. */
+    mayHaveRun?: boolean;
 }
 /** How a question ended. */
 export type AskEndWord = "allow" | "allow_session" | "deny" | "answered" | "withdrawn";
@@ -999,6 +1005,7 @@ export interface ToolConfirmDoneData {
     callId: string;
     decision: AskEndWord;
     by?: string;
+    askId: string;
 }
 /** Its place among those that wait, from 0. */
 export interface QueuedData {

@@ -1,5 +1,5 @@
 import { GatewayError } from "./errors.js";
-export const COMMANDS = new Set(["/queue", "/stop", "/cancel", "/context", "/status", "/model", "/compact", "/tools", "/reset", "/elevate", "/pair", "/runtime", "/backend", "/help"]);
+export const COMMANDS = new Set(["/queue", "/stop", "/cancel", "/context", "/status", "/model", "/compact", "/tools", "/reset", "/elevate", "/pair", "/subagents", "/runtime", "/backend", "/help"]);
 export const LIMITS = {
 burst: 500,
 maxArtifactBytes: 1048576,

@@ -36,10 +36,10 @@ this.#confirm = confirm;
 this.#release = confirm && asks.hold(sessionId, confirm);
 const isCommand = (more.attachments ?? []).length === 0 && COMMANDS.has(message.trimStart().split(/\s/, 1)[0] ?? "");
 const params = { ...more, message, sessionId, idempotencyKey: this.idempotencyKey };
-const endsAt = more.timeoutMs === undefined ? undefined : Date.now() + more.timeoutMs;
+const endsAt = more.timeoutMs === undefined ? undefined : performance.now() + more.timeoutMs;
 this.#operation = {
 method: "agent.send",
-params: () => (endsAt === undefined ? params : { ...params, timeoutMs: Math.max(1, endsAt - Date.now()) }),
+params: () => (endsAt === undefined ? params : { ...params, timeoutMs: Math.max(1, Math.round(endsAt - performance.now())) }),
 before: () => (this.#confirm ? this.#asks.prepare(sessionId) : undefined),
 onSent: () => this.#sent(),
 onEvent: (event, size) => this.#event(event, size),
@@ -89,9 +89,9 @@ this.#askToCancel();
 }
 #event(event, size) {
 if (event.event === "tool_confirm")
-this.#asks.asked(this.sessionId, event.data, this.#confirm);
+this.#asks.asked(this.sessionId, event.data, this.#confirm, this);
 if (event.event === "tool_confirm_done")
-this.#asks.done(this.sessionId, event.data.callId);
+this.#asks.done(this.sessionId, event.data.askId);
 if (event.event === "content") {
 if (event.data.transient)
 return this.#events.push(event, size);
@@ -156,5 +156,6 @@ this.#settle.reject(why);
 clearTimeout(this.#giveUp);
 this.#unhook();
 this.#release?.();
+this.#asks.settled(this);
 }
 }

@@ -76,9 +76,9 @@ this.#timer = setTimeout(() => this.#wire.submit(this.#operation), LAG_MS);
 return;
 }
 if (session !== undefined && event.event === "tool_confirm")
-this.#asks.asked(session, event.data, confirm);
+this.#asks.asked(session, event.data, confirm, this);
 if (session !== undefined && event.event === "tool_confirm_done")
-this.#asks.done(session, event.data.callId);
+this.#asks.done(session, event.data.askId);
 const isFull = this.#events.length >= WAITING_MAX || this.#events.size >= WAITING_SIZE_MAX;
 if (isFull && session === undefined)
 return;
@@ -115,5 +115,6 @@ clearTimeout(this.#timer);
 this.#stop();
 this.#unhook();
 this.#release?.();
+this.#asks.settled(this);
 }
 }

@@ -19,6 +19,8 @@ export interface Operation {
     readonly stays?: boolean;
     /** Nobody wants it any more, wherever it is. */
     isWithdrawn?: boolean;
+    /** In the order in which requests were made. */
+    place?: number;
 }
 export interface WireOptions {
     url: string;

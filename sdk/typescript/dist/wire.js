@@ -8,12 +8,15 @@ const UNSENT_MAX = 1024 * 1024;
 const UNSENT_STEP_MS = 10;
 const ENDING_MS = 15_000;
 const BUSY_MS = 1_000;
+const DEPTH_MAX = 120;
+const isDeeper = (value, most) => typeof value === "object" && value !== null && (most === 0 || Object.values(value).some((it) => isDeeper(it, most - 1)));
 export class Wire {
 #options;
 #socket;
 #state = "idle";
 connection = 0;
 #ids = 0;
+#places = 0;
 #waiting = [];
 #sent = new Map();
 #attempt = 0;
@@ -46,16 +49,18 @@ return opened;
 }
 submit(operation) {
 operation.isWithdrawn = false;
-this.#queue(operation, "push");
+operation.place = ++this.#places;
+this.#queue(operation);
 if (this.#state === "idle")
 this.#open();
 }
-#queue(operation, how) {
+#queue(operation, place = Infinity) {
 if (operation.isWithdrawn)
 return;
 if (this.#state === "closed")
 return operation.onFailed(this.#why());
-this.#waiting[how](operation);
+const later = place === Infinity ? -1 : this.#waiting.findIndex((it) => (it.place ?? 0) > place);
+this.#waiting.splice(later < 0 ? this.#waiting.length : later, 0, operation);
 this.#flush();
 }
 withdraw(operation) {
@@ -122,7 +127,7 @@ if (number !== this.connection)
 return socket.close(1000);
 this.#socket = socket;
 this.#isEnding = false;
-[this.#tokens, this.#filledAt, this.#heardAt, this.#probe] = [BURST, Date.now(), Date.now(), undefined];
+[this.#tokens, this.#filledAt, this.#heardAt, this.#probe] = [BURST, performance.now(), performance.now(), undefined];
 if (tokenBy === "login" && word !== undefined)
 await this.#login(word);
 if (number !== this.connection)
@@ -190,7 +195,7 @@ operation.onFailed(new ConnectionLostError(`${why.message}; ${operation.method} 
 while (this.#state === "open" && !this.#isEnding && this.#sent.size < IN_FLIGHT_MAX) {
 if (this.#waiting.length === 0)
 return;
-const now = Date.now();
+const now = performance.now();
 this.#tokens = Math.min(BURST, this.#tokens + ((now - this.#filledAt) * PER_SECOND) / 1000);
 this.#filledAt = now;
 if (this.#tokens < 1)
@@ -201,7 +206,7 @@ const operation = this.#waiting.shift();
 const before = operation.before?.();
 if (before) {
 const number = this.connection;
-const back = () => this.#queue(operation, "unshift");
+const back = () => this.#queue(operation, operation.place);
 before.then(back, (why) => (number === this.connection && !operation.isWithdrawn && !(why instanceof ConnectionLostError) ? operation.onFailed(why) : back()));
 continue;
 }
@@ -211,9 +216,19 @@ this.#send(operation);
 }
 #send(operation) {
 const id = ++this.#ids;
-const text = JSON.stringify({ id, method: operation.method, params: operation.params() });
+const refuse = (reason, message) => operation.onFailed(errorOf(-2, message, { reason }, operation.method));
+let text;
+try {
+const params = operation.params();
+text = JSON.stringify({ id, method: operation.method, params });
+if (isDeeper(params, DEPTH_MAX))
+throw new Error(`more than ${DEPTH_MAX} lists and objects are within each other`);
+}
+catch (why) {
+return refuse("not_json", `this cannot be sent as JSON: ${why instanceof Error ? why.message : why}`);
+}
 if (text.length * 3 > LIMITS.maxFrameBytes && new TextEncoder().encode(text).length > LIMITS.maxFrameBytes) {
-return operation.onFailed(errorOf(-2, `a request has at most ${LIMITS.maxFrameBytes} bytes`, { reason: "frame_too_long" }, operation.method));
+return refuse("frame_too_long", `a request has at most ${LIMITS.maxFrameBytes} bytes`);
 }
 operation.id = id;
 this.#sent.set(id, operation);
@@ -221,7 +236,7 @@ this.#socket?.send(text);
 operation.onSent?.();
 }
 #heard(text) {
-this.#heardAt = Date.now();
+this.#heardAt = performance.now();
 let frame;
 try {
 frame = JSON.parse(text);
@@ -258,7 +273,7 @@ this.#sent.delete(operation.id);
 operation.id = undefined;
 if (code === 3 && error.reason === "rate_limited") {
 const wait = Number(data?.["retryAfterMs"] ?? BUSY_MS);
-setTimeout(() => this.#queue(operation, "push"), wait * (1 + Math.random() / 2));
+setTimeout(() => this.#queue(operation), wait * (1 + Math.random() / 2));
 }
 else if (code === 4 && error.reason === "shutdown" && data?.["replayed"] !== true && operation.again()) {
 this.#isEnding = true;
@@ -275,7 +290,7 @@ const { heartbeatMs } = this.#options;
 if (heartbeatMs <= 0)
 return;
 this.#later("heart", heartbeatMs / 2, () => {
-const silent = Date.now() - this.#heardAt;
+const silent = performance.now() - this.#heardAt;
 if (this.#probe !== undefined && silent > heartbeatMs)
 return this.#lost("it is silent");
 if (this.#probe === undefined && silent >= heartbeatMs / 2) {

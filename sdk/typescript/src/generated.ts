@@ -224,6 +224,8 @@ export interface ConfirmParams {
   /** Models count their calls anew in each session: without it, a call of this name must be open in one alone. */
   sessionId?: string;
   callId: string;
+  /** Where it is given, the answer counts for that question alone. */
+  askId?: string;
   decision: DecisionWord;
   /** For the model, where it is a no. */
   reason?: string;
@@ -1142,6 +1144,10 @@ export interface ToolConfirmData {
   summary: string;
   /** All that a person has to see, where the tool says it. */
   preview?: ConfirmFact[];
+  /** The question's own id: models count their calls anew, so a call's does not tell two questions apart. */
+  askId: string;
+  /** Where it is true: the call was begun before a restart, and a yes may run it a second time. */
+  mayHaveRun?: boolean;
 }
 
 /** How a question ended. */
@@ -1152,6 +1158,7 @@ export interface ToolConfirmDoneData {
   callId: string;
   decision: AskEndWord;
   by?: string;
+  askId: string;
 }
 
 /** Its place among those that wait, from 0. */

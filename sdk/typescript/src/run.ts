@@ -61,10 +61,10 @@ export class Run implements AsyncIterable<AnyEvent> {
     // The gateway keeps no key of a command: a second one would be carried out a second time.
     const isCommand = (more.attachments ?? []).length === 0 && COMMANDS.has(message.trimStart().split(/\s/, 1)[0] ?? "");
     const params: SendParams = { ...more, message, sessionId, idempotencyKey: this.idempotencyKey };
-    const endsAt = more.timeoutMs === undefined ? undefined : Date.now() + more.timeoutMs;
+    const endsAt = more.timeoutMs === undefined ? undefined : performance.now() + more.timeoutMs;
     this.#operation = {
       method: "agent.send",
-      params: () => (endsAt === undefined ? params : { ...params, timeoutMs: Math.max(1, endsAt - Date.now()) }),
+      params: () => (endsAt === undefined ? params : { ...params, timeoutMs: Math.max(1, Math.round(endsAt - performance.now())) }),
       before: () => (this.#confirm ? this.#asks.prepare(sessionId) : undefined),
       onSent: () => this.#sent(),
       onEvent: (event, size) => this.#event(event, size),
@@ -115,8 +115,8 @@ export class Run implements AsyncIterable<AnyEvent> {
 
   #event(event: AnyEvent, size: number): void {
     // Asks come anew to who comes back, and are known again by what they are about.
-    if (event.event === "tool_confirm") this.#asks.asked(this.sessionId, event.data, this.#confirm);
-    if (event.event === "tool_confirm_done") this.#asks.done(this.sessionId, event.data.callId);
+    if (event.event === "tool_confirm") this.#asks.asked(this.sessionId, event.data, this.#confirm, this);
+    if (event.event === "tool_confirm_done") this.#asks.done(this.sessionId, event.data.askId);
     if (event.event === "content") {
       if (event.data.transient) return this.#events.push(event, size);
       return this.#isAgain ? this.#saysAgain(event.data.text) : this.#says(event.data.text);
@@ -178,5 +178,6 @@ export class Run implements AsyncIterable<AnyEvent> {
     clearTimeout(this.#giveUp);
     this.#unhook();
     this.#release?.();
+    this.#asks.settled(this);
   }
 }

@@ -98,8 +98,8 @@ export class Watch implements AsyncIterable<AnyEvent> {
       this.#timer = setTimeout(() => this.#wire.submit(this.#operation), LAG_MS);
       return;
     }
-    if (session !== undefined && event.event === "tool_confirm") this.#asks.asked(session, event.data, confirm);
-    if (session !== undefined && event.event === "tool_confirm_done") this.#asks.done(session, event.data.callId);
+    if (session !== undefined && event.event === "tool_confirm") this.#asks.asked(session, event.data, confirm, this);
+    if (session !== undefined && event.event === "tool_confirm_done") this.#asks.done(session, event.data.askId);
     const isFull = this.#events.length >= WAITING_MAX || this.#events.size >= WAITING_SIZE_MAX;
     if (isFull && session === undefined) return;
     if (event.cursor !== undefined && session !== undefined) this.#told = event.cursor;
@@ -134,5 +134,6 @@ export class Watch implements AsyncIterable<AnyEvent> {
     this.#stop();
     this.#unhook();
     this.#release?.();
+    this.#asks.settled(this);
   }
 }

@@ -15,6 +15,8 @@ const UNSENT_STEP_MS = 10;
 const ENDING_MS = 15_000;
 /** A refusal for being too fast says for how long; where it does not, this long. */
 const BUSY_MS = 1_000;
+/** Lists and objects within each other in what a request takes; the gateway reads little more, and could not say whose it was. */
+const DEPTH_MAX = 120;
 
 export type ConnectionState = "idle" | "connecting" | "open" | "waiting" | "closed";
 
@@ -36,6 +38,8 @@ export interface Operation {
   readonly stays?: boolean;
   /** Nobody wants it any more, wherever it is. */
   isWithdrawn?: boolean;
+  /** In the order in which requests were made. */
+  place?: number;
 }
 
 export interface WireOptions {
@@ -50,6 +54,9 @@ export interface WireOptions {
   onState?: ((state: ConnectionState, why?: Error) => void) | undefined;
 }
 
+const isDeeper = (value: unknown, most: number): boolean =>
+  typeof value === "object" && value !== null && (most === 0 || Object.values(value).some((it) => isDeeper(it, most - 1)));
+
 type Frame = { id: number | null; result?: unknown; error?: { code: number; message: string; data?: Record<string, unknown> }; event?: string };
 
 export class Wire {
@@ -59,6 +66,7 @@ export class Wire {
   /** Counts connections; whatever comes of an older one is passed over. */
   connection = 0;
   #ids = 0;
+  #places = 0;
   #waiting: Operation[] = [];
   readonly #sent = new Map<number, Operation>();
   #attempt = 0;
@@ -93,13 +101,16 @@ export class Wire {
   }
   submit(operation: Operation): void {
     operation.isWithdrawn = false;
-    this.#queue(operation, "push");
+    operation.place = ++this.#places;
+    this.#queue(operation);
     if (this.#state === "idle") this.#open();
   }
-  #queue(operation: Operation, how: "push" | "unshift"): void {
+  /** At the end, or where it was: before all that were made after it. */
+  #queue(operation: Operation, place = Infinity): void {
     if (operation.isWithdrawn) return;
     if (this.#state === "closed") return operation.onFailed(this.#why());
-    this.#waiting[how](operation);
+    const later = place === Infinity ? -1 : this.#waiting.findIndex((it) => (it.place ?? 0) > place);
+    this.#waiting.splice(later < 0 ? this.#waiting.length : later, 0, operation);
     this.#flush();
   }
   /** Nobody wants its answer any more. */
@@ -165,7 +176,7 @@ export class Wire {
       if (number !== this.connection) return socket.close(1000);
       this.#socket = socket;
       this.#isEnding = false;
-      [this.#tokens, this.#filledAt, this.#heardAt, this.#probe] = [BURST, Date.now(), Date.now(), undefined];
+      [this.#tokens, this.#filledAt, this.#heardAt, this.#probe] = [BURST, performance.now(), performance.now(), undefined];
       if (tokenBy === "login" && word !== undefined) await this.#login(word);
       if (number !== this.connection) return;
     } catch (error) {
@@ -233,7 +244,7 @@ export class Wire {
   #flush(): void {
     while (this.#state === "open" && !this.#isEnding && this.#sent.size < IN_FLIGHT_MAX) {
       if (this.#waiting.length === 0) return;
-      const now = Date.now();
+      const now = performance.now();
       this.#tokens = Math.min(BURST, this.#tokens + ((now - this.#filledAt) * PER_SECOND) / 1000);
       this.#filledAt = now;
       if (this.#tokens < 1) return this.#later("pace", 1000 / PER_SECOND, () => this.#flush());
@@ -242,7 +253,7 @@ export class Wire {
       const before = operation.before?.();
       if (before) {
         const number = this.connection;
-        const back = () => this.#queue(operation, "unshift");
+        const back = () => this.#queue(operation, operation.place);
         // Where the connection was lost meanwhile, it begins again on the next one.
         before.then(back, (why: Error) => (number === this.connection && !operation.isWithdrawn && !(why instanceof ConnectionLostError) ? operation.onFailed(why) : back()));
         continue;
@@ -254,9 +265,17 @@ export class Wire {
 
   #send(operation: Operation): void {
     const id = ++this.#ids;
-    const text = JSON.stringify({ id, method: operation.method, params: operation.params() });
+    const refuse = (reason: string, message: string) => operation.onFailed(errorOf(-2, message, { reason }, operation.method));
+    let text: string;
+    try {
+      const params = operation.params();
+      text = JSON.stringify({ id, method: operation.method, params });
+      if (isDeeper(params, DEPTH_MAX)) throw new Error(`more than ${DEPTH_MAX} lists and objects are within each other`);
+    } catch (why) {
+      return refuse("not_json", `this cannot be sent as JSON: ${why instanceof Error ? why.message : why}`);
+    }
     if (text.length * 3 > LIMITS.maxFrameBytes && new TextEncoder().encode(text).length > LIMITS.maxFrameBytes) {
-      return operation.onFailed(errorOf(-2, `a request has at most ${LIMITS.maxFrameBytes} bytes`, { reason: "frame_too_long" }, operation.method));
+      return refuse("frame_too_long", `a request has at most ${LIMITS.maxFrameBytes} bytes`);
     }
     operation.id = id;
     this.#sent.set(id, operation);
@@ -265,7 +284,7 @@ export class Wire {
   }
 
   #heard(text: string): void {
-    this.#heardAt = Date.now();
+    this.#heardAt = performance.now();
     let frame: Frame;
     try {
       frame = JSON.parse(text) as Frame;
@@ -296,7 +315,7 @@ export class Wire {
     operation.id = undefined;
     if (code === 3 && error.reason === "rate_limited") {
       const wait = Number(data?.["retryAfterMs"] ?? BUSY_MS);
-      setTimeout(() => this.#queue(operation, "push"), wait * (1 + Math.random() / 2));
+      setTimeout(() => this.#queue(operation), wait * (1 + Math.random() / 2));
     } else if (code === 4 && error.reason === "shutdown" && data?.["replayed"] !== true && operation.again()) {
       // What was not finished goes on when the gateway is there again.
       this.#isEnding = true;
@@ -313,7 +332,7 @@ export class Wire {
     const { heartbeatMs } = this.#options;
     if (heartbeatMs <= 0) return;
     this.#later("heart", heartbeatMs / 2, () => {
-      const silent = Date.now() - this.#heardAt;
+      const silent = performance.now() - this.#heardAt;
       if (this.#probe !== undefined && silent > heartbeatMs) return this.#lost("it is silent");
       if (this.#probe === undefined && silent >= heartbeatMs / 2) {
         this.#probe = ++this.#ids;

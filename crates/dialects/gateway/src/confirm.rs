@@ -22,6 +22,8 @@ pub(crate) fn data(ask: &Ask, asked: &PermissionAsk, at_ms: i64) -> ToolConfirmD
         expires_at: Some(at_ms.saturating_add(wait_ms)),
         summary: asked.summary.to_string(),
         preview: asked.preview.as_ref().map(|facts| facts.iter().map(fact).collect()),
+        ask_id: ask.id.to_string(),
+        may_have_run: asked.may_have_run.then_some(true),
     }
 }
 

@@ -122,6 +122,10 @@ shape! { result
         "summary" summary: String,
         /// All that a person has to see, where the tool says it.
         "preview" preview: Option<Vec<ConfirmFact>>,
+        /// The question's own id: models count their calls anew, so a call's does not tell two questions apart.
+        "askId" ask_id: String,
+        /// Where it is true: the call was begun before a restart, and a yes may run it a second time.
+        "mayHaveRun" may_have_run: Option<bool>,
     }
 }
 shape! { result
@@ -135,7 +139,9 @@ words! { /// How a question ended.
 }
 shape! { result
     /// Whoever answered it.
-    ToolConfirmDoneData { "callId" call_id: String, "decision" decision: AskEndWord, "by" by: Option<String> }
+    ToolConfirmDoneData {
+        "callId" call_id: String, "decision" decision: AskEndWord, "by" by: Option<String>, "askId" ask_id: String,
+    }
 }
 shape! { result
     /// Its place among those that wait, from 0.

@@ -226,7 +226,8 @@ impl Gateway {
                 let Some(place) = view.asks.iter().position(|open| open.ask == *ask) else { return };
                 let open = view.asks.remove(place);
                 let (decision, by) = projection::decision(end);
-                let data = events::ToolConfirmDoneData { call_id: open.call.to_string(), decision, by };
+                let (ask_id, call_id) = (open.ask.to_string(), open.call.to_string());
+                let data = events::ToolConfirmDoneData { call_id, decision, by, ask_id };
                 if view.callback {
                     let tail = events::tail("tool_confirm_done", &data);
                     view.ids.iter().for_each(|it| self.ledger.event(it.id, &tail, out));

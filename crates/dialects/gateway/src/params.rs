@@ -124,6 +124,8 @@ shape! { params
         /// Models count their calls anew in each session: without it, a call of this name must be open in one alone.
         "sessionId" session_id: Option<SessionName>,
         "callId" call_id: Text<1, 256>,
+        /// Where it is given, the answer counts for that question alone.
+        "askId" ask_id: Option<Text<1, 256>>,
         "decision" decision: DecisionWord,
         /// For the model, where it is a no.
         "reason" reason: Option<Text<0, 2000>>,

@@ -200,8 +200,9 @@ fn ask_events(at_ms: i64, entry: &AskEntry, asked: &mut AskedCalls) -> Vec<Proje
             let (decision, by) = decision(end);
             match asked.iter().position(|(id, _)| id == ask) {
                 Some(at) => {
-                    let call_id = asked.remove(at).1.to_string();
-                    one("tool_confirm_done", &ToolConfirmDoneData { call_id, decision, by })
+                    let (ask, call) = asked.remove(at);
+                    let (ask_id, call_id) = (ask.to_string(), call.to_string());
+                    one("tool_confirm_done", &ToolConfirmDoneData { call_id, decision, by, ask_id })
                 }
                 // Of another kind, or opened before what was asked for.
                 None => changed(ChangeKind::AskDone, json!({"askId": ask.as_str(), "decision": decision, "by": by})),

@@ -113,7 +113,33 @@ async def cancelling(one):
     check("and never sent", begun == 0 or begun.code == 1, begun)
 
 
+async def unfit(one):
+    """What is no JSON fails alone: who else uses the connection hears nothing of it."""
+    deep, round_ = [], {}
+    for _ in range(200):
+        deep = [deep]
+    round_["round"] = round_
+    beside = one.send("slow 5 say 20 words", session_id="py:beside")
+    for name, data in (("bytes", b"x"), ("NaN", float("nan")), ("half a character", "\ud800"), ("depth", deep), ("a circle", round_)):
+        why = await refused(one.send("hi", attachments=[{"mimeType": "text/plain", "data": data}]).result())
+        check(f"{name} is refused here", isinstance(why, lib.InvalidRequestError) and why.reason == "not_json", why)
+    check("and nobody else", (await beside)["content"] == words(20) and one.state == "open")
+
+
+async def order_of_sends(one):
+    runs = [one.send(f'say "n{nth}"', session_id="py:order", confirm=lambda ask: "deny") for nth in range(6)]
+    ended = []
+    await asyncio.gather(*(follow(run, ended) for run in runs))
+    check("messages go out in their order", ended == [f"n{nth}" for nth in range(6)], ended)
+
+
+async def follow(run, ended):
+    ended.append((await run)["content"])
+
+
 async def questions(one):
+    await unfit(one)
+    await order_of_sends(one)
     asked = []
 
     def yes(ask):
@@ -162,6 +188,41 @@ async def questions(one):
 
         await other.send(write("d.txt"), session_id="py:other", confirm=late)
         check("who was too late is told", told.is_set())
+    await lost_answers()
+
+
+async def lost_answers():
+    """Answers that never arrive, and two questions about calls of the same name."""
+    from tillerman.asks import Asks
+
+    class Wire:
+        connection, is_open = 1, False
+        spawn = staticmethod(asyncio.ensure_future)
+
+    told, put = [], []
+
+    async def call(method, params):
+        told.append(params["askId"])
+        raise lib.ConnectionLostError("gone")
+
+    def question(name):
+        return {"askId": name, "callId": "call_1", "tool": "t", "args": {}, "risk": "read-only", "summary": name}
+
+    def yes(ask):
+        put.append(ask.summary)
+        return "allow"
+
+    asks, first, second = Asks(Wire(), call), object(), object()
+    for name, who in (("a", first), ("a", first), ("b", second), ("b", second)):
+        asks.asked("s", question(name), yes, who)
+        await asyncio.sleep(0.01)
+    check("a lost answer is told again, and to its own question", (put, told) == (["a", "b"], ["a", "a", "b", "b"]), (put, told))
+    asks.settled(first)
+    asks.done("s", "b")
+    check("what is over is not kept", not asks._open, asks._open)
+    asks.asked("s", question("b"), yes, second)
+    await asyncio.sleep(0.01)
+    check("nor put a second time", put == ["a", "b"], put)
 
 
 async def subscriptions(one):

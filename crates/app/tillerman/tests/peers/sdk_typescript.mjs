@@ -70,6 +70,19 @@ await sleep(100);
 const begun = await refused(users(one, 'ts:early'));
 check('and never sent', begun.fine === 0 || begun.code === 1, begun);
 
+// What is no JSON fails alone.
+const circle = {};
+circle.round = circle;
+let deep = [];
+for (let nth = 0; nth < 200; nth += 1) deep = [deep];
+for (const data of [1n, circle, deep]) {
+  const why = await refused(one.send('hi', { attachments: [{ mimeType: 'text/plain', data }] }).result);
+  check('what is no JSON is refused here', why instanceof lib.InvalidRequestError && why.reason === 'not_json', why);
+}
+const inOrder = [];
+await Promise.all([0, 1, 2, 3, 4, 5].map((nth) => one.send(`say "n${nth}"`, { sessionId: 'ts:order', confirm: () => 'deny' }).result.then((it) => inOrder.push(it.content))));
+check('messages go out in their order', inOrder.join() === 'n0,n1,n2,n3,n4,n5', inOrder);
+
 // Questions.
 const asked = [];
 const yes = (ask) => { asked.push(ask.callId); return 'allow'; };
@@ -89,6 +102,20 @@ check('answered by who watches', (await other.send(write('c.txt'), { sessionId: 
 const late2 = new Promise((done) => other.send(write('d.txt'), { sessionId: 'ts:other', confirm: (ask) => new Promise(() => ask.signal.addEventListener('abort', () => done(true))) }));
 check('who was too late is told', await late2);
 watcher.close();
+// Answers that never arrive, and two questions about calls of the same name.
+const { Asks } = await import(`${sdk}/typescript/dist/asks.js`);
+const told = [];
+const put = [];
+const asks = new Asks({ connection: 1, isOpen: false }, async (_, { askId }) => { told.push(askId); throw new lib.ConnectionLostError('gone'); });
+const hear = (askId, who) => (asks.asked('s', { askId, callId: 'call_1', summary: askId }, (ask) => { put.push(ask.summary); return 'allow'; }, who), sleep(10));
+for (const askId of ['a', 'a', 'b', 'b']) await hear(askId, one);
+check('a lost answer is told again, and to its own question', put.join() === 'a,b' && told.join() === 'a,a,b,b', [put, told]);
+asks.done('s', 'b');
+asks.settled(one);
+await hear('b', one);
+check('what is over is not put again', put.join() === 'a,b', put);
+await hear('a', one);
+check('what its run left behind is', put.join() === 'a,b,a', put);
 
 // Subscriptions.
 const news = one.listen(['sessions']);

@@ -1,6 +1,6 @@
 //! Messages for the model, and what a person says to its calls.
 
-use vocab::{Answer, RunRef, Scope, SessionId, SessionVerb};
+use vocab::{Answer, AskId, RunRef, Scope, SessionId, SessionVerb};
 
 use crate::Gateway;
 use crate::commands;
@@ -57,8 +57,10 @@ pub(crate) fn confirm_tool(
     out: &mut Out,
 ) -> Result<(), GatewayRefusal> {
     let is_meant = |session: &SessionId| params.session_id.as_ref().is_none_or(|named| named.0 == *session);
+    // A late answer to one question must not answer the next, which may be about a call of the same name.
+    let is_asked = |ask: &AskId| params.ask_id.as_ref().is_none_or(|named| *named.0 == *ask.as_str());
     let mut found = gateway.views.iter().filter(|view| is_meant(&view.session)).filter_map(|view| {
-        let ask = view.asks.iter().find(|ask| *ask.call.as_str() == *params.call_id.0)?;
+        let ask = view.asks.iter().find(|ask| *ask.call.as_str() == *params.call_id.0 && is_asked(&ask.ask))?;
         Some((view.session.clone(), ask.ask.clone()))
     });
     let (Some((session, ask)), other) = (found.next(), found.next()) else {
