@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 use crate::acp_wire::{JSON, Remote, SSE, SseEvent, send, text_of};
 use crate::process::{Place, TOKEN};
 
+/// What it is about; method, headers and body; the status.
+type Refused<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str, u16);
+
 const AUTH: (&str, &str) = ("Authorization", "Bearer a-token-for-tests-0123456789abcdef");
 
 fn words(count: usize) -> String {
@@ -27,7 +30,7 @@ async fn refusals_come_in_their_order_and_say_why_in_json_rpc() {
     let huge = format!("{{\"x\":\"{}\"}}", "y".repeat(16 * 1024 * 1024));
     let text = ("Content-Type", "text/plain");
     let evil = ("Origin", "https://evil.example");
-    let cases: &[(&str, &str, &[(&str, &str)], &str, u16)] = &[
+    let cases: &[Refused] = &[
         ("host before all", "POST", &[("Host", "evil.example"), evil, text], "[", 421),
         ("origin", "PUT", &[evil, text], "[", 403),
         ("method before credential", "PUT", &[text], "[", 405),

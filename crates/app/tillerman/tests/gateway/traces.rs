@@ -244,7 +244,7 @@ fn what_does_not_fit_into_the_queue_is_dropped_and_counted() {
     let collector = Collector::start(Manner::Hangs);
     let mut place = place(&collector);
     place.env.push(("OTEL_BSP_MAX_QUEUE_SIZE", "1".to_owned()));
-    let work = vec!["call bash {\"command\":\"true\"}"; 12].join(" then ");
+    let work = ["call bash {\"command\":\"true\"}"; 12].join(" then ");
     let (output, _) = ran(&place, &["--yes", &format!("{work} then say 1 words")]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && said.contains("some are dropped"), "{said}");
