@@ -29,7 +29,9 @@ class Complaints(logging.Handler):
         cause = f" {record.exc_info[1]!r}" if record.exc_info else ""
         words = f"{record.getMessage()}{cause}"
         # In the protocol and optional; this SDK has no handler for it and says so. The refusals of these checks are wanted.
-        if "$/cancel_request" not in words and "401" not in words:
+        # What it leaves behind of its own tasks is said whenever its garbage is collected, and is not about us.
+        of_its_own = "Task was destroyed" in words or "already awaited coroutine" in words
+        if "$/cancel_request" not in words and "401" not in words and not of_its_own:
             self.said.append(words[:600])
 
 
