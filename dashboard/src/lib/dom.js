@@ -1,0 +1,149 @@
+// The page is a function of its state: a view returns a tree of plain objects, and `patch` makes the document equal to it.
+// Text only ever becomes text nodes and attributes, never markup, so nothing that came from outside can be read as HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+const SVG_TAGS = new Set(["svg", "g", "path", "line", "rect", "circle", "text", "title", "polyline", "defs", "clipPath", "desc"]);
+// Set as properties: their attributes are only where they begin.
+const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "open", "indeterminate", "srcdoc", "tabIndex", "scrollTop"]);
+const SAFE_URL = /^(?:https?:|mailto:|blob:|#|\/(?!\/)|data:image\/(?:png|jpeg|gif|webp);base64,)/i;
+
+// A node of the tree. `attrs`: attributes, `on…` handlers, `class`, `style` as an object, `key` among its brothers, and three
+// hooks: `created(element)`, `updated(element)`, `removed(element)`. A function in the place of a tag is a part: it is called
+// with its attributes and children.
+export function h(tag, attrs, ...children) {
+  const given = attrs ?? {};
+  const list = flat(children, []);
+  if (typeof tag === "function") return tag(given, list);
+  return { tag, key: given.key, attrs: given, children: list, dom: null };
+}
+
+function flat(children, into) {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false || child === true) continue;
+    if (Array.isArray(child)) flat(child, into);
+    else if (typeof child === "object") into.push(child);
+    else into.push({ tag: null, text: String(child), dom: null });
+  }
+  return into;
+}
+
+export function safeUrl(url) {
+  return typeof url === "string" && SAFE_URL.test(url.trim()) ? url : undefined;
+}
+
+function isSame(one, two) {
+  return one.tag === two.tag && one.key === two.key;
+}
+
+function create(node, isSvg) {
+  if (node.tag === null) return (node.dom = document.createTextNode(node.text));
+  const svg = isSvg || node.tag === "svg" || (SVG_TAGS.has(node.tag) && node.tag !== "title" && node.tag !== "text");
+  const dom = svg ? document.createElementNS(SVG, node.tag) : document.createElement(node.tag);
+  node.dom = dom;
+  for (const child of node.children) dom.append(create(child, svg && node.tag !== "foreignObject"));
+  // Behind the children: the value of a select is one of them.
+  for (const name in node.attrs) setAttribute(dom, name, undefined, node.attrs[name]);
+  if (node.attrs.created) hooks.push(() => node.attrs.created(dom));
+  return dom;
+}
+
+function setAttribute(dom, name, before, now) {
+  if (name === "key" || name === "created" || name === "updated" || name === "removed") return;
+  if (name === "style") return setStyle(dom, before ?? {}, now ?? {});
+  if (name.startsWith("on")) {
+    dom[name] = now ?? null;
+    return;
+  }
+  if (PROPERTIES.has(name) && name in dom) {
+    if (dom[name] !== now) dom[name] = now ?? (typeof dom[name] === "boolean" ? false : "");
+    return;
+  }
+  const value = name === "href" || name === "src" ? safeUrl(now) : now;
+  if (value === undefined || value === null || value === false) dom.removeAttribute(name);
+  else if (before !== now) dom.setAttribute(name, value === true ? "" : String(value));
+}
+
+// Through the object model: the policy of the page forbids style attributes.
+function setStyle(dom, before, now) {
+  for (const name in before) if (!(name in now)) dom.style.removeProperty(name);
+  for (const name in now) if (before[name] !== now[name]) dom.style.setProperty(name, String(now[name]));
+}
+
+function update(before, node, isSvg) {
+  const dom = (node.dom = before.dom);
+  if (node.tag === null) {
+    if (before.text !== node.text) dom.nodeValue = node.text;
+    return;
+  }
+  // The same object twice: nothing can have changed.
+  if (before === node) return;
+  for (const name in before.attrs) if (!(name in node.attrs)) setAttribute(dom, name, before.attrs[name], undefined);
+  patchChildren(dom, before.children, node.children, isSvg || node.tag === "svg");
+  for (const name in node.attrs) setAttribute(dom, name, before.attrs[name], node.attrs[name]);
+  if (node.attrs.updated) hooks.push(() => node.attrs.updated(dom));
+}
+
+function remove(node) {
+  forget(node);
+  node.dom.remove();
+}
+
+function forget(node) {
+  if (node.tag === null) return;
+  for (const child of node.children) forget(child);
+  if (node.attrs.removed) node.attrs.removed(node.dom);
+}
+
+function patchChildren(parent, before, now, isSvg) {
+  const keyed = new Map();
+  for (const node of before) if (node.key !== undefined) keyed.set(node.key, node);
+  const kept = new Set();
+  let at = 0;
+  let place = before.length > 0 ? before[0].dom : null;
+  for (const node of now) {
+    while (at < before.length && kept.has(before[at])) at += 1;
+    let old = node.key === undefined ? before[at] : keyed.get(node.key);
+    if (old && (kept.has(old) || !isSame(old, node))) old = undefined;
+    if (!old) {
+      parent.insertBefore(create(node, isSvg), place);
+      continue;
+    }
+    kept.add(old);
+    update(old, node, isSvg);
+    if (node.dom === place) place = place.nextSibling;
+    else parent.insertBefore(node.dom, place);
+  }
+  for (const node of before) if (!kept.has(node)) remove(node);
+}
+
+let hooks = [];
+let root = null;
+let view = null;
+let tree = [];
+let isWaiting = false;
+
+// Shows `view()` in `element`, and again after each `redraw`.
+export function mount(element, what) {
+  root = element;
+  root.replaceChildren();
+  view = what;
+  redrawNow();
+}
+
+export function redrawNow() {
+  isWaiting = false;
+  const now = flat([view()], []);
+  patchChildren(root, tree, now, false);
+  tree = now;
+  const due = hooks;
+  hooks = [];
+  for (const hook of due) hook();
+}
+
+// The state has changed. All changes of one frame are drawn together; a page that nobody sees is drawn once a second.
+export function redraw() {
+  if (isWaiting) return;
+  isWaiting = true;
+  if (document.hidden) setTimeout(redrawNow, 1000);
+  else requestAnimationFrame(redrawNow);
+}

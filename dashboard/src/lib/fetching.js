@@ -1,0 +1,59 @@
+// What a page asks for: the newest answer, why there is none, and whether one is on its way. An answer that was overtaken by a
+// newer question is dropped.
+
+import { redraw } from "./dom.js";
+
+export class Fetched {
+  value = undefined;
+  fault = null;
+  isLoading = false;
+  at = 0;
+  #asked = 0;
+  #key = undefined;
+
+  // Asks unless it was asked already with this key.
+  want(key, ask) {
+    if (key === this.#key) return this;
+    this.#key = key;
+    this.again(ask);
+    return this;
+  }
+
+  async again(ask) {
+    const number = ++this.#asked;
+    this.isLoading = true;
+    redraw();
+    try {
+      const value = await ask();
+      if (number !== this.#asked) return;
+      this.value = value;
+      this.fault = null;
+      this.at = Date.now();
+    } catch (why) {
+      if (number === this.#asked) this.fault = why;
+    }
+    if (number === this.#asked) this.isLoading = false;
+    redraw();
+  }
+
+  // The next `want` asks again, whatever its key.
+  stale() {
+    this.#key = undefined;
+    redraw();
+  }
+}
+
+// Calls `run` now and every `ms` while the page is seen, until it is ended.
+export function every(ms, run) {
+  run();
+  const timer = setInterval(() => document.hidden || run(), ms);
+  return () => clearInterval(timer);
+}
+
+export function debounced(ms, run) {
+  let timer;
+  return (...args) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => run(...args), ms);
+  };
+}

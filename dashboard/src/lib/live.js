@@ -1,0 +1,111 @@
+// What every page looks at: what the gateway is, what its lanes do, which questions are open. Kept by news; asked for whole with
+// each new connection, because news has no cursor.
+
+import { redraw } from "./dom.js";
+import { gateway, link, onConnected, rpc } from "./link.js";
+
+export const live = {
+  // `system.info` and `system.capabilities`
+  info: null,
+  can: null,
+  methods: new Set(),
+  // By session id: rows of `lanes.list`.
+  lanes: new Map(),
+  // By ask id: rows of `asks.list`.
+  asks: new Map(),
+  // Those that we have answered and that are not settled yet: askId -> decision.
+  answered: new Map(),
+  // Counts news of sessions, so that lists know when they are old.
+  sessionsVersion: 0,
+  fault: "",
+};
+
+const listeners = { session: new Set(), node: new Set(), lane: new Set(), ask: new Set() };
+
+// `run(data)` for each piece of news of a kind: session, lane, ask, node. Gives a function that ends it.
+export function onNews(kind, run) {
+  listeners[kind].add(run);
+  return () => listeners[kind].delete(run);
+}
+
+export function has(method) {
+  return live.methods.has(method);
+}
+
+// All of them, the oldest first.
+export function openAsks() {
+  return [...live.asks.values()].sort((one, two) => one.openedAt - two.openedAt);
+}
+
+// Allows or denies; the question goes when the gateway says that it is settled.
+export async function answer(ask, decision, reason) {
+  live.answered.set(ask.askId, decision);
+  redraw();
+  try {
+    const { sessionId, callId, askId } = ask;
+    const result = await rpc("agent.confirmTool", { sessionId, callId, askId, decision, ...(reason ? { reason } : {}) });
+    // Somebody else was faster, or it ran out.
+    if (!result.accepted) live.asks.delete(askId);
+    return result.accepted;
+  } finally {
+    live.answered.delete(ask.askId);
+    redraw();
+  }
+}
+
+function hear(event) {
+  const { data } = event;
+  switch (event.event) {
+    case "lane":
+      live.lanes.set(data.sessionId, data);
+      break;
+    case "session":
+      live.sessionsVersion += 1;
+      break;
+    case "ask":
+      live.asks.set(data.askId, data);
+      break;
+    case "ask_done":
+      live.asks.delete(data.askId);
+      break;
+  }
+  const kind = event.event === "ask_done" ? "ask" : event.event;
+  for (const run of listeners[kind] ?? []) run(data, event.event);
+  redraw();
+}
+
+async function refresh() {
+  try {
+    live.info = await rpc("system.info");
+    live.can = await rpc("system.capabilities");
+    live.methods = new Set(live.can.methods);
+    const { lanes } = await rpc("lanes.list", { limit: 1000 });
+    live.lanes = new Map(lanes.map((lane) => [lane.sessionId, lane]));
+    if (has("asks.list")) {
+      const { asks } = await rpc("asks.list");
+      live.asks = new Map(asks.map((ask) => [ask.askId, ask]));
+    }
+    live.sessionsVersion += 1;
+    live.fault = "";
+  } catch (why) {
+    if (link.state !== "login") live.fault = why.message;
+  }
+  redraw();
+}
+
+async function listen() {
+  await gateway.connect().catch(() => {});
+  // Which topics there are is known with the first answer.
+  while (!live.can) await new Promise((later) => setTimeout(later, 100));
+  const topics = ["lanes", "sessions", "nodes"];
+  if (has("asks.list")) topics.push("asks");
+  for await (const event of gateway.listen(topics)) hear(event);
+}
+
+export function startLive() {
+  onConnected(refresh);
+  listen().catch((why) => {
+    live.fault = why.message;
+    redraw();
+  });
+}

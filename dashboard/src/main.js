@@ -1,0 +1,28 @@
+// Where the page begins.
+
+import { mount, redraw } from "./lib/dom.js";
+import { start } from "./lib/link.js";
+import { startLive } from "./lib/live.js";
+import { startRouter } from "./lib/router.js";
+import { accessPage } from "./pages/access.js";
+import { chatPage } from "./pages/chat.js";
+import { configPage } from "./pages/config.js";
+import { consolePage } from "./pages/console.js";
+import { contextPage } from "./pages/context.js";
+import { latencyPage } from "./pages/latency.js";
+import { nodesPage } from "./pages/nodes.js";
+import { nowPage } from "./pages/now.js";
+import { sessionsPage } from "./pages/sessions.js";
+import { usagePage } from "./pages/usage.js";
+import { Shell, setPages } from "./shell.js";
+import { startApprovals } from "./ui/approvals.js";
+
+// In the order of the menu.
+setPages([nowPage, chatPage, sessionsPage, usagePage, contextPage, latencyPage, nodesPage, accessPage, configPage, consolePage]);
+startRouter();
+mount(document.getElementById("app"), Shell);
+startLive();
+startApprovals();
+start();
+// Ages grow.
+setInterval(redraw, 10_000);

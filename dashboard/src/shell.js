@@ -1,0 +1,129 @@
+// The frame around every page: where one can go, whether what is seen is true, and what waits for an answer.
+
+import { h, redraw } from "./lib/dom.js";
+import { ago, duration } from "./lib/format.js";
+import { link, login, logout } from "./lib/link.js";
+import { has, live, openAsks } from "./lib/live.js";
+import { href, route } from "./lib/router.js";
+import { Approvals } from "./ui/approvals.js";
+import { Button, Empty, ErrorNote, Toasts } from "./ui/parts.js";
+
+const state = { isMenuOpen: false, loginFault: null, isBusy: false, shown: null };
+
+// Rows of the menu: { name, title, needs: [methods], view(), leave?() }. A page whose methods the gateway has not is not there.
+let pages = [];
+
+export function setPages(list) {
+  pages = list;
+}
+
+function there() {
+  return pages.filter((page) => !live.can || page.needs.every(has));
+}
+
+const STATES = {
+  live: ["good", "live"],
+  behind: ["warn", "behind"],
+  connecting: ["warn", "connecting"],
+  offline: ["bad", "offline"],
+  login: ["warn", "logged out"],
+};
+
+function LinkState() {
+  const [tone, word] = STATES[link.state];
+  const age = link.heardAt && link.state !== "live" ? `, last word ${ago(link.heardAt)}` : "";
+  const trip = link.state === "live" && link.tripMs !== undefined ? `answers in ${duration(link.tripMs)}` : link.why;
+  return h("span", { class: `link link-${tone}`, role: "status", title: trip, id: "link-state" }, h("span", { class: "dot", "aria-hidden": "true" }), `${word}${age}`);
+}
+
+function Menu({ current }) {
+  const asks = openAsks().length;
+  const running = [...live.lanes.values()].filter((lane) => lane.state === "running" || lane.state === "asking").length;
+  const counts = { now: running, chat: 0 };
+  return h(
+    "nav",
+    { class: state.isMenuOpen ? "menu menu-open" : "menu", id: "menu", "aria-label": "Pages" },
+    h("ul", {},
+      there().map((page) =>
+        h("li", { key: page.name },
+          h("a", { href: href(page.name), class: page === current ? "here" : "", "aria-current": page === current ? "page" : undefined, onclick: () => (state.isMenuOpen = false) },
+            page.title,
+            counts[page.name] ? h("span", { class: "menu-count", title: "working" }, counts[page.name]) : null,
+          ),
+        ),
+      ),
+    ),
+    h("div", { class: "menu-foot" },
+      asks ? h("p", { class: "menu-asks" }, `${asks} open question${asks === 1 ? "" : "s"}`) : null,
+      live.info ? h("p", { class: "dim" }, `tillerman ${live.info.version}`) : null,
+      Button({ kind: "quiet", onclick: () => logout(false) }, ["Log out"]),
+    ),
+  );
+}
+
+async function submitLogin(event) {
+  event.preventDefault();
+  const token = new FormData(event.target).get("token").trim();
+  state.isBusy = true;
+  redraw();
+  try {
+    await login(token);
+  } catch (why) {
+    state.loginFault = why;
+  }
+  state.isBusy = false;
+  redraw();
+}
+
+function Login() {
+  return h(
+    "main",
+    { class: "login", id: "main" },
+    h("h1", {}, "tillerman"),
+    h("p", {}, "This gateway wants to know who you are. ", h("code", {}, "tillerman gateway token"), " prints the token."),
+    h("form", { onsubmit: submitLogin },
+      h("label", { class: "field" }, h("span", {}, "Token"), h("input", { name: "token", type: "password", required: true, autocomplete: "current-password", autofocus: true })),
+      Button({ type: "submit", kind: "main", busy: state.isBusy }, ["Log in"]),
+    ),
+    h(ErrorNote, { why: state.loginFault }),
+  );
+}
+
+// A page that fails takes nothing else with it.
+function shownPage(page) {
+  try {
+    return page.view();
+  } catch (why) {
+    console.error(why);
+    return h(ErrorNote, { why: `This page could not be shown: ${why.message}`, again: redraw });
+  }
+}
+
+export function Shell() {
+  if (link.state === "login") return h("div", { class: "shell shell-login" }, Login(), Toasts());
+  const current = there().find((page) => page.name === route.page);
+  if (current !== state.shown) {
+    state.shown?.leave?.();
+    state.shown = current;
+    document.title = `${openAsks().length ? "(?) " : ""}${current?.title ?? "Not found"} · tillerman`;
+  }
+  return h(
+    "div",
+    { class: "shell" },
+    h("a", { class: "skip", href: "#main", onclick: (event) => (event.preventDefault(), document.getElementById("main")?.focus()) }, "Skip to the page"),
+    h("header", { class: "top" },
+      h("button", { class: "menu-button", type: "button", "aria-expanded": state.isMenuOpen ? "true" : "false", "aria-controls": "menu", onclick: () => ((state.isMenuOpen = !state.isMenuOpen), redraw()) }, "Menu"),
+      h("a", { class: "brand", href: href("now") }, "tillerman"),
+      h("span", { class: "top-page" }, current?.title ?? ""),
+      h(LinkState, {}),
+    ),
+    h(Menu, { current }),
+    h("div", { class: "body" },
+      link.state === "offline" ? h("p", { class: "note note-bad banner", role: "alert" }, "The gateway cannot be reached. What you see is from ", ago(link.heardAt), "; messages you send are kept and go out when it is back.") : null,
+      live.fault ? h(ErrorNote, { why: live.fault }) : null,
+      h(Approvals, {}),
+      h("main", { id: "main", tabindex: "-1", class: `page page-${current?.name ?? "none"}` }, current ? shownPage(current) : live.can ? h(Empty, { title: "There is no such page" }, h("a", { href: href("now") }, "Go to Now")) : null),
+    ),
+    Toasts(),
+  );
+}
