@@ -112,7 +112,7 @@ test("what is being written is shown as it will be", () => {
   assert.equal(paragraph("some **bold te", false), "some **bold te");
 });
 
-const LONG = `# Title\n\nA paragraph with **bold** and \`code\`\nthat goes on.\n\n- one\n- two\n  - three\n\n    more\n\n1. x\n\n\`\`\`rust\nfn main() {}\n\n// # no heading\n\`\`\`\n\n> quote\n> \`\`\`\n> code\n> \`\`\`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nHead\n---\n***bold*** text\n***\nend\n### last\n`;
+const LONG = `# Title\n\nA paragraph with **bold** and \`code\`\nthat goes on.\n\n- one\n- two\n  - three\n\n    more\n\n1. x\n\n\`\`\`rust\nfn main() {}\n\n// # no heading\n\`\`\`\n\n> quote\n> \`\`\`\n> code\n> \`\`\`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nHead\n---\n***bold*** text\n***\nend\n### last\n\nbefore\n\`\`\`x\`\`\` is no fence\n\n1. a\n10) b\n`;
 
 test("a text that grows by single characters ends as the whole text does", () => {
   const cache = new MarkdownCache();
