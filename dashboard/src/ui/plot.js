@@ -77,14 +77,15 @@ function swatchBar(id, at) {
 }
 
 // `bars`: [{ key, label, parts: [{ name, value }], hint, short }], stacked. `parts: null`: nobody knows anything of it, which is
-// drawn otherwise than zero; a part whose value is not known gets a mark above the bar. `onpick(key)`.
+// drawn otherwise than zero; a bar with a part that is not known, or that is only some of it (`isPartial`), gets a mark above.
+// `onpick(key)`.
 export function BarPlot({ id, title, unit, bars, lines, onpick, head, isWhole, empty }) {
   const state = plotState(id ?? title);
   const size = sizeOf(state);
   const limits = lines ?? [];
   const names = [...new Set(bars.flatMap((bar) => (bar.parts ?? []).map((part) => part.name)))];
   const sumOf = (bar) => (bar.parts ?? []).reduce((sum, part) => sum + (part.value ?? 0), 0);
-  const isUnknown = (bar) => (bar.parts ?? []).some((part) => part.value === undefined);
+  const isUnknown = (bar) => !!bar.isPartial || (bar.parts ?? []).some((part) => part.value === undefined);
   const ticks = niceTicks(axisTop(bars.map(sumOf), limits.map((line) => line.y)), 4, isWhole);
   const top = ticks[ticks.length - 1];
   const y = linear(0, top, size.bottom, MARGIN.top);
