@@ -9,10 +9,10 @@ const row = (key, inputTokens, costUsd, unpriced = 0) => ({ key, calls: 1, unpri
 test("a price that nobody knows is never nothing", () => {
   assert.equal(costText(costOf(row("a", 5, 0, 6))), "unknown");
   assert.equal(costText(costOf(row("a", 5, 0, 0))), "$0");
-  assert.equal(costText(costOf(row("a", 5, 2, 6))), "$2.00 + unknown");
+  assert.equal(costText(costOf(row("a", 5, 2, 6))), "≥ $2.00");
   assert.equal(costText(costOf(row("a", 5, undefined))), "–");
   const all = sum([row("a", 1, 0, 9), row("b", 2, 0.5)]);
-  assert.equal(costText(costOf(all)), "$0.50 + unknown");
+  assert.equal(costText(costOf(all)), "≥ $0.50");
   assert.equal(costText(costOf(sum([row("a", 1, 0, 9)]))), "unknown");
   assert.equal(all.calls, 2);
   assert.equal(tokensOf(all.usage), 5);

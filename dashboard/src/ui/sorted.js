@@ -39,7 +39,7 @@ export function SortTable({ state, columns, rows, keyOf, caption, empty, rowClas
   return h(
     "div",
     {},
-    h("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": caption },
+    h("div", { class: "table-box sorted", tabindex: "0", role: "region", "aria-label": caption },
       h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, columns.map(head))), h("tbody", {}, shown.map((row) => h("tr", { key: keyOf(row), class: rowClass?.(row) ?? "" }, cells(row))))),
     ),
     shown.length < sorted.length ? Button({ kind: "small", onclick: () => ((state.isAll = true), redraw()) }, [`Show all ${sorted.length}`]) : null,

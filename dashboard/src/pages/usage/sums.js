@@ -17,7 +17,7 @@ export function costOf(row) {
 
 export function costText({ usd, unpriced }) {
   if (usd === undefined) return unpriced > 0 ? "unknown" : "–";
-  return unpriced > 0 ? `${money(usd)} + unknown` : money(usd);
+  return unpriced > 0 ? `≥ ${money(usd)}` : money(usd);
 }
 
 export function costHint({ usd, unpriced }) {

@@ -68,7 +68,7 @@ export function valueAxis({ ticks, place, unit, width }) {
 
 // `names`: [{ x, text }]
 export function nameAxis({ names, size }) {
-  return h("g", { class: "plot-axis", "aria-hidden": "true" }, names.map((name) => h("text", { x: name.x, y: size.height - 8, "text-anchor": name.x > size.right - 24 ? "end" : name.x < MARGIN.left + 16 ? "start" : "middle" }, name.text)));
+  return h("g", { class: "plot-axis", "aria-hidden": "true" }, names.map((name) => h("text", { x: name.x, y: size.height - 8, "text-anchor": "middle" }, name.text)));
 }
 
 // Limits as lines with their names; one that is above the plot is named at its upper edge.
