@@ -89,7 +89,7 @@ function Errors({ rows, calls }) {
     { head: "How often", numeric: true, cell: (row) => count(row.count) },
     { head: "Of all calls", numeric: true, cell: (row) => valueText((row.count / Math.max(1, calls)) * 100, "%") },
   ];
-  return h(Card, { title: "Errors by status" }, h(Table, { columns, rows, keyOf: (row) => row.status, caption: "Errors by status" }));
+  return h(Card, { title: "Errors by status" }, h(Table, { columns, rows, keyOf: (row) => row.status, caption: "How often each status came" }));
 }
 
 export const latencyPage = {

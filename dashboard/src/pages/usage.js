@@ -165,7 +165,7 @@ function nameCell(row, by) {
 function columnsOf(by, rows) {
   const all = tokensOf(sum(rows).usage);
   const number = (name, head, value, hint) => ({ name, head, numeric: true, value, cell: (row) => h("span", { title: hint?.(row) ?? count(value(row)) }, short(value(row))) });
-  const runs = by === "session" || by === "model" || by === "day" ? [{ name: "runs", head: "Runs", cell: (row) => Button({ kind: "small", label: `Runs of ${by === "session" ? nameOf(row.key) : row.key}`, onclick: () => pickRuns({ [by]: row.key }) }, ["Show"]) }] : [];
+  const runs = by === "session" || by === "model" || by === "day" ? [{ name: "runs", head: "Runs", cell: (row) => Button({ kind: "small", label: `Show runs of ${by === "session" ? nameOf(row.key) : row.key}`, onclick: () => pickRuns({ [by]: row.key }) }, ["Show"]) }] : [];
   const name = { name: "key", head: GROUPS.find(([it]) => it === by)[1], cell: (row) => nameCell(row, by), value: (row) => (by === "session" ? nameOf(row.key) : row.key) };
   const calls = number("calls", "Calls", (row) => row.calls);
   if (by === "tool") return [name, calls, number("failed", "Failed", (row) => row.failed ?? 0)];
