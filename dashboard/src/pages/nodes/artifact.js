@@ -4,10 +4,13 @@
 import { h, redraw, safeUrl } from "../../lib/dom.js";
 import { download } from "../../lib/csv.js";
 import { bytes, moment } from "../../lib/format.js";
+import { highlight } from "../../ui/highlight.js";
+import { Markdown, MarkdownCache } from "../../ui/markdown.js";
 import { Badge, Button, Choice, When, copyText } from "../../ui/parts.js";
 
 // Characters that are in the document at once.
 const SHOWN_MAX = 100_000;
+const COLOURED_MAX = 50_000;
 const state = { isRaw: false, isWhole: false, of: "" };
 
 // What kind of thing it is: by its type, and by what it holds.
@@ -44,10 +47,41 @@ function prettyJson(content) {
   }
 }
 
-function Text({ text, label }) {
+// What would be refused anyway, and links, which a frame that may nothing cannot follow. The frame and the policy of the page hold
+// without this; it is so that nothing is even tried.
+const LEFT_OUT = "script, x-style, link, meta, base, iframe, frame, object, embed, template, noscript";
+// A document that is only read tries styles, too.
+const STYLES = [[/<(\/?)style/gi, "<$1x-style"], [/(<[a-z][^<>]*?[\s"'/])style(\s*=)/gi, "$1data-x$2"]];
+const cleaned = new WeakMap();
+const caches = new WeakMap();
+
+function quiet(it) {
+  if (cleaned.has(it)) return cleaned.get(it);
+  const plain = STYLES.reduce((text, [what, by]) => text.replace(what, by), it.content);
+  const page = new DOMParser().parseFromString(plain, "text/html");
+  for (const element of page.querySelectorAll(LEFT_OUT)) element.remove();
+  for (const element of page.querySelectorAll("*")) {
+    for (const { name, value } of [...element.attributes]) {
+      const isPicture = name === "src" && /^data:image\//i.test(value.trim());
+      if (/^on|^style$|src|href|action|^background$|^ping$|^data$|^poster$/i.test(name) && !isPicture) element.removeAttribute(name);
+    }
+  }
+  const text = new XMLSerializer().serializeToString(page);
+  cleaned.set(it, text);
+  return text;
+}
+
+// The language of a program by what its writer says, or by the ending of its name.
+function languageOf(it) {
+  const said = it.metadata?.language;
+  return typeof said === "string" ? said : /\.([a-z0-9]{1,8})$/i.exec(it.artifactId)?.[1] ?? String(it.type).replace(/^.*[/-]/, "");
+}
+
+function Text({ text, label, language }) {
   const isCut = text.length > SHOWN_MAX && !state.isWhole;
+  const shown = isCut ? text.slice(0, SHOWN_MAX) : text;
   return h("div", {},
-    h("pre", { class: "code canvas-text", dir: "auto", tabindex: "0", "aria-label": label }, isCut ? text.slice(0, SHOWN_MAX) : text),
+    h("pre", { class: "code canvas-text", dir: language ? "ltr" : "auto", tabindex: "0", role: "group", "aria-label": label }, language && shown.length <= COLOURED_MAX ? highlight(shown, language) : shown),
     isCut ? Button({ kind: "small", onclick: () => ((state.isWhole = true), redraw()) }, [`Show all ${text.length.toLocaleString("en-US")} characters`]) : null,
   );
 }
@@ -56,14 +90,18 @@ function Body({ it }) {
   const name = it.title || it.artifactId;
   const kind = state.isRaw ? "raw" : kindOf(it);
   if (kind === "image") return h("img", { class: "canvas-image", src: imageUrl(it.type, it.content), alt: name });
-  if (kind === "json") return h(Text, { text: prettyJson(it.content), label: name });
+  if (kind === "json") return h(Text, { text: prettyJson(it.content), label: name, language: "json" });
+  if (kind === "markdown") {
+    if (!caches.has(it)) caches.set(it, new MarkdownCache());
+    return h("div", { class: "canvas-markdown" }, h(Markdown, { text: it.content, cache: caches.get(it) }));
+  }
   if (kind === "html") {
     return h("div", {},
-      h("iframe", { key: `${it.artifactId} ${it.version}`, class: "canvas-frame", sandbox: "", title: name, referrerpolicy: "no-referrer", srcdoc: it.content }),
-      h("p", { class: "dim" }, "Shown without its scripts, its own styles and whatever it would fetch."),
+      h("iframe", { key: `${it.artifactId} ${it.version}`, class: "canvas-frame", sandbox: "", title: name, referrerpolicy: "no-referrer", srcdoc: quiet(it) }),
+      h("p", { class: "dim" }, "Shown without its scripts, styles, links and whatever it would fetch; Raw has all of it."),
     );
   }
-  return h(Text, { text: rawText(it.content), label: name });
+  return h(Text, { text: rawText(it.content), label: name, language: kind === "text" ? languageOf(it).toLowerCase() : undefined });
 }
 
 const ENDINGS = { markdown: "md", html: "html", json: "json", text: "txt" };
