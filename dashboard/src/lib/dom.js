@@ -83,9 +83,9 @@ function update(before, node, isSvg) {
   if (node.attrs.updated) hooks.push(() => node.attrs.updated(dom));
 }
 
-function remove(node) {
+function remove(node, element) {
   forget(node);
-  node.dom.remove();
+  element.remove();
 }
 
 function forget(node) {
@@ -98,6 +98,8 @@ function patchChildren(parent, before, now, isSvg) {
   const keyed = new Map();
   for (const node of before) if (node.key !== undefined) keyed.set(node.key, node);
   const kept = new Set();
+  // A tree that is used again may get new elements below; those that go are the old ones.
+  const elements = before.map((node) => node.dom);
   let at = 0;
   let place = before.length > 0 ? before[0].dom : null;
   for (const node of now) {
@@ -113,7 +115,7 @@ function patchChildren(parent, before, now, isSvg) {
     if (node.dom === place) place = place.nextSibling;
     else parent.insertBefore(node.dom, place);
   }
-  for (const node of before) if (!kept.has(node)) remove(node);
+  before.forEach((node, nth) => kept.has(node) || remove(node, elements[nth]));
 }
 
 let hooks = [];
