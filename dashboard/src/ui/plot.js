@@ -58,7 +58,7 @@ export function LinePlot({ id, title, unit, series, xKind, lines, gapMs, from, t
       const alone = runs.filter((run) => run.length === 1).map((run) => h("circle", { cx: x(run[0].x), cy: y(run[0].y), r: 2.5, class: `plot-dot plot-fill-${(nth % COLOURS) + 1}` }));
       return h("g", { key: line.name, "aria-hidden": "true" }, runs.filter((run) => run.length > 1).map((run) => h("path", { d: pathOf(run, x, y), class: `plot-line ${colour}`, "stroke-dasharray": dashOf(nth, line.dashed) })), alone);
     });
-    return h("g", {}, valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names, size }), drawn, limitLines({ lines: limits, top, place: y, size }));
+    return h("g", { key: "marks" }, valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names, size }), drawn, limitLines({ lines: limits, top, place: y, size }));
   };
   return Frame({ state, title, unit, points, size, key: [rows, ticks, limits, gapMs, start, end, series.map((line) => [line.name, line.dashed])], marks, legend: series.map((line) => line.name), markOf: (nth) => swatchLine(nth, series[nth].dashed), head: xKind === "day" ? "Day" : "Time", names: series.map((line) => line.name), onpick: onpick && ((at) => onpick(rows[at].x)), empty });
 }
@@ -119,7 +119,7 @@ export function BarPlot({ id, title, unit, bars, lines, onpick, head, isWhole, e
     const nth = everyNth(bars.length, size.right - MARGIN.left, NAME_PX);
     const shown = bars.map((bar, at) => ({ x: points[at].middle, text: bar.short ?? bar.label })).filter((_, at) => (bars.length - 1 - at) % nth === 0);
     const none = h("pattern", { id: `${name}-none`, width: 8, height: 8, patternUnits: "userSpaceOnUse" }, h("path", { d: "M0 8L8 0", class: "plot-none-hatch" }));
-    return h("g", { "aria-hidden": "true" }, h("defs", {}, names.map((_, at) => patternOf(name, at)), none), valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names: shown, size }), bars.map(column), limitLines({ lines: limits, top, place: y, size }));
+    return h("g", { key: "marks", "aria-hidden": "true" }, h("defs", {}, names.map((_, at) => patternOf(name, at)), none), valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names: shown, size }), bars.map(column), limitLines({ lines: limits, top, place: y, size }));
   };
   const heads = names.length > 1 ? [...names, "All", "Note"] : [names[0] ?? "Value", "Note"];
   return Frame({ state, title, unit, points, size, key: [bars, ticks, limits], marks, legend: names, markOf: (nth) => swatchBar(name, nth), head: head ?? "", names: bars.some((bar) => bar.hint) ? heads : heads.slice(0, -1), onpick: onpick && ((at) => onpick(bars[at].key)), empty });

@@ -148,7 +148,7 @@ export function Frame({ state, title, unit, points, size, key, marks, legend, ma
   state.onpick = onpick ?? null;
   const isEmpty = points.length === 0;
   const drawn = isEmpty ? null : remembered(state, "marks", [key, size], marks);
-  const hits = isEmpty ? null : remembered(state, "hits", [points, state.at, size, !!onpick], () => h("g", {}, columns(state, points, size)));
+  const hits = isEmpty ? null : remembered(state, "hits", [points, state.at, size, !!onpick], () => h("g", { key: "hits" }, columns(state, points, size)));
   const shown = points[state.shown];
   const svg = () =>
     h("svg", {
@@ -156,8 +156,9 @@ export function Frame({ state, title, unit, points, size, key, marks, legend, ma
       onkeydown: onkeydown(state, points.length), onpointerover: (event) => event.target.dataset.at !== undefined && show(state, Number(event.target.dataset.at)), onpointerleave: () => show(state, -1),
     },
       drawn,
-      shown ? h("line", { class: "plot-cursor", x1: shown.middle, x2: shown.middle, y1: MARGIN.top, y2: size.bottom }) : null,
       hits,
+      // Last: what comes and goes must not move what has the focus.
+      shown ? h("line", { key: "cursor", class: "plot-cursor", x1: shown.middle, x2: shown.middle, y1: MARGIN.top, y2: size.bottom }) : null,
     );
   return h(
     "figure",
