@@ -51,7 +51,8 @@ function setAttribute(dom, name, before, now) {
   if (name === "key" || name === "created" || name === "updated" || name === "removed") return;
   if (name === "style") return setStyle(dom, before ?? {}, now ?? {});
   if (name.startsWith("on")) {
-    dom[name] = now ?? null;
+    // What a handler gives back is nobody's: a `false` would forbid what the browser does by itself, such as following a link.
+    dom[name] = now ? (event) => void now(event) : null;
     return;
   }
   if (PROPERTIES.has(name) && name in dom) {
