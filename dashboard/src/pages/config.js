@@ -76,7 +76,7 @@ function Line({ line }) {
     { key: line.path, class: "config-line" },
     h("div", { class: "config-name" }, h("code", {}, line.path), isWaiting ? Badge({ tone: "warn" }, ["waits for a restart"]) : of?.["x-restartRequired"] ? Badge({ title: "A change holds after the gateway was started anew" }, ["needs a restart"]) : null),
     h("div", { class: "config-is" }, isEdited ? h(Edit, { line, onsaved: saved }) : h(Value, { line })),
-    h("div", { class: "config-about dim", id: `about-${line.path}`, dir: "auto" }, [of?.description, wanted(of) ? `(${wanted(of)})` : "", of?.["x-env"] ? `Over it is ${of["x-env"]}.` : ""].filter(Boolean).join(" ")),
+    h("div", { class: "config-about dim", id: `about-${line.path}`, dir: "auto" }, [of?.description, wanted(of) ? `(${wanted(of)})` : "", of?.["x-env"] ? `The variable ${of["x-env"]} wins over it.` : ""].filter(Boolean).join(" ")),
     h("div", { class: "config-do" }, isEdited || !has("config.set") || !schema.value ? null : why ? h("span", { class: "dim config-why", title: why }, line.value === SECRET || of?.writeOnly ? "set by command line" : "not from here") : Button({ kind: "small", label: `Change ${line.path}`, onclick: () => startEdit(line) }, ["Change"])),
   );
 }

@@ -3,7 +3,7 @@
 import { h, redraw } from "../../lib/dom.js";
 import { rpc } from "../../lib/link.js";
 import { Badge, Button, Table, toast } from "../../ui/parts.js";
-import { fieldOf, read, typed, wanted } from "./tree.js";
+import { fieldOf, read, typed } from "./tree.js";
 
 // The setting that is being changed: { path, field, text, isDefault, changes, shadowedBy, errors, isBusy }.
 export const edit = { path: "" };
@@ -93,7 +93,7 @@ export function Edit({ line, onsaved }) {
     "form",
     { class: "config-edit", onsubmit: check, onkeydown: (event) => event.key === "Escape" && endEdit() },
     h(Field, { line }),
-    edit.field === "lines" ? h("p", { class: "dim" }, "One on each line.") : h("p", { class: "dim" }, wanted(line.schema)),
+    edit.field === "lines" ? h("p", { class: "dim" }, "One on each line.") : null,
     h(Faults, { lines: edit.errors }),
     isChecked ? h(Changes, { changes: edit.changes }) : null,
     edit.shadowedBy ? h("p", { class: "note note-warn" }, `It would be written, but ${edit.shadowedBy} is laid over it: what holds stays as it is.`) : null,
