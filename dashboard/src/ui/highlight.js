@@ -1,0 +1,53 @@
+// Colours for code: comments, strings, numbers and words of the language. One pass, no grammar. Every alternative that begins
+// also ends (at the end of the line, or of the text), so that nothing is read twice.
+
+import { h } from "../lib/dom.js";
+
+// Longer code stays plain.
+const CHARS_MAX = 30_000;
+
+const STRINGS = /"(?:[^"\\\n]|\\.)*"?/.source;
+const SINGLE = /'(?:[^'\\\n]|\\.)*'?/.source;
+// What is no string in Rust: 'a in a type. A character is short.
+const CHARACTER = /'(?:[^'\\\n]|\\[^\n]{1,8}?)'/.source;
+const BACKTICK = /`(?:[^`\\]|\\[^])*`?/.source;
+const TRIPLE = /"""[^]*?(?:"""|$)/.source;
+const WORD = /[A-Za-z_$][\w$]*/.source;
+const NUMBER = /\b\d[\w.]*/.source;
+const SLASHES = /\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)/.source;
+const HASH = /#[^\n]*/.source;
+const DASHES = /--[^\n]*/.source;
+
+function family(comments, strings, words) {
+  return { pattern: new RegExp(`(${comments})|(${strings})|(${NUMBER})|(${WORD})`, "g"), words: new Set(words.split(" ")) };
+}
+
+const SCRIPT = family(SLASHES, [STRINGS, SINGLE, BACKTICK].join("|"), "as async await break case catch class const continue default delete do else export extends false finally for from function if implements import in instanceof interface let new null of private readonly return static super switch this throw true try type typeof undefined var void while yield");
+const RUST = family(SLASHES, [STRINGS, CHARACTER].join("|"), "as async await break const continue crate dyn else enum false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type unsafe use where while");
+const BRACES = family(SLASHES, [STRINGS, SINGLE, BACKTICK].join("|"), "auto bool boolean break case catch char class const continue default defer do double else enum extends false final float for fun func go if implements import int interface long namespace new nil null override package private protected public range return sizeof static string struct super switch template this throw true try type typedef using val var virtual void while");
+const PYTHON = family(HASH, [TRIPLE, STRINGS, SINGLE].join("|"), "and as assert async await break case class continue def del elif else except False finally for from global if import in is lambda match None nonlocal not or pass raise return self True try while with yield");
+const SHELL = family(`(?<![\\w$])${HASH}`, [STRINGS, SINGLE].join("|"), "case cd do done echo elif else esac exit export fi for function if in local return set then true false unset while");
+const DATA = family(HASH, [STRINGS, SINGLE].join("|"), "true false null yes no on off");
+const JSONS = family(SLASHES, STRINGS, "true false null");
+const SQL = family(DASHES, [STRINGS, SINGLE].join("|"), "alter and as by case create delete desc distinct drop else end exists from group having in index insert into is join key left like limit not null on or order primary select set table then union update values when where with");
+
+const FAMILIES = [[SCRIPT, "js jsx ts tsx mjs javascript typescript"], [RUST, "rs rust"], [BRACES, "go c h cpp c++ java kotlin swift cs csharp css"], [PYTHON, "py python"], [SHELL, "sh bash shell zsh console"], [DATA, "toml yaml yml ini"], [JSONS, "json jsonc"], [SQL, "sql"]];
+const LANGUAGES = new Map(FAMILIES.flatMap(([rules, names]) => names.split(" ").map((name) => [name, rules])));
+
+// Strings and nodes.
+export function highlight(code, language) {
+  const known = LANGUAGES.get(language);
+  if (!known || code.length > CHARS_MAX) return [code];
+  const out = [];
+  let plain = 0;
+  for (const found of code.matchAll(known.pattern)) {
+    const [whole, comment, string, number] = found;
+    const isWord = known.words.has(whole) || (known === SQL && known.words.has(whole.toLowerCase()));
+    const kind = comment ? "note" : string ? "text" : number ? "number" : isWord ? "word" : "";
+    if (!kind) continue;
+    out.push(code.slice(plain, found.index), h("span", { class: `hl-${kind}` }, whole));
+    plain = found.index + whole.length;
+  }
+  out.push(code.slice(plain));
+  return out;
+}
