@@ -102,19 +102,18 @@ start();
 
 function askCommands() {
   if (commands) return commands;
-  commands = [...COMMANDS].map((name) => ({ name, args: "", summary: "" }));
+  const bare = (command) => ({ ...command, name: command.name.replace(/^\//, "") });
+  commands = [...COMMANDS].map((name) => bare({ name, args: "", summary: "" }));
   if (has("commands.list")) {
     rpc("commands.list").then((answer) => {
-      commands = answer.commands;
+      commands = answer.commands.map(bare);
       redraw();
     }, () => (commands = null));
   }
   return commands;
 }
 
-function submit() {
-  const { text, attachments } = chat.composer;
-  if (!text.trim() && attachments.length === 0) return;
+function submit({ text, attachments }) {
   const sessionId = chat.sessionId || `ws:${freshName()}`;
   try {
     send(sessionId, text, attachments);
@@ -234,7 +233,7 @@ function Middle() {
   if (conversation.fault) return h("div", { class: "rows-box" }, h(ErrorNote, { why: conversation.fault, again: () => conversation.again() }));
   find();
   watchReader();
-  const isEmpty = conversation.transcript.rows.length === 0 && OnTheWay({ conversation }).flat().length === 0;
+  const isEmpty = conversation.transcript.rows.length === 0 && OnTheWay({ conversation }).flat().filter(Boolean).length === 0;
   if (isEmpty) return h("div", { class: "rows-box" }, h(Empty, { title: "Nothing was said yet" }, "Write what you want done. It works in the session's directory, and asks before it does what it may not do."));
   return Rows();
 }

@@ -24,13 +24,14 @@ function ask(conversation) {
     [of, session, context, usage, edit, isMenuOpen] = [sessionId, new Fetched(), new Fetched(), new Fetched(), null, false];
   }
   if (conversation.isNew || conversation.isLoading || conversation.fault) return;
-  session.want(runs, () => rpc("sessions.get", { sessionId, historyLimit: 1 }));
-  if (has("system.contextUsage")) context.want(runs, () => rpc("system.contextUsage", { sessionId }));
-  if (has("usage.report") && session.value) usage.want(runs, () => rpc("usage.report", { sessionId, groupBy: "model", from: session.value.createdAt.slice(0, 10) }));
+  want(session, runs, () => rpc("sessions.get", { sessionId, historyLimit: 1 }));
+  if (has("system.contextUsage")) want(context, runs, () => rpc("system.contextUsage", { sessionId }));
+  if (has("usage.report") && session.value) want(usage, runs, () => rpc("usage.report", { sessionId, groupBy: "model", from: session.value.createdAt.slice(0, 10) }));
 }
 
-export function sessionInfo() {
-  return session.value;
+// One question at a time: runs that end fast would each overtake the answer to the last.
+function want(fetched, key, ask) {
+  if (!fetched.isLoading) fetched.want(key, ask);
 }
 
 async function patch(sessionId, change) {

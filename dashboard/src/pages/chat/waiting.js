@@ -13,7 +13,7 @@ import { Attachments, Words } from "./rows.js";
 // Characters of a chip.
 const CHIP_CHARS = 120;
 // Chips at once; the others are a number.
-const CHIPS_MAX = 12;
+const CHIPS_MAX = 5;
 
 let queue = new Fetched();
 let queueOf = "";
@@ -42,6 +42,12 @@ function callOf(ask) {
   return ask.call;
 }
 
+// Something goes on, and there is nothing to see of it yet.
+function Working({ run, open, rows, asks }) {
+  if (!run || open || asks.size > 0 || rows.at(-1)?.call?.state === "running") return null;
+  return h("div", { class: "row row-notice", key: "working" }, h("p", { class: "notice working" }, run.isStopping ? "Stopping…" : "Working…"));
+}
+
 // At the end of the rows.
 export function OnTheWay({ conversation, isOnline }) {
   const chips = has("queue.list");
@@ -50,6 +56,7 @@ export function OnTheWay({ conversation, isOnline }) {
   const asks = [...conversation.transcript.asks.values()].filter((ask) => !ask.isOther);
   return [
     asks.map((ask) => h("div", { class: "row row-call", key: ask.askId }, h(ToolCard, { call: callOf(ask) }))),
+    Working(conversation.transcript),
     sent.map((item) => Sending(item, isOnline)),
   ];
 }
@@ -70,7 +77,7 @@ function itemsOf(conversation) {
   if (queueOf !== sessionId) [queue, queueOf] = [new Fetched(), sessionId];
   const depth = live.lanes.get(sessionId)?.depth ?? 0;
   if (depth === 0 && transcript.queue.size === 0) return [];
-  queue.want(`${queueVersion} ${depth}`, () => rpc("queue.list", { sessionId }));
+  if (!queue.isLoading) queue.want(`${queueVersion} ${depth}`, () => rpc("queue.list", { sessionId }));
   return queue.value?.items ?? [];
 }
 
@@ -80,8 +87,8 @@ function Chip(item, sessionId) {
   const facts = [item.by, item.at ? ago(item.at) : null, item.attachments ? `${item.attachments} attached` : null].filter(Boolean).join(" · ");
   return h(
     "li",
-    { class: "chip", key: item.itemId, title: text },
-    h("span", { class: "chip-text", dir: "auto" }, shown),
+    { class: "wait", key: item.itemId, title: text },
+    h("span", { class: "wait-text", dir: "auto" }, shown),
     facts ? h("span", { class: "dim" }, facts) : null,
     has("queue.remove") ? Button({ kind: "small", label: `Take back: ${shown}`, onclick: () => takeBack(sessionId, item) }, ["Take back"]) : null,
   );
@@ -96,8 +103,8 @@ export function QueueChips({ conversation }) {
   const mode = live.lanes.get(conversation.sessionId)?.mode;
   return h(
     "section",
-    { class: "chips", "aria-label": "Waiting messages" },
-    h("p", { class: "chips-title" }, `${count(items.length)} waiting`, mode ? h("span", { class: "dim" }, `, taken ${MODES[mode] ?? mode}`) : null),
-    h("ul", {}, items.slice(0, CHIPS_MAX).map((item) => Chip(item, conversation.sessionId)), items.length > CHIPS_MAX ? h("li", { class: "chip", key: "more" }, `and ${items.length - CHIPS_MAX} more`) : null),
+    { class: "waits", "aria-label": "Waiting messages" },
+    h("p", { class: "waits-title" }, `${count(items.length)} waiting`, mode ? h("span", { class: "dim" }, `, taken ${MODES[mode] ?? mode}`) : null),
+    h("ul", {}, items.slice(0, CHIPS_MAX).map((item) => Chip(item, conversation.sessionId)), items.length > CHIPS_MAX ? h("li", { class: "wait", key: "more" }, `and ${items.length - CHIPS_MAX} more`) : null),
   );
 }
