@@ -117,7 +117,8 @@ function Cost() {
   const known = rows.map((row) => row.usage.costUsd).filter((cost) => cost !== undefined);
   const tokens = rows.reduce((sum, row) => sum + row.usage.inputTokens + row.usage.outputTokens, 0);
   const isPart = rows.some((row) => row.unpriced > 0);
-  const cost = known.length ? `${money(known.reduce((sum, it) => sum + it, 0))}${isPart ? " and more" : ""}` : "price unknown";
+  const sum = known.reduce((all, it) => all + it, 0);
+  const cost = known.length === 0 || (isPart && sum === 0) ? "price unknown" : `${money(sum)}${isPart ? " and more" : ""}`;
   return h("span", { class: "meter", key: "cost", title: isPart ? "Some tokens have no known price" : "What this session has cost" }, h("span", { class: "dim" }, "Cost "), cost, h("span", { class: "dim" }, ` (${short(tokens)} tokens)`));
 }
 
