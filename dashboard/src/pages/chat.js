@@ -45,7 +45,7 @@ class Chat {
 
   constructor(sessionId, at) {
     this.sessionId = sessionId;
-    this.wanted = at;
+    this.wanted = this.linked = at;
     this.readSeq = readOf(sessionId)?.seq;
     this.composer.text = this.savedText = draftOf(sessionId);
     if (!sessionId) return;
@@ -114,19 +114,30 @@ function askCommands() {
 }
 
 function submit({ text, attachments }) {
+  const written = chat;
   const sessionId = chat.sessionId || `ws:${freshName()}`;
+  const shown = chat.sessionId ? chat : new Chat(sessionId);
+  const { conversation } = shown;
   try {
-    send(sessionId, text, attachments);
+    send(sessionId, text, attachments, conversation.isAtEnd || conversation.isLoading ? conversation.ready() : Promise.resolve());
   } catch (why) {
+    if (shown !== written) conversation.close();
     return toast(why.message, { tone: "bad" });
   }
-  Object.assign(chat.composer, { text: "", attachments: [] });
+  Object.assign(written.composer, { text: "", attachments: [] });
   flushDraft();
-  if (!chat.conversation) return go("chat", sessionId);
-  const { conversation } = chat;
-  conversation.begins().catch((why) => ((conversation.fault = why), redraw()));
+  if (shown !== written) {
+    close();
+    begin(shown);
+    return go("chat", sessionId);
+  }
   if (!conversation.isAtEnd) toEnd();
   stickToEnd(chat.list);
+}
+
+function begin(it) {
+  chat = it;
+  ticking = setInterval(() => chat?.conversation?.transcript.run && redraw(), 1000);
 }
 
 async function stop() {
@@ -187,9 +198,7 @@ function arrive() {
   const isOther = chat?.sessionId !== route.arg;
   if (isOther) {
     close();
-    chat = new Chat(route.arg, at);
-    chat.linked = at;
-    ticking = setInterval(() => chat?.conversation?.transcript.run && redraw(), 1000);
+    begin(new Chat(route.arg, at));
   } else if (at !== chat.linked) {
     chat.linked = at;
     if (at) look(at);

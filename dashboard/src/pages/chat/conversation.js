@@ -37,6 +37,7 @@ export class Conversation {
   queueVersion = 0;
   onNews = undefined;
   #watch = null;
+  #opened = null;
   #isClosed = false;
 
   constructor(sessionId, at) {
@@ -45,7 +46,10 @@ export class Conversation {
   }
 
   // Shows the newest, or what is around the entry `at`.
-  async open(at) {
+  open(at) {
+    return (this.#opened = this.#open(at));
+  }
+  async #open(at) {
     this.#watch?.close();
     this.#watch = null;
     const transcript = (this.transcript = new Transcript());
@@ -76,12 +80,16 @@ export class Conversation {
   #begin() {
     this.isNew = this.isWhole = this.isAtEnd = true;
   }
-  // The first message is sent: from now on there is something to follow.
-  async begins() {
-    if (!this.isNew) return;
-    await rpc("sessions.create", { sessionId: this.sessionId });
-    this.isNew = false;
-    this.#follow();
+  // Resolves when what happens next is heard here: who comes in the middle of a reply is told it only when it is whole. Makes the
+  // session where it is not there yet.
+  async ready() {
+    await this.#opened;
+    if (this.isNew && !this.#isClosed) {
+      await rpc("sessions.create", { sessionId: this.sessionId }, { timeoutMs: 0 });
+      this.isNew = false;
+      this.#follow();
+    }
+    await this.#watch?.ready;
   }
 
   #page(more) {

@@ -12,6 +12,7 @@ const ITEMS_MAX = 50;
 const KEPT_CHARS_MAX = 1_500_000;
 // As much of a message as the gateway shows of one that waits.
 const QUEUED_CHARS = 2000;
+const READY_MS = 3000;
 
 // { key, sessionId, text, attachments, at, state, why }, oldest first. `state`: "sending" | "waiting" (in the lane) | "failed".
 const items = [];
@@ -58,13 +59,15 @@ function load() {
   }
 }
 
-export function send(sessionId, text, attachments = []) {
+// `ready`: what it waits for, but not for long.
+export function send(sessionId, text, attachments, ready) {
   if (items.length >= ITEMS_MAX) throw new Error("Too many messages are on their way. Wait for the gateway, or take some back.");
   const item = { key: freshName(), sessionId, text, attachments, at: Date.now(), state: "sending", why: "" };
   items.push(item);
+  out.add(item);
   keep();
-  submit(item);
-  return item;
+  const late = new Promise((later) => setTimeout(later, READY_MS));
+  Promise.race([ready.catch(() => {}), late]).then(() => items.includes(item) && submit(item));
 }
 
 function submit(item) {
