@@ -51,7 +51,8 @@ function setAttribute(dom, name, before, now) {
   if (name === "key" || name === "created" || name === "updated" || name === "removed") return;
   if (name === "style") return setStyle(dom, before ?? {}, now ?? {});
   if (name.startsWith("on")) {
-    dom[name] = now ?? null;
+    // A handler that happens to return false must not undo what the key or the wheel does.
+    if (before !== now || !dom[name]) dom[name] = now ? (event) => void now(event) : null;
     return;
   }
   if (PROPERTIES.has(name) && name in dom) {
