@@ -77,12 +77,7 @@ function Title(conversation) {
   const { sessionId } = conversation;
   const title = session.value?.title;
   if (edit?.what === "title") return h("div", { class: "chat-title", key: "edit" }, h("h1", { class: "unseen" }, title ?? sessionId), EditLine({ label: "Title", max: TITLE_MAX, onsave: (text) => patch(sessionId, { title: text }) }));
-  return h(
-    "div",
-    { class: "chat-title", key: "title" },
-    h("h1", { dir: "auto", title: sessionId }, conversation.isNew ? "New session" : (title ?? sessionId)),
-    conversation.isNew ? null : Button({ kind: "quiet", onclick: () => begin("title", title ?? "") }, ["Rename"]),
-  );
+  return h("div", { class: "chat-title", key: "title" }, h("h1", { dir: "auto", title: sessionId }, conversation.isNew ? "New session" : (title ?? sessionId)));
 }
 
 function Model(conversation) {
@@ -158,11 +153,12 @@ function More(conversation, onnew) {
   return h(
     "div",
     { class: "chat-actions" },
-    Button({ onclick: onnew }, ["New session"]),
+    Button({ onclick: onnew, title: "New session" }, ["New"]),
     conversation.isNew ? null : h("button", { type: "button", class: "button", "aria-expanded": isMenuOpen ? "true" : "false", onclick: () => ((isMenuOpen = !isMenuOpen), redraw()) }, "More"),
     isMenuOpen && !conversation.isNew ? h(
       "div",
       { class: "chat-menu", onkeydown: (event) => event.key === "Escape" && ((isMenuOpen = false), redraw()) },
+      Button({ onclick: () => ((isMenuOpen = false), begin("title", session.value?.title ?? "")) }, ["Rename"]),
       Button({ onclick: () => ((isMenuOpen = false), fork(sessionId)), title: "A copy that goes its own way" }, ["Fork"]),
       exports ? ["html", "md", "jsonl"].map((format) => h("a", { class: "button", href: file(format), download: true }, `Export as ${format}`)) : null,
       h("a", { class: "button", href: href("chat") }, "All recent sessions"),
