@@ -40,3 +40,18 @@ fn browser_checks(name: &str, checks_min: usize) {
 fn its_frame() {
     browser_checks("shell.mjs", 9);
 }
+
+#[test]
+fn its_conversations() {
+    browser_checks("chat.mjs", 13);
+}
+
+#[test]
+fn what_comes_from_outside_stays_text() {
+    browser_checks("xss.mjs", 6);
+}
+
+#[test]
+fn much_of_everything() {
+    browser_checks("load.mjs", 4);
+}
