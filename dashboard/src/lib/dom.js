@@ -95,9 +95,13 @@ function forget(node) {
   if (node.attrs.removed) node.attrs.removed(node.dom);
 }
 
-function patchChildren(parent, before, now, isSvg) {
+function patchChildren(parent, given, now, isSvg) {
   const keyed = new Map();
-  for (const node of before) if (node.key !== undefined) keyed.set(node.key, node);
+  for (const node of given) if (node.key !== undefined) keyed.set(node.key, node);
+  // Those that nobody wants any more go first: what is moved around one of them would lose its focus and where it was scrolled to.
+  const wanted = new Set(now.map((node) => node.key));
+  const isLeft = (node) => node.key === undefined || wanted.has(node.key);
+  const before = given.filter((node) => isLeft(node) || remove(node, node.dom));
   const kept = new Set();
   let at = 0;
   let place = before.length > 0 ? before[0].dom : null;

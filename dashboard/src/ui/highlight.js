@@ -22,16 +22,14 @@ function family(comments, strings, words) {
   return { pattern: new RegExp(`(${comments})|(${strings})|(${NUMBER})|(${WORD})`, "g"), words: new Set(words.split(" ")) };
 }
 
-const SCRIPT = family(SLASHES, [STRINGS, SINGLE, BACKTICK].join("|"), "as async await break case catch class const continue default delete do else export extends false finally for from function if implements import in instanceof interface let new null of private readonly return static super switch this throw true try type typeof undefined var void while yield");
+const BRACES = family(SLASHES, [STRINGS, SINGLE, BACKTICK].join("|"), "as async await bool boolean break case catch char class const continue default defer delete do double else enum export extends false final float for from func function go if implements import in instanceof int interface let long namespace new nil null of package private protected public range return static string struct super switch this throw true try type typeof undefined using var void while yield");
 const RUST = family(SLASHES, [STRINGS, CHARACTER].join("|"), "as async await break const continue crate dyn else enum false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type unsafe use where while");
-const BRACES = family(SLASHES, [STRINGS, SINGLE, BACKTICK].join("|"), "auto bool boolean break case catch char class const continue default defer do double else enum extends false final float for fun func go if implements import int interface long namespace new nil null override package private protected public range return sizeof static string struct super switch template this throw true try type typedef using val var virtual void while");
-const PYTHON = family(HASH, [TRIPLE, STRINGS, SINGLE].join("|"), "and as assert async await break case class continue def del elif else except False finally for from global if import in is lambda match None nonlocal not or pass raise return self True try while with yield");
-const SHELL = family(`(?<![\\w$])${HASH}`, [STRINGS, SINGLE].join("|"), "case cd do done echo elif else esac exit export fi for function if in local return set then true false unset while");
-const DATA = family(HASH, [STRINGS, SINGLE].join("|"), "true false null yes no on off");
-const JSONS = family(SLASHES, STRINGS, "true false null");
-const SQL = family(DASHES, [STRINGS, SINGLE].join("|"), "alter and as by case create delete desc distinct drop else end exists from group having in index insert into is join key left like limit not null on or order primary select set table then union update values when where with");
+const PYTHON = family(HASH, [TRIPLE, STRINGS, SINGLE].join("|"), "and as assert async await break class continue def del elif else except False finally for from global if import in is lambda None not or pass raise return self True try while with yield");
+const SHELL = family(`(?<![\\w$])${HASH}`, [STRINGS, SINGLE].join("|"), "case cd do done echo elif else esac exit export fi for function if in local return set then while");
+const DATA = family(HASH, [STRINGS, SINGLE].join("|"), "true false null yes no");
+const SQL = family(DASHES, [STRINGS, SINGLE].join("|"), "alter and as by case create delete desc distinct drop else end exists from group having in index insert into is join left like limit not null on or order select set table then union update values when where with");
 
-const FAMILIES = [[SCRIPT, "js jsx ts tsx mjs javascript typescript"], [RUST, "rs rust"], [BRACES, "go c h cpp c++ java kotlin swift cs csharp css"], [PYTHON, "py python"], [SHELL, "sh bash shell zsh console"], [DATA, "toml yaml yml ini"], [JSONS, "json jsonc"], [SQL, "sql"]];
+const FAMILIES = [[BRACES, "js jsx ts tsx mjs javascript typescript json jsonc go c h cpp c++ java kotlin swift cs css"], [RUST, "rs rust"], [PYTHON, "py python"], [SHELL, "sh bash shell zsh console"], [DATA, "toml yaml yml ini"], [SQL, "sql"]];
 const LANGUAGES = new Map(FAMILIES.flatMap(([rules, names]) => names.split(" ").map((name) => [name, rules])));
 
 // Strings and nodes.

@@ -1,7 +1,7 @@
 // The blocks of Markdown: lines to a list of plain objects. Each line is looked at once per level of quotes and lists, and there
 // are only so many levels; deeper ones are text.
 
-import { work } from "./mdinline.js";
+import { work } from "./mdtree.js";
 
 const DEPTH_MAX = 10;
 const COLUMNS_MAX = 40;
@@ -16,7 +16,7 @@ const DASHES = /^[ \t]*[|:-][-|: \t]*$/;
 const TASK = /^\[([ xX])\][ \t]+/;
 
 function isBlank(line) {
-  return line.trim() === "";
+  return line === "" || line.trim() === "";
 }
 
 function indentOf(line) {
@@ -27,7 +27,7 @@ function indentOf(line) {
 
 // Tabs at the start of a line count as four spaces.
 function untabbed(line) {
-  if (!/^ *\t/.test(line)) return line;
+  if (!line.includes("\t") || !/^ *\t/.test(line)) return line;
   const end = line.search(/[^ \t]/);
   return end < 0 ? "" : line.slice(0, end).replaceAll("\t", "    ") + line.slice(end);
 }
@@ -96,7 +96,7 @@ function quote(lines, at, depth) {
 }
 
 function itemOf(line) {
-  const found = ITEM.exec(line);
+  const found = /^ {0,3}[-*+\d]/.test(line) ? ITEM.exec(line) : null;
   if (!found || RULE.test(line)) return null;
   const [, indent, mark, spaces, rest] = found;
   const width = indent.length + mark.length;
@@ -211,6 +211,18 @@ function paragraph(lines, at) {
   return { type: "paragraph", text: inside.join("\n").trimEnd(), next };
 }
 
+// By the first character there are only one or two that it can be.
+function special(lines, at, depth) {
+  const indent = indentOf(lines[at]);
+  if (indent >= 4) return indented(lines, at);
+  const ch = lines[at][indent];
+  if (ch === "`" || ch === "~") return fence(lines, at);
+  if (ch === "#") return heading(lines, at);
+  if (ch === ">") return quote(lines, at, depth);
+  if (!"-*_+0123456789".includes(ch)) return null;
+  return rule(lines, at) ?? list(lines, at, depth);
+}
+
 // Each block knows its `first` line and the `next` one behind it.
 export function parseBlocks(given, depth = 0) {
   const lines = given.map(untabbed);
@@ -222,8 +234,9 @@ export function parseBlocks(given, depth = 0) {
       at += 1;
       continue;
     }
-    const block = indented(lines, at) ?? fence(lines, at) ?? heading(lines, at) ?? rule(lines, at) ?? quote(lines, at, depth) ?? list(lines, at, depth) ?? table(lines, at) ?? paragraph(lines, at);
-    found.push({ ...block, first: at });
+    const block = special(lines, at, depth) ?? table(lines, at) ?? paragraph(lines, at);
+    block.first = at;
+    found.push(block);
     at = block.next;
   }
   return found;

@@ -3,17 +3,10 @@
 // counted once, brackets are tried once, and what lies too deep loses its frame and keeps its text.
 
 import { h } from "../lib/dom.js";
-import { cut, visible } from "./plain.js";
+import { URL_MAX, built, linkUrl, work } from "./mdtree.js";
 
-// Frames inside each other.
-const DEPTH_MAX = 12;
 const PARENS_MAX = 32;
-const URL_MAX = 2000;
-// Characters of an address that is only shown.
-const SHOWN_URL_MAX = 200;
-
-// Steps that were taken, for tests.
-export const work = { steps: 0 };
+const KINDS_MAX = 2000;
 
 const PLAIN = /[^\\`*_~[\]!<&\nh]+/y;
 const BARE = /https?:\/\/[^\s<>`"[\]]+/iy;
@@ -25,19 +18,14 @@ const PUNCTUATION = /[!-/:-@[-`{-~]/;
 // Marks of East Asian texts count as letters: they stand beside words without a space.
 const MARK = /(?![\u3000-\u303f\uff00-\uffef])[\p{P}\p{S}]/u;
 const SPACE = /\s/;
-// A closed list, and narrower than that of the document: nothing that a model writes leads into this page.
-const LINK = /^(?:https?:\/\/[^\s/]|mailto:[^\s]+@)/i;
+const SPECIAL = /[\\`*_~[\]!<&\n]/;
+const SPECIALS = new Set("\\`*_~[]!<&\nh");
 
 function sticky(pattern, text, at) {
   pattern.lastIndex = at;
   const found = pattern.exec(text);
   work.steps += found ? found[0].length : 1;
   return found;
-}
-
-// The address if it may be a link.
-export function linkUrl(url) {
-  return url.length <= URL_MAX && LINK.test(url) && !/[\u0000-\u0020\u007f-\u00a0\\\u202a-\u202e\u2066-\u2069]/.test(url) ? url : undefined;
 }
 
 function entity(text, at) {
@@ -104,12 +92,25 @@ function destination(text, from) {
   return text[at] === ")" ? [unescaped(url), at + 1] : null;
 }
 
+// 1: a space, 2: a mark, 0: a letter. Asked once for each character there is.
+const kinds = new Map();
+
+function kindOf(ch) {
+  const known = kinds.get(ch);
+  if (known !== undefined) return known;
+  const kind = SPACE.test(ch) ? 1 : MARK.test(ch) ? 2 : 0;
+  if (kinds.size < KINDS_MAX) kinds.set(ch, kind);
+  return kind;
+}
+
 // A run of `*`, `_` or `~`: whether it can begin and end something is a matter of its neighbours.
 function delimiter(text, at, n) {
   const ch = text[at];
   const before = at === 0 ? " " : text[at - 1];
   const after = at + n >= text.length ? " " : text[at + n];
-  const [spaceBefore, spaceAfter, markBefore, markAfter] = [SPACE.test(before), SPACE.test(after), MARK.test(before), MARK.test(after)];
+  const kindBefore = kindOf(before);
+  const kindAfter = kindOf(after);
+  const [spaceBefore, spaceAfter, markBefore, markAfter] = [kindBefore === 1, kindAfter === 1, kindBefore === 2, kindAfter === 2];
   const left = !spaceAfter && (!markAfter || spaceBefore || markBefore);
   const right = !spaceBefore && (!markBefore || spaceAfter || markAfter);
   const isWord = ch === "_";
@@ -193,8 +194,8 @@ class Inline {
   }
 
   #address(at) {
-    const isWordBefore = at > 0 && /\w/.test(this.text[at - 1]);
-    const found = isWordBefore ? null : sticky(BARE, this.text, at);
+    const isAddress = this.text.startsWith("http", at) && (at === 0 || !/\w/.test(this.text[at - 1]));
+    const found = isAddress ? sticky(BARE, this.text, at) : null;
     if (!found) {
       this.tokens.push("h");
       return at + 1;
@@ -290,7 +291,7 @@ class Inline {
         closer = closer.next;
         continue;
       }
-      const key = `${closer.ch}${closer.canOpen}${closer.total % 3}`;
+      const key = "*_~".indexOf(closer.ch) * 6 + (closer.canOpen ? 3 : 0) + (closer.total % 3);
       const floor = floors.get(key) ?? least;
       let opener = closer.prev;
       while (opener && opener.at >= floor && !fit(opener, closer)) {
@@ -344,9 +345,15 @@ class Inline {
     const { text, tokens } = this;
     let at = 0;
     while (at < text.length) {
-      const plain = sticky(PLAIN, text, at);
-      if (plain) tokens.push(plain[0]);
-      at = plain ? at + plain[0].length : this.#special(at);
+      if (SPECIALS.has(text[at])) {
+        at = this.#special(at);
+        continue;
+      }
+      PLAIN.lastIndex = at;
+      PLAIN.test(text);
+      tokens.push(text.slice(at, PLAIN.lastIndex));
+      work.steps += PLAIN.lastIndex - at;
+      at = PLAIN.lastIndex;
     }
     this.#match(null, true);
     return built(tokens);
@@ -356,59 +363,6 @@ class Inline {
 function fit(opener, closer) {
   if (opener.ch !== closer.ch || !opener.canOpen) return false;
   return !((opener.canClose || closer.canOpen) && closer.total % 3 !== 0 && (opener.total + closer.total) % 3 === 0);
-}
-
-function closed(frame) {
-  const { tag, url, isImage, children } = frame;
-  if (tag !== "a") return h(tag, {}, children);
-  return h("a", { href: url, title: url, rel: "noopener noreferrer", target: "_blank", class: isImage ? "md-image" : undefined }, isImage ? "Image: " : null, children.length ? children : url);
-}
-
-// What is behind a label that is no link: a person sees where it would have led.
-function told(frame) {
-  const isSaid = frame.children.length === frame.from + 1 && frame.children[frame.from] === frame.told;
-  return frame.told && !isSaid ? h("span", { class: "md-told" }, ` (${visible(cut(frame.told, SHOWN_URL_MAX))})`) : null;
-}
-
-// A tree from tokens, without recursion. A frame that is too deep, a link in a link, and a link that leads nowhere good have no
-// element: their children belong to the one around them.
-function built(tokens) {
-  const root = { children: [] };
-  const frames = [root];
-  let links = 0;
-  const open = (tag, token) => {
-    const parent = frames.at(-1);
-    const url = token?.url === undefined ? undefined : linkUrl(token.url);
-    const isShown = frames.length <= DEPTH_MAX && (tag !== "a" || (url !== undefined && links === 0));
-    if (isShown && tag === "a") links += 1;
-    const bare = { children: parent.children, from: parent.children.length, told: tag === "a" && url === undefined ? token.url : "" };
-    frames.push(isShown ? { tag, url, isImage: token?.isImage, children: [] } : bare);
-  };
-  const close = () => {
-    const frame = frames.pop();
-    if (frame.tag === "a") links -= 1;
-    const made = frame.tag ? closed(frame) : told(frame);
-    if (made) frames.at(-1).children.push(made);
-  };
-  const say = (text) => {
-    const { children } = frames.at(-1);
-    const merges = typeof children.at(-1) === "string" && children.length > (frames.at(-1).from ?? 0);
-    if (merges) children[children.length - 1] += text;
-    else children.push(text);
-  };
-  for (const token of tokens) {
-    work.steps += 1;
-    if (typeof token === "string") say(token);
-    else if (token.open) open(token.open, token);
-    else if (token.close) close();
-    else if (token.ch) {
-      for (let n = 0; n < token.closes; n += 1) close();
-      if (token.n) say(token.ch.repeat(token.n));
-      for (const tag of token.opens.reverse()) open(tag);
-    } else frames.at(-1).children.push(token);
-  }
-  while (frames.length > 1) close();
-  return root.children;
 }
 
 // A link whose address is still being written shows its label.
@@ -422,5 +376,8 @@ function withoutHalves(text) {
 
 // Nodes and strings. `isOpen`: more is coming behind this text.
 export function inline(text, isOpen) {
+  work.steps += 1;
+  // Most texts have nothing special in them.
+  if (!SPECIAL.test(text) && !text.includes("http")) return [text];
   return new Inline(isOpen ? withoutHalves(text) : text, isOpen).read();
 }
