@@ -47,7 +47,7 @@ function People() {
   const { value, fault } = access.people;
   const again = () => access.people.again(() => rpc("system.presence", { limit: PEOPLE_MAX }));
   const title = value ? `Who wrote (${count(value.summary.total)}, ${count(value.summary.online)} online)` : "Who wrote";
-  return Card({ title }, [
+  return Card({ title, key: "people" }, [
     h(ErrorNote, { why: fault, again }),
     !value && !fault ? h(Loading, {}) : null,
     value?.presence.length === 0 ? h(Empty, { title: "Nobody has written yet" }, "Whoever sends a message appears here.") : null,
@@ -62,7 +62,7 @@ function Companions() {
   const names = value.nodes.slice(0, 5).map((node) => `${node.status?.deviceName ?? node.id} (${node.role})`).join(", ");
   const more = value.nodes.length > 5 ? ` and ${value.nodes.length - 5} more` : "";
   const off = live.can && !live.can.nodes.enabled ? "Companions are switched off in the configuration." : "No companion is here.";
-  return Card({ title: `Companions (${count(value.summary.total)})` }, [
+  return Card({ title: `Companions (${count(value.summary.total)})`, key: "nodes" }, [
     h("p", { class: value.nodes.length ? "" : "dim", dir: "auto" }, value.nodes.length ? `${names}${more}. ` : `${off} `, has("system.nodes") ? h("a", { href: href("nodes") }, "Nodes") : null),
   ]);
 }
@@ -79,7 +79,7 @@ function LogOut() {
   const ask = (isSure) => ((access.isSure = isSure), redraw());
   const sure = [h("span", { key: "sure" }, "Every browser that is logged in with the same credential has to log in again. Really?"), Button({ kind: "danger", key: "yes", onclick: () => leaveHere(true) }, ["Log out everywhere"]), Button({ key: "no", onclick: () => ask(false) }, ["No"])];
   const both = [Button({ key: "here", onclick: () => leaveHere(false) }, ["Log out here"]), Button({ key: "all", onclick: () => ask(true) }, ["Log out everywhere…"])];
-  return Card({ title: "Log out" }, [
+  return Card({ title: "Log out", key: "out" }, [
     h("p", { class: "dim" }, "A page on the machine of the gateway may need no log-in; then there is nothing to end."),
     h("div", { class: "card-actions" }, access.isSure ? sure : both),
   ]);

@@ -83,8 +83,8 @@ function Figures({ rows }) {
     h(Figure, { label: stalled ? `running, ${stalled} stalled` : "running", value: count(of("running", "stalled")), tone: stalled ? "bad" : undefined }),
     h(Figure, { label: "asking", value: count(of("asking")), tone: of("asking") ? "warn" : undefined, hint: "Sessions that wait for an answer of yours" }),
     h(Figure, { label: "messages waiting", value: count(waiting) }),
-    h(Figure, { label: "errors since the start", value: count(metrics?.errors), hint: `Runs that failed ${up}`, tone: metrics?.errors ? "bad" : undefined }),
-    h(Figure, { label: "messages since the start", value: count(metrics?.messagesProcessed), hint: `Messages taken ${up}` }),
+    h(Figure, { label: "errors since start", value: count(metrics?.errors), hint: `Runs that failed ${up}`, tone: metrics?.errors ? "bad" : undefined }),
+    h(Figure, { label: "messages since start", value: count(metrics?.messagesProcessed), hint: `Messages taken ${up}` }),
     has("usage.report") ? h(Figure, { label: "cost today (UTC)", value: cost, hint: `What models cost today, by the prices that are known${priced}` }) : null,
   );
 }
@@ -95,14 +95,14 @@ function Idle({ rows }) {
     h("ul", { class: "now-rows" }, rows.slice(0, IDLE_MAX).map((row) => h(SessionRow, { row }))),
     rows.length > IDLE_MAX ? h("p", { class: "dim" }, `${count(rows.length - IDLE_MAX)} more are on the page `, h("a", { href: href("sessions") }, "Sessions"), ".") : null,
   );
-  return Fold({ open: now.isIdleOpen, onchange: (isOpen) => (now.isIdleOpen = isOpen), title: `${count(rows.length)} idle session${rows.length === 1 ? "" : "s"} in memory`, class: "card", body: shown });
+  return Fold({ open: now.isIdleOpen, onchange: (isOpen) => (now.isIdleOpen = isOpen), title: `${count(rows.length)} idle session${rows.length === 1 ? "" : "s"} in memory`, class: "card", key: "idle", body: shown });
 }
 
 function Work({ rows }) {
   if (!live.can) return h(Loading, {});
-  if (rows.length === 0) return h("div", { class: "card" }, h(Empty, { title: "Nothing runs, asks or waits" }, "What begins appears here by itself. ", h("a", { href: href("chat") }, "Write to it"), "."));
+  if (rows.length === 0) return h("div", { class: "card", key: "work" }, h(Empty, { title: "Nothing runs, asks or waits" }, "What begins appears here by itself. ", h("a", { href: href("chat") }, "Write to it"), "."));
   const more = rows.length - ROWS_MAX;
-  return h("div", { class: "card now-card" },
+  return h("div", { class: "card now-card", key: "work" },
     h("ul", { class: "now-rows" }, rows.slice(0, ROWS_MAX).map((row) => h(SessionRow, { row }))),
     more > 0 ? h("p", { class: "dim" }, `${count(more)} more work; they are on the page `, h("a", { href: href("sessions") }, "Sessions"), ".") : null,
   );
@@ -122,7 +122,7 @@ export const nowPage = {
       h("header", { class: "page-head" }, h("h1", {}, "Now"), NotifyButton()),
       h(Figures, { rows }),
       h(Away, {}),
-      h(ErrorNote, { why: now.lanesFault, again: askLanes }),
+      now.lanesFault ? h("div", { key: "fault" }, h(ErrorNote, { why: now.lanesFault, again: askLanes })) : null,
       h("h2", { class: "unseen" }, "Sessions at work"),
       h(Work, { rows: work }),
       h(Idle, { rows: rows.filter((row) => row.state === "idle") }),

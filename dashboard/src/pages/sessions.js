@@ -5,6 +5,7 @@ import { debounced } from "../lib/fetching.js";
 import { ago, count, moment, money, sessionName } from "../lib/format.js";
 import { onConnected } from "../lib/link.js";
 import { has, live, onNews } from "../lib/live.js";
+import { remembered } from "../lib/remember.js";
 import { go, href, replaceQuery, route } from "../lib/router.js";
 import { soon } from "../lib/soon.js";
 import { Badge, Button, Choice, Empty, ErrorNote, Loading, Search, VirtualList } from "../ui/parts.js";
@@ -19,7 +20,7 @@ const ROW_NARROW_PX = 68;
 const QUERY_CHARS_MAX = 200;
 const WORDS = { running: ["info", "runs"], asking: ["warn", "asks"], waiting: ["warn", "waits"] };
 
-const page = { ends: null, scroll: {}, text: "", isInText: false, active: null, chosen: new Map(), isPointed: false, last: null };
+const page = { ends: null, scroll: {}, text: "", isInText: false, active: null, chosen: new Map(), isPointed: false, last: null, read: new Map() };
 const rowPx = () => (narrow.matches ? ROW_NARROW_PX : ROW_PX);
 const box = () => document.querySelector(".sessions-list .virtual");
 
@@ -27,10 +28,19 @@ const box = () => document.querySelector(".sessions-list .virtual");
 const isLookedAt = () => page.isPointed || (page.scroll.top ?? 0) > rowPx() || !!box()?.contains(document.activeElement);
 const settle = soon(1000, () => page.ends && list.newer.size > 0 && refreshHead(isLookedAt()));
 
+// How far each session was read in this browser, as the page of a session writes it.
+function recall() {
+  const kept = remembered("read", []);
+  page.read = new Map(Array.isArray(kept) ? kept.filter(Array.isArray) : []);
+  redraw();
+}
+
 function arrive() {
+  recall();
+  addEventListener("storage", recall);
   page.text = (route.query.get("q") ?? "").slice(0, QUERY_CHARS_MAX);
   page.isInText = route.query.get("in") === "text" && has("sessions.search");
-  page.ends = [onNews("session", (news) => (hearSession(news), settle())), onNews("lane", hearLane)];
+  page.ends = [() => removeEventListener("storage", recall), onNews("session", (news) => (hearSession(news), settle())), onNews("lane", hearLane)];
   look();
 }
 
@@ -127,13 +137,14 @@ function Row({ row, first }) {
   const tabindex = row.id === (page.active ?? first) ? "0" : "-1";
   const at = row.lastMessageAt;
   const onfocus = () => (page.active = row.id);
+  const isUnread = at > page.read.get(row.id)?.at;
   return h("div", { class: page.chosen.has(row.id) ? "session session-chosen" : "session" },
     h("label", { class: "session-pick" }, h("input", { type: "checkbox", checked: page.chosen.has(row.id), "aria-label": `Select ${name}`, tabindex, onfocus, onclick: (event) => choose(row, event) })),
     h("div", { class: "session-name" },
       h("a", { id: `session-${row.id}`, href: href("chat", row.id), dir: "auto", title: `${name}\n${row.id}${row.cwd ? `\n${row.cwd}` : ""}`, tabindex, onfocus }, name),
       h("span", { class: "session-id dim", title: row.cwd }, row.title ? row.id : row.cwd ?? ""),
     ),
-    h("span", { class: "session-state" }, word ? Badge({ tone }, [lane.depth ? `${word}, ${lane.depth} waiting` : word]) : null),
+    h("span", { class: "session-state" }, isUnread ? Badge({ tone: "info", title: "There is something you have not read here" }, ["new"]) : null, word ? Badge({ tone }, [lane.depth ? `${word}, ${lane.depth} waiting` : word]) : null),
     h("span", { class: "session-model dim", title: row.model ?? row.config.modelTier }, row.model ?? row.config.modelTier),
     h("span", { class: "session-count numeric" }, count(row.messageCount), h("span", { class: "session-unit" }, row.messageCount === 1 ? " message" : " messages")),
     h("span", { class: "session-at dim" }, at ? h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, ago(at)) : "no message"),
@@ -145,7 +156,7 @@ function Row({ row, first }) {
 function Chosen() {
   const { size } = page.chosen;
   if (size === 0) return null;
-  return h("div", { class: "note sessions-chosen", role: "status" },
+  return h("div", { class: "note sessions-chosen", role: "status", key: "chosen" },
     h("span", {}, `${count(size)} selected`),
     h("span", { class: "card-actions" },
       Button({ kind: "small", onclick: () => (page.chosen.clear(), redraw()) }, ["Clear"]),
@@ -166,7 +177,7 @@ function List() {
   const isMore = list.newer.size > 0;
   // Who comes back stands where they were.
   const created = (element) => (element.querySelector(".virtual").scrollTop = page.scroll.top ?? 0);
-  return h("div", { class: "sessions-list", created, onkeydown, onpointerenter: () => (page.isPointed = true), onpointerleave: () => ((page.isPointed = false), settle()) },
+  return h("div", { class: "sessions-list", key: "list", created, onkeydown, onpointerenter: () => (page.isPointed = true), onpointerleave: () => ((page.isPointed = false), settle()) },
     h("p", { class: "dim sessions-count", role: "status" }, list.isWhole ? `${count(rows.length)} sessions` : `${count(rows.length)} of ${count(list.total)} sessions loaded`, isMore ? [" · ", Button({ kind: "quiet", onclick: showNewer }, [list.newer.has("") ? "Load them again" : `${count(list.newer.size)} changed: show on top`])] : null),
     h(VirtualList, { state: page.scroll, rows, rowPx: rowPx(), row: (row) => h(Row, { row, first }), keyOf: (row) => row.id, label: "Sessions", onend: loadMore }),
     list.fault ? h(ErrorNote, { why: list.fault, again: () => ((list.fault = null), loadMore()) }) : null,

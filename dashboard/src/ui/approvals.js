@@ -1,7 +1,7 @@
 // Open questions, on every page: what is to be run, whole, where, for whom, and until when.
 
 import { h, redraw } from "../lib/dom.js";
-import { ago, duration } from "../lib/format.js";
+import { ago, ticking } from "../lib/format.js";
 import { answer, live, openAsks } from "../lib/live.js";
 import { href } from "../lib/router.js";
 import { wholeOf } from "./asked.js";
@@ -19,23 +19,23 @@ const RISKS = { "read-only": ["info", "reads"], "workspace-write": ["warn", "cha
 const reasons = new Map();
 const aside = new Set();
 const wholes = new Map();
-const state = { isAllShown: false, order: "", steadyAt: 0, spoken: "", known: new Set() };
+const state = { isAllShown: false, order: "", steadyAt: 0, spoken: "", known: new Set(), isAnswering: false };
 
 async function decide(ask, decision) {
   if (Date.now() < state.steadyAt || live.answered.has(ask.askId)) return;
   const reason = decision === "deny" ? reasons.get(ask.askId)?.trim() : undefined;
-  const wasHere = document.activeElement?.closest(".approval");
+  state.isAnswering = !!document.activeElement?.closest(".approval");
   try {
     const isTaken = await answer(ask, decision, reason);
     if (!isTaken) toast("Somebody else has answered that already, or its time was over.", { tone: "info" });
-    // The button is gone with its question; who works by keyboard stays among the questions, on no button.
-    if (wasHere) requestAnimationFrame(() => requestAnimationFrame(stay));
   } catch (why) {
     toast(`That answer did not arrive: ${why.message}`, { tone: "bad" });
   }
 }
 
+// The button is gone with its question; who works by keyboard stays among the questions, on no button.
 function stay() {
+  state.isAnswering = false;
   if (document.activeElement && document.activeElement !== document.body) return;
   (document.getElementById("open-questions") ?? document.getElementById("main"))?.focus();
 }
@@ -54,7 +54,7 @@ function Facts({ ask }) {
     ask.cwd ? fact("Directory", h("code", {}, ask.cwd)) : null,
     ask.askedBy ? fact("For", ask.askedBy) : null,
     ask.openedAt ? fact("Asked", ago(ask.openedAt)) : null,
-    left !== undefined ? fact("A no in", left > 0 ? duration(Math.ceil(left / 1000) * 1000) : "a moment") : null,
+    left !== undefined ? fact("A no in", left > 0 ? ticking(left) : "a moment") : null,
   );
 }
 
@@ -88,7 +88,7 @@ export function Approval({ ask }) {
       h("h3", { id, class: "approval-title" }, "Allow ", h("code", {}, ask.tool), "? ", h("span", { class: "approval-what", dir: "auto", title: ask.summary }, ask.summary)),
       h("span", { class: "approval-side" },
         Badge({ tone }, [risk]),
-        Button({ kind: "quiet", label: `${isAside ? "Show" : "Put aside"}: ${ask.tool}`, "aria-expanded": isAside ? "false" : "true", onclick: turn }, [isAside ? "Show" : "Later"]),
+        Button({ kind: "quiet", label: `${isAside ? "Show" : "Later"}: ${ask.tool}`, "aria-expanded": isAside ? "false" : "true", onclick: turn }, [isAside ? "Show" : "Later"]),
       ),
     ),
     isAside ? null : [
@@ -114,6 +114,7 @@ function follow(asks, shown) {
   state.order = order;
   state.steadyAt = Date.now() + STEADY_MS;
   setTimeout(redraw, STEADY_MS);
+  if (state.isAnswering) setTimeout(stay);
 }
 
 export function Approvals() {

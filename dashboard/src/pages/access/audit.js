@@ -75,14 +75,14 @@ const COLUMNS = [
   { head: "Who", cell: (row) => h("span", { dir: "auto" }, row.by) },
   { head: "What", cell: (row) => row.action },
   { head: "Session", cell: (row) => (row.sessionId ? h("a", { href: href("chat", row.sessionId, row.seq ? { at: row.seq } : undefined) }, row.sessionId) : "–") },
-  { head: "Detail", cell: (row) => h("span", { dir: "auto" }, row.detail ?? "") },
+  { head: "Detail", cell: (row) => h("span", { dir: "auto" }, row.detail ?? "–") },
 ];
 
 export function Audit() {
   const { lines, fault } = audit;
   const filter = (name, label) => Search({ label, value: audit[name], oninput: (text) => ((audit[name] = text.slice(0, FILTER_CHARS_MAX)), lookSoon(), redraw()) });
   const isFull = lines?.length >= LINES_MAX;
-  return Card({ title: "Audit", actions: Button({ kind: "small", busy: audit.isVerifying, onclick: verify }, [audit.isVerifying ? "Verifying…" : "Verify"]) }, [
+  return Card({ title: "Audit", key: "audit", actions: Button({ kind: "small", busy: audit.isVerifying, onclick: verify }, [audit.isVerifying ? "Verifying…" : "Verify"]) }, [
     h(Verdict, {}),
     h("div", { class: "toolbar access-filters" }, filter("by", "Who (whole name)"), filter("session", "Session (whole id)"), Button({ kind: "small", busy: audit.isLoading, onclick: refreshAudit }, ["Load again"])),
     h(ErrorNote, { why: fault, again: refreshAudit }),

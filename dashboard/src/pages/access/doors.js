@@ -44,7 +44,7 @@ const CONNECTIONS = [
   { head: "From", cell: (row) => h("code", {}, row.peer) },
   { head: "Door", cell: (row) => h("code", {}, row.path) },
   { head: "Since", cell: (row) => h(When, { at: row.since }) },
-  { head: "", cell: closer },
+  { head: "Action", cell: closer },
 ];
 
 const ATTEMPTS = [
@@ -60,7 +60,7 @@ export function Connections() {
   if (!has("system.connections")) return null;
   const { value, fault } = doors.connections;
   const rows = value?.connections ?? [];
-  return Card({ title: value ? `Connections (${count(value.total ?? rows.length)})` : "Connections" }, [
+  return Card({ title: value ? `Connections (${count(value.total ?? rows.length)})` : "Connections", key: "connections" }, [
     h(ErrorNote, { why: fault, again: refreshDoors }),
     value ? Table({ columns: CONNECTIONS, rows, keyOf: (row) => row.connectionId, caption: "Open connections", empty: "Nobody is connected" }) : fault ? null : h(Loading, {}),
     value?.total > rows.length ? h("p", { class: "dim" }, `The oldest ${count(rows.length)} are shown.`) : null,
@@ -74,7 +74,7 @@ export function Attempts() {
   const failed = rows.filter((row) => !row.ok).length;
   const shown = doors.isAll ? rows : rows.slice(0, ATTEMPTS_SHOWN);
   const more = rows.length - shown.length;
-  return Card({ title: "Attempts to come in" }, [
+  return Card({ title: "Attempts to come in", key: "attempts" }, [
     h(ErrorNote, { why: fault, again: refreshDoors }),
     value ? h("p", { class: failed ? "access-failed" : "dim" }, failed ? `${failed} refused since the gateway began (the last ${ATTEMPTS_MAX} attempts are kept).` : "Nobody was refused since the gateway began.") : fault ? null : h(Loading, {}),
     rows.length ? Table({ columns: ATTEMPTS, rows: shown, keyOf: (row) => row.key, caption: "Attempts, the newest first" }) : null,

@@ -2,7 +2,7 @@
 
 import { h, redraw } from "../../lib/dom.js";
 import { Fetched } from "../../lib/fetching.js";
-import { duration } from "../../lib/format.js";
+import { ticking } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
 import { has } from "../../lib/live.js";
 import { Button, Card, Empty, ErrorNote, Loading, Table, When, copyText, toast } from "../../ui/parts.js";
@@ -46,21 +46,21 @@ async function revoke(params, what) {
 
 function left(row) {
   const ms = row.expiresAt - Date.now();
-  return ms > 0 ? `good for ${duration(Math.ceil(ms / 1000) * 1000)}` : "not good any more";
+  return ms > 0 ? `good for ${ticking(ms)}` : "not good any more";
 }
 
 const CODES = [
   { head: "Code", cell: (row) => h("code", { class: "access-code" }, row.code) },
   { head: "Where", cell: (row) => row.channel ?? "any channel" },
   { head: "How long", cell: left },
-  { head: "", cell: (row) => h("span", { class: "card-actions" }, Button({ kind: "small", label: `Copy ${row.code}`, onclick: () => copyText(row.code, "The code") }, ["Copy"]), Button({ kind: "small", label: `Take back ${row.code}`, onclick: () => revoke({ code: row.code }, "The code") }, ["Take back"])) },
+  { head: "Action", cell: (row) => h("span", { class: "card-actions" }, Button({ kind: "small", label: `Copy ${row.code}`, onclick: () => copyText(row.code, "The code") }, ["Copy"]), Button({ kind: "small", label: `Take back ${row.code}`, onclick: () => revoke({ code: row.code }, "The code") }, ["Take back"])) },
 ];
 
 const APPROVED = [
   { head: "Sender", cell: (row) => h("span", { dir: "auto" }, row.senderId) },
   { head: "Where", cell: (row) => row.channel },
   { head: "Let in", cell: (row) => h(When, { at: row.approvedAt }) },
-  { head: "", cell: (row) => Button({ kind: "small", label: `Take back ${row.senderId}`, onclick: () => revoke({ channel: row.channel, senderId: row.senderId }, "The sender") }, ["Take back"]) },
+  { head: "Action", cell: (row) => Button({ kind: "small", label: `Take back ${row.senderId}`, onclick: () => revoke({ channel: row.channel, senderId: row.senderId }, "The sender") }, ["Take back"]) },
 ];
 
 export function Pairing() {
@@ -71,7 +71,7 @@ export function Pairing() {
     Button({ type: "submit", busy: pairing.isBusy }, ["Make a code"]),
   );
   const codes = (value?.codes ?? []).filter((row) => row.expiresAt > Date.now());
-  return Card({ title: "Pairing" }, [
+  return Card({ title: "Pairing", key: "pairing" }, [
     h("p", { class: "dim" }, "An unknown sender who writes a code is let in once and for all. A code is good for five minutes and for one sender."),
     form,
     h(ErrorNote, { why: fault, again: refreshPairing }),

@@ -73,7 +73,7 @@ export function Away() {
   // The gateway remembers runs since its start, and for a day.
   const from = Math.max(away.from, since, Date.now() - WINDOW_MINUTES_MAX * 60_000);
   const limit = from > away.from ? ` Runs are known since ${moment(from)}.` : "";
-  return h("section", { class: "note now-away", "aria-label": "While you were away" },
+  return h("section", { class: "note now-away", "aria-label": "While you were away", key: "away" },
     h("div", {},
       h("p", {}, h("strong", {}, "While you were away"), ` (you last looked ${ago(away.from)})${parts.length ? ":" : ": nothing ended and nothing asks."}${limit}`),
       parts.length ? h("ul", {}, parts) : null,

@@ -136,7 +136,7 @@ function measure(element) {
 }
 
 // The picture is made anew only when it would look otherwise: a pixel of time has gone by, or something is new.
-function picture(lanes, shown, span, since) {
+function picture(shown, span, since) {
   const pixelMs = (span.now - span.from) / span.width;
   const stop = shown.flatMap((lane) => lane.runs).find((run) => plot.pointed && keyOf(run) === keyOf(plot.pointed)) ?? shown[0]?.runs.at(-1);
   const runs = shown.map((lane) => `${lane.sessionId}${lane.title}${lane.runs.map((run) => `${run.runId}${run.state}`)}`);
@@ -176,10 +176,10 @@ function Body() {
   const lane = plot.pointed && lanes.find((it) => it.sessionId === plot.pointed.sessionId);
   const pointed = lane?.runs.find((run) => run.runId === plot.pointed.runId);
   return h("div", {},
-    h("div", { class: "lanes-box", created: measure, updated: measure }, plot.width ? picture(lanes, shown, span, value.since) : null),
+    h("div", { class: "lanes-box" }, h("div", { class: "lane-ruler", created: measure, updated: measure }), plot.width ? picture(shown, span, value.since) : null),
     h("p", { class: "lane-told", dir: "auto" }, pointed ? `${sessionName(lane)}: ${told(pointed)}` : "Point at a run, or walk with the arrow keys; Enter opens its session."),
     h(Legend, {}),
-    hidden > 0 || plot.isAll ? Button({ kind: "small", onclick: () => ((plot.isAll = !plot.isAll), redraw()) }, [plot.isAll ? `Only the newest ${LANES_SHOWN}` : `${hidden} more session${hidden === 1 ? "" : "s"}`]) : null,
+    hidden > 0 || plot.isAll ? Button({ kind: "small", class: "button button-small lanes-more", onclick: () => ((plot.isAll = !plot.isAll), redraw()) }, [plot.isAll ? `Only the newest ${LANES_SHOWN}` : `${hidden} more session${hidden === 1 ? "" : "s"}`]) : null,
     value.runs.length >= RUNS_MAX ? h("p", { class: "dim" }, `Only the newest ${count(RUNS_MAX)} runs are shown.`) : null,
     Fold({ open: plot.isTable, onchange: (isOpen) => (plot.isTable = isOpen), title: "As a table", body: () => h(RunTable, { lanes }) }),
   );
@@ -188,5 +188,5 @@ function Body() {
 export function SwimLanes() {
   if (!has("lanes.history")) return null;
   const title = "Over time";
-  return Card({ title, actions: Choice({ label: "How far back", value: plot.minutes, options: WINDOWS, onchange: choose }), class: "now-lanes" }, [h(Body, {})]);
+  return Card({ title, actions: Choice({ label: "How far back", value: plot.minutes, options: WINDOWS, onchange: choose }), class: "now-lanes", key: "lanes" }, [h(Body, {})]);
 }

@@ -65,6 +65,7 @@ export function LogTail() {
     onchange: turn,
     title: "Log of the gateway",
     class: "card",
+    key: "log",
     body: () => h("div", {},
       isRefused ? h("p", { class: "dim" }, "The log is for credentials with the scope admin; yours has not got it.") : h(ErrorNote, { why: log.fault, again: follow }),
       log.fault ? null : h("div", { class: "toolbar" },

@@ -2,7 +2,7 @@
 
 import { h, redraw } from "../../lib/dom.js";
 import { Fetched } from "../../lib/fetching.js";
-import { ago, duration, sessionName } from "../../lib/format.js";
+import { ago, sessionName, ticking } from "../../lib/format.js";
 import { gateway, rpc } from "../../lib/link.js";
 import { has } from "../../lib/live.js";
 import { href } from "../../lib/router.js";
@@ -106,8 +106,8 @@ function Quick({ row }) {
 function why(row) {
   const { lane, asks } = row;
   if (row.state === "stalled") {
-    const end = row.stallInMs === undefined ? "" : row.stallInMs > 0 ? `; given up in ${duration(row.stallInMs)}` : "; it is being given up";
-    return `Nothing came of it for ${duration(row.silentMs)}${end}.`;
+    const end = row.stallInMs === undefined ? "" : row.stallInMs > 0 ? `; given up in ${ticking(row.stallInMs)}` : "; it is being given up";
+    return `Nothing came of it for ${ticking(row.silentMs)}${end}.`;
   }
   if (lane.state === "asking" && asks.length > 0) return `Waits for an answer: may ${asks[0].tool} run? Asked ${ago(asks[0].openedAt)}.`;
   if (lane.state === "asking") return "Waits for an answer to its question.";
@@ -119,7 +119,7 @@ function waiting(row) {
   const { lane } = row;
   if (!lane.depth) return null;
   const blocks = lane.runId ? (lane.state === "asking" ? "behind a run that asks" : "behind the run") : "to begin";
-  const oldest = row.waitedMs === undefined ? "" : `, the oldest for ${duration(row.waitedMs)}`;
+  const oldest = row.waitedMs === undefined ? "" : `, the oldest for ${ticking(row.waitedMs)}`;
   const text = `${lane.depth} message${lane.depth === 1 ? " waits" : "s wait"} ${blocks}${oldest}`;
   const isOpen = queues.has(lane.sessionId);
   const list = has("queue.list") ? Button({ kind: "quiet", "aria-expanded": isOpen ? "true" : "false", onclick: () => toggleQueue(lane) }, [isOpen ? "Hide them" : "Show them"]) : null;
@@ -131,12 +131,13 @@ export function SessionRow({ row }) {
   const [tone, word] = TONES[row.state] ?? ["none", row.state];
   const facts = [lane.model, lane.peers ? `${lane.peers} connection${lane.peers === 1 ? "" : "s"} on it` : "", lane.cwd].filter(Boolean);
   const isWriting = drafts.has(lane.sessionId);
+  const stopWord = lane.depth && lane.runId ? "Stop all" : "Stop";
   const write = () => (isWriting ? drafts.delete(lane.sessionId) : drafts.set(lane.sessionId, ""), redraw());
   return h("li", { class: `now-row now-${row.state}`, key: lane.sessionId },
     h("div", { class: "now-state" }, Badge({ tone }, [word])),
     h("div", { class: "now-what" },
       h("a", { class: "now-title", href: href("chat", lane.sessionId), dir: "auto", title: lane.sessionId }, sessionName(lane)),
-      lane.runId ? h("p", { class: "now-doing" }, lane.tool ? [h("span", { class: "unseen" }, "tool in hand: "), h("code", {}, lane.tool), " "] : lane.state === "running" ? "the model writes " : "", row.elapsedMs === undefined ? "" : h("span", { class: "now-elapsed" }, `for ${duration(Math.floor(row.elapsedMs / 1000) * 1000)}`)) : null,
+      lane.runId ? h("p", { class: "now-doing" }, lane.tool ? [h("span", { class: "unseen" }, "tool in hand: "), h("code", {}, lane.tool), " "] : lane.state === "running" ? "the model writes " : "", row.elapsedMs === undefined ? "" : h("span", { class: "now-elapsed" }, `for ${ticking(row.elapsedMs)}`)) : null,
       why(row) ? h("p", { class: row.state === "stalled" ? "now-why now-why-bad" : "now-why" }, why(row)) : null,
       waiting(row),
       facts.length ? h("p", { class: "dim now-small now-facts", title: facts.join(" · ") }, facts.join(" · ")) : null,
@@ -144,8 +145,8 @@ export function SessionRow({ row }) {
       h(Quick, { row }),
     ),
     h("div", { class: "now-actions" },
-      Button({ kind: "small", "aria-expanded": isWriting ? "true" : "false", label: `Message for ${sessionName(lane)}`, onclick: write }, [isWriting ? "Close" : "Message"]),
-      row.state === "idle" ? null : Button({ kind: "small", busy: busy.has(lane.sessionId), label: `Stop ${sessionName(lane)}`, title: lane.depth ? "Stops the run and takes back what waits" : "Stops the run", onclick: () => stop(lane) }, [lane.depth && lane.runId ? "Stop all" : "Stop"]),
+      Button({ kind: "small", "aria-expanded": isWriting ? "true" : "false", label: `${isWriting ? "Close the message" : "Message"} for ${sessionName(lane)}`, onclick: write }, [isWriting ? "Close" : "Message"]),
+      row.state === "idle" ? null : Button({ kind: "small", busy: busy.has(lane.sessionId), label: `${stopWord} ${sessionName(lane)}`, title: lane.depth ? "Stops the run and takes back what waits" : "Stops the run", onclick: () => stop(lane) }, [stopWord]),
     ),
   );
 }

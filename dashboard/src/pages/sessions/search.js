@@ -66,7 +66,7 @@ export function Hits() {
   );
   const isFull = found.hits.length >= HITS_MAX;
   const told = found.isLooking ? "Looking…" : found.isComplete ? `${found.hits.length} found; that is all.` : isFull ? `The newest ${found.hits.length}. A longer text finds fewer.` : `${found.hits.length} found so far.`;
-  return h("div", { class: "hits" },
+  return h("div", { class: "hits", key: "hits" },
     h(ErrorNote, { why: found.fault, again: goOn }),
     h("p", { class: "dim", role: "status" }, told),
     h("ol", {}, found.hits.map(one)),
