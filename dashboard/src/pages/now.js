@@ -119,7 +119,7 @@ export const nowPage = {
     const rows = allStanding();
     const work = rows.filter((row) => row.state !== "idle");
     return h("div", {},
-      h("header", { class: "page-head" }, h("h1", {}, "Now"), NotifyButton()),
+      h("header", { class: "page-head" }, h("h1", {}, "Now"), live.asks.size === 0 ? NotifyButton() : null),
       h(Figures, { rows }),
       h(Away, {}),
       now.lanesFault ? h("div", { key: "fault" }, h(ErrorNote, { why: now.lanesFault, again: askLanes })) : null,

@@ -1,5 +1,6 @@
 // Open questions, on every page: what is to be run, whole, where, for whom, and until when.
 
+import { serverNow, startClock } from "../lib/clock.js";
 import { h, redraw } from "../lib/dom.js";
 import { ago, ticking } from "../lib/format.js";
 import { answer, live, openAsks } from "../lib/live.js";
@@ -47,13 +48,13 @@ function Whole({ ask }) {
 }
 
 function Facts({ ask }) {
-  const left = ask.expiresAt ? ask.expiresAt - Date.now() : undefined;
+  const left = ask.expiresAt ? ask.expiresAt - serverNow() : undefined;
   const fact = (name, shown) => h("div", {}, h("dt", {}, name), h("dd", {}, shown));
   return h("dl", { class: "approval-facts" },
     fact("Session", h("a", { href: href("chat", ask.sessionId), dir: "auto" }, ask.title || ask.sessionId)),
     ask.cwd ? fact("Directory", h("code", {}, ask.cwd)) : null,
     ask.askedBy ? fact("For", ask.askedBy) : null,
-    ask.openedAt ? fact("Asked", ago(ask.openedAt)) : null,
+    ask.openedAt ? fact("Asked", ago(ask.openedAt, serverNow())) : null,
     left !== undefined ? fact("A no in", left > 0 ? ticking(left) : "a moment") : null,
   );
 }
@@ -141,5 +142,6 @@ export function Approvals() {
 // The time that is left is told anew each second.
 export function startApprovals() {
   startNotifying();
+  startClock();
   setInterval(() => live.asks.size > 0 && redraw(), 1000);
 }

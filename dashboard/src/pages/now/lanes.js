@@ -1,5 +1,6 @@
 // Swim lanes: what each session did when. A picture, a line of words for the run that one points at, and a table behind it.
 
+import { serverNow } from "../../lib/clock.js";
 import { h, redraw } from "../../lib/dom.js";
 import { Fetched } from "../../lib/fetching.js";
 import { clock, count, duration, moment, sessionName } from "../../lib/format.js";
@@ -166,7 +167,7 @@ function Body() {
   const { value, fault } = plot.history;
   if (fault && !value) return h(ErrorNote, { why: fault, again: refreshHistory });
   if (!value) return h(Loading, {});
-  const now = Date.now();
+  const now = serverNow();
   const span = { from: now - plot.minutes * 60_000, now, width: plot.width };
   const lanes = lanesOf(value, span.from, now);
   const shown = lanes.slice(0, plot.isAll ? LANES_MAX : LANES_SHOWN);

@@ -59,7 +59,7 @@ function Queue({ row }) {
   const items = queue.value?.items ?? [];
   const one = (item) => h("li", { key: item.itemId },
     h("p", { class: "now-queued", dir: "auto" }, item.text || "(no text)"),
-    h("p", { class: "dim now-small" }, [item.by ? `by ${item.by}` : "", item.at ? `since ${ago(item.at)}` : "", item.attachments ? `${item.attachments} attached` : ""].filter(Boolean).join(" · ")),
+    h("p", { class: "dim now-small" }, [item.by ? `by ${item.by}` : "", item.at ? `written ${ago(item.at)}` : "", item.attachments ? `${item.attachments} attached` : ""].filter(Boolean).join(" · ")),
     Button({ kind: "small", onclick: () => takeBack(lane, item), label: `Take back: ${(item.text ?? "").slice(0, 60)}` }, ["Take back"]),
   );
   return h("div", { class: "now-queue" },

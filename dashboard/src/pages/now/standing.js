@@ -1,5 +1,6 @@
 // How lanes stand, in the order in which people want to know: what is stuck, what asks, what runs, what waits, and the rest.
 
+import { serverNow } from "../../lib/clock.js";
 import { live, openAsks } from "../../lib/live.js";
 import { rpc } from "../../lib/link.js";
 
@@ -13,7 +14,7 @@ const known = { stallMs: undefined, waitingSince: new Map() };
 // Silence and waiting are not news, so the list is asked for again.
 export async function refreshLanes() {
   const { lanes, total } = await rpc("lanes.list", { limit: LANES_MAX });
-  const now = Date.now();
+  const now = serverNow();
   known.waitingSince.clear();
   for (const lane of lanes) {
     if (lane.stallInMs > 0) known.stallMs = lane.stallInMs + Math.max(0, now - lane.movedAt);
@@ -25,7 +26,7 @@ export async function refreshLanes() {
 
 // One lane with what can be said of it now: `state` is also "stalled".
 export function standing(lane, asks) {
-  const now = Date.now();
+  const now = serverNow();
   const silentMs = lane.state === "running" ? Math.max(0, now - lane.movedAt) : 0;
   const isStalled = silentMs >= SILENT_MS;
   return {
