@@ -140,8 +140,11 @@ export function mount(element, what) {
 export function redrawNow() {
   isWaiting = false;
   const now = flat([view()], []);
+  const focused = document.activeElement;
   patchChildren(root, tree, now, false);
   tree = now;
+  // A browser takes the focus from what is moved among its brothers; whoever was there stays there.
+  if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
   const due = hooks;
   hooks = [];
   for (const hook of due) hook();
