@@ -188,9 +188,11 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
   const view = viewOf(state);
   const found = matching(state, commands);
   view.chosen = Math.min(view.chosen, Math.max(0, found.length - 1));
-  const fault = view.reading > 0 ? "Files are still being read." : sendFault(state, limitsOf(live.can));
+  const faultNow = () => (view.reading > 0 ? "Files are still being read." : sendFault(state, limitsOf(live.can)));
+  const fault = faultNow();
   const send = () => {
-    if (blocked || fault) return redraw();
+    // Enter may come before the last letter was drawn.
+    if (blocked || faultNow()) return redraw();
     view.faults = [];
     onsend({ text: state.text, attachments: [...state.attachments] });
   };
