@@ -3,7 +3,7 @@
 
 import { redraw } from "../../lib/dom.js";
 import { gateway, rpc } from "../../lib/link.js";
-import { has } from "../../lib/live.js";
+import { has, onNews } from "../../lib/live.js";
 import { asked, isUnasked, sawEvent } from "./outbox.js";
 import { Transcript } from "./transcript.js";
 
@@ -38,6 +38,7 @@ export class Conversation {
   onNews = undefined;
   #watch = null;
   #opened = null;
+  #unhook = () => {};
   #isClosed = false;
 
   constructor(sessionId, at) {
@@ -50,6 +51,7 @@ export class Conversation {
     return (this.#opened = this.#open(at));
   }
   async #open(at) {
+    this.#unhook();
     this.#watch?.close();
     this.#watch = null;
     const transcript = (this.transcript = new Transcript());
@@ -73,18 +75,22 @@ export class Conversation {
   }
   close() {
     this.#isClosed = true;
+    this.#unhook();
     this.#watch?.close();
   }
 
-  // It is not there: it begins with the first message.
+  // It is not there: it begins with the first message, of this page or of anybody.
   #begin() {
     this.isNew = this.isWhole = this.isAtEnd = true;
+    this.#unhook();
+    this.#unhook = onNews("session", ({ sessionId }) => sessionId === this.sessionId && this.open());
   }
   // Resolves when what happens next is heard here: who comes in the middle of a reply is told it only when it is whole. Makes the
   // session where it is not there yet.
   async ready() {
     await this.#opened;
     if (this.isNew && !this.#isClosed) {
+      this.#unhook();
       await rpc("sessions.create", { sessionId: this.sessionId }, { timeoutMs: 0 });
       this.isNew = false;
       this.#follow();

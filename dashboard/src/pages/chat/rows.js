@@ -12,6 +12,7 @@ import { noticeOf } from "./notices.js";
 
 // Characters of a person's message that are shown at once.
 const SHOWN_CHARS = 4000;
+const PIECE_CHARS = 6000;
 const FROM = { steer: "handed to the run", followup: "follow-up", reminder: "reminder", extension: "from an extension" };
 const RUN_ENDS = { complete: ["", "Done"], cancelled: ["warn", "Stopped"], error: ["bad", "Failed"] };
 
@@ -123,13 +124,29 @@ function UserRow(row, context) {
   );
 }
 
+// A paragraph that grows and grows would be laid out whole with each word. While it is written what is far behind stands by itself;
+// when it is done it is one again.
+function pieces(row, kept) {
+  kept.pieces ??= [{ from: 0, cache: new MarkdownCache() }];
+  const list = kept.pieces;
+  if (!row.isOpen || row.text.length < list.at(-1).from) list.length = 1;
+  const last = list.at(-1);
+  const start = Math.max(last.from, row.text.lastIndexOf("\n") + 1);
+  const cut = row.isOpen && row.text.length - start > PIECE_CHARS ? row.text.lastIndexOf(" ") + 1 : 0;
+  if (cut > last.from) {
+    last.text = row.text.slice(last.from, cut);
+    list.push({ from: cut, cache: new MarkdownCache() });
+  }
+  list.at(-1).text = row.text.slice(list.at(-1).from);
+  return list.map((piece, at) => h("div", { key: at }, Markdown({ text: piece.text, isOpen: row.isOpen && at === list.length - 1, cache: piece.cache })));
+}
+
 function AssistantRow(row, kept, context) {
-  kept.markdown ??= new MarkdownCache();
   return h(
     "article",
     { class: "said said-assistant", "aria-label": "Answer", "aria-busy": row.isOpen ? "true" : undefined },
     row.thinking ? h(Thinking, { text: row.thinking, isOpen: row.isOpen && row.text === "", id: row }) : null,
-    row.text ? Markdown({ text: row.text, isOpen: row.isOpen, cache: kept.markdown }) : null,
+    row.text ? pieces(row, kept) : null,
     row.isInterrupted ? h("p", { class: "cut" }, "It was stopped here.") : null,
     row.isOpen ? null : h("div", { class: "said-foot" }, When(row), Actions(row, context)),
   );
