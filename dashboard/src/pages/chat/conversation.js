@@ -104,9 +104,11 @@ export class Conversation {
   }
 
   async #devPage(more) { // TEMP
-    const all = []; let after = more.afterSeq ?? 0; let complete = false;
+    const all = this.__all ?? []; let after = all.at(-1)?.cursor ?? 0; let complete = false;
     while (!complete) { const page = await rpc("events.replay", { sessionId: this.sessionId, afterSeq: after, limit: 1000 }); all.push(...page.events); after = page.nextSeq; complete = page.complete; }
-    return { events: all.filter((e) => e.seq < (more.beforeSeq ?? Infinity)), complete: true };
+    this.__all = all;
+    if (more.beforeSeq) { const low = Math.min(more.beforeSeq, all.at(-1).seq + 1) - PAGE; return { events: structuredClone(all.filter((e) => e.seq < more.beforeSeq && e.seq >= low)), complete: low <= 1 }; }
+    const from = Number(more.afterSeq); return { events: structuredClone(all.filter((e) => e.seq > from && e.seq <= from + PAGE)), complete: from + PAGE >= all.at(-1).seq };
   }
 
   async #fetch(which, ask, take) {

@@ -15,7 +15,8 @@ export function interrupt(row) {
 }
 
 export function adopt(row, sessionId) {
-  row.child = sessionId;
+  if (row) row.child = sessionId;
+  return !!row;
 }
 
 export function sizeOf(row) {
