@@ -51,7 +51,7 @@ function setAttribute(dom, name, before, now) {
   if (name === "key" || name === "created" || name === "updated" || name === "removed") return;
   if (name === "style") return setStyle(dom, before ?? {}, now ?? {});
   if (name.startsWith("on")) {
-    // A handler that happens to return false must not undo what the key or the wheel does.
+    // What a handler gives back is nobody's: a `false` would forbid what the browser does by itself, such as following a link.
     if (before !== now || !dom[name]) dom[name] = now ? (event) => void now(event) : null;
     return;
   }
@@ -84,9 +84,9 @@ function update(before, node, isSvg) {
   if (node.attrs.updated) hooks.push(() => node.attrs.updated(dom));
 }
 
-function remove(node) {
+function remove(node, element) {
   forget(node);
-  node.dom.remove();
+  element.remove();
 }
 
 function forget(node) {
@@ -103,6 +103,8 @@ function patchChildren(parent, given, now, isSvg) {
   const isLeft = (node) => node.key === undefined || wanted.has(node.key);
   const before = given.filter((node) => isLeft(node) || remove(node, node.dom));
   const kept = new Set();
+  // A tree that is used again may get new elements below; those that go are the old ones.
+  const elements = before.map((node) => node.dom);
   let at = 0;
   let place = before.length > 0 ? before[0].dom : null;
   for (const node of now) {
@@ -118,7 +120,7 @@ function patchChildren(parent, given, now, isSvg) {
     if (node.dom === place) place = place.nextSibling;
     else parent.insertBefore(node.dom, place);
   }
-  for (const node of before) if (!kept.has(node)) remove(node);
+  before.forEach((node, nth) => kept.has(node) || remove(node, elements[nth]));
 }
 
 let hooks = [];
@@ -138,8 +140,11 @@ export function mount(element, what) {
 export function redrawNow() {
   isWaiting = false;
   const now = flat([view()], []);
+  const focused = document.activeElement;
   patchChildren(root, tree, now, false);
   tree = now;
+  // A browser takes the focus from what is moved among its brothers; whoever was there stays there.
+  if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
   const due = hooks;
   hooks = [];
   for (const hook of due) hook();
