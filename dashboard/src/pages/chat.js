@@ -9,7 +9,7 @@ import { Composer } from "../ui/composer.js";
 import { Button, Empty, ErrorNote, Loading, toast } from "../ui/parts.js";
 import { COMMANDS } from "../../../sdk/typescript/dist/generated.js";
 import { freshName } from "../../../sdk/typescript/dist/socket.js";
-import { Child, closeChildren } from "./chat/child.js";
+import { closeChildren, nestedIn } from "./chat/child.js";
 import { Conversation } from "./chat/conversation.js";
 import { Head } from "./chat/head.js";
 import { ListState, RowList, stickToEnd } from "./chat/list.js";
@@ -223,7 +223,7 @@ function watchReader() {
 function Rows() {
   const { conversation, list } = chat;
   const { transcript } = conversation;
-  const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: has("sessions.fork") ? edit : undefined, nestedOf: (row) => h(Child, { sessionId: row.child }) };
+  const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: has("sessions.fork") ? edit : undefined, nestedOf: nestedIn(conversation) };
   const isNews = transcript.lastSeq > chat.seenSeq;
   const head = conversation.fetching === "older" ? h(Loading, {}) : conversation.pageFault ? h(ErrorNote, { why: conversation.pageFault, again: () => conversation.again() }) : null;
   const foot = conversation.isAtEnd ? OnTheWay({ conversation, isOnline: link.state === "live" || link.state === "behind" }) : h(Loading, {});

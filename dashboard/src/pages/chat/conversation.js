@@ -4,6 +4,7 @@
 import { redraw } from "../../lib/dom.js";
 import { gateway, rpc } from "../../lib/link.js";
 import { has, onNews } from "../../lib/live.js";
+import { Children } from "./children.js";
 import { asked, isUnasked, sawEvent } from "./outbox.js";
 import { Transcript } from "./transcript.js";
 
@@ -43,6 +44,7 @@ export class Conversation {
 
   constructor(sessionId, at) {
     this.sessionId = sessionId;
+    this.children = new Children(sessionId);
     this.open(at);
   }
 
@@ -75,6 +77,7 @@ export class Conversation {
   }
   close() {
     this.#isClosed = true;
+    this.children.close();
     this.#unhook();
     this.#watch?.close();
   }

@@ -45,7 +45,7 @@ function newDay(row, before) {
   return !before?.at || new Date(row.at).toDateString() !== new Date(before.at).toDateString() ? dayOf(row.at) : "";
 }
 
-// `context`: { sessionId, unreadKey, markedKey, onedit(row)?, nestedOf(row) }
+// `context`: { sessionId, unreadKey, markedKey, onedit(row)?, nestedOf(row): trees inside the card of a call }
 export function Row(row, before, kept, context) {
   const day = newDay(row, before);
   const isMarked = context.markedKey === row.key;
@@ -65,7 +65,7 @@ function bodyOf(row, kept, context) {
     case "assistant":
       return AssistantRow(row, kept, context);
     case "call":
-      return h(ToolCard, { call: row.call, nested: row.child ? [context.nestedOf(row)] : undefined });
+      return h(ToolCard, { call: row.call, nested: context.nestedOf(row) });
     case "run":
       return RunRow(row);
     case "command":
@@ -162,8 +162,8 @@ function CommandRow(row) {
 }
 
 function NoticeRow(row) {
-  const { tone, text, quote } = noticeOf(row);
-  return h("p", { class: `notice${tone ? ` notice-${tone}` : ""}`, dir: "auto" }, text, quote ? h("q", { dir: "auto" }, quote) : null, " ", When(row));
+  const { tone, text, quote, link } = noticeOf(row);
+  return h("p", { class: `notice${tone ? ` notice-${tone}` : ""}`, dir: "auto" }, text, quote ? h("q", { dir: "auto" }, quote) : null, " ", link ? h("a", { href: href("chat", link.sessionId) }, link.text) : null, " ", When(row));
 }
 
 // How a run ended, and what it took.

@@ -5,7 +5,7 @@
 // own, and then what hangs over the seam is settled (a call that began in one and ended in the other, a question and its answer).
 
 import { behindBytes, bytesOf, isAfter, readCursor, withoutLast } from "./cursor.js";
-import { adopt, finish, interrupt, sizeOf } from "./row.js";
+import { finish, interrupt, sizeOf } from "./row.js";
 
 const NOWHERE = { entry: -1, within: 0 };
 // Of the model's own bookkeeping: nobody wants to read it.
@@ -184,7 +184,7 @@ export class Transcript {
     const { callId, tool, args } = event.data;
     const key = `${event.runId} ${callId}`;
     const call = { callId, tool, args, state: "running", startedAt: event.at, attachments: [] };
-    const row = this.#add(event, "call", { call, child: undefined });
+    const row = this.#add(event, "call", { call });
     this.#calls.set(key, row);
     this.#lastAct = row;
   }
@@ -265,8 +265,6 @@ export class Transcript {
         this.#holder = { seq: event.seq, list: row.attachments };
         return;
       }
-      case "subagent":
-        return this.#settle((from) => adopt(from.rows.findLast((row) => row.call?.callId === detail.callId), detail.sessionId));
       case "ask":
         return void this.asks.set(detail.askId, { askId: detail.askId, about: detail.about, at: event.at, isOther: true });
       case "ask_done":
