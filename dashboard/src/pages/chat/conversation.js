@@ -3,7 +3,7 @@
 
 import { redraw } from "../../lib/dom.js";
 import { gateway, rpc } from "../../lib/link.js";
-import { has, onNews } from "../../lib/live.js";
+import { onNews } from "../../lib/live.js";
 import { Children } from "./children.js";
 import { asked, isUnasked, sawEvent } from "./outbox.js";
 import { Transcript } from "./transcript.js";
@@ -39,6 +39,7 @@ export class Conversation {
   onNews = undefined;
   #watch = null;
   #opened = null;
+  #made = null;
   #unhook = () => {};
   #isClosed = false;
 
@@ -92,26 +93,18 @@ export class Conversation {
   // session where it is not there yet.
   async ready() {
     await this.#opened;
-    if (this.isNew && !this.#isClosed) {
-      this.#unhook();
-      await rpc("sessions.create", { sessionId: this.sessionId }, { timeoutMs: 0 });
-      this.isNew = false;
-      this.#follow();
-    }
+    if (this.isNew && !this.#isClosed) await (this.#made ??= this.#make());
     await this.#watch?.ready;
+  }
+  async #make() {
+    this.#unhook();
+    await rpc("sessions.create", { sessionId: this.sessionId }, { timeoutMs: 0 });
+    this.isNew = false;
+    this.#follow();
   }
 
   #page(more) {
-    if (!has("queue.list")) return this.#devPage(more); // TEMP
     return rpc("events.replay", { sessionId: this.sessionId, limit: PAGE, thinking: true, ...more });
-  }
-
-  async #devPage(more) { // TEMP
-    const all = this.__all ?? []; let after = all.at(-1)?.cursor ?? 0; let complete = false;
-    while (!complete) { const page = await rpc("events.replay", { sessionId: this.sessionId, afterSeq: after, limit: 1000 }); all.push(...page.events); after = page.nextSeq; complete = page.complete; }
-    this.__all = all;
-    if (more.beforeSeq) { const low = Math.min(more.beforeSeq, all.at(-1).seq + 1) - PAGE; return { events: structuredClone(all.filter((e) => e.seq < more.beforeSeq && e.seq >= low)), complete: low <= 1 }; }
-    const from = Number(more.afterSeq); return { events: structuredClone(all.filter((e) => e.seq > from && e.seq <= from + PAGE)), complete: from + PAGE >= all.at(-1).seq };
   }
 
   async #fetch(which, ask, take) {
@@ -132,8 +125,10 @@ export class Conversation {
   older() {
     if (this.isWhole || this.pageFault) return;
     return this.#fetch("older", () => this.#page({ beforeSeq: this.transcript.firstSeq }), (page) => {
+      const before = this.transcript.firstSeq;
       this.transcript.prepend(page.events);
-      this.isWhole = page.complete || page.events.length === 0;
+      // A page that brings nothing is the last one too: it is not asked for for ever.
+      this.isWhole = page.complete || this.transcript.firstSeq === before;
     });
   }
   newer() {
