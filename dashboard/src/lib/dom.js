@@ -98,8 +98,13 @@ function patchChildren(parent, before, now, isSvg) {
   const keyed = new Map();
   for (const node of before) if (node.key !== undefined) keyed.set(node.key, node);
   const kept = new Set();
+  // What has gone goes first: everything behind it would be moved across it otherwise, with each step of a list that is scrolled.
+  if (keyed.size > 0) {
+    const wanted = new Set(now.map((node) => node.key));
+    for (const [key, node] of keyed) if (!wanted.has(key)) remove(node), kept.add(node);
+  }
   let at = 0;
-  let place = before.length > 0 ? before[0].dom : null;
+  let place = before.find((node) => !kept.has(node))?.dom ?? null;
   for (const node of now) {
     while (at < before.length && kept.has(before[at])) at += 1;
     let old = node.key === undefined ? before[at] : keyed.get(node.key);
