@@ -26,3 +26,6 @@ startApprovals();
 start();
 // Ages grow.
 setInterval(redraw, 10_000);
+
+// The frame is kept for when the gateway is away. Without a secure origin there is no worker, and nothing is missing but that.
+if ("serviceWorker" in navigator) navigator.serviceWorker.register("/sw.js").catch(() => {});

@@ -51,7 +51,8 @@ function setAttribute(dom, name, before, now) {
   if (name === "key" || name === "created" || name === "updated" || name === "removed") return;
   if (name === "style") return setStyle(dom, before ?? {}, now ?? {});
   if (name.startsWith("on")) {
-    dom[name] = now ?? null;
+    // What a handler gives back is nobody's: a `false` would forbid what the browser does by itself, such as following a link.
+    if (before !== now || !dom[name]) dom[name] = now ? (event) => void now(event) : null;
     return;
   }
   if (PROPERTIES.has(name) && name in dom) {
@@ -83,9 +84,9 @@ function update(before, node, isSvg) {
   if (node.attrs.updated) hooks.push(() => node.attrs.updated(dom));
 }
 
-function remove(node) {
+function remove(node, element) {
   forget(node);
-  node.dom.remove();
+  element.remove();
 }
 
 function forget(node) {
@@ -94,17 +95,18 @@ function forget(node) {
   if (node.attrs.removed) node.attrs.removed(node.dom);
 }
 
-function patchChildren(parent, before, now, isSvg) {
+function patchChildren(parent, given, now, isSvg) {
   const keyed = new Map();
-  for (const node of before) if (node.key !== undefined) keyed.set(node.key, node);
+  for (const node of given) if (node.key !== undefined) keyed.set(node.key, node);
+  // Those that nobody wants any more go first: what is moved around one of them would lose its focus and where it was scrolled to.
+  const wanted = new Set(now.map((node) => node.key));
+  const isLeft = (node) => node.key === undefined || wanted.has(node.key);
+  const before = given.filter((node) => isLeft(node) || remove(node, node.dom));
   const kept = new Set();
-  // What has gone goes first: everything behind it would be moved across it otherwise, with each step of a list that is scrolled.
-  if (keyed.size > 0) {
-    const wanted = new Set(now.map((node) => node.key));
-    for (const [key, node] of keyed) if (!wanted.has(key)) remove(node), kept.add(node);
-  }
+  // A tree that is used again may get new elements below; those that go are the old ones.
+  const elements = before.map((node) => node.dom);
   let at = 0;
-  let place = before.find((node) => !kept.has(node))?.dom ?? null;
+  let place = before.length > 0 ? before[0].dom : null;
   for (const node of now) {
     while (at < before.length && kept.has(before[at])) at += 1;
     let old = node.key === undefined ? before[at] : keyed.get(node.key);
@@ -118,7 +120,7 @@ function patchChildren(parent, before, now, isSvg) {
     if (node.dom === place) place = place.nextSibling;
     else parent.insertBefore(node.dom, place);
   }
-  for (const node of before) if (!kept.has(node)) remove(node);
+  before.forEach((node, nth) => kept.has(node) || remove(node, elements[nth]));
 }
 
 let hooks = [];

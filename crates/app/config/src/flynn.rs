@@ -6,17 +6,16 @@ use super::keys::snake;
 use super::tree::{Node, TreeValue};
 
 /// Known words without effect, and why. Those below stand for what is in their tables, too.
-const WITHOUT_EFFECT: [(&str, &str); 16] = [
+const WITHOUT_EFFECT: [(&str, &str); 15] = [
     ("channels", "there are no chat channels"),
     ("automation", "there are no webhooks, timetables and reactions"),
     ("browser", "there is no browser tool"),
     ("agents", "every session has the one agent"),
     ("memory", "there is no memory between sessions"),
     ("webchat", "there is no web chat"),
-    ("dashboard", "there is no dashboard"),
+    ("dashboard", "`server.dashboard` has the switches"),
     ("ops", "services are not looked after"),
     ("server.webchat", "there is no web chat"),
-    ("server.dashboard", "there is no dashboard"),
     ("server.ops", "services are not looked after"),
     ("tools.profiles", "`tools.only` says which tools are offered"),
     ("compaction.keep_turns", "`compaction.keep_pct` says how much is kept"),

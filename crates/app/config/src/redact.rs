@@ -34,7 +34,8 @@ pub(super) fn is_secret_name(name: &str) -> bool {
 }
 
 /// What takes effect without a new start, as beginnings of names.
-const LIVE: [&str; 10] = [
+const LIVE: [&str; 11] = [
+    "server.dashboard.",
     "server.queue.",
     "server.nodes.",
     "server.feature_gates",
@@ -204,6 +205,7 @@ fn effective(server: &ServerConfig) -> Value {
                 "enabled": nodes.enabled, "allowedRoles": nodes.allowed_roles,
                 "location": { "enabled": nodes.location }, "push": { "enabled": nodes.push },
             },
+            "dashboard": { "enabled": server.dashboard.enabled, "publicShell": server.dashboard.public_shell },
             "featureGates": server.feature_gates.iter().map(|(name, on)| (name.clone(), json!(on))).collect::<Map<_, _>>(),
             "presence": { "onlineMs": server.presence_online_ms },
         },

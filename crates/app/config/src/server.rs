@@ -41,6 +41,7 @@ pub struct ServerConfig {
     pub tls: Option<TlsFiles>,
     pub queue: QueueConfig,
     pub nodes: NodesConfig,
+    pub dashboard: DashboardConfig,
     /// By name; those that nobody named are off.
     pub feature_gates: Vec<(String, bool)>,
     pub presence_online_ms: u64,
@@ -56,6 +57,14 @@ pub struct AcpConfig {
     pub connection_grace_s: u64,
     /// Files and terminals of its clients are used, which are those of another machine.
     pub remote_client_fs: bool,
+}
+
+/// The page for browsers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DashboardConfig {
+    pub enabled: bool,
+    /// It is given to everybody; what it shows is not.
+    pub public_shell: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -156,6 +165,10 @@ impl Configuration {
                 allowed_roles: self.texts("server.nodes.allowed_roles").map_or(vec!["companion".into()], <[_]>::to_vec),
                 location: self.switch("server.nodes.location.enabled").unwrap_or(false),
                 push: self.switch("server.nodes.push.enabled").unwrap_or(false),
+            },
+            dashboard: DashboardConfig {
+                enabled: self.switch("server.dashboard.enabled").unwrap_or(true),
+                public_shell: self.switch("server.dashboard.public_shell").unwrap_or(true),
             },
             feature_gates: self.gates(),
             presence_online_ms: number("server.presence.online_ms", ONLINE_MS),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use config::ServerConfig;
-use gateway::{Access, NodeRules, PairingRules, ServiceSettings, TailscaleOptions};
+use gateway::{Access, DashboardRules, NodeRules, PairingRules, ServiceSettings, TailscaleOptions};
 use vocab::{Fault, FaultKind, SessionId, Settings};
 
 pub fn access(server: &ServerConfig) -> Access {
@@ -13,6 +13,7 @@ pub fn access(server: &ServerConfig) -> Access {
         hostnames: server.hostnames.clone(),
         allowed_origins: server.allowed_origins.clone(),
         auth_http: server.auth_http,
+        dashboard: DashboardRules { enabled: server.dashboard.enabled, public_shell: server.dashboard.public_shell },
         tailscale: TailscaleOptions {
             identity: server.tailscale.identity,
             trust_header: server.tailscale.trust_header,

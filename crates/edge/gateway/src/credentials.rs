@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use dialect_gateway::Scopes;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, COOKIE, SEC_WEBSOCKET_PROTOCOL};
@@ -60,10 +60,13 @@ pub(crate) fn presented(headers: &HeaderMap) -> Credential {
     if let Some(value) = headers.get(AUTHORIZATION) {
         let words = text(value).unwrap_or_default();
         let Some((scheme, token)) = words.split_once(' ') else { return Credential::Unreadable };
-        if !scheme.eq_ignore_ascii_case("bearer") {
-            return Credential::Unreadable;
-        }
-        return Secret::new(token).map_or(Credential::Unreadable, Credential::Token);
+        let token = match scheme {
+            it if it.eq_ignore_ascii_case("bearer") => Some(token.to_owned()),
+            // What a browser's own window asks for: the password is the token, the name is anybody's.
+            it if it.eq_ignore_ascii_case("basic") => password(token),
+            _ => None,
+        };
+        return token.and_then(|token| Secret::new(&token)).map_or(Credential::Unreadable, Credential::Token);
     }
     let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(text).collect::<Vec<_>>().join(",");
     if let Some(encoded) = offered.split(',').find_map(|it| it.trim().strip_prefix(BEARER_PROTOCOL)) {
@@ -75,6 +78,11 @@ pub(crate) fn presented(headers: &HeaderMap) -> Credential {
         Some(value) => Secret::new(&value).map_or(Credential::Unreadable, Credential::Cookie),
         None => Credential::None,
     }
+}
+
+fn password(encoded: &str) -> Option<String> {
+    let pair = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    pair.split_once(':').map(|(_, password)| password.to_owned())
 }
 
 /// The first subprotocol of the client's that is one of ours, or of what answers the path: then we say so.

@@ -40,7 +40,9 @@ pub use home_lock::GatewayFile;
 pub use http::ReplyBody;
 pub use listen::dialable;
 pub use login::{LoginDesk, LoginRefused};
-pub use options::{Access, HealthReport, ServerHooks, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice};
+pub use options::{
+    Access, DashboardRules, HealthReport, ServerHooks, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice,
+};
 pub use server::{AccessHandle, GatewayServer, ServerHandle, ServerLoad};
 pub use services::{
     ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NodeRules, PairingRules, Reloaded,

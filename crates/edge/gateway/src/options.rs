@@ -74,6 +74,7 @@ pub struct Access {
     pub allowed_origins: Vec<String>,
     /// Whether pages and probes need a credential (`server.auth_http`). Endpoints always do.
     pub auth_http: bool,
+    pub dashboard: DashboardRules,
     pub tailscale: TailscaleOptions,
 }
 
@@ -84,9 +85,18 @@ impl Default for Access {
             hostnames: Vec::new(),
             allowed_origins: Vec::new(),
             auth_http: true,
+            dashboard: DashboardRules { enabled: true, public_shell: true },
             tailscale: TailscaleOptions::default(),
         }
     }
+}
+
+/// The page for browsers (`server.dashboard`).
+#[derive(Clone, Copy, Debug)]
+pub struct DashboardRules {
+    pub enabled: bool,
+    /// The page, which is empty without data, is given to everybody.
+    pub public_shell: bool,
 }
 
 #[derive(Clone, Default, Debug)]

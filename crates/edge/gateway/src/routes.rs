@@ -2,6 +2,7 @@
 
 mod events;
 mod login;
+mod page;
 mod upgrade;
 
 use std::sync::Arc;
@@ -49,6 +50,8 @@ enum Destination {
     /// A socket's path, asked for as a page.
     NotAPage,
     Web(Arc<dyn WebRoute>),
+    /// The page for browsers, or a file that belongs to it.
+    Page(dashboard::PageFile),
     /// Nothing is there, but only who is known learns it.
     HiddenNothing,
     Nothing,
@@ -57,7 +60,8 @@ enum Destination {
 const READS: &[&str] = &["GET", "HEAD"];
 
 impl Destination {
-    fn find(state: &ServerState, path: &str, is_upgrade: bool) -> Self {
+    /// `wants_page`: a browser that goes somewhere.
+    fn find(state: &ServerState, path: &str, is_upgrade: bool, wants_page: bool) -> Self {
         let own = match path {
             "/livez" => Some(Destination::Live),
             "/readyz" => Some(Destination::Ready),
@@ -77,10 +81,12 @@ impl Destination {
             (Some(entrance), _) if is_upgrade => Destination::Socket(entrance),
             (Some(entrance), _) if entrance.streams().is_some() => Destination::Acp(entrance),
             (_, Some(route)) => Destination::Web(route),
-            // A shell of pages may come to stand here.
-            (Some(_), None) if path != "/" => Destination::NotAPage,
-            _ if path.starts_with("/webchat/") => Destination::HiddenNothing,
-            _ => Destination::Nothing,
+            (entrance, None) => match page::find(state, path, wants_page) {
+                Some(file) => Destination::Page(file),
+                None if entrance.is_some() && path != "/" => Destination::NotAPage,
+                None if path.starts_with("/webchat/") => Destination::HiddenNothing,
+                None => Destination::Nothing,
+            },
         }
     }
 
@@ -131,7 +137,8 @@ pub(crate) async fn answer<S: Wire>(
     arrival: Arrival,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
-    let to = Destination::find(&state, request.uri().path(), is_upgrade(&request));
+    let wants_page = page::is_wanted(&request);
+    let to = Destination::find(&state, request.uri().path(), is_upgrade(&request), wants_page);
     if let Some(methods) = to.methods()
         && !methods.contains(&request.method().as_str())
     {
@@ -150,6 +157,7 @@ pub(crate) async fn answer<S: Wire>(
         Destination::NotAPage => not_a_page(),
         Destination::Socket(entrance) => upgrade::upgrade::<S>(visit, entrance, request).await,
         Destination::Web(route) => web(&visit, route, request).await,
+        Destination::Page(file) => page::page(&visit, file, &request).await,
         Destination::Acp(entrance) => acp::answer(&visit, entrance, request).await,
         Destination::Events => match visit.known(request.headers()).await {
             Ok(known) => events::events(&visit, known, request.headers(), request.uri().query()).await,
@@ -160,13 +168,13 @@ pub(crate) async fn answer<S: Wire>(
             let is_free = !visit.state.access().auth_http && is_read;
             match visit.known(request.headers()).await {
                 Err(refused) if !is_free => *refused,
-                _ => page(&visit, to).await,
+                _ => facts(&visit, to).await,
             }
         }
     }
 }
 
-async fn page(visit: &Visit, to: Destination) -> Response<ReplyBody> {
+async fn facts(visit: &Visit, to: Destination) -> Response<ReplyBody> {
     match to {
         Destination::Health => {
             let report = visit.state.hooks.health().await;

@@ -168,6 +168,8 @@ pub const KEYS: &[SettingKey] = &[
     key("server.nodes.allowed_roles", SettingKind::Texts, "What they may register as."),
     key("server.nodes.location.enabled", SettingKind::Bool, "Whether they may say where they are."),
     key("server.nodes.push.enabled", SettingKind::Bool, "Whether they may leave a push token."),
+    key("server.dashboard.enabled", SettingKind::Bool, "Whether `/` of the gateway is a page for browsers."),
+    key("server.dashboard.public_shell", SettingKind::Bool, "Whether that page, empty, is given to who has no token."),
     key("server.feature_gates", SettingKind::Gates, "Features by name, each true or false."),
     count("server.presence.online_ms", 1_000, DAY_S * 1_000, "How long after a message its sender counts as online."),
     key("pairing.enabled", SettingKind::Bool, "Whether codes are given out by which unknown senders are let in."),

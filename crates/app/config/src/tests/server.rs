@@ -71,7 +71,6 @@ fn a_configuration_of_flynns_is_read_with_a_word_for_what_has_no_effect() {
     expect![[r#"
         /user/config.yaml: `models.default.gemini.apiKey` is ignored: keys are not read from files; write ${NAME} of a variable, or name a `key_file` or a `secret_command` in [providers.google]
         /user/config.yaml: `models.embedding` has no effect: there is fast, default, complex, local
-        /user/config.yaml: `server.dashboard` has no effect: there is no dashboard
         /user/config.yaml: `compaction.keep_turns` has no effect: `compaction.keep_pct` says how much is kept
         /user/config.yaml: `channels` has no effect: there are no chat channels
         /user/config.yaml: `automation` has no effect: there are no webhooks, timetables and reactions

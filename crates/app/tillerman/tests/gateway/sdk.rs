@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::clients::{WEBSOCKETS, WS, or_skip};
 use crate::peers_install::{CHECKS_PATIENCE, newer_node, node, npm, python, run, script};
@@ -19,7 +20,7 @@ pub(crate) fn sdk() -> PathBuf {
 }
 
 /// A gateway that the checks may have killed, restarted and cut off: a line on the control port says which.
-struct Stand {
+pub(crate) struct Stand {
     place: Arc<Place>,
     port: u16,
     control: u16,
@@ -27,8 +28,12 @@ struct Stand {
 
 impl Stand {
     fn new(model: &'static str) -> Self {
+        Self::with(model, CONFIG)
+    }
+
+    pub(crate) fn with(model: &'static str, config: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let place = Arc::new(Place { port, model_name: model, ..Place::with(CONFIG) });
+        let place = Arc::new(Place { port, model_name: model, ..Place::with(config) });
         let gateway = Mutex::new(Some(place.start()));
         let relay = Relay::start(port);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -43,6 +48,15 @@ impl Stand {
     }
 
     fn checks(&self, command: &mut Command, checks_min: usize) -> Result<(), String> {
+        self.checks_within(command, checks_min, CHECKS_PATIENCE)
+    }
+
+    pub(crate) fn checks_within(
+        &self,
+        command: &mut Command,
+        checks_min: usize,
+        patience: Duration,
+    ) -> Result<(), String> {
         command
             .current_dir(self.place.workspace())
             .env("PEER_URL", format!("ws://127.0.0.1:{}", self.port))
@@ -50,7 +64,7 @@ impl Stand {
             .env("PEER_TOKEN", TOKEN)
             .env("PEER_CONTROL", self.control.to_string())
             .env("PEER_SDK", sdk());
-        run(command, CHECKS_PATIENCE)?.checked(checks_min);
+        run(command, patience)?.checked(checks_min);
         Ok(())
     }
 }

@@ -115,10 +115,21 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         // Another agent at the same screen, drawn with the same parts.
         "acp-terminal" => &["vocab", "wire", "host", "dialect-terminal", "console", "acp-client", "acp-types"],
         "websocket" => &["vocab", "wire", "host"],
-        "gateway" => {
-            &["vocab", "wire", "engine", "host", "process", "safefile", "websocket", "telemetry", "dialect-gateway"]
-        }
+        "gateway" => &[
+            "vocab",
+            "wire",
+            "engine",
+            "host",
+            "process",
+            "safefile",
+            "websocket",
+            "telemetry",
+            "dashboard",
+            "dialect-gateway",
+        ],
         "telemetry" => &["vocab", "net"],
+        // Bytes, and nothing else.
+        "dashboard" => &[],
         "pi-format" => &["vocab", "wire"],
         "dialect-rpc" => &["vocab", "wire", "pi-format"],
         name if name.starts_with("dialect-") => &["vocab", "wire"],

@@ -33,7 +33,7 @@ export async function refused(promise) {
   return answer.error;
 }
 
-export async function runChecks(checks, close) {
+export async function runChecks(checks, close, checkMs = CHECK_MS) {
   const wanted = process.argv.slice(2);
   let failed = 0;
   // What a check did not wait for any more may still fail; the check has said so already.
@@ -41,7 +41,7 @@ export async function runChecks(checks, close) {
   for (const [name, work] of Object.entries(checks)) {
     if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue;
     try {
-      await limited(work(), CHECK_MS, () => `still running after ${CHECK_MS} ms`);
+      await limited(work(), checkMs, () => `still running after ${checkMs} ms`);
       console.log(`ok ${name}`);
     } catch (why) {
       failed++;

@@ -1,0 +1,57 @@
+//! The dashboard in a real browser, on the real binary. Without Chromium, Node or the registry once, a test says `SKIP` and why.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::clients::{WS, or_skip};
+use crate::peers_install::{node, npm, script};
+use crate::sdk::Stand;
+
+const PLAYWRIGHT: &str = "playwright-core@1.65.1";
+const AXE: &str = "axe-core@4.14.0";
+/// All checks of one script together, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(600);
+const CONFIG: &str = "server:\n  nodes: {enabled: true, location: {enabled: true}}\n  queue:\n    resume_after_restart: true\ntools:\n  confirm: [shell.exec]\n";
+
+fn chromium() -> Result<&'static str, String> {
+    let known = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+    known.into_iter().find(|path| Path::new(path).exists()).ok_or_else(|| "no Chromium is installed".to_owned())
+}
+
+/// Runs the checks of a script in `tests/peers/dashboard`.
+fn browser_checks(name: &str, checks_min: usize) {
+    let checks = || {
+        node()?;
+        let chromium = chromium()?;
+        let modules = npm("dashboard", &[PLAYWRIGHT.to_owned(), AXE.to_owned(), WS.to_owned()])?;
+        let stand = Stand::with("mock/alpha", CONFIG);
+        let mut command = Command::new("node");
+        command.arg(script(&format!("dashboard/{name}"))).env("PEER_MODULES", modules).env("PEER_CHROMIUM", chromium);
+        if std::env::var_os("TILLERMAN_FULL").is_some() {
+            command.env("PEER_FULL", "1");
+        }
+        stand.checks_within(&mut command, checks_min, PATIENCE)
+    };
+    or_skip(name, checks());
+}
+
+#[test]
+fn its_frame() {
+    browser_checks("shell.mjs", 9);
+}
+
+#[test]
+fn its_conversations() {
+    browser_checks("chat.mjs", 13);
+}
+
+#[test]
+fn what_comes_from_outside_stays_text() {
+    browser_checks("xss.mjs", 6);
+}
+
+#[test]
+fn much_of_everything() {
+    browser_checks("load.mjs", 4);
+}

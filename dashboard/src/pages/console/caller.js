@@ -1,0 +1,94 @@
+// A call by hand: every method that the gateway says it has, with what it takes.
+
+import { h, redraw } from "../../lib/dom.js";
+import { Fetched } from "../../lib/fetching.js";
+import { duration } from "../../lib/format.js";
+import { rpc } from "../../lib/link.js";
+import { Badge, Button, Card, copyText, ErrorNote, Loading } from "../../ui/parts.js";
+
+const document_ = new Fetched();
+const state = { method: "system.info", params: "{}", isBusy: false, fault: null, answer: undefined, tookMs: 0 };
+
+function schemaOf(found, schema) {
+  const name = schema?.$ref?.split("/").pop();
+  return name ? found.components?.schemas?.[name] : schema;
+}
+
+// What a parameter takes, in a few words.
+function kindOf(found, schema) {
+  const it = schemaOf(found, schema) ?? {};
+  if (it.enum) return it.enum.join(" | ");
+  const kind = Array.isArray(it.type) ? it.type.join(" or ") : it.type ?? (it.oneOf || it.anyOf ? "one of several" : "any");
+  return it.maxLength ? `${kind}, at most ${it.maxLength}` : it.maximum && it.maximum < 1e12 ? `${kind}, ${it.minimum ?? 0} to ${it.maximum}` : kind;
+}
+
+// What has to be there, as a start.
+function template(method) {
+  const start = {};
+  for (const param of method.params ?? []) {
+    if (!param.required) continue;
+    start[param.name] = param.schema?.type === "array" ? [] : param.schema?.type === "boolean" ? false : param.schema?.type === "integer" ? 0 : "";
+  }
+  return JSON.stringify(start, null, 2);
+}
+
+async function call() {
+  state.fault = null;
+  let params;
+  try {
+    params = JSON.parse(state.params.trim() || "{}");
+  } catch (why) {
+    state.fault = new Error(`The parameters are no JSON: ${why.message}`);
+    return redraw();
+  }
+  state.isBusy = true;
+  redraw();
+  const began = performance.now();
+  try {
+    state.answer = await rpc(state.method, params);
+  } catch (why) {
+    state.answer = { error: { code: why.code, message: why.message, data: why.data } };
+  }
+  state.tookMs = performance.now() - began;
+  state.isBusy = false;
+  redraw();
+}
+
+function Params({ found, method }) {
+  if (!method.params?.length) return h("p", { class: "dim" }, "It takes no parameters.");
+  return h("ul", { class: "params" }, method.params.map((param) => h("li", {}, h("code", {}, param.name), param.required ? Badge({ tone: "info" }, ["required"]) : null, h("span", { class: "dim" }, ` ${kindOf(found, param.schema)}. ${param.description ?? ""}`))));
+}
+
+export function Caller() {
+  const { value: found, fault } = document_.want("discover", () => rpc("rpc.discover"));
+  if (fault) return h(ErrorNote, { why: fault, again: () => document_.stale() });
+  if (!found) return h(Loading, {});
+  const method = found.methods.find((it) => it.name === state.method) ?? found.methods[0];
+  const pick = (event) => {
+    state.method = event.target.value;
+    state.params = template(found.methods.find((it) => it.name === state.method));
+    state.answer = undefined;
+    redraw();
+  };
+  const keys = (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) call();
+  };
+  return h(
+    Card,
+    { title: "Call" },
+    h("div", { class: "caller" },
+      h("label", { class: "field" }, h("span", {}, "Method"), h("select", { value: state.method, onchange: pick }, found.methods.map((it) => h("option", { value: it.name, selected: it.name === state.method }, it.name)))),
+      h("p", {}, method.summary ?? method.description ?? ""),
+      h(Params, { found, method }),
+      h("label", { class: "field" }, h("span", {}, "Parameters (JSON)"), h("textarea", { class: "caller-params", rows: 5, spellcheck: "false", value: state.params, oninput: (event) => (state.params = event.target.value), onkeydown: keys })),
+      h("div", { class: "toolbar" }, Button({ kind: "main", busy: state.isBusy, onclick: call }, ["Call"]), h("span", { class: "dim" }, "Ctrl+Enter")),
+      h(ErrorNote, { why: state.fault }),
+      state.answer === undefined
+        ? null
+        : h("div", {},
+            h("div", { class: "toolbar" }, h("strong", {}, state.answer?.error ? "Refused" : "Result"), h("span", { class: "dim" }, `in ${duration(state.tookMs)}`), Button({ kind: "small", onclick: () => copyText(JSON.stringify(state.answer, null, 2), "The answer") }, ["Copy"])),
+            h("pre", { class: "code", dir: "auto", tabindex: "0" }, JSON.stringify(state.answer, null, 2)),
+          ),
+    ),
+  );
+}

@@ -1,0 +1,89 @@
+// The frames of this page's own connection, newest first.
+
+import { h, redraw } from "../../lib/dom.js";
+import { bytes, clock } from "../../lib/format.js";
+import { frames } from "../../lib/link.js";
+import { Badge, Button, Card, Choice, copyText, Empty, Search } from "../../ui/parts.js";
+
+// In the document at once; the filter finds the others.
+const SHOWN_MAX = 200;
+
+const state = { filter: "", direction: "all", kind: "all", open: new Set() };
+
+// What a frame is, for people: a request by its method, an event by its name, an answer by its id.
+function read(frame) {
+  if (frame.read) return frame.read;
+  let value = null;
+  try {
+    value = JSON.parse(frame.text);
+  } catch {
+    // Cut short, or not ours.
+  }
+  const kind = !value ? "other" : value.method ? "request" : value.event ? "event" : value.error ? "error" : "result";
+  const name = value?.method ?? value?.event ?? (value?.error ? `error ${value.error.code}` : kind);
+  frame.read = { value, kind, name, id: value?.id ?? "" };
+  return frame.read;
+}
+
+function isShown(frame) {
+  if (state.direction !== "all" && frame.out !== (state.direction === "out")) return false;
+  if (state.kind !== "all" && read(frame).kind !== state.kind) return false;
+  return state.filter === "" || frame.text.toLowerCase().includes(state.filter.toLowerCase());
+}
+
+function Row({ frame }) {
+  const { value, kind, name, id } = read(frame);
+  const isOpen = state.open.has(frame);
+  const toggle = () => {
+    if (!state.open.delete(frame)) state.open.add(frame);
+    redraw();
+  };
+  return h(
+    "li",
+    { class: "frame" },
+    h("button", { type: "button", class: "frame-head", "aria-expanded": isOpen ? "true" : "false", onclick: toggle },
+      h("span", { class: "dim frame-time" }, clock(frame.at)),
+      Badge({ tone: frame.out ? "info" : kind === "error" ? "bad" : "none" }, [frame.out ? "out" : "in"]),
+      h("strong", {}, name),
+      h("span", { class: "dim" }, id === "" ? "" : `id ${id}`),
+      h("span", { class: "dim frame-size" }, bytes(frame.text.length)),
+    ),
+    isOpen ? h("pre", { class: "code", dir: "auto", tabindex: "0" }, value ? JSON.stringify(value, null, 2) : frame.text, frame.cut ? "\n… the rest was not kept" : "") : null,
+  );
+}
+
+export function FrameList() {
+  const found = frames.list.filter(isShown);
+  const shown = found.slice(-SHOWN_MAX).reverse();
+  const set = (name) => (value) => {
+    state[name] = value;
+    redraw();
+  };
+  const pause = () => {
+    frames.isOn = !frames.isOn;
+    redraw();
+  };
+  const clear = () => {
+    frames.list.length = 0;
+    state.open.clear();
+    redraw();
+  };
+  const actions = [
+    Button({ kind: "small", onclick: pause }, [frames.isOn ? "Pause" : "Go on"]),
+    Button({ kind: "small", onclick: () => copyText(found.map((frame) => JSON.stringify({ at: frame.at, dir: frame.out ? "c>s" : "s>c", frame: read(frame).value ?? frame.text })).join("\n"), `${found.length} frames as JSON lines`) }, ["Copy as JSONL"]),
+    Button({ kind: "small", onclick: clear }, ["Clear"]),
+  ];
+  return h(
+    Card,
+    { title: `Frames (${found.length})`, actions },
+    h("div", { class: "toolbar" },
+      h(Search, { label: "Filter frames", value: state.filter, oninput: set("filter") }),
+      h(Choice, { label: "Direction", value: state.direction, options: [["all", "Both"], ["in", "In"], ["out", "Out"]], onchange: set("direction") }),
+      h(Choice, { label: "Kind", value: state.kind, options: [["all", "All"], ["request", "Requests"], ["result", "Results"], ["event", "Events"], ["error", "Errors"]], onchange: set("kind") }),
+    ),
+    shown.length === 0
+      ? h(Empty, { title: "No frame fits" }, "The last 500 frames of this page are kept.")
+      : h("ol", { class: "frames", "aria-label": "Frames, newest first" }, shown.map((frame) => h(Row, { frame }))),
+    found.length > SHOWN_MAX ? h("p", { class: "dim" }, `${found.length - SHOWN_MAX} older ones are not shown.`) : null,
+  );
+}

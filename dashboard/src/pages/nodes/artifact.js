@@ -1,0 +1,133 @@
+// One artifact of a canvas, shown as what it is. It is data from outside: Markdown becomes a tree without markup of its own, HTML
+// is in a frame that may nothing, and everything else is text.
+
+import { h, redraw, safeUrl } from "../../lib/dom.js";
+import { download } from "../../lib/csv.js";
+import { bytes, moment } from "../../lib/format.js";
+import { highlight } from "../../ui/highlight.js";
+import { Markdown, MarkdownCache } from "../../ui/markdown.js";
+import { Badge, Button, Choice, When, copyText } from "../../ui/parts.js";
+
+// Characters that are in the document at once.
+const SHOWN_MAX = 100_000;
+const COLOURED_MAX = 50_000;
+const state = { isRaw: false, isWhole: false, of: "" };
+
+// What kind of thing it is: by its type, and by what it holds.
+export function kindOf({ type, content }) {
+  const name = String(type).toLowerCase();
+  if (imageUrl(type, content)) return "image";
+  if (typeof content !== "string") return "json";
+  if (/markdown|^md$/.test(name)) return "markdown";
+  if (/html|svg/.test(name)) return "html";
+  if (/json/.test(name)) return "json";
+  return "text";
+}
+
+// Pictures by value only: nothing is fetched for them.
+export function imageUrl(type, content) {
+  const text = typeof content === "string" ? content.trim() : "";
+  if (/^data:image\//i.test(text)) return safeUrl(text);
+  const mime = /^image\/(png|jpeg|gif|webp)$/i.test(type) ? type : typeof content === "object" && content !== null ? content.mimeType : undefined;
+  const data = text || content?.data;
+  if (typeof mime !== "string" || typeof data !== "string" || !/^[A-Za-z0-9+/=\s]+$/.test(data)) return undefined;
+  return safeUrl(`data:${mime};base64,${data.replace(/\s+/g, "")}`);
+}
+
+export function rawText(content) {
+  return typeof content === "string" ? content : JSON.stringify(content, null, 2);
+}
+
+function prettyJson(content) {
+  if (typeof content !== "string") return JSON.stringify(content, null, 2);
+  try {
+    return JSON.stringify(JSON.parse(content), null, 2);
+  } catch {
+    return content;
+  }
+}
+
+// What would be refused anyway, and links, which a frame that may nothing cannot follow. The frame and the policy of the page hold
+// without this; it is so that nothing is even tried.
+const LEFT_OUT = "script, x-style, link, meta, base, iframe, frame, object, embed, template, noscript";
+// A document that is only read tries styles, too.
+const STYLES = [[/<(\/?)style/gi, "<$1x-style"], [/(<[a-z][^<>]*?[\s"'/])style(\s*=)/gi, "$1data-x$2"]];
+const cleaned = new WeakMap();
+const caches = new WeakMap();
+
+function quiet(it) {
+  if (cleaned.has(it)) return cleaned.get(it);
+  const plain = STYLES.reduce((text, [what, by]) => text.replace(what, by), it.content);
+  const page = new DOMParser().parseFromString(plain, "text/html");
+  for (const element of page.querySelectorAll(LEFT_OUT)) element.remove();
+  for (const element of page.querySelectorAll("*")) {
+    for (const { name, value } of [...element.attributes]) {
+      const isPicture = name === "src" && /^data:image\//i.test(value.trim());
+      if (/^on|^style$|src|href|action|^background$|^ping$|^data$|^poster$/i.test(name) && !isPicture) element.removeAttribute(name);
+    }
+  }
+  const text = new XMLSerializer().serializeToString(page);
+  cleaned.set(it, text);
+  return text;
+}
+
+// The language of a program by what its writer says, or by the ending of its name.
+function languageOf(it) {
+  const said = it.metadata?.language;
+  return typeof said === "string" ? said : /\.([a-z0-9]{1,8})$/i.exec(it.artifactId)?.[1] ?? String(it.type).replace(/^.*[/-]/, "");
+}
+
+function Text({ text, label, language }) {
+  const isCut = text.length > SHOWN_MAX && !state.isWhole;
+  const shown = isCut ? text.slice(0, SHOWN_MAX) : text;
+  return h("div", {},
+    h("pre", { class: "code canvas-text", dir: language ? "ltr" : "auto", tabindex: "0", role: "group", "aria-label": label }, language && shown.length <= COLOURED_MAX ? highlight(shown, language) : shown),
+    isCut ? Button({ kind: "small", onclick: () => ((state.isWhole = true), redraw()) }, [`Show all ${text.length.toLocaleString("en-US")} characters`]) : null,
+  );
+}
+
+function Body({ it }) {
+  const name = it.title || it.artifactId;
+  const kind = state.isRaw ? "raw" : kindOf(it);
+  if (kind === "image") return h("img", { class: "canvas-image", src: imageUrl(it.type, it.content), alt: name });
+  if (kind === "json") return h(Text, { text: prettyJson(it.content), label: name, language: "json" });
+  if (kind === "markdown") {
+    if (!caches.has(it)) caches.set(it, new MarkdownCache());
+    return h("div", { class: "canvas-markdown" }, h(Markdown, { text: it.content, cache: caches.get(it) }));
+  }
+  if (kind === "html") {
+    return h("div", {},
+      h("iframe", { key: `${it.artifactId} ${it.version}`, class: "canvas-frame", sandbox: "", title: name, referrerpolicy: "no-referrer", srcdoc: quiet(it) }),
+      h("p", { class: "dim" }, "Shown without its scripts, styles, links and whatever it would fetch; Raw has all of it."),
+    );
+  }
+  return h(Text, { text: rawText(it.content), label: name, language: kind === "text" ? languageOf(it).toLowerCase() : undefined });
+}
+
+const ENDINGS = { markdown: "md", html: "html", json: "json", text: "txt" };
+
+function save(it) {
+  const kind = kindOf(it);
+  const name = it.artifactId.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 80) || "artifact";
+  download(name.includes(".") ? name : `${name}.${ENDINGS[kind] ?? "txt"}`, rawText(it.content), "text/plain");
+}
+
+export function Artifact({ artifact: it, actions }) {
+  if (state.of !== it.artifactId) Object.assign(state, { of: it.artifactId, isRaw: false, isWhole: false });
+  const raw = rawText(it.content);
+  const hasMore = it.metadata && Object.keys(it.metadata).length > 0;
+  return h(
+    "article",
+    { class: "canvas-one", "aria-label": it.title || it.artifactId },
+    h("h3", { dir: "auto" }, it.title || it.artifactId),
+    h("p", { class: "canvas-facts dim" }, Badge({}, [it.type]), h("span", {}, h("code", {}, it.artifactId)), h("span", {}, `version ${it.version}`), h("span", { title: moment(it.updatedAt) }, "changed ", h(When, { at: it.updatedAt })), h("span", { title: moment(it.createdAt) }, "made ", h(When, { at: it.createdAt })), h("span", {}, bytes(new TextEncoder().encode(raw).length))),
+    h("div", { class: "toolbar" },
+      h(Choice, { label: "View", value: state.isRaw, options: [[false, "As it is meant"], [true, "Raw"]], onchange: (isRaw) => ((state.isRaw = isRaw), redraw()) }),
+      Button({ kind: "small", onclick: () => copyText(raw, "The artifact") }, ["Copy"]),
+      Button({ kind: "small", onclick: () => save(it) }, ["Save as file"]),
+      actions,
+    ),
+    h(Body, { it }),
+    hasMore ? h("details", {}, h("summary", {}, "Metadata"), h("pre", { class: "code", dir: "auto", tabindex: "0" }, JSON.stringify(it.metadata, null, 2))) : null,
+  );
+}

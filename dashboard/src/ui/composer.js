@@ -1,0 +1,210 @@
+// Where a message is written. What is typed and attached lives in the page's `state`: a redraw loses nothing, and it is the page
+// that empties it when it has taken a message.
+
+import { h, redraw } from "../lib/dom.js";
+import { bytes } from "../lib/format.js";
+import { live } from "../lib/live.js";
+import { attachmentOf, limitsOf, matchingCommands, refusal, sendFault, typedCommand } from "./attaching.js";
+import { Button } from "./parts.js";
+import { pictureUrl } from "./plain.js";
+
+const COMMANDS_MAX = 50;
+const FAULTS_MAX = 5;
+const ACCEPTED = "image/png,image/jpeg,image/gif,image/webp,text/*,application/json,.md,.toml,.yaml,.yml,.rs,.ts,.js,.py,.go,.log,.csv,.diff,.patch";
+
+// By state: what is only of the writing.
+const views = new WeakMap();
+let ids = 0;
+
+function viewOf(state) {
+  if (!views.has(state)) views.set(state, { id: `composer-${(ids += 1)}`, chosen: 0, isClosed: false, faults: [], reading: 0, isOver: false, grown: null });
+  return views.get(state);
+}
+
+async function attach(state, files) {
+  const view = viewOf(state);
+  const limits = limitsOf(live.can);
+  view.faults = [];
+  const fault = (text) => view.faults.length < FAULTS_MAX && view.faults.push(text);
+  view.reading += 1;
+  redraw();
+  for (const file of files) {
+    const why = refusal(file, state.attachments, limits);
+    if (why) {
+      fault(why);
+      continue;
+    }
+    try {
+      const read = await attachmentOf(file);
+      // Others may have come while this one was read.
+      const late = refusal(file, state.attachments, limits);
+      if (late) fault(late);
+      else state.attachments.push(read);
+    } catch (error) {
+      fault(error.message);
+    }
+  }
+  view.reading -= 1;
+  redraw();
+}
+
+function detach(state, it) {
+  const at = state.attachments.indexOf(it);
+  if (at >= 0) state.attachments.splice(at, 1);
+  viewOf(state).faults = [];
+  redraw();
+  document.getElementById(viewOf(state).id)?.focus();
+}
+
+function Chips({ state }) {
+  if (state.attachments.length === 0) return null;
+  const chip = (it) => {
+    const url = pictureUrl(it);
+    return h("li", { class: "chip" },
+      url ? h("img", { src: url, alt: "", class: "chip-picture" }) : null,
+      h("span", { class: "chip-name", dir: "auto", title: it.filename }, it.filename),
+      h("span", { class: "dim" }, bytes(it.bytes)),
+      h("button", { type: "button", class: "chip-remove", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
+    );
+  };
+  return h("ul", { class: "chips", key: "chips", "aria-label": "Attached files" }, state.attachments.map(chip));
+}
+
+function type(state, text) {
+  const view = viewOf(state);
+  state.text = text;
+  view.chosen = 0;
+  if (!text.startsWith("/")) view.isClosed = false;
+  redraw();
+}
+
+function accept(state, command) {
+  type(state, `/${command.name} `);
+  document.getElementById(viewOf(state).id)?.focus();
+}
+
+function Commands({ state, found }) {
+  const view = viewOf(state);
+  const option = (it, at) =>
+    h("li", {
+      role: "option", id: `${view.id}-${at}`, key: it.name, class: at === view.chosen ? "command command-chosen" : "command", "aria-selected": at === view.chosen ? "true" : "false",
+      updated: at === view.chosen ? (element) => element.scrollIntoView({ block: "nearest" }) : undefined,
+      // Before the text area loses the focus.
+      onmousedown: (event) => (event.preventDefault(), accept(state, it)),
+    }, h("span", { class: "command-name" }, `/${it.name}`, it.args ? h("span", { class: "dim" }, ` ${it.args}`) : null), h("span", { class: "command-summary" }, it.summary));
+  return h("ul", { class: "commands", key: "commands", role: "listbox", id: `${view.id}-list`, "aria-label": "Commands" }, found.map(option));
+}
+
+// True where the key was for the list.
+function listKey(event, state, found) {
+  const view = viewOf(state);
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step) view.chosen = (view.chosen + step + found.length) % found.length;
+  else if (event.key === "Escape") view.isClosed = true;
+  else if (event.key === "Tab" && !event.shiftKey) accept(state, found[view.chosen]);
+  else if (event.key === "Enter" && !event.shiftKey && state.text !== `/${found[view.chosen].name}`) accept(state, found[view.chosen]);
+  else return false;
+  event.preventDefault();
+  event.stopPropagation();
+  redraw();
+  return true;
+}
+
+function grow(state) {
+  const view = viewOf(state);
+  return (element) => {
+    const width = element.clientWidth;
+    if (view.grown === state.text && view.width === width) return;
+    Object.assign(view, { grown: state.text, width });
+    element.style.setProperty("height", "auto");
+    element.style.setProperty("height", `${element.scrollHeight + element.offsetHeight - element.clientHeight}px`);
+  };
+}
+
+function Writing({ state, view, found, placeholder, send, describedBy }) {
+  const isList = found.length > 0;
+  const onkeydown = (event) => {
+    // Enter ends the word that an input method is putting together.
+    if (event.isComposing || event.keyCode === 229) return;
+    if (isList && listKey(event, state, found)) return;
+    if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    send();
+  };
+  const onpaste = (event) => {
+    const files = [...(event.clipboardData?.files ?? [])];
+    // A table from a spreadsheet is a text and a picture of it: the text is meant.
+    if (files.length === 0 || event.clipboardData.types.includes("text/plain")) return;
+    event.preventDefault();
+    attach(state, files);
+  };
+  return h("textarea", {
+    id: view.id, key: "text", class: "composer-text", rows: "1", dir: "auto", value: state.text, placeholder, "aria-label": "Message", enterkeyhint: "send", autocomplete: "off",
+    "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": isList ? `${view.id}-list` : undefined, "aria-activedescendant": isList ? `${view.id}-${view.chosen}` : undefined, "aria-describedby": describedBy,
+    oninput: (event) => type(state, event.target.value), onkeydown, onpaste, created: grow(state), updated: grow(state),
+  });
+}
+
+// Said once, when it opens: a reader of screens does not see a list appear.
+function listWord(found) {
+  return found.length ? `${found.length} command${found.length === 1 ? "" : "s"}, arrows choose, Tab takes` : "";
+}
+
+function Words({ state, view, hint, commands, fault, blocked }) {
+  const command = typedCommand(state.text, commands);
+  const said = command ? h("span", {}, h("code", {}, `/${command.name}${command.args ? ` ${command.args}` : ""}`), ` ${command.summary ?? ""}`) : hint;
+  const why = blocked || (state.text.trim() || state.attachments.length ? fault : "");
+  return h("div", { class: "composer-words", key: "words", id: `${view.id}-words` },
+    h("div", { role: "status" }, view.reading > 0 ? "Reading files…" : null, why ? h("p", { class: "composer-fault" }, why) : null, view.faults.map((it) => h("p", { class: "composer-fault", dir: "auto" }, it))),
+    said ? h("p", { class: "dim", dir: "auto" }, said) : null,
+  );
+}
+
+function dropping(state) {
+  const view = viewOf(state);
+  const over = (isOver) => (event) => {
+    if (![...(event.dataTransfer?.types ?? [])].includes("Files")) return;
+    event.preventDefault();
+    if (view.isOver !== isOver) redraw();
+    view.isOver = isOver;
+  };
+  const ondrop = (event) => {
+    over(false)(event);
+    const files = [...(event.dataTransfer?.files ?? [])];
+    if (files.length) attach(state, files);
+  };
+  return { ondragenter: over(true), ondragover: over(true), ondragleave: over(false), ondrop };
+}
+
+// `onsend({ text, attachments })` is called with what may be sent. `blocked`: a sentence why nothing can be sent now.
+export function Composer({ state, onsend, onstop, isRunning, commands = [], placeholder = "Message", hint, blocked }) {
+  const view = viewOf(state);
+  const found = view.isClosed ? [] : matchingCommands(state.text, commands, COMMANDS_MAX);
+  view.chosen = Math.min(view.chosen, Math.max(0, found.length - 1));
+  const faultNow = () => (view.reading > 0 ? "Files are still being read." : sendFault(state, limitsOf(live.can)));
+  const fault = faultNow();
+  const send = () => {
+    // Enter may come before the last letter was drawn.
+    if (blocked || faultNow()) return redraw();
+    view.faults = [];
+    onsend({ text: state.text, attachments: [...state.attachments] });
+  };
+  const pick = (event) => {
+    attach(state, [...event.target.files]);
+    event.target.value = "";
+  };
+  // Everything in it has a name: what comes and goes must not take the focus of a neighbour with it.
+  return h("div", { class: view.isOver ? "composer composer-over" : "composer", role: "group", "aria-label": "Write a message", ...dropping(state) },
+    found.length ? h(Commands, { state, found }) : null,
+    h(Chips, { state }),
+    h(Writing, { state, view, found, placeholder, send, describedBy: `${view.id}-words` }),
+    h("div", { class: "composer-foot", key: "foot" },
+      h("label", { class: "button button-small composer-file", key: "file" }, "Attach", h("input", { type: "file", class: "unseen", multiple: true, accept: ACCEPTED, onchange: pick })),
+      h(Words, { state, view, hint, commands, fault, blocked }),
+      isRunning ? Button({ kind: "danger", key: "stop", onclick: onstop }, ["Stop"]) : null,
+      Button({ kind: "main", key: "send", onclick: send, disabled: !!blocked || !!fault, title: blocked || fault || "Enter sends, Shift and Enter begin a new line" }, ["Send"]),
+    ),
+    h("p", { class: "unseen", key: "said", role: "status" }, listWord(found)),
+    view.isOver ? h("p", { class: "composer-drop", key: "drop" }, "Drop files to attach them") : null,
+  );
+}

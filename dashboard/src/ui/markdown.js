@@ -1,0 +1,161 @@
+// Markdown as a tree of nodes. There is no HTML on the way: what looks like HTML is text, a link is made here and its address is
+// one of a closed list, a picture is a link and loads nothing.
+
+import { h, redraw } from "../lib/dom.js";
+import { count } from "../lib/format.js";
+import { Diff } from "./diff.js";
+import { highlight } from "./highlight.js";
+import { parseBlocks } from "./mdblocks.js";
+import { inline } from "./mdinline.js";
+import { Button } from "./parts.js";
+import { CopyButton } from "./plain.js";
+
+// Characters of one text that are in the document; the others on demand.
+const TEXT_MAX = 200_000;
+// The line that is being written, when nobody can know yet what it will be: it waits for its next characters.
+const HALF_LINE = /(?:^|\n)[ >]{0,12}(?:[-*+=_]{1,40}|#{1,6}|[`~]{1,2}|\d{1,3}[.)])[ ]?$/;
+
+function heading(block, place) {
+  // One below the last one at most, so that no level is left out; the size is that of the writer.
+  const level = Math.min(block.level + 2, place.level + 1, 6);
+  place.level = level;
+  return h(`h${level}`, { class: `md-h${block.level}`, dir: place.dir }, inline(block.text, place.isOpen));
+}
+
+function codeBlock(block) {
+  const language = block.language.toLowerCase();
+  const isDiff = language === "diff" || language === "patch";
+  const shown = isDiff ? h(Diff, { text: block.text }) : h("pre", { dir: "ltr", tabindex: "0", role: "group", "aria-label": language ? `Code, ${language}` : "Code" }, h("code", {}, highlight(block.text, language)));
+  return h("div", { class: "md-code" }, h("div", { class: "md-code-head" }, h("span", {}, block.language), CopyButton({ text: block.text, what: "The code", label: "Copy the code" })), shown);
+}
+
+function itemNode(item, isLoose, place) {
+  const box = item.isTask ? h("input", { type: "checkbox", disabled: true, checked: item.isDone, "aria-label": item.isDone ? "done" : "to do" }) : null;
+  const last = item.blocks.length - 1;
+  const shown = item.blocks.map((block, at) => {
+    const here = within(place, at === last);
+    const isBare = block.type === "paragraph" && !isLoose;
+    const made = isBare ? inline(block.text, here.isOpen) : blockNode(block, here);
+    place.level = here.level;
+    return made;
+  });
+  return h("li", { class: item.isTask ? "md-task" : undefined }, box, shown);
+}
+
+function listNode(block, place) {
+  const last = block.items.length - 1;
+  const items = block.items.map((item, at) => {
+    const here = within(place, at === last);
+    const made = itemNode(item, block.isLoose, here);
+    place.level = here.level;
+    return made;
+  });
+  return h(block.isOrdered ? "ol" : "ul", { class: block.isLoose ? "md-loose" : undefined, start: block.isOrdered && block.start !== 1 ? block.start : undefined, dir: place.dir }, items);
+}
+
+function tableNode(block, place) {
+  const cell = (tag, text, at, isOpen) => h(tag, { class: `md-${block.sides[at]}`, dir: "auto", scope: tag === "th" ? "col" : undefined }, inline(text, isOpen));
+  const head = h("thead", {}, h("tr", {}, block.head.map((text, at) => cell("th", text, at, false))));
+  const last = block.rows.length - 1;
+  const rows = block.rows.map((row, n) => h("tr", {}, row.map((text, at) => cell("td", text, at, place.isOpen && n === last))));
+  return h("div", { class: "md-table", tabindex: "0", role: "group", "aria-label": "Table" }, h("table", {}, head, h("tbody", {}, rows)));
+}
+
+// The whole of a quote or a list has one direction, that of its first letter: only what is outermost says so.
+function within(place, isLast) {
+  return { level: place.level, isOpen: place.isOpen && isLast, dir: undefined };
+}
+
+function blockNode(block, place) {
+  switch (block.type) {
+    case "heading":
+      return heading(block, place);
+    case "code":
+      return codeBlock(block);
+    case "rule":
+      return h("hr", {});
+    case "quote":
+      return h("blockquote", { dir: place.dir }, blockNodes(block.blocks, place));
+    case "list":
+      return listNode(block, place);
+    case "table":
+      return tableNode(block, place);
+    default:
+      return h("p", { dir: place.dir }, inline(block.text, place.isOpen));
+  }
+}
+
+function blockNodes(blocks, place) {
+  const last = blocks.length - 1;
+  return blocks.map((block, at) => {
+    const here = within(place, at === last);
+    const made = blockNode(block, here);
+    place.level = here.level;
+    return made;
+  });
+}
+
+let caches = 0;
+
+// What is known of one message's text, one for each place where it is shown. Blocks that can change no more are kept, so that a
+// text that grows is read from its last block on.
+export class MarkdownCache {
+  key = `md-${(caches += 1)}`;
+  // The text of those blocks, their nodes, and the level of the last heading among them.
+  done = "";
+  nodes = [];
+  level = 2;
+  // Somebody wants to see a very long text whole.
+  isWhole = false;
+  // The last answer, and to what.
+  text = undefined;
+  isOpen = false;
+  shown = null;
+  // Characters that were read in all, for tests.
+  read = 0;
+}
+
+// The nodes of the blocks of `text`.
+export function cachedBlocks(cache, text, isOpen) {
+  if (!text.startsWith(cache.done)) Object.assign(cache, { done: "", nodes: [], level: 2 });
+  const half = isOpen ? HALF_LINE.exec(text.slice(-60)) : null;
+  const rest = text.slice(cache.done.length, half ? text.length - half[0].trimStart().length : text.length);
+  const lines = rest.split("\n");
+  cache.read += rest.length;
+  const blocks = parseBlocks(lines);
+  // A block is done when the first line of the next one is whole: until then it could still belong to it.
+  let fixed = 0;
+  while (fixed + 1 < blocks.length && blocks[fixed + 1].first < lines.length - 1) fixed += 1;
+  const place = { level: cache.level, isOpen: false, dir: "auto" };
+  const node = (block, at) => {
+    const made = blockNode(block, place);
+    // Kept nodes need a name: a nameless one could be taken for its neighbour.
+    made.key = at;
+    return made;
+  };
+  for (const block of blocks.slice(0, fixed)) cache.nodes.push(node(block, cache.nodes.length));
+  cache.level = place.level;
+  if (fixed > 0) cache.done += lines.slice(0, blocks[fixed].first).join("\n") + "\n";
+  const open = blocks.slice(fixed).map((block, at, all) => {
+    place.isOpen = isOpen && at === all.length - 1;
+    return node(block, cache.nodes.length + at);
+  });
+  return [...cache.nodes, ...open];
+}
+
+// `cache`: see there. Without one everything is read with each drawing.
+export function Markdown({ text, isOpen, cache: given }) {
+  const cache = given ?? new MarkdownCache();
+  if (cache.text === text && cache.isOpen === !!isOpen && cache.shown) return cache.shown;
+  Object.assign(cache, { text, isOpen: !!isOpen });
+  const whole = String(text ?? "").replace(/\r\n?/g, "\n");
+  const more = cache.isWhole ? 0 : whole.length - TEXT_MAX;
+  const blocks = cachedBlocks(cache, more > 0 ? whole.slice(0, TEXT_MAX) : whole, !!isOpen && more <= 0);
+  const showAll = () => {
+    Object.assign(cache, { isWhole: true, shown: null });
+    redraw();
+  };
+  const rest = more > 0 ? h("p", { key: "rest" }, Button({ kind: "small", onclick: showAll }, [`Show ${count(more)} more characters`])) : null;
+  cache.shown = h("div", { class: "md", key: given?.key }, blocks, rest);
+  return cache.shown;
+}

@@ -1,0 +1,144 @@
+// Plots: lines over time, stacked bars, histograms, meters. Colours come from the tokens; dashes and patterns say the same.
+
+import { h } from "../lib/dom.js";
+import { clock, moment } from "../lib/format.js";
+import { DAY_MS, aligned, axisTop, bins, dayText, everyNth, linear, niceTicks, segments, timeTicks, valueText } from "../lib/scale.js";
+import { Frame, MARGIN, limitLines, nameAxis, plotState, sizeOf, valueAxis } from "./plot/frame.js";
+
+const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 4", "1 4"];
+const COLOURS = 6;
+// How far from a point of a line one may point, and how wide a name on the axis is, in px.
+const REACH_PX = 18;
+const NAME_PX = 58;
+const BAR_PX_MAX = 56;
+
+function swatchLine(at, dashed) {
+  return h("svg", { class: "plot-swatch", width: 22, height: 10, "aria-hidden": "true" }, h("line", { x1: 0, x2: 22, y1: 5, y2: 5, class: `plot-line plot-stroke-${(at % COLOURS) + 1}`, "stroke-dasharray": dashOf(at, dashed) }));
+}
+
+function dashOf(at, dashed) {
+  return dashed ? "5 4" : DASHES[at % DASHES.length];
+}
+
+function pathOf(run, x, y) {
+  return run.map((point, at) => `${at === 0 ? "M" : "L"}${x(point.x).toFixed(1)} ${y(point.y).toFixed(1)}`).join("");
+}
+
+function timeText(at, span) {
+  return span > 2 * DAY_MS ? dayText(new Date(at).toISOString().slice(0, 10)) : clock(at).replace(/(\d\d:\d\d):\d\d/, "$1");
+}
+
+// `series`: [{ name, points: [{ x, y }], dashed }]; `lines`: limits, [{ y, label }]. A step longer than `gapMs`, or a point
+// without a value, is a hole. `from` and `to`: what the axis covers, else what the points do. `onpick(x)`.
+export function LinePlot({ id, title, unit, series, xKind, lines, gapMs, from, to, onpick, empty }) {
+  const state = plotState(id ?? title);
+  const size = sizeOf(state);
+  const rows = aligned(series);
+  const limits = lines ?? [];
+  const start = from ?? rows[0]?.x ?? 0;
+  const end = to ?? rows[rows.length - 1]?.x ?? 1;
+  const values = rows.flatMap((row) => row.ys);
+  const ticks = niceTicks(axisTop(values, limits.map((line) => line.y)));
+  const top = ticks[ticks.length - 1];
+  const x = linear(start, end, MARGIN.left, size.right);
+  const y = linear(0, top, size.bottom, MARGIN.top);
+  const xText = (at) => (xKind === "day" ? dayText(new Date(at).toISOString().slice(0, 10)) : timeText(at, end - start));
+  const middles = rows.map((row) => x(row.x));
+  const points = rows.map((row, at) => {
+    const left = Math.max(middles[at] - REACH_PX, at > 0 ? (middles[at - 1] + middles[at]) / 2 : MARGIN.left);
+    const right = Math.min(middles[at] + REACH_PX, at < rows.length - 1 ? (middles[at] + middles[at + 1]) / 2 : size.width);
+    const told = series.map((line, nth) => [line.name, valueText(row.ys[nth], unit), nth]);
+    return { label: xKind === "day" ? dayText(new Date(row.x).toISOString().slice(0, 10)) : moment(row.x), lines: told, left, width: right - left, middle: middles[at] };
+  });
+  const marks = () => {
+    const names = timeTicks(start, end, Math.max(2, Math.floor((size.right - MARGIN.left) / (NAME_PX * 1.4))), xKind === "day" ? 0 : undefined).map((at) => ({ x: x(at), text: xText(at) }));
+    const drawn = series.map((line, nth) => {
+      const runs = segments(rows.map((row) => ({ x: row.x, y: row.ys[nth] })), gapMs);
+      const colour = `plot-stroke-${(nth % COLOURS) + 1}`;
+      const alone = runs.filter((run) => run.length === 1).map((run) => h("circle", { cx: x(run[0].x), cy: y(run[0].y), r: 2.5, class: `plot-dot plot-fill-${(nth % COLOURS) + 1}` }));
+      return h("g", { key: line.name, "aria-hidden": "true" }, runs.filter((run) => run.length > 1).map((run) => h("path", { d: pathOf(run, x, y), class: `plot-line ${colour}`, "stroke-dasharray": dashOf(nth, line.dashed) })), alone);
+    });
+    return h("g", { key: "marks" }, valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names, size }), drawn, limitLines({ lines: limits, top, place: y, size }));
+  };
+  return Frame({ state, title, unit, points, size, key: [rows, ticks, limits, gapMs, start, end, series.map((line) => [line.name, line.dashed])], marks, legend: series.map((line) => line.name), markOf: (nth) => swatchLine(nth, series[nth].dashed), head: xKind === "day" ? "Day" : "Time", names: series.map((line) => line.name), onpick: onpick && ((at) => onpick(rows[at].x)), empty });
+}
+
+// Solid, lines, dots, crossed lines: what is drawn over the colour, so that parts differ without it.
+const PATTERNS = [null, "M0 6L6 0", "M2 2h1.6v1.6H2z", "M0 3H6M3 0V6", "M0 0L6 6", "M0 3H6"];
+
+function patternOf(id, at) {
+  const colour = (at % COLOURS) + 1;
+  return h("pattern", { id: `${id}-${at}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, h("rect", { width: 6, height: 6, class: `plot-fill-${colour} ${at > 0 ? "plot-faint" : ""}` }), PATTERNS[at] ? h("path", { d: PATTERNS[at], class: `plot-hatch plot-stroke-${colour}` }) : null);
+}
+
+// Of the same patterns as the bars beside it.
+function swatchBar(id, at) {
+  return h("svg", { class: "plot-swatch", width: 14, height: 12, "aria-hidden": "true" }, h("rect", { width: 14, height: 12, rx: 2, class: "plot-bar", fill: `url(#${id}-${at})` }));
+}
+
+// `bars`: [{ key, label, parts: [{ name, value }], hint, short }], stacked. `parts: null`: nobody knows anything of it, which is
+// drawn otherwise than zero; a bar with a part that is not known, or that is only some of it (`isPartial`), gets a mark above.
+// `onpick(key)`.
+export function BarPlot({ id, title, unit, bars, lines, onpick, head, isWhole, empty }) {
+  const state = plotState(id ?? title);
+  const size = sizeOf(state);
+  const limits = lines ?? [];
+  const names = [...new Set(bars.flatMap((bar) => (bar.parts ?? []).map((part) => part.name)))];
+  const sumOf = (bar) => (bar.parts ?? []).reduce((sum, part) => sum + (part.value ?? 0), 0);
+  const isUnknown = (bar) => !!bar.isPartial || (bar.parts ?? []).some((part) => part.value === undefined);
+  const ticks = niceTicks(axisTop(bars.map(sumOf), limits.map((line) => line.y)), 4, isWhole);
+  const top = ticks[ticks.length - 1];
+  const y = linear(0, top, size.bottom, MARGIN.top);
+  const step = (size.right - MARGIN.left) / Math.max(1, bars.length);
+  const wide = Math.max(1, Math.min(BAR_PX_MAX, step * 0.78));
+  const name = `plot-${(id ?? title).replace(/[^A-Za-z0-9]+/g, "-")}`;
+  const toldPart = (bar, part, nth) => {
+    const it = bar.parts.find((one) => one.name === part);
+    return names.length > 1 ? [part, valueText(it ? it.value : 0, unit), nth] : ["", valueText(it ? it.value : 0, unit)];
+  };
+  const points = bars.map((bar, at) => {
+    const told = bar.parts ? names.map((part, nth) => toldPart(bar, part, nth)) : [["", "no data"]];
+    if (bar.parts && names.length > 1) told.push(["all", isUnknown(bar) ? `at least ${valueText(sumOf(bar), unit)}` : valueText(sumOf(bar), unit)]);
+    if (bar.hint) told.push(["", bar.hint]);
+    return { label: bar.label, lines: told, left: MARGIN.left + at * step, width: step, middle: MARGIN.left + (at + 0.5) * step };
+  });
+  const column = (bar, at) => {
+    const left = points[at].middle - wide / 2;
+    if (!bar.parts) return h("rect", { key: bar.key, class: "plot-nothing", x: points[at].left, y: MARGIN.top, width: step, height: size.bottom - MARGIN.top, fill: `url(#${name}-none)` });
+    let under = 0;
+    const parts = bar.parts.filter((part) => part.value > 0).map((part) => {
+      const [low, high] = [y(under), y(under + part.value)];
+      under += part.value;
+      return h("rect", { class: "plot-bar", x: left, width: wide, y: high, height: Math.max(0.5, low - high), fill: `url(#${name}-${names.indexOf(part.name)})` });
+    });
+    const zero = under === 0 && !isUnknown(bar) ? h("rect", { class: "plot-zero", x: left, width: wide, y: size.bottom - 1.5, height: 1.5 }) : null;
+    const mark = isUnknown(bar) ? h("text", { class: "plot-unknown", x: points[at].middle, y: y(under) - 4, "text-anchor": "middle" }, "?") : null;
+    return h("g", { key: bar.key }, parts, zero, mark);
+  };
+  const marks = () => {
+    const nth = everyNth(bars.length, size.right - MARGIN.left, NAME_PX);
+    const shown = bars.map((bar, at) => ({ x: points[at].middle, text: bar.short ?? bar.label })).filter((_, at) => (bars.length - 1 - at) % nth === 0);
+    const none = h("pattern", { id: `${name}-none`, width: 8, height: 8, patternUnits: "userSpaceOnUse" }, h("path", { d: "M0 8L8 0", class: "plot-none-hatch" }));
+    return h("g", { key: "marks", "aria-hidden": "true" }, h("defs", {}, names.map((_, at) => patternOf(name, at)), none), valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names: shown, size }), bars.map(column), limitLines({ lines: limits, top, place: y, size }));
+  };
+  const heads = names.length > 1 ? [...names, "All", "Note"] : [names[0] ?? "Value", "Note"];
+  return Frame({ state, title, unit, points, size, key: [bars, ticks, limits], marks, legend: names, markOf: (nth) => swatchBar(name, nth), head: head ?? "", names: bars.some((bar) => bar.hint) ? heads : heads.slice(0, -1), onpick: onpick && ((at) => onpick(bars[at].key)), empty });
+}
+
+// How often which length came: `samples` are numbers.
+export function Histogram({ id, title, unit, samples, count, empty }) {
+  const edge = (value) => valueText(value, unit);
+  const bars = bins(samples, count ?? 10).map((bin) => ({ key: String(bin.from), label: `${edge(bin.from)} to ${edge(bin.to)}`, short: edge(bin.from), parts: [{ name: "How often", value: bin.count }] }));
+  return BarPlot({ id, title, unit: "", bars, head: "Length", isWhole: true, empty });
+}
+
+// How full something is. `mark`: where something will happen, and what (`markLabel`).
+export function Meter({ value, max, label, text, mark, markLabel, tone }) {
+  const share = (it) => `${max > 0 ? Math.min(100, Math.max(0, (it / max) * 100)) : 0}%`;
+  return h(
+    "div",
+    { class: `meter meter-${tone ?? "info"}`, role: "meter", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": max, "aria-valuenow": Math.min(value, max), "aria-valuetext": text },
+    h("div", { class: "meter-fill", style: { width: share(value) } }),
+    mark === undefined ? null : h("div", { class: "meter-mark", style: { left: share(mark) }, title: markLabel }),
+  );
+}
