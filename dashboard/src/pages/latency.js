@@ -63,7 +63,7 @@ function Plots({ value }) {
   return h("div", { class: "plots" },
     h(Card, {}, h(LinePlot, { id: "latency-all", title: "Time to the whole answer", series: seriesOf(all, [["p50", "p50"], ["p95", "p95"], ["p99", "p99"]]), empty: none, ...shared })),
     h(Card, {}, h(LinePlot, { id: "latency-first", title: "Time to the first word", series: firsts, empty: value.isRecentOnly ? "This gateway does not measure the first word." : none, ...shared })),
-    h(Card, {}, h(BarPlot, { id: "latency-calls", title: `Calls in each ${duration(value.bucketSeconds * 1000).replace(" 0 s", "")}`, unit: "", head: "Time", isWhole: true, bars: value.total.calls ? bars : [], empty: none })),
+    h(Card, {}, h(BarPlot, { id: "latency-calls", title: `Calls in steps of ${value.bucketSeconds / 60} min`, unit: "", head: "Time", isWhole: true, bars: value.total.calls ? bars : [], empty: none })),
     h(Card, {}, h(Histogram, { id: "latency-cancel", title: "From a cancel to the end of the run", unit: "ms", samples: value.cancel.samples, empty: "Nothing was cancelled since the gateway began." })),
   );
 }

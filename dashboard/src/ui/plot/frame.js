@@ -163,7 +163,7 @@ export function Frame({ state, title, unit, points, size, key, marks, legend, ma
   return h(
     "figure",
     { class: "plot", key: `plot-${state.id}` },
-    h("figcaption", {}, h("span", { class: "plot-title" }, title), legend.length > 1 ? h("ul", { class: "plot-legend" }, legend.map((name, nth) => h("li", { key: name }, markOf(nth), name))) : null),
+    h("figcaption", {}, h("span", { class: "plot-title" }, title), legend.length > 1 && !isEmpty ? h("ul", { class: "plot-legend" }, legend.map((name, nth) => h("li", { key: name }, markOf(nth), name))) : null),
     h("div", { class: "plot-box", created: watchWidth(state), removed: () => state.unwatch?.() }, isEmpty ? h("p", { class: "plot-none" }, empty ?? "No data for this time.") : svg(), shown ? h(Tip, { point: shown, size, markOf }) : null),
     isEmpty ? null : h(Behind, { state, title, head, points, names }),
   );
