@@ -4,7 +4,7 @@ import { h } from "../lib/dom.js";
 import { Fetched, every } from "../lib/fetching.js";
 import { ago, clock, count, duration, moment } from "../lib/format.js";
 import { link, rpc } from "../lib/link.js";
-import { has } from "../lib/live.js";
+import { has, live } from "../lib/live.js";
 import { replaceQuery, route } from "../lib/router.js";
 import { valueText } from "../lib/scale.js";
 import { Badge, Card, Choice, Empty, ErrorNote, Figure, Loading, Table } from "../ui/parts.js";
@@ -98,6 +98,8 @@ export const latencyPage = {
   needs: ["system.metrics"],
   view() {
     const [minutes] = chosenWindow();
+    // What it can be asked is not known yet.
+    if (!live.can) return h("div", {}, h("h1", {}, "Latency"), h(Loading, {}));
     const { value, fault, at } = numbers.want(`${minutes} ${has("system.latency")}`, ask);
     stop ??= every(REFRESH_MS, () => numbers.value && numbers.again(ask));
     const isOld = value && value.windowMinutes !== minutes;
