@@ -105,8 +105,10 @@ export function Shell() {
   if (current !== state.shown) {
     state.shown?.leave?.();
     state.shown = current;
-    document.title = `${openAsks().length ? "(?) " : ""}${current?.title ?? "Not found"} · tillerman`;
   }
+  // With each drawing: a question that opens is to be seen on the tab.
+  const title = `${live.asks.size ? `(${live.asks.size}?) ` : ""}${current?.title ?? "Not found"} · tillerman`;
+  if (document.title !== title) document.title = title;
   return h(
     "div",
     { class: "shell" },

@@ -51,3 +51,9 @@ export function find(node, test) {
   for (const it of elements(node)) if (test(it)) return it;
   return undefined;
 }
+
+// There is no document here: that something wants to be drawn anew is of no consequence.
+export function neverDraw() {
+  globalThis.document = { hidden: false, getElementById: () => null };
+  globalThis.requestAnimationFrame = () => 0;
+}

@@ -52,7 +52,7 @@ function setAttribute(dom, name, before, now) {
   if (name === "style") return setStyle(dom, before ?? {}, now ?? {});
   if (name.startsWith("on")) {
     // What a handler gives back is nobody's: a `false` would forbid what the browser does by itself, such as following a link.
-    dom[name] = now ? (event) => void now(event) : null;
+    if (before !== now || !dom[name]) dom[name] = now ? (event) => void now(event) : null;
     return;
   }
   if (PROPERTIES.has(name) && name in dom) {
@@ -95,9 +95,13 @@ function forget(node) {
   if (node.attrs.removed) node.attrs.removed(node.dom);
 }
 
-function patchChildren(parent, before, now, isSvg) {
+function patchChildren(parent, given, now, isSvg) {
   const keyed = new Map();
-  for (const node of before) if (node.key !== undefined) keyed.set(node.key, node);
+  for (const node of given) if (node.key !== undefined) keyed.set(node.key, node);
+  // Those that nobody wants any more go first: what is moved around one of them would lose its focus and where it was scrolled to.
+  const wanted = new Set(now.map((node) => node.key));
+  const isLeft = (node) => node.key === undefined || wanted.has(node.key);
+  const before = given.filter((node) => isLeft(node) || remove(node, node.dom));
   const kept = new Set();
   // A tree that is used again may get new elements below; those that go are the old ones.
   const elements = before.map((node) => node.dom);
@@ -136,8 +140,11 @@ export function mount(element, what) {
 export function redrawNow() {
   isWaiting = false;
   const now = flat([view()], []);
+  const focused = document.activeElement;
   patchChildren(root, tree, now, false);
   tree = now;
+  // A browser takes the focus from what is moved among its brothers; whoever was there stays there.
+  if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
   const due = hooks;
   hooks = [];
   for (const hook of due) hook();

@@ -47,6 +47,11 @@ export function duration(ms) {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+// The same for what is counted on a clock that ticks: no parts of a second.
+export function ticking(ms) {
+  return ms < 60_000 ? `${Math.max(0, Math.floor(ms / 1000))} s` : duration(ms);
+}
+
 // How long ago, in one unit.
 export function ago(at, now = Date.now()) {
   if (!at) return "never";

@@ -119,7 +119,8 @@ export async function start() {
   } catch {
     link.state = "offline";
   }
-  gateway.connect().catch(() => {});
+  // A question that waits for its answer: without one the library would give up after a first attempt that fails.
+  gateway.call("system.info", {}, { timeoutMs: 0 }).catch(() => {});
   setInterval(beat, BEAT_MS);
 }
 

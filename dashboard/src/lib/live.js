@@ -61,6 +61,8 @@ function hear(event) {
       break;
     case "session":
       live.sessionsVersion += 1;
+      // Lanes are those in memory; what was unloaded must not pile up here.
+      if (!data.live) live.lanes.delete(data.sessionId);
       break;
     case "ask":
       live.asks.set(data.askId, data);

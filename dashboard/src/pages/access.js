@@ -1,12 +1,110 @@
 // Who can talk to it, and who did what.
 
-import { h } from "../lib/dom.js";
+import { h, redraw } from "../lib/dom.js";
+import { Fetched, every } from "../lib/fetching.js";
+import { count } from "../lib/format.js";
+import { logout, rpc } from "../lib/link.js";
+import { has, live, onNews } from "../lib/live.js";
+import { href } from "../lib/router.js";
+import { Badge, Button, Card, Empty, ErrorNote, Loading, Table, When, toast } from "../ui/parts.js";
+import { Audit, auditFault, refreshAudit } from "./access/audit.js";
+import { Attempts, Connections, refreshDoors } from "./access/doors.js";
+import { Pairing, hasCodes, refreshPairing } from "./access/pairing.js";
+
+const REFRESH_MS = 10_000;
+const PEOPLE_MAX = 100;
+
+const access = { ends: null, people: new Fetched(), nodes: new Fetched(), isSure: false };
+
+// Whether this credential administers is what its first question says.
+const isRefused = () => auditFault()?.reason === "scope";
+
+function refresh() {
+  if (has("system.presence")) access.people.again(() => rpc("system.presence", { limit: PEOPLE_MAX }));
+  if (has("system.nodes")) access.nodes.again(() => rpc("system.nodes"));
+  if (isRefused()) return;
+  refreshDoors();
+  refreshPairing();
+}
+
+function arrive() {
+  const ticking = setInterval(() => hasCodes() && redraw(), 1000);
+  access.ends = [() => clearInterval(ticking), onNews("node", () => access.nodes.again(() => rpc("system.nodes")))];
+  refreshAudit().then(() => access.ends?.push(every(REFRESH_MS, refresh)));
+}
+
+const PEOPLE = [
+  { head: "Who", cell: (row) => h("span", { dir: "auto", title: row.senderId }, row.senderName ?? row.senderId) },
+  { head: "Where", cell: (row) => row.channel },
+  { head: "Now", cell: (row) => Badge({ tone: row.status === "online" ? "good" : "none" }, [row.status]) },
+  { head: "Messages", numeric: true, cell: (row) => count(row.messageCount) },
+  { head: "First", cell: (row) => h(When, { at: row.firstSeenAt }) },
+  { head: "Last", cell: (row) => h(When, { at: row.lastSeenAt }) },
+];
+
+function People() {
+  if (!has("system.presence")) return null;
+  const { value, fault } = access.people;
+  const again = () => access.people.again(() => rpc("system.presence", { limit: PEOPLE_MAX }));
+  const title = value ? `Who wrote (${count(value.summary.total)}, ${count(value.summary.online)} online)` : "Who wrote";
+  return Card({ title, key: "people" }, [
+    h(ErrorNote, { why: fault, again }),
+    !value && !fault ? h(Loading, {}) : null,
+    value?.presence.length === 0 ? h(Empty, { title: "Nobody has written yet" }, "Whoever sends a message appears here.") : null,
+    value?.presence.length ? Table({ columns: PEOPLE, rows: value.presence, keyOf: (row) => `${row.channel} ${row.senderId}`, caption: "Who wrote, the newest first" }) : null,
+    value?.summary.total > PEOPLE_MAX ? h("p", { class: "dim" }, `The newest ${PEOPLE_MAX} of ${count(value.summary.total)}.`) : null,
+  ]);
+}
+
+function Companions() {
+  const { value } = access.nodes;
+  if (!value) return null;
+  const names = value.nodes.slice(0, 5).map((node) => `${node.status?.deviceName ?? node.id} (${node.role})`).join(", ");
+  const more = value.nodes.length > 5 ? ` and ${value.nodes.length - 5} more` : "";
+  const off = live.can && !live.can.nodes.enabled ? "Companions are switched off in the configuration." : "No companion is here.";
+  return Card({ title: `Companions (${count(value.summary.total)})`, key: "nodes" }, [
+    h("p", { class: value.nodes.length ? "" : "dim", dir: "auto" }, value.nodes.length ? `${names}${more}. ` : `${off} `, has("system.nodes") ? h("a", { href: href("nodes") }, "Nodes") : null),
+  ]);
+}
+
+async function leaveHere(everywhere) {
+  try {
+    await logout(everywhere);
+  } catch (why) {
+    toast(`You are still logged in: ${why.message}`, { tone: "bad" });
+  }
+}
+
+function LogOut() {
+  const ask = (isSure) => ((access.isSure = isSure), redraw());
+  const sure = [h("span", { key: "sure" }, "Every browser that is logged in with the same credential has to log in again. Really?"), Button({ kind: "danger", key: "yes", onclick: () => leaveHere(true) }, ["Log out everywhere"]), Button({ key: "no", onclick: () => ask(false) }, ["No"])];
+  const both = [Button({ key: "here", onclick: () => leaveHere(false) }, ["Log out here"]), Button({ key: "all", onclick: () => ask(true) }, ["Log out everywhere…"])];
+  return Card({ title: "Log out", key: "out" }, [
+    h("p", { class: "dim" }, "A page on the machine of the gateway may need no log-in; then there is nothing to end."),
+    h("div", { class: "card-actions" }, access.isSure ? sure : both),
+  ]);
+}
 
 export const accessPage = {
   name: "access",
   title: "Access",
   needs: ["audit.query"],
   view() {
-    return h("div", {}, h("h1", {}, "Access"));
+    if (!access.ends && live.can) arrive();
+    const refused = h("p", { class: "note note-warn" }, h("span", {}, "Your credential may not administer this gateway (it has not got the scope ", h("code", {}, "admin"), "): connections, attempts, pairing and the audit are not shown. ", h("code", {}, "tillerman gateway token"), " prints one that may."));
+    return h("div", {},
+      h("h1", {}, "Access"),
+      isRefused() ? refused : [h(Connections, {}), h(Attempts, {})],
+      h(Companions, {}),
+      isRefused() ? null : h(Pairing, {}),
+      h(People, {}),
+      isRefused() ? null : h(Audit, {}),
+      h(LogOut, {}),
+    );
+  },
+  leave() {
+    for (const end of access.ends ?? []) end();
+    access.ends = null;
+    access.isSure = false;
   },
 };

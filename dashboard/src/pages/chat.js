@@ -1,13 +1,274 @@
-// One session.
+// One session: what was said and done in it, what happens now, and a place to write.
 
-import { h } from "../lib/dom.js";
-import { route } from "../lib/router.js";
+import { h, redraw } from "../lib/dom.js";
+import { debounced } from "../lib/fetching.js";
+import { link, rpc } from "../lib/link.js";
+import { has, live } from "../lib/live.js";
+import { go, route } from "../lib/router.js";
+import { Composer } from "../ui/composer.js";
+import { Button, Empty, ErrorNote, Loading, toast } from "../ui/parts.js";
+import { COMMANDS } from "../../../sdk/typescript/dist/generated.js";
+import { freshName } from "../../../sdk/typescript/dist/socket.js";
+import { Child, closeChildren } from "./chat/child.js";
+import { Conversation } from "./chat/conversation.js";
+import { Head } from "./chat/head.js";
+import { ListState, RowList, stickToEnd } from "./chat/list.js";
+import { draftOf, keepDraft, keepRead, onDrafts, readOf } from "./chat/memory.js";
+import { onCommand, send, startOutbox } from "./chat/outbox.js";
+import { Making, Recent, Side, startMaking } from "./chat/recent.js";
+import { guessPx, Row } from "./chat/rows.js";
+import { OnTheWay, QueueChips } from "./chat/waiting.js";
+
+const SAVE_MS = 400;
+// What is marked by a link stays marked so long.
+const MARK_MS = 4000;
+
+// Null where no session is named.
+let chat = null;
+let commands = null;
+let ticking = 0;
+
+class Chat {
+  list = new ListState();
+  composer = { text: "", attachments: [] };
+  savedText = "";
+  unreadKey = null;
+  markedKey = null;
+  // The entry that a link names, until it is found.
+  wanted = undefined;
+  // Up to where the reader was at the end.
+  seenSeq = 0;
+  // For ears: how the last run ended.
+  said = "";
+  isStopping = false;
+  conversation;
+
+  constructor(sessionId, at) {
+    this.sessionId = sessionId;
+    this.wanted = this.linked = at;
+    this.readSeq = readOf(sessionId)?.seq;
+    this.composer.text = this.savedText = draftOf(sessionId);
+    if (!sessionId) return;
+    this.conversation = new Conversation(sessionId, at);
+    this.conversation.onNews = (event) => hear(this, event);
+  }
+}
+
+function hear(it, event) {
+  if (event.event !== "run_state") return;
+  const { state } = event.data;
+  if (state === "complete") it.said = "The answer is complete.";
+  else if (state === "error") it.said = "The run has failed.";
+  else if (state === "cancelled") it.said = "The run was stopped.";
+  else it.said = "";
+}
+
+const saveDraft = debounced(SAVE_MS, () => {
+  if (!chat || chat.composer.text === chat.savedText) return;
+  chat.savedText = chat.composer.text;
+  keepDraft(chat.sessionId, chat.savedText);
+});
+const saveRead = debounced(SAVE_MS, (sessionId, seq, at) => keepRead(sessionId, seq, at));
+
+function flushDraft() {
+  if (chat && chat.composer.text !== chat.savedText) keepDraft(chat.sessionId, (chat.savedText = chat.composer.text));
+}
+
+function close() {
+  flushDraft();
+  chat?.conversation?.close();
+  closeChildren();
+  chat = null;
+  clearInterval(ticking);
+  ticking = 0;
+}
+
+function start() {
+  startOutbox();
+  onCommand((sessionId, text, result) => {
+    if (chat?.sessionId !== sessionId) return toast(result.content.slice(0, 300));
+    chat.conversation.transcript.addLocal({ kind: "command", command: text.trim(), text: result.content, ok: result.command.ok });
+    redraw();
+  });
+  // Another tab has written: what nobody types at here follows.
+  onDrafts(() => {
+    if (!chat || document.hasFocus()) return;
+    chat.composer.text = chat.savedText = draftOf(chat.sessionId);
+    redraw();
+  });
+  addEventListener("beforeunload", flushDraft);
+}
+start();
+
+function askCommands() {
+  if (commands) return commands;
+  const bare = (command) => ({ ...command, name: command.name.replace(/^\//, "") });
+  commands = [...COMMANDS].map((name) => bare({ name, args: "", summary: "" }));
+  if (has("commands.list")) {
+    rpc("commands.list").then((answer) => {
+      commands = answer.commands.map(bare);
+      redraw();
+    }, () => (commands = null));
+  }
+  return commands;
+}
+
+function submit({ text, attachments }) {
+  const written = chat;
+  const sessionId = chat.sessionId || `ws:${freshName()}`;
+  const shown = chat.sessionId ? chat : new Chat(sessionId);
+  const { conversation } = shown;
+  try {
+    send(sessionId, text, attachments, conversation.isAtEnd || conversation.isLoading ? conversation.ready() : Promise.resolve());
+  } catch (why) {
+    if (shown !== written) conversation.close();
+    return toast(why.message, { tone: "bad" });
+  }
+  Object.assign(written.composer, { text: "", attachments: [] });
+  flushDraft();
+  if (shown !== written) {
+    close();
+    begin(shown);
+    return go("chat", sessionId);
+  }
+  if (!conversation.isAtEnd) toEnd();
+  stickToEnd(chat.list);
+}
+
+function begin(it) {
+  chat = it;
+  ticking = setInterval(() => chat?.conversation?.transcript.run && redraw(), 1000);
+}
+
+async function stop() {
+  const it = chat;
+  it.isStopping = true;
+  redraw();
+  try {
+    const { cancelled } = await rpc("agent.cancel", { sessionId: it.sessionId });
+    if (!cancelled) toast("Nothing was running.");
+  } catch (why) {
+    toast(`It could not be stopped: ${why.message}`, { tone: "bad" });
+  }
+  it.isStopping = false;
+  redraw();
+}
+
+// A copy of the conversation up to a message, with its text to be changed.
+async function edit(row) {
+  try {
+    const copy = await rpc("sessions.fork", { sessionId: chat.sessionId, atSeq: row.seq });
+    keepDraft(copy.sessionId, row.text);
+    go("chat", copy.sessionId);
+    toast("This is a copy up to that message. Change it and send it.");
+  } catch (why) {
+    toast(`It could not be copied: ${why.message}`, { tone: "bad" });
+  }
+}
+
+function toEnd() {
+  chat.wanted = undefined;
+  if (!chat.conversation.isAtEnd) chat.conversation.open();
+  stickToEnd(chat.list);
+}
+
+// The message that a link names, or where the reader was: once, when the rows are there.
+function find() {
+  const { conversation, list } = chat;
+  if (conversation.isLoading || conversation.fetching === "newer") return;
+  const { rows } = conversation.transcript;
+  if (chat.wanted) {
+    const row = rows.find((it) => it.seq >= chat.wanted);
+    chat.wanted = undefined;
+    if (!row) return;
+    list.target = chat.markedKey = row.key;
+    setTimeout(() => ((chat.markedKey = null), redraw()), MARK_MS);
+  } else if (chat.readSeq !== undefined) {
+    const at = rows.findIndex((it) => it.seq > chat.readSeq && it.kind !== "notice" && it.kind !== "run");
+    if (at > 0) {
+      chat.unreadKey = rows[at].key;
+      list.target = rows[at].key;
+    }
+  }
+  chat.readSeq = undefined;
+}
+
+function arrive() {
+  const at = Number(route.query.get("at")) || undefined;
+  const isOther = chat?.sessionId !== route.arg;
+  if (isOther) {
+    close();
+    begin(new Chat(route.arg, at));
+  } else if (at !== chat.linked) {
+    chat.linked = at;
+    if (at) look(at);
+  }
+}
+// A link to another message of the same session.
+function look(at) {
+  const { transcript } = chat.conversation;
+  chat.wanted = at;
+  if (at < transcript.firstSeq || at > transcript.lastSeq) chat.conversation.open(at);
+}
+
+function watchReader() {
+  const { conversation, list } = chat;
+  const { transcript } = conversation;
+  if (!list.isStuck || !conversation.isAtEnd) return;
+  chat.seenSeq = transcript.lastSeq;
+  conversation.tidy();
+  if (document.visibilityState === "visible" && transcript.lastSeq > 0) saveRead(chat.sessionId, transcript.lastSeq, transcript.lastAt ?? Date.now());
+}
+
+function Rows() {
+  const { conversation, list } = chat;
+  const { transcript } = conversation;
+  const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: has("sessions.fork") ? edit : undefined, nestedOf: (row) => h(Child, { sessionId: row.child }) };
+  const isNews = transcript.lastSeq > chat.seenSeq;
+  const head = conversation.fetching === "older" ? h(Loading, {}) : conversation.pageFault ? h(ErrorNote, { why: conversation.pageFault, again: () => conversation.again() }) : null;
+  const foot = conversation.isAtEnd ? OnTheWay({ conversation, isOnline: link.state === "live" || link.state === "behind" }) : h(Loading, {});
+  return h(
+    "div",
+    { class: "rows-box" },
+    RowList({ state: list, rows: transcript.rows, draw: (row, before, kept) => Row(row, before, kept, context), guess: guessPx, label: "Conversation", onolder: () => conversation.older(), onnewer: () => conversation.newer(), head, foot }),
+    list.isStuck && conversation.isAtEnd ? null : h("div", { class: "to-end" }, Button({ onclick: toEnd }, [isNews ? "New messages" : "Go to the end"])),
+    h("p", { class: "unseen", role: "status" }, chat.said),
+  );
+}
+
+function Middle() {
+  const { conversation } = chat;
+  if (conversation.isLoading) return h("div", { class: "rows-box" }, h(Loading, {}));
+  if (conversation.fault) return h("div", { class: "rows-box" }, h(ErrorNote, { why: conversation.fault, again: () => conversation.again() }));
+  find();
+  watchReader();
+  const isEmpty = conversation.transcript.rows.length === 0 && OnTheWay({ conversation }).flat().filter(Boolean).length === 0;
+  if (isEmpty) return h("div", { class: "rows-box" }, h(Empty, { title: "Nothing was said yet" }, "Write what you want done. It works in the session's directory, and asks before it does what it may not do."));
+  return Rows();
+}
+
+function Writing() {
+  const { conversation } = chat;
+  const lane = live.lanes.get(chat.sessionId);
+  const isRunning = !!conversation && (!!conversation.transcript.run || lane?.state === "running" || lane?.state === "asking");
+  saveDraft();
+  return h(Composer, { state: chat.composer, onsend: submit, onstop: stop, isRunning, commands: askCommands(), placeholder: isRunning ? "Write; it waits its turn in this session's lane" : "Write a message, or / for commands" });
+}
 
 export const chatPage = {
   name: "chat",
   title: "Chat",
   needs: ["agent.send", "events.subscribe"],
+  leave: close,
   view() {
-    return h("div", {}, h("h1", {}, "Chat"), h("p", {}, route.arg));
+    if (!live.can) return h(Loading, {});
+    arrive();
+    if (!chat.conversation) return h("div", { class: "chat-start" }, h("div", { class: "chat-head-line" }, h("h1", {}, "Chat"), Button({ onclick: startMaking }, ["New session in a directory"])), Making(), Writing(), Recent());
+    return h(
+      "div",
+      { class: "chat", key: chat.sessionId },
+      h("div", { class: "chat-main" }, h(Head, { conversation: chat.conversation, onnew: startMaking }), Making(), Middle(), h(QueueChips, { conversation: chat.conversation }), Writing()),
+      h(Side, { current: chat.sessionId }),
+    );
   },
 };

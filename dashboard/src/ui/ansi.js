@@ -7,7 +7,7 @@ import { visible } from "./plain.js";
 const COLUMNS_MAX = 500;
 
 // Groups: parameters and letter of a CSI. A string (title, link) ends at its terminator or at the end of the line.
-const ESCAPE = /(?:\u001b\[|\u009b)([0-?]*)[ -/]*([@-~]|$)|\u001b[\]PX^_][^\u0007\u001b\n]*(?:\u0007|\u001b\\|$)?|\u001b[ -/]*[0-~]?/y;
+const ESCAPE = /(?:\u001b\[|\u009b)([0-?]*)[ -/]*([@-~]|$)|\u001b[\]PX^_][^\u0007\u001b\n]*(?:\u0007|\u001b\\|$)?|\u001b[ -/]*[0-~]?|\u009b/y;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 const CONTROLS_ALL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 

@@ -1,86 +1,147 @@
 // Open questions, on every page: what is to be run, whole, where, for whom, and until when.
 
+import { serverNow, startClock } from "../lib/clock.js";
 import { h, redraw } from "../lib/dom.js";
-import { duration } from "../lib/format.js";
+import { ago, ticking } from "../lib/format.js";
 import { answer, live, openAsks } from "../lib/live.js";
 import { href } from "../lib/router.js";
-import { Diff, looksLikeDiff } from "./diff.js";
+import { wholeOf } from "./asked.js";
+import { NotifyButton, startNotifying } from "./notify.js";
 import { Badge, Button, toast } from "./parts.js";
 
 // Shown at once; the others are a number.
 const SHOWN_MAX = 3;
+// So long after the questions have moved nothing can be pressed: the click was meant for what was there before.
+const STEADY_MS = 700;
+const REASON_CHARS_MAX = 2000;
 const RISKS = { "read-only": ["info", "reads"], "workspace-write": ["warn", "changes files"], "danger-full-access": ["bad", "full access"] };
 
-// Why somebody says no, by ask: kept while it is typed.
+// By ask id, only of those that are open: why somebody says no, as it is typed; whether it was put aside; what it shows.
 const reasons = new Map();
-let isAllShown = false;
+const aside = new Set();
+const wholes = new Map();
+const state = { isAllShown: false, order: "", steadyAt: 0, spoken: "", known: new Set(), isAnswering: false };
 
 async function decide(ask, decision) {
+  if (Date.now() < state.steadyAt || live.answered.has(ask.askId)) return;
   const reason = decision === "deny" ? reasons.get(ask.askId)?.trim() : undefined;
+  state.isAnswering = !!document.activeElement?.closest(".approval");
   try {
     const isTaken = await answer(ask, decision, reason);
-    if (!isTaken) toast("Somebody else has answered that already.", { tone: "info" });
-    reasons.delete(ask.askId);
+    if (!isTaken) toast("Somebody else has answered that already, or its time was over.", { tone: "info" });
   } catch (why) {
     toast(`That answer did not arrive: ${why.message}`, { tone: "bad" });
   }
 }
 
-// Everything that the call was given, as it was given. Nothing is cut: who says yes must be able to see all of it.
+// The button is gone with its question; who works by keyboard stays among the questions, on no button.
+function stay() {
+  state.isAnswering = false;
+  if (document.activeElement && document.activeElement !== document.body) return;
+  (document.getElementById("open-questions") ?? document.getElementById("main"))?.focus();
+}
+
+// Made once: a redraw must not cost what a diff of 2,000 lines costs.
 function Whole({ ask }) {
-  const facts = ask.preview ?? [];
-  const shown = facts.map((fact) =>
-    h("div", { class: "fact" }, h("div", { class: "fact-label" }, fact.label), looksLikeDiff(fact.text) ? h(Diff, { text: fact.text }) : h("pre", { class: "code", dir: "auto", tabindex: "0" }, fact.text)),
+  if (!wholes.has(ask.askId)) wholes.set(ask.askId, wholeOf(ask));
+  return wholes.get(ask.askId);
+}
+
+function Facts({ ask }) {
+  const left = ask.expiresAt ? ask.expiresAt - serverNow() : undefined;
+  const fact = (name, shown) => h("div", {}, h("dt", {}, name), h("dd", {}, shown));
+  return h("dl", { class: "approval-facts" },
+    fact("Session", h("a", { href: href("chat", ask.sessionId), dir: "auto" }, ask.title || ask.sessionId)),
+    ask.cwd ? fact("Directory", h("code", {}, ask.cwd)) : null,
+    ask.askedBy ? fact("For", ask.askedBy) : null,
+    ask.openedAt ? fact("Asked", ago(ask.openedAt, serverNow())) : null,
+    left !== undefined ? fact("A no in", left > 0 ? ticking(left) : "a moment") : null,
   );
-  const args = JSON.stringify(ask.args, null, 2);
-  return h("div", { class: "facts" }, shown, h("details", { class: "fact", open: facts.length === 0 }, h("summary", {}, "Arguments"), h("pre", { class: "code", dir: "auto", tabindex: "0" }, args)));
+}
+
+function Answers({ ask }) {
+  const busy = live.answered.has(ask.askId);
+  const reason = h("input", {
+    type: "text",
+    "aria-label": `Why not ${ask.tool} (the model is told)`,
+    placeholder: "Why not (the model is told)",
+    maxlength: REASON_CHARS_MAX,
+    dir: "auto",
+    value: reasons.get(ask.askId) ?? "",
+    oninput: (event) => reasons.set(ask.askId, event.target.value),
+  });
+  return h("div", { class: "approval-buttons" },
+    Button({ kind: "main", busy, onclick: () => decide(ask, "allow") }, ["Allow once"]),
+    Button({ busy, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, ["Allow for this session"]),
+    h("span", { class: "approval-deny" }, reason, Button({ kind: "danger", busy, onclick: () => decide(ask, "deny") }, ["Deny"])),
+  );
 }
 
 export function Approval({ ask }) {
   const [tone, risk] = RISKS[ask.risk] ?? ["warn", ask.risk];
-  const left = ask.expiresAt ? ask.expiresAt - Date.now() : undefined;
-  const busy = live.answered.has(ask.askId);
   const id = `ask-${ask.askId}`;
+  const isAside = aside.has(ask.askId);
+  const turn = () => (isAside ? aside.delete(ask.askId) : aside.add(ask.askId), redraw());
   return h(
     "article",
-    { class: "approval", key: ask.askId, "aria-labelledby": id },
+    { class: isAside ? "approval approval-aside" : "approval", key: ask.askId, "aria-labelledby": id },
     h("header", {},
-      h("h3", { id }, "Allow ", h("code", {}, ask.tool), "? ", h("span", { class: "approval-what", dir: "auto" }, ask.summary)),
-      Badge({ tone }, [risk]),
-    ),
-    ask.mayHaveRun ? h("p", { class: "note note-warn" }, "This call was begun before a restart and may have run. A yes may run it a second time.") : null,
-    h(Whole, { ask }),
-    h("dl", { class: "approval-facts" },
-      h("div", {}, h("dt", {}, "Session"), h("dd", {}, h("a", { href: href("chat", ask.sessionId), dir: "auto" }, ask.title || ask.sessionId))),
-      ask.cwd ? h("div", {}, h("dt", {}, "Directory"), h("dd", {}, h("code", {}, ask.cwd))) : null,
-      ask.askedBy ? h("div", {}, h("dt", {}, "For"), h("dd", {}, ask.askedBy)) : null,
-      left !== undefined ? h("div", {}, h("dt", {}, "A no in"), h("dd", {}, left > 0 ? duration(left) : "a moment")) : null,
-    ),
-    h("div", { class: "approval-buttons" },
-      Button({ kind: "main", busy, onclick: () => decide(ask, "allow") }, ["Allow once"]),
-      Button({ busy, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, ["Allow for this session"]),
-      h("span", { class: "approval-deny" },
-        h("input", { type: "text", "aria-label": "Why not (the model is told)", placeholder: "Why not (the model is told)", maxlength: 2000, value: reasons.get(ask.askId) ?? "", oninput: (event) => reasons.set(ask.askId, event.target.value) }),
-        Button({ kind: "danger", busy, onclick: () => decide(ask, "deny") }, ["Deny"]),
+      h("h3", { id, class: "approval-title" }, "Allow ", h("code", {}, ask.tool), "? ", h("span", { class: "approval-what", dir: "auto", title: ask.summary }, ask.summary)),
+      h("span", { class: "approval-side" },
+        Badge({ tone }, [risk]),
+        Button({ kind: "quiet", label: `${isAside ? "Show" : "Later"}: ${ask.tool}`, "aria-expanded": isAside ? "false" : "true", onclick: turn }, [isAside ? "Show" : "Later"]),
       ),
     ),
+    isAside ? null : [
+      ask.mayHaveRun ? h("p", { class: "note note-warn", key: "again" }, "This call was begun before a restart and may have run. A yes may run it a second time.") : null,
+      h(Whole, { ask }),
+      h(Facts, { ask }),
+      h(Answers, { ask }),
+    ],
   );
+}
+
+// What is kept of questions that are gone goes; a new one is told once to who listens, and everything holds still for a moment.
+function follow(asks, shown) {
+  const open = new Set(asks.map((ask) => ask.askId));
+  for (const kept of [reasons, aside, wholes]) for (const id of kept.keys()) if (!open.has(id)) kept.delete(id);
+  const fresh = asks.filter((ask) => !state.known.has(ask.askId));
+  state.known = open;
+  if (fresh.length === 1) state.spoken = `Question: may ${fresh[0].tool} run? ${fresh[0].summary.slice(0, 200)}`;
+  else if (fresh.length > 1) state.spoken = `${fresh.length} new questions are open.`;
+  else if (asks.length === 0) state.spoken = "";
+  const order = shown.map((ask) => ask.askId).join(" ");
+  if (order === state.order) return;
+  state.order = order;
+  state.steadyAt = Date.now() + STEADY_MS;
+  setTimeout(redraw, STEADY_MS);
+  if (state.isAnswering) setTimeout(stay);
 }
 
 export function Approvals() {
   const asks = openAsks();
-  if (asks.length === 0) return h("div", { class: "approvals", hidden: true, "aria-live": "assertive" });
-  const shown = isAllShown ? asks : asks.slice(0, SHOWN_MAX);
-  const more = asks.length - shown.length;
-  return h(
-    "div",
-    { class: "approvals", role: "region", "aria-label": "Open questions", "aria-live": "assertive" },
-    shown.map((ask) => h(Approval, { ask })),
-    more > 0 ? Button({ onclick: () => ((isAllShown = true), redraw()) }, [`${more} more open question${more === 1 ? "" : "s"}`]) : null,
-  );
+  const shown = state.isAllShown ? asks : asks.slice(0, SHOWN_MAX);
+  follow(asks, shown);
+  const more = asks.length - SHOWN_MAX;
+  const isSteady = Date.now() >= state.steadyAt;
+  const onmore = () => ((state.isAllShown = !state.isAllShown), redraw());
+  return [
+    // Only this is told to who listens: the time that is left changes each second.
+    h("p", { class: "unseen", role: "alert", key: "spoken" }, state.spoken),
+    asks.length === 0 ? null : h("section", { class: isSteady ? "approvals" : "approvals approvals-moving", "aria-labelledby": "open-questions", key: "asks" },
+      h("header", { class: "approvals-head" },
+        h("h2", { id: "open-questions", tabindex: "-1" }, asks.length === 1 ? "1 open question" : `${asks.length} open questions`),
+        NotifyButton(),
+      ),
+      shown.map((ask) => h(Approval, { ask })),
+      more > 0 ? Button({ "aria-expanded": state.isAllShown ? "true" : "false", onclick: onmore }, [state.isAllShown ? `Show only the ${SHOWN_MAX} oldest` : `${more} more open question${more === 1 ? "" : "s"}`]) : null,
+    ),
+  ];
 }
 
 // The time that is left is told anew each second.
 export function startApprovals() {
+  startNotifying();
+  startClock();
   setInterval(() => live.asks.size > 0 && redraw(), 1000);
 }

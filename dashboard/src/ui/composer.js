@@ -67,7 +67,7 @@ function Chips({ state }) {
       h("button", { type: "button", class: "chip-remove", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
     );
   };
-  return h("ul", { class: "chips", "aria-label": "Attached files" }, state.attachments.map(chip));
+  return h("ul", { class: "chips", key: "chips", "aria-label": "Attached files" }, state.attachments.map(chip));
 }
 
 function type(state, text) {
@@ -92,7 +92,7 @@ function Commands({ state, found }) {
       // Before the text area loses the focus.
       onmousedown: (event) => (event.preventDefault(), accept(state, it)),
     }, h("span", { class: "command-name" }, `/${it.name}`, it.args ? h("span", { class: "dim" }, ` ${it.args}`) : null), h("span", { class: "command-summary" }, it.summary));
-  return h("ul", { class: "commands", role: "listbox", id: `${view.id}-list`, "aria-label": "Commands" }, found.map(option));
+  return h("ul", { class: "commands", key: "commands", role: "listbox", id: `${view.id}-list`, "aria-label": "Commands" }, found.map(option));
 }
 
 // True where the key was for the list.
@@ -139,7 +139,7 @@ function Writing({ state, view, found, placeholder, send, describedBy }) {
     attach(state, files);
   };
   return h("textarea", {
-    id: view.id, class: "composer-text", rows: "1", dir: "auto", value: state.text, placeholder, "aria-label": "Message", enterkeyhint: "send", autocomplete: "off",
+    id: view.id, key: "text", class: "composer-text", rows: "1", dir: "auto", value: state.text, placeholder, "aria-label": "Message", enterkeyhint: "send", autocomplete: "off",
     "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": isList ? `${view.id}-list` : undefined, "aria-activedescendant": isList ? `${view.id}-${view.chosen}` : undefined, "aria-describedby": describedBy,
     oninput: (event) => type(state, event.target.value), onkeydown, onpaste, created: grow(state), updated: grow(state),
   });
@@ -154,7 +154,7 @@ function Words({ state, view, hint, commands, fault, blocked }) {
   const command = typedCommand(state.text, commands);
   const said = command ? h("span", {}, h("code", {}, `/${command.name}${command.args ? ` ${command.args}` : ""}`), ` ${command.summary ?? ""}`) : hint;
   const why = blocked || (state.text.trim() || state.attachments.length ? fault : "");
-  return h("div", { class: "composer-words", id: `${view.id}-words` },
+  return h("div", { class: "composer-words", key: "words", id: `${view.id}-words` },
     h("div", { role: "status" }, view.reading > 0 ? "Reading files…" : null, why ? h("p", { class: "composer-fault" }, why) : null, view.faults.map((it) => h("p", { class: "composer-fault", dir: "auto" }, it))),
     said ? h("p", { class: "dim", dir: "auto" }, said) : null,
   );
@@ -181,9 +181,11 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
   const view = viewOf(state);
   const found = view.isClosed ? [] : matchingCommands(state.text, commands, COMMANDS_MAX);
   view.chosen = Math.min(view.chosen, Math.max(0, found.length - 1));
-  const fault = view.reading > 0 ? "Files are still being read." : sendFault(state, limitsOf(live.can));
+  const faultNow = () => (view.reading > 0 ? "Files are still being read." : sendFault(state, limitsOf(live.can)));
+  const fault = faultNow();
   const send = () => {
-    if (blocked || fault) return redraw();
+    // Enter may come before the last letter was drawn.
+    if (blocked || faultNow()) return redraw();
     view.faults = [];
     onsend({ text: state.text, attachments: [...state.attachments] });
   };
@@ -191,17 +193,18 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
     attach(state, [...event.target.files]);
     event.target.value = "";
   };
+  // Everything in it has a name: what comes and goes must not take the focus of a neighbour with it.
   return h("div", { class: view.isOver ? "composer composer-over" : "composer", role: "group", "aria-label": "Write a message", ...dropping(state) },
     found.length ? h(Commands, { state, found }) : null,
     h(Chips, { state }),
     h(Writing, { state, view, found, placeholder, send, describedBy: `${view.id}-words` }),
-    h("div", { class: "composer-foot" },
-      h("label", { class: "button button-small composer-file" }, "Attach", h("input", { type: "file", class: "unseen", multiple: true, accept: ACCEPTED, onchange: pick })),
+    h("div", { class: "composer-foot", key: "foot" },
+      h("label", { class: "button button-small composer-file", key: "file" }, "Attach", h("input", { type: "file", class: "unseen", multiple: true, accept: ACCEPTED, onchange: pick })),
       h(Words, { state, view, hint, commands, fault, blocked }),
-      isRunning ? Button({ kind: "danger", onclick: onstop }, ["Stop"]) : null,
-      Button({ kind: "main", onclick: send, disabled: !!blocked || !!fault, title: blocked || fault || "Enter sends, Shift and Enter begin a new line" }, ["Send"]),
+      isRunning ? Button({ kind: "danger", key: "stop", onclick: onstop }, ["Stop"]) : null,
+      Button({ kind: "main", key: "send", onclick: send, disabled: !!blocked || !!fault, title: blocked || fault || "Enter sends, Shift and Enter begin a new line" }, ["Send"]),
     ),
-    h("p", { class: "unseen", role: "status" }, listWord(found)),
-    view.isOver ? h("p", { class: "composer-drop" }, "Drop files to attach them") : null,
+    h("p", { class: "unseen", key: "said", role: "status" }, listWord(found)),
+    view.isOver ? h("p", { class: "composer-drop", key: "drop" }, "Drop files to attach them") : null,
   );
 }

@@ -5,6 +5,8 @@ import { h, redraw } from "../lib/dom.js";
 // Lines that are in the document; the others are there on demand.
 const LINES_MAX = 400;
 const opened = new WeakSet();
+// The last drawing by holder: its text is the same most of the time, and a long one costs.
+const drawn = new WeakMap();
 
 export function looksLikeDiff(text) {
   return typeof text === "string" && /^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@/m.test(text);
@@ -27,10 +29,14 @@ export function Diff({ text, whole, holder }) {
   const lines = text.replace(/\n$/, "").split("\n");
   const isWhole = whole !== false || !holder || opened.has(holder) || lines.length <= LINES_MAX;
   const shown = isWhole ? lines : lines.slice(0, LINES_MAX);
-  return h(
+  const last = holder ? drawn.get(holder) : undefined;
+  if (last && last.text === text && last.isWhole === isWhole) return last.node;
+  const node = h(
     "div",
-    { class: "diff", dir: "ltr", tabindex: "0", role: "group", "aria-label": "Changes" },
+    { class: "diff", key: holder ? "diff" : undefined, dir: "ltr", tabindex: "0", role: "group", "aria-label": "Changes" },
     shown.map(lineOf),
     isWhole ? null : h("button", { type: "button", class: "button button-small diff-more", onclick: () => (opened.add(holder), redraw()) }, `Show ${lines.length - LINES_MAX} more lines`),
   );
+  if (holder) drawn.set(holder, { text, isWhole, node });
+  return node;
 }

@@ -19,7 +19,7 @@ function heading(block, place) {
   // One below the last one at most, so that no level is left out; the size is that of the writer.
   const level = Math.min(block.level + 2, place.level + 1, 6);
   place.level = level;
-  return h(`h${level}`, { class: `md-h${block.level}`, dir: "auto" }, inline(block.text, place.isOpen));
+  return h(`h${level}`, { class: `md-h${block.level}`, dir: place.dir }, inline(block.text, place.isOpen));
 }
 
 function codeBlock(block) {
@@ -39,7 +39,7 @@ function itemNode(item, isLoose, place) {
     place.level = here.level;
     return made;
   });
-  return h("li", { class: item.isTask ? "md-task" : undefined, dir: "auto" }, box, shown);
+  return h("li", { class: item.isTask ? "md-task" : undefined }, box, shown);
 }
 
 function listNode(block, place) {
@@ -50,7 +50,7 @@ function listNode(block, place) {
     place.level = here.level;
     return made;
   });
-  return h(block.isOrdered ? "ol" : "ul", { class: block.isLoose ? "md-loose" : undefined, start: block.isOrdered && block.start !== 1 ? block.start : undefined, dir: "auto" }, items);
+  return h(block.isOrdered ? "ol" : "ul", { class: block.isLoose ? "md-loose" : undefined, start: block.isOrdered && block.start !== 1 ? block.start : undefined, dir: place.dir }, items);
 }
 
 function tableNode(block, place) {
@@ -61,8 +61,9 @@ function tableNode(block, place) {
   return h("div", { class: "md-table", tabindex: "0", role: "group", "aria-label": "Table" }, h("table", {}, head, h("tbody", {}, rows)));
 }
 
+// The whole of a quote or a list has one direction, that of its first letter: only what is outermost says so.
 function within(place, isLast) {
-  return { level: place.level, isOpen: place.isOpen && isLast };
+  return { level: place.level, isOpen: place.isOpen && isLast, dir: undefined };
 }
 
 function blockNode(block, place) {
@@ -74,13 +75,13 @@ function blockNode(block, place) {
     case "rule":
       return h("hr", {});
     case "quote":
-      return h("blockquote", { dir: "auto" }, blockNodes(block.blocks, place));
+      return h("blockquote", { dir: place.dir }, blockNodes(block.blocks, place));
     case "list":
       return listNode(block, place);
     case "table":
       return tableNode(block, place);
     default:
-      return h("p", { dir: "auto" }, inline(block.text, place.isOpen));
+      return h("p", { dir: place.dir }, inline(block.text, place.isOpen));
   }
 }
 
@@ -125,7 +126,7 @@ export function cachedBlocks(cache, text, isOpen) {
   // A block is done when the first line of the next one is whole: until then it could still belong to it.
   let fixed = 0;
   while (fixed + 1 < blocks.length && blocks[fixed + 1].first < lines.length - 1) fixed += 1;
-  const place = { level: cache.level, isOpen: false };
+  const place = { level: cache.level, isOpen: false, dir: "auto" };
   const node = (block, at) => {
     const made = blockNode(block, place);
     // Kept nodes need a name: a nameless one could be taken for its neighbour.

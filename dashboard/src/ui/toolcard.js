@@ -44,7 +44,7 @@ function State({ call }) {
 }
 
 function section(key, title, copy, shown) {
-  return h("section", { class: "tool-part", key, "aria-label": title }, h("div", { class: "tool-part-head" }, h("span", {}, title), copy), shown);
+  return h("div", { class: "tool-part", key, role: "group", "aria-label": title }, h("div", { class: "tool-part-head" }, h("span", {}, title), copy), shown);
 }
 
 // The command, whole: the line above cuts it.

@@ -78,7 +78,7 @@ function readLines(args) {
 
 // The list of tasks: [{ group, text, state }].
 export function tasksOf(args) {
-  const plain = (list, group) => (Array.isArray(list) ? list : []).map((it) => ({ group, text: String(it?.content ?? it?.text ?? it?.title ?? ""), state: String(it?.status ?? "pending") }));
+  const plain = (list, group) => (Array.isArray(list) ? list : []).map((it) => ({ group: visible(group), text: visible(it?.content ?? it?.text ?? it?.title ?? ""), state: visible(it?.status ?? "pending") }));
   if (Array.isArray(args.phases)) return args.phases.flatMap((phase) => plain(phase?.tasks ?? phase?.todos, String(phase?.name ?? "")));
   return plain(args.todos, "");
 }

@@ -5,6 +5,8 @@ import type { Wire } from "./wire.js";
 export interface WatchOptions {
     /** A cursor of an earlier event, or 0 for everything. Without it, what comes from now on. */
     after?: EventCursor;
+    /** Also what the model thinks. */
+    thinking?: boolean;
     /** Answers whether tools may run, whoever sent the message. */
     confirm?: AskHandler;
     signal?: AbortSignal;

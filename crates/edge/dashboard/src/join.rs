@@ -1,8 +1,13 @@
-//! Modules become one script. Each one is a function whose imports are taken out of what the ones before it gave, in the order in
-//! which they need each other, so names of one module are never seen in another. Only the small grammar of `dashboard/README.md`
-//! is understood; anything else is an error with its place. Pure: the build and the tests bring the files.
+//! Modules become one script, in one scope: each variable gets a short name of its own, so that names of one module are never those
+//! of another, and what only people read is left out. Only the small grammar of `dashboard/README.md` is understood; anything else
+//! is an error with its place. Pure: the build and the tests bring the files.
 
 use std::collections::HashMap;
+
+use crate::names::{Declared, Role, roles};
+use crate::short::ShortNames;
+use crate::tokens::{Token, TokenKind, tokens};
+use crate::write::written;
 
 /// What is wrong, and where.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,82 +20,118 @@ pub(crate) trait Files {
 
 /// The script that begins with a module.
 pub(crate) fn script(files: &impl Files, entry: &str) -> Result<String, JoinFault> {
-    let mut joiner = Joiner { files, done: HashMap::new(), under_way: Vec::new(), out: String::new() };
-    joiner.module(entry)?;
-    if let Some(at) = joiner.out.to_ascii_lowercase().find("</script") {
-        let near: String = joiner.out[at..].chars().take(40).collect();
+    let mut order = Order { files, done: Vec::new(), under_way: Vec::new() };
+    order.visit(entry)?;
+    let modules = order.done.iter().map(|(path, text)| Module::read(path, text)).collect::<Result<Vec<_>, _>>()?;
+    let names = given_names(&modules)?;
+    let script: String = modules.iter().enumerate().map(|(at, module)| written(&module.tokens, &module.roles, &|word| names.of(at, word))).collect();
+    if let Some(at) = script.to_ascii_lowercase().find("</script") {
+        let near: String = script[at..].chars().take(40).collect();
         return Err(JoinFault(format!("`{near}` would end the script")));
     }
-    Ok(joiner.out)
+    Ok(script)
 }
 
-struct Joiner<'f, F> {
+/// A script of its own, with the names it has.
+pub(crate) fn alone(text: &str) -> Result<String, JoinFault> {
+    let module = Module::parsed("", text)?;
+    Ok(written(&module.tokens, &module.roles, &|_| None))
+}
+
+/// Modules in the order of their need.
+struct Order<'f, F> {
     files: &'f F,
-    /// The name of each module's function.
-    done: HashMap<String, String>,
+    done: Vec<(String, String)>,
     under_way: Vec<String>,
-    out: String,
 }
 
-impl<F: Files> Joiner<'_, F> {
-    /// The name under which what a module gives is known.
-    fn module(&mut self, path: &str) -> Result<String, JoinFault> {
-        if let Some(name) = self.done.get(path) {
-            return Ok(name.clone());
+impl<F: Files> Order<'_, F> {
+    fn visit(&mut self, path: &str) -> Result<(), JoinFault> {
+        if self.done.iter().any(|(it, _)| it == path) {
+            return Ok(());
         }
         if self.under_way.iter().any(|it| it == path) {
             return Err(JoinFault(format!("{path} needs itself, through {}", self.under_way.join(" and "))));
         }
         self.under_way.push(path.to_owned());
         let text = self.files.read(path)?;
-        let (mut body, mut given) = (String::new(), Vec::new());
-        for (number, line) in lines(&text).map_err(|JoinFault(why)| JoinFault(format!("{path}{why}")))? {
-            let fault = |why: &str| JoinFault(format!("{path}:{number}: {why}: {line}"));
-            if line.starts_with("import ") || line.starts_with("import{") {
-                let (names, from) =
-                    import(line).ok_or_else(|| fault("an import is `import { a, b } from \"./file.js\";`"))?;
-                let from = resolve(path, from).ok_or_else(|| fault("a module is named by a relative path"))?;
-                let name = self.module(&from)?;
-                body.push_str(&format!("const {{ {names} }} = {name};\n"));
-            } else if let Some(rest) = line.strip_prefix("export ") {
-                given.push(exported(rest).ok_or_else(|| fault("only functions, classes and constants are exported"))?);
-                body.push_str(rest);
-                body.push('\n');
-            } else {
-                body.push_str(line);
-                body.push('\n');
-            }
+        for import in Module::read(path, &text)?.imports {
+            self.visit(&import.from)?;
         }
         self.under_way.pop();
-        let name = format!("$m{}", self.done.len());
-        self.out.push_str(&format!("const {name} = (() => {{\n{body}return {{ {} }};\n}})();\n", given.join(", ")));
-        self.done.insert(path.to_owned(), name.clone());
-        Ok(name)
+        self.done.push((path.to_owned(), text));
+        Ok(())
     }
 }
 
-/// The names and the file of an import on one line.
-fn import(line: &str) -> Option<(&str, &str)> {
-    let (names, from) = line.strip_prefix("import")?.trim_start().strip_prefix('{')?.split_once('}')?;
-    let from = from.trim().strip_prefix("from")?.trim().trim_end_matches(';');
-    let file = from.strip_prefix('"')?.strip_suffix('"')?;
-    let names = names.trim().trim_end_matches(',');
-    names.split(',').all(|name| is_name(name.trim())).then_some((names, file))
+struct Import<'t> {
+    names: Vec<&'t str>,
+    /// From the root of the repository.
+    from: String,
 }
 
-fn exported(rest: &str) -> Option<&str> {
-    let kinds = ["function ", "async function ", "class ", "const "];
-    let rest = kinds.iter().find_map(|kind| rest.strip_prefix(kind))?.trim_start_matches('*').trim_start();
-    let end = rest.find(|it: char| !is_name_part(it)).unwrap_or(rest.len());
-    is_name(&rest[..end]).then_some(&rest[..end])
+struct Module<'t> {
+    path: &'t str,
+    imports: Vec<Import<'t>>,
+    exports: Vec<&'t str>,
+    tokens: Vec<Token<'t>>,
+    roles: Vec<Role>,
+    declared: Declared<'t>,
 }
 
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(is_name_part)
+impl<'t> Module<'t> {
+    fn read(path: &'t str, text: &'t str) -> Result<Self, JoinFault> {
+        let module = Self::parsed(path, text)?;
+        let placed = |JoinFault(why)| JoinFault(format!("{path}{why}"));
+        module.declared.check(&module.tokens, &module.roles).map_err(placed)?;
+        Ok(module)
+    }
+
+    fn parsed(path: &'t str, text: &'t str) -> Result<Self, JoinFault> {
+        let placed = |JoinFault(why)| JoinFault(format!("{path}{why}"));
+        let all = tokens(text).map_err(placed)?;
+        let (mut imports, mut exports, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+        let mut at = 0;
+        while at < all.len() {
+            let token = all[at];
+            let fault = |why: &str| JoinFault(format!("{path}:{}: {why}", token.line));
+            if token.is("import") && token.is_first {
+                let (names, file, end) = import(&all, at).ok_or_else(|| fault("an import is `import { a, b } from \"./file.js\";`"))?;
+                let from = resolve(path, file).ok_or_else(|| fault("a module is named by a relative path"))?;
+                imports.push(Import { names, from });
+                at = end;
+            } else if token.is("export") && token.is_first {
+                exports.push(exported(&all[at + 1..]).ok_or_else(|| fault("only functions, classes and constants are exported"))?);
+                at += 1;
+            } else {
+                kept.push(token);
+                at += 1;
+            }
+        }
+        let roles = roles(&kept);
+        let mut declared = Declared::of(&kept, &roles);
+        declared.module.extend(imports.iter().flat_map(|import| import.names.iter().copied()));
+        Ok(Self { path, imports, exports, tokens: kept, roles, declared })
+    }
 }
 
-fn is_name_part(it: char) -> bool {
-    it.is_ascii_alphanumeric() || it == '_' || it == '$'
+/// The names and the file of an import, and where it ends.
+fn import<'t>(all: &[Token<'t>], at: usize) -> Option<(Vec<&'t str>, &'t str, usize)> {
+    let end = at + all[at..].iter().position(|token| token.is(";"))?;
+    let [brace, inner @ .., from, file] = &all[at + 1..end] else { return None };
+    let (close, names) = inner.split_last()?;
+    let is_list = names.iter().enumerate().all(|(nth, token)| if nth % 2 == 0 { token.kind == TokenKind::Word } else { token.is(",") });
+    let is_whole = brace.is("{") && close.is("}") && from.is("from") && file.kind == TokenKind::Text && is_list;
+    let names = names.iter().step_by(2).map(|token| token.text).collect();
+    is_whole.then(|| (names, file.text.trim_matches('"'), end + 1))
+}
+
+fn exported<'t>(behind: &[Token<'t>]) -> Option<&'t str> {
+    let mut words = behind.iter().skip_while(|token| token.is("async"));
+    let kind = words.next()?;
+    let name = words.find(|token| !token.is("*"))?;
+    let is_known = ["function", "class", "const"].iter().any(|it| kind.is(it));
+    (is_known && name.kind == TokenKind::Word).then_some(name.text)
 }
 
 /// A path beside another one.
@@ -110,115 +151,26 @@ fn resolve(of: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Without lines that only comment, and without what only indents.
-pub(crate) fn without_comments(text: &str) -> Result<String, JoinFault> {
-    Ok(lines(text)?.into_iter().fold(String::new(), |all, (_, line)| all + line + "\n"))
-}
-
-fn lines(text: &str) -> Result<Vec<(usize, &str)>, JoinFault> {
-    let mut kept = Vec::new();
-    let mut in_comment = false;
-    for (at, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if in_comment || line.starts_with("/*") {
-            in_comment = !line.contains("*/");
-            if !in_comment && !line.ends_with("*/") {
-                return Err(JoinFault(format!(":{}: code stands behind a comment: {line}", at + 1)));
-            }
-        } else if !line.is_empty() && !line.starts_with("//") {
-            if leaves_template_open(line) {
-                return Err(JoinFault(format!(":{}: a template literal ends on its line: {line}", at + 1)));
-            }
-            kept.push((at + 1, line));
-        }
-    }
-    Ok(kept)
-}
-
-/// Whether a line ends inside a template literal, whose indentation would be a part of it.
-fn leaves_template_open(line: &str) -> bool {
-    // What we are inside of: quotes, and braces of templates.
-    let mut inside: Vec<char> = Vec::new();
-    let (mut before, mut chars) = ('(', line.chars().peekable());
-    while let Some(it) = chars.next() {
-        match (inside.last().copied(), it) {
-            (_, '\\') => drop(chars.next()),
-            (Some('`'), '$') if chars.peek() == Some(&'{') => {
-                chars.next();
-                inside.push('{');
-            }
-            (Some(quote @ ('"' | '\'' | '`')), it) => {
-                if it == quote {
-                    inside.pop();
+/// What every variable of every module is called.
+fn given_names(modules: &[Module<'_>]) -> Result<ShortNames, JoinFault> {
+    let place: HashMap<&str, usize> = modules.iter().enumerate().map(|(at, module)| (module.path, at)).collect();
+    let mut names = ShortNames::default();
+    for (at, module) in modules.iter().enumerate() {
+        for import in &module.imports {
+            let from = place[import.from.as_str()];
+            for name in &import.names {
+                if !modules[from].exports.contains(name) {
+                    return Err(JoinFault(format!("{}: {} exports no `{name}`", module.path, import.from)));
                 }
+                names.same(at, name, from);
             }
-            (_, '/') if chars.peek() == Some(&'/') => return inside.contains(&'`'),
-            // Behind anything else it divides.
-            (_, '/') if "(,=:[!&|?{};+~<>".contains(before) => skip_pattern(&mut chars),
-            (_, '"' | '\'' | '`') => inside.push(it),
-            (Some('{'), '{') | (None, '{') => inside.push('{'),
-            (Some('{'), '}') => drop(inside.pop()),
-            _ => {}
         }
-        if it != ' ' {
-            before = it;
+        for (token, role) in module.tokens.iter().zip(&module.roles) {
+            if !matches!(role, Role::Plain | Role::Keyword) {
+                names.count(at, token.text, module.declared.module.contains(token.text));
+            }
         }
     }
-    inside.contains(&'`')
-}
-
-fn skip_pattern(chars: &mut impl Iterator<Item = char>) {
-    let mut in_class = false;
-    while let Some(it) = chars.next() {
-        match it {
-            '\\' => drop(chars.next()),
-            '[' => in_class = true,
-            ']' => in_class = false,
-            '/' if !in_class => return,
-            _ => {}
-        }
-    }
-}
-
-pub(crate) fn style(sheets: &[String]) -> Result<String, JoinFault> {
-    let mut out = String::new();
-    for sheet in sheets {
-        let mut rest = sheet.as_str();
-        while let Some(at) = rest.find("/*") {
-            out.push_str(&rest[..at]);
-            let end = rest[at..].find("*/").ok_or_else(|| JoinFault("a comment of a style has no end".to_owned()))?;
-            rest = &rest[at + end + 2..];
-        }
-        out.push_str(rest);
-    }
-    let out: String =
-        out.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| line.to_owned() + "\n").collect();
-    if out.contains("</") || out.contains("@import") || out.contains("url(") {
-        return Err(JoinFault("a style brings nothing from elsewhere".to_owned()));
-    }
-    Ok(out)
-}
-
-const STYLE_PLACE: &str = "<!--style-->";
-const SCRIPT_PLACE: &str = "<!--script-->";
-
-pub(crate) fn page(frame: &str, style: &str, script: &str) -> Result<String, JoinFault> {
-    let missing = |place: &str| JoinFault(format!("index.html has no {place}"));
-    let (head, rest) = frame.split_once(STYLE_PLACE).ok_or_else(|| missing(STYLE_PLACE))?;
-    let (middle, tail) = rest.split_once(SCRIPT_PLACE).ok_or_else(|| missing(SCRIPT_PLACE))?;
-    let page = [head, style, middle, script, tail].concat();
-    if page.contains('\r') {
-        // Browsers read it as a line end, and the hashes would not fit.
-        return Err(JoinFault("there is a carriage return".to_owned()));
-    }
-    Ok(page)
-}
-
-/// What the page may do: run this script, wear this style, speak with us.
-pub(crate) fn policy(script_hash: &str, style_hash: &str) -> String {
-    format!(
-        "default-src 'none'; script-src 'sha256-{script_hash}'; style-src 'sha256-{style_hash}'; \
-         img-src 'self' data: blob:; connect-src 'self'; manifest-src 'self'; worker-src 'self'; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
+    names.settle();
+    Ok(names)
 }

@@ -4,7 +4,17 @@
 #[cfg(test)]
 mod join;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
+mod page;
+#[cfg(test)]
+mod short;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tokens;
+#[cfg(test)]
+mod write;
 
 /// A file that the page is made of.
 #[derive(Clone, Copy, Debug)]

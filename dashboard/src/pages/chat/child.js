@@ -1,0 +1,63 @@
+// What a sub-agent does, inside the card of the call that it works for. It is followed only while somebody has it open.
+
+import { h, redraw } from "../../lib/dom.js";
+import { href } from "../../lib/router.js";
+import { Button, ErrorNote, Loading } from "../../ui/parts.js";
+import { Conversation } from "./conversation.js";
+import { Row } from "./rows.js";
+
+// Open at a time; one more closes the one that was opened first. And the newest rows of each that are shown.
+const OPEN_MAX = 6;
+const ROWS_MAX = 80;
+
+// By session: { conversation, kept }.
+const opened = new Map();
+
+function toggle(sessionId) {
+  if (!close(sessionId)) {
+    opened.set(sessionId, { conversation: new Conversation(sessionId), kept: new WeakMap() });
+    if (opened.size > OPEN_MAX) close(opened.keys().next().value);
+  }
+  redraw();
+}
+function close(sessionId) {
+  opened.get(sessionId)?.conversation.close();
+  return opened.delete(sessionId);
+}
+export function closeChildren() {
+  for (const sessionId of [...opened.keys()]) close(sessionId);
+}
+
+export function Child({ sessionId }) {
+  const shown = opened.get(sessionId);
+  return h(
+    "div",
+    { class: "child", key: `child-${sessionId}` },
+    h("div", { class: "child-head" },
+      h("button", { type: "button", class: "button button-small", "aria-expanded": shown ? "true" : "false", onclick: () => toggle(sessionId) }, shown ? "Hide what the sub-agent does" : "Show what the sub-agent does"),
+      h("a", { href: href("chat", sessionId) }, "Open it as a page"),
+    ),
+    shown ? ChildRows(sessionId, shown) : null,
+  );
+}
+
+function keptOf(kept, row) {
+  if (!kept.has(row)) kept.set(row, {});
+  return kept.get(row);
+}
+
+function ChildRows(sessionId, { conversation, kept }) {
+  if (conversation.isLoading) return h(Loading, {});
+  if (conversation.fault) return h(ErrorNote, { why: conversation.fault, again: () => conversation.again() });
+  const all = conversation.transcript.rows;
+  const rows = all.slice(-ROWS_MAX);
+  const context = { sessionId, nestedOf: (row) => h(Child, { sessionId: row.child }) };
+  const isMore = rows.length < all.length || !conversation.isWhole;
+  const trees = rows.map((row, at) => Row(row, rows[at - 1], keptOf(kept, row), context));
+  return h(
+    "div",
+    { class: "child-rows", role: "list", "aria-label": "What the sub-agent does" },
+    isMore ? h("p", { class: "notice", key: "more" }, "Older rows: ", h("a", { href: href("chat", sessionId) }, "open it as a page")) : null,
+    rows.length ? trees : h("p", { class: "notice", key: "none" }, "Nothing yet."),
+  );
+}

@@ -1,0 +1,177 @@
+// The top of a conversation: what it is called, which model answers, what it cost, how full it is, and what its lane does.
+
+import { h, redraw } from "../../lib/dom.js";
+import { Fetched } from "../../lib/fetching.js";
+import { duration, money, short } from "../../lib/format.js";
+import { link, rpc } from "../../lib/link.js";
+import { has, live } from "../../lib/live.js";
+import { go, href } from "../../lib/router.js";
+import { Badge, Button, toast } from "../../ui/parts.js";
+
+const TITLE_MAX = 200;
+
+// Of the session that is shown. `edit`: null | { what: "title" | "model", text, isBusy }.
+let of = "";
+let session = new Fetched();
+let context = new Fetched();
+let usage = new Fetched();
+let edit = null;
+let isMenuOpen = false;
+
+function ask(conversation) {
+  const { sessionId, runs } = conversation;
+  if (of !== sessionId) {
+    [of, session, context, usage, edit, isMenuOpen] = [sessionId, new Fetched(), new Fetched(), new Fetched(), null, false];
+  }
+  if (conversation.isNew || conversation.isLoading || conversation.fault) return;
+  want(session, runs, () => rpc("sessions.get", { sessionId, historyLimit: 1 }));
+  if (has("system.contextUsage")) want(context, runs, () => rpc("system.contextUsage", { sessionId }));
+  if (has("usage.report") && session.value) want(usage, runs, () => rpc("usage.report", { sessionId, groupBy: "model", from: session.value.createdAt.slice(0, 10) }));
+}
+
+// One question at a time: runs that end fast would each overtake the answer to the last.
+function want(fetched, key, ask) {
+  if (!fetched.isLoading) fetched.want(key, ask);
+}
+
+async function patch(sessionId, change) {
+  edit.isBusy = true;
+  redraw();
+  try {
+    await rpc("sessions.patch", { sessionId, ...change });
+    edit = null;
+    session.stale();
+  } catch (why) {
+    if (edit) edit.isBusy = false;
+    toast(`That was not changed: ${why.message}`, { tone: "bad" });
+  }
+  redraw();
+}
+
+function begin(what, text) {
+  edit = { what, text, isBusy: false, isFresh: true };
+  redraw();
+}
+
+// A line that is changed in its place: Enter keeps it, Escape leaves it.
+function EditLine({ label, max, list, onsave }) {
+  const keep = (event) => {
+    event.preventDefault();
+    if (edit.text.trim()) onsave(edit.text.trim());
+  };
+  const leave = () => {
+    edit = null;
+    redraw();
+  };
+  return h(
+    "form",
+    { class: "edit-line", onsubmit: keep, onkeydown: (event) => event.key === "Escape" && leave() },
+    h("input", { "aria-label": label, value: edit.text, maxlength: max, dir: "auto", list: list ? "known-models" : undefined, oninput: (event) => (edit.text = event.target.value), created: (element) => (element.focus(), element.select()) }),
+    list ? h("datalist", { id: "known-models" }, list.map((name) => h("option", { value: name }))) : null,
+    Button({ type: "submit", kind: "small", busy: edit.isBusy }, ["Save"]),
+    Button({ kind: "small", onclick: leave }, ["Cancel"]),
+  );
+}
+
+function Title(conversation) {
+  const { sessionId } = conversation;
+  const title = session.value?.title;
+  if (edit?.what === "title") return h("div", { class: "chat-title", key: "edit" }, h("h1", { class: "unseen" }, title ?? sessionId), EditLine({ label: "Title", max: TITLE_MAX, onsave: (text) => patch(sessionId, { title: text }) }));
+  return h("div", { class: "chat-title", key: "title" }, h("h1", { dir: "auto", title: sessionId }, conversation.isNew ? "New session" : (title ?? sessionId)));
+}
+
+function Model(conversation) {
+  const model = session.value?.config.modelTier;
+  if (!model) return null;
+  const save = (text) => patch(conversation.sessionId, { modelTier: text });
+  if (edit?.what === "model") return h("div", { class: "meter", key: "model-edit" }, EditLine({ label: "Model", max: TITLE_MAX, list: knownModels(model), onsave: save }));
+  return h("div", { class: "meter", key: "model" }, h("span", { class: "dim" }, "Model "), h("span", { class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, ["Change"]));
+}
+function knownModels(model) {
+  const names = [...live.lanes.values()].map((lane) => lane.model).concat(live.info?.model, model);
+  return [...new Set(names.filter(Boolean))].slice(0, 20);
+}
+
+function ContextMeter() {
+  const budget = context.value?.sessions[0]?.budget;
+  if (!budget) return null;
+  const pct = Math.min(100, budget.usagePct);
+  const words = `${short(budget.estimatedTokens)} of ${short(budget.contextWindow)} tokens; it is summarised from ${budget.thresholdPct} % on`;
+  return h(
+    "a",
+    { class: "meter", key: "context", href: href("context"), title: words },
+    h("span", { class: "dim" }, "Context "),
+    h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: budget.shouldCompact ? "bar-full bar-warn" : "bar-full", style: { width: `${pct}%` } })),
+    h("span", { class: "numeric" }, ` ${budget.usagePct} %`),
+  );
+}
+
+function Cost() {
+  const rows = usage.value?.rows;
+  if (!rows?.length) return null;
+  const known = rows.map((row) => row.usage.costUsd).filter((cost) => cost !== undefined);
+  const tokens = rows.reduce((sum, row) => sum + row.usage.inputTokens + row.usage.outputTokens, 0);
+  const isPart = rows.some((row) => row.unpriced > 0);
+  const sum = known.reduce((all, it) => all + it, 0);
+  const cost = known.length === 0 || (isPart && sum === 0) ? "price unknown" : `${money(sum)}${isPart ? " and more" : ""}`;
+  return h("span", { class: "meter", key: "cost", title: isPart ? "Some tokens have no known price" : "What this session has cost" }, h("span", { class: "dim" }, "Cost "), cost, h("span", { class: "dim" }, ` (${short(tokens)} tokens)`));
+}
+
+// What its lane does and, where that takes long, what it waits for.
+function Lane(conversation) {
+  const lane = live.lanes.get(conversation.sessionId);
+  const run = conversation.transcript.run;
+  const asks = conversation.transcript.asks.size;
+  if (asks || lane?.state === "asking") return Badge({ tone: "warn" }, ["waits for your answer"]);
+  if (run?.isStopping) return Badge({ tone: "warn" }, ["stopping"]);
+  if (lane?.state === "running" || run) {
+    const since = run?.at ?? lane?.since;
+    const facts = [since ? duration(Math.max(0, Date.now() - since)) : null, lane?.tool].filter(Boolean).join(", ");
+    const still = lane?.movedAt ? Date.now() - lane.movedAt : 0;
+    const stall = still > 15_000 && lane.stallInMs ? `; nothing for ${duration(still)}, ended in ${duration(Math.max(0, lane.stallInMs - still))}` : "";
+    return Badge({ tone: "info" }, [`working${facts ? ` (${facts})` : ""}${stall}`]);
+  }
+  if (lane?.state === "waiting") return Badge({ tone: "warn", title: "Other sessions hold all places" }, [`waits for a free place${lane.oldestWaitMs ? `, ${duration(lane.oldestWaitMs)}` : ""}`]);
+  return link.state === "live" ? Badge({ tone: "none" }, ["idle"]) : null;
+}
+
+async function fork(sessionId) {
+  try {
+    const copy = await rpc("sessions.fork", { sessionId });
+    toast("This is a copy of the conversation.");
+    go("chat", copy.sessionId);
+  } catch (why) {
+    toast(`It could not be copied: ${why.message}`, { tone: "bad" });
+  }
+}
+
+function More(conversation, onnew) {
+  const { sessionId } = conversation;
+  const file = (format) => `/api/sessions/export?session=${encodeURIComponent(sessionId)}&format=${format}`;
+  // Comes with the same version of the gateway.
+  const exports = has("sessions.search") && !conversation.isNew;
+  return h(
+    "div",
+    { class: "chat-actions" },
+    Button({ onclick: onnew, title: "New session" }, ["New"]),
+    conversation.isNew ? null : h("button", { type: "button", class: "button", "aria-expanded": isMenuOpen ? "true" : "false", onclick: () => ((isMenuOpen = !isMenuOpen), redraw()) }, "More"),
+    isMenuOpen && !conversation.isNew ? h(
+      "div",
+      { class: "chat-menu", onkeydown: (event) => event.key === "Escape" && ((isMenuOpen = false), redraw()) },
+      Button({ onclick: () => ((isMenuOpen = false), begin("title", session.value?.title ?? "")) }, ["Rename"]),
+      Button({ onclick: () => ((isMenuOpen = false), fork(sessionId)), title: "A copy that goes its own way" }, ["Fork"]),
+      exports ? ["html", "md", "jsonl"].map((format) => h("a", { class: "button", href: file(format), download: true }, `Export as ${format}`)) : null,
+      h("a", { class: "button", href: href("chat") }, "All recent sessions"),
+    ) : null,
+  );
+}
+
+export function Head({ conversation, onnew }) {
+  ask(conversation);
+  return h(
+    "header",
+    { class: "chat-head" },
+    h("div", { class: "chat-head-line" }, Title(conversation), More(conversation, onnew)),
+    h("div", { class: "meters" }, Lane(conversation), Model(conversation), ContextMeter(), Cost()),
+  );
+}

@@ -1,0 +1,192 @@
+// A list of rows of any height of which only what is near the view is in the document. Heights are guessed until a row was seen.
+// While somebody reads the end it stays at the end; else the row that is read stays where it is, whatever happens above and below.
+
+import { h, redraw } from "../../lib/dom.js";
+
+// Pixels above and below the view that are in the document, and how near their end may come before more is drawn.
+const AROUND_PX = 900;
+const NEAR_PX = 300;
+// So near the end is at the end.
+const END_PX = 8;
+// A page further is asked for when so little is left.
+const MORE_PX = 1500;
+// Rows in the document, whatever their heights are thought to be.
+const DRAWN_MAX = 120;
+
+export class ListState {
+  isStuck = true;
+  top = 0;
+  height = 700;
+  width = 0;
+  // The row that stays where it is, and how far its top is from the top of the view.
+  anchor = null;
+  // Where to go with the next drawing: the key of a row.
+  target = null;
+  first = 0;
+  last = 0;
+  offsets = new Float64Array(1);
+  rows = [];
+  kept = new Map();
+  element = null;
+}
+
+function measure(state, rows, guess) {
+  if (state.offsets.length < rows.length + 1) state.offsets = new Float64Array(Math.ceil((rows.length + 1) * 1.5));
+  const { offsets } = state;
+  let sum = 0;
+  for (let at = 0; at < rows.length; at += 1) {
+    offsets[at] = sum;
+    sum += rows[at].px ?? guess(rows[at]);
+  }
+  offsets[rows.length] = sum;
+  state.rows = rows;
+}
+
+// The row at this place.
+function indexAt(state, px) {
+  let low = 0;
+  let high = state.rows.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (state.offsets[middle] <= px) low = middle;
+    else high = middle - 1;
+  }
+  return Math.min(low, Math.max(0, state.rows.length - 1));
+}
+
+function rangeAround(state, top, px) {
+  const first = indexAt(state, Math.max(0, top - px));
+  const last = Math.min(state.rows.length, indexAt(state, top + state.height + px) + 1);
+  return [Math.max(first, last - DRAWN_MAX * 2), last];
+}
+
+function place(state) {
+  const { rows, offsets } = state;
+  if (state.isStuck) return Math.max(0, offsets[rows.length] - state.height);
+  const at = state.anchor ? rows.findIndex((row) => row.key === state.anchor.key) : -1;
+  return at < 0 ? state.top : offsets[at] - state.anchor.dy;
+}
+
+// `draw(row, before, kept)` gives the tree of a row; what it puts into `kept` stays as long as the row is in the document.
+export function RowList({ state, rows, draw, guess, label, onolder, onnewer, head, foot }) {
+  measure(state, rows, guess);
+  if (state.target) aim(state);
+  [state.first, state.last] = rangeAround(state, place(state), AROUND_PX);
+  const before = state.kept;
+  state.kept = new Map();
+  const drawn = [];
+  for (let at = state.first; at < state.last; at += 1) drawn.push(draw(rows[at], rows[at - 1], keptOf(state, before, rows[at])));
+  const above = state.offsets[state.first];
+  const below = state.offsets[rows.length] - state.offsets[state.last];
+  const settle = (element) => settled(state, element, { onolder, onnewer });
+  return h(
+    "div",
+    { class: "rows-view", tabindex: "0", role: "region", "aria-label": label, created: settle, updated: settle, onscroll: (event) => scrolled(state, event.target, { onolder, onnewer }), onwheel: (event) => event.deltaY < 0 && loosen(state) },
+    h("div", { class: "rows-head" }, head),
+    h("div", { class: "rows-space", style: { height: `${above}px` } }),
+    h("div", { class: "rows", role: "list" }, drawn),
+    h("div", { class: "rows-space", style: { height: `${below}px` } }),
+    h("div", { class: "rows-foot" }, foot),
+  );
+}
+
+function keptOf(state, before, row) {
+  const kept = before.get(row) ?? {};
+  state.kept.set(row, kept);
+  return kept;
+}
+
+function aim(state) {
+  const at = state.rows.findIndex((row) => row.key === state.target);
+  if (at < 0) return;
+  state.isStuck = false;
+  state.anchor = { key: state.target, dy: Math.min(120, state.height / 4) };
+  state.target = null;
+}
+
+function loosen(state) {
+  const { element } = state;
+  if (element && element.scrollHeight > element.clientHeight) state.isStuck = false;
+}
+
+// Behind each drawing, before it is seen: what the rows really take, and the place that is to be kept.
+function settled(state, element, more) {
+  state.element = element;
+  const box = element.getBoundingClientRect();
+  if (state.width !== box.width) {
+    // Everything flows anew.
+    if (state.width) for (const row of state.rows) row.px = undefined;
+    state.width = box.width;
+  }
+  const list = element.children[2].children;
+  let isMoved = state.height !== box.height;
+  state.height = box.height;
+  const first = state.first;
+  for (let at = 0; at < list.length; at += 1) {
+    const row = state.rows[first + at];
+    const px = list[at].getBoundingClientRect().height;
+    if (row && row.px !== px) {
+      row.px = px;
+      isMoved = true;
+    }
+  }
+  const wanted = state.isStuck ? element.scrollHeight - element.clientHeight : placeInDocument(state, element, box);
+  if (Math.abs(wanted - element.scrollTop) >= 1) element.scrollTop = wanted;
+  state.top = element.scrollTop - element.children[0].offsetHeight;
+  if (isMoved && !isCovered(state)) redraw();
+  askForMore(state, element, more);
+}
+
+function placeInDocument(state, element, box) {
+  const at = state.anchor ? state.rows.findIndex((row) => row.key === state.anchor.key) : -1;
+  const shown = at < state.first || at >= state.last ? undefined : element.children[2].children[at - state.first];
+  if (!shown) return element.scrollTop;
+  return element.scrollTop + shown.getBoundingClientRect().top - box.top - state.anchor.dy;
+}
+
+// Whether what is drawn is enough for where the view is.
+function isCovered(state) {
+  const { rows, offsets, first, last } = state;
+  let bottom = offsets[first];
+  for (let at = first; at < last; at += 1) bottom += rows[at].px ?? 0;
+  const isAbove = first === 0 || offsets[first] <= state.top - NEAR_PX;
+  return isAbove && (last === rows.length || bottom >= state.top + state.height + NEAR_PX);
+}
+
+function scrolled(state, element, more) {
+  const top = element.scrollTop - element.children[0].offsetHeight;
+  const isUp = top < state.top - 1;
+  state.top = top;
+  const wasStuck = state.isStuck;
+  if (element.scrollHeight - element.scrollTop - element.clientHeight <= END_PX) state.isStuck = true;
+  else if (isUp) state.isStuck = false;
+  if (!state.isStuck) hold(state, element);
+  if (state.isStuck !== wasStuck || !isCovered(state)) redraw();
+  askForMore(state, element, more);
+}
+
+// The first row that is seen is the one that stays.
+function hold(state, element) {
+  const box = element.getBoundingClientRect();
+  const list = element.children[2].children;
+  for (let at = 0; at < list.length; at += 1) {
+    const { top, bottom } = list[at].getBoundingClientRect();
+    if (bottom <= box.top + 1) continue;
+    const row = state.rows[state.first + at];
+    if (row) state.anchor = { key: row.key, dy: top - box.top };
+    return;
+  }
+  // Nothing of what is drawn is in sight: the view has jumped.
+  const at = indexAt(state, Math.max(0, state.top));
+  if (state.rows[at]) state.anchor = { key: state.rows[at].key, dy: state.offsets[at] - state.top };
+}
+
+function askForMore(state, element, { onolder, onnewer }) {
+  if (element.scrollTop < MORE_PX) onolder?.();
+  if (element.scrollHeight - element.scrollTop - element.clientHeight < MORE_PX) onnewer?.();
+}
+
+export function stickToEnd(state) {
+  state.isStuck = true;
+  redraw();
+}

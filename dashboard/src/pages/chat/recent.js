@@ -1,0 +1,115 @@
+// Sessions to switch to, and a new one.
+
+import { h, redraw } from "../../lib/dom.js";
+import { Fetched } from "../../lib/fetching.js";
+import { sessionName } from "../../lib/format.js";
+import { link, rpc } from "../../lib/link.js";
+import { live } from "../../lib/live.js";
+import { go, href } from "../../lib/router.js";
+import { Button, Empty, ErrorNote, Loading, When } from "../../ui/parts.js";
+import { readOf } from "./memory.js";
+
+const LISTED = 40;
+// News of sessions comes often: the list is asked for so often at most.
+const AGAIN_MS = 2000;
+
+const recent = new Fetched();
+let seen = -1;
+let timer;
+
+// null | { title, cwd, isBusy, fault }
+let making = null;
+
+export function wantRecent() {
+  if (link.state === "login" || seen === live.sessionsVersion) return;
+  const wait = seen < 0 ? 0 : AGAIN_MS;
+  if (timer) return;
+  timer = setTimeout(() => {
+    timer = undefined;
+    seen = live.sessionsVersion;
+    recent.again(() => rpc("sessions.list", { includePersisted: true, limit: LISTED }));
+  }, wait);
+}
+
+// Something was said since it was last open here. One that never was open here is not news.
+function isUnread(row, current) {
+  const read = readOf(row.id);
+  return row.id !== current && !!read && (row.lastMessageAt ?? 0) > read.at;
+}
+
+const WORK = { running: "working", asking: "asks", waiting: "waits" };
+
+function SessionLine({ row, current }) {
+  const isHere = row.id === current;
+  const isNews = isUnread(row, current);
+  const work = WORK[live.lanes.get(row.id)?.state ?? row.lane?.state];
+  return h(
+    "li",
+    { key: row.id },
+    h("a", { href: href("chat", row.id), class: `recent-line${isHere ? " here" : ""}${isNews ? " news" : ""}`, "aria-current": isHere ? "page" : undefined, title: sessionName(row) },
+      h("span", { class: "recent-name", dir: "auto" }, sessionName(row)),
+      h("span", { class: "recent-facts" }, work ? h("span", { class: "recent-work" }, work) : null, isNews ? h("span", { class: "recent-news" }, "new") : null, h(When, { at: row.lastMessageAt })),
+    ),
+  );
+}
+
+// Slim, beside a conversation.
+export function Side({ current }) {
+  wantRecent();
+  const rows = recent.value?.sessions ?? [];
+  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", { class: "recent-title" }, "Recent"), h("ul", {}, rows.map((row) => h(SessionLine, { row, current }))), h("a", { class: "recent-all", href: href("sessions") }, "All sessions"));
+}
+
+// Where no session is named.
+export function Recent() {
+  wantRecent();
+  const rows = recent.value?.sessions;
+  return h(
+    "section",
+    { class: "card recent-card", "aria-label": "Recent sessions" },
+    h("header", { class: "card-head" }, h("h2", {}, "Recent sessions"), h("a", { href: href("sessions") }, "All sessions")),
+    h(ErrorNote, { why: recent.fault, again: () => ((seen = -1), wantRecent()) }),
+    rows ? null : h(Loading, {}),
+    rows?.length === 0 ? h(Empty, { title: "No session yet" }, "Write a message above: it begins one.") : null,
+    rows?.length ? h("ul", { class: "recent-list" }, rows.map((row) => h(SessionLine, { row }))) : null,
+  );
+}
+
+export function startMaking() {
+  making = { title: "", cwd: live.info?.cwd ?? "", isBusy: false, fault: null };
+  redraw();
+}
+
+async function make(event) {
+  event.preventDefault();
+  making.isBusy = true;
+  redraw();
+  try {
+    const title = making.title.trim();
+    const cwd = making.cwd.trim();
+    const { sessionId } = await rpc("sessions.create", { ...(title ? { title } : {}), ...(cwd ? { cwd } : {}) });
+    making = null;
+    go("chat", sessionId);
+  } catch (why) {
+    if (making) Object.assign(making, { fault: why, isBusy: false });
+  }
+  redraw();
+}
+
+// The form for a new session, where somebody wants one.
+export function Making() {
+  if (!making) return null;
+  const leave = () => {
+    making = null;
+    redraw();
+  };
+  return h(
+    "form",
+    { class: "card making", onsubmit: make, onkeydown: (event) => event.key === "Escape" && leave(), "aria-label": "New session" },
+    h("h2", {}, "New session"),
+    h("label", { class: "field" }, h("span", {}, "Title (may be empty)"), h("input", { value: making.title, maxlength: 200, dir: "auto", oninput: (event) => (making.title = event.target.value), created: (element) => element.focus() })),
+    h("label", { class: "field" }, h("span", {}, "Directory on the gateway's machine (empty: its usual one)"), h("input", { value: making.cwd, maxlength: 4096, placeholder: "/home/me/project", oninput: (event) => (making.cwd = event.target.value) })),
+    h(ErrorNote, { why: making.fault }),
+    h("div", { class: "toolbar" }, Button({ type: "submit", kind: "main", busy: making.isBusy }, ["Begin"]), Button({ onclick: leave }, ["Cancel"])),
+  );
+}

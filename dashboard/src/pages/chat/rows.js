@@ -1,0 +1,171 @@
+// One row of a conversation.
+
+import { h, redraw } from "../../lib/dom.js";
+import { duration, moment, money, short } from "../../lib/format.js";
+import { href } from "../../lib/router.js";
+import { Markdown, MarkdownCache } from "../../ui/markdown.js";
+import { Button, copyText } from "../../ui/parts.js";
+import { pictureUrl } from "../../ui/plain.js";
+import { Thinking } from "../../ui/thinking.js";
+import { ToolCard } from "../../ui/toolcard.js";
+import { noticeOf } from "./notices.js";
+
+// Characters of a person's message that are shown at once.
+const SHOWN_CHARS = 4000;
+const FROM = { steer: "handed to the run", followup: "follow-up", reminder: "reminder", extension: "from an extension" };
+const RUN_ENDS = { complete: ["", "Done"], cancelled: ["warn", "Stopped"], error: ["bad", "Failed"] };
+
+export function hourOf(at) {
+  return new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+}
+function dayOf(at) {
+  return new Date(at).toLocaleDateString([], { weekday: "long", year: "numeric", month: "long", day: "numeric" });
+}
+
+// A guess, until the row was drawn.
+export function guessPx(row) {
+  switch (row.kind) {
+    case "user":
+      return 70 + Math.min(40, row.text.length / 80) * 22 + (row.attachments.length ? 160 : 0);
+    case "assistant":
+      return 50 + (row.text.length / 90) * 24;
+    case "call":
+      return 52;
+    case "command":
+      return 60 + (row.text.length / 90) * 22;
+    default:
+      return 34;
+  }
+}
+
+// The day where another one begins.
+function newDay(row, before) {
+  if (!row.at) return "";
+  return !before?.at || new Date(row.at).toDateString() !== new Date(before.at).toDateString() ? dayOf(row.at) : "";
+}
+
+// `context`: { sessionId, unreadKey, markedKey, onedit(row)?, nestedOf(row) }
+export function Row(row, before, kept, context) {
+  const day = newDay(row, before);
+  const isMarked = context.markedKey === row.key;
+  return h(
+    "div",
+    { class: `row row-${row.kind}${isMarked ? " row-marked" : ""}`, key: row.key, role: "listitem" },
+    day ? h("p", { class: "day" }, h("span", {}, day)) : null,
+    context.unreadKey === row.key ? h("p", { class: "unread" }, h("span", {}, "New since you were here")) : null,
+    bodyOf(row, kept, context),
+  );
+}
+
+function bodyOf(row, kept, context) {
+  switch (row.kind) {
+    case "user":
+      return UserRow(row, context);
+    case "assistant":
+      return AssistantRow(row, kept, context);
+    case "call":
+      return h(ToolCard, { call: row.call, nested: row.child ? [context.nestedOf(row)] : undefined });
+    case "run":
+      return RunRow(row);
+    case "command":
+      return CommandRow(row);
+    default:
+      return NoticeRow(row);
+  }
+}
+
+function When(row) {
+  return row.at ? h("time", { datetime: new Date(row.at).toISOString(), title: moment(row.at) }, hourOf(row.at)) : null;
+}
+
+// What can be done with a message; `#/chat/SESSION?at=SEQ` leads to it.
+function Actions(row, context, more) {
+  const link = () => copyText(`${location.origin}${location.pathname}${href("chat", context.sessionId, { at: row.seq })}`, "The link");
+  return h(
+    "span",
+    { class: "row-actions" },
+    Button({ kind: "quiet", onclick: () => copyText(row.text, "The text") }, ["Copy"]),
+    row.seq ? Button({ kind: "quiet", onclick: link, title: "A link to this message" }, ["Link"]) : null,
+    more,
+  );
+}
+
+export function Attachments(list) {
+  if (!list?.length) return null;
+  return h("div", { class: "attached" }, list.map((it) => {
+    const url = pictureUrl(it);
+    const name = it.filename ?? it.mimeType;
+    return url ? h("a", { href: url, download: it.filename ?? "image", title: name }, h("img", { src: url, alt: name })) : h("span", { class: "attached-file" }, name);
+  }));
+}
+
+export function Words(row) {
+  const isCut = row.text.length > SHOWN_CHARS && !row.isWhole;
+  const whole = () => {
+    row.isWhole = true;
+    redraw();
+  };
+  return [
+    h("div", { class: "words", dir: "auto" }, isCut ? `${row.text.slice(0, SHOWN_CHARS)}…` : row.text),
+    isCut ? Button({ kind: "small", onclick: whole }, [`Show all ${short(row.text.length)} characters`]) : null,
+  ];
+}
+
+function UserRow(row, context) {
+  const edit = context.onedit && row.seq ? Button({ kind: "quiet", onclick: () => context.onedit(row), title: "Opens a copy of the conversation up to here, with this text to change" }, ["Edit in a fork"]) : null;
+  const isOwn = !FROM[row.from] || row.from === "steer" || row.from === "followup";
+  return h(
+    "article",
+    { class: isOwn ? "said said-user" : "said said-user said-quiet", "aria-label": isOwn ? "Message" : "Note for the model" },
+    h("div", { class: "said-head" }, h("strong", { dir: "auto" }, row.by ?? "You"), FROM[row.from] ? h("span", { class: "dim" }, FROM[row.from]) : null, When(row), Actions(row, context, edit)),
+    Words(row),
+    Attachments(row.attachments),
+  );
+}
+
+function AssistantRow(row, kept, context) {
+  kept.markdown ??= new MarkdownCache();
+  return h(
+    "article",
+    { class: "said said-assistant", "aria-label": "Answer", "aria-busy": row.isOpen ? "true" : undefined },
+    row.thinking ? h(Thinking, { text: row.thinking, isOpen: row.isOpen && row.text === "", id: row }) : null,
+    row.text ? Markdown({ text: row.text, isOpen: row.isOpen, cache: kept.markdown }) : null,
+    row.isInterrupted ? h("p", { class: "cut" }, "It was stopped here.") : null,
+    row.isOpen ? null : h("div", { class: "said-foot" }, When(row), Actions(row, context)),
+  );
+}
+
+function CommandRow(row) {
+  return h(
+    "article",
+    { class: `said said-command${row.ok ? "" : " said-bad"}`, "aria-label": "Answer of the gateway" },
+    h("div", { class: "said-head" }, h("code", { dir: "auto" }, row.command), h("span", { class: "dim" }, row.ok ? "answered by the gateway" : "refused by the gateway")),
+    h("pre", { class: "command-text", dir: "auto", tabindex: "0" }, row.text),
+  );
+}
+
+function NoticeRow(row) {
+  const { tone, text, quote } = noticeOf(row);
+  return h("p", { class: `notice${tone ? ` notice-${tone}` : ""}`, dir: "auto" }, text, quote ? h("q", { dir: "auto" }, quote) : null, " ", When(row));
+}
+
+// How a run ended, and what it took.
+function RunRow(row) {
+  const [tone, word] = RUN_ENDS[row.state] ?? ["warn", row.state];
+  const took = row.durationMs ?? (row.startedAt && row.endedAt ? row.endedAt - row.startedAt : undefined);
+  const { usage } = row;
+  const facts = [
+    took === undefined ? null : duration(took),
+    usage ? `${short(usage.inputTokens)} in, ${short(usage.outputTokens)} out` : null,
+    usage?.costUsd === undefined ? null : money(usage.costUsd),
+    row.model,
+  ].filter(Boolean);
+  const why = row.state === "complete" ? null : row.message;
+  return h(
+    "div",
+    { class: `run-end${tone ? ` run-${tone}` : ""}`, title: row.endedAt ? moment(row.endedAt) : undefined },
+    h("span", { class: "run-word" }, word),
+    why ? h("span", { class: "run-why", dir: "auto" }, why) : null,
+    facts.length ? h("span", { class: "run-facts" }, facts.join(" · ")) : null,
+  );
+}

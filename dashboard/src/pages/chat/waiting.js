@@ -1,0 +1,110 @@
+// What is not in the conversation yet: messages on their way, messages that wait in the lane, questions that hold the run.
+
+import { h } from "../../lib/dom.js";
+import { Fetched } from "../../lib/fetching.js";
+import { ago, count } from "../../lib/format.js";
+import { rpc } from "../../lib/link.js";
+import { has, live } from "../../lib/live.js";
+import { Button, toast } from "../../ui/parts.js";
+import { ToolCard } from "../../ui/toolcard.js";
+import { drop, outboxOf, retry } from "./outbox.js";
+import { Attachments, Words } from "./rows.js";
+
+// Characters of a chip.
+const CHIP_CHARS = 120;
+// Chips at once; the others are a number.
+const CHIPS_MAX = 5;
+
+let queue = new Fetched();
+let queueOf = "";
+
+function Sending(item, isOnline) {
+  const words = item.state === "failed" ? `Not sent: ${item.why}` : item.state === "waiting" ? "Waits in the queue" : isOnline ? "Sending…" : "Kept; it goes out when the gateway is back";
+  return h(
+    "div",
+    { class: "row row-user", key: item.key },
+    h("article", { class: `said said-user said-${item.state}`, "aria-label": "Message on its way" },
+      h("div", { class: "said-head" }, h("strong", {}, "You"), h("span", { class: item.state === "failed" ? "fault" : "dim", role: "status" }, words),
+        h("span", { class: "row-actions row-actions-always" },
+          item.state === "failed" ? Button({ kind: "quiet", onclick: () => retry(item) }, ["Send again"]) : null,
+          item.state === "failed" ? Button({ kind: "quiet", onclick: () => drop(item) }, ["Discard"]) : null,
+        ),
+      ),
+      Words(item),
+      Attachments(item.attachments),
+    ),
+  );
+}
+
+// The same object each time: what somebody opens is known by it.
+function callOf(ask) {
+  ask.call ??= { callId: ask.callId, tool: ask.tool, args: ask.args, state: "asking", startedAt: ask.at, attachments: [] };
+  return ask.call;
+}
+
+// Something goes on, and there is nothing to see of it yet.
+function Working({ run, open, rows, asks }) {
+  if (!run || open || asks.size > 0 || rows.at(-1)?.call?.state === "running") return null;
+  return h("div", { class: "row row-notice", key: "working" }, h("p", { class: "notice working" }, run.isStopping ? "Stopping…" : "Working…"));
+}
+
+// At the end of the rows.
+export function OnTheWay({ conversation, isOnline }) {
+  const chips = has("queue.list");
+  // What waits is a chip, where the gateway says what it is.
+  const sent = outboxOf(conversation.sessionId).filter((item) => !(chips && item.state === "waiting"));
+  const asks = [...conversation.transcript.asks.values()].filter((ask) => !ask.isOther);
+  return [
+    asks.map((ask) => h("div", { class: "row row-call", key: ask.askId }, h(ToolCard, { call: callOf(ask) }))),
+    Working(conversation.transcript),
+    sent.map((item) => Sending(item, isOnline)),
+  ];
+}
+
+async function takeBack(sessionId, item) {
+  try {
+    const { removed } = await rpc("queue.remove", { sessionId, itemId: item.itemId });
+    if (!removed) toast("It is not waiting any more.", { tone: "info" });
+  } catch (why) {
+    toast(`It could not be taken back: ${why.message}`, { tone: "bad" });
+  }
+  queue.stale();
+}
+
+function itemsOf(conversation) {
+  const { sessionId, queueVersion, transcript } = conversation;
+  if (!has("queue.list")) return [...transcript.queue.values()];
+  if (queueOf !== sessionId) [queue, queueOf] = [new Fetched(), sessionId];
+  const depth = live.lanes.get(sessionId)?.depth ?? 0;
+  if (depth === 0 && transcript.queue.size === 0) return [];
+  if (!queue.isLoading) queue.want(`${queueVersion} ${depth}`, () => rpc("queue.list", { sessionId }));
+  return queue.value?.items ?? [];
+}
+
+function Chip(item, sessionId) {
+  const text = item.text ?? "A message";
+  const shown = text.length > CHIP_CHARS ? `${text.slice(0, CHIP_CHARS)}…` : text;
+  const facts = [item.by, item.at ? ago(item.at) : null, item.attachments ? `${item.attachments} attached` : null].filter(Boolean).join(" · ");
+  return h(
+    "li",
+    { class: "wait", key: item.itemId, title: text },
+    h("span", { class: "wait-text", dir: "auto" }, shown),
+    facts ? h("span", { class: "dim" }, facts) : null,
+    has("queue.remove") ? Button({ kind: "small", label: `Take back: ${shown}`, onclick: () => takeBack(sessionId, item) }, ["Take back"]) : null,
+  );
+}
+
+const MODES = { collect: "in their order", followup: "each as its own turn", steer: "at the run's next step", steer_backlog: "at the run's next step", interrupt: "at once, instead of what runs" };
+
+// What waits in the lane, above the composer.
+export function QueueChips({ conversation }) {
+  const items = itemsOf(conversation);
+  if (items.length === 0) return null;
+  const mode = live.lanes.get(conversation.sessionId)?.mode;
+  return h(
+    "section",
+    { class: "waits", "aria-label": "Waiting messages" },
+    h("p", { class: "waits-title" }, `${count(items.length)} waiting`, mode ? h("span", { class: "dim" }, `, taken ${MODES[mode] ?? mode}`) : null),
+    h("ul", {}, items.slice(0, CHIPS_MAX).map((item) => Chip(item, conversation.sessionId)), items.length > CHIPS_MAX ? h("li", { class: "wait", key: "more" }, `and ${items.length - CHIPS_MAX} more`) : null),
+  );
+}

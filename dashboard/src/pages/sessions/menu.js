@@ -1,0 +1,84 @@
+// What can be done with one session, over the list. The browser closes it with Escape and with a click beside it.
+
+import { h, redraw } from "../../lib/dom.js";
+import { sessionName } from "../../lib/format.js";
+import { rpc } from "../../lib/link.js";
+import { has } from "../../lib/live.js";
+import { go, href } from "../../lib/router.js";
+import { Button, copyText, toast } from "../../ui/parts.js";
+import { deleteRows } from "./deleting.js";
+
+const TITLE_CHARS_MAX = 200;
+const WIDTH = 240;
+const FORMATS = [["html", "a page (HTML)"], ["md", "Markdown"], ["jsonl", "JSON Lines"]];
+
+const menu = { row: null, button: null, x: 0, y: 0, isRenaming: false, title: "" };
+
+export function openMenu(row, button, isRenaming) {
+  const box = button.getBoundingClientRect();
+  Object.assign(menu, { row, button, isRenaming: !!isRenaming, title: row.title ?? "", x: Math.max(8, Math.min(box.right, innerWidth - 8) - WIDTH), y: Math.max(8, Math.min(box.bottom + 4, innerHeight - 330)) });
+  redraw();
+}
+
+export function closeMenu() {
+  menu.row = null;
+  // Back to where it was opened from, unless that is gone.
+  if (document.activeElement === document.body || document.activeElement?.closest(".sessions-menu")) menu.button?.focus({ preventScroll: true });
+  menu.button = null;
+  redraw();
+}
+
+async function rename(event) {
+  event.preventDefault();
+  const { row } = menu;
+  const title = menu.title.trim();
+  if (!title) return;
+  closeMenu();
+  try {
+    const answer = await rpc("sessions.patch", { sessionId: row.id, title });
+    row.title = answer.title ?? title;
+  } catch (why) {
+    toast(`It could not be renamed: ${why.message}`, { tone: "bad" });
+  }
+  redraw();
+}
+
+async function fork(row) {
+  closeMenu();
+  try {
+    const { sessionId } = await rpc("sessions.fork", { sessionId: row.id });
+    toast(`This is a copy of “${sessionName(row)}”.`);
+    go("chat", sessionId);
+  } catch (why) {
+    toast(`It could not be copied: ${why.message}`, { tone: "bad" });
+  }
+}
+
+function Rename() {
+  return h("form", { class: "sessions-rename", onsubmit: rename },
+    h("label", { class: "field" }, h("span", {}, "Title"), h("input", { type: "text", dir: "auto", required: true, maxlength: TITLE_CHARS_MAX, value: menu.title, oninput: (event) => (menu.title = event.target.value), created: (input) => (input.focus(), input.select()) })),
+    Button({ type: "submit", kind: "main" }, ["Rename"]),
+  );
+}
+
+function Actions({ row }) {
+  const save = ([format, word]) => h("a", { class: "button", key: format, href: `/api/sessions/export?session=${encodeURIComponent(row.id)}&format=${format}`, download: "", onclick: () => setTimeout(closeMenu) }, `Save as ${word}`);
+  return [
+    h("a", { class: "button", href: href("chat", row.id), created: (link) => link.focus(), key: "open" }, "Open"),
+    Button({ onclick: () => ((menu.isRenaming = true), redraw()), key: "rename" }, ["Rename"]),
+    Button({ onclick: () => fork(row), key: "fork" }, ["Copy as a new session"]),
+    has("sessions.search") ? FORMATS.map(save) : null,
+    Button({ onclick: () => (copyText(row.id, "The id"), closeMenu()), key: "id" }, ["Copy its id"]),
+    Button({ kind: "danger", onclick: () => (deleteRows([row]), closeMenu()), key: "delete" }, ["Delete"]),
+  ];
+}
+
+export function Menu() {
+  const { row } = menu;
+  if (!row) return null;
+  const ontoggle = (event) => event.newState === "closed" && menu.row === row && closeMenu();
+  return h("div", { class: "sessions-menu", popover: "auto", role: "dialog", "aria-label": sessionName(row), key: `menu ${row.id}`, ontoggle, style: { left: `${menu.x}px`, top: `${menu.y}px` }, created: (box) => box.showPopover?.() },
+    h("p", { class: "sessions-menu-name", dir: "auto" }, sessionName(row)),
+    menu.isRenaming ? h(Rename, {}) : Actions({ row }),
+  );
+}
