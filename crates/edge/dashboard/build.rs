@@ -48,7 +48,10 @@ fn build(root: &Path) -> Result<(), JoinFault> {
     let whole = page::page(&frame, &style, &script)?;
     if whole.len() > PAGE_BYTES_MAX {
         let (script, style) = (script.len(), style.len());
-        let why = format!("the page has {} bytes (script {script}, style {style}), {PAGE_BYTES_MAX} are allowed", whole.len());
+        let why = format!(
+            "the page has {} bytes (script {script}, style {style}), {PAGE_BYTES_MAX} are allowed",
+            whole.len()
+        );
         return Err(JoinFault(why));
     }
     let policy = page::policy(&hash(&script), &hash(&style));
