@@ -335,11 +335,15 @@ impl<'t> Declared<'t> {
             match token.text {
                 "(" | "[" | "{" if token.kind == TokenKind::Mark => depth += 1,
                 ")" | "]" | "}" if token.kind == TokenKind::Mark => depth = depth.saturating_sub(1),
-                "const" | "let" | "var" | "function" | "class" if token.kind == TokenKind::Word => {
+                "function" | "class" if token.kind == TokenKind::Word => {
                     declared.behind(tokens, roles, at + 1, depth == 0);
                 }
+                "const" | "let" | "var" if token.kind == TokenKind::Word => {
+                    for start in declarators(tokens, at + 1) {
+                        declared.behind(tokens, roles, start, depth == 0);
+                    }
+                }
                 "=>" => declared.parameters(tokens, roles, at),
-                "catch" | "constructor" => {}
                 _ => {}
             }
             at += 1;
@@ -408,6 +412,22 @@ impl<'t> Declared<'t> {
         }
         Ok(())
     }
+}
+
+/// Where each declaration of a statement begins: `a = 1, b` has two.
+fn declarators(tokens: &[Token<'_>], from: usize) -> Vec<usize> {
+    let (mut starts, mut at) = (vec![from], from);
+    while let Some(token) = tokens.get(at) {
+        match token.text {
+            "(" | "[" | "{" if token.kind == TokenKind::Mark => at = closing(tokens, at),
+            ";" | ")" | "]" | "}" if token.kind == TokenKind::Mark => break,
+            "of" | "in" if token.kind == TokenKind::Word => break,
+            "," if token.kind == TokenKind::Mark => starts.push(at + 1),
+            _ => {}
+        }
+        at += 1;
+    }
+    starts
 }
 
 fn closing(tokens: &[Token<'_>], from: usize) -> usize {

@@ -48,7 +48,22 @@ fn properties_keep_their_names() {
         "const a = undefined ?? true, c = { true: false };",
     ];
     let all: String = lines.iter().map(|line| joined(&[("src/main.js", line)]).unwrap()).collect();
-    expect![[""]].assert_eq(&all);
+    expect![[r#"
+        let a={},b={one:1,two(){},get three(){},...a};
+        let a=1,b={one:a,b:a?a:2};
+        function d({one:b,two:c=1,three:a}){return b+c- -a}
+        let b=a=>a.one?.two[a];
+        switch(this.a){case 1:{break}
+        default:a({a:1})}
+        function a(){}
+        let b=`a ${[1].map(a=>`${a}}`)} b`;
+        let b=/[/"`]/g,a=4/2/1;
+        let a=1
+        a++
+        for(let b of[a])while(b);
+        let a=void 0??!0,b={true:!1};
+    "#]]
+    .assert_eq(&all);
 }
 
 #[test]
