@@ -23,6 +23,8 @@ mod collector;
 mod cuts;
 mod guards;
 mod metrics;
+mod operator;
+mod operator_settings;
 mod restart;
 mod sdk;
 mod sdk_examples;
