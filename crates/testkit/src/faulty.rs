@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page,
-    Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Deed, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession,
+    Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 /// Entries that were appended together, and how safe they were to be.
@@ -189,6 +189,9 @@ impl Store for FaultyStore {
     }
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
         self.inner.audit(query)
+    }
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.inner.record(deed)
     }
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
         self.inner.verify_audit(head)

@@ -14,8 +14,9 @@ use store::MemoryStore;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Body, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession,
-    NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Body, Deed, Durability, Entry, Fault, FaultKind, Later, Lease,
+    NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery,
+    UsageSum,
 };
 
 use crate::sim::Dice;
@@ -499,6 +500,9 @@ impl Store for LossyStore {
     }
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
         self.look(Duration::ZERO, move |store| store.audit(query))
+    }
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.look(Duration::ZERO, move |store| store.record(deed))
     }
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
         self.look(Duration::ZERO, move |store| store.verify_audit(head))

@@ -457,6 +457,12 @@ class InfoResult(TypedDict):
     pid: int
     instance: str
     """Another one after a restart."""
+    rssBytes: NotRequired[int]
+    """Memory in use."""
+    cpuPct: NotRequired[float]
+    """Of one processor, since it was last asked for: 150 is one and a half of them."""
+    model: str
+    """The one that a new session has where nothing says otherwise."""
 
 
 
@@ -718,6 +724,170 @@ class MetricsResult(TypedDict):
 
 
 
+class LatencyParams(TypedDict):
+    """The last so many minutes, in steps of so many seconds: at most 300 of them."""
+
+    windowMinutes: NotRequired[int]
+    """Usually 60."""
+    bucketSeconds: NotRequired[int]
+    """Usually 60."""
+
+
+
+class LatencyBucket(TypedDict):
+    """The calls that ended in one step, which began at `ts`."""
+
+    ts: int
+    calls: int
+    errors: int
+    p50: int
+    p95: int
+    p99: int
+    firstTokenP50: NotRequired[int]
+    firstTokenP95: NotRequired[int]
+    firstTokenP99: NotRequired[int]
+
+
+
+class LatencySum(TypedDict):
+    """Milliseconds. The first word's are absent where none came."""
+
+    calls: int
+    """Calls that ended by themselves, well or not."""
+    errors: int
+    p50: int
+    """From the request to the end of the answer."""
+    p95: int
+    p99: int
+    firstTokenP50: NotRequired[int]
+    """From the request to the first word of the answer."""
+    firstTokenP95: NotRequired[int]
+    firstTokenP99: NotRequired[int]
+
+
+
+class ModelLatency(TypedDict):
+    """The calls of one model."""
+
+    model: str
+    calls: int
+    errors: int
+    p50: int
+    p95: int
+    p99: int
+    firstTokenP50: NotRequired[int]
+    firstTokenP95: NotRequired[int]
+    firstTokenP99: NotRequired[int]
+
+
+
+class StatusCount(TypedDict):
+    """`status`: what the server answered, `429`; or a word where none did, `network`."""
+
+    status: str
+    count: int
+
+
+
+class CancelTimes(TypedDict):
+    """From the word to the end of a run, the last 100 of the process."""
+
+    p50: NotRequired[int]
+    p95: NotRequired[int]
+    p99: NotRequired[int]
+    samples: List[int]
+
+
+
+class LatencyResult(TypedDict):
+    """Steps in which no call ended are left out. Nothing before `since` is known."""
+
+    generatedAt: int
+    since: int
+    windowMinutes: int
+    bucketSeconds: int
+    buckets: List[LatencyBucket]
+    total: LatencySum
+    byModel: List[ModelLatency]
+    """Those with most calls first."""
+    errorsByStatus: List[StatusCount]
+    cancel: CancelTimes
+
+
+CredentialKind = Literal["token", "cookie", "user", "tailscale", "none"]
+"""By what somebody is known."""
+
+
+class ConnectionRow(TypedDict):
+    """A socket or a stream of events that is open."""
+
+    connectionId: str
+    name: NotRequired[str]
+    """Of the token or the user."""
+    scopes: List[str]
+    peer: str
+    """The other end's address, or `unix:UID`."""
+    path: str
+    since: int
+    isSelf: bool
+    """The one that asks."""
+    credential: CredentialKind
+
+
+
+class ConnectionsResult(TypedDict):
+    """The oldest first, at most 1,000; `total`: how many there are."""
+
+    connections: List[ConnectionRow]
+    total: int
+
+
+
+class CloseConnectionParams(TypedDict):
+    """As `system.connections` names it."""
+
+    connectionId: str
+
+
+
+class CloseConnectionResult(TypedDict):
+    """`false`: there is no such connection any more."""
+
+    closed: bool
+
+
+
+class AttemptsParams(TypedDict):
+    """At most so many."""
+
+    limit: NotRequired[int]
+    """Usually 50."""
+
+
+AttemptKind = Literal["token", "cookie", "unreadable", "login", "message"]
+"""Where a credential was shown: in a header, in a browser's cookie, where there should have been one and was something else, at `/api/login`, or in the middle of a conversation."""
+
+
+class AttemptRow(TypedDict):
+    """Somebody showed a credential. What it was is not kept."""
+
+    at: int
+    peer: str
+    origin: NotRequired[str]
+    """The page that it came from, as its browser says."""
+    path: str
+    kind: AttemptKind
+    ok: bool
+
+
+
+class AttemptsResult(TypedDict):
+    """The newest first: all that failed, and browsers that logged in; the last 200 since the start."""
+
+    attempts: List[AttemptRow]
+
+
+
 class NodeCapabilities(TypedDict):
     """`enabled`: those of the declared ones that are granted here."""
 
@@ -943,6 +1113,14 @@ class LaneRow(TypedDict):
     mode: LaneModeWord
     oldestWaitMs: NotRequired[int]
     """How long the oldest message has waited."""
+    title: NotRequired[str]
+    model: NotRequired[str]
+    tool: NotRequired[str]
+    """The tool in hand."""
+    cwd: NotRequired[str]
+    """The directory it works in."""
+    peers: int
+    """Connections that are on it."""
 
 
 
@@ -951,6 +1129,44 @@ class LanesResult(TypedDict):
 
     lanes: List[LaneRow]
     total: int
+
+
+
+class LaneHistoryParams(TypedDict):
+    """Runs of the last so many minutes, and at most so many of them."""
+
+    windowMinutes: NotRequired[int]
+    """Usually 60."""
+    limit: NotRequired[int]
+    """Usually 500."""
+
+
+RunOutcome = Literal["running", "complete", "cancelled", "error"]
+"""What became of a run."""
+
+
+class LaneRun(TypedDict):
+    """One run. Times are milliseconds since 1970."""
+
+    sessionId: str
+    title: NotRequired[str]
+    runId: str
+    queuedAt: NotRequired[int]
+    """Since when the message waited that it began with; absent where none did."""
+    startedAt: int
+    endedAt: NotRequired[int]
+    """Absent while it runs."""
+    state: RunOutcome
+    tools: int
+    """How many calls of tools it began."""
+
+
+
+class LaneHistoryResult(TypedDict):
+    """Runs that were under way in the window, the newest first. Nothing before `since` is known."""
+
+    since: int
+    runs: List[LaneRun]
 
 
 
@@ -1134,12 +1350,51 @@ class ConfigParams(TypedDict):
 
 
 
+class ConfigSetParams(TypedDict):
+    """`null` takes the setting out of the file. `dryRun`: only says what would change."""
+
+    path: str
+    value: Any
+    dryRun: NotRequired[bool]
+    """Usually false."""
+
+
+ConfigChange = TypedDict(
+    "ConfigChange",
+    {
+        "path": "str",
+        "from": "Union[Any, None]",
+        "to": "Union[Any, None]",
+        "restartRequired": "bool",
+    },
+)
+"""One setting that is otherwise; `null`: it is not set. Secrets are `***`."""
+
+
+class ConfigSetResult(TypedDict):
+    """`shadowedBy`: what is laid over the file there, so that the change does not hold."""
+
+    success: bool
+    changes: List[ConfigChange]
+    shadowedBy: NotRequired[str]
+
+
+
+class ReloadParams(TypedDict):
+    """`dryRun`: only says what would change."""
+
+    dryRun: NotRequired[bool]
+    """Usually false."""
+
+
+
 class ReloadResult(TypedDict):
-    """Names of settings that are otherwise now, and those of them that want a new start."""
+    """Names of settings that are otherwise now, and those of them that want a new start; `changes` has both."""
 
     success: bool
     changed: List[str]
     restartRequired: List[str]
+    changes: List[ConfigChange]
 
 
 
@@ -1725,7 +1980,7 @@ class LogEvent(TypedDict):
 AnyEvent = Union[ContentEvent, ToolStartEvent, ToolEndEvent, AttachmentEvent, ContextWarningEvent, RunStateEvent, DoneEvent, ErrorEvent, ToolConfirmEvent, ToolConfirmDoneEvent, QueuedEvent, SessionChangedEvent, LagEvent, RetractEvent, LaneEvent, SessionEvent, NodeEvent, MetricsEvent, LogEvent]
 """An event; where it stands is said to subscribers."""
 
-READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.nodes", "system.location", "sessions.list", "sessions.get", "lanes.list", "canvas.get", "canvas.list", "config.get", "usage.report", "rpc.discover"])
+READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.latency", "system.nodes", "system.location", "sessions.list", "sessions.get", "lanes.list", "lanes.history", "canvas.get", "canvas.list", "config.get", "config.schema", "usage.report", "rpc.discover"])
 """Methods that change nothing."""
 COMMANDS: FrozenSet[str] = frozenset(["/queue","/stop","/cancel","/context","/status","/model","/compact","/tools","/reset","/elevate","/pair","/subagents","/runtime","/backend","/help"])
 """First words of messages that are commands."""
@@ -1887,6 +2142,18 @@ class SystemApi(Family):
         """Counters since the start."""
         return cast(MetricsResult, await self._request("system.metrics", {}, timeout))
 
+    async def latency(self, *, window_minutes: Union[int, Unset] = UNSET, bucket_seconds: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> LatencyResult:
+        """How long models take."""
+        return cast(LatencyResult, await self._request("system.latency", {"windowMinutes": window_minutes, "bucketSeconds": bucket_seconds}, timeout))
+
+    async def connections(self, *, timeout: Union[float, None] = None) -> ConnectionsResult:
+        """Who is connected."""
+        return cast(ConnectionsResult, await self._request("system.connections", {}, timeout))
+
+    async def close_connection(self, connection_id: str, *, timeout: Union[float, None] = None) -> CloseConnectionResult:
+        """Ends a connection; what runs goes on."""
+        return cast(CloseConnectionResult, await self._request("system.closeConnection", {"connectionId": connection_id}, timeout))
+
     async def nodes(self, *, timeout: Union[float, None] = None) -> NodesResult:
         """Companions that are here."""
         return cast(NodesResult, await self._request("system.nodes", {}, timeout))
@@ -1896,10 +2163,20 @@ class SystemApi(Family):
         return cast(LocationsResult, await self._request("system.location", {}, timeout))
 
 
+class AuthApi(Family):
+    async def attempts(self, *, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> AttemptsResult:
+        """Who showed a wrong credential, and which browsers logged in."""
+        return cast(AttemptsResult, await self._request("auth.attempts", {"limit": limit}, timeout))
+
+
 class LanesApi(Family):
     async def list(self, *, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> LanesResult:
         """What every lane does."""
         return cast(LanesResult, await self._request("lanes.list", {"limit": limit}, timeout))
+
+    async def history(self, *, window_minutes: Union[int, Unset] = UNSET, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> LaneHistoryResult:
+        """Runs that were, and those that are."""
+        return cast(LaneHistoryResult, await self._request("lanes.history", {"windowMinutes": window_minutes, "limit": limit}, timeout))
 
 
 class CanvasApi(Family):
@@ -1970,9 +2247,17 @@ class ConfigApi(Family):
         """Settings in effect, without secrets."""
         return cast(Any, await self._request("config.get", {"path": path}, timeout))
 
-    async def reload(self, *, timeout: Union[float, None] = None) -> ReloadResult:
+    async def schema(self, *, timeout: Union[float, None] = None) -> Any:
+        """What can be set, as a JSON Schema."""
+        return cast(Any, await self._request("config.schema", {}, timeout))
+
+    async def set(self, path: str, value: Any, *, dry_run: Union[bool, Unset] = UNSET, timeout: Union[float, None] = None) -> ConfigSetResult:
+        """Writes a setting into the user's file and takes it over."""
+        return cast(ConfigSetResult, await self._request("config.set", {"path": path, "value": value, "dryRun": dry_run}, timeout))
+
+    async def reload(self, *, dry_run: Union[bool, Unset] = UNSET, timeout: Union[float, None] = None) -> ReloadResult:
         """Reads the settings again."""
-        return cast(ReloadResult, await self._request("config.reload", {}, timeout))
+        return cast(ReloadResult, await self._request("config.reload", {"dryRun": dry_run}, timeout))
 
 
 class PairingApi(Family):
@@ -2016,6 +2301,7 @@ class Api:
         self.tools = ToolsApi(request)
         self.events = EventsApi(request)
         self.system = SystemApi(request)
+        self.auth = AuthApi(request)
         self.lanes = LanesApi(request)
         self.canvas = CanvasApi(request)
         self.node = NodeApi(request)

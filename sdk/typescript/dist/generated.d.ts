@@ -316,6 +316,12 @@ export interface InfoResult {
     pid: number;
     /** Another one after a restart. */
     instance: string;
+    /** Memory in use. */
+    rssBytes?: number;
+    /** Of one processor, since it was last asked for: 150 is one and a half of them. */
+    cpuPct?: number;
+    /** The one that a new session has where nothing says otherwise. */
+    model: string;
 }
 /** Of the wire. */
 export interface ProtocolVersion {
@@ -502,6 +508,126 @@ export interface MetricsResult {
     /** Messages that wait, over all lanes. */
     queueDepth: number;
 }
+/** The last so many minutes, in steps of so many seconds: at most 300 of them. */
+export interface LatencyParams {
+    /** Usually 60. */
+    windowMinutes?: number;
+    /** Usually 60. */
+    bucketSeconds?: number;
+}
+/** The calls that ended in one step, which began at `ts`. */
+export interface LatencyBucket {
+    ts: number;
+    calls: number;
+    errors: number;
+    p50: number;
+    p95: number;
+    p99: number;
+    firstTokenP50?: number;
+    firstTokenP95?: number;
+    firstTokenP99?: number;
+}
+/** Milliseconds. The first word's are absent where none came. */
+export interface LatencySum {
+    /** Calls that ended by themselves, well or not. */
+    calls: number;
+    errors: number;
+    /** From the request to the end of the answer. */
+    p50: number;
+    p95: number;
+    p99: number;
+    /** From the request to the first word of the answer. */
+    firstTokenP50?: number;
+    firstTokenP95?: number;
+    firstTokenP99?: number;
+}
+/** The calls of one model. */
+export interface ModelLatency {
+    model: string;
+    calls: number;
+    errors: number;
+    p50: number;
+    p95: number;
+    p99: number;
+    firstTokenP50?: number;
+    firstTokenP95?: number;
+    firstTokenP99?: number;
+}
+/** `status`: what the server answered, `429`; or a word where none did, `network`. */
+export interface StatusCount {
+    status: string;
+    count: number;
+}
+/** From the word to the end of a run, the last 100 of the process. */
+export interface CancelTimes {
+    p50?: number;
+    p95?: number;
+    p99?: number;
+    samples: number[];
+}
+/** Steps in which no call ended are left out. Nothing before `since` is known. */
+export interface LatencyResult {
+    generatedAt: number;
+    since: number;
+    windowMinutes: number;
+    bucketSeconds: number;
+    buckets: LatencyBucket[];
+    total: LatencySum;
+    /** Those with most calls first. */
+    byModel: ModelLatency[];
+    errorsByStatus: StatusCount[];
+    cancel: CancelTimes;
+}
+/** By what somebody is known. */
+export type CredentialKind = "token" | "cookie" | "user" | "tailscale" | "none";
+/** A socket or a stream of events that is open. */
+export interface ConnectionRow {
+    connectionId: string;
+    /** Of the token or the user. */
+    name?: string;
+    scopes: string[];
+    /** The other end's address, or `unix:UID`. */
+    peer: string;
+    path: string;
+    since: number;
+    /** The one that asks. */
+    isSelf: boolean;
+    credential: CredentialKind;
+}
+/** The oldest first, at most 1,000; `total`: how many there are. */
+export interface ConnectionsResult {
+    connections: ConnectionRow[];
+    total: number;
+}
+/** As `system.connections` names it. */
+export interface CloseConnectionParams {
+    connectionId: string;
+}
+/** `false`: there is no such connection any more. */
+export interface CloseConnectionResult {
+    closed: boolean;
+}
+/** At most so many. */
+export interface AttemptsParams {
+    /** Usually 50. */
+    limit?: number;
+}
+/** Where a credential was shown: in a header, in a browser's cookie, where there should have been one and was something else, at `/api/login`, or in the middle of a conversation. */
+export type AttemptKind = "token" | "cookie" | "unreadable" | "login" | "message";
+/** Somebody showed a credential. What it was is not kept. */
+export interface AttemptRow {
+    at: number;
+    peer: string;
+    /** The page that it came from, as its browser says. */
+    origin?: string;
+    path: string;
+    kind: AttemptKind;
+    ok: boolean;
+}
+/** The newest first: all that failed, and browsers that logged in; the last 200 since the start. */
+export interface AttemptsResult {
+    attempts: AttemptRow[];
+}
 /** `enabled`: those of the declared ones that are granted here. */
 export interface NodeCapabilities {
     declared: string[];
@@ -668,11 +794,47 @@ export interface LaneRow {
     mode: LaneModeWord;
     /** How long the oldest message has waited. */
     oldestWaitMs?: number;
+    title?: string;
+    model?: string;
+    /** The tool in hand. */
+    tool?: string;
+    /** The directory it works in. */
+    cwd?: string;
+    /** Connections that are on it. */
+    peers: number;
 }
 /** Lanes that are in memory. */
 export interface LanesResult {
     lanes: LaneRow[];
     total: number;
+}
+/** Runs of the last so many minutes, and at most so many of them. */
+export interface LaneHistoryParams {
+    /** Usually 60. */
+    windowMinutes?: number;
+    /** Usually 500. */
+    limit?: number;
+}
+/** What became of a run. */
+export type RunOutcome = "running" | "complete" | "cancelled" | "error";
+/** One run. Times are milliseconds since 1970. */
+export interface LaneRun {
+    sessionId: string;
+    title?: string;
+    runId: string;
+    /** Since when the message waited that it began with; absent where none did. */
+    queuedAt?: number;
+    startedAt: number;
+    /** Absent while it runs. */
+    endedAt?: number;
+    state: RunOutcome;
+    /** How many calls of tools it began. */
+    tools: number;
+}
+/** Runs that were under way in the window, the newest first. Nothing before `since` is known. */
+export interface LaneHistoryResult {
+    since: number;
+    runs: LaneRun[];
 }
 /** Puts an artifact there whole, in the place of one with the same id. */
 export interface CanvasPutParams {
@@ -794,11 +956,37 @@ export interface SetPushResult {
 export interface ConfigParams {
     path?: string;
 }
-/** Names of settings that are otherwise now, and those of them that want a new start. */
+/** `null` takes the setting out of the file. `dryRun`: only says what would change. */
+export interface ConfigSetParams {
+    path: string;
+    value: unknown;
+    /** Usually false. */
+    dryRun?: boolean;
+}
+/** One setting that is otherwise; `null`: it is not set. Secrets are `***`. */
+export interface ConfigChange {
+    path: string;
+    from: unknown | null;
+    to: unknown | null;
+    restartRequired: boolean;
+}
+/** `shadowedBy`: what is laid over the file there, so that the change does not hold. */
+export interface ConfigSetResult {
+    success: boolean;
+    changes: ConfigChange[];
+    shadowedBy?: string;
+}
+/** `dryRun`: only says what would change. */
+export interface ReloadParams {
+    /** Usually false. */
+    dryRun?: boolean;
+}
+/** Names of settings that are otherwise now, and those of them that want a new start; `changes` has both. */
 export interface ReloadResult {
     success: boolean;
     changed: string[];
     restartRequired: string[];
+    changes: ConfigChange[];
 }
 /** Without a channel it is good on any. */
 export interface GenerateParams {
@@ -1170,6 +1358,26 @@ export interface Methods {
         params: Record<string, never>;
         result: MetricsResult;
     };
+    /** How long models take. */
+    "system.latency": {
+        params: LatencyParams;
+        result: LatencyResult;
+    };
+    /** Who is connected. */
+    "system.connections": {
+        params: Record<string, never>;
+        result: ConnectionsResult;
+    };
+    /** Ends a connection; what runs goes on. */
+    "system.closeConnection": {
+        params: CloseConnectionParams;
+        result: CloseConnectionResult;
+    };
+    /** Who showed a wrong credential, and which browsers logged in. */
+    "auth.attempts": {
+        params: AttemptsParams;
+        result: AttemptsResult;
+    };
     /** Companions that are here. */
     "system.nodes": {
         params: Record<string, never>;
@@ -1194,6 +1402,11 @@ export interface Methods {
     "lanes.list": {
         params: LanesParams;
         result: LanesResult;
+    };
+    /** Runs that were, and those that are. */
+    "lanes.history": {
+        params: LaneHistoryParams;
+        result: LaneHistoryResult;
     };
     /** Puts an artifact there whole. */
     "canvas.put": {
@@ -1255,9 +1468,19 @@ export interface Methods {
         params: ConfigParams;
         result: unknown;
     };
+    /** What can be set, as a JSON Schema. */
+    "config.schema": {
+        params: Record<string, never>;
+        result: unknown;
+    };
+    /** Writes a setting into the user's file and takes it over. */
+    "config.set": {
+        params: ConfigSetParams;
+        result: ConfigSetResult;
+    };
     /** Reads the settings again. */
     "config.reload": {
-        params: Record<string, never>;
+        params: ReloadParams;
         result: ReloadResult;
     };
     /** A code for an unknown sender. */
@@ -1442,14 +1665,26 @@ export interface Api {
         contextUsage(params?: ContextParams, options?: CallOptions): Promise<ContextResult>;
         /** Counters since the start. */
         metrics(params?: Record<string, never>, options?: CallOptions): Promise<MetricsResult>;
+        /** How long models take. */
+        latency(params?: LatencyParams, options?: CallOptions): Promise<LatencyResult>;
+        /** Who is connected. */
+        connections(params?: Record<string, never>, options?: CallOptions): Promise<ConnectionsResult>;
+        /** Ends a connection; what runs goes on. */
+        closeConnection(params: CloseConnectionParams, options?: CallOptions): Promise<CloseConnectionResult>;
         /** Companions that are here. */
         nodes(params?: Record<string, never>, options?: CallOptions): Promise<NodesResult>;
         /** Where companions are. */
         location(params?: Record<string, never>, options?: CallOptions): Promise<LocationsResult>;
     };
+    readonly auth: {
+        /** Who showed a wrong credential, and which browsers logged in. */
+        attempts(params?: AttemptsParams, options?: CallOptions): Promise<AttemptsResult>;
+    };
     readonly lanes: {
         /** What every lane does. */
         list(params?: LanesParams, options?: CallOptions): Promise<LanesResult>;
+        /** Runs that were, and those that are. */
+        history(params?: LaneHistoryParams, options?: CallOptions): Promise<LaneHistoryResult>;
     };
     readonly canvas: {
         /** Puts an artifact there whole. */
@@ -1488,8 +1723,12 @@ export interface Api {
     readonly config: {
         /** Settings in effect, without secrets. */
         get(params?: ConfigParams, options?: CallOptions): Promise<unknown>;
+        /** What can be set, as a JSON Schema. */
+        schema(params?: Record<string, never>, options?: CallOptions): Promise<unknown>;
+        /** Writes a setting into the user's file and takes it over. */
+        set(params: ConfigSetParams, options?: CallOptions): Promise<ConfigSetResult>;
         /** Reads the settings again. */
-        reload(params?: Record<string, never>, options?: CallOptions): Promise<ReloadResult>;
+        reload(params?: ReloadParams, options?: CallOptions): Promise<ReloadResult>;
     };
     readonly pairing: {
         /** A code for an unknown sender. */

@@ -76,11 +76,18 @@ presence: 1,
 sessionAnalytics: 1,
 contextUsage: 1,
 metrics: 1,
+latency: 1,
+connections: 0,
+closeConnection: 0,
 nodes: 1,
 location: 1,
 },
+auth: {
+attempts: 0,
+},
 lanes: {
 list: 1,
+history: 1,
 },
 canvas: {
 put: 0,
@@ -107,6 +114,8 @@ set: 0,
 },
 config: {
 get: 1,
+schema: 1,
+set: 0,
 reload: 0,
 },
 pairing: {

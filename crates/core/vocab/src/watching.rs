@@ -1,5 +1,6 @@
 //! Watching sessions without being on them.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{LanePolicy, Mode, SessionId, TurnId, Usage};
@@ -50,4 +51,8 @@ pub struct Glance {
     /// Since when the message waits that waits longest.
     pub oldest_wait_ms: Option<i64>,
     pub context_window: u64,
+    /// The directory it works in.
+    pub workspace: PathBuf,
+    /// The tool whose call is under way; of several the one that began last.
+    pub tool: Option<Arc<str>>,
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dialect_gateway::Scopes;
+use dialect_gateway::services::access::CredentialKind;
 use host::{DaemonEnding, Ended, MessageSink, MessageStream, PrincipalCell};
 use hyper::{HeaderMap, Method, Response};
 use vocab::Later;
@@ -14,6 +15,7 @@ use websocket::{Binary, OnClose};
 
 use crate::http::ReplyBody;
 use crate::login::LoginDesk;
+use crate::sockets::SocketFacts;
 
 /// Where somebody comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +69,17 @@ pub struct Caller {
 impl Caller {
     pub fn is_known(&self) -> bool {
         self.principal.get().is_some()
+    }
+
+    /// What operators are told of the socket.
+    pub(crate) fn facts(&self, credential: CredentialKind) -> SocketFacts {
+        SocketFacts {
+            connection: self.connection.clone(),
+            name: self.name.clone(),
+            scopes: self.scopes,
+            credential,
+            came: self.login.came.clone(),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod accept;
 mod acp;
+mod attempts;
 pub mod cli;
 mod connection;
 mod credentials;
@@ -45,8 +46,8 @@ pub use options::{
 };
 pub use server::{AccessHandle, GatewayServer, ServerHandle, ServerLoad};
 pub use services::{
-    ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NodeRules, PairingRules, Reloaded,
-    ServiceParts, ServiceSettings, StoreKey,
+    ChangedSetting, ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NewSetting, NodeRules,
+    NotSet, PairingRules, Reloaded, ServiceParts, ServiceSettings, StoreKey,
 };
 pub use sse::SseBody;
 pub use text_door::converse_text;

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use dialect_gateway::{Code, Scopes};
 use host::{PrincipalCell, user_name};
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, UPGRADE};
+use hyper::header::{CONNECTION, ORIGIN, UPGRADE};
 use hyper::{Request, Response, StatusCode};
 use vocab::Principal;
 use websocket::handshake;
 
+use crate::attempts::CameFrom;
 use crate::credentials::{self, Basis, CallerFound, Credential, KnownCaller};
 use crate::entrance::{Caller, Entrance, PeerAddress, WebRequest, WebRoute};
 use crate::http::{Arrival, ConnectionFacts, ReplyBody, Wire, header, read_body, reply};
@@ -129,6 +130,7 @@ pub(crate) struct Visit {
     pub(crate) state: Arc<ServerState>,
     pub(crate) connection: Arc<ConnectionFacts>,
     pub(crate) arrival: Arrival,
+    pub(crate) came: Arc<CameFrom>,
 }
 
 pub(crate) async fn answer<S: Wire>(
@@ -144,7 +146,9 @@ pub(crate) async fn answer<S: Wire>(
     {
         return reply::wrong_method(methods);
     }
-    let visit = Visit { state, connection, arrival };
+    let origin = request.headers().get(ORIGIN).map(|it| it.to_str().unwrap_or("null"));
+    let came = Arc::new(CameFrom::new(connection.peer, origin, request.uri().path()));
+    let visit = Visit { state, connection, arrival, came };
     match to {
         Destination::Live => reply::text(StatusCode::OK, "ok"),
         Destination::Ready if visit.state.is_ready() && visit.state.is_well().await => {
@@ -152,7 +156,7 @@ pub(crate) async fn answer<S: Wire>(
         }
         Destination::Ready => reply::text(StatusCode::SERVICE_UNAVAILABLE, "not ready"),
         Destination::Login => login::login(&visit, request).await,
-        Destination::Logout => login::logout(&visit, &request),
+        Destination::Logout => login::logout(&visit, request).await,
         Destination::Nothing => reply::not_found(),
         Destination::NotAPage => not_a_page(),
         Destination::Socket(entrance) => upgrade::upgrade::<S>(visit, entrance, request).await,
@@ -237,7 +241,7 @@ impl Visit {
             return match self.state.holder(&credential) {
                 Some(known) => CallerFound::Known(known),
                 None => {
-                    self.state.failed(&self.arrival.guesser);
+                    self.state.failed(&self.arrival.guesser, &self.came, credential.attempt());
                     CallerFound::Wrong
                 }
             };
@@ -281,6 +285,7 @@ impl Visit {
         let login = LoginDesk {
             state: self.state.clone(),
             guesser: self.arrival.guesser.clone(),
+            came: self.came.clone(),
             principal: principal.clone(),
             socket: None,
             place: Arc::default(),

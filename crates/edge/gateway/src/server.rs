@@ -193,6 +193,9 @@ pub struct ServerHandle {
 }
 
 impl ServerHandle {
+    pub(crate) fn state(&self) -> &Arc<ServerState> {
+        &self.state
+    }
     /// Where it listens, with the ports that the system chose.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses

@@ -1,12 +1,15 @@
 //! The sockets that are open, and on what each of them rests: a token that is revoked ends its sockets.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use dialect_gateway::Scopes;
+use dialect_gateway::services::access::CredentialKind;
 use websocket::Kick;
 
 use crate::acp::AcpReaderEnd;
-use crate::credentials::Basis;
+use crate::attempts::CameFrom;
+use crate::credentials::{Basis, KnownCaller};
 use crate::sse::SseEnd;
 
 /// RFC 6455: the peer may not stay.
@@ -18,6 +21,16 @@ pub(crate) enum SocketEnd {
     Socket(Kick),
     Events(SseEnd),
     Stream(AcpReaderEnd),
+}
+
+impl SocketEnd {
+    fn carry_out(&self, why: &'static str) {
+        match self {
+            SocketEnd::Socket(kick) => kick.kick(POLICY_VIOLATION, why),
+            SocketEnd::Events(end) => end.end(),
+            SocketEnd::Stream(end) => end.end(),
+        }
+    }
 }
 
 impl From<Kick> for SocketEnd {
@@ -47,10 +60,29 @@ pub(crate) struct SocketEntry {
 #[derive(Default)]
 pub(crate) struct OpenSockets(Mutex<Rows>);
 
+/// Who has a socket, and how they came.
+#[derive(Clone, Debug)]
+pub(crate) struct SocketFacts {
+    pub(crate) connection: Arc<str>,
+    /// Empty for nobody.
+    pub(crate) name: Arc<str>,
+    pub(crate) scopes: Scopes,
+    pub(crate) credential: CredentialKind,
+    pub(crate) came: Arc<CameFrom>,
+}
+
+struct SocketRow {
+    basis: Basis,
+    end: SocketEnd,
+    facts: SocketFacts,
+    since_ms: u64,
+}
+
 #[derive(Default)]
 struct Rows {
     next: u64,
-    rows: HashMap<u64, (Basis, SocketEnd)>,
+    /// By number: the oldest first.
+    rows: BTreeMap<u64, SocketRow>,
 }
 
 impl OpenSockets {
@@ -58,11 +90,17 @@ impl OpenSockets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn add(self: &Arc<Self>, basis: Basis, end: SocketEnd) -> SocketEntry {
+    pub(crate) fn add(
+        self: &Arc<Self>,
+        basis: Basis,
+        end: SocketEnd,
+        facts: SocketFacts,
+        since_ms: u64,
+    ) -> SocketEntry {
         let mut rows = self.lock();
         let number = rows.next;
         rows.next += 1;
-        rows.rows.insert(number, (basis, end));
+        rows.rows.insert(number, SocketRow { basis, end, facts, since_ms });
         SocketEntry { all: Arc::downgrade(self), number }
     }
 
@@ -74,22 +112,42 @@ impl OpenSockets {
     pub(crate) fn keep(&self, good: impl Fn(Basis) -> bool) {
         let gone: Vec<SocketEnd> = {
             let rows = self.lock();
-            rows.rows.values().filter(|(basis, _)| !good(*basis)).map(|(_, end)| end.clone()).collect()
+            rows.rows.values().filter(|row| !good(row.basis)).map(|row| row.end.clone()).collect()
         };
-        gone.iter().for_each(|end| match end {
-            SocketEnd::Socket(kick) => kick.kick(POLICY_VIOLATION, "the credential was revoked"),
-            SocketEnd::Events(end) => end.end(),
-            SocketEnd::Stream(end) => end.end(),
-        });
+        gone.iter().for_each(|end| end.carry_out("the credential was revoked"));
+    }
+
+    /// How many there are, and the oldest of them with when each came.
+    pub(crate) fn list(&self, limit: usize) -> (usize, Vec<(SocketFacts, u64)>) {
+        let rows = self.lock();
+        (rows.rows.len(), rows.rows.values().take(limit).map(|row| (row.facts.clone(), row.since_ms)).collect())
+    }
+
+    pub(crate) fn has(&self, connection: &str) -> bool {
+        self.lock().rows.values().any(|row| *row.facts.connection == *connection)
+    }
+
+    /// Ends all sockets and streams of one connection; whether there was one.
+    pub(crate) fn show_out(&self, connection: &str, why: &'static str) -> bool {
+        let gone: Vec<SocketEnd> = {
+            let rows = self.lock();
+            rows.rows.values().filter(|row| *row.facts.connection == *connection).map(|row| row.end.clone()).collect()
+        };
+        gone.iter().for_each(|end| end.carry_out(why));
+        !gone.is_empty()
     }
 }
 
 impl SocketEntry {
-    pub(crate) fn rests_on(&self, basis: Basis) {
+    /// Somebody has said who they are.
+    pub(crate) fn belongs_to(&self, known: &KnownCaller) {
         if let Some(all) = self.all.upgrade()
             && let Some(row) = all.lock().rows.get_mut(&self.number)
         {
-            row.0 = basis;
+            row.basis = known.basis;
+            row.facts.name = known.name.clone();
+            row.facts.scopes = known.scopes;
+            row.facts.credential = known.credential();
         }
     }
 }

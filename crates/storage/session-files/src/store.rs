@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    Acquired, Archive, AuditLine, AuditQuery, AuditVerdict, Body, Border, Durability, Entry, Fault, Ids, Later, Lease,
-    LogWindow, Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment,
+    Acquired, Archive, AuditLine, AuditQuery, AuditVerdict, Body, Border, Deed, Durability, Entry, Fault, Ids, Later,
+    Lease, LogWindow, Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment,
     Summary, UsageQuery, UsageSum,
 };
 
@@ -177,6 +177,9 @@ impl Store for Mirrored {
 
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
         self.shared.setup.store.audit(query)
+    }
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.shared.setup.store.record(deed)
     }
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
         self.shared.setup.store.verify_audit(head)

@@ -42,8 +42,8 @@ use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession, Page,
-    Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Deed, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession,
+    Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use append::Append;
@@ -227,6 +227,10 @@ impl Store for SqliteStore {
 
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
         self.ask(|reply| Question::Audit { query, reply })
+    }
+
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.submit(|reply| WriterJob::Request(StoreRequest::Record { deed, reply }))
     }
 
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {

@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LeaseSignal, NewSession,
-    Order, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Deed, Durability, Entry, Fault, Later, Lease, LeaseSignal,
+    NewSession, Order, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery,
+    UsageSum,
 };
 
 use crate::audit::{AuditRecord, TaskOf};
@@ -349,6 +350,11 @@ impl Store for MemoryStore {
 
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
         now(Ok(self.lock().ledger.audit(&query)))
+    }
+
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.lock().ledger.write(&AuditRecord::deed(&deed, now_ms()));
+        now(Ok(()))
     }
 
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {

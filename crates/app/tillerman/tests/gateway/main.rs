@@ -24,6 +24,8 @@ mod cuts;
 mod dashboard;
 mod guards;
 mod metrics;
+mod operator;
+mod operator_settings;
 mod restart;
 mod sdk;
 mod sdk_examples;

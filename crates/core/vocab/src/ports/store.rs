@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Acquired, Later, Lease, StoreChange, StoreMoment};
 use crate::{
-    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LanePolicy, LogWindow, Mode, Principal, SessionId, Usage,
-    UsageQuery, UsageSum, conversation,
+    AuditLine, AuditQuery, AuditVerdict, Deed, Entry, Fault, FaultKind, LanePolicy, LogWindow, Mode, Principal,
+    SessionId, Usage, UsageQuery, UsageSum, conversation,
 };
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
@@ -66,6 +66,11 @@ pub trait Store: Send + Sync {
     fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>>;
     /// Who did what, newest first.
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>>;
+    /// One more line of it, of no session.
+    fn record(&self, _deed: Deed) -> Later<'static, Result<(), Fault>> {
+        let fault = Fault::new(FaultKind::Unsupported, "this store has no audit of its own");
+        Box::pin(std::future::ready(Err(fault)))
+    }
     /// Whether a line of the audit, or an entry that one stands for, was changed. `head`: one that somebody has kept.
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>>;
     /// What was used, the most expensive or most used first; days in their order.

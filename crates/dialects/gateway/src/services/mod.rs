@@ -1,8 +1,11 @@
 //! The methods that services beside the engine answer: what each takes and gives, what is asked of the service, and what its
 //! answer becomes. One file per family.
 
+pub mod access;
 pub mod canvas;
 pub mod config;
+pub mod lane_history;
+pub mod latency;
 pub mod nodes;
 pub mod pairing;
 pub mod reports;
@@ -24,6 +27,7 @@ pub enum ServiceCall {
     Gates,
     Presence(system::PresenceParams),
     Metrics,
+    Latency(latency::LatencyParams),
     Nodes,
     /// Only of this session, where one is named.
     Context {
@@ -37,6 +41,7 @@ pub enum ServiceCall {
     Lanes {
         limit: usize,
     },
+    LaneHistory(lane_history::LaneHistoryParams),
     Sessions(sessions::ListParams),
     /// `is_own`: there is such a session, even where nothing of it is written yet.
     Session {
@@ -49,6 +54,7 @@ pub enum ServiceCall {
         is_own: bool,
         what: canvas::CanvasCall,
     },
+    Access(access::AccessCall),
     Node(nodes::NodeCall),
     Pairing(pairing::PairingCall),
     /// `whole`: with what only an operator may see.
@@ -56,7 +62,11 @@ pub enum ServiceCall {
         path: Option<String>,
         whole: bool,
     },
-    Reload,
+    ConfigSchema,
+    Reload {
+        dry_run: bool,
+    },
+    ConfigSet(config::ConfigSetParams),
     Usage(reports::UsageParams),
     Audit(reports::AuditParams),
 }
@@ -68,17 +78,21 @@ pub enum ServiceAnswer {
     Gates(system::GatewayGates),
     Presence(system::PresenceResult),
     Metrics(system::MetricsResult),
+    Latency(Box<latency::LatencyResult>),
     Nodes(nodes::NodesResult),
     Context(system::ContextResult),
     Analytics(system::AnalyticsResult),
     Lanes(system::LanesResult),
+    LaneHistory(lane_history::LaneHistoryResult),
     Sessions(sessions::ListResult),
     Session(Box<sessions::GetResult>),
     Canvas(canvas::CanvasAnswer),
+    Access(access::AccessAnswer),
     Node(nodes::NodeAnswer),
     Pairing(pairing::PairingAnswer),
     Config(crate::shape::AnyJson),
     Reloaded(config::ReloadResult),
+    ConfigSet(config::ConfigSetResult),
     Usage(reports::UsageResult),
     Audit(reports::AuditResult),
 }

@@ -24,6 +24,10 @@ pub struct GatewayInfo {
     pub uptime_s: u64,
     pub connections: u64,
     pub pid: u64,
+    pub rss_bytes: Option<u64>,
+    pub cpu_pct: Option<f64>,
+    /// Of the model that a session has where nothing says otherwise.
+    pub model: Arc<str>,
 }
 
 /// What is switched on, and who is registered on this connection.
@@ -52,6 +56,12 @@ shape! { result
         "pid" pid: u64,
         /// Another one after a restart.
         "instance" instance: Arc<str>,
+        /// Memory in use.
+        "rssBytes" rss_bytes: Option<u64>,
+        /// Of one processor, since it was last asked for: 150 is one and a half of them.
+        "cpuPct" cpu_pct: Option<f64>,
+        /// The one that a new session has where nothing says otherwise.
+        "model" model: Arc<str>,
     }
 }
 shape! { result
@@ -290,6 +300,14 @@ shape! { result
         "mode" mode: LaneModeWord,
         /// How long the oldest message has waited.
         "oldestWaitMs" oldest_wait_ms: Option<u64>,
+        "title" title: Option<Arc<str>>,
+        "model" model: Option<Arc<str>>,
+        /// The tool in hand.
+        "tool" tool: Option<String>,
+        /// The directory it works in.
+        "cwd" cwd: Option<String>,
+        /// Connections that are on it.
+        "peers" peers: u64,
     }
 }
 shape! { result
@@ -342,6 +360,9 @@ pub(crate) fn info_told(gateway: &Gateway, answer: GatewayAnswer) -> Result<Info
         name: "tillerman",
         pid: info.pid,
         instance: options.instance.clone(),
+        rss_bytes: info.rss_bytes,
+        cpu_pct: info.cpu_pct,
+        model: info.model,
     })
 }
 

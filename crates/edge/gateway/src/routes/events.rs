@@ -38,10 +38,10 @@ pub(super) async fn events(
         let message = "name what to hear of: /api/events?topics=session:ID,sessions";
         return reply::refusal(StatusCode::BAD_REQUEST, Code::InvalidRequest, message);
     };
-    let basis = known.basis;
+    let (basis, credential) = (known.basis, known.credential());
     let caller = visit.caller(Some(known), headers);
     let (stream, sink, mut body, end) = sse::pipe(request.into_bytes());
-    let entry = visit.state.sockets.add(basis, end.into());
+    let entry = visit.state.sockets.add(basis, end.into(), caller.facts(credential), visit.state.now_ms());
     let serving = entrance.serve(caller, (Box::new(stream), Box::new(sink)), visit.state.ending.clone());
     let connection = visit.connection.clone();
     tokio::spawn(async move {

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use dialect_gateway::Code;
+use dialect_gateway::services::access::CredentialKind;
 use host::{Ended, MessageSink};
 use hyper::body::Incoming;
 use hyper::header::{
@@ -33,6 +34,7 @@ enum Admitted {
     In {
         caller: Box<Caller>,
         basis: Basis,
+        credential: CredentialKind,
     },
     /// It is told so, and closed.
     Wrong,
@@ -73,8 +75,8 @@ pub(super) async fn upgrade<S: Wire>(
     tokio::spawn(async move {
         let Some((stream, first)) = naked::<S>(upgraded).await else { return };
         match admitted {
-            Admitted::In { caller, basis } => {
-                let socket = open(&state, &*entrance, *caller, basis, stream, first);
+            Admitted::In { caller, basis, credential } => {
+                let socket = open(&state, &*entrance, *caller, (basis, credential), (stream, first));
                 drop((state, entrance));
                 socket.await;
             }
@@ -112,8 +114,8 @@ async fn admit(
             Err(Box::new(missing_scope()))
         }
         CallerFound::Known(known) => {
-            let basis = known.basis;
-            Ok(Admitted::In { caller: Box::new(visit.caller(Some(known), headers)), basis })
+            let (basis, credential) = (known.basis, known.credential());
+            Ok(Admitted::In { caller: Box::new(visit.caller(Some(known), headers)), basis, credential })
         }
         CallerFound::Nobody if entrance.takes_strangers() => {
             let Some(place) = visit.state.places.stranger() else {
@@ -122,7 +124,8 @@ async fn admit(
             };
             let caller = visit.caller(None, headers);
             *caller.login.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
-            Ok(Admitted::In { caller: Box::new(caller), basis: Basis::Place })
+            let (basis, credential) = (Basis::Place, CredentialKind::Nothing);
+            Ok(Admitted::In { caller: Box::new(caller), basis, credential })
         }
         CallerFound::Wrong if entrance.takes_strangers() => Ok(Admitted::Wrong),
         CallerFound::Nobody => Err(Box::new(reply::unauthorized(Code::AuthRequired, NOBODY))),
@@ -157,16 +160,16 @@ fn open<S: Wire>(
     state: &ServerState,
     entrance: &dyn Entrance,
     mut caller: Caller,
-    basis: Basis,
-    stream: S,
-    first: Bytes,
+    (basis, credential): (Basis, CredentialKind),
+    (stream, first): (S, Bytes),
 ) -> Later<'static, Ended> {
     let is_known = caller.is_known();
     let once_known = (!is_known).then(|| (caller.principal.clone(), KNOWN));
     let options = SocketOptions { binary: entrance.binary(), on_close: entrance.on_close(), pings: PINGS, once_known };
     let codec = Codec::new(Role::Server, if is_known { KNOWN } else { STRANGER });
     let (hears, says, kick) = socket(stream, first, codec, options);
-    caller.login.socket = Some(Arc::new(state.sockets.add(basis, kick.into())));
+    let entry = state.sockets.add(basis, kick.into(), caller.facts(credential), state.now_ms());
+    caller.login.socket = Some(Arc::new(entry));
     let (pipe, ending) = ((Box::new(hears) as _, Box::new(says) as _), state.ending.clone());
     if entrance.streams().is_none() {
         return entrance.serve(caller, pipe, ending);

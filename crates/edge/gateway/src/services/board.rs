@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use dialect_gateway::Topic;
 use dialect_gateway::services::sessions::{SessionLane, SessionNews};
 use dialect_gateway::services::system::{LaneRow, LaneState, LanesResult};
+use dialect_gateway::{TOOL_NAMES, Topic};
 use engine::{Engine, Slow};
 use vocab::{Command, Event, Glance, Level, SessionId, Tag, Target, Told, Verb, WatchEvent, Watched};
 
@@ -43,7 +43,7 @@ impl Board {
             Event::Watch(WatchEvent::Stands(glance)) => {
                 let before = lock(&self.standing).insert(session.clone(), glance.clone());
                 lock(&counts.0.touched).touch(&session);
-                if before.as_ref().is_none_or(|before| lane(before) != lane(&glance)) {
+                if before.as_ref().is_none_or(|before| is_otherwise(before, &glance)) {
                     let row = lane_row(&session, &glance, None);
                     news.tell(Topic::Lanes, Some(&session), "lane", json(&row));
                 }
@@ -59,6 +59,8 @@ impl Board {
                         waiting: 0,
                         started_ms: None,
                         oldest_wait_ms: None,
+                        tool: None,
+                        peers: 0,
                         ..(*glance).clone()
                     };
                     news.tell(Topic::Lanes, Some(&session), "lane", json(&lane_row(&session, &idle, None)));
@@ -119,6 +121,12 @@ pub(super) fn lane(glance: &Glance) -> SessionLane {
     }
 }
 
+/// Whether a lane's row has changed. When it last moved is no news.
+fn is_otherwise(before: &Glance, now: &Glance) -> bool {
+    let row = |glance: &Glance| (glance.peers, glance.tool.clone(), glance.model.clone(), glance.title.clone());
+    lane(before) != lane(now) || row(before) != row(now)
+}
+
 pub(super) fn idle() -> SessionLane {
     SessionLane { state: LaneState::Idle, depth: 0, run_id: None }
 }
@@ -141,6 +149,11 @@ fn lane_row(session: &SessionId, glance: &Glance, times: Option<(i64, u64)>) -> 
             .map(|(now, stall_ms)| stall_ms.saturating_sub(since(glance.moved_ms, now))),
         mode: glance.lane.mode.into(),
         oldest_wait_ms: times.and_then(|(now, _)| glance.oldest_wait_ms.map(|from| since(from, now))),
+        title: glance.title.clone(),
+        model: Some(glance.model.clone()).filter(|model| !model.is_empty()),
+        tool: glance.tool.as_ref().map(|tool| TOOL_NAMES.show(tool).to_string()),
+        cwd: Some(glance.workspace.display().to_string()).filter(|path| !path.is_empty()),
+        peers: glance.peers as u64,
     }
 }
 

@@ -41,6 +41,9 @@ impl LogWatch for GatewayCounts {
         entries.iter().for_each(|entry| self.0.numbers.logged.count(session, entry));
         let mut counters = lock(&self.0.counters);
         entries.iter().for_each(|entry| counters.count(session, entry));
+        drop(counters);
+        let mut history = lock(&self.0.history);
+        entries.iter().for_each(|entry| history.count(session, entry));
     }
 
     fn refused(&self, _: &SessionId, _: &Fault) {
@@ -50,6 +53,7 @@ impl LogWatch for GatewayCounts {
     fn deleted(&self, session: &SessionId) {
         lock(&self.0.touched).forget(session);
         lock(&self.0.counters).forget(session);
+        lock(&self.0.history).forget(session);
         self.0.numbers.logged.forget(session);
     }
 

@@ -1,17 +1,21 @@
 //! What answers the gateway's dialect beside the engine: one set of services per process, and one view of it per connection.
 //! Everything is told in the dialect's own shapes; nothing here knows a socket.
 
+mod access;
 mod analytics;
 mod board;
 mod canvas;
 mod config;
 mod counters;
+mod lane_history;
+mod latency;
 mod log_counts;
 mod news;
 mod nodes;
 mod numbers;
 mod pairing;
 mod presence;
+mod process_use;
 mod prometheus;
 mod reports;
 mod sealed;
@@ -19,28 +23,33 @@ mod sessions;
 mod touched;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use dialect_gateway::services::system::{GatewayGates, GatewayInfo, LogLine};
 use dialect_gateway::services::{ServiceAnswer, ServiceCall};
 use dialect_gateway::{GatewayAnswer, GatewayOwn, GatewayRefusal, Scopes, Topic};
 use engine::Engine;
-use host::OwnCalls;
+use host::{OwnCalls, PrincipalCell};
 use ring::rand::{SecureRandom, SystemRandom};
-use vocab::{Clock, Fault, Json, Keyring, LanePolicy, Later, Secret, SessionId, Shelf, ShelfKind, ShelfPlace, Store};
+use vocab::{
+    Clock, Fault, Json, Keyring, LanePolicy, Later, Principal, Secret, SessionId, Shelf, ShelfKind, ShelfPlace, Store,
+};
 
-use crate::entrance::Entrance;
+use crate::entrance::{Caller, Entrance};
 use crate::server::ServerLoad;
+use crate::state::ServerState;
 use board::Board;
 use counters::Counters;
+use lane_history::RunHistory;
 use news::NewsLog;
 use nodes::NodeRegistry;
 use numbers::{CountedEntrance, GatewayNumbers};
 use pairing::PairingDesk;
 use presence::PresenceBook;
+use process_use::ProcessUse;
 use touched::TouchedSessions;
 
-pub use config::{ConfigSource, Reloaded};
+pub use config::{ChangedSetting, ConfigSource, NewSetting, NotSet, Reloaded};
 pub use nodes::NodeRules;
 pub use pairing::PairingRules;
 pub use sealed::StoreKey;
@@ -88,6 +97,7 @@ pub struct GatewayCounts(Arc<Tally>);
 #[derive(Default)]
 struct Tally {
     counters: Mutex<Counters>,
+    history: Mutex<RunHistory>,
     presence: Mutex<PresenceBook>,
     touched: Mutex<TouchedSessions>,
     numbers: GatewayNumbers,
@@ -106,6 +116,9 @@ struct SharedServices {
     nodes: Mutex<NodeRegistry>,
     pairing: Mutex<PairingDesk>,
     connections: AtomicU64,
+    process_use: Mutex<ProcessUse>,
+    /// Once it runs.
+    server: OnceLock<Weak<ServerState>>,
     started_ms: i64,
 }
 
@@ -127,6 +140,8 @@ impl GatewayService {
             nodes: Mutex::default(),
             pairing: Mutex::default(),
             connections: AtomicU64::new(0),
+            process_use: Mutex::default(),
+            server: OnceLock::new(),
             started_ms,
         }))
     }
@@ -138,8 +153,17 @@ impl GatewayService {
 
     /// The services as one connection sees them. It counts as there until this is dropped.
     pub fn for_connection(&self, connection: Arc<str>, login: LoginPort) -> ConnectionService {
+        self.joined(connection, PrincipalCell::default(), login)
+    }
+
+    /// The same for somebody of whom it is known who they are, or will be once they have logged in.
+    pub fn for_caller(&self, caller: &Caller, login: LoginPort) -> ConnectionService {
+        self.joined(caller.connection.clone(), caller.principal.clone(), login)
+    }
+
+    fn joined(&self, connection: Arc<str>, principal: PrincipalCell, login: LoginPort) -> ConnectionService {
         self.0.connections.fetch_add(1, Ordering::Relaxed);
-        ConnectionService { services: self.0.clone(), connection, login, news_asked: Arc::default() }
+        ConnectionService { services: self.0.clone(), connection, principal, login, news_asked: Arc::default() }
     }
 
     /// A line for whoever listens to the log. Keys are taken out of it.
@@ -201,6 +225,8 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct ConnectionService {
     services: Arc<SharedServices>,
     connection: Arc<str>,
+    /// Who did it, for the audit.
+    principal: PrincipalCell,
     login: LoginPort,
     /// Which call for news is the newest.
     news_asked: Arc<news::NewsTurn>,
@@ -237,9 +263,9 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
                 Ok(GatewayAnswer::Done)
             }),
             GatewayOwn::Service(call) => {
-                let connection = self.connection.clone();
+                let asker = (self.connection.clone(), self.principal.get().cloned());
                 kept_up(async move {
-                    let answer = answered(&services, connection, *call).await?;
+                    let answer = answered(&services, asker, *call).await?;
                     Ok(GatewayAnswer::Service(Box::new(answer)))
                 })
             }
@@ -249,21 +275,18 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
 
 async fn answered(
     services: &Arc<SharedServices>,
-    connection: Arc<str>,
+    (connection, by): (Arc<str>, Option<Principal>),
     call: ServiceCall,
 ) -> Result<ServiceAnswer, GatewayRefusal> {
     Ok(match call {
-        ServiceCall::Info => ServiceAnswer::Info(GatewayInfo {
-            uptime_s: services.uptime_s(),
-            connections: services.connections.load(Ordering::Relaxed),
-            pid: std::process::id().into(),
-        }),
+        ServiceCall::Info => ServiceAnswer::Info(info(services)),
         ServiceCall::Gates => ServiceAnswer::Gates(gates(services, &connection)),
         ServiceCall::Presence(params) => {
             let online_ms = services.settings().online_ms;
             ServiceAnswer::Presence(lock(&services.counts.0.presence).list(&params, services.now_ms(), online_ms))
         }
         ServiceCall::Metrics => ServiceAnswer::Metrics(metrics(services)),
+        ServiceCall::Latency(params) => ServiceAnswer::Latency(Box::new(latency::latency(services, &params))),
         ServiceCall::Nodes => ServiceAnswer::Nodes(lock(&services.nodes).rows()),
         ServiceCall::Context { session, is_own } => {
             ServiceAnswer::Context(sessions::context(services, session, is_own).await?)
@@ -275,6 +298,7 @@ async fn answered(
             let stall_ms = services.settings().stall_ms;
             ServiceAnswer::Lanes(services.board.lanes(limit, services.now_ms(), stall_ms))
         }
+        ServiceCall::LaneHistory(params) => ServiceAnswer::LaneHistory(lane_history::history(services, params).await?),
         ServiceCall::Sessions(params) => ServiceAnswer::Sessions(sessions::list(services, params).await?),
         ServiceCall::Session { session, is_own, wish } => {
             ServiceAnswer::Session(Box::new(sessions::get(services, session, is_own, wish).await?))
@@ -282,13 +306,33 @@ async fn answered(
         ServiceCall::Canvas { session, is_own, what } => {
             ServiceAnswer::Canvas(canvas::carry_out(services, session, is_own, what).await?)
         }
+        ServiceCall::Access(call) => ServiceAnswer::Access(access::carry_out(services, &connection, by, call).await?),
         ServiceCall::Node(call) => ServiceAnswer::Node(nodes::carry_out(services, connection, call).await?),
         ServiceCall::Pairing(call) => ServiceAnswer::Pairing(pairing::carry_out(services, call).await?),
         ServiceCall::Config { path, whole } => ServiceAnswer::Config(config::get(services, path, whole)?),
-        ServiceCall::Reload => ServiceAnswer::Reloaded(config::reload(services).await?),
+        ServiceCall::ConfigSchema => ServiceAnswer::Config(config::schema(services)),
+        ServiceCall::Reload { dry_run } => ServiceAnswer::Reloaded(config::reload(services, dry_run).await?),
+        ServiceCall::ConfigSet(params) => {
+            let value = serde_json::from_str(params.value.0.as_str());
+            let value = value.map_err(|_| GatewayRefusal::wrong_param("value", "`value` must be JSON"))?;
+            let new = NewSetting { path: params.path.0.to_string(), value, dry_run: params.dry_run };
+            ServiceAnswer::ConfigSet(config::set(services, by, new).await?)
+        }
         ServiceCall::Usage(params) => ServiceAnswer::Usage(reports::usage(services, params).await?),
         ServiceCall::Audit(params) => ServiceAnswer::Audit(reports::audit(services, params).await?),
     })
+}
+
+fn info(services: &SharedServices) -> GatewayInfo {
+    let (rss_bytes, cpu_pct) = lock(&services.process_use).look();
+    GatewayInfo {
+        uptime_s: services.uptime_s(),
+        connections: services.connections.load(Ordering::Relaxed),
+        pid: std::process::id().into(),
+        rss_bytes,
+        cpu_pct,
+        model: services.parts.engine.usual_model(),
+    }
 }
 
 fn gates(services: &SharedServices, connection: &str) -> GatewayGates {

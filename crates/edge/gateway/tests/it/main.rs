@@ -7,6 +7,7 @@ mod events;
 mod guards;
 mod hostile;
 mod http2;
+mod logout;
 mod own_tools;
 mod proxies;
 mod requests;

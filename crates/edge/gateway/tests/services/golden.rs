@@ -23,6 +23,10 @@ const TIMES: &[&str] = &[
     "lastMessageAt",
     "at",
     "movedAt",
+    "since",
+    "generatedAt",
+    "startedAt",
+    "endedAt",
 ];
 /// Members that count what changes with every word of the system prompt, or with the clock.
 const COUNTS: &[&str] = &["inputTokens", "estimatedTokens", "remainingTokens", "unpriced", "stallInMs"];

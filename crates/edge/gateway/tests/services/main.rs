@@ -6,6 +6,7 @@ mod golden;
 mod house;
 mod names;
 mod nodes;
+mod operations;
 mod pairing;
 mod play;
 mod reports;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use dialect_gateway::{AuthState, Code, Gateway, GatewayOptions, GatewayRefusal, Scopes};
 use gateway::{
-    ConfigSource, GatewayCounts, GatewayService, NodeRules, PairingRules, Reloaded, ServiceParts, ServiceSettings,
-    StoreKey,
+    ChangedSetting, ConfigSource, GatewayCounts, GatewayService, NewSetting, NodeRules, NotSet, PairingRules, Reloaded,
+    ServiceParts, ServiceSettings, StoreKey,
 };
 use host::PumpOptions;
 use serde_json::{Value, json};
@@ -29,13 +29,34 @@ pub(crate) fn paused<F: Future>(story: F) -> F::Output {
 #[derive(Default)]
 pub(crate) struct MadeUpConfig {
     pub(crate) next: Mutex<Option<Result<Reloaded, Vec<String>>>>,
+    /// What was set, tries included.
+    pub(crate) set: Mutex<Vec<NewSetting>>,
 }
 
 impl ConfigSource for MadeUpConfig {
     fn shown(&self) -> Value {
         json!({"model": "alpha", "maxTokens": 5, "server": {"token": "***", "queue": {"debounceMs": 7}}})
     }
-    fn reload(&self) -> Later<'static, Result<Reloaded, Vec<String>>> {
+    fn schema(&self) -> Value {
+        json!({"type": "object", "properties": {"model": {"type": "string"}}})
+    }
+    fn set(&self, new: NewSetting) -> Later<'static, Result<Reloaded, NotSet>> {
+        let change = |new: &NewSetting| ChangedSetting {
+            path: new.path.clone(),
+            from: None,
+            to: Some(new.value.clone()),
+            restart_required: new.path == "model",
+        };
+        let result = match (new.path.as_str(), &new.value) {
+            ("server.token", _) => Err(NotSet::NotSettable("`server.token` is not set from outside".to_owned())),
+            ("nothing", _) => Err(NotSet::Unknown("unknown setting `nothing`".to_owned())),
+            (_, Value::Number(_)) => Err(NotSet::Invalid(vec!["`model` wants text".to_owned()])),
+            _ => Ok(Reloaded { changes: vec![change(&new)], ..Reloaded::default() }),
+        };
+        self.set.lock().unwrap().push(new);
+        Box::pin(std::future::ready(result))
+    }
+    fn reload(&self, _: bool) -> Later<'static, Result<Reloaded, Vec<String>>> {
         let next = self.next.lock().unwrap().take().unwrap_or_else(|| Ok(Reloaded::default()));
         Box::pin(std::future::ready(next))
     }
@@ -75,6 +96,7 @@ impl Play {
         let models = vec![tour::model("mock/alpha", 128_000)];
         let provider = Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
         let counts = GatewayCounts::default();
+        let provider = counts.models(provider);
         let memory = Arc::new(store::MemoryStore::new());
         let stage = Stage::new(StageOptions {
             provider,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession, Page,
-    Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Deed, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession,
+    Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 /// Looks at what is written to logs.
@@ -104,6 +104,9 @@ impl Store for WatchedStore {
     }
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
         self.below.audit(query)
+    }
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.below.record(deed)
     }
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
         self.below.verify_audit(head)

@@ -104,9 +104,7 @@ fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, instance: &Arc<str>) -> Dia
     let service = hooks.service.clone();
     let joins = GatewayJoins {
         options: Arc::new(options),
-        service: Arc::new(move |caller| {
-            Box::new(service.for_connection(caller.connection.clone(), daemon::login(caller)))
-        }),
+        service: Arc::new(move |caller| Box::new(service.for_caller(caller, daemon::login(caller)))),
     };
     DialectDoor {
         engine: wired.engine.clone(),

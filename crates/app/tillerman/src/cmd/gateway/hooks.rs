@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use config::{Configuration, ServerConfig};
-use daemon::{HealthFacts, ReadAgain, SettingsSource, service_settings};
+use daemon::{HealthFacts, SettingsPlace, SettingsService, SettingsSource, service_settings};
 use gateway::{
     GatewayCounts, GatewayService, HealthReport, ServerHandle, ServerHooks, ServerLoad, ServiceParts, StoreKey,
 };
@@ -26,21 +26,22 @@ impl DaemonHooks {
     pub(super) fn new(
         wired: &Arc<Wired>,
         (config, server): (Configuration, ServerConfig),
-        again: ReadAgain,
+        settings: Box<dyn SettingsPlace>,
         place: &Path,
         counts: GatewayCounts,
     ) -> Result<Self, Fault> {
         let server = Arc::new(server);
         let key = safefile::private_dir(place).and_then(|()| StoreKey::of_file(&place.join("key")));
         let key = key.map_err(|error| Fault::new(FaultKind::Invalid, format!("the gateway's key: {error}")))?;
-        let source = SettingsSource::new(wired.engine.clone(), wired.settings.clone(), (config, server.clone()), again);
+        let source =
+            SettingsSource::new(wired.engine.clone(), wired.settings.clone(), (config, server.clone()), settings);
         let source = Arc::new(source);
         let parts = ServiceParts {
             engine: wired.engine.clone(),
             store: wired.ports.store.clone(),
             shelf: wired.shelf.clone(),
             clock: wired.ports.clock.clone(),
-            config: source.clone(),
+            config: Arc::new(SettingsService(source.clone())),
             key,
             keyring: wired.keyring.clone(),
         };
@@ -51,6 +52,7 @@ impl DaemonHooks {
     /// The server is there: reloads reach it, and its connections are counted.
     pub(super) fn runs_as(&self, running: &ServerHandle) {
         self.source.reaches(running.access(), self.service.clone());
+        self.service.is_served_by(running);
         let _ = self.server.set(Box::new(running.counter()));
     }
 
