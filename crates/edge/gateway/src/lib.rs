@@ -41,6 +41,7 @@ pub use http::ReplyBody;
 pub use listen::dialable;
 pub use login::{LoginDesk, LoginRefused};
 pub use options::{Access, HealthReport, ServerHooks, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice};
+pub use routes::{EXPORT_PATH, ExportPort, ExportRoute};
 pub use server::{AccessHandle, GatewayServer, ServerHandle, ServerLoad};
 pub use services::{
     ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NodeRules, PairingRules, Reloaded,

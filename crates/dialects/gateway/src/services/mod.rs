@@ -6,8 +6,12 @@ pub mod config;
 pub mod nodes;
 pub mod pairing;
 pub mod reports;
+pub mod runs;
+pub mod search;
 pub mod sessions;
 pub mod system;
+
+use std::sync::Arc;
 
 use vocab::SessionId;
 
@@ -38,6 +42,11 @@ pub enum ServiceCall {
         limit: usize,
     },
     Sessions(sessions::ListParams),
+    Search {
+        text: Arc<str>,
+        limit: usize,
+        after: Option<search::SearchPlace>,
+    },
     /// `is_own`: there is such a session, even where nothing of it is written yet.
     Session {
         session: SessionId,
@@ -58,6 +67,7 @@ pub enum ServiceCall {
     },
     Reload,
     Usage(reports::UsageParams),
+    UsageRuns(runs::UsageRunsParams),
     Audit(reports::AuditParams),
 }
 
@@ -73,6 +83,7 @@ pub enum ServiceAnswer {
     Analytics(system::AnalyticsResult),
     Lanes(system::LanesResult),
     Sessions(sessions::ListResult),
+    Search(search::SearchResult),
     Session(Box<sessions::GetResult>),
     Canvas(canvas::CanvasAnswer),
     Node(nodes::NodeAnswer),
@@ -80,6 +91,7 @@ pub enum ServiceAnswer {
     Config(crate::shape::AnyJson),
     Reloaded(config::ReloadResult),
     Usage(reports::UsageResult),
+    UsageRuns(runs::UsageRunsResult),
     Audit(reports::AuditResult),
 }
 

@@ -6,6 +6,7 @@ mod board;
 mod canvas;
 mod config;
 mod counters;
+mod listing;
 mod log_counts;
 mod news;
 mod nodes;
@@ -15,12 +16,15 @@ mod presence;
 mod prometheus;
 mod reports;
 mod sealed;
+mod search;
 mod sessions;
 mod touched;
+mod usage_runs;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use dialect_gateway::services::runs::PriceOf;
 use dialect_gateway::services::system::{GatewayGates, GatewayInfo, LogLine};
 use dialect_gateway::services::{ServiceAnswer, ServiceCall};
 use dialect_gateway::{GatewayAnswer, GatewayOwn, GatewayRefusal, Scopes, Topic};
@@ -59,6 +63,7 @@ pub struct ServiceParts {
     pub key: StoreKey,
     /// Keys that are taken out of lines of the log.
     pub keyring: Keyring,
+    pub prices: PriceOf,
 }
 
 /// What can be otherwise after a reload.
@@ -275,7 +280,10 @@ async fn answered(
             let stall_ms = services.settings().stall_ms;
             ServiceAnswer::Lanes(services.board.lanes(limit, services.now_ms(), stall_ms))
         }
-        ServiceCall::Sessions(params) => ServiceAnswer::Sessions(sessions::list(services, params).await?),
+        ServiceCall::Sessions(params) => ServiceAnswer::Sessions(listing::list(services, params).await?),
+        ServiceCall::Search { text, limit, after } => {
+            ServiceAnswer::Search(search::search(services, &text, limit, after).await?)
+        }
         ServiceCall::Session { session, is_own, wish } => {
             ServiceAnswer::Session(Box::new(sessions::get(services, session, is_own, wish).await?))
         }
@@ -287,6 +295,7 @@ async fn answered(
         ServiceCall::Config { path, whole } => ServiceAnswer::Config(config::get(services, path, whole)?),
         ServiceCall::Reload => ServiceAnswer::Reloaded(config::reload(services).await?),
         ServiceCall::Usage(params) => ServiceAnswer::Usage(reports::usage(services, params).await?),
+        ServiceCall::UsageRuns(params) => ServiceAnswer::UsageRuns(usage_runs::runs(services, params).await?),
         ServiceCall::Audit(params) => ServiceAnswer::Audit(reports::audit(services, params).await?),
     })
 }

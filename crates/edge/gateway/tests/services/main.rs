@@ -4,12 +4,15 @@
 mod canvas;
 mod golden;
 mod house;
+mod listing;
 mod names;
 mod nodes;
 mod pairing;
 mod play;
 mod reports;
 mod scopes;
+mod search;
 mod sessions;
 mod shelf;
 mod transcripts;
+mod usage_runs;
