@@ -25,6 +25,10 @@ impl Needle {
             let at = text.as_bytes().windows(needle.len()).position(|part| part.eq_ignore_ascii_case(needle))?;
             return Some(at..at + needle.len());
         }
+        // Small letters of ASCII's are ASCII's.
+        if text.is_ascii() {
+            return None;
+        }
         text.char_indices().find_map(|(at, _)| Some(at..at + self.length_at_start_of(&text[at..])?))
     }
 

@@ -107,6 +107,12 @@ fn filter(query: &Query) -> (String, Vec<Value>) {
     if !query.children {
         wanted.push("child_of IS NULL");
     }
+    if let Some(text) = query.text.as_ref().filter(|text| text.is_ascii()) {
+        wanted.push("(id LIKE ? ESCAPE '\\' OR title LIKE ? ESCAPE '\\')");
+        let part = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        let part = Value::Text(format!("%{part}%"));
+        values.extend([part.clone(), part]);
+    }
     if let Some((at_ms, id)) = &query.behind {
         wanted.push("last_message_ms <= ? AND (last_message_ms < ? OR id > ?)");
         values.extend([Value::Integer(*at_ms), Value::Integer(*at_ms), Value::Text(id.to_string())]);
@@ -121,8 +127,8 @@ fn filter(query: &Query) -> (String, Vec<Value>) {
 
 pub(crate) fn count(connection: &Connection, query: &Query) -> Attempt<u64> {
     let (filter, values) = filter(query);
-    if let Some(text) = &query.text {
-        let (sql, text) = (format!("SELECT id, title FROM sessions {filter}"), Needle::new(text));
+    if let Some(text) = other_letters(query) {
+        let sql = format!("SELECT id, title FROM sessions {filter}");
         let mut statement = connection.prepare(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;
         let mut count = 0;
@@ -138,8 +144,8 @@ pub(crate) fn count(connection: &Connection, query: &Query) -> Attempt<u64> {
 pub(crate) fn list(connection: &Connection, query: &Query) -> Attempt<Vec<Summary>> {
     let (filter, mut values) = filter(query);
     let limit = query.limit.unwrap_or(LIST_ROWS_MAX).min(LIST_ROWS_MAX);
-    // SQLite knows the case of ASCII's letters alone, so a text is looked for here, and the page is cut here, too.
-    let text = query.text.as_deref().map(Needle::new);
+    // Where we look for the text, the page is cut here, too.
+    let text = other_letters(query);
     let (passed, taken) = if text.is_some() { (query.offset, limit) } else { (0, usize::MAX) };
     let cut = if text.is_some() { (LIST_ROWS_MAX, 0) } else { (limit, query.offset) };
     values.extend([Value::Integer(to_int(cut.0 as u64)), Value::Integer(to_int(cut.1 as u64))]);
@@ -162,6 +168,11 @@ pub(crate) fn list(connection: &Connection, query: &Query) -> Attempt<Vec<Summar
         }
     }
     Ok(list)
+}
+
+/// A text that has to be looked for here: SQLite knows the case of ASCII's letters alone.
+fn other_letters(query: &Query) -> Option<Needle> {
+    query.text.as_deref().filter(|text| !text.is_ascii()).map(Needle::new)
 }
 
 /// Whether the id or the title has it; where they stand in the row.

@@ -30,6 +30,9 @@ pub(super) async fn a_text_is_found_in_ids_and_titles(store: &impl Store) {
         ("üBER", &["ws:x"]),
         ("%", &["ws:x"]),
         ("_", &[]),
+        ("\\", &[]),
+        ("w%x", &[]),
+        ("ber 100 %", &["ws:x"]),
         ("' OR 1", &[]),
     ] {
         assert_eq!(ids(store, by(text)).await, wanted, "{text}");
