@@ -291,15 +291,19 @@ mod tests {
                 started("t3"),
                 ended("t3", Stop::Interrupted),
                 started("t4"),
-                answered("t4", "a", 1),
+                answered("t4", "a", 7),
+                ended("t4", Stop::Interrupted),
+                started("t5"),
+                answered("t5", "a", 1),
             ]
         };
         let runs = read(log(), &always(), true);
-        assert_eq!(runs, ["t4 14 140 start 1 1", "t2 6 60 error 105 105", "t1 1 10 complete 5 ?"]);
+        let all = ["t5 17 170 start 1 1", "t4 14 140 cancelled 7 7", "t2 6 60 error 105 105", "t1 1 10 complete 5 ?"];
+        assert_eq!(runs, all, "one that has used nothing is not there");
         let of_a = RunWish { model: Some("a".into()), ..always() };
-        assert_eq!(read(log(), &of_a, true)[2], "t1 1 10 complete 2 2");
+        assert_eq!(read(log(), &of_a, true)[3], "t1 1 10 complete 2 2");
         let late = RunWish { from_ms: 25, ..always() };
-        assert_eq!(read(log(), &late, true)[2], "t1 1 10 complete 3 ?", "its first answer was before");
+        assert_eq!(read(log(), &late, true)[3], "t1 1 10 complete 3 ?", "its first answer was before");
         let early = RunWish { to_ms: 40, ..always() };
         assert_eq!(read(log(), &early, true), ["t1 1 10 complete 5 ?"]);
     }

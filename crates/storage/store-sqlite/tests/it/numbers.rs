@@ -101,7 +101,9 @@ async fn a_page_of_ten_thousand_sessions_comes_with_what_they_cost() {
             }
         }
         println!("a page, {name}: {wanted} of 10000 in {took:?}");
-        assert!(took < PAGE_BOUND, "{name} took {took:?}");
+        // What SQLite cannot compare is compared here, which a debug build is slow at.
+        let bound = if wanted == 0 { LIST_BOUND } else { PAGE_BOUND };
+        assert!(took < bound, "{name} took {took:?}");
     }
 }
 
