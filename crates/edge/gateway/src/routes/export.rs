@@ -85,19 +85,19 @@ impl WebRoute for ExportRoute {
 
 /// A kind of file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct FileFormat {
+struct ExportKind {
     ending: &'static str,
     media: &'static str,
 }
 
-const FORMATS: [FileFormat; 3] = [
-    FileFormat { ending: "html", media: "text/html; charset=utf-8" },
-    FileFormat { ending: "md", media: "text/markdown; charset=utf-8" },
-    FileFormat { ending: "jsonl", media: "application/x-ndjson" },
+const FORMATS: [ExportKind; 3] = [
+    ExportKind { ending: "html", media: "text/html; charset=utf-8" },
+    ExportKind { ending: "md", media: "text/markdown; charset=utf-8" },
+    ExportKind { ending: "jsonl", media: "application/x-ndjson" },
 ];
 
 /// What is asked for, or what is wrong with it.
-fn asked(text: &str) -> Result<(SessionId, FileFormat), &'static str> {
+fn asked(text: &str) -> Result<(SessionId, ExportKind), &'static str> {
     const HOW: &str = "ask as /api/sessions/export?session=ID&format=html, md or jsonl";
     if text.len() > QUERY_BYTES_MAX {
         return Err(HOW);
@@ -118,7 +118,7 @@ fn asked(text: &str) -> Result<(SessionId, FileFormat), &'static str> {
     Ok((session.0, format.ok_or("`format` must be one of html, md, jsonl")?))
 }
 
-fn file(session: &SessionId, format: FileFormat, bytes: Vec<u8>) -> Response<ReplyBody> {
+fn file(session: &SessionId, format: ExportKind, bytes: Vec<u8>) -> Response<ReplyBody> {
     let mut reply = reply::plain(StatusCode::OK, format.media, bytes);
     let headers = reply.headers_mut();
     let named = format!("attachment; filename=\"{}.{}\"", file_name(session), format.ending);

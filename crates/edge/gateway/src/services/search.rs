@@ -25,7 +25,7 @@ pub(super) async fn search(
     limit: usize,
     after: Option<SearchPlace>,
 ) -> Result<SearchResult, GatewayRefusal> {
-    let mut search = Search {
+    let mut search = MessageSearch {
         services,
         needle: Needle::new(text),
         limit,
@@ -40,7 +40,7 @@ pub(super) async fn search(
 }
 
 /// One answer that is worked on.
-struct Search<'a> {
+struct MessageSearch<'a> {
     services: &'a SharedServices,
     needle: Needle,
     limit: usize,
@@ -50,7 +50,7 @@ struct Search<'a> {
     until: Instant,
 }
 
-impl Search<'_> {
+impl MessageSearch<'_> {
     fn is_enough(&self) -> bool {
         self.hits.len() >= self.limit
             || self.entries >= SEARCH_ENTRIES_MAX
