@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use vocab::{
     Acquired, AuditLine, AuditQuery, AuditVerdict, Deed, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession,
-    Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Page, Principal, Query, SessionId, Skim, Skimmed, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 /// Entries that were appended together, and how safe they were to be.
@@ -198,6 +198,15 @@ impl Store for FaultyStore {
     }
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.inner.usage(query)
+    }
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.inner.used_by(sessions)
+    }
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        self.inner.used_since()
+    }
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        self.inner.skim(session, skim)
     }
     fn place(&self) -> PathBuf {
         self.inner.place()

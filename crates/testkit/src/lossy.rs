@@ -15,8 +15,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use vocab::{
     Acquired, AuditLine, AuditQuery, AuditVerdict, Body, Deed, Durability, Entry, Fault, FaultKind, Later, Lease,
-    NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery,
-    UsageSum,
+    NewSession, NoteEntry, Page, Principal, Query, SessionId, Skim, Skimmed, Store, StoreChange, StoreMoment, Summary,
+    UsageQuery, UsageSum,
 };
 
 use crate::sim::Dice;
@@ -509,6 +509,16 @@ impl Store for LossyStore {
     }
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.look(Duration::ZERO, move |store| store.usage(query))
+    }
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.look(Duration::ZERO, move |store| store.used_by(sessions))
+    }
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        self.look(Duration::ZERO, |store| store.used_since())
+    }
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        let session = session.clone();
+        self.look(Duration::ZERO, move |store| store.skim(&session, skim))
     }
     fn place(&self) -> PathBuf {
         PathBuf::from("(memory that forgets)")

@@ -644,13 +644,26 @@ class ContextRow(TypedDict):
 
     sessionId: str
     budget: Budget
+    title: NotRequired[str]
+    model: NotRequired[str]
+
+
+
+class CompactionRow(TypedDict):
+    """A summary took the place of what was said before."""
+
+    at: int
+    seq: int
+    tokensBefore: int
+    tokensAfter: int
 
 
 
 class ContextResult(TypedDict):
-    """Sessions that are in memory."""
+    """Sessions that are in memory. `compactions`: where one is named and kept, its newest 50, in memory or not; newest first."""
 
     sessions: List[ContextRow]
+    compactions: NotRequired[List[CompactionRow]]
 
 
 
@@ -1003,6 +1016,10 @@ class ListParams(TypedDict):
     """Usually 50."""
     offset: NotRequired[int]
     """Usually 0."""
+    query: NotRequired[str]
+    """Only those whose id or title has this, whatever the case of its letters."""
+    childOf: NotRequired[str]
+    """Those that work or worked for a call of this session, which are listed only so."""
 
 
 LaneState = Literal["idle", "running", "waiting", "asking"]
@@ -1018,6 +1035,14 @@ class SessionLane(TypedDict):
 
 
 
+class SessionParent(TypedDict):
+    """The call that a session works or worked for, and whose it is."""
+
+    sessionId: str
+    callId: NotRequired[str]
+
+
+
 class SessionRow(TypedDict):
     """A session."""
 
@@ -1029,6 +1054,13 @@ class SessionRow(TypedDict):
     config: SessionConfig
     title: NotRequired[str]
     lane: SessionLane
+    cwd: NotRequired[str]
+    """The directory that it works in."""
+    model: NotRequired[str]
+    createdAt: NotRequired[int]
+    costUsd: NotRequired[float]
+    """What it has used, by the prices of the day; absent where one was not known. Sub-agents have sessions of their own."""
+    parent: NotRequired[SessionParent]
 
 
 
@@ -1085,6 +1117,42 @@ class GetResult(TypedDict):
     config: SessionConfig
     lane: SessionLane
     title: NotRequired[str]
+
+
+
+class SearchParams(TypedDict):
+    """A text in what people and models said, whatever the case of its letters."""
+
+    query: str
+    limit: NotRequired[int]
+    """Usually 20."""
+    cursor: NotRequired[str]
+    """What the answer before gave, to go on behind it."""
+
+
+
+class SearchHit(TypedDict):
+    """A message that has it."""
+
+    sessionId: str
+    title: NotRequired[str]
+    seq: int
+    """The entry of the log that it is."""
+    at: int
+    role: HistoryRole
+    snippet: str
+    """What stands around the first place, in one line."""
+
+
+
+class SearchResult(TypedDict):
+    """Sessions with the newest message first, of each the newest first. What was undone is found, too."""
+
+    hits: List[SearchHit]
+    cursor: NotRequired[str]
+    """Where to go on; there may be no hit on the way."""
+    complete: bool
+    """There is nothing more to look through."""
 
 
 
@@ -1489,9 +1557,58 @@ UsageResult = TypedDict(
         "rows": "List[UsageRow]",
         "from": "str",
         "to": "str",
+        "since": "NotRequired[str]",
     },
 )
-"""Days in their order, everything else with the largest first."""
+"""Days in their order, everything else with the largest first. A day without a row was not used, unless it is before `since`."""
+
+UsageRunsParams = TypedDict(
+    "UsageRunsParams",
+    {
+        "from": "NotRequired[str]",
+        "to": "NotRequired[str]",
+        "sessionId": "NotRequired[str]",
+        "model": "NotRequired[str]",
+        "limit": "NotRequired[int]",
+    },
+)
+"""Days of UTC as `2026-01-31`, both included; without them, the last 30."""
+
+RunStateWord = Literal["start", "cancel_requested", "complete", "cancelled", "error"]
+"""A run goes `start`, then perhaps `cancel_requested`, then one of the other three."""
+
+
+class UsageRun(TypedDict):
+    """One run, and what was used in it on these days. What its sub-agents used is in their own runs."""
+
+    sessionId: str
+    title: NotRequired[str]
+    runId: str
+    seq: int
+    """The entry of the log that it begins with."""
+    at: int
+    """When it began."""
+    durationMs: NotRequired[int]
+    """Absent while it is under way."""
+    model: NotRequired[str]
+    """The model that answered last."""
+    usage: UsageSum
+    """`costUsd` by the prices of now; absent where one is not known."""
+    state: RunStateWord
+    """`start` while it is under way."""
+    by: NotRequired[str]
+    """Whose message it worked for."""
+    tools: NotRequired[int]
+    """Calls of tools that the model wanted."""
+
+
+
+class UsageRunsResult(TypedDict):
+    """The dearest first, then the largest. `truncated`: there are more, or not all logs were looked through."""
+
+    runs: List[UsageRun]
+    truncated: bool
+
 
 
 class AuditParams(TypedDict):
@@ -1601,9 +1718,6 @@ class ContextWarningData(TypedDict):
     budget: Budget
     actions: ContextActions
 
-
-RunStateWord = Literal["start", "cancel_requested", "complete", "cancelled", "error"]
-"""A run goes `start`, then perhaps `cancel_requested`, then one of the other three."""
 
 
 class RunStateData(TypedDict):
@@ -1981,6 +2095,7 @@ AnyEvent = Union[ContentEvent, ToolStartEvent, ToolEndEvent, AttachmentEvent, Co
 """An event; where it stands is said to subscribers."""
 
 READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.latency", "system.nodes", "system.location", "sessions.list", "sessions.get", "lanes.list", "lanes.history", "canvas.get", "canvas.list", "config.get", "config.schema", "usage.report", "rpc.discover"])
+READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.nodes", "system.location", "sessions.list", "sessions.get", "sessions.search", "lanes.list", "canvas.get", "canvas.list", "config.get", "usage.report", "usage.runs", "rpc.discover"])
 """Methods that change nothing."""
 COMMANDS: FrozenSet[str] = frozenset(["/queue","/stop","/cancel","/context","/status","/model","/compact","/tools","/reset","/elevate","/pair","/subagents","/runtime","/backend","/help"])
 """First words of messages that are commands."""
@@ -2074,13 +2189,17 @@ class SessionsApi(Family):
         """Copies a session, whole or up to a message."""
         return cast(ForkResult, await self._request("sessions.fork", {"sessionId": session_id, "atSeq": at_seq}, timeout))
 
-    async def list(self, *, include_persisted: Union[bool, Unset] = UNSET, frontend: Union[str, Unset] = UNSET, limit: Union[int, Unset] = UNSET, offset: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> ListResult:
+    async def list(self, *, include_persisted: Union[bool, Unset] = UNSET, frontend: Union[str, Unset] = UNSET, limit: Union[int, Unset] = UNSET, offset: Union[int, Unset] = UNSET, query: Union[str, Unset] = UNSET, child_of: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> ListResult:
         """Sessions, the newest message first."""
-        return cast(ListResult, await self._request("sessions.list", {"includePersisted": include_persisted, "frontend": frontend, "limit": limit, "offset": offset}, timeout))
+        return cast(ListResult, await self._request("sessions.list", {"includePersisted": include_persisted, "frontend": frontend, "limit": limit, "offset": offset, "query": query, "childOf": child_of}, timeout))
 
     async def get(self, session_id: str, *, history_limit: Union[int, Unset] = UNSET, before: Union[int, Unset] = UNSET, include_tools: Union[bool, Unset] = UNSET, timeout: Union[float, None] = None) -> GetResult:
         """A session and its newest messages."""
         return cast(GetResult, await self._request("sessions.get", {"sessionId": session_id, "historyLimit": history_limit, "before": before, "includeTools": include_tools}, timeout))
+
+    async def search(self, query: str, *, limit: Union[int, Unset] = UNSET, cursor: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> SearchResult:
+        """Messages that have a text, of the newest sessions first."""
+        return cast(SearchResult, await self._request("sessions.search", {"query": query, "limit": limit, "cursor": cursor}, timeout))
 
 
 class AgentApi(Family):
@@ -2278,6 +2397,10 @@ class UsageApi(Family):
     async def report(self, *, from_: Union[str, Unset] = UNSET, to: Union[str, Unset] = UNSET, group_by: Union[GroupBy, Unset] = UNSET, session_id: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> UsageResult:
         """What was used."""
         return cast(UsageResult, await self._request("usage.report", {"from": from_, "to": to, "groupBy": group_by, "sessionId": session_id}, timeout))
+
+    async def runs(self, *, from_: Union[str, Unset] = UNSET, to: Union[str, Unset] = UNSET, session_id: Union[str, Unset] = UNSET, model: Union[str, Unset] = UNSET, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> UsageRunsResult:
+        """The runs behind a sum, the dearest first."""
+        return cast(UsageRunsResult, await self._request("usage.runs", {"from": from_, "to": to, "sessionId": session_id, "model": model, "limit": limit}, timeout))
 
 
 class AuditApi(Family):

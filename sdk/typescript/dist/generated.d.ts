@@ -451,10 +451,20 @@ export interface Budget {
 export interface ContextRow {
     sessionId: string;
     budget: Budget;
+    title?: string;
+    model?: string;
 }
-/** Sessions that are in memory. */
+/** A summary took the place of what was said before. */
+export interface CompactionRow {
+    at: number;
+    seq: number;
+    tokensBefore: number;
+    tokensAfter: number;
+}
+/** Sessions that are in memory. `compactions`: where one is named and kept, its newest 50, in memory or not; newest first. */
 export interface ContextResult {
     sessions: ContextRow[];
+    compactions?: CompactionRow[];
 }
 /** One answer of a model. */
 export interface RecentCall {
@@ -710,6 +720,10 @@ export interface ListParams {
     limit?: number;
     /** Usually 0. */
     offset?: number;
+    /** Only those whose id or title has this, whatever the case of its letters. */
+    query?: string;
+    /** Those that work or worked for a call of this session, which are listed only so. */
+    childOf?: string;
 }
 /** What a lane does. */
 export type LaneState = "idle" | "running" | "waiting" | "asking";
@@ -718,6 +732,11 @@ export interface SessionLane {
     state: LaneState;
     depth: number;
     runId?: string;
+}
+/** The call that a session works or worked for, and whose it is. */
+export interface SessionParent {
+    sessionId: string;
+    callId?: string;
 }
 /** A session. */
 export interface SessionRow {
@@ -729,6 +748,13 @@ export interface SessionRow {
     config: SessionConfig;
     title?: string;
     lane: SessionLane;
+    /** The directory that it works in. */
+    cwd?: string;
+    model?: string;
+    createdAt?: number;
+    /** What it has used, by the prices of the day; absent where one was not known. Sub-agents have sessions of their own. */
+    costUsd?: number;
+    parent?: SessionParent;
 }
 /** `total`: before limit and offset. */
 export interface ListResult {
@@ -772,6 +798,33 @@ export interface GetResult {
     config: SessionConfig;
     lane: SessionLane;
     title?: string;
+}
+/** A text in what people and models said, whatever the case of its letters. */
+export interface SearchParams {
+    query: string;
+    /** Usually 20. */
+    limit?: number;
+    /** What the answer before gave, to go on behind it. */
+    cursor?: string;
+}
+/** A message that has it. */
+export interface SearchHit {
+    sessionId: string;
+    title?: string;
+    /** The entry of the log that it is. */
+    seq: number;
+    at: number;
+    role: HistoryRole;
+    /** What stands around the first place, in one line. */
+    snippet: string;
+}
+/** Sessions with the newest message first, of each the newest first. What was undone is found, too. */
+export interface SearchResult {
+    hits: SearchHit[];
+    /** Where to go on; there may be no hit on the way. */
+    cursor?: string;
+    /** There is nothing more to look through. */
+    complete: boolean;
 }
 /** At most so many; those that work come first. */
 export interface LanesParams {
@@ -1046,11 +1099,52 @@ export interface UsageRow {
     /** Tokens whose price is not known; the cost does not have them. */
     unpriced: number;
 }
-/** Days in their order, everything else with the largest first. */
+/** Days in their order, everything else with the largest first. A day without a row was not used, unless it is before `since`. */
 export interface UsageResult {
     rows: UsageRow[];
     from: string;
     to: string;
+    /** The first day of which sums are kept at all; of days before it nothing is known. Absent where nothing was used yet. */
+    since?: string;
+}
+/** Days of UTC as `2026-01-31`, both included; without them, the last 30. */
+export interface UsageRunsParams {
+    from?: string;
+    to?: string;
+    sessionId?: string;
+    /** Only what this model has answered counts, and only runs in which it has. */
+    model?: string;
+    /** Usually 50. */
+    limit?: number;
+}
+/** A run goes `start`, then perhaps `cancel_requested`, then one of the other three. */
+export type RunStateWord = "start" | "cancel_requested" | "complete" | "cancelled" | "error";
+/** One run, and what was used in it on these days. What its sub-agents used is in their own runs. */
+export interface UsageRun {
+    sessionId: string;
+    title?: string;
+    runId: string;
+    /** The entry of the log that it begins with. */
+    seq: number;
+    /** When it began. */
+    at: number;
+    /** Absent while it is under way. */
+    durationMs?: number;
+    /** The model that answered last. */
+    model?: string;
+    /** `costUsd` by the prices of now; absent where one is not known. */
+    usage: UsageSum;
+    /** `start` while it is under way. */
+    state: RunStateWord;
+    /** Whose message it worked for. */
+    by?: string;
+    /** Calls of tools that the model wanted. */
+    tools?: number;
+}
+/** The dearest first, then the largest. `truncated`: there are more, or not all logs were looked through. */
+export interface UsageRunsResult {
+    runs: UsageRun[];
+    truncated: boolean;
 }
 /** Newest first. */
 export interface AuditParams {
@@ -1130,8 +1224,6 @@ export interface ContextWarningData {
     budget: Budget;
     actions: ContextActions;
 }
-/** A run goes `start`, then perhaps `cancel_requested`, then one of the other three. */
-export type RunStateWord = "start" | "cancel_requested" | "complete" | "cancelled" | "error";
 /** When, in milliseconds since 1970. */
 export interface RunStateData {
     state: RunStateWord;
@@ -1398,6 +1490,11 @@ export interface Methods {
         params: GetParams;
         result: GetResult;
     };
+    /** Messages that have a text, of the newest sessions first. */
+    "sessions.search": {
+        params: SearchParams;
+        result: SearchResult;
+    };
     /** What every lane does. */
     "lanes.list": {
         params: LanesParams;
@@ -1502,6 +1599,11 @@ export interface Methods {
     "usage.report": {
         params: UsageParams;
         result: UsageResult;
+    };
+    /** The runs behind a sum, the dearest first. */
+    "usage.runs": {
+        params: UsageRunsParams;
+        result: UsageRunsResult;
     };
     /** Who did what. */
     "audit.query": {
@@ -1631,6 +1733,8 @@ export interface Api {
         list(params?: ListParams, options?: CallOptions): Promise<ListResult>;
         /** A session and its newest messages. */
         get(params: GetParams, options?: CallOptions): Promise<GetResult>;
+        /** Messages that have a text, of the newest sessions first. */
+        search(params: SearchParams, options?: CallOptions): Promise<SearchResult>;
     };
     readonly agent: {
         /** Stops what runs or waits. */
@@ -1741,6 +1845,8 @@ export interface Api {
     readonly usage: {
         /** What was used. */
         report(params?: UsageParams, options?: CallOptions): Promise<UsageResult>;
+        /** The runs behind a sum, the dearest first. */
+        runs(params?: UsageRunsParams, options?: CallOptions): Promise<UsageRunsResult>;
     };
     readonly audit: {
         /** Who did what. */

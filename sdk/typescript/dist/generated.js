@@ -55,6 +55,7 @@ patch: 0,
 fork: 0,
 list: 1,
 get: 1,
+search: 1,
 },
 agent: {
 cancel: 0,
@@ -125,6 +126,7 @@ revoke: 0,
 },
 usage: {
 report: 1,
+runs: 1,
 },
 audit: {
 query: 0,

@@ -520,11 +520,22 @@ export interface Budget {
 export interface ContextRow {
   sessionId: string;
   budget: Budget;
+  title?: string;
+  model?: string;
 }
 
-/** Sessions that are in memory. */
+/** A summary took the place of what was said before. */
+export interface CompactionRow {
+  at: number;
+  seq: number;
+  tokensBefore: number;
+  tokensAfter: number;
+}
+
+/** Sessions that are in memory. `compactions`: where one is named and kept, its newest 50, in memory or not; newest first. */
 export interface ContextResult {
   sessions: ContextRow[];
+  compactions?: CompactionRow[];
 }
 
 /** One answer of a model. */
@@ -815,6 +826,10 @@ export interface ListParams {
   limit?: number;
   /** Usually 0. */
   offset?: number;
+  /** Only those whose id or title has this, whatever the case of its letters. */
+  query?: string;
+  /** Those that work or worked for a call of this session, which are listed only so. */
+  childOf?: string;
 }
 
 /** What a lane does. */
@@ -827,6 +842,12 @@ export interface SessionLane {
   runId?: string;
 }
 
+/** The call that a session works or worked for, and whose it is. */
+export interface SessionParent {
+  sessionId: string;
+  callId?: string;
+}
+
 /** A session. */
 export interface SessionRow {
   id: string;
@@ -837,6 +858,13 @@ export interface SessionRow {
   config: SessionConfig;
   title?: string;
   lane: SessionLane;
+  /** The directory that it works in. */
+  cwd?: string;
+  model?: string;
+  createdAt?: number;
+  /** What it has used, by the prices of the day; absent where one was not known. Sub-agents have sessions of their own. */
+  costUsd?: number;
+  parent?: SessionParent;
 }
 
 /** `total`: before limit and offset. */
@@ -885,6 +913,36 @@ export interface GetResult {
   config: SessionConfig;
   lane: SessionLane;
   title?: string;
+}
+
+/** A text in what people and models said, whatever the case of its letters. */
+export interface SearchParams {
+  query: string;
+  /** Usually 20. */
+  limit?: number;
+  /** What the answer before gave, to go on behind it. */
+  cursor?: string;
+}
+
+/** A message that has it. */
+export interface SearchHit {
+  sessionId: string;
+  title?: string;
+  /** The entry of the log that it is. */
+  seq: number;
+  at: number;
+  role: HistoryRole;
+  /** What stands around the first place, in one line. */
+  snippet: string;
+}
+
+/** Sessions with the newest message first, of each the newest first. What was undone is found, too. */
+export interface SearchResult {
+  hits: SearchHit[];
+  /** Where to go on; there may be no hit on the way. */
+  cursor?: string;
+  /** There is nothing more to look through. */
+  complete: boolean;
 }
 
 /** At most so many; those that work come first. */
@@ -1202,11 +1260,56 @@ export interface UsageRow {
   unpriced: number;
 }
 
-/** Days in their order, everything else with the largest first. */
+/** Days in their order, everything else with the largest first. A day without a row was not used, unless it is before `since`. */
 export interface UsageResult {
   rows: UsageRow[];
   from: string;
   to: string;
+  /** The first day of which sums are kept at all; of days before it nothing is known. Absent where nothing was used yet. */
+  since?: string;
+}
+
+/** Days of UTC as `2026-01-31`, both included; without them, the last 30. */
+export interface UsageRunsParams {
+  from?: string;
+  to?: string;
+  sessionId?: string;
+  /** Only what this model has answered counts, and only runs in which it has. */
+  model?: string;
+  /** Usually 50. */
+  limit?: number;
+}
+
+/** A run goes `start`, then perhaps `cancel_requested`, then one of the other three. */
+export type RunStateWord = "start" | "cancel_requested" | "complete" | "cancelled" | "error";
+
+/** One run, and what was used in it on these days. What its sub-agents used is in their own runs. */
+export interface UsageRun {
+  sessionId: string;
+  title?: string;
+  runId: string;
+  /** The entry of the log that it begins with. */
+  seq: number;
+  /** When it began. */
+  at: number;
+  /** Absent while it is under way. */
+  durationMs?: number;
+  /** The model that answered last. */
+  model?: string;
+  /** `costUsd` by the prices of now; absent where one is not known. */
+  usage: UsageSum;
+  /** `start` while it is under way. */
+  state: RunStateWord;
+  /** Whose message it worked for. */
+  by?: string;
+  /** Calls of tools that the model wanted. */
+  tools?: number;
+}
+
+/** The dearest first, then the largest. `truncated`: there are more, or not all logs were looked through. */
+export interface UsageRunsResult {
+  runs: UsageRun[];
+  truncated: boolean;
 }
 
 /** Newest first. */
@@ -1297,9 +1400,6 @@ export interface ContextWarningData {
   budget: Budget;
   actions: ContextActions;
 }
-
-/** A run goes `start`, then perhaps `cancel_requested`, then one of the other three. */
-export type RunStateWord = "start" | "cancel_requested" | "complete" | "cancelled" | "error";
 
 /** When, in milliseconds since 1970. */
 export interface RunStateData {
@@ -1496,6 +1596,8 @@ export interface Methods {
   "sessions.list": { params: ListParams; result: ListResult };
   /** A session and its newest messages. */
   "sessions.get": { params: GetParams; result: GetResult };
+  /** Messages that have a text, of the newest sessions first. */
+  "sessions.search": { params: SearchParams; result: SearchResult };
   /** What every lane does. */
   "lanes.list": { params: LanesParams; result: LanesResult };
   /** Runs that were, and those that are. */
@@ -1538,6 +1640,8 @@ export interface Methods {
   "pairing.revoke": { params: RevokeParams; result: RevokeResult };
   /** What was used. */
   "usage.report": { params: UsageParams; result: UsageResult };
+  /** The runs behind a sum, the dearest first. */
+  "usage.runs": { params: UsageRunsParams; result: UsageRunsResult };
   /** Who did what. */
   "audit.query": { params: AuditParams; result: AuditResult };
   /** This document. */
@@ -1664,6 +1768,8 @@ export interface Api {
     list(params?: ListParams, options?: CallOptions): Promise<ListResult>;
     /** A session and its newest messages. */
     get(params: GetParams, options?: CallOptions): Promise<GetResult>;
+    /** Messages that have a text, of the newest sessions first. */
+    search(params: SearchParams, options?: CallOptions): Promise<SearchResult>;
   };
   readonly agent: {
     /** Stops what runs or waits. */
@@ -1774,6 +1880,8 @@ export interface Api {
   readonly usage: {
     /** What was used. */
     report(params?: UsageParams, options?: CallOptions): Promise<UsageResult>;
+    /** The runs behind a sum, the dearest first. */
+    runs(params?: UsageRunsParams, options?: CallOptions): Promise<UsageRunsResult>;
   };
   readonly audit: {
     /** Who did what. */
@@ -1794,6 +1902,7 @@ const FAMILIES: Families = {
     fork: 0,
     list: 1,
     get: 1,
+    search: 1,
   },
   agent: {
     cancel: 0,
@@ -1864,6 +1973,7 @@ const FAMILIES: Families = {
   },
   usage: {
     report: 1,
+    runs: 1,
   },
   audit: {
     query: 0,

@@ -50,6 +50,8 @@ use crate::services::nodes::{
 };
 use crate::services::pairing::{GenerateParams, GenerateResult, PairingListResult, RevokeParams, RevokeResult};
 use crate::services::reports::{AuditParams, AuditResult, UsageParams, UsageResult};
+use crate::services::runs::{UsageRunsParams, UsageRunsResult};
+use crate::services::search::{SearchParams, SearchResult};
 use crate::services::sessions::{GetParams, GetResult, ListParams, ListResult};
 use crate::services::system::{
     AnalyticsParams, AnalyticsResult, CapabilitiesResult, ContextParams, ContextResult, InfoResult, LanesParams,
@@ -155,6 +157,7 @@ pub static METHODS: &[MethodRow] = &[
     method!("system.location", Scopes::READ, Nothing => LocationsResult, "Where companions are.", own services::nodes::nodes, told services::nodes::locations_told),
     method!("sessions.list", Scopes::READ, ListParams => ListResult, "Sessions, the newest message first.", own services::sessions::list, told services::sessions::list_told),
     method!("sessions.get", Scopes::READ, GetParams => GetResult, "A session and its newest messages.", own services::sessions::get, told services::sessions::get_told),
+    method!("sessions.search", Scopes::READ, SearchParams => SearchResult, "Messages that have a text, of the newest sessions first.", own services::search::search, told services::search::search_told),
     method!("lanes.list", Scopes::READ, LanesParams => LanesResult, "What every lane does.", own services::system::lanes, told services::system::lanes_told),
     method!("lanes.history", Scopes::READ, LaneHistoryParams => LaneHistoryResult, "Runs that were, and those that are.", own services::lane_history::history, told services::lane_history::history_told),
     method!("canvas.put", Scopes::CHAT, CanvasPutParams => CanvasPutResult, "Puts an artifact there whole.", own services::canvas::put, told services::canvas::put_told),
@@ -176,6 +179,7 @@ pub static METHODS: &[MethodRow] = &[
     method!("pairing.list", Scopes::ADMIN, Nothing => PairingListResult, "Codes, and who was let in.", own services::pairing::list, told services::pairing::list_told),
     method!("pairing.revoke", Scopes::ADMIN, RevokeParams => RevokeResult, "Takes a code or a sender back.", own services::pairing::revoke, told services::pairing::revoke_told),
     method!("usage.report", Scopes::READ, UsageParams => UsageResult, "What was used.", own services::reports::usage, told services::reports::usage_told),
+    method!("usage.runs", Scopes::READ, UsageRunsParams => UsageRunsResult, "The runs behind a sum, the dearest first.", own services::runs::runs, told services::runs::runs_told),
     method!("audit.query", Scopes::ADMIN, AuditParams => AuditResult, "Who did what.", own services::reports::audit, told services::reports::audit_told),
     method!("rpc.discover", Scopes::READ, Nothing => ObjectJson, "This document.", by services::discover),
 ];

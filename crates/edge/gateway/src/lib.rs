@@ -44,6 +44,7 @@ pub use login::{LoginDesk, LoginRefused};
 pub use options::{
     Access, DashboardRules, HealthReport, ServerHooks, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice,
 };
+pub use routes::{EXPORT_PATH, ExportPort, ExportRoute};
 pub use server::{AccessHandle, GatewayServer, ServerHandle, ServerLoad};
 pub use services::{
     ChangedSetting, ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NewSetting, NodeRules,

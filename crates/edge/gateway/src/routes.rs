@@ -1,8 +1,10 @@
 //! Which path is answered by what, and who may ask.
 
 mod events;
+mod export;
 mod login;
 mod page;
+mod query;
 mod upgrade;
 
 use std::sync::Arc;
@@ -23,6 +25,8 @@ use crate::login::LoginDesk;
 use crate::owner::{Owner, OwnerLookup};
 use crate::state::ServerState;
 use crate::{acp, ids, tailscale};
+
+pub use export::{EXPORT_PATH, ExportPort, ExportRoute};
 
 /// Headers that travel on with a caller.
 const TRACE: &str = "traceparent";

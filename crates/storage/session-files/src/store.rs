@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use vocab::{
     Acquired, Archive, AuditLine, AuditQuery, AuditVerdict, Body, Border, Deed, Durability, Entry, Fault, Ids, Later,
-    Lease, LogWindow, Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment,
-    Summary, UsageQuery, UsageSum,
+    Lease, LogWindow, Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Skim, Skimmed, Store,
+    StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use crate::mirror::OLD_VERSION;
@@ -186,6 +186,15 @@ impl Store for Mirrored {
     }
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.shared.setup.store.usage(query)
+    }
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.shared.setup.store.used_by(sessions)
+    }
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        self.shared.setup.store.used_since()
+    }
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        self.shared.setup.store.skim(session, skim)
     }
     fn hurry(&self) {
         self.shared.setup.store.hurry();

@@ -25,6 +25,7 @@ mod progress;
 mod reader;
 mod rows;
 mod shelf;
+mod skim;
 mod sync;
 mod threads;
 mod upkeep;
@@ -43,7 +44,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
 use vocab::{
     Acquired, AuditLine, AuditQuery, AuditVerdict, Deed, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession,
-    Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Page, Principal, Query, SessionId, Skim, Skimmed, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use append::Append;
@@ -239,6 +240,19 @@ impl Store for SqliteStore {
 
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.ask(|reply| Question::Usage { query, reply })
+    }
+
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.ask(|reply| Question::UsedBy { sessions, reply })
+    }
+
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        self.ask(|reply| Question::UsedSince { reply })
+    }
+
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        let session = session.clone();
+        self.ask(|reply| Question::Skim { session, skim, reply })
     }
 
     fn place(&self) -> PathBuf {

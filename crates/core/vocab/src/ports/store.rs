@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Acquired, Later, Lease, StoreChange, StoreMoment};
 use crate::{
     AuditLine, AuditQuery, AuditVerdict, Deed, Entry, Fault, FaultKind, LanePolicy, LogWindow, Mode, Principal,
-    SessionId, Usage, UsageQuery, UsageSum, conversation,
+    SessionId, Skim, Skimmed, Usage, UsageQuery, UsageSum, conversation,
 };
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
@@ -75,6 +75,12 @@ pub trait Store: Send + Sync {
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>>;
     /// What was used, the most expensive or most used first; days in their order.
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>>;
+    /// What each of these sessions has used in all its days, in no order; one that has used nothing is left out.
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>>;
+    /// The first day of which sums are kept ([`crate::day_of`]); `None`: nothing was used yet.
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>>;
+    /// Looks through a log from its end. Costs the same however long the log is.
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>>;
     /// The process ends: from now on nothing waits for other processes for long. What they keep from being written is
     /// refused, and found as unfinished by whoever comes next. Over when somebody takes a session again.
     fn hurry(&self) {}
@@ -172,6 +178,11 @@ pub struct Query {
     /// Beside those that start so, ids in which this character is not.
     pub or_without: Option<char>,
     pub order: Order,
+    /// Only those whose id or title has this, whatever the case of its letters.
+    pub text: Option<String>,
+    /// In a list by [`Order::LastMessage`]: only those with a message that stand behind the session of this name whose newest
+    /// message was then.
+    pub behind: Option<(i64, SessionId)>,
 }
 
 /// What stands first in a list.

@@ -9,8 +9,12 @@ pub mod latency;
 pub mod nodes;
 pub mod pairing;
 pub mod reports;
+pub mod runs;
+pub mod search;
 pub mod sessions;
 pub mod system;
+
+use std::sync::Arc;
 
 use vocab::SessionId;
 
@@ -43,6 +47,11 @@ pub enum ServiceCall {
     },
     LaneHistory(lane_history::LaneHistoryParams),
     Sessions(sessions::ListParams),
+    Search {
+        text: Arc<str>,
+        limit: usize,
+        after: Option<search::SearchPlace>,
+    },
     /// `is_own`: there is such a session, even where nothing of it is written yet.
     Session {
         session: SessionId,
@@ -68,6 +77,7 @@ pub enum ServiceCall {
     },
     ConfigSet(config::ConfigSetParams),
     Usage(reports::UsageParams),
+    UsageRuns(runs::UsageRunsParams),
     Audit(reports::AuditParams),
 }
 
@@ -85,6 +95,7 @@ pub enum ServiceAnswer {
     Lanes(system::LanesResult),
     LaneHistory(lane_history::LaneHistoryResult),
     Sessions(sessions::ListResult),
+    Search(search::SearchResult),
     Session(Box<sessions::GetResult>),
     Canvas(canvas::CanvasAnswer),
     Access(access::AccessAnswer),
@@ -94,6 +105,7 @@ pub enum ServiceAnswer {
     Reloaded(config::ReloadResult),
     ConfigSet(config::ConfigSetResult),
     Usage(reports::UsageResult),
+    UsageRuns(runs::UsageRunsResult),
     Audit(reports::AuditResult),
 }
 

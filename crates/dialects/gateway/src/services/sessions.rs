@@ -21,6 +21,10 @@ shape! { params
         "frontend" frontend: Option<Text<1, 200>>,
         "limit" limit: Count<1, 500> = Count(50),
         "offset" offset: Count<0, { i64::MAX }> = Count(0),
+        /// Only those whose id or title has this, whatever the case of its letters.
+        "query" query: Option<Text<1, 200>>,
+        /// Those that work or worked for a call of this session, which are listed only so.
+        "childOf" child_of: Option<SessionName>,
     }
 }
 shape! { params
@@ -39,6 +43,10 @@ shape! { result
     SessionLane { "state" state: LaneState, "depth" depth: u64, "runId" run_id: Option<String> }
 }
 shape! { result
+    /// The call that a session works or worked for, and whose it is.
+    SessionParent { "sessionId" session_id: String, "callId" call_id: Option<String> }
+}
+shape! { result
     /// A session.
     SessionRow {
         "id" id: String,
@@ -49,6 +57,13 @@ shape! { result
         "config" config: SessionConfig,
         "title" title: Option<Arc<str>>,
         "lane" lane: SessionLane,
+        /// The directory that it works in.
+        "cwd" cwd: Option<String>,
+        "model" model: Option<Arc<str>>,
+        "createdAt" created_at: Option<i64>,
+        /// What it has used, by the prices of the day; absent where one was not known. Sub-agents have sessions of their own.
+        "costUsd" cost_usd: Option<f64>,
+        "parent" parent: Option<SessionParent>,
     }
 }
 shape! { result

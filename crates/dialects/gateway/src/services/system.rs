@@ -198,11 +198,20 @@ shape! { params
 }
 shape! { result
     /// How full the context of a session is.
-    ContextRow { "sessionId" session_id: String, "budget" budget: Budget }
+    ContextRow {
+        "sessionId" session_id: String,
+        "budget" budget: Budget,
+        "title" title: Option<Arc<str>>,
+        "model" model: Option<Arc<str>>,
+    }
 }
 shape! { result
-    /// Sessions that are in memory.
-    ContextResult { "sessions" sessions: Vec<ContextRow> }
+    /// A summary took the place of what was said before.
+    CompactionRow { "at" at: i64, "seq" seq: u64, "tokensBefore" tokens_before: u64, "tokensAfter" tokens_after: u64 }
+}
+shape! { result
+    /// Sessions that are in memory. `compactions`: where one is named and kept, its newest 50, in memory or not; newest first.
+    ContextResult { "sessions" sessions: Vec<ContextRow>, "compactions" compactions: Option<Vec<CompactionRow>> }
 }
 impl Budget {
     /// So many tokens of a window, which is summarised from this percentage on.

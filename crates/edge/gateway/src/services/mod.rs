@@ -9,6 +9,7 @@ mod config;
 mod counters;
 mod lane_history;
 mod latency;
+mod listing;
 mod log_counts;
 mod news;
 mod nodes;
@@ -19,12 +20,15 @@ mod process_use;
 mod prometheus;
 mod reports;
 mod sealed;
+mod search;
 mod sessions;
 mod touched;
+mod usage_runs;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
+use dialect_gateway::services::runs::PriceOf;
 use dialect_gateway::services::system::{GatewayGates, GatewayInfo, LogLine};
 use dialect_gateway::services::{ServiceAnswer, ServiceCall};
 use dialect_gateway::{GatewayAnswer, GatewayOwn, GatewayRefusal, Scopes, Topic};
@@ -68,6 +72,7 @@ pub struct ServiceParts {
     pub key: StoreKey,
     /// Keys that are taken out of lines of the log.
     pub keyring: Keyring,
+    pub prices: PriceOf,
 }
 
 /// What can be otherwise after a reload.
@@ -299,7 +304,10 @@ async fn answered(
             ServiceAnswer::Lanes(services.board.lanes(limit, services.now_ms(), stall_ms))
         }
         ServiceCall::LaneHistory(params) => ServiceAnswer::LaneHistory(lane_history::history(services, params).await?),
-        ServiceCall::Sessions(params) => ServiceAnswer::Sessions(sessions::list(services, params).await?),
+        ServiceCall::Sessions(params) => ServiceAnswer::Sessions(listing::list(services, params).await?),
+        ServiceCall::Search { text, limit, after } => {
+            ServiceAnswer::Search(search::search(services, &text, limit, after).await?)
+        }
         ServiceCall::Session { session, is_own, wish } => {
             ServiceAnswer::Session(Box::new(sessions::get(services, session, is_own, wish).await?))
         }
@@ -319,6 +327,7 @@ async fn answered(
             ServiceAnswer::ConfigSet(config::set(services, by, new).await?)
         }
         ServiceCall::Usage(params) => ServiceAnswer::Usage(reports::usage(services, params).await?),
+        ServiceCall::UsageRuns(params) => ServiceAnswer::UsageRuns(usage_runs::runs(services, params).await?),
         ServiceCall::Audit(params) => ServiceAnswer::Audit(reports::audit(services, params).await?),
     })
 }

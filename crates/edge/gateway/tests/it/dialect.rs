@@ -62,7 +62,7 @@ async fn strangers_log_in_and_everybody_is_told_of_the_end() {
     let door: Arc<dyn Entrance> = Arc::new(Door { engine: stage.engine.clone(), options });
     let mut options = ServerOptions::new(home.path().to_owned(), "127.0.0.1:0".parse().expect("an address"));
     options.access.token = Secret::new(TOKEN);
-    let handle = GatewayServer::start(options, stage.engine.clone(), vec![("/", door)], Arc::new(Texts)).await;
+    let handle = GatewayServer::start(options, stage.engine.clone(), vec![("/", door)], Arc::<Texts>::default()).await;
     let handle = handle.expect("a server");
     let address = handle.addresses()[0];
 

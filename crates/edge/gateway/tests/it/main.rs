@@ -4,6 +4,7 @@ mod daemon;
 mod dialect;
 mod ending;
 mod events;
+mod export;
 mod guards;
 mod hostile;
 mod http2;

@@ -27,6 +27,7 @@ const TIMES: &[&str] = &[
     "generatedAt",
     "startedAt",
     "endedAt",
+    "durationMs",
 ];
 /// Members that count what changes with every word of the system prompt, or with the clock.
 const COUNTS: &[&str] = &["inputTokens", "estimatedTokens", "remainingTokens", "unpriced", "stallInMs"];
@@ -44,6 +45,7 @@ fn scene() -> Scene {
                 config: Arc::<MadeUpConfig>::default(),
                 key: StoreKey::new([7; 32]),
                 keyring: vocab::Keyring::default(),
+                prices: Arc::new(|_| None),
             };
             let service = GatewayService::new(parts, settings(), GatewayCounts::default());
             let options = GatewayOptions::new(testkit::stage::VERSION, clock, Arc::new(CountedIds::behind(100)));

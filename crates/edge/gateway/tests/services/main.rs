@@ -4,6 +4,7 @@
 mod canvas;
 mod golden;
 mod house;
+mod listing;
 mod names;
 mod nodes;
 mod operations;
@@ -11,6 +12,8 @@ mod pairing;
 mod play;
 mod reports;
 mod scopes;
+mod search;
 mod sessions;
 mod shelf;
 mod transcripts;
+mod usage_runs;

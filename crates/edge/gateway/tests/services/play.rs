@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use testkit::fakes::{CountedIds, TickingClock};
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
-use vocab::{Later, Mode, Settings};
+use vocab::{Later, Mode, Prices, Settings};
 
 use crate::shelf::SeenShelf;
 
@@ -93,11 +93,20 @@ pub(crate) fn one_token() -> gateway::LoginPort {
 
 impl Play {
     pub(crate) fn new() -> Self {
+        Self::with(None)
+    }
+
+    /// Every model costs this.
+    pub(crate) fn priced(prices: Prices) -> Self {
+        Self::with(Some(prices))
+    }
+
+    fn with(prices: Option<Prices>) -> Self {
         let models = vec![tour::model("mock/alpha", 128_000)];
         let provider = Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
         let counts = GatewayCounts::default();
         let provider = counts.models(provider);
-        let memory = Arc::new(store::MemoryStore::new());
+        let memory = Arc::new(store::MemoryStore::new().priced(Arc::new(move |_| prices)));
         let stage = Stage::new(StageOptions {
             provider,
             model: "mock/alpha".into(),
@@ -115,6 +124,7 @@ impl Play {
             config: config.clone(),
             key: StoreKey::new([7; 32]),
             keyring: vocab::Keyring::default(),
+            prices: Arc::new(move |_| prices),
         };
         let service = GatewayService::new(parts, settings(), counts);
         let options = GatewayOptions::new("0.1.0", clock, Arc::new(CountedIds::behind(100)));

@@ -29,7 +29,11 @@ fn usage_is_added_up_by_what_is_wanted() {
             "{models}"
         );
         let none = play.result(at, "usage.report", json!({"from": "2022-01-01", "to": "2022-01-02"})).await;
-        assert_eq!(none, json!({"rows": [], "from": "2022-01-01", "to": "2022-01-02"}));
+        assert_eq!(
+            none,
+            json!({"rows": [], "from": "2022-01-01", "to": "2022-01-02", "since": "2023-11-14"}),
+            "before the first day"
+        );
         for wrong in [json!({"from": "2023-02-30"}), json!({"to": "yesterday!"}), json!({"groupBy": "mood"})] {
             assert_eq!(play.error(at, "usage.report", wrong).await, (-2, "invalid_params".into()));
         }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vocab::{
     Acquired, Answer, AskEnd, AskEntry, AskId, AskKind, AuditLine, AuditQuery, AuditVerdict, Body, CallId, Deed,
-    Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Principal, Query, SessionId, Store,
-    StoreChange, StoreMoment, Summary, TurnEntry, TurnId, UsageQuery, UsageSum,
+    Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Principal, Query, SessionId, Skim, Skimmed,
+    Store, StoreChange, StoreMoment, Summary, TurnEntry, TurnId, UsageQuery, UsageSum,
 };
 
 use crate::lossy::LossyStore;
@@ -226,6 +226,15 @@ impl Store for WitnessedStore {
     }
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.inner.usage(query)
+    }
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.inner.used_by(sessions)
+    }
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        self.inner.used_since()
+    }
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        self.inner.skim(session, skim)
     }
     fn place(&self) -> PathBuf {
         self.inner.place()
