@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use telemetry::metrics::{Counter, Histogram, Labelled, MetricsPage, SampleKind};
+use telemetry::metrics::{Counter, Histogram, Labelled, MetricsPage, OTHER, SampleKind};
 use telemetry::watch::{CallWatch, ModelWatch};
 use vocab::{CallAbout, CallSpec, Message, ModelEvent, ModelInfo, Prices, Usage};
 
@@ -51,7 +51,9 @@ impl Default for ModelRow {
 
 impl ModelWatch for ModelNumbers {
     fn called(&self, model: &ModelInfo, _: &CallSpec, _: Option<&CallAbout>, _: &[Message]) -> Box<dyn CallWatch> {
-        let (row, prices) = (self.0.of(&model.slug), model.prices);
+        // A client's word makes no series: only what exists by somebody else's does.
+        let label = if model.unlisted { OTHER } else { &model.slug };
+        let (row, prices) = (self.0.of(label), model.prices);
         Box::new(CountedCall { row, prices, since: Instant::now(), has_begun: false, has_ended: false, usage: None })
     }
 }
