@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use websocket::Kick;
 
@@ -11,6 +12,9 @@ use crate::sse::SseEnd;
 
 /// RFC 6455: the peer may not stay.
 const POLICY_VIOLATION: u16 = 1008;
+
+/// How long a socket whose credential is gone still hears answers to what it has said.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 /// What ends one of them.
 #[derive(Clone)]
@@ -72,11 +76,36 @@ impl OpenSockets {
 
     /// Ends every socket whose basis is gone.
     pub(crate) fn keep(&self, good: impl Fn(Basis) -> bool) {
-        let gone: Vec<SocketEnd> = {
+        let gone = self.without(good);
+        self.end(&gone);
+    }
+
+    /// The same, a moment later: one of them may be whoever asked for it, and is owed an answer. Must be called on a runtime.
+    pub(crate) fn keep_soon(self: &Arc<Self>, good: impl Fn(Basis) -> bool) {
+        let gone = self.without(good);
+        if gone.is_empty() {
+            return;
+        }
+        let all = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(LAST_ANSWERS).await;
+            all.end(&gone);
+        });
+    }
+
+    fn without(&self, good: impl Fn(Basis) -> bool) -> Vec<(u64, Basis)> {
+        let rows = self.lock();
+        rows.rows.iter().filter(|(_, (basis, _))| !good(*basis)).map(|(number, (basis, _))| (*number, *basis)).collect()
+    }
+
+    /// Those that rest on the same as they did: somebody may have logged in anew.
+    fn end(&self, gone: &[(u64, Basis)]) {
+        let ends: Vec<SocketEnd> = {
             let rows = self.lock();
-            rows.rows.values().filter(|(basis, _)| !good(*basis)).map(|(_, end)| end.clone()).collect()
+            let same = |(number, basis): &(u64, Basis)| rows.rows.get(number).filter(|(now, _)| now == basis);
+            gone.iter().filter_map(same).map(|(_, end)| end.clone()).collect()
         };
-        gone.iter().for_each(|end| match end {
+        ends.iter().for_each(|end| match end {
             SocketEnd::Socket(kick) => kick.kick(POLICY_VIOLATION, "the credential was revoked"),
             SocketEnd::Events(end) => end.end(),
             SocketEnd::Stream(end) => end.end(),
