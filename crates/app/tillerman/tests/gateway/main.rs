@@ -21,6 +21,7 @@ mod attach;
 mod clients;
 mod collector;
 mod cuts;
+mod drive;
 mod guards;
 mod metrics;
 mod restart;
