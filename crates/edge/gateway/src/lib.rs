@@ -10,6 +10,7 @@ mod door;
 mod entrance;
 mod failures;
 mod guards;
+mod holder;
 mod home_lock;
 mod http;
 mod ids;
