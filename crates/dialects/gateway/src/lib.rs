@@ -168,7 +168,8 @@ impl Gateway {
             Err(NotOpened::Duplicate) => return ledger::refuse_nobody(&envelope::duplicate(id), jsonrpc, out),
             Err(NotOpened::Full) => {
                 let message = format!("{IN_FLIGHT_MAX} requests are in flight");
-                let refusal = GatewayRefusal::new(Code::Busy, message).because("rate_limited").with("id", id.number());
+                let refusal = GatewayRefusal::new(Code::Busy, message).because("rate_limited");
+                let refusal = refusal.with("id", id.number()).with("retryAfterMs", faults::BUSY_MS);
                 return ledger::refuse_nobody(&refusal, jsonrpc, out);
             }
         };

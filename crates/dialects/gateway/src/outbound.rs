@@ -17,7 +17,7 @@ use crate::listeners::{self, Listener, PAGE_ENTRIES};
 use crate::own::{GatewayOwn, GatewayRefusal, Out};
 use crate::pending::Wanted;
 use crate::projection;
-use crate::results::{QueueCode, QueueNote};
+use crate::results::QueueCode;
 use crate::run::Tails;
 use crate::session_view::{OpenConfirm, SessionView, WaitsFor};
 
@@ -193,7 +193,7 @@ impl Gateway {
                 Some(ItemRefused::Dropped { superseded }) => {
                     let code = if superseded { QueueCode::Superseded } else { QueueCode::Overflow };
                     let usual = LaneNote { policy: self.views[at].state.lane, dropped: 1, texts: Vec::new() };
-                    self.dropped(waited.id, QueueNote::of(code, &session, lane.unwrap_or(&usual)), out);
+                    self.dropped(waited.id, code, &session, lane.unwrap_or(&usual), out);
                 }
                 Some(ItemRefused::Cancelled(reason)) => {
                     let reason = if waited.timed_out { "timeout" } else { reason };

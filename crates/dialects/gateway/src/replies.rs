@@ -11,8 +11,8 @@ use crate::ledger::{Awaits, RequestId, Terminal};
 use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out};
 use crate::pending::{GatewayPending, SubscribePlan, Wanted, WorkEnd};
 use crate::results::{
-    ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, QueueNote, SubscribeResult,
-    SuccessResult, ToolInfo, ToolsResult,
+    ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, SubscribeResult, SuccessResult,
+    ToolInfo, ToolsResult,
 };
 use crate::run::GatewayRun;
 use crate::session_view::{How, InQueue, WaitsFor};
@@ -128,7 +128,7 @@ impl Gateway {
                 let usual = || Box::new(LaneNote { policy: view.state.lane, dropped: 1, texts: Vec::new() });
                 let note = note.or_else(|| (fault.kind == FaultKind::QueueFull).then(usual));
                 return match note {
-                    Some(note) => self.dropped(id, QueueNote::of(QueueCode::Overflow, &session, &note), out),
+                    Some(note) => self.dropped(id, QueueCode::Overflow, &session, &note, out),
                     None => {
                         let refusal = self.incident_of(id, faults::refusal(&fault, None), out);
                         self.fail(id, &refusal, out);

@@ -61,7 +61,7 @@ pub(crate) async fn answer(
         Ok(known) => known,
         Err(refused) => return *refused,
     };
-    if !known.scopes.has(entrance.scopes()) {
+    if !known.scopes.has(entrance.rules().scopes) {
         return missing_scope();
     }
     let answered = match *request.method() {

@@ -11,6 +11,7 @@ mod door;
 mod entrance;
 mod failures;
 mod guards;
+mod holder;
 mod home_lock;
 mod http;
 mod ids;
@@ -35,8 +36,10 @@ mod tokens;
 
 pub use acp::AcpEvents;
 pub use daemon::DaemonSignals;
-pub use door::{DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor, converse, turn_away};
-pub use entrance::{AcpRules, Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
+pub use door::{
+    DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor, converse, takes_no_arguments, turn_away,
+};
+pub use entrance::{AcpRules, Caller, Entrance, EntranceRules, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use home_lock::GatewayFile;
 pub use http::ReplyBody;
 pub use listen::dialable;

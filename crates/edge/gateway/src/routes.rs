@@ -84,7 +84,7 @@ impl Destination {
         let entrance = entrance_at(state, path).cloned();
         match (entrance, state.hooks.route(path)) {
             (Some(entrance), _) if is_upgrade => Destination::Socket(entrance),
-            (Some(entrance), _) if entrance.streams().is_some() => Destination::Acp(entrance),
+            (Some(entrance), _) if entrance.rules().streams.is_some() => Destination::Acp(entrance),
             (_, Some(route)) => Destination::Web(route),
             (entrance, None) => match page::find(state, path, wants_page) {
                 Some(file) => Destination::Page(file),
@@ -110,14 +110,14 @@ impl Destination {
 /// What answers a path; one that is spoken over HTTP as well has a second spelling.
 fn entrance_at<'s>(state: &'s ServerState, path: &str) -> Option<&'s Arc<dyn Entrance>> {
     let is_same = |it: &str, entrance: &Arc<dyn Entrance>| {
-        it == path || (path.strip_suffix('/') == Some(it) && entrance.streams().is_some())
+        it == path || (path.strip_suffix('/') == Some(it) && entrance.rules().streams.is_some())
     };
     state.entrances.iter().find(|(it, entrance)| is_same(it, entrance)).map(|(_, entrance)| entrance)
 }
 
 /// Whether the Agent Client Protocol is spoken at a path.
 pub(crate) fn is_acp(state: &ServerState, path: &str) -> bool {
-    entrance_at(state, path).is_some_and(|entrance| entrance.streams().is_some())
+    entrance_at(state, path).is_some_and(|entrance| entrance.rules().streams.is_some())
 }
 
 /// Whether a request wants to become a WebSocket.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use dialect_gateway::Scopes;
 use dialect_gateway::services::access::CredentialKind;
@@ -14,6 +15,9 @@ use crate::sse::SseEnd;
 
 /// RFC 6455: the peer may not stay.
 const POLICY_VIOLATION: u16 = 1008;
+
+/// How long a socket whose credential is gone still hears answers to what it has said.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 /// What ends one of them.
 #[derive(Clone)]
@@ -110,11 +114,36 @@ impl OpenSockets {
 
     /// Ends every socket whose basis is gone.
     pub(crate) fn keep(&self, good: impl Fn(Basis) -> bool) {
-        let gone: Vec<SocketEnd> = {
+        let gone = self.without(good);
+        self.end(&gone);
+    }
+
+    /// The same, a moment later: one of them may be whoever asked for it, and is owed an answer. Must be called on a runtime.
+    pub(crate) fn keep_soon(self: &Arc<Self>, good: impl Fn(Basis) -> bool) {
+        let gone = self.without(good);
+        if gone.is_empty() {
+            return;
+        }
+        let all = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(LAST_ANSWERS).await;
+            all.end(&gone);
+        });
+    }
+
+    fn without(&self, good: impl Fn(Basis) -> bool) -> Vec<(u64, Basis)> {
+        let rows = self.lock();
+        rows.rows.iter().filter(|(_, row)| !good(row.basis)).map(|(number, row)| (*number, row.basis)).collect()
+    }
+
+    /// Those that rest on the same as they did: somebody may have logged in anew.
+    fn end(&self, gone: &[(u64, Basis)]) {
+        let ends: Vec<SocketEnd> = {
             let rows = self.lock();
-            rows.rows.values().filter(|row| !good(row.basis)).map(|row| row.end.clone()).collect()
+            let same = |(number, basis): &(u64, Basis)| rows.rows.get(number).filter(|row| row.basis == *basis);
+            gone.iter().filter_map(same).map(|row| row.end.clone()).collect()
         };
-        gone.iter().for_each(|end| end.carry_out("the credential was revoked"));
+        ends.iter().for_each(|end| end.carry_out("the credential was revoked"));
     }
 
     /// How many there are, and the oldest of them with when each came.

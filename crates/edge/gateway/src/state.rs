@@ -169,7 +169,7 @@ impl ServerState {
         };
         held(&self.cookies).keep(token_holds);
         let now_ms = self.now_ms();
-        self.sockets.keep(|basis| match basis {
+        self.sockets.keep_soon(|basis| match basis {
             Basis::Cookie(digest) => held(&self.cookies).holds(&digest, now_ms),
             basis => token_holds(basis),
         });

@@ -22,6 +22,7 @@ mod clients;
 mod collector;
 mod cuts;
 mod dashboard;
+mod drive;
 mod guards;
 mod metrics;
 mod operator;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use dialect_gateway::Scopes;
 use gateway::{
-    Access, Caller, Entrance, GatewayServer, HealthReport, MessagePipe, ServerHandle, ServerHooks, ServerOptions,
-    WebRoute,
+    Access, Caller, Entrance, EntranceRules, GatewayServer, HealthReport, MessagePipe, ServerHandle, ServerHooks,
+    ServerOptions, WebRoute,
 };
 use host::{DaemonEnding, Ended, MessageSink, MessageStream};
 use testkit::{Stage, StageOptions};
@@ -63,11 +63,11 @@ impl Entrance for Parrot {
     fn serve(&self, caller: Caller, pipe: MessagePipe, ending: DaemonEnding) -> Later<'static, Ended> {
         Box::pin(repeat(caller, pipe, ending))
     }
-    fn scopes(&self) -> Scopes {
-        self.scopes
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        gateway::takes_no_arguments(caller)
     }
-    fn takes_strangers(&self) -> bool {
-        self.strangers
+    fn rules(&self) -> EntranceRules {
+        EntranceRules { scopes: self.scopes, takes_strangers: self.strangers, ..EntranceRules::default() }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use telemetry::metrics::{Counter, Histogram, Labelled, MetricsPage, SampleKind};
+use telemetry::metrics::{Counter, Histogram, Labelled, MetricsPage, OTHER, SampleKind};
 use telemetry::watch::{CallWatch, ModelWatch};
 use vocab::{CallAbout, CallSpec, Message, ModelEvent, ModelInfo, Prices, Usage};
 
@@ -57,11 +57,13 @@ impl Default for ModelRow {
 
 impl ModelWatch for ModelNumbers {
     fn called(&self, model: &ModelInfo, _: &CallSpec, _: Option<&CallAbout>, _: &[Message]) -> Box<dyn CallWatch> {
-        let (row, prices) = (self.rows.of(&model.slug), model.prices);
+        // A client's word makes no series: only what exists by somebody else's does.
+        let label = if model.unlisted { OTHER } else { &model.slug };
+        let (row, prices) = (self.rows.of(label), model.prices);
         Box::new(CountedCall {
             row,
             times: self.times.clone(),
-            model: model.slug.clone(),
+            model: label.into(),
             prices,
             since: Instant::now(),
             first: None,
