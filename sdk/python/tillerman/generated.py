@@ -263,6 +263,68 @@ class CancelResult(TypedDict):
 
 
 
+class QueueParams(TypedDict):
+    """Whose queue."""
+
+    sessionId: str
+
+
+
+class QueuedItem(TypedDict):
+    """A message that waits."""
+
+    itemId: str
+    text: str
+    """How it begins."""
+    at: NotRequired[int]
+    """Since when, in milliseconds since 1970."""
+    by: NotRequired[str]
+    """Whose it is."""
+    position: int
+    """Its place among those that wait, from 0."""
+    attachments: int
+    """How many images it has."""
+
+
+
+class QueueResult(TypedDict):
+    """What waits, in its order."""
+
+    items: List[QueuedItem]
+
+
+
+class RemoveParams(TypedDict):
+    """Which message."""
+
+    sessionId: str
+    itemId: str
+
+
+
+class RemoveResult(TypedDict):
+    """`false`: it does not wait any more."""
+
+    removed: bool
+
+
+
+class SlashRow(TypedDict):
+    """A slash command."""
+
+    name: str
+    args: str
+    summary: str
+
+
+
+class CommandsResult(TypedDict):
+    """What a message can begin with instead of being for the model."""
+
+    commands: List[SlashRow]
+
+
+
 class CallbackParams(TypedDict):
     """Whether this connection is asked before tools of this session run."""
 
@@ -378,11 +440,13 @@ EventCursor = Union[int, str]
 
 
 class SubscribeParams(TypedDict):
-    """`session:<id>`, `sessions`, `lanes`, `nodes`, `metrics`, `logs`."""
+    """`session:<id>`, `sessions`, `asks`, `lanes`, `nodes`, `metrics`, `logs`."""
 
     topics: List[str]
     afterSeq: NotRequired[EventCursor]
     """Of the session that is named: what is stored after it comes first."""
+    thinking: NotRequired[bool]
+    """With what the models think. Usually false."""
 
 
 
@@ -410,12 +474,16 @@ class UnsubscribeResult(TypedDict):
 
 
 class ReplayParams(TypedDict):
-    """Stored events after a cursor."""
+    """Stored events after a cursor, or the newest before a place."""
 
     sessionId: str
     afterSeq: NotRequired[EventCursor]
+    beforeSeq: NotRequired[int]
+    """The newest entries before this one, oldest first; a number beyond the end means the newest there are."""
     limit: NotRequired[int]
     """Entries of the log; one makes at least one event. Usually 200."""
+    thinking: NotRequired[bool]
+    """With what the models thought. Usually false."""
 
 
 
@@ -428,6 +496,8 @@ class ReplayedEvent(TypedDict):
     cursor: EventCursor
     sessionId: str
     runId: NotRequired[str]
+    at: int
+    """When it was stored, in milliseconds since 1970."""
 
 
 
@@ -437,8 +507,10 @@ class ReplayResult(TypedDict):
     events: List[ReplayedEvent]
     nextSeq: EventCursor
     """For the next page."""
+    prevSeq: NotRequired[int]
+    """For the page before it, as `beforeSeq`; only where that was asked for."""
     complete: bool
-    """Nothing more is stored."""
+    """Nothing more is stored, in the direction that was asked for."""
 
 
 
@@ -918,6 +990,58 @@ class GetResult(TypedDict):
 
 
 
+class AsksParams(TypedDict):
+    """Of one session, or of all."""
+
+    sessionId: NotRequired[str]
+
+
+
+class ConfirmFact(TypedDict):
+    """One thing about the call."""
+
+    label: str
+    text: str
+
+
+
+class AskRow(TypedDict):
+    """An open question. Answered by `agent.confirmTool`, from any connection."""
+
+    sessionId: str
+    callId: str
+    tool: str
+    args: Any
+    risk: str
+    """What the call needs: `read-only`, `workspace-write` or `danger-full-access`."""
+    expiresAt: NotRequired[int]
+    """After this it is a no. Not there where nobody is on the session: then it is kept longer."""
+    summary: str
+    """One line."""
+    preview: NotRequired[List[ConfirmFact]]
+    """All that a person has to see, where the tool says it."""
+    askId: str
+    mayHaveRun: NotRequired[bool]
+    """Where it is true: the call was begun before a restart, and a yes may run it a second time."""
+    title: NotRequired[str]
+    """The session's."""
+    cwd: NotRequired[str]
+    """Where the session works."""
+    askedBy: NotRequired[str]
+    """For whom the run works."""
+    openedAt: int
+    seq: NotRequired[int]
+    """Its entry in the log."""
+
+
+
+class AsksResult(TypedDict):
+    """Open questions, oldest first."""
+
+    asks: List[AskRow]
+
+
+
 class LanesParams(TypedDict):
     """At most so many; those that work come first."""
 
@@ -1318,6 +1442,15 @@ class ToolEndData(TypedDict):
 
 
 
+class ThinkingData(TypedDict):
+    """As `content`, of the model's thinking."""
+
+    text: str
+    final: NotRequired[bool]
+    """The rest of it, which is whole with it."""
+
+
+
 class AttachmentData(TypedDict):
     """Base64."""
 
@@ -1365,6 +1498,9 @@ class DoneData(TypedDict):
     content: NotRequired[str]
     usage: UsageSum
     runId: NotRequired[str]
+    model: NotRequired[str]
+    """For subscribers: which model spoke last, and how long the run took."""
+    durationMs: NotRequired[int]
 
 
 QueueCode = Literal["overflow", "superseded"]
@@ -1392,14 +1528,6 @@ class ErrorData(TypedDict):
     message: str
     queue: NotRequired[QueueNote]
     data: NotRequired[Any]
-
-
-
-class ConfirmFact(TypedDict):
-    """One thing about the call."""
-
-    label: str
-    text: str
 
 
 
@@ -1442,6 +1570,10 @@ class QueuedData(TypedDict):
 
     itemId: str
     position: NotRequired[int]
+    text: NotRequired[str]
+    """How the message begins."""
+    by: NotRequired[str]
+    """Whose it is."""
 
 
 ChangeKind = Literal["opened", "message", "taken", "settled", "setting", "shell", "shell_done", "call", "call_done", "ask", "ask_done", "requested", "retrying", "fell_back", "spent", "compacted", "moved", "restored", "summary", "note"]
@@ -1470,6 +1602,16 @@ class RetractData(TypedDict):
 
     runId: NotRequired[str]
     bytes: int
+    thinkingBytes: NotRequired[int]
+    """Of thinking, for who is told it."""
+
+
+
+class SubagentOf(TypedDict):
+    """The session and the call that a sub-agent works for."""
+
+    sessionId: str
+    callId: str
 
 
 
@@ -1480,6 +1622,20 @@ class SessionNews(TypedDict):
     live: bool
     title: NotRequired[str]
     lastSeq: NotRequired[int]
+    parent: NotRequired[SubagentOf]
+    """It is a sub-agent: for whose call it works."""
+
+
+
+class AskDoneData(TypedDict):
+    """A question has ended, whoever answered it."""
+
+    sessionId: str
+    askId: str
+    callId: str
+    decision: AskEndWord
+    by: NotRequired[str]
+    """Who answered."""
 
 
 NodeChange = Literal["registered", "changed", "gone"]
@@ -1511,6 +1667,8 @@ class EventPlaceData(TypedDict):
     cursor: EventCursor
     sessionId: str
     runId: NotRequired[str]
+    at: NotRequired[int]
+    """When it was stored, in milliseconds since 1970; not there for what is not stored yet."""
 
 
 class ContentEvent(TypedDict):
@@ -1522,6 +1680,7 @@ class ContentEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolStartEvent(TypedDict):
@@ -1533,6 +1692,7 @@ class ToolStartEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolEndEvent(TypedDict):
@@ -1544,10 +1704,23 @@ class ToolEndEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
+
+
+class ThinkingEvent(TypedDict):
+    """What the model thinks, for subscribers who want it."""
+
+    event: Literal["thinking"]
+    data: ThinkingData
+    seq: NotRequired[int]
+    cursor: NotRequired[EventCursor]
+    sessionId: NotRequired[str]
+    runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class AttachmentEvent(TypedDict):
-    """An image that a tool made."""
+    """An image: a tool made it, or it came with a message."""
 
     event: Literal["attachment"]
     data: AttachmentData
@@ -1555,6 +1728,7 @@ class AttachmentEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ContextWarningEvent(TypedDict):
@@ -1566,6 +1740,7 @@ class ContextWarningEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class RunStateEvent(TypedDict):
@@ -1577,6 +1752,7 @@ class RunStateEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class DoneEvent(TypedDict):
@@ -1588,6 +1764,7 @@ class DoneEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ErrorEvent(TypedDict):
@@ -1599,6 +1776,7 @@ class ErrorEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolConfirmEvent(TypedDict):
@@ -1610,6 +1788,7 @@ class ToolConfirmEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolConfirmDoneEvent(TypedDict):
@@ -1621,6 +1800,7 @@ class ToolConfirmDoneEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class QueuedEvent(TypedDict):
@@ -1632,6 +1812,7 @@ class QueuedEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class SessionChangedEvent(TypedDict):
@@ -1643,6 +1824,7 @@ class SessionChangedEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class LagEvent(TypedDict):
@@ -1654,6 +1836,7 @@ class LagEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class RetractEvent(TypedDict):
@@ -1665,6 +1848,7 @@ class RetractEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class LaneEvent(TypedDict):
@@ -1676,6 +1860,7 @@ class LaneEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class SessionEvent(TypedDict):
@@ -1687,6 +1872,31 @@ class SessionEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
+
+
+class AskEvent(TypedDict):
+    """A question, of whatever session."""
+
+    event: Literal["ask"]
+    data: AskRow
+    seq: NotRequired[int]
+    cursor: NotRequired[EventCursor]
+    sessionId: NotRequired[str]
+    runId: NotRequired[str]
+    at: NotRequired[int]
+
+
+class AskDoneEvent(TypedDict):
+    """That question has ended."""
+
+    event: Literal["ask_done"]
+    data: AskDoneData
+    seq: NotRequired[int]
+    cursor: NotRequired[EventCursor]
+    sessionId: NotRequired[str]
+    runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class NodeEvent(TypedDict):
@@ -1698,6 +1908,7 @@ class NodeEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class MetricsEvent(TypedDict):
@@ -1709,6 +1920,7 @@ class MetricsEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class LogEvent(TypedDict):
@@ -1720,12 +1932,13 @@ class LogEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
-AnyEvent = Union[ContentEvent, ToolStartEvent, ToolEndEvent, AttachmentEvent, ContextWarningEvent, RunStateEvent, DoneEvent, ErrorEvent, ToolConfirmEvent, ToolConfirmDoneEvent, QueuedEvent, SessionChangedEvent, LagEvent, RetractEvent, LaneEvent, SessionEvent, NodeEvent, MetricsEvent, LogEvent]
+AnyEvent = Union[ContentEvent, ToolStartEvent, ToolEndEvent, ThinkingEvent, AttachmentEvent, ContextWarningEvent, RunStateEvent, DoneEvent, ErrorEvent, ToolConfirmEvent, ToolConfirmDoneEvent, QueuedEvent, SessionChangedEvent, LagEvent, RetractEvent, LaneEvent, SessionEvent, AskEvent, AskDoneEvent, NodeEvent, MetricsEvent, LogEvent]
 """An event; where it stands is said to subscribers."""
 
-READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.nodes", "system.location", "sessions.list", "sessions.get", "lanes.list", "canvas.get", "canvas.list", "config.get", "usage.report", "rpc.discover"])
+READS: FrozenSet[str] = frozenset(["queue.list", "commands.list", "agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.nodes", "system.location", "sessions.list", "sessions.get", "asks.list", "lanes.list", "canvas.get", "canvas.list", "config.get", "usage.report", "rpc.discover"])
 """Methods that change nothing."""
 COMMANDS: FrozenSet[str] = frozenset(["/queue","/stop","/cancel","/context","/status","/model","/compact","/tools","/reset","/elevate","/pair","/subagents","/runtime","/backend","/help"])
 """First words of messages that are commands."""
@@ -1846,6 +2059,22 @@ class AgentApi(Family):
         return cast(WaitResult, await self._request("agent.wait", {"runId": run_id, "idempotencyKey": idempotency_key, "sessionId": session_id, "timeoutMs": timeout_ms}, timeout))
 
 
+class QueueApi(Family):
+    async def list(self, session_id: str, *, timeout: Union[float, None] = None) -> QueueResult:
+        """What waits in a session."""
+        return cast(QueueResult, await self._request("queue.list", {"sessionId": session_id}, timeout))
+
+    async def remove(self, session_id: str, item_id: str, *, timeout: Union[float, None] = None) -> RemoveResult:
+        """Takes back a message that waits."""
+        return cast(RemoveResult, await self._request("queue.remove", {"sessionId": session_id, "itemId": item_id}, timeout))
+
+
+class CommandsApi(Family):
+    async def list(self, *, timeout: Union[float, None] = None) -> CommandsResult:
+        """The slash commands."""
+        return cast(CommandsResult, await self._request("commands.list", {}, timeout))
+
+
 class ToolsApi(Family):
     async def list(self, *, session_id: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> ToolsResult:
         """Which tools there are."""
@@ -1857,9 +2086,9 @@ class ToolsApi(Family):
 
 
 class EventsApi(Family):
-    async def replay(self, session_id: str, *, after_seq: Union[EventCursor, Unset] = UNSET, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> ReplayResult:
+    async def replay(self, session_id: str, *, after_seq: Union[EventCursor, Unset] = UNSET, before_seq: Union[int, Unset] = UNSET, limit: Union[int, Unset] = UNSET, thinking: Union[bool, Unset] = UNSET, timeout: Union[float, None] = None) -> ReplayResult:
         """Stored events of a session, a page at a time."""
-        return cast(ReplayResult, await self._request("events.replay", {"sessionId": session_id, "afterSeq": after_seq, "limit": limit}, timeout))
+        return cast(ReplayResult, await self._request("events.replay", {"sessionId": session_id, "afterSeq": after_seq, "beforeSeq": before_seq, "limit": limit, "thinking": thinking}, timeout))
 
 
 class SystemApi(Family):
@@ -1894,6 +2123,12 @@ class SystemApi(Family):
     async def location(self, *, timeout: Union[float, None] = None) -> LocationsResult:
         """Where companions are."""
         return cast(LocationsResult, await self._request("system.location", {}, timeout))
+
+
+class AsksApi(Family):
+    async def list(self, *, session_id: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> AsksResult:
+        """Open questions of all sessions, oldest first."""
+        return cast(AsksResult, await self._request("asks.list", {"sessionId": session_id}, timeout))
 
 
 class LanesApi(Family):
@@ -2013,9 +2248,12 @@ class Api:
     def __init__(self, request: Request) -> None:
         self.sessions = SessionsApi(request)
         self.agent = AgentApi(request)
+        self.queue = QueueApi(request)
+        self.commands = CommandsApi(request)
         self.tools = ToolsApi(request)
         self.events = EventsApi(request)
         self.system = SystemApi(request)
+        self.asks = AsksApi(request)
         self.lanes = LanesApi(request)
         self.canvas = CanvasApi(request)
         self.node = NodeApi(request)

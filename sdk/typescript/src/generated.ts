@@ -210,6 +210,54 @@ export interface CancelResult {
   queued: number;
 }
 
+/** Whose queue. */
+export interface QueueParams {
+  sessionId: string;
+}
+
+/** A message that waits. */
+export interface QueuedItem {
+  itemId: string;
+  /** How it begins. */
+  text: string;
+  /** Since when, in milliseconds since 1970. */
+  at?: number;
+  /** Whose it is. */
+  by?: string;
+  /** Its place among those that wait, from 0. */
+  position: number;
+  /** How many images it has. */
+  attachments: number;
+}
+
+/** What waits, in its order. */
+export interface QueueResult {
+  items: QueuedItem[];
+}
+
+/** Which message. */
+export interface RemoveParams {
+  sessionId: string;
+  itemId: string;
+}
+
+/** `false`: it does not wait any more. */
+export interface RemoveResult {
+  removed: boolean;
+}
+
+/** A slash command. */
+export interface SlashRow {
+  name: string;
+  args: string;
+  summary: string;
+}
+
+/** What a message can begin with instead of being for the model. */
+export interface CommandsResult {
+  commands: SlashRow[];
+}
+
 /** Whether this connection is asked before tools of this session run. */
 export interface CallbackParams {
   sessionId: string;
@@ -302,11 +350,13 @@ export interface ExecuteResult {
 /** How far a session was told: keep it and bring it back. A number stands for a whole entry of the log. */
 export type EventCursor = number | string;
 
-/** `session:<id>`, `sessions`, `lanes`, `nodes`, `metrics`, `logs`. */
+/** `session:<id>`, `sessions`, `asks`, `lanes`, `nodes`, `metrics`, `logs`. */
 export interface SubscribeParams {
   topics: string[];
   /** Of the session that is named: what is stored after it comes first. */
   afterSeq?: EventCursor;
+  /** With what the models think. Usually false. */
+  thinking?: boolean;
 }
 
 /** Its events follow under the id of the request. */
@@ -326,12 +376,16 @@ export interface UnsubscribeResult {
   unsubscribed: boolean;
 }
 
-/** Stored events after a cursor. */
+/** Stored events after a cursor, or the newest before a place. */
 export interface ReplayParams {
   sessionId: string;
   afterSeq?: EventCursor;
+  /** The newest entries before this one, oldest first; a number beyond the end means the newest there are. */
+  beforeSeq?: number;
   /** Entries of the log; one makes at least one event. Usually 200. */
   limit?: number;
+  /** With what the models thought. Usually false. */
+  thinking?: boolean;
 }
 
 /** An event as it was stored. */
@@ -342,6 +396,8 @@ export interface ReplayedEvent {
   cursor: EventCursor;
   sessionId: string;
   runId?: string;
+  /** When it was stored, in milliseconds since 1970. */
+  at: number;
 }
 
 /** A page. */
@@ -349,7 +405,9 @@ export interface ReplayResult {
   events: ReplayedEvent[];
   /** For the next page. */
   nextSeq: EventCursor;
-  /** Nothing more is stored. */
+  /** For the page before it, as `beforeSeq`; only where that was asked for. */
+  prevSeq?: number;
+  /** Nothing more is stored, in the direction that was asked for. */
   complete: boolean;
 }
 
@@ -745,6 +803,50 @@ export interface GetResult {
   title?: string;
 }
 
+/** Of one session, or of all. */
+export interface AsksParams {
+  sessionId?: string;
+}
+
+/** One thing about the call. */
+export interface ConfirmFact {
+  label: string;
+  text: string;
+}
+
+/** An open question. Answered by `agent.confirmTool`, from any connection. */
+export interface AskRow {
+  sessionId: string;
+  callId: string;
+  tool: string;
+  args: unknown;
+  /** What the call needs: `read-only`, `workspace-write` or `danger-full-access`. */
+  risk: string;
+  /** After this it is a no. Not there where nobody is on the session: then it is kept longer. */
+  expiresAt?: number;
+  /** One line. */
+  summary: string;
+  /** All that a person has to see, where the tool says it. */
+  preview?: ConfirmFact[];
+  askId: string;
+  /** Where it is true: the call was begun before a restart, and a yes may run it a second time. */
+  mayHaveRun?: boolean;
+  /** The session's. */
+  title?: string;
+  /** Where the session works. */
+  cwd?: string;
+  /** For whom the run works. */
+  askedBy?: string;
+  openedAt: number;
+  /** Its entry in the log. */
+  seq?: number;
+}
+
+/** Open questions, oldest first. */
+export interface AsksResult {
+  asks: AskRow[];
+}
+
 /** At most so many; those that work come first. */
 export interface LanesParams {
   /** Usually 200. */
@@ -1062,6 +1164,13 @@ export interface ToolEndData {
   fullBytes?: number;
 }
 
+/** As `content`, of the model's thinking. */
+export interface ThinkingData {
+  text: string;
+  /** The rest of it, which is whole with it. */
+  final?: boolean;
+}
+
 /** Base64. */
 export interface AttachmentData {
   mimeType: string;
@@ -1100,6 +1209,9 @@ export interface DoneData {
   content?: string;
   usage: UsageSum;
   runId?: string;
+  /** For subscribers: which model spoke last, and how long the run took. */
+  model?: string;
+  durationMs?: number;
 }
 
 /** Why a lane did not take or keep a message. */
@@ -1123,12 +1235,6 @@ export interface ErrorData {
   message: string;
   queue?: QueueNote;
   data?: unknown;
-}
-
-/** One thing about the call. */
-export interface ConfirmFact {
-  label: string;
-  text: string;
 }
 
 /** Answered by `agent.confirmTool`. */
@@ -1165,6 +1271,10 @@ export interface ToolConfirmDoneData {
 export interface QueuedData {
   itemId: string;
   position?: number;
+  /** How the message begins. */
+  text?: string;
+  /** Whose it is. */
+  by?: string;
 }
 
 /** What an entry of the log is that has no event of its own. */
@@ -1187,6 +1297,14 @@ export interface LagData {
 export interface RetractData {
   runId?: string;
   bytes: number;
+  /** Of thinking, for who is told it. */
+  thinkingBytes?: number;
+}
+
+/** The session and the call that a sub-agent works for. */
+export interface SubagentOf {
+  sessionId: string;
+  callId: string;
 }
 
 /** `live`: it is in memory. */
@@ -1195,6 +1313,18 @@ export interface SessionNews {
   live: boolean;
   title?: string;
   lastSeq?: number;
+  /** It is a sub-agent: for whose call it works. */
+  parent?: SubagentOf;
+}
+
+/** A question has ended, whoever answered it. */
+export interface AskDoneData {
+  sessionId: string;
+  askId: string;
+  callId: string;
+  decision: AskEndWord;
+  /** Who answered. */
+  by?: string;
 }
 
 /** What happened to a companion. */
@@ -1220,6 +1350,8 @@ export interface EventPlaceData {
   cursor: EventCursor;
   sessionId: string;
   runId?: string;
+  /** When it was stored, in milliseconds since 1970; not there for what is not stored yet. */
+  at?: number;
 }
 
 /** What each method takes and gives. */
@@ -1240,6 +1372,12 @@ export interface Methods {
   "agent.send": { params: SendParams; result: SendResult };
   /** Stops what runs or waits. */
   "agent.cancel": { params: CancelParams; result: CancelResult };
+  /** What waits in a session. */
+  "queue.list": { params: QueueParams; result: QueueResult };
+  /** Takes back a message that waits. */
+  "queue.remove": { params: RemoveParams; result: RemoveResult };
+  /** The slash commands. */
+  "commands.list": { params: Record<string, never>; result: CommandsResult };
   /** Whether this connection is asked before tools run. */
   "agent.setToolUseCallback": { params: CallbackParams; result: SuccessResult };
   /** Answers `tool_confirm`. */
@@ -1276,6 +1414,8 @@ export interface Methods {
   "sessions.list": { params: ListParams; result: ListResult };
   /** A session and its newest messages. */
   "sessions.get": { params: GetParams; result: GetResult };
+  /** Open questions of all sessions, oldest first. */
+  "asks.list": { params: AsksParams; result: AsksResult };
   /** What every lane does. */
   "lanes.list": { params: LanesParams; result: LanesResult };
   /** Puts an artifact there whole. */
@@ -1343,7 +1483,9 @@ export interface Events {
   tool_start: ToolStartData;
   /** What came of it; one for each start. */
   tool_end: ToolEndData;
-  /** An image that a tool made. */
+  /** What the model thinks, for subscribers who want it. */
+  thinking: ThinkingData;
+  /** An image: a tool made it, or it came with a message. */
   attachment: AttachmentData;
   /** The context is nearly full. */
   context_warning: ContextWarningData;
@@ -1369,6 +1511,10 @@ export interface Events {
   lane: LaneRow;
   /** A session is in memory, or is not any more. */
   session: SessionNews;
+  /** A question, of whatever session. */
+  ask: AskRow;
+  /** That question has ended. */
+  ask_done: AskDoneData;
   /** A companion came, went or said something. */
   node: NodeNews;
   /** Counters, now and then. */
@@ -1449,6 +1595,16 @@ export interface Api {
     /** Waits for the end of a run. */
     wait(params?: WaitParams, options?: CallOptions): Promise<WaitResult>;
   };
+  readonly queue: {
+    /** What waits in a session. */
+    list(params: QueueParams, options?: CallOptions): Promise<QueueResult>;
+    /** Takes back a message that waits. */
+    remove(params: RemoveParams, options?: CallOptions): Promise<RemoveResult>;
+  };
+  readonly commands: {
+    /** The slash commands. */
+    list(params?: Record<string, never>, options?: CallOptions): Promise<CommandsResult>;
+  };
   readonly tools: {
     /** Which tools there are. */
     list(params?: ToolsParams, options?: CallOptions): Promise<ToolsResult>;
@@ -1476,6 +1632,10 @@ export interface Api {
     nodes(params?: Record<string, never>, options?: CallOptions): Promise<NodesResult>;
     /** Where companions are. */
     location(params?: Record<string, never>, options?: CallOptions): Promise<LocationsResult>;
+  };
+  readonly asks: {
+    /** Open questions of all sessions, oldest first. */
+    list(params?: AsksParams, options?: CallOptions): Promise<AsksResult>;
   };
   readonly lanes: {
     /** What every lane does. */
@@ -1559,6 +1719,13 @@ const FAMILIES: Families = {
     confirmTool: 0,
     wait: 1,
   },
+  queue: {
+    list: 1,
+    remove: 0,
+  },
+  commands: {
+    list: 1,
+  },
   tools: {
     list: 1,
     execute: 0,
@@ -1575,6 +1742,9 @@ const FAMILIES: Families = {
     metrics: 1,
     nodes: 1,
     location: 1,
+  },
+  asks: {
+    list: 1,
   },
   lanes: {
     list: 1,

@@ -17,6 +17,8 @@ export interface WatchOptions {
   after?: EventCursor;
   /** Answers whether tools may run, whoever sent the message. */
   confirm?: AskHandler;
+  /** With what the models think. */
+  thinking?: boolean;
   signal?: AbortSignal;
 }
 
@@ -43,7 +45,7 @@ export class Watch implements AsyncIterable<AnyEvent> {
 
   constructor(wire: Wire, asks: Asks, topics: string[], options: WatchOptions) {
     const session = topics.length === 1 && topics[0]?.startsWith("session:") ? topics[0].slice("session:".length) : undefined;
-    const { after, confirm, signal } = options;
+    const { after, confirm, signal, thinking } = options;
     this.#wire = wire;
     this.#asks = asks;
     this.#sessionId = session;
@@ -54,7 +56,7 @@ export class Watch implements AsyncIterable<AnyEvent> {
     this.#operation = {
       method: "events.subscribe",
       stays: true,
-      params: () => ({ topics, afterSeq: this.#told }),
+      params: () => ({ topics, afterSeq: this.#told, thinking }),
       before: () => (this.#release && session !== undefined ? asks.prepare(session) : undefined),
       onEvent: (event, size) => this.#event(event, size, confirm),
       onResult: (result) => this.#began(result as SubscribeResult),

@@ -1,6 +1,7 @@
 //! The methods that services beside the engine answer: what each takes and gives, what is asked of the service, and what its
 //! answer becomes. One file per family.
 
+pub mod asks;
 pub mod canvas;
 pub mod config;
 pub mod nodes;
@@ -37,6 +38,11 @@ pub enum ServiceCall {
     Lanes {
         limit: usize,
     },
+    /// `is_own`: there is such a session, even where nothing of it is written yet.
+    Asks {
+        session: Option<SessionId>,
+        is_own: bool,
+    },
     Sessions(sessions::ListParams),
     /// `is_own`: there is such a session, even where nothing of it is written yet.
     Session {
@@ -72,6 +78,7 @@ pub enum ServiceAnswer {
     Context(system::ContextResult),
     Analytics(system::AnalyticsResult),
     Lanes(system::LanesResult),
+    Asks(Vec<asks::AskRow>),
     Sessions(sessions::ListResult),
     Session(Box<sessions::GetResult>),
     Canvas(canvas::CanvasAnswer),
@@ -91,6 +98,8 @@ pub static SERVICE_EVENTS: &[EventRow] = &[
         doc: "A session is in memory, or is not any more.",
         data: sessions::SessionNews::schema,
     },
+    EventRow { name: "ask", doc: "A question, of whatever session.", data: asks::AskRow::schema },
+    EventRow { name: "ask_done", doc: "That question has ended.", data: asks::AskDoneData::schema },
     EventRow { name: "node", doc: "A companion came, went or said something.", data: nodes::NodeNews::schema },
     EventRow { name: "metrics", doc: "Counters, now and then.", data: system::MetricsResult::schema },
     EventRow { name: "log", doc: "A line of the log.", data: system::LogLine::schema },

@@ -38,6 +38,7 @@ impl LogWatch for GatewayCounts {
             }
         }
         drop(touched);
+        lock(&self.0.asks).written(session, entries);
         entries.iter().for_each(|entry| self.0.numbers.logged.count(session, entry));
         let mut counters = lock(&self.0.counters);
         entries.iter().for_each(|entry| counters.count(session, entry));
@@ -49,6 +50,7 @@ impl LogWatch for GatewayCounts {
 
     fn deleted(&self, session: &SessionId) {
         lock(&self.0.touched).forget(session);
+        lock(&self.0.asks).forget(session);
         lock(&self.0.counters).forget(session);
         self.0.numbers.logged.forget(session);
     }

@@ -2,6 +2,7 @@
 //! Everything is told in the dialect's own shapes; nothing here knows a socket.
 
 mod analytics;
+mod asks;
 mod board;
 mod canvas;
 mod config;
@@ -27,10 +28,12 @@ use dialect_gateway::{GatewayAnswer, GatewayOwn, GatewayRefusal, Scopes, Topic};
 use engine::Engine;
 use host::OwnCalls;
 use ring::rand::{SecureRandom, SystemRandom};
+use tokio::sync::OnceCell;
 use vocab::{Clock, Fault, Json, Keyring, LanePolicy, Later, Secret, SessionId, Shelf, ShelfKind, ShelfPlace, Store};
 
 use crate::entrance::Entrance;
 use crate::server::ServerLoad;
+use asks::AskBook;
 use board::Board;
 use counters::Counters;
 use news::NewsLog;
@@ -90,6 +93,7 @@ struct Tally {
     counters: Mutex<Counters>,
     presence: Mutex<PresenceBook>,
     touched: Mutex<TouchedSessions>,
+    asks: Mutex<AskBook>,
     numbers: GatewayNumbers,
 }
 
@@ -102,6 +106,8 @@ struct SharedServices {
     settings: RwLock<Arc<ServiceSettings>>,
     counts: GatewayCounts,
     board: Arc<Board>,
+    /// The logs of earlier processes were looked through for open questions.
+    asks_looked: OnceCell<()>,
     news: Arc<NewsLog>,
     nodes: Mutex<NodeRegistry>,
     pairing: Mutex<PairingDesk>,
@@ -118,17 +124,20 @@ impl GatewayService {
         let news = Arc::new(NewsLog::default());
         let board = Board::watching(&parts.engine, news.clone(), counts.clone());
         let started_ms = parts.clock.now_ms();
-        Self(Arc::new(SharedServices {
+        let services = Arc::new(SharedServices {
             parts,
             settings: RwLock::new(Arc::new(settings)),
             counts,
             board,
+            asks_looked: OnceCell::new(),
             news,
             nodes: Mutex::default(),
             pairing: Mutex::default(),
             connections: AtomicU64::new(0),
             started_ms,
-        }))
+        });
+        asks::announcing(&services);
+        Self(services)
     }
 
     /// From now on these hold.
@@ -230,6 +239,9 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
             GatewayOwn::Read { session, after, limit, branch } => {
                 kept_up(async move { sessions::read(&services, &session, after, limit, branch).await })
             }
+            GatewayOwn::ReadBefore { session, before, limit, behind } => {
+                kept_up(async move { sessions::read_before(&services, &session, before, (limit, behind)).await })
+            }
             GatewayOwn::Notify { session, on } => kept_up(async move {
                 let place = ShelfPlace { kind: PREFER, owner: session.as_str().into(), name: "notify".into() };
                 let word: &[u8] = if on { b"true" } else { b"false" };
@@ -275,6 +287,7 @@ async fn answered(
             let stall_ms = services.settings().stall_ms;
             ServiceAnswer::Lanes(services.board.lanes(limit, services.now_ms(), stall_ms))
         }
+        ServiceCall::Asks { session, is_own } => ServiceAnswer::Asks(asks::list(services, session, is_own).await?),
         ServiceCall::Sessions(params) => ServiceAnswer::Sessions(sessions::list(services, params).await?),
         ServiceCall::Session { session, is_own, wish } => {
             ServiceAnswer::Session(Box::new(sessions::get(services, session, is_own, wish).await?))

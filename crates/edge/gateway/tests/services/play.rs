@@ -70,8 +70,31 @@ pub(crate) fn one_token() -> gateway::LoginPort {
     })
 }
 
+fn service(
+    stage: &Stage,
+    shelf: &Arc<SeenShelf>,
+    clock: &Arc<TickingClock>,
+    config: &Arc<MadeUpConfig>,
+    counts: GatewayCounts,
+) -> GatewayService {
+    let parts = ServiceParts {
+        engine: stage.engine.clone(),
+        store: stage.store.clone(),
+        shelf: shelf.clone(),
+        clock: clock.clone(),
+        config: config.clone(),
+        key: StoreKey::new([7; 32]),
+        keyring: vocab::Keyring::default(),
+    };
+    GatewayService::new(parts, settings(), counts)
+}
+
 impl Play {
     pub(crate) fn new() -> Self {
+        Self::in_mode(Mode::DangerFullAccess)
+    }
+    /// Where sessions may do so much.
+    pub(crate) fn in_mode(mode: Mode) -> Self {
         let models = vec![tour::model("mock/alpha", 128_000)];
         let provider = Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
         let counts = GatewayCounts::default();
@@ -80,23 +103,21 @@ impl Play {
             provider,
             model: "mock/alpha".into(),
             store: counts.counted(memory.clone()),
-            tune: Box::new(|settings: &mut Settings| settings.mode = Mode::DangerFullAccess),
+            tune: Box::new(move |settings: &mut Settings| {
+                settings.mode = mode;
+                settings.on_restart = vocab::OnRestart::Continue;
+            }),
             ..StageOptions::default()
         });
         let clock: Arc<TickingClock> = Arc::default();
         let (shelf, config) = (Arc::new(SeenShelf::on(memory)), Arc::<MadeUpConfig>::default());
-        let parts = ServiceParts {
-            engine: stage.engine.clone(),
-            store: stage.store.clone(),
-            shelf: shelf.clone(),
-            clock: clock.clone(),
-            config: config.clone(),
-            key: StoreKey::new([7; 32]),
-            keyring: vocab::Keyring::default(),
-        };
-        let service = GatewayService::new(parts, settings(), counts);
+        let service = service(&stage, &shelf, &clock, &config, counts);
         let options = GatewayOptions::new("0.1.0", clock, Arc::new(CountedIds::behind(100)));
         Self { stage, service, shelf, config, options: Arc::new(options), pipes: Vec::new() }
+    }
+    /// From now on connections meet services that have counted nothing yet.
+    pub(crate) fn forget_counts(&mut self) {
+        self.service = service(&self.stage, &self.shelf, &Arc::default(), &self.config, GatewayCounts::default());
     }
 
     /// One more connection; its number.
