@@ -180,6 +180,47 @@ export interface CancelResult {
     active: boolean;
     queued: number;
 }
+/** Whose queue. */
+export interface QueueParams {
+    sessionId: string;
+}
+/** A message that waits. */
+export interface QueuedItem {
+    itemId: string;
+    /** How it begins. */
+    text: string;
+    /** Since when, in milliseconds since 1970. */
+    at?: number;
+    /** Whose it is. */
+    by?: string;
+    /** Its place among those that wait, from 0. */
+    position: number;
+    /** How many images it has. */
+    attachments: number;
+}
+/** What waits, in its order. */
+export interface QueueResult {
+    items: QueuedItem[];
+}
+/** Which message. */
+export interface RemoveParams {
+    sessionId: string;
+    itemId: string;
+}
+/** `false`: it does not wait any more. */
+export interface RemoveResult {
+    removed: boolean;
+}
+/** A slash command. */
+export interface SlashRow {
+    name: string;
+    args: string;
+    summary: string;
+}
+/** What a message can begin with instead of being for the model. */
+export interface CommandsResult {
+    commands: SlashRow[];
+}
 /** Whether this connection is asked before tools of this session run. */
 export interface CallbackParams {
     sessionId: string;
@@ -258,11 +299,13 @@ export interface ExecuteResult {
 }
 /** How far a session was told: keep it and bring it back. A number stands for a whole entry of the log. */
 export type EventCursor = number | string;
-/** `session:<id>`, `sessions`, `lanes`, `nodes`, `metrics`, `logs`. */
+/** `session:<id>`, `sessions`, `asks`, `lanes`, `nodes`, `metrics`, `logs`. */
 export interface SubscribeParams {
     topics: string[];
     /** Of the session that is named: what is stored after it comes first. */
     afterSeq?: EventCursor;
+    /** With what the models think. Usually false. */
+    thinking?: boolean;
 }
 /** Its events follow under the id of the request. */
 export interface SubscribeResult {
@@ -278,12 +321,16 @@ export interface UnsubscribeParams {
 export interface UnsubscribeResult {
     unsubscribed: boolean;
 }
-/** Stored events after a cursor. */
+/** Stored events after a cursor, or the newest before a place. */
 export interface ReplayParams {
     sessionId: string;
     afterSeq?: EventCursor;
+    /** The newest entries before this one, oldest first; a number beyond the end means the newest there are. */
+    beforeSeq?: number;
     /** Entries of the log; one makes at least one event. Usually 200. */
     limit?: number;
+    /** With what the models thought. Usually false. */
+    thinking?: boolean;
 }
 /** An event as it was stored. */
 export interface ReplayedEvent {
@@ -293,13 +340,17 @@ export interface ReplayedEvent {
     cursor: EventCursor;
     sessionId: string;
     runId?: string;
+    /** When it was stored, in milliseconds since 1970. */
+    at: number;
 }
 /** A page. */
 export interface ReplayResult {
     events: ReplayedEvent[];
     /** For the next page. */
     nextSeq: EventCursor;
-    /** Nothing more is stored. */
+    /** For the page before it, as `beforeSeq`; only where that was asked for. */
+    prevSeq?: number;
+    /** Nothing more is stored, in the direction that was asked for. */
     complete: boolean;
 }
 /** What this gateway is. */
@@ -647,6 +698,46 @@ export interface GetResult {
     lane: SessionLane;
     title?: string;
 }
+/** Of one session, or of all. */
+export interface AsksParams {
+    sessionId?: string;
+}
+/** One thing about the call. */
+export interface ConfirmFact {
+    label: string;
+    text: string;
+}
+/** An open question. Answered by `agent.confirmTool`, from any connection. */
+export interface AskRow {
+    sessionId: string;
+    callId: string;
+    tool: string;
+    args: unknown;
+    /** What the call needs: `read-only`, `workspace-write` or `danger-full-access`. */
+    risk: string;
+    /** After this it is a no. Not there where nobody is on the session: then it is kept longer. */
+    expiresAt?: number;
+    /** One line. */
+    summary: string;
+    /** All that a person has to see, where the tool says it. */
+    preview?: ConfirmFact[];
+    askId: string;
+    /** Where it is true: the call was begun before a restart, and a yes may run it a second time. */
+    mayHaveRun?: boolean;
+    /** The session's. */
+    title?: string;
+    /** Where the session works. */
+    cwd?: string;
+    /** For whom the run works. */
+    askedBy?: string;
+    openedAt: number;
+    /** Its entry in the log. */
+    seq?: number;
+}
+/** Open questions, oldest first. */
+export interface AsksResult {
+    asks: AskRow[];
+}
 /** At most so many; those that work come first. */
 export interface LanesParams {
     /** Usually 200. */
@@ -922,6 +1013,12 @@ export interface ToolEndData {
     truncated?: boolean;
     fullBytes?: number;
 }
+/** As `content`, of the model's thinking. */
+export interface ThinkingData {
+    text: string;
+    /** The rest of it, which is whole with it. */
+    final?: boolean;
+}
 /** Base64. */
 export interface AttachmentData {
     mimeType: string;
@@ -954,6 +1051,9 @@ export interface DoneData {
     content?: string;
     usage: UsageSum;
     runId?: string;
+    /** For subscribers: which model spoke last, and how long the run took. */
+    model?: string;
+    durationMs?: number;
 }
 /** Why a lane did not take or keep a message. */
 export type QueueCode = "overflow" | "superseded";
@@ -974,11 +1074,6 @@ export interface ErrorData {
     message: string;
     queue?: QueueNote;
     data?: unknown;
-}
-/** One thing about the call. */
-export interface ConfirmFact {
-    label: string;
-    text: string;
 }
 /** Answered by `agent.confirmTool`. */
 export interface ToolConfirmData {
@@ -1011,6 +1106,10 @@ export interface ToolConfirmDoneData {
 export interface QueuedData {
     itemId: string;
     position?: number;
+    /** How the message begins. */
+    text?: string;
+    /** Whose it is. */
+    by?: string;
 }
 /** What an entry of the log is that has no event of its own. */
 export type ChangeKind = "opened" | "message" | "taken" | "settled" | "setting" | "shell" | "shell_done" | "call" | "call_done" | "ask" | "ask_done" | "requested" | "retrying" | "fell_back" | "spent" | "compacted" | "moved" | "restored" | "summary" | "note";
@@ -1029,6 +1128,13 @@ export interface LagData {
 export interface RetractData {
     runId?: string;
     bytes: number;
+    /** Of thinking, for who is told it. */
+    thinkingBytes?: number;
+}
+/** The session and the call that a sub-agent works for. */
+export interface SubagentOf {
+    sessionId: string;
+    callId: string;
 }
 /** `live`: it is in memory. */
 export interface SessionNews {
@@ -1036,6 +1142,17 @@ export interface SessionNews {
     live: boolean;
     title?: string;
     lastSeq?: number;
+    /** It is a sub-agent: for whose call it works. */
+    parent?: SubagentOf;
+}
+/** A question has ended, whoever answered it. */
+export interface AskDoneData {
+    sessionId: string;
+    askId: string;
+    callId: string;
+    decision: AskEndWord;
+    /** Who answered. */
+    by?: string;
 }
 /** What happened to a companion. */
 export type NodeChange = "registered" | "changed" | "gone";
@@ -1057,6 +1174,8 @@ export interface EventPlaceData {
     cursor: EventCursor;
     sessionId: string;
     runId?: string;
+    /** When it was stored, in milliseconds since 1970; not there for what is not stored yet. */
+    at?: number;
 }
 /** What each method takes and gives. */
 export interface Methods {
@@ -1099,6 +1218,21 @@ export interface Methods {
     "agent.cancel": {
         params: CancelParams;
         result: CancelResult;
+    };
+    /** What waits in a session. */
+    "queue.list": {
+        params: QueueParams;
+        result: QueueResult;
+    };
+    /** Takes back a message that waits. */
+    "queue.remove": {
+        params: RemoveParams;
+        result: RemoveResult;
+    };
+    /** The slash commands. */
+    "commands.list": {
+        params: Record<string, never>;
+        result: CommandsResult;
     };
     /** Whether this connection is asked before tools run. */
     "agent.setToolUseCallback": {
@@ -1189,6 +1323,11 @@ export interface Methods {
     "sessions.get": {
         params: GetParams;
         result: GetResult;
+    };
+    /** Open questions of all sessions, oldest first. */
+    "asks.list": {
+        params: AsksParams;
+        result: AsksResult;
     };
     /** What every lane does. */
     "lanes.list": {
@@ -1315,7 +1454,9 @@ export interface Events {
     tool_start: ToolStartData;
     /** What came of it; one for each start. */
     tool_end: ToolEndData;
-    /** An image that a tool made. */
+    /** What the model thinks, for subscribers who want it. */
+    thinking: ThinkingData;
+    /** An image: a tool made it, or it came with a message. */
     attachment: AttachmentData;
     /** The context is nearly full. */
     context_warning: ContextWarningData;
@@ -1341,6 +1482,10 @@ export interface Events {
     lane: LaneRow;
     /** A session is in memory, or is not any more. */
     session: SessionNews;
+    /** A question, of whatever session. */
+    ask: AskRow;
+    /** That question has ended. */
+    ask_done: AskDoneData;
     /** A companion came, went or said something. */
     node: NodeNews;
     /** Counters, now and then. */
@@ -1419,6 +1564,16 @@ export interface Api {
         /** Waits for the end of a run. */
         wait(params?: WaitParams, options?: CallOptions): Promise<WaitResult>;
     };
+    readonly queue: {
+        /** What waits in a session. */
+        list(params: QueueParams, options?: CallOptions): Promise<QueueResult>;
+        /** Takes back a message that waits. */
+        remove(params: RemoveParams, options?: CallOptions): Promise<RemoveResult>;
+    };
+    readonly commands: {
+        /** The slash commands. */
+        list(params?: Record<string, never>, options?: CallOptions): Promise<CommandsResult>;
+    };
     readonly tools: {
         /** Which tools there are. */
         list(params?: ToolsParams, options?: CallOptions): Promise<ToolsResult>;
@@ -1446,6 +1601,10 @@ export interface Api {
         nodes(params?: Record<string, never>, options?: CallOptions): Promise<NodesResult>;
         /** Where companions are. */
         location(params?: Record<string, never>, options?: CallOptions): Promise<LocationsResult>;
+    };
+    readonly asks: {
+        /** Open questions of all sessions, oldest first. */
+        list(params?: AsksParams, options?: CallOptions): Promise<AsksResult>;
     };
     readonly lanes: {
         /** What every lane does. */

@@ -62,6 +62,13 @@ setToolUseCallback: 0,
 confirmTool: 0,
 wait: 1,
 },
+queue: {
+list: 1,
+remove: 0,
+},
+commands: {
+list: 1,
+},
 tools: {
 list: 1,
 execute: 0,
@@ -78,6 +85,9 @@ contextUsage: 1,
 metrics: 1,
 nodes: 1,
 location: 1,
+},
+asks: {
+list: 1,
 },
 lanes: {
 list: 1,

@@ -7,6 +7,8 @@ export interface WatchOptions {
     after?: EventCursor;
     /** Answers whether tools may run, whoever sent the message. */
     confirm?: AskHandler;
+    /** With what the models think. */
+    thinking?: boolean;
     signal?: AbortSignal;
 }
 /** Events of a session, or of the gateway's services. Iterate over it, one reader at a time; leaving the loop ends it. */

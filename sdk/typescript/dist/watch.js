@@ -21,7 +21,7 @@ ready;
 #timer;
 constructor(wire, asks, topics, options) {
 const session = topics.length === 1 && topics[0]?.startsWith("session:") ? topics[0].slice("session:".length) : undefined;
-const { after, confirm, signal } = options;
+const { after, confirm, signal, thinking } = options;
 this.#wire = wire;
 this.#asks = asks;
 this.#sessionId = session;
@@ -32,7 +32,7 @@ this.#release = confirm && session !== undefined ? asks.hold(session, confirm) :
 this.#operation = {
 method: "events.subscribe",
 stays: true,
-params: () => ({ topics, afterSeq: this.#told }),
+params: () => ({ topics, afterSeq: this.#told, thinking }),
 before: () => (this.#release && session !== undefined ? asks.prepare(session) : undefined),
 onEvent: (event, size) => this.#event(event, size, confirm),
 onResult: (result) => this.#began(result),
