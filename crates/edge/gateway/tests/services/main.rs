@@ -4,6 +4,7 @@
 mod asks;
 mod canvas;
 mod golden;
+mod history;
 mod house;
 mod names;
 mod nodes;
