@@ -263,6 +263,68 @@ class CancelResult(TypedDict):
 
 
 
+class QueueParams(TypedDict):
+    """Whose queue."""
+
+    sessionId: str
+
+
+
+class QueuedItem(TypedDict):
+    """A message that waits."""
+
+    itemId: str
+    text: str
+    """How it begins."""
+    at: NotRequired[int]
+    """Since when, in milliseconds since 1970."""
+    by: NotRequired[str]
+    """Whose it is."""
+    position: int
+    """Its place among those that wait, from 0."""
+    attachments: int
+    """How many images it has."""
+
+
+
+class QueueResult(TypedDict):
+    """What waits, in its order."""
+
+    items: List[QueuedItem]
+
+
+
+class RemoveParams(TypedDict):
+    """Which message."""
+
+    sessionId: str
+    itemId: str
+
+
+
+class RemoveResult(TypedDict):
+    """`false`: it does not wait any more."""
+
+    removed: bool
+
+
+
+class SlashRow(TypedDict):
+    """A slash command."""
+
+    name: str
+    args: str
+    summary: str
+
+
+
+class CommandsResult(TypedDict):
+    """What a message can begin with instead of being for the model."""
+
+    commands: List[SlashRow]
+
+
+
 class CallbackParams(TypedDict):
     """Whether this connection is asked before tools of this session run."""
 
@@ -378,11 +440,13 @@ EventCursor = Union[int, str]
 
 
 class SubscribeParams(TypedDict):
-    """`session:<id>`, `sessions`, `lanes`, `nodes`, `metrics`, `logs`."""
+    """`session:<id>`, `sessions`, `asks`, `lanes`, `nodes`, `metrics`, `logs`."""
 
     topics: List[str]
     afterSeq: NotRequired[EventCursor]
     """Of the session that is named: what is stored after it comes first."""
+    thinking: NotRequired[bool]
+    """With what the models think. Usually false."""
 
 
 
@@ -410,12 +474,16 @@ class UnsubscribeResult(TypedDict):
 
 
 class ReplayParams(TypedDict):
-    """Stored events after a cursor."""
+    """Stored events after a cursor, or the newest before a place."""
 
     sessionId: str
     afterSeq: NotRequired[EventCursor]
+    beforeSeq: NotRequired[int]
+    """The newest entries before this one, oldest first; a number beyond the end means the newest there are."""
     limit: NotRequired[int]
     """Entries of the log; one makes at least one event. Usually 200."""
+    thinking: NotRequired[bool]
+    """With what the models thought. Usually false."""
 
 
 
@@ -428,6 +496,8 @@ class ReplayedEvent(TypedDict):
     cursor: EventCursor
     sessionId: str
     runId: NotRequired[str]
+    at: int
+    """When it was stored, in milliseconds since 1970."""
 
 
 
@@ -437,8 +507,10 @@ class ReplayResult(TypedDict):
     events: List[ReplayedEvent]
     nextSeq: EventCursor
     """For the next page."""
+    prevSeq: NotRequired[int]
+    """For the page before it, as `beforeSeq`; only where that was asked for."""
     complete: bool
-    """Nothing more is stored."""
+    """Nothing more is stored, in the direction that was asked for."""
 
 
 
@@ -1690,6 +1762,15 @@ class ToolEndData(TypedDict):
 
 
 
+class ThinkingData(TypedDict):
+    """As `content`, of the model's thinking."""
+
+    text: str
+    final: NotRequired[bool]
+    """The rest of it, which is whole with it."""
+
+
+
 class AttachmentData(TypedDict):
     """Base64."""
 
@@ -1734,6 +1815,9 @@ class DoneData(TypedDict):
     content: NotRequired[str]
     usage: UsageSum
     runId: NotRequired[str]
+    model: NotRequired[str]
+    """For subscribers: which model spoke last, and how long the run took."""
+    durationMs: NotRequired[int]
 
 
 QueueCode = Literal["overflow", "superseded"]
@@ -1761,14 +1845,6 @@ class ErrorData(TypedDict):
     message: str
     queue: NotRequired[QueueNote]
     data: NotRequired[Any]
-
-
-
-class ConfirmFact(TypedDict):
-    """One thing about the call."""
-
-    label: str
-    text: str
 
 
 
@@ -1811,6 +1887,10 @@ class QueuedData(TypedDict):
 
     itemId: str
     position: NotRequired[int]
+    text: NotRequired[str]
+    """How the message begins."""
+    by: NotRequired[str]
+    """Whose it is."""
 
 
 ChangeKind = Literal["opened", "message", "taken", "settled", "setting", "shell", "shell_done", "call", "call_done", "ask", "ask_done", "requested", "retrying", "fell_back", "spent", "compacted", "moved", "restored", "summary", "note"]
@@ -1839,6 +1919,16 @@ class RetractData(TypedDict):
 
     runId: NotRequired[str]
     bytes: int
+    thinkingBytes: NotRequired[int]
+    """Of thinking, for who is told it."""
+
+
+
+class SubagentOf(TypedDict):
+    """The session and the call that a sub-agent works for."""
+
+    sessionId: str
+    callId: str
 
 
 
@@ -1849,6 +1939,20 @@ class SessionNews(TypedDict):
     live: bool
     title: NotRequired[str]
     lastSeq: NotRequired[int]
+    parent: NotRequired[SubagentOf]
+    """It is a sub-agent: for whose call it works."""
+
+
+
+class AskDoneData(TypedDict):
+    """A question has ended, whoever answered it."""
+
+    sessionId: str
+    askId: str
+    callId: str
+    decision: AskEndWord
+    by: NotRequired[str]
+    """Who answered."""
 
 
 NodeChange = Literal["registered", "changed", "gone"]
@@ -1880,6 +1984,8 @@ class EventPlaceData(TypedDict):
     cursor: EventCursor
     sessionId: str
     runId: NotRequired[str]
+    at: NotRequired[int]
+    """When it was stored, in milliseconds since 1970; not there for what is not stored yet."""
 
 
 class ContentEvent(TypedDict):
@@ -1891,6 +1997,7 @@ class ContentEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolStartEvent(TypedDict):
@@ -1902,6 +2009,7 @@ class ToolStartEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolEndEvent(TypedDict):
@@ -1913,10 +2021,23 @@ class ToolEndEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
+
+
+class ThinkingEvent(TypedDict):
+    """What the model thinks, for subscribers who want it."""
+
+    event: Literal["thinking"]
+    data: ThinkingData
+    seq: NotRequired[int]
+    cursor: NotRequired[EventCursor]
+    sessionId: NotRequired[str]
+    runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class AttachmentEvent(TypedDict):
-    """An image that a tool made."""
+    """An image: a tool made it, or it came with a message."""
 
     event: Literal["attachment"]
     data: AttachmentData
@@ -1924,6 +2045,7 @@ class AttachmentEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ContextWarningEvent(TypedDict):
@@ -1935,6 +2057,7 @@ class ContextWarningEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class RunStateEvent(TypedDict):
@@ -1946,6 +2069,7 @@ class RunStateEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class DoneEvent(TypedDict):
@@ -1957,6 +2081,7 @@ class DoneEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ErrorEvent(TypedDict):
@@ -1968,6 +2093,7 @@ class ErrorEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolConfirmEvent(TypedDict):
@@ -1979,6 +2105,7 @@ class ToolConfirmEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolConfirmDoneEvent(TypedDict):
@@ -1990,6 +2117,7 @@ class ToolConfirmDoneEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class QueuedEvent(TypedDict):
@@ -2001,6 +2129,7 @@ class QueuedEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class SessionChangedEvent(TypedDict):
@@ -2012,6 +2141,7 @@ class SessionChangedEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class LagEvent(TypedDict):
@@ -2023,6 +2153,7 @@ class LagEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class RetractEvent(TypedDict):
@@ -2034,6 +2165,7 @@ class RetractEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class LaneEvent(TypedDict):
@@ -2045,6 +2177,7 @@ class LaneEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class SessionEvent(TypedDict):
@@ -2056,6 +2189,31 @@ class SessionEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
+
+
+class AskEvent(TypedDict):
+    """A question, of whatever session."""
+
+    event: Literal["ask"]
+    data: AskRow
+    seq: NotRequired[int]
+    cursor: NotRequired[EventCursor]
+    sessionId: NotRequired[str]
+    runId: NotRequired[str]
+    at: NotRequired[int]
+
+
+class AskDoneEvent(TypedDict):
+    """That question has ended."""
+
+    event: Literal["ask_done"]
+    data: AskDoneData
+    seq: NotRequired[int]
+    cursor: NotRequired[EventCursor]
+    sessionId: NotRequired[str]
+    runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class NodeEvent(TypedDict):
@@ -2067,6 +2225,7 @@ class NodeEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class MetricsEvent(TypedDict):
@@ -2078,6 +2237,7 @@ class MetricsEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class LogEvent(TypedDict):
@@ -2089,9 +2249,10 @@ class LogEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
-AnyEvent = Union[ContentEvent, ToolStartEvent, ToolEndEvent, AttachmentEvent, ContextWarningEvent, RunStateEvent, DoneEvent, ErrorEvent, ToolConfirmEvent, ToolConfirmDoneEvent, QueuedEvent, SessionChangedEvent, LagEvent, RetractEvent, LaneEvent, SessionEvent, NodeEvent, MetricsEvent, LogEvent]
+AnyEvent = Union[ContentEvent, ToolStartEvent, ToolEndEvent, ThinkingEvent, AttachmentEvent, ContextWarningEvent, RunStateEvent, DoneEvent, ErrorEvent, ToolConfirmEvent, ToolConfirmDoneEvent, QueuedEvent, SessionChangedEvent, LagEvent, RetractEvent, LaneEvent, SessionEvent, AskEvent, AskDoneEvent, NodeEvent, MetricsEvent, LogEvent]
 """An event; where it stands is said to subscribers."""
 
 READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.latency", "system.nodes", "system.location", "sessions.list", "sessions.get", "lanes.list", "lanes.history", "canvas.get", "canvas.list", "config.get", "config.schema", "usage.report", "rpc.discover"])
@@ -2220,6 +2381,22 @@ class AgentApi(Family):
         return cast(WaitResult, await self._request("agent.wait", {"runId": run_id, "idempotencyKey": idempotency_key, "sessionId": session_id, "timeoutMs": timeout_ms}, timeout))
 
 
+class QueueApi(Family):
+    async def list(self, session_id: str, *, timeout: Union[float, None] = None) -> QueueResult:
+        """What waits in a session."""
+        return cast(QueueResult, await self._request("queue.list", {"sessionId": session_id}, timeout))
+
+    async def remove(self, session_id: str, item_id: str, *, timeout: Union[float, None] = None) -> RemoveResult:
+        """Takes back a message that waits."""
+        return cast(RemoveResult, await self._request("queue.remove", {"sessionId": session_id, "itemId": item_id}, timeout))
+
+
+class CommandsApi(Family):
+    async def list(self, *, timeout: Union[float, None] = None) -> CommandsResult:
+        """The slash commands."""
+        return cast(CommandsResult, await self._request("commands.list", {}, timeout))
+
+
 class ToolsApi(Family):
     async def list(self, *, session_id: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> ToolsResult:
         """Which tools there are."""
@@ -2231,9 +2408,9 @@ class ToolsApi(Family):
 
 
 class EventsApi(Family):
-    async def replay(self, session_id: str, *, after_seq: Union[EventCursor, Unset] = UNSET, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> ReplayResult:
+    async def replay(self, session_id: str, *, after_seq: Union[EventCursor, Unset] = UNSET, before_seq: Union[int, Unset] = UNSET, limit: Union[int, Unset] = UNSET, thinking: Union[bool, Unset] = UNSET, timeout: Union[float, None] = None) -> ReplayResult:
         """Stored events of a session, a page at a time."""
-        return cast(ReplayResult, await self._request("events.replay", {"sessionId": session_id, "afterSeq": after_seq, "limit": limit}, timeout))
+        return cast(ReplayResult, await self._request("events.replay", {"sessionId": session_id, "afterSeq": after_seq, "beforeSeq": before_seq, "limit": limit, "thinking": thinking}, timeout))
 
 
 class SystemApi(Family):
@@ -2421,6 +2598,8 @@ class Api:
     def __init__(self, request: Request) -> None:
         self.sessions = SessionsApi(request)
         self.agent = AgentApi(request)
+        self.queue = QueueApi(request)
+        self.commands = CommandsApi(request)
         self.tools = ToolsApi(request)
         self.events = EventsApi(request)
         self.system = SystemApi(request)

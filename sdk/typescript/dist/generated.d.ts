@@ -180,6 +180,47 @@ export interface CancelResult {
     active: boolean;
     queued: number;
 }
+/** Whose queue. */
+export interface QueueParams {
+    sessionId: string;
+}
+/** A message that waits. */
+export interface QueuedItem {
+    itemId: string;
+    /** How it begins. */
+    text: string;
+    /** Since when, in milliseconds since 1970. */
+    at?: number;
+    /** Whose it is. */
+    by?: string;
+    /** Its place among those that wait, from 0. */
+    position: number;
+    /** How many images it has. */
+    attachments: number;
+}
+/** What waits, in its order. */
+export interface QueueResult {
+    items: QueuedItem[];
+}
+/** Which message. */
+export interface RemoveParams {
+    sessionId: string;
+    itemId: string;
+}
+/** `false`: it does not wait any more. */
+export interface RemoveResult {
+    removed: boolean;
+}
+/** A slash command. */
+export interface SlashRow {
+    name: string;
+    args: string;
+    summary: string;
+}
+/** What a message can begin with instead of being for the model. */
+export interface CommandsResult {
+    commands: SlashRow[];
+}
 /** Whether this connection is asked before tools of this session run. */
 export interface CallbackParams {
     sessionId: string;
@@ -258,11 +299,13 @@ export interface ExecuteResult {
 }
 /** How far a session was told: keep it and bring it back. A number stands for a whole entry of the log. */
 export type EventCursor = number | string;
-/** `session:<id>`, `sessions`, `lanes`, `nodes`, `metrics`, `logs`. */
+/** `session:<id>`, `sessions`, `asks`, `lanes`, `nodes`, `metrics`, `logs`. */
 export interface SubscribeParams {
     topics: string[];
     /** Of the session that is named: what is stored after it comes first. */
     afterSeq?: EventCursor;
+    /** With what the models think. Usually false. */
+    thinking?: boolean;
 }
 /** Its events follow under the id of the request. */
 export interface SubscribeResult {
@@ -278,12 +321,16 @@ export interface UnsubscribeParams {
 export interface UnsubscribeResult {
     unsubscribed: boolean;
 }
-/** Stored events after a cursor. */
+/** Stored events after a cursor, or the newest before a place. */
 export interface ReplayParams {
     sessionId: string;
     afterSeq?: EventCursor;
+    /** The newest entries before this one, oldest first; a number beyond the end means the newest there are. */
+    beforeSeq?: number;
     /** Entries of the log; one makes at least one event. Usually 200. */
     limit?: number;
+    /** With what the models thought. Usually false. */
+    thinking?: boolean;
 }
 /** An event as it was stored. */
 export interface ReplayedEvent {
@@ -293,13 +340,17 @@ export interface ReplayedEvent {
     cursor: EventCursor;
     sessionId: string;
     runId?: string;
+    /** When it was stored, in milliseconds since 1970. */
+    at: number;
 }
 /** A page. */
 export interface ReplayResult {
     events: ReplayedEvent[];
     /** For the next page. */
     nextSeq: EventCursor;
-    /** Nothing more is stored. */
+    /** For the page before it, as `beforeSeq`; only where that was asked for. */
+    prevSeq?: number;
+    /** Nothing more is stored, in the direction that was asked for. */
     complete: boolean;
 }
 /** What this gateway is. */
@@ -1204,6 +1255,12 @@ export interface ToolEndData {
     truncated?: boolean;
     fullBytes?: number;
 }
+/** As `content`, of the model's thinking. */
+export interface ThinkingData {
+    text: string;
+    /** The rest of it, which is whole with it. */
+    final?: boolean;
+}
 /** Base64. */
 export interface AttachmentData {
     mimeType: string;
@@ -1234,6 +1291,9 @@ export interface DoneData {
     content?: string;
     usage: UsageSum;
     runId?: string;
+    /** For subscribers: which model spoke last, and how long the run took. */
+    model?: string;
+    durationMs?: number;
 }
 /** Why a lane did not take or keep a message. */
 export type QueueCode = "overflow" | "superseded";
@@ -1254,11 +1314,6 @@ export interface ErrorData {
     message: string;
     queue?: QueueNote;
     data?: unknown;
-}
-/** One thing about the call. */
-export interface ConfirmFact {
-    label: string;
-    text: string;
 }
 /** Answered by `agent.confirmTool`. */
 export interface ToolConfirmData {
@@ -1291,6 +1346,10 @@ export interface ToolConfirmDoneData {
 export interface QueuedData {
     itemId: string;
     position?: number;
+    /** How the message begins. */
+    text?: string;
+    /** Whose it is. */
+    by?: string;
 }
 /** What an entry of the log is that has no event of its own. */
 export type ChangeKind = "opened" | "message" | "taken" | "settled" | "setting" | "shell" | "shell_done" | "call" | "call_done" | "ask" | "ask_done" | "requested" | "retrying" | "fell_back" | "spent" | "compacted" | "moved" | "restored" | "summary" | "note";
@@ -1309,6 +1368,13 @@ export interface LagData {
 export interface RetractData {
     runId?: string;
     bytes: number;
+    /** Of thinking, for who is told it. */
+    thinkingBytes?: number;
+}
+/** The session and the call that a sub-agent works for. */
+export interface SubagentOf {
+    sessionId: string;
+    callId: string;
 }
 /** `live`: it is in memory. */
 export interface SessionNews {
@@ -1316,6 +1382,17 @@ export interface SessionNews {
     live: boolean;
     title?: string;
     lastSeq?: number;
+    /** It is a sub-agent: for whose call it works. */
+    parent?: SubagentOf;
+}
+/** A question has ended, whoever answered it. */
+export interface AskDoneData {
+    sessionId: string;
+    askId: string;
+    callId: string;
+    decision: AskEndWord;
+    /** Who answered. */
+    by?: string;
 }
 /** What happened to a companion. */
 export type NodeChange = "registered" | "changed" | "gone";
@@ -1337,6 +1414,8 @@ export interface EventPlaceData {
     cursor: EventCursor;
     sessionId: string;
     runId?: string;
+    /** When it was stored, in milliseconds since 1970; not there for what is not stored yet. */
+    at?: number;
 }
 /** What each method takes and gives. */
 export interface Methods {
@@ -1379,6 +1458,21 @@ export interface Methods {
     "agent.cancel": {
         params: CancelParams;
         result: CancelResult;
+    };
+    /** What waits in a session. */
+    "queue.list": {
+        params: QueueParams;
+        result: QueueResult;
+    };
+    /** Takes back a message that waits. */
+    "queue.remove": {
+        params: RemoveParams;
+        result: RemoveResult;
+    };
+    /** The slash commands. */
+    "commands.list": {
+        params: Record<string, never>;
+        result: CommandsResult;
     };
     /** Whether this connection is asked before tools run. */
     "agent.setToolUseCallback": {
@@ -1640,7 +1734,9 @@ export interface Events {
     tool_start: ToolStartData;
     /** What came of it; one for each start. */
     tool_end: ToolEndData;
-    /** An image that a tool made. */
+    /** What the model thinks, for subscribers who want it. */
+    thinking: ThinkingData;
+    /** An image: a tool made it, or it came with a message. */
     attachment: AttachmentData;
     /** The context is nearly full. */
     context_warning: ContextWarningData;
@@ -1666,6 +1762,10 @@ export interface Events {
     lane: LaneRow;
     /** A session is in memory, or is not any more. */
     session: SessionNews;
+    /** A question, of whatever session. */
+    ask: AskRow;
+    /** That question has ended. */
+    ask_done: AskDoneData;
     /** A companion came, went or said something. */
     node: NodeNews;
     /** Counters, now and then. */
@@ -1745,6 +1845,16 @@ export interface Api {
         confirmTool(params: ConfirmParams, options?: CallOptions): Promise<ConfirmResult>;
         /** Waits for the end of a run. */
         wait(params?: WaitParams, options?: CallOptions): Promise<WaitResult>;
+    };
+    readonly queue: {
+        /** What waits in a session. */
+        list(params: QueueParams, options?: CallOptions): Promise<QueueResult>;
+        /** Takes back a message that waits. */
+        remove(params: RemoveParams, options?: CallOptions): Promise<RemoveResult>;
+    };
+    readonly commands: {
+        /** The slash commands. */
+        list(params?: Record<string, never>, options?: CallOptions): Promise<CommandsResult>;
     };
     readonly tools: {
         /** Which tools there are. */

@@ -63,6 +63,13 @@ setToolUseCallback: 0,
 confirmTool: 0,
 wait: 1,
 },
+queue: {
+list: 1,
+remove: 0,
+},
+commands: {
+list: 1,
+},
 tools: {
 list: 1,
 execute: 0,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{LanePolicy, Mode, SessionId, TurnId, Usage};
+use crate::{CallId, LanePolicy, Mode, SessionId, TurnId, Usage};
 
 /// Sessions that are watched. One that is not in memory is watched from the moment it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,4 +55,6 @@ pub struct Glance {
     pub workspace: PathBuf,
     /// The tool whose call is under way; of several the one that began last.
     pub tool: Option<Arc<str>>,
+    /// The call that it works for.
+    pub child_of: Option<(SessionId, CallId)>,
 }

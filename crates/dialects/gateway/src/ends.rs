@@ -95,7 +95,8 @@ impl Gateway {
                 }
                 tails.push(run_state(RunStateWord::Complete, self.options.clock.now_ms()));
                 let (content, usage) = (Some(run.content()), self.usage(at, &run));
-                let done = DoneData { content, usage, run_id: Some(run.turn.to_string()) };
+                let run_id = Some(run.turn.to_string());
+                let done = DoneData { content, usage, run_id, model: None, duration_ms: None };
                 tails.push(events::tail("done", &done));
             }
             RunEnd::Cancelled(_) => tails.push(run_state(RunStateWord::Cancelled, self.options.clock.now_ms())),
@@ -267,7 +268,7 @@ impl Gateway {
         }
         for listener in &view.listeners {
             let data = events::LagData { cursor: listener.cursor.to_string() };
-            let place = events::EventPlace { session: &session, run: None, cursor: listener.cursor };
+            let place = events::EventPlace { session: &session, run: None, cursor: listener.cursor, at: None };
             self.ledger.news(listener.subscription, &events::placed("lag", &crate::written(&data), &place), out);
         }
         // Those that were asked of it, or hold on to it.

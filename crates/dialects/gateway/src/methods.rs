@@ -28,7 +28,8 @@
 use serde_json::value::RawValue;
 
 use crate::Gateway;
-use crate::inbound::{agent, cancel, connection, events, sessions, tools};
+use crate::commands;
+use crate::inbound::{agent, cancel, connection, events, queue, sessions, tools};
 use crate::ledger::RequestId;
 use crate::own::{GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes};
 use crate::params::*;
@@ -37,6 +38,7 @@ use crate::services;
 use crate::services::access::{
     AttemptsParams, AttemptsResult, CloseConnectionParams, CloseConnectionResult, ConnectionsResult,
 };
+use crate::services::asks::{AsksParams, AsksResult};
 use crate::services::canvas::{
     CanvasAllParams, CanvasClearResult, CanvasDeleteResult, CanvasGetResult, CanvasListParams, CanvasListResult,
     CanvasOneParams, CanvasPutParams, CanvasPutResult,
@@ -135,6 +137,9 @@ pub static METHODS: &[MethodRow] = &[
     method!("sessions.fork", Scopes::CHAT, ForkParams => ForkResult, "Copies a session, whole or up to a message.", by sessions::fork),
     method!("agent.send", Scopes::CHAT, SendParams => SendResult, "A message for the model; its events come before the result.", by agent::send),
     method!("agent.cancel", Scopes::CHAT, CancelParams => CancelResult, "Stops what runs or waits.", by cancel::cancel),
+    method!("queue.list", Scopes::READ, QueueParams => QueueResult, "What waits in a session.", by queue::list),
+    method!("queue.remove", Scopes::CHAT, RemoveParams => RemoveResult, "Takes back a message that waits.", by queue::remove),
+    method!("commands.list", Scopes::READ, Nothing => CommandsResult, "The slash commands.", by commands::list),
     method!("agent.setToolUseCallback", Scopes::TOOLS, CallbackParams => SuccessResult, "Whether this connection is asked before tools run.", by agent::set_callback),
     method!("agent.confirmTool", Scopes::TOOLS, ConfirmParams => ConfirmResult, "Answers `tool_confirm`.", by agent::confirm_tool),
     method!("agent.wait", Scopes::READ, WaitParams => WaitResult, "Waits for the end of a run.", by agent::wait),
@@ -158,6 +163,7 @@ pub static METHODS: &[MethodRow] = &[
     method!("sessions.list", Scopes::READ, ListParams => ListResult, "Sessions, the newest message first.", own services::sessions::list, told services::sessions::list_told),
     method!("sessions.get", Scopes::READ, GetParams => GetResult, "A session and its newest messages.", own services::sessions::get, told services::sessions::get_told),
     method!("sessions.search", Scopes::READ, SearchParams => SearchResult, "Messages that have a text, of the newest sessions first.", own services::search::search, told services::search::search_told),
+    method!("asks.list", Scopes::READ, AsksParams => AsksResult, "Open questions of all sessions, oldest first.", own services::asks::list, told services::asks::list_told),
     method!("lanes.list", Scopes::READ, LanesParams => LanesResult, "What every lane does.", own services::system::lanes, told services::system::lanes_told),
     method!("lanes.history", Scopes::READ, LaneHistoryParams => LaneHistoryResult, "Runs that were, and those that are.", own services::lane_history::history, told services::lane_history::history_told),
     method!("canvas.put", Scopes::CHAT, CanvasPutParams => CanvasPutResult, "Puts an artifact there whole.", own services::canvas::put, told services::canvas::put_told),

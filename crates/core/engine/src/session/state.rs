@@ -73,6 +73,7 @@ impl Session {
             context_window: model.context_window,
             workspace: settings.workspace.clone(),
             tool: self.log.peers.tool_in_hand(),
+            child_of: self.subagents.child_of.clone(),
         };
         self.log.peers.tell_watchers(WatchEvent::Stands(Arc::new(glance)));
     }

@@ -2,6 +2,7 @@
 //! answer becomes. One file per family.
 
 pub mod access;
+pub mod asks;
 pub mod canvas;
 pub mod config;
 pub mod lane_history;
@@ -46,6 +47,11 @@ pub enum ServiceCall {
         limit: usize,
     },
     LaneHistory(lane_history::LaneHistoryParams),
+    /// `is_own`: there is such a session, even where nothing of it is written yet.
+    Asks {
+        session: Option<SessionId>,
+        is_own: bool,
+    },
     Sessions(sessions::ListParams),
     Search {
         text: Arc<str>,
@@ -94,6 +100,7 @@ pub enum ServiceAnswer {
     Analytics(system::AnalyticsResult),
     Lanes(system::LanesResult),
     LaneHistory(lane_history::LaneHistoryResult),
+    Asks(Vec<asks::AskRow>),
     Sessions(sessions::ListResult),
     Search(search::SearchResult),
     Session(Box<sessions::GetResult>),
@@ -117,6 +124,8 @@ pub static SERVICE_EVENTS: &[EventRow] = &[
         doc: "A session is in memory, or is not any more.",
         data: sessions::SessionNews::schema,
     },
+    EventRow { name: "ask", doc: "A question, of whatever session.", data: asks::AskRow::schema },
+    EventRow { name: "ask_done", doc: "That question has ended.", data: asks::AskDoneData::schema },
     EventRow { name: "node", doc: "A companion came, went or said something.", data: nodes::NodeNews::schema },
     EventRow { name: "metrics", doc: "Counters, now and then.", data: system::MetricsResult::schema },
     EventRow { name: "log", doc: "A line of the log.", data: system::LogLine::schema },

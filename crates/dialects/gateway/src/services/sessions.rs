@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, CallEntry, Entry, MessageEnd, SessionId, UserFrom, parts_text};
+use vocab::{Body, CallEntry, CallId, Entry, MessageEnd, SessionId, UserFrom, parts_text};
 
 use super::system::LaneState;
 use super::{ServiceAnswer, ServiceCall, asks, told};
@@ -105,7 +105,23 @@ shape! { result
 }
 shape! { result
     /// `live`: it is in memory.
-    SessionNews { "sessionId" session_id: String, "live" live: bool, "title" title: Option<Arc<str>>, "lastSeq" last_seq: Option<u64> }
+    SessionNews {
+        "sessionId" session_id: String,
+        "live" live: bool,
+        "title" title: Option<Arc<str>>,
+        "lastSeq" last_seq: Option<u64>,
+        /// It is a sub-agent: for whose call it works.
+        "parent" parent: Option<SubagentOf>,
+    }
+}
+shape! { result
+    /// The session and the call that a sub-agent works for.
+    SubagentOf { "sessionId" session_id: String, "callId" call_id: String }
+}
+impl From<&(SessionId, CallId)> for SubagentOf {
+    fn from((session, call): &(SessionId, CallId)) -> Self {
+        Self { session_id: session.to_string(), call_id: call.to_string() }
+    }
 }
 
 /// `telegram:4711` is of the frontend `telegram` and the user `4711`; without a colon it is of `ws`.

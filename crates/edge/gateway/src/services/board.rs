@@ -48,7 +48,7 @@ impl Board {
                     news.tell(Topic::Lanes, Some(&session), "lane", json(&row));
                 }
                 if before.is_none_or(|before| before.title != glance.title || before.last_seq != glance.last_seq) {
-                    news.tell(Topic::Sessions, Some(&session), "session", json(&session_news(&session, Some(&glance))));
+                    news.tell(Topic::Sessions, Some(&session), "session", json(&session_news(&session, &glance, true)));
                 }
             }
             Event::Watch(WatchEvent::Ended) => {
@@ -64,7 +64,12 @@ impl Board {
                         ..(*glance).clone()
                     };
                     news.tell(Topic::Lanes, Some(&session), "lane", json(&lane_row(&session, &idle, None)));
-                    news.tell(Topic::Sessions, Some(&session), "session", json(&session_news(&session, None)));
+                    news.tell(
+                        Topic::Sessions,
+                        Some(&session),
+                        "session",
+                        json(&session_news(&session, &glance, false)),
+                    );
                 }
             }
             // What was left out comes with the next word about it.
@@ -157,11 +162,13 @@ fn lane_row(session: &SessionId, glance: &Glance, times: Option<(i64, u64)>) -> 
     }
 }
 
-fn session_news(session: &SessionId, glance: Option<&Glance>) -> SessionNews {
+/// `live`: it is in memory; else what it was is not told, but for the call that it worked for.
+fn session_news(session: &SessionId, glance: &Glance, live: bool) -> SessionNews {
     SessionNews {
         session_id: session.to_string(),
-        live: glance.is_some(),
-        title: glance.and_then(|glance| glance.title.clone()),
-        last_seq: glance.map(|glance| glance.last_seq),
+        live,
+        title: glance.title.clone().filter(|_| live),
+        last_seq: live.then_some(glance.last_seq),
+        parent: glance.child_of.as_ref().map(Into::into),
     }
 }

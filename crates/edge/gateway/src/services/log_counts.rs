@@ -37,6 +37,7 @@ impl LogWatch for GatewayCounts {
             said(&mut touched, session, entry);
         }
         drop(touched);
+        lock(&self.0.asks).written(session, entries);
         entries.iter().for_each(|entry| self.0.numbers.logged.count(session, entry));
         let mut counters = lock(&self.0.counters);
         entries.iter().for_each(|entry| counters.count(session, entry));
@@ -57,6 +58,7 @@ impl LogWatch for GatewayCounts {
 
     fn deleted(&self, session: &SessionId) {
         lock(&self.0.touched).forget(session);
+        lock(&self.0.asks).forget(session);
         lock(&self.0.counters).forget(session);
         lock(&self.0.history).forget(session);
         self.0.numbers.logged.forget(session);

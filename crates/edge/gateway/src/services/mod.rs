@@ -3,6 +3,7 @@
 
 mod access;
 mod analytics;
+mod asks;
 mod board;
 mod canvas;
 mod config;
@@ -35,6 +36,7 @@ use dialect_gateway::{GatewayAnswer, GatewayOwn, GatewayRefusal, Scopes, Topic};
 use engine::Engine;
 use host::{OwnCalls, PrincipalCell};
 use ring::rand::{SecureRandom, SystemRandom};
+use tokio::sync::OnceCell;
 use vocab::{
     Clock, Fault, Json, Keyring, LanePolicy, Later, Principal, Secret, SessionId, Shelf, ShelfKind, ShelfPlace, Store,
 };
@@ -42,6 +44,7 @@ use vocab::{
 use crate::entrance::{Caller, Entrance};
 use crate::server::ServerLoad;
 use crate::state::ServerState;
+use asks::AskBook;
 use board::Board;
 use counters::Counters;
 use lane_history::RunHistory;
@@ -105,6 +108,7 @@ struct Tally {
     history: Mutex<RunHistory>,
     presence: Mutex<PresenceBook>,
     touched: Mutex<TouchedSessions>,
+    asks: Mutex<AskBook>,
     numbers: GatewayNumbers,
 }
 
@@ -117,6 +121,8 @@ struct SharedServices {
     settings: RwLock<Arc<ServiceSettings>>,
     counts: GatewayCounts,
     board: Arc<Board>,
+    /// The logs of earlier processes were looked through for open questions.
+    asks_looked: OnceCell<()>,
     news: Arc<NewsLog>,
     nodes: Mutex<NodeRegistry>,
     pairing: Mutex<PairingDesk>,
@@ -136,11 +142,12 @@ impl GatewayService {
         let news = Arc::new(NewsLog::default());
         let board = Board::watching(&parts.engine, news.clone(), counts.clone());
         let started_ms = parts.clock.now_ms();
-        Self(Arc::new(SharedServices {
+        let services = Arc::new(SharedServices {
             parts,
             settings: RwLock::new(Arc::new(settings)),
             counts,
             board,
+            asks_looked: OnceCell::new(),
             news,
             nodes: Mutex::default(),
             pairing: Mutex::default(),
@@ -148,7 +155,9 @@ impl GatewayService {
             process_use: Mutex::default(),
             server: OnceLock::new(),
             started_ms,
-        }))
+        });
+        asks::announcing(&services);
+        Self(services)
     }
 
     /// From now on these hold.
@@ -261,6 +270,9 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
             GatewayOwn::Read { session, after, limit, branch } => {
                 kept_up(async move { sessions::read(&services, &session, after, limit, branch).await })
             }
+            GatewayOwn::ReadBefore { session, before, limit, behind } => {
+                kept_up(async move { sessions::read_before(&services, &session, before, (limit, behind)).await })
+            }
             GatewayOwn::Notify { session, on } => kept_up(async move {
                 let place = ShelfPlace { kind: PREFER, owner: session.as_str().into(), name: "notify".into() };
                 let word: &[u8] = if on { b"true" } else { b"false" };
@@ -308,6 +320,7 @@ async fn answered(
         ServiceCall::Search { text, limit, after } => {
             ServiceAnswer::Search(search::search(services, &text, limit, after).await?)
         }
+        ServiceCall::Asks { session, is_own } => ServiceAnswer::Asks(asks::list(services, session, is_own).await?),
         ServiceCall::Session { session, is_own, wish } => {
             ServiceAnswer::Session(Box::new(sessions::get(services, session, is_own, wish).await?))
         }

@@ -52,6 +52,30 @@ pub(super) async fn read(
     Ok(GatewayAnswer::Entries { entries, more })
 }
 
+/// The newest `limit` before an entry, and so many before those as `behind` says. Numbers have no gaps, so that the page is
+/// read alone and what is older costs nothing.
+pub(super) async fn read_before(
+    services: &SharedServices,
+    session: &SessionId,
+    before: u64,
+    (limit, behind): (usize, u64),
+) -> Result<GatewayAnswer, GatewayRefusal> {
+    let store = &services.parts.store;
+    let Some(summary) = store.summary(session).await.map_err(refused)? else {
+        return match services.board.glance(session) {
+            Some(_) => Ok(GatewayAnswer::EntriesBefore { entries: Vec::new(), first: 1 }),
+            None => Err(GatewayRefusal::no_session(session)),
+        };
+    };
+    let last = before.saturating_sub(1).min(summary.last_seq);
+    let after = last.saturating_sub(limit as u64);
+    let start = after.saturating_sub(behind);
+    let mut entries = store.read(session, start, (last - start) as usize).await.map_err(refused)?.entries;
+    // What is damaged is left out, and then something behind the page would fill it.
+    entries.retain(|entry| entry.seq <= last);
+    Ok(GatewayAnswer::EntriesBefore { entries, first: after + 1 })
+}
+
 pub(super) fn config(settings: &ServiceSettings, summary: &Summary, now_ms: i64) -> SessionConfig {
     let lane = summary.lane.unwrap_or_else(|| (settings.lane)(&summary.id));
     let until_ms = summary.elevated_until_ms.filter(|until| *until > now_ms);

@@ -22,6 +22,8 @@ const TIMES: &[&str] = &[
     "lastSeenAt",
     "lastMessageAt",
     "at",
+    "openedAt",
+    "expiresAt",
     "movedAt",
     "since",
     "generatedAt",
@@ -33,9 +35,11 @@ const TIMES: &[&str] = &[
 const COUNTS: &[&str] = &["inputTokens", "estimatedTokens", "remainingTokens", "unpriced", "stallInMs"];
 
 fn scene() -> Scene {
+    let counts = GatewayCounts::default();
     Scene {
         steady,
-        ..Scene::new(|opening: &Opening| {
+        store: counts.counted(Arc::new(store::MemoryStore::new())),
+        ..Scene::new(move |opening: &Opening| {
             let clock: Arc<TickingClock> = Arc::default();
             let parts = ServiceParts {
                 engine: opening.engine.clone(),
@@ -47,7 +51,7 @@ fn scene() -> Scene {
                 keyring: vocab::Keyring::default(),
                 prices: Arc::new(|_| None),
             };
-            let service = GatewayService::new(parts, settings(), GatewayCounts::default());
+            let service = GatewayService::new(parts, settings(), counts.clone());
             let options = GatewayOptions::new(testkit::stage::VERSION, clock, Arc::new(CountedIds::behind(100)));
             let scopes = if opening.arg("--auth") == Some("read") { Scopes::READ } else { Scopes::ALL };
             let gateway = Gateway::new(Arc::new(options), "c1".into(), AuthState::Known { scopes }, None);

@@ -1,8 +1,10 @@
 //! The services behind the gateway's dialect, driven through it: real engine, store in memory, paused time.
 #![allow(clippy::unwrap_used)] // A test that cannot go on has failed.
 
+mod asks;
 mod canvas;
 mod golden;
+mod history;
 mod house;
 mod listing;
 mod names;

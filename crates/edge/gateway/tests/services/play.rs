@@ -91,17 +91,40 @@ pub(crate) fn one_token() -> gateway::LoginPort {
     })
 }
 
+fn service(
+    stage: &Stage,
+    shelf: &Arc<SeenShelf>,
+    clock: &Arc<TickingClock>,
+    config: &Arc<MadeUpConfig>,
+    (counts, prices): (GatewayCounts, Option<Prices>),
+) -> GatewayService {
+    let parts = ServiceParts {
+        engine: stage.engine.clone(),
+        store: stage.store.clone(),
+        shelf: shelf.clone(),
+        clock: clock.clone(),
+        config: config.clone(),
+        key: StoreKey::new([7; 32]),
+        keyring: vocab::Keyring::default(),
+        prices: Arc::new(move |_| prices),
+    };
+    GatewayService::new(parts, settings(), counts)
+}
+
 impl Play {
     pub(crate) fn new() -> Self {
-        Self::with(None)
+        Self::with(Mode::DangerFullAccess, None)
     }
-
+    /// Where sessions may do so much.
+    pub(crate) fn in_mode(mode: Mode) -> Self {
+        Self::with(mode, None)
+    }
     /// Every model costs this.
     pub(crate) fn priced(prices: Prices) -> Self {
-        Self::with(Some(prices))
+        Self::with(Mode::DangerFullAccess, Some(prices))
     }
 
-    fn with(prices: Option<Prices>) -> Self {
+    fn with(mode: Mode, prices: Option<Prices>) -> Self {
         let models = vec![tour::model("mock/alpha", 128_000)];
         let provider = Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
         let counts = GatewayCounts::default();
@@ -111,24 +134,22 @@ impl Play {
             provider,
             model: "mock/alpha".into(),
             store: counts.counted(memory.clone()),
-            tune: Box::new(|settings: &mut Settings| settings.mode = Mode::DangerFullAccess),
+            tune: Box::new(move |settings: &mut Settings| {
+                settings.mode = mode;
+                settings.on_restart = vocab::OnRestart::Continue;
+            }),
             ..StageOptions::default()
         });
         let clock: Arc<TickingClock> = Arc::default();
         let (shelf, config) = (Arc::new(SeenShelf::on(memory)), Arc::<MadeUpConfig>::default());
-        let parts = ServiceParts {
-            engine: stage.engine.clone(),
-            store: stage.store.clone(),
-            shelf: shelf.clone(),
-            clock: clock.clone(),
-            config: config.clone(),
-            key: StoreKey::new([7; 32]),
-            keyring: vocab::Keyring::default(),
-            prices: Arc::new(move |_| prices),
-        };
-        let service = GatewayService::new(parts, settings(), counts);
+        let service = service(&stage, &shelf, &clock, &config, (counts, prices));
         let options = GatewayOptions::new("0.1.0", clock, Arc::new(CountedIds::behind(100)));
         Self { stage, service, shelf, config, options: Arc::new(options), pipes: Vec::new() }
+    }
+    /// From now on connections meet services that have counted nothing yet.
+    pub(crate) fn forget_counts(&mut self) {
+        self.service =
+            service(&self.stage, &self.shelf, &Arc::default(), &self.config, (GatewayCounts::default(), None));
     }
 
     /// One more connection; its number.

@@ -95,7 +95,9 @@ fn door<J: Joins>(engine: engine::Engine, binary: Binary, joins: J) -> DialectDo
 /// The gateway's own dialect.
 fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, instance: &Arc<str>) -> DialectDoor<GatewayJoins> {
     let server = hooks.holds();
+    let provider = wired.ports.provider.clone();
     let options = GatewayOptions {
+        prices: Arc::new(move |slug| provider.resolve(slug).ok()?.prices),
         instance: instance.clone(),
         usual: Arc::new(hooks.usual()),
         on_disconnect: if server.cancel_on_disconnect { OnDisconnect::Cancel } else { OnDisconnect::Continue },
