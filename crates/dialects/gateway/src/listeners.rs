@@ -293,7 +293,8 @@ mod tests {
     fn thinking_is_told_by_the_same_law_to_who_wants_it() {
         let live =
             || vec![Begins, Thought(0, "hm"), Thought(2, "m"), Text(0, "ab"), Logged(5, thoughtful("hmm", "abc"))];
-        let cases: Vec<(&str, bool, &str, Vec<Heard>, &[&str])> = vec![
+        type Case = (&'static str, bool, &'static str, Vec<Heard>, &'static [&'static str]);
+        let cases: Vec<Case> = vec![
             ("who does not want it", false, "4", live(), &["+ab 4+2", "+c 5"]),
             ("who does", true, "4", live(), &["?hm 4+0+2", "?m 4+0+3", "+ab 4+2+3", "? 5.0+2", "+c 5"]),
             ("the entry alone", true, "4", vec![Logged(5, thoughtful("hmm", "abc"))], &["?hmm 5.0", "+abc 5"]),

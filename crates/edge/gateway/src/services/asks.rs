@@ -65,10 +65,8 @@ impl AskBook {
     pub(super) fn written(&mut self, session: &SessionId, entries: &[Arc<Entry>]) {
         for entry in entries {
             match &entry.body {
-                Body::Ask(AskEntry::Opened(ask)) if is_asked_here(ask) => {
-                    if self.insert(session, entry) {
-                        self.tell(AskNews::Opened(session.clone(), entry.clone()));
-                    }
+                Body::Ask(AskEntry::Opened(ask)) if is_asked_here(ask) && self.insert(session, entry) => {
+                    self.tell(AskNews::Opened(session.clone(), entry.clone()));
                 }
                 Body::Ask(AskEntry::Closed { ask, .. }) => self.close(session, ask, entry),
                 _ => {}
@@ -230,7 +228,7 @@ async fn look_back(services: &SharedServices) -> Result<(), Fault> {
         lock(&services.counts.0.asks).ended = EndedEarly::Read;
         Ok(())
     });
-    looked.await.map(|()| ())
+    looked.await.copied()
 }
 
 /// The questions of a log that have no end.
