@@ -53,5 +53,6 @@ fn who_is_not_let_in_is_told_why() {
     running.line("a word", |line| line.contains("w1"));
     gateway.kill();
     assert_eq!(running.ended(), Some(1));
-    assert!(running.said().contains("lost"), "{}", running.said());
+    let last = running.heard.iter().rev().take(2).cloned().collect::<String>();
+    assert!(last.contains("the connection to the gateway is lost"), "{last}");
 }

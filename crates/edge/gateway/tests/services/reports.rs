@@ -92,7 +92,7 @@ fn a_fork_counts_nothing_a_second_time() {
     paused(async {
         let mut play = Play::new();
         let at = play.connect();
-        play.run(at, "ws:a", "call bash {\"command\":\"true\"} then say 3 words").await;
+        play.run(at, "ws:a", "say 3 words").await;
         play.run(at, "ws:a", "say 2 words").await;
         let day = json!({"from": "2023-01-01", "to": "2026-12-31"});
         let asked = [
