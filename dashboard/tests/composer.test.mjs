@@ -109,6 +109,20 @@ test("a command that is typed whole is sent at once, and Escape closes the list"
   assert.ok(find(it.draw(), (node) => node.attrs.role === "listbox"));
 });
 
+test("keys that come before the last letter was drawn mean what is typed", () => {
+  const it = composer();
+  const { oninput, onkeydown } = it.area();
+  const event = (key) => ({ key, preventDefault() {}, stopPropagation() {} });
+  oninput({ target: { value: "/sto" } });
+  onkeydown(event("Tab"));
+  assert.equal(it.state.text, "/stop ");
+  oninput({ target: { value: "/mo" } });
+  onkeydown(event("ArrowDown"));
+  oninput({ target: { value: "/com" } });
+  onkeydown(event("Enter"));
+  assert.equal(it.state.text, "/compact ");
+});
+
 test("which commands fit", () => {
   const names = (text) => matchingCommands(text, COMMANDS, 50).map((it) => it.name);
   assert.deepEqual(names("/"), ["model", "compact", "remodel", "stop"]);

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Markdown, MarkdownCache } from "../src/ui/markdown.js";
 import { work } from "../src/ui/mdtree.js";
-import { depthOf, elements, show, textOf } from "./tree.mjs";
+import { depthOf, elements, find, neverDraw, show, textOf } from "./tree.mjs";
+
+neverDraw();
 
 const inner = (text, isOpen) => show(Markdown({ text, isOpen }).children, ["href", "start", "type", "checked"]);
 const paragraph = (text, isOpen) => inner(text, isOpen).replace(/^<p>(.*)<\/p>$/s, "$1");
@@ -112,7 +114,7 @@ test("what is being written is shown as it will be", () => {
   assert.equal(paragraph("some **bold te", false), "some **bold te");
 });
 
-const LONG = `# Title\n\nA paragraph with **bold** and \`code\`\nthat goes on.\n\n- one\n- two\n  - three\n\n    more\n\n1. x\n\n\`\`\`rust\nfn main() {}\n\n// # no heading\n\`\`\`\n\n> quote\n> \`\`\`\n> code\n> \`\`\`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nHead\n---\n***bold*** text\n***\nend\n### last\n`;
+const LONG = `# Title\n\nA paragraph with **bold** and \`code\`\nthat goes on.\n\n- one\n- two\n  - three\n\n    more\n\n1. x\n\n\`\`\`rust\nfn main() {}\n\n// # no heading\n\`\`\`\n\n> quote\n> \`\`\`\n> code\n> \`\`\`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nHead\n---\n***bold*** text\n***\nend\n### last\n\nbefore\n\`\`\`x\`\`\` is no fence\n\n1. a\n10) b\n`;
 
 test("a text that grows by single characters ends as the whole text does", () => {
   const cache = new MarkdownCache();
@@ -143,10 +145,13 @@ test("finished blocks are not read again, and stay the same nodes", () => {
 test("a very long text is shown in part, and whole when somebody wants it", () => {
   const cache = new MarkdownCache();
   const shown = Markdown({ text: "word ".repeat(60_000), cache });
-  assert.match(textOf(shown.children.at(-1)), /Show 100,000 more characters/);
-  cache.isWhole = true;
-  cache.shown = null;
+  assert.match(textOf(shown.children.at(-1)), /Show 200,000 more characters/);
+  find(shown, (it) => it.tag === "button").attrs.onclick();
   assert.equal(textOf(Markdown({ text: "word ".repeat(60_000), cache })).length, 60_000 * 5 - 1);
+  // What somebody saw growing does not shrink when it is done.
+  const grown = new MarkdownCache();
+  Markdown({ text: "word ".repeat(50_000), isOpen: true, cache: grown });
+  assert.equal(textOf(Markdown({ text: "word ".repeat(60_000), cache: grown })).length, 60_000 * 5 - 1);
 });
 
 // Texts of about `size` characters, twice that where two halves belong together.
@@ -163,21 +168,33 @@ function hostile(size) {
   };
 }
 
+test("what is too much to be drawn in pieces is plain, and all there", () => {
+  for (const part of ["- a\n", "a\n\n", "# a\n", "> a\n\n", "```\na\n```\n", "1. a\n\n", "- - a\n"]) {
+    const shown = Markdown({ text: part.repeat(10_000).slice(0, 99_000) });
+    assert.ok([...elements(shown)].length < 40_000, part);
+    assert.equal(shown.children.at(-1).attrs.class, "md-rest", part);
+    assert.ok(textOf(shown).replace(/[^a]/g, "").length >= Math.min(10_000, Math.floor(99_000 / part.length)), part);
+  }
+  const table = Markdown({ text: `| a |\n|---|\n${"| b |\n".repeat(9000)}` });
+  assert.equal(textOf(table).replace(/[^b]/g, "").length, 9000);
+});
+
 test("hostile texts cost steps in proportion to their length, and make no deep tree", () => {
   const smaller = hostile(25_000);
+  const whole = (text, isOpen) => Markdown({ text, isOpen, cache: Object.assign(new MarkdownCache(), { isWhole: true }) });
   for (const [name, text] of Object.entries(hostile(100_000))) {
     for (const isOpen of [false, true]) {
       work.steps = 0;
-      Markdown({ text: smaller[name], isOpen });
+      whole(smaller[name], isOpen);
       const few = work.steps;
       work.steps = 0;
-      const began = performance.now();
-      const shown = Markdown({ text, isOpen });
-      if (process.env.TIMES) console.log(Math.round(performance.now() - began), "ms", name);
+      const shown = whole(text, isOpen);
       assert.ok(work.steps <= text.length * 45, `${name}: ${work.steps} steps for ${text.length} characters`);
       assert.ok(work.steps <= few * 5 + 1000, `${name}: ${few} steps, and four times the text ${work.steps}`);
       const deepest = depthOf(shown);
       assert.ok(deepest <= 60, `${name}: ${deepest} deep`);
+      const nodes = [...elements(shown)].length;
+      assert.ok(nodes <= 60_000, `${name}: ${nodes} elements`);
     }
   }
 });

@@ -51,7 +51,6 @@ function callOf(roll, add, run, callId) {
     add(undefined, ["tool_confirm_done", { askId, callId, decision: "allow" }]);
   }
   add(run, ["tool_start", { tool: "shell.exec", args: { command: "ls" }, callId }]);
-  if (roll(4) === 0) add(run, ["session_changed", { kind: "subagent", detail: { callId, sessionId: `child-${run}-${callId}` } }]);
   // A process that was killed leaves a call without an end.
   if (roll(8) === 0) return;
   const images = roll(3) === 0 ? [["attachment", { mimeType: "image/png", data: "BBBB" }]] : [];

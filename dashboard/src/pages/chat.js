@@ -1,7 +1,6 @@
 // One session: what was said and done in it, what happens now, and a place to write.
 
 import { h, redraw } from "../lib/dom.js";
-import { debounced } from "../lib/fetching.js";
 import { link, rpc } from "../lib/link.js";
 import { has, live } from "../lib/live.js";
 import { go, route } from "../lib/router.js";
@@ -9,7 +8,7 @@ import { Composer } from "../ui/composer.js";
 import { Button, Empty, ErrorNote, Loading, toast } from "../ui/parts.js";
 import { COMMANDS } from "../../../sdk/typescript/dist/generated.js";
 import { freshName } from "../../../sdk/typescript/dist/socket.js";
-import { Child, closeChildren } from "./chat/child.js";
+import { closeChildren, nestedIn } from "./chat/child.js";
 import { Conversation } from "./chat/conversation.js";
 import { Head } from "./chat/head.js";
 import { ListState, RowList, stickToEnd } from "./chat/list.js";
@@ -26,6 +25,8 @@ const MARK_MS = 4000;
 // Null where no session is named.
 let chat = null;
 let commands = null;
+// Images of a message that is edited, on their way into the copy.
+let carried = null;
 let ticking = 0;
 
 class Chat {
@@ -48,6 +49,7 @@ class Chat {
     this.wanted = this.linked = at;
     this.readSeq = readOf(sessionId)?.seq;
     this.composer.text = this.savedText = draftOf(sessionId);
+    if (carried?.sessionId === sessionId) this.composer.attachments = carried.attachments;
     if (!sessionId) return;
     this.conversation = new Conversation(sessionId, at);
     this.conversation.onNews = (event) => hear(this, event);
@@ -63,12 +65,17 @@ function hear(it, event) {
   else it.said = "";
 }
 
-const saveDraft = debounced(SAVE_MS, () => {
-  if (!chat || chat.composer.text === chat.savedText) return;
-  chat.savedText = chat.composer.text;
-  keepDraft(chat.sessionId, chat.savedText);
-});
-const saveRead = debounced(SAVE_MS, (sessionId, seq, at) => keepRead(sessionId, seq, at));
+// What this browser remembers is written a moment later, and not with every word of an answer.
+let saving;
+function saveSoon() {
+  saving ??= setTimeout(() => {
+    saving = undefined;
+    flushDraft();
+    const { conversation, list } = chat ?? {};
+    const { lastSeq, lastAt } = conversation?.transcript ?? {};
+    if (lastSeq && list.isStuck && conversation.isAtEnd && document.visibilityState === "visible") keepRead(chat.sessionId, lastSeq, lastAt ?? Date.now());
+  }, SAVE_MS);
+}
 
 function flushDraft() {
   if (chat && chat.composer.text !== chat.savedText) keepDraft(chat.sessionId, (chat.savedText = chat.composer.text));
@@ -118,8 +125,9 @@ function submit({ text, attachments }) {
   const sessionId = chat.sessionId || `ws:${freshName()}`;
   const shown = chat.sessionId ? chat : new Chat(sessionId);
   const { conversation } = shown;
+  if (!conversation.isAtEnd && !conversation.isLoading) toEnd();
   try {
-    send(sessionId, text, attachments, conversation.isAtEnd || conversation.isLoading ? conversation.ready() : Promise.resolve());
+    send(sessionId, text, attachments, conversation.ready());
   } catch (why) {
     if (shown !== written) conversation.close();
     return toast(why.message, { tone: "bad" });
@@ -131,7 +139,6 @@ function submit({ text, attachments }) {
     begin(shown);
     return go("chat", sessionId);
   }
-  if (!conversation.isAtEnd) toEnd();
   stickToEnd(chat.list);
 }
 
@@ -159,6 +166,7 @@ async function edit(row) {
   try {
     const copy = await rpc("sessions.fork", { sessionId: chat.sessionId, atSeq: row.seq });
     keepDraft(copy.sessionId, row.text);
+    carried = { sessionId: copy.sessionId, attachments: row.attachments.map((it) => ({ filename: "image", bytes: Math.floor((it.data.length * 3) / 4), ...it })) };
     go("chat", copy.sessionId);
     toast("This is a copy up to that message. Change it and send it.");
   } catch (why) {
@@ -217,13 +225,12 @@ function watchReader() {
   if (!list.isStuck || !conversation.isAtEnd) return;
   chat.seenSeq = transcript.lastSeq;
   conversation.tidy();
-  if (document.visibilityState === "visible" && transcript.lastSeq > 0) saveRead(chat.sessionId, transcript.lastSeq, transcript.lastAt ?? Date.now());
 }
 
 function Rows() {
   const { conversation, list } = chat;
   const { transcript } = conversation;
-  const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: has("sessions.fork") ? edit : undefined, nestedOf: (row) => h(Child, { sessionId: row.child }) };
+  const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: has("sessions.fork") ? edit : undefined, nestedOf: nestedIn(conversation) };
   const isNews = transcript.lastSeq > chat.seenSeq;
   const head = conversation.fetching === "older" ? h(Loading, {}) : conversation.pageFault ? h(ErrorNote, { why: conversation.pageFault, again: () => conversation.again() }) : null;
   const foot = conversation.isAtEnd ? OnTheWay({ conversation, isOnline: link.state === "live" || link.state === "behind" }) : h(Loading, {});
@@ -251,7 +258,7 @@ function Writing() {
   const { conversation } = chat;
   const lane = live.lanes.get(chat.sessionId);
   const isRunning = !!conversation && (!!conversation.transcript.run || lane?.state === "running" || lane?.state === "asking");
-  saveDraft();
+  saveSoon();
   return h(Composer, { state: chat.composer, onsend: submit, onstop: stop, isRunning, commands: askCommands(), placeholder: isRunning ? "Write; it waits its turn in this session's lane" : "Write a message, or / for commands" });
 }
 

@@ -60,14 +60,14 @@ function Chips({ state }) {
   if (state.attachments.length === 0) return null;
   const chip = (it) => {
     const url = pictureUrl(it);
-    return h("li", { class: "chip" },
-      url ? h("img", { src: url, alt: "", class: "chip-picture" }) : null,
-      h("span", { class: "chip-name", dir: "auto", title: it.filename }, it.filename),
+    return h("li", { class: "upload" },
+      url ? h("img", { src: url, alt: "", class: "upload-picture" }) : null,
+      h("span", { class: "upload-name", dir: "auto", title: it.filename }, it.filename),
       h("span", { class: "dim" }, bytes(it.bytes)),
-      h("button", { type: "button", class: "chip-remove", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
+      h("button", { type: "button", class: "upload-remove", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
     );
   };
-  return h("ul", { class: "chips", key: "chips", "aria-label": "Attached files" }, state.attachments.map(chip));
+  return h("ul", { class: "uploads", key: "attached", "aria-label": "Attached files" }, state.attachments.map(chip));
 }
 
 function type(state, text) {
@@ -121,12 +121,19 @@ function grow(state) {
   };
 }
 
-function Writing({ state, view, found, placeholder, send, describedBy }) {
+function matching(state, commands) {
+  return viewOf(state).isClosed ? [] : matchingCommands(state.text, commands, COMMANDS_MAX);
+}
+
+function Writing({ state, view, found, commands, placeholder, send, describedBy }) {
   const isList = found.length > 0;
   const onkeydown = (event) => {
     // Enter ends the word that an input method is putting together.
     if (event.isComposing || event.keyCode === 229) return;
-    if (isList && listKey(event, state, found)) return;
+    // A key may come before the last letter was drawn.
+    const now = matching(state, commands);
+    view.chosen = Math.min(view.chosen, Math.max(0, now.length - 1));
+    if (now.length > 0 && listKey(event, state, now)) return;
     if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
     event.preventDefault();
     send();
@@ -179,7 +186,7 @@ function dropping(state) {
 // `onsend({ text, attachments })` is called with what may be sent. `blocked`: a sentence why nothing can be sent now.
 export function Composer({ state, onsend, onstop, isRunning, commands = [], placeholder = "Message", hint, blocked }) {
   const view = viewOf(state);
-  const found = view.isClosed ? [] : matchingCommands(state.text, commands, COMMANDS_MAX);
+  const found = matching(state, commands);
   view.chosen = Math.min(view.chosen, Math.max(0, found.length - 1));
   const faultNow = () => (view.reading > 0 ? "Files are still being read." : sendFault(state, limitsOf(live.can)));
   const fault = faultNow();
@@ -197,7 +204,7 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
   return h("div", { class: view.isOver ? "composer composer-over" : "composer", role: "group", "aria-label": "Write a message", ...dropping(state) },
     found.length ? h(Commands, { state, found }) : null,
     h(Chips, { state }),
-    h(Writing, { state, view, found, placeholder, send, describedBy: `${view.id}-words` }),
+    h(Writing, { state, view, found, commands, placeholder, send, describedBy: `${view.id}-words` }),
     h("div", { class: "composer-foot", key: "foot" },
       h("label", { class: "button button-small composer-file", key: "file" }, "Attach", h("input", { type: "file", class: "unseen", multiple: true, accept: ACCEPTED, onchange: pick })),
       h(Words, { state, view, hint, commands, fault, blocked }),

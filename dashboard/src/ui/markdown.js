@@ -11,7 +11,7 @@ import { Button } from "./parts.js";
 import { CopyButton } from "./plain.js";
 
 // Characters of one text that are in the document; the others on demand.
-const TEXT_MAX = 200_000;
+const TEXT_MAX = 100_000;
 // The line that is being written, when nobody can know yet what it will be: it waits for its next characters.
 const HALF_LINE = /(?:^|\n)[ >]{0,12}(?:[-*+=_]{1,40}|#{1,6}|[`~]{1,2}|\d{1,3}[.)])[ ]?$/;
 
@@ -74,6 +74,8 @@ function blockNode(block, place) {
       return codeBlock(block);
     case "rule":
       return h("hr", {});
+    case "rest":
+      return h("pre", { class: "md-rest", dir: place.dir }, block.text);
     case "quote":
       return h("blockquote", { dir: place.dir }, blockNodes(block.blocks, place));
     case "list":
@@ -147,10 +149,11 @@ export function cachedBlocks(cache, text, isOpen) {
 export function Markdown({ text, isOpen, cache: given }) {
   const cache = given ?? new MarkdownCache();
   if (cache.text === text && cache.isOpen === !!isOpen && cache.shown) return cache.shown;
-  Object.assign(cache, { text, isOpen: !!isOpen });
+  // Who has seen it grow has all of it, and each step was small.
+  Object.assign(cache, { text, isOpen: !!isOpen, isWhole: cache.isWhole || !!isOpen });
   const whole = String(text ?? "").replace(/\r\n?/g, "\n");
   const more = cache.isWhole ? 0 : whole.length - TEXT_MAX;
-  const blocks = cachedBlocks(cache, more > 0 ? whole.slice(0, TEXT_MAX) : whole, !!isOpen && more <= 0);
+  const blocks = cachedBlocks(cache, more > 0 ? whole.slice(0, TEXT_MAX) : whole, !!isOpen);
   const showAll = () => {
     Object.assign(cache, { isWhole: true, shown: null });
     redraw();

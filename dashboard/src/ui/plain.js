@@ -13,11 +13,11 @@ export class Opened {
 
   // `undefined`: nobody has said.
   get(of) {
-    return typeof of === "object" ? this.#objects.get(of) : this.#names.get(of);
+    return Object(of) === of ? this.#objects.get(of) : this.#names.get(of);
   }
 
   set(of, isOpen) {
-    if (typeof of === "object") return void this.#objects.set(of, isOpen);
+    if (Object(of) === of) return void this.#objects.set(of, isOpen);
     this.#names.delete(of);
     this.#names.set(of, isOpen);
     if (this.#names.size > NAMES_MAX) this.#names.delete(this.#names.keys().next().value);

@@ -10,6 +10,8 @@ const LINES_MAX = 200;
 const ALL_MAX = 20_000;
 // Of those, how many are from the beginning: the end of an output says more.
 const HEAD_SHARE = 0.25;
+// So far from the end is away from it.
+const AWAY_PX = 40;
 // Characters of a text that are looked at.
 const TEXT_MAX = 300_000;
 // What programs mean by their sixteen colours, for grounds that they paint themselves.
@@ -82,31 +84,47 @@ function nodes(lines) {
   return out;
 }
 
-function draw(text, maxLines, holder, isAll, label) {
+// The end of an output that grows stays in sight, unless somebody has scrolled away from it.
+const away = new WeakSet();
+
+function stay(element) {
+  if (!away.has(element)) element.scrollTop = element.scrollHeight;
+}
+
+function onscroll(event) {
+  const { scrollTop, scrollHeight, clientHeight } = event.target;
+  if (scrollHeight - scrollTop - clientHeight > AWAY_PX) away.add(event.target);
+  else away.delete(event.target);
+}
+
+function box(label, isTail, children) {
+  const hooks = isTail ? { onscroll, created: stay, updated: stay } : {};
+  return h("div", { class: "terminal", key: "terminal", tabindex: "0", role: "group", "aria-label": label, ...hooks }, children);
+}
+
+function draw({ text, maxLines, holder, isAll, isTail, label }) {
   const lines = terminalLines(text.slice(0, TEXT_MAX));
   const max = isAll ? ALL_MAX : maxLines;
-  const attrs = { dir: "auto", tabindex: "0", role: "group", "aria-label": label };
-  const pre = (name, some) => h("pre", { ...attrs, class: `terminal ${name}` }, nodes(some));
-  if (lines.length <= max) return h("div", { class: "terminal-box", key: "terminal" }, pre("", lines));
+  const pre = (some) => h("pre", { dir: "auto" }, nodes(some));
+  if (lines.length <= max) return box(label, isTail, pre(lines));
   const head = Math.floor(max * HEAD_SHARE);
-  const tail = max - head;
   const hidden = lines.length - max;
   const showAll = () => {
     opened.set(holder, true);
     redraw();
   };
   const gap = isAll ? h("p", { class: "terminal-gap" }, `${count(hidden)} lines are left out`) : h("button", { type: "button", class: "terminal-gap", onclick: showAll }, `Show all ${count(lines.length)} lines (${count(hidden)} hidden)`);
-  return h("div", { class: "terminal-box", key: "terminal" }, pre("terminal-head", lines.slice(0, head)), gap, pre("terminal-tail", lines.slice(-tail)));
+  return box(label, isTail, [pre(lines.slice(0, head)), gap, pre(lines.slice(head - max))]);
 }
 
 // `holder`: the object whose output it is. By it we know what somebody has opened while the text grows, and need not read the
-// same text twice.
-export function Terminal({ text, maxLines = LINES_MAX, holder, label = "Output" }) {
+// same text twice. `isTail`: its end is what one wants to see first.
+export function Terminal({ text, maxLines = LINES_MAX, holder, label = "Output", isTail = false }) {
   const whole = String(text ?? "");
   const isAll = opened.get(holder ?? whole) === true;
   const last = holder ? drawn.get(holder) : undefined;
   if (last && last.text === whole && last.isAll === isAll && last.maxLines === maxLines) return last.node;
-  const node = draw(whole, maxLines, holder ?? whole, isAll, label);
+  const node = draw({ text: whole, maxLines, holder: holder ?? whole, isAll, isTail, label });
   if (holder) drawn.set(holder, { text: whole, isAll, maxLines, node });
   return node;
 }

@@ -87,7 +87,7 @@ function Output({ call }) {
     return isSilent ? h("p", { class: "dim", key: "silent" }, "No output.") : null;
   }
   const cutNote = call.truncated ? h("p", { class: "dim" }, `This is the beginning: ${bytes(call.fullBytes)} in all.`) : null;
-  return section("output", "Output", CopyButton({ text: () => withoutEscapes(text), what: "The output" }), [h(Terminal, { text, holder: call }), cutNote]);
+  return section("output", "Output", CopyButton({ text: () => withoutEscapes(text), what: "The output" }), [h(Terminal, { text, holder: call, isTail: kindOf(call.tool).startsWith("shell.") }), cutNote]);
 }
 
 function Pictures({ call }) {

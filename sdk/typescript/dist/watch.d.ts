@@ -5,10 +5,10 @@ import type { Wire } from "./wire.js";
 export interface WatchOptions {
     /** A cursor of an earlier event, or 0 for everything. Without it, what comes from now on. */
     after?: EventCursor;
-    /** Also what the model thinks. */
-    thinking?: boolean;
     /** Answers whether tools may run, whoever sent the message. */
     confirm?: AskHandler;
+    /** With what the models think. */
+    thinking?: boolean;
     signal?: AbortSignal;
 }
 /** Events of a session, or of the gateway's services. Iterate over it, one reader at a time; leaving the loop ends it. */

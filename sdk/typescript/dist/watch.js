@@ -32,7 +32,7 @@ this.#release = confirm && session !== undefined ? asks.hold(session, confirm) :
 this.#operation = {
 method: "events.subscribe",
 stays: true,
-params: () => ({ topics, afterSeq: this.#told, ...(thinking ? { thinking } : {}) }),
+params: () => ({ topics, afterSeq: this.#told, thinking }),
 before: () => (this.#release && session !== undefined ? asks.prepare(session) : undefined),
 onEvent: (event, size) => this.#event(event, size, confirm),
 onResult: (result) => this.#began(result),

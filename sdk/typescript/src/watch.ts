@@ -15,10 +15,10 @@ const LAG_MS = 300;
 export interface WatchOptions {
   /** A cursor of an earlier event, or 0 for everything. Without it, what comes from now on. */
   after?: EventCursor;
-  /** Also what the model thinks. */
-  thinking?: boolean;
   /** Answers whether tools may run, whoever sent the message. */
   confirm?: AskHandler;
+  /** With what the models think. */
+  thinking?: boolean;
   signal?: AbortSignal;
 }
 
@@ -56,7 +56,7 @@ export class Watch implements AsyncIterable<AnyEvent> {
     this.#operation = {
       method: "events.subscribe",
       stays: true,
-      params: () => ({ topics, afterSeq: this.#told, ...(thinking ? { thinking } : {}) }),
+      params: () => ({ topics, afterSeq: this.#told, thinking }),
       before: () => (this.#release && session !== undefined ? asks.prepare(session) : undefined),
       onEvent: (event, size) => this.#event(event, size, confirm),
       onResult: (result) => this.#began(result as SubscribeResult),

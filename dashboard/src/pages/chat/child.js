@@ -28,7 +28,15 @@ export function closeChildren() {
   for (const sessionId of [...opened.keys()]) close(sessionId);
 }
 
-export function Child({ sessionId }) {
+// Inside the card of a call: a list of trees, or nothing.
+export function nestedIn(conversation) {
+  return (row) => {
+    const sessionId = conversation.children.of(row);
+    return sessionId ? [Child(sessionId)] : undefined;
+  };
+}
+
+function Child(sessionId) {
   const shown = opened.get(sessionId);
   return h(
     "div",
@@ -51,7 +59,7 @@ function ChildRows(sessionId, { conversation, kept }) {
   if (conversation.fault) return h(ErrorNote, { why: conversation.fault, again: () => conversation.again() });
   const all = conversation.transcript.rows;
   const rows = all.slice(-ROWS_MAX);
-  const context = { sessionId, nestedOf: (row) => h(Child, { sessionId: row.child }) };
+  const context = { sessionId, nestedOf: nestedIn(conversation) };
   const isMore = rows.length < all.length || !conversation.isWhole;
   const trees = rows.map((row, at) => Row(row, rows[at - 1], keptOf(kept, row), context));
   return h(

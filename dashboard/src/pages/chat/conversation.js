@@ -3,7 +3,8 @@
 
 import { redraw } from "../../lib/dom.js";
 import { gateway, rpc } from "../../lib/link.js";
-import { has } from "../../lib/live.js";
+import { onNews } from "../../lib/live.js";
+import { Children } from "./children.js";
 import { asked, isUnasked, sawEvent } from "./outbox.js";
 import { Transcript } from "./transcript.js";
 
@@ -38,10 +39,13 @@ export class Conversation {
   onNews = undefined;
   #watch = null;
   #opened = null;
+  #made = null;
+  #unhook = () => {};
   #isClosed = false;
 
   constructor(sessionId, at) {
     this.sessionId = sessionId;
+    this.children = new Children(sessionId);
     this.open(at);
   }
 
@@ -50,6 +54,7 @@ export class Conversation {
     return (this.#opened = this.#open(at));
   }
   async #open(at) {
+    this.#unhook();
     this.#watch?.close();
     this.#watch = null;
     const transcript = (this.transcript = new Transcript());
@@ -73,34 +78,33 @@ export class Conversation {
   }
   close() {
     this.#isClosed = true;
+    this.children.close();
+    this.#unhook();
     this.#watch?.close();
   }
 
-  // It is not there: it begins with the first message.
+  // It is not there: it begins with the first message, of this page or of anybody.
   #begin() {
     this.isNew = this.isWhole = this.isAtEnd = true;
+    this.#unhook();
+    this.#unhook = onNews("session", ({ sessionId }) => sessionId === this.sessionId && this.open());
   }
   // Resolves when what happens next is heard here: who comes in the middle of a reply is told it only when it is whole. Makes the
   // session where it is not there yet.
   async ready() {
     await this.#opened;
-    if (this.isNew && !this.#isClosed) {
-      await rpc("sessions.create", { sessionId: this.sessionId }, { timeoutMs: 0 });
-      this.isNew = false;
-      this.#follow();
-    }
+    if (this.isNew && !this.#isClosed) await (this.#made ??= this.#make());
     await this.#watch?.ready;
+  }
+  async #make() {
+    this.#unhook();
+    await rpc("sessions.create", { sessionId: this.sessionId }, { timeoutMs: 0 });
+    this.isNew = false;
+    this.#follow();
   }
 
   #page(more) {
-    if (!has("queue.list")) return this.#devPage(more); // TEMP
     return rpc("events.replay", { sessionId: this.sessionId, limit: PAGE, thinking: true, ...more });
-  }
-
-  async #devPage(more) { // TEMP
-    const all = []; let after = more.afterSeq ?? 0; let complete = false;
-    while (!complete) { const page = await rpc("events.replay", { sessionId: this.sessionId, afterSeq: after, limit: 1000 }); all.push(...page.events); after = page.nextSeq; complete = page.complete; }
-    return { events: all.filter((e) => e.seq < (more.beforeSeq ?? Infinity)), complete: true };
   }
 
   async #fetch(which, ask, take) {
@@ -121,8 +125,10 @@ export class Conversation {
   older() {
     if (this.isWhole || this.pageFault) return;
     return this.#fetch("older", () => this.#page({ beforeSeq: this.transcript.firstSeq }), (page) => {
+      const before = this.transcript.firstSeq;
       this.transcript.prepend(page.events);
-      this.isWhole = page.complete || page.events.length === 0;
+      // A page that brings nothing is the last one too: it is not asked for for ever.
+      this.isWhole = page.complete || this.transcript.firstSeq === before;
     });
   }
   newer() {

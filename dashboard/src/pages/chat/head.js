@@ -152,7 +152,7 @@ function More(conversation, onnew) {
   const exports = has("sessions.search") && !conversation.isNew;
   return h(
     "div",
-    { class: "chat-actions" },
+    { class: "chat-actions", onfocusout: (event) => isMenuOpen && !event.currentTarget.contains(event.relatedTarget) && ((isMenuOpen = false), redraw()) },
     Button({ onclick: onnew, title: "New session" }, ["New"]),
     conversation.isNew ? null : h("button", { type: "button", class: "button", "aria-expanded": isMenuOpen ? "true" : "false", onclick: () => ((isMenuOpen = !isMenuOpen), redraw()) }, "More"),
     isMenuOpen && !conversation.isNew ? h(
@@ -168,6 +168,7 @@ function More(conversation, onnew) {
 
 export function Head({ conversation, onnew }) {
   ask(conversation);
+  if (session.value?.title) document.title = `${session.value.title} · tillerman`;
   return h(
     "header",
     { class: "chat-head" },

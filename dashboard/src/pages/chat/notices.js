@@ -29,7 +29,7 @@ function by(row) {
 export function noticeOf(row) {
   switch (row.what) {
     case "opened":
-      return { text: `The session began in ${row.cwd}, with ${row.model}.` };
+      return { text: `${row.parent ? "A sub-agent" : "The session"} began in ${row.cwd}, with ${row.model}.`, link: row.parent && { sessionId: row.parent.sessionId, text: "The session that it works for" } };
     case "retrying":
       return { tone: "warn", text: `The model did not answer; try ${row.attempt + 1} of ${row.of} in ${duration(row.waitMs)}:`, quote: row.message };
     case "fell_back":

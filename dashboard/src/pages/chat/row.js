@@ -14,10 +14,6 @@ export function interrupt(row) {
   row.isInterrupted = true;
 }
 
-export function adopt(row, sessionId) {
-  row.child = sessionId;
-}
-
 export function sizeOf(row) {
   const attachments = row.attachments ?? row.call?.attachments ?? [];
   const texts = (row.text?.length ?? 0) + (row.thinking?.length ?? 0) + (row.call?.output?.length ?? 0);

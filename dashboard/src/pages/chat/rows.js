@@ -12,6 +12,7 @@ import { noticeOf } from "./notices.js";
 
 // Characters of a person's message that are shown at once.
 const SHOWN_CHARS = 4000;
+const PIECE_CHARS = 6000;
 const FROM = { steer: "handed to the run", followup: "follow-up", reminder: "reminder", extension: "from an extension" };
 const RUN_ENDS = { complete: ["", "Done"], cancelled: ["warn", "Stopped"], error: ["bad", "Failed"] };
 
@@ -44,7 +45,7 @@ function newDay(row, before) {
   return !before?.at || new Date(row.at).toDateString() !== new Date(before.at).toDateString() ? dayOf(row.at) : "";
 }
 
-// `context`: { sessionId, unreadKey, markedKey, onedit(row)?, nestedOf(row) }
+// `context`: { sessionId, unreadKey, markedKey, onedit(row)?, nestedOf(row): trees inside the card of a call }
 export function Row(row, before, kept, context) {
   const day = newDay(row, before);
   const isMarked = context.markedKey === row.key;
@@ -64,7 +65,7 @@ function bodyOf(row, kept, context) {
     case "assistant":
       return AssistantRow(row, kept, context);
     case "call":
-      return h(ToolCard, { call: row.call, nested: row.child ? [context.nestedOf(row)] : undefined });
+      return h(ToolCard, { call: row.call, nested: context.nestedOf(row) });
     case "run":
       return RunRow(row);
     case "command":
@@ -123,13 +124,29 @@ function UserRow(row, context) {
   );
 }
 
+// A paragraph that grows and grows would be laid out whole with each word. While it is written what is far behind stands by itself;
+// when it is done it is one again.
+function pieces(row, kept) {
+  kept.pieces ??= [{ from: 0, cache: new MarkdownCache() }];
+  const list = kept.pieces;
+  if (!row.isOpen || row.text.length < list.at(-1).from) list.length = 1;
+  const last = list.at(-1);
+  const start = Math.max(last.from, row.text.lastIndexOf("\n") + 1);
+  const cut = row.isOpen && row.text.length - start > PIECE_CHARS ? row.text.lastIndexOf(" ") + 1 : 0;
+  if (cut > last.from) {
+    last.text = row.text.slice(last.from, cut);
+    list.push({ from: cut, cache: new MarkdownCache() });
+  }
+  list.at(-1).text = row.text.slice(list.at(-1).from);
+  return list.map((piece, at) => h("div", { key: at }, Markdown({ text: piece.text, isOpen: row.isOpen && at === list.length - 1, cache: piece.cache })));
+}
+
 function AssistantRow(row, kept, context) {
-  kept.markdown ??= new MarkdownCache();
   return h(
     "article",
     { class: "said said-assistant", "aria-label": "Answer", "aria-busy": row.isOpen ? "true" : undefined },
     row.thinking ? h(Thinking, { text: row.thinking, isOpen: row.isOpen && row.text === "", id: row }) : null,
-    row.text ? Markdown({ text: row.text, isOpen: row.isOpen, cache: kept.markdown }) : null,
+    row.text ? pieces(row, kept) : null,
     row.isInterrupted ? h("p", { class: "cut" }, "It was stopped here.") : null,
     row.isOpen ? null : h("div", { class: "said-foot" }, When(row), Actions(row, context)),
   );
@@ -145,8 +162,8 @@ function CommandRow(row) {
 }
 
 function NoticeRow(row) {
-  const { tone, text, quote } = noticeOf(row);
-  return h("p", { class: `notice${tone ? ` notice-${tone}` : ""}`, dir: "auto" }, text, quote ? h("q", { dir: "auto" }, quote) : null, " ", When(row));
+  const { tone, text, quote, link } = noticeOf(row);
+  return h("p", { class: `notice${tone ? ` notice-${tone}` : ""}`, dir: "auto" }, text, quote ? h("q", { dir: "auto" }, quote) : null, " ", link ? h("a", { href: href("chat", link.sessionId) }, link.text) : null, " ", When(row));
 }
 
 // How a run ended, and what it took.

@@ -5,7 +5,7 @@
 // own, and then what hangs over the seam is settled (a call that began in one and ended in the other, a question and its answer).
 
 import { behindBytes, bytesOf, isAfter, readCursor, withoutLast } from "./cursor.js";
-import { adopt, finish, interrupt, sizeOf } from "./row.js";
+import { finish, interrupt, sizeOf } from "./row.js";
 
 const NOWHERE = { entry: -1, within: 0 };
 // Of the model's own bookkeeping: nobody wants to read it.
@@ -32,19 +32,14 @@ export class Transcript {
   // Characters of all rows, about.
   chars = 0;
   #told = NOWHERE;
-  // Calls that have not ended, and ends whose calls are further up.
+  // Calls that have not ended, and when runs began that have not.
   #calls = new Map();
-  #ends = new Map();
-  #children = new Map();
   #starts = new Map();
-  // What has ended here and began further up: runs, questions, waiting messages.
-  #startless = new Map();
-  #askless = new Map();
-  #itemless = new Map();
-  // The last reply or call, and the run that was cut short without either.
+  // What ended here and began further up. Each is tried with every page that comes before, until it says that it is settled.
+  #owed = [];
+  // The last reply or call.
   #lastAct = null;
-  #cutRun = undefined;
-  // Whose images follow.
+  // Whose images follow, and whose end.
   #holder = null;
   #runRow = null;
 
@@ -189,20 +184,24 @@ export class Transcript {
     const { callId, tool, args } = event.data;
     const key = `${event.runId} ${callId}`;
     const call = { callId, tool, args, state: "running", startedAt: event.at, attachments: [] };
-    const row = this.#add(event, "call", { call, child: undefined });
+    const row = this.#add(event, "call", { call });
     this.#calls.set(key, row);
     this.#lastAct = row;
   }
   #callEnds(event) {
     const key = `${event.runId} ${event.data.callId}`;
-    const row = this.#calls.get(key);
     const end = { data: event.data, attachments: [] };
-    if (row) {
-      this.#calls.delete(key);
-      finish(row, end);
-      this.chars += row.call.output.length;
-    } else this.#ends.set(key, end);
-    this.#holder = { seq: event.seq, list: row ? row.call.attachments : end.attachments };
+    this.#holder = { seq: event.seq, list: this.#calls.get(key)?.call.attachments ?? end.attachments };
+    this.chars += event.data.result.output.length;
+    this.#settle((from) => {
+      const row = from.#calls.get(key);
+      if (row) finish(row, end);
+      return from.#calls.delete(key);
+    });
+  }
+  // Here, or with a page that is yet to come.
+  #settle(how) {
+    if (!how(this)) this.#owed.push(how);
   }
   #attaches(event) {
     const holder = this.#holder;
@@ -225,11 +224,14 @@ export class Transcript {
       this.#starts.set(id, timestamp);
       return;
     }
-    const row = (this.#runRow = this.#add(event, "run", { state, startedAt: this.#starts.get(id), endedAt: timestamp }));
-    if (state !== "complete") this.#cut(id);
-    if (!this.#starts.delete(id)) this.#startless.set(id, row);
-    for (const [key, call] of this.#calls) if (call.run === id) this.#lose(key, call);
-    this.run = null;
+    const row = (this.#runRow = this.#add(event, "run", { state, startedAt: undefined, endedAt: timestamp }));
+    if (state !== "complete") this.#settle((from) => from.#cut(id));
+    this.#settle((from) => {
+      for (const [key, call] of from.#calls) if (call.run === id) from.#lose(key, call);
+      if (from.run?.id === id) from.run = null;
+      row.startedAt = from.#starts.get(id);
+      return from.#starts.delete(id);
+    });
   }
   #runSays(more) {
     if (!this.#runRow) return;
@@ -238,7 +240,7 @@ export class Transcript {
   // A run that was stopped or failed in the middle of a reply: that reply is not whole.
   #cut(id) {
     if (this.#lastAct?.run === id) interrupt(this.#lastAct);
-    else if (!this.#starts.has(id)) this.#cutRun = id;
+    return this.#lastAct?.run === id || this.#starts.has(id);
   }
   #lose(key, row) {
     this.#calls.delete(key);
@@ -246,9 +248,12 @@ export class Transcript {
   }
 
   #answered(event, { askId, decision, by }) {
-    const ask = this.asks.get(askId);
-    const row = this.#add(event, "notice", { what: "answered", decision, by, about: ask?.tool ?? ask?.about });
-    if (!this.asks.delete(askId)) this.#askless.set(askId, row);
+    const row = this.#add(event, "notice", { what: "answered", decision, by });
+    this.#settle((from) => {
+      const ask = from.asks.get(askId);
+      row.about = ask?.tool ?? ask?.about;
+      return from.asks.delete(askId);
+    });
   }
 
   #changed(event, detail) {
@@ -258,12 +263,6 @@ export class Transcript {
       case "message": {
         const row = this.#add(event, "user", { text: text ?? "", from: detail.from, by: detail.by, attachments: [] });
         this.#holder = { seq: event.seq, list: row.attachments };
-        return;
-      }
-      case "subagent": {
-        const row = this.#calls.get(`${event.runId} ${detail.callId}`) ?? this.#lastCall(detail.callId);
-        if (row) adopt(row, detail.sessionId);
-        else this.#children.set(detail.callId, detail.sessionId);
         return;
       }
       case "ask":
@@ -284,76 +283,31 @@ export class Transcript {
     }
     this.#add(event, "notice", { what: kind, ...detail });
   }
-  #lastCall(callId) {
-    return this.rows.findLast((row) => row.kind === "call" && row.call.callId === callId);
-  }
   #settled(event, { itemId, end, why }) {
-    const item = this.queue.get(itemId);
-    const row = end === "consumed" ? null : this.#add(event, "notice", { what: "settled", end, why, text: item?.text });
-    if (!this.queue.delete(itemId)) this.#itemless.set(itemId, row);
+    const row = end === "consumed" ? {} : this.#add(event, "notice", { what: "settled", end, why });
+    this.#settle((from) => {
+      row.text = from.queue.get(itemId)?.text;
+      return from.queue.delete(itemId);
+    });
   }
 
   #join(older) {
     older.#closeReply();
-    for (const [key, end] of this.#ends) {
-      const row = older.#calls.get(key);
-      if (!row) continue;
-      finish(row, end);
-      older.#calls.delete(key);
-      this.#ends.delete(key);
-    }
-    for (const [callId, child] of this.#children) {
-      const row = older.#lastCall(callId);
-      if (row) adopt(row, child);
-      if (row) this.#children.delete(callId);
-    }
-    for (const [key, row] of older.#calls) if (this.#startless.has(row.run)) older.#lose(key, row);
-    let ongoing = older.run;
-    for (const [id, row] of this.#startless) {
-      if (ongoing?.id === id) ongoing = null;
-      if (!older.#starts.has(id)) continue;
-      row.startedAt = older.#starts.get(id);
-      older.#starts.delete(id);
-      this.#startless.delete(id);
-    }
-    if (this.#cutRun !== undefined && older.#lastAct?.run === this.#cutRun) interrupt(older.#lastAct);
-    this.#cutRun = older.#cutRun ?? (older.#lastAct ? undefined : this.#cutRun);
-    for (const [id, row] of this.#askless) {
-      const ask = older.asks.get(id);
-      if (!ask) continue;
-      row.about = ask.tool ?? ask.about;
-      older.asks.delete(id);
-      this.#askless.delete(id);
-    }
-    for (const [id, row] of this.#itemless) {
-      const item = older.queue.get(id);
-      if (!item) continue;
-      if (row) row.text = item.text;
-      older.queue.delete(id);
-      this.#itemless.delete(id);
-    }
-    this.#become(older, ongoing);
-  }
-  #become(older, ongoing) {
+    this.#owed = older.#owed.concat(this.#owed.filter((settle) => !settle(older)));
     const both = (one, two) => new Map([...one, ...two]);
     this.rows = older.rows.concat(this.rows);
     this.chars += older.chars;
-    this.run ??= ongoing;
+    this.run ??= older.run;
     this.asks = both(older.asks, this.asks);
     this.queue = both(older.queue, this.queue);
     this.#calls = both(older.#calls, this.#calls);
-    this.#ends = both(this.#ends, older.#ends);
-    this.#children = both(this.#children, older.#children);
     this.#starts = both(older.#starts, this.#starts);
-    this.#startless = both(older.#startless, this.#startless);
-    this.#askless = both(older.#askless, this.#askless);
-    this.#itemless = both(older.#itemless, this.#itemless);
     this.#lastAct ??= older.#lastAct;
-    this.#runRow ??= older.#runRow;
     this.firstSeq = older.firstSeq;
     if (this.cursor !== undefined) return;
     this.cursor = older.cursor;
     this.#told = older.#told;
+    this.#runRow = older.#runRow;
     this.lastSeq = older.lastSeq;
     this.lastAt = older.lastAt;
   }

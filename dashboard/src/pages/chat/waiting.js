@@ -4,7 +4,7 @@ import { h } from "../../lib/dom.js";
 import { Fetched } from "../../lib/fetching.js";
 import { ago, count } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
-import { has, live } from "../../lib/live.js";
+import { has, live, openAsks } from "../../lib/live.js";
 import { Button, toast } from "../../ui/parts.js";
 import { ToolCard } from "../../ui/toolcard.js";
 import { drop, outboxOf, retry } from "./outbox.js";
@@ -38,14 +38,14 @@ function Sending(item, isOnline) {
 
 // The same object each time: what somebody opens is known by it.
 function callOf(ask) {
-  ask.call ??= { callId: ask.callId, tool: ask.tool, args: ask.args, state: "asking", startedAt: ask.at, attachments: [] };
+  ask.call ??= { callId: ask.callId, tool: ask.tool, args: ask.args, state: "asking", startedAt: ask.openedAt, attachments: [] };
   return ask.call;
 }
 
 // Something goes on, and there is nothing to see of it yet.
-function Working({ run, open, rows, asks }) {
-  if (!run || open || asks.size > 0 || rows.at(-1)?.call?.state === "running") return null;
-  return h("div", { class: "row row-notice", key: "working" }, h("p", { class: "notice working" }, run.isStopping ? "Stopping…" : "Working…"));
+function Working({ run, open, rows }, isBusy) {
+  if (!isBusy || open || rows.at(-1)?.call?.state === "running") return null;
+  return h("div", { class: "row row-notice", key: "working" }, h("p", { class: "notice working" }, run?.isStopping ? "Stopping…" : "Working…"));
 }
 
 // At the end of the rows.
@@ -53,10 +53,11 @@ export function OnTheWay({ conversation, isOnline }) {
   const chips = has("queue.list");
   // What waits is a chip, where the gateway says what it is.
   const sent = outboxOf(conversation.sessionId).filter((item) => !(chips && item.state === "waiting"));
-  const asks = [...conversation.transcript.asks.values()].filter((ask) => !ask.isOther);
+  const asks = openAsks().filter((ask) => ask.sessionId === conversation.sessionId);
+  const isBusy = asks.length === 0 && (conversation.transcript.run || live.lanes.get(conversation.sessionId)?.state === "running");
   return [
     asks.map((ask) => h("div", { class: "row row-call", key: ask.askId }, h(ToolCard, { call: callOf(ask) }))),
-    Working(conversation.transcript),
+    Working(conversation.transcript, isBusy),
     sent.map((item) => Sending(item, isOnline)),
   ];
 }
