@@ -97,8 +97,9 @@ function History() {
   if (fault) return h(ErrorNote, { why: fault, again: () => one.again(askOne) });
   const row = value?.sessions.find((it) => it.sessionId === id);
   if (!row) return h(Loading, {});
-  if (!row.compactions) return h("p", { class: "dim" }, "This gateway does not tell when a session was compacted.");
-  if (row.compactions.length === 0) return h(Empty, { title: "It was never compacted" }, `It is when its context is ${row.budget.thresholdPct} % full, or when you say so.`);
+  const { compactions } = value;
+  if (!compactions) return h("p", { class: "dim" }, "This gateway does not tell when a session was compacted.");
+  if (compactions.length === 0) return h(Empty, { title: "It was never compacted" }, `It is when its context is ${row.budget.thresholdPct} % full, or when you say so.`);
   const columns = [
     { head: "When", cell: (it) => [h(When, { at: it.at }), " ", h("span", { class: "dim" }, moment(it.at))] },
     { head: "Before", numeric: true, cell: (it) => count(it.tokensBefore) },
@@ -106,7 +107,7 @@ function History() {
     { head: "Freed", numeric: true, cell: (it) => (it.tokensAfter === undefined || !it.tokensBefore ? "–" : `${Math.round((1 - it.tokensAfter / it.tokensBefore) * 100)} %`) },
     { head: "Where", cell: (it) => h("a", { href: href("chat", id, { at: it.seq }) }, `message ${it.seq}`) },
   ];
-  return h("div", { class: "context-history" }, row.compactions.length > 2 ? h(Sizes, { id, compactions: row.compactions }) : null, h(Table, { columns, rows: row.compactions, keyOf: (it) => it.seq, caption: "Compactions, newest first" }));
+  return h("div", { class: "context-history" }, compactions.length > 2 ? h(Sizes, { id, compactions }) : null, h(Table, { columns, rows: compactions, keyOf: (it) => it.seq, caption: "Compactions, newest first" }));
 }
 
 function Sizes({ id, compactions }) {

@@ -14,15 +14,13 @@ import { Runs } from "./usage/runs.js";
 import { PARTS, byDay, cacheShare, costHint, costOf, costText, perDay, sum, tokensOf } from "./usage/sums.js";
 
 const REFRESH_MS = 30_000;
-// How far back the first day is looked for, and sessions whose titles are asked for.
-const LOOK_BACK_DAYS = 3 * 365;
+// Sessions whose titles are asked for.
 const TITLES_MAX = 500;
 const GROUPS = [["session", "Session"], ["model", "Model"], ["tool", "Tool"], ["principal", "Person"], ["day", "Day"]];
 
 const days = new Fetched();
 const groups = new Fetched();
 const budget = new Fetched();
-const first = new Fetched();
 const titles = new Fetched();
 const table = { by: "tokens", isUp: false, isAll: false };
 const typed = { from: "", to: "", isOpen: false, fault: "" };
@@ -204,13 +202,12 @@ export const usagePage = {
     groups.want(`${now.from} ${now.to} ${now.by}`, ask.groups);
     budget.want("budget", askBudget);
     titles.want("titles", askTitles);
-    first.want("first", () => rpc("usage.report", { from: addDays(utcDay(), -LOOK_BACK_DAYS), to: utcDay(), groupBy: "day" }).then((it) => it.rows[0]?.key ?? ""));
     stop ??= every(REFRESH_MS, () => days.value && refresh());
     const all = daysBetween(now.from, now.to);
     // Days that another range did not have are not days without use.
     const isOther = days.value && (days.value.from !== addDays(now.from, -all.length) || days.value.to !== now.to);
     const known = days.value?.rows ?? [];
-    const rows = byDay(all, known, first.value ?? known[0]?.key);
+    const rows = byDay(all, known, days.value?.since ?? known[0]?.key);
     const before = known.filter((row) => row.key < now.from);
     const picked = now.day || now.session || now.model;
     const wish = { from: now.day || now.from, to: now.day || now.to, sessionId: now.session, model: now.model };
@@ -218,7 +215,7 @@ export const usagePage = {
       h("h1", {}, "Usage"),
       h(Range, { now }),
       days.fault ? h(ErrorNote, { why: days.fault, again: refresh }) : null,
-      days.value && !isOther && (first.value !== undefined || first.fault) ? [h(Figures, { rows, before, now }), h(Days, { rows, all, now })] : days.fault ? null : h(Loading, {}),
+      days.value && !isOther ? [h(Figures, { rows, before, now }), h(Days, { rows, all, now })] : days.fault ? null : h(Loading, {}),
       picked && dayAt(wish.from) ? h(Runs, { wish, nameOf, onclose: () => pickRuns({}) }) : null,
       h(Groups, { now }),
       h("p", { class: "dim" }, "Costs are worked out from the list price of each model: an estimate, not a bill. Prices that are not known can be given in the settings (", h("code", {}, "models"), ")."),
@@ -227,6 +224,6 @@ export const usagePage = {
   leave() {
     stop?.();
     stop = null;
-    for (const it of [days, groups, budget, titles, first]) it.stale();
+    for (const it of [days, groups, budget, titles]) it.stale();
   },
 };

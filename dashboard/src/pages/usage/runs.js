@@ -14,7 +14,9 @@ import { costHint, costOf, costText, tokensOf } from "./sums.js";
 const RUNS_MAX = 100;
 const runs = new Fetched();
 const table = { by: "", isUp: false, isAll: false };
-const TONES = { complete: "good", error: "bad", cancelled: "warn", running: "info" };
+// How a run stands, in a tone and in a word.
+const STATES = { start: ["info", "running"], complete: ["good", "complete"], error: ["bad", "failed"], cancel_requested: ["warn", "stopping"], cancelled: ["warn", "cancelled"] };
+const stateOf = (run) => STATES[run.state] ?? ["none", run.state ?? "unknown"];
 
 function askFor({ from, to, sessionId, model }) {
   if (has("usage.runs")) return rpc("usage.runs", { from, to, limit: RUNS_MAX, ...(sessionId ? { sessionId } : {}), ...(model ? { model } : {}) });
@@ -32,8 +34,9 @@ function runColumns(isOneDay, nameOf) {
     { name: "at", head: "When", cell: (run) => h("time", { datetime: new Date(run.at).toISOString(), title: new Date(run.at).toLocaleString() }, isOneDay ? clock(run.at) : new Date(run.at).toLocaleString()), value: (run) => run.at },
     { name: "session", head: "Session", cell: (run) => sessionLink(run, nameOf), value: (run) => run.title || run.sessionId },
     { name: "model", head: "Model", cell: (run) => run.model ?? "–", value: (run) => run.model },
-    { name: "state", head: "State", cell: (run) => Badge({ tone: TONES[run.state] }, [run.state ?? "unknown"]), value: (run) => run.state },
+    { name: "state", head: "State", cell: (run) => Badge({ tone: stateOf(run)[0] }, [stateOf(run)[1]]), value: (run) => run.state },
     { name: "length", head: "Length", cell: (run) => duration(run.durationMs), value: (run) => run.durationMs, numeric: true },
+    { name: "tools", head: "Tool calls", cell: (run) => count(run.tools ?? 0), value: (run) => run.tools ?? 0, numeric: true },
     { name: "tokens", head: "Tokens", cell: (run) => h("span", { title: count(tokensOf(run.usage)) }, short(tokensOf(run.usage))), value: (run) => tokensOf(run.usage), numeric: true },
     { name: "cost", head: "Cost", cell: (run) => h("span", { title: costHint(cost(run)) }, money(run.usage.costUsd)), value: (run) => run.usage.costUsd, numeric: true },
     { name: "by", head: "For", cell: (run) => h("span", { dir: "auto" }, run.by ?? "–"), value: (run) => run.by },
@@ -66,7 +69,7 @@ export function Runs({ wish, nameOf, onclose }) {
   };
   return h(Card, { title, id: "usage-runs", actions: Button({ kind: "small", onclick: onclose }, ["Close"]) },
     shown(),
-    value?.truncated ? h("p", { class: "dim" }, `Only the ${value.runs.length} dearest are listed.`) : null,
+    value?.truncated ? h("p", { class: "dim" }, `The ${value.runs.length} dearest that were found; there are more, or not everything was looked through.`) : null,
     value?.runs?.length === 0 ? h(Empty, { title: "" }, "Sums stay when a session is deleted; its runs do not.") : null,
   );
 }

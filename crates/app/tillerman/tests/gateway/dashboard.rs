@@ -47,6 +47,11 @@ fn its_conversations() {
 }
 
 #[test]
+fn its_numbers() {
+    browser_checks("numbers.mjs", 10);
+}
+
+#[test]
 fn what_comes_from_outside_stays_text() {
     browser_checks("xss.mjs", 6);
 }
