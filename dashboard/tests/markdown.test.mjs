@@ -168,6 +168,17 @@ function hostile(size) {
   };
 }
 
+test("what is too much to be drawn in pieces is plain, and all there", () => {
+  for (const part of ["- a\n", "a\n\n", "# a\n", "> a\n\n", "```\na\n```\n", "1. a\n\n", "- - a\n"]) {
+    const shown = Markdown({ text: part.repeat(10_000).slice(0, 99_000) });
+    assert.ok([...elements(shown)].length < 40_000, part);
+    assert.equal(shown.children.at(-1).attrs.class, "md-rest", part);
+    assert.ok(textOf(shown).replace(/[^a]/g, "").length >= Math.min(10_000, Math.floor(99_000 / part.length)), part);
+  }
+  const table = Markdown({ text: `| a |\n|---|\n${"| b |\n".repeat(9000)}` });
+  assert.equal(textOf(table).replace(/[^b]/g, "").length, 9000);
+});
+
 test("hostile texts cost steps in proportion to their length, and make no deep tree", () => {
   const smaller = hostile(25_000);
   const whole = (text, isOpen) => Markdown({ text, isOpen, cache: Object.assign(new MarkdownCache(), { isWhole: true }) });
@@ -182,6 +193,8 @@ test("hostile texts cost steps in proportion to their length, and make no deep t
       assert.ok(work.steps <= few * 5 + 1000, `${name}: ${few} steps, and four times the text ${work.steps}`);
       const deepest = depthOf(shown);
       assert.ok(deepest <= 60, `${name}: ${deepest} deep`);
+      const nodes = [...elements(shown)].length;
+      assert.ok(nodes <= 60_000, `${name}: ${nodes} elements`);
     }
   }
 });

@@ -1,5 +1,8 @@
 //! Joins the page out of `dashboard/` and the client library that it speaks with, so that nobody needs Node to build us.
 
+// A build speaks to cargo through stdout.
+#![allow(clippy::print_stdout)]
+
 #[path = "src/join.rs"]
 mod join;
 #[path = "src/names.rs"]
@@ -48,7 +51,10 @@ fn build(root: &Path) -> Result<(), JoinFault> {
     let whole = page::page(&frame, &style, &script)?;
     if whole.len() > PAGE_BYTES_MAX {
         let (script, style) = (script.len(), style.len());
-        let why = format!("the page has {} bytes (script {script}, style {style}), {PAGE_BYTES_MAX} are allowed", whole.len());
+        let why = format!(
+            "the page has {} bytes (script {script}, style {style}), {PAGE_BYTES_MAX} are allowed",
+            whole.len()
+        );
         return Err(JoinFault(why));
     }
     let policy = page::policy(&hash(&script), &hash(&style));

@@ -90,6 +90,8 @@ pub struct Scene {
     pub provider: &'static str,
     pub tune: fn(&mut Settings),
     pub accounts: Arc<dyn Accounts>,
+    /// What is written goes through it.
+    pub store: Arc<dyn Store>,
     /// Makes a line the same on every run.
     pub steady: fn(&str) -> String,
     /// Starts the dialect; see [`Opening::pipe`].
@@ -99,7 +101,8 @@ pub struct Scene {
 impl Scene {
     pub fn new(speak: impl Fn(&Opening) -> Pipe + 'static) -> Self {
         let (accounts, speak) = (Arc::new(vocab::NoAccounts), Box::new(speak));
-        Self { provider: "tour", tune: |_| {}, accounts, steady, speak }
+        let store = Arc::new(store::MemoryStore::new());
+        Self { provider: "tour", tune: |_| {}, accounts, store, steady, speak }
     }
 }
 
@@ -108,7 +111,7 @@ pub async fn play(scene: Scene, story: &str) -> String {
     let cast = Cast::read(story);
     let shown = |lines, masks: &[(String, &str)]| shown(lines, masks, scene.steady);
     let provider = cast.provider(scene.provider);
-    let stage = cast.stage(provider.clone(), scene.tune, scene.accounts.clone());
+    let stage = cast.stage(provider.clone(), &scene);
     let opening = Opening {
         mode: cast.mode,
         resume: cast.arg("--resume").map(str::to_owned),
@@ -244,14 +247,16 @@ impl Cast {
         Arc::new(crate::fakes::Renamed { inner: Arc::new(script), models, plays })
     }
 
-    fn stage(&self, provider: Arc<dyn Provider>, tune: fn(&mut Settings), accounts: Arc<dyn Accounts>) -> Stage {
+    fn stage(&self, provider: Arc<dyn Provider>, scene: &Scene) -> Stage {
+        let tune = scene.tune;
         let number = |name: &str| self.arg(name).map(|value| value.parse::<u64>().expect("a number"));
         let (rounds, tokens) = (number("--max-iterations"), number("--max-tokens"));
         let reminders = number("--reminders");
         let budget = crate::budget(self.arg("--budget").into_iter());
         let stage = Stage::new(StageOptions {
             provider,
-            accounts,
+            accounts: scene.accounts.clone(),
+            store: scene.store.clone(),
             model: "mock/alpha".into(),
             mode: self.mode,
             tune: Box::new(move |settings| {

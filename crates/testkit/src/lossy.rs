@@ -14,8 +14,9 @@ use store::MemoryStore;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Body, Durability, Entry, Fault, FaultKind, Later, Lease, NewSession,
-    NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Body, Deed, Durability, Entry, Fault, FaultKind, Later, Lease,
+    NewSession, NoteEntry, Page, Principal, Query, SessionId, Skim, Skimmed, Store, StoreChange, StoreMoment, Summary,
+    UsageQuery, UsageSum,
 };
 
 use crate::sim::Dice;
@@ -500,11 +501,24 @@ impl Store for LossyStore {
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
         self.look(Duration::ZERO, move |store| store.audit(query))
     }
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.look(Duration::ZERO, move |store| store.record(deed))
+    }
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
         self.look(Duration::ZERO, move |store| store.verify_audit(head))
     }
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.look(Duration::ZERO, move |store| store.usage(query))
+    }
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.look(Duration::ZERO, move |store| store.used_by(sessions))
+    }
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        self.look(Duration::ZERO, |store| store.used_since())
+    }
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        let session = session.clone();
+        self.look(Duration::ZERO, move |store| store.skim(&session, skim))
     }
     fn place(&self) -> PathBuf {
         PathBuf::from("(memory that forgets)")

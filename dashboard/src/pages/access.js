@@ -6,7 +6,9 @@ import { count } from "../lib/format.js";
 import { logout, rpc } from "../lib/link.js";
 import { has, live, onNews } from "../lib/live.js";
 import { href } from "../lib/router.js";
-import { Badge, Button, Card, Empty, ErrorNote, Loading, Table, When, toast } from "../ui/parts.js";
+import { act } from "../ui/act.js";
+import { Listed } from "../ui/listed.js";
+import { Badge, Button, Card, When } from "../ui/parts.js";
 import { Audit, auditFault, refreshAudit } from "./access/audit.js";
 import { Attempts, Connections, refreshDoors } from "./access/doors.js";
 import { Pairing, hasCodes, refreshPairing } from "./access/pairing.js";
@@ -20,7 +22,7 @@ const access = { ends: null, people: new Fetched(), nodes: new Fetched(), isSure
 const isRefused = () => auditFault()?.reason === "scope";
 
 function refresh() {
-  if (has("system.presence")) access.people.again(() => rpc("system.presence", { limit: PEOPLE_MAX }));
+  if (has("system.presence")) askPeople();
   if (has("system.nodes")) access.nodes.again(() => rpc("system.nodes"));
   if (isRefused()) return;
   refreshDoors();
@@ -34,25 +36,24 @@ function arrive() {
 }
 
 const PEOPLE = [
-  { head: "Who", cell: (row) => h("span", { dir: "auto", title: row.senderId }, row.senderName ?? row.senderId) },
-  { head: "Where", cell: (row) => row.channel },
-  { head: "Now", cell: (row) => Badge({ tone: row.status === "online" ? "good" : "none" }, [row.status]) },
-  { head: "Messages", numeric: true, cell: (row) => count(row.messageCount) },
-  { head: "First", cell: (row) => h(When, { at: row.firstSeenAt }) },
-  { head: "Last", cell: (row) => h(When, { at: row.lastSeenAt }) },
+  ["Who", (row) => h("span", { dir: "auto", title: row.senderId }, row.senderName ?? row.senderId)],
+  ["Where", (row) => row.channel],
+  ["Now", (row) => Badge({ tone: row.status === "online" ? "good" : "none" }, [row.status])],
+  ["Messages", (row) => count(row.messageCount), true],
+  ["First", (row) => h(When, { at: row.firstSeenAt })],
+  ["Last", (row) => h(When, { at: row.lastSeenAt })],
 ];
+
+function askPeople() {
+  access.people.again(() => rpc("system.presence", { limit: PEOPLE_MAX }));
+}
 
 function People() {
   if (!has("system.presence")) return null;
-  const { value, fault } = access.people;
-  const again = () => access.people.again(() => rpc("system.presence", { limit: PEOPLE_MAX }));
-  const title = value ? `Who wrote (${count(value.summary.total)}, ${count(value.summary.online)} online)` : "Who wrote";
-  return Card({ title, key: "people" }, [
-    h(ErrorNote, { why: fault, again }),
-    !value && !fault ? h(Loading, {}) : null,
-    value?.presence.length === 0 ? h(Empty, { title: "Nobody has written yet" }, "Whoever sends a message appears here.") : null,
-    value?.presence.length ? Table({ columns: PEOPLE, rows: value.presence, keyOf: (row) => `${row.channel} ${row.senderId}`, caption: "Who wrote, the newest first" }) : null,
-    value?.summary.total > PEOPLE_MAX ? h("p", { class: "dim" }, `The newest ${PEOPLE_MAX} of ${count(value.summary.total)}.`) : null,
+  const { presence: rows, summary } = access.people.value ?? { presence: [] };
+  return Card({ title: summary ? `Who wrote (${count(summary.total)}, ${count(summary.online)} online)` : "Who wrote", key: "people" }, [
+    Listed({ fetched: access.people, again: askPeople, rows, columns: PEOPLE, keyOf: (row) => `${row.channel} ${row.senderId}`, caption: "Who wrote, the newest first", empty: "Nobody has written yet", hint: "Whoever sends a message appears here." }),
+    summary?.total > PEOPLE_MAX ? h("p", { class: "dim" }, `The newest ${PEOPLE_MAX} of ${count(summary.total)}.`) : null,
   ]);
 }
 
@@ -67,13 +68,7 @@ function Companions() {
   ]);
 }
 
-async function leaveHere(everywhere) {
-  try {
-    await logout(everywhere);
-  } catch (why) {
-    toast(`You are still logged in: ${why.message}`, { tone: "bad" });
-  }
-}
+const leaveHere = (everywhere) => act("You are still logged in", () => logout(everywhere));
 
 function LogOut() {
   const ask = (isSure) => ((access.isSure = isSure), redraw());

@@ -117,7 +117,7 @@ export const configPage = {
       tree.fault ? h(ErrorNote, { why: tree.fault, again: () => tree.again(askTree) }) : null,
       schema.fault ? h(ErrorNote, { why: `What settings mean cannot be told: ${schema.fault.message}`, again: () => schema.again(askSchema) }) : null,
       isReady ? h("div", {}, h(Groups, { all })) : tree.fault ? null : h(Loading, {}),
-      h("p", { class: "dim" }, "What is in effect, from flags, variables and files. Secrets are never told.", has("config.set") ? " A change is written to your own file, with its comments kept." : " It is changed in the file or with `tillerman config set`."),
+      h("p", { class: "dim" }, "What is in effect, from flags, variables and files. Secrets are never told.", has("config.set") ? " A change is written to your own file, with its comments kept." : [" They are changed in the file or with ", h("code", {}, "tillerman config set"), "."]),
     );
   },
   leave() {

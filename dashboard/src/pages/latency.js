@@ -4,7 +4,7 @@ import { h } from "../lib/dom.js";
 import { Fetched, every } from "../lib/fetching.js";
 import { ago, clock, count, duration, moment } from "../lib/format.js";
 import { link, rpc } from "../lib/link.js";
-import { has } from "../lib/live.js";
+import { has, live } from "../lib/live.js";
 import { replaceQuery, route } from "../lib/router.js";
 import { valueText } from "../lib/scale.js";
 import { Badge, Card, Choice, Empty, ErrorNote, Figure, Loading, Table } from "../ui/parts.js";
@@ -63,7 +63,7 @@ function Plots({ value }) {
   return h("div", { class: "plots" },
     h(Card, {}, h(LinePlot, { id: "latency-all", title: "Time to the whole answer", series: seriesOf(all, [["p50", "p50"], ["p95", "p95"], ["p99", "p99"]]), empty: none, ...shared })),
     h(Card, {}, h(LinePlot, { id: "latency-first", title: "Time to the first word", series: firsts, empty: value.isRecentOnly ? "This gateway does not measure the first word." : none, ...shared })),
-    h(Card, {}, h(BarPlot, { id: "latency-calls", title: `Calls in each ${duration(value.bucketSeconds * 1000).replace(" 0 s", "")}`, unit: "", head: "Time", isWhole: true, bars: value.total.calls ? bars : [], empty: none })),
+    h(Card, {}, h(BarPlot, { id: "latency-calls", title: `Calls in steps of ${value.bucketSeconds / 60} min`, unit: "", head: "Time", isWhole: true, bars: value.total.calls ? bars : [], empty: none })),
     h(Card, {}, h(Histogram, { id: "latency-cancel", title: "From a cancel to the end of the run", unit: "ms", samples: value.cancel.samples, empty: "Nothing was cancelled since the gateway began." })),
   );
 }
@@ -98,6 +98,8 @@ export const latencyPage = {
   needs: ["system.metrics"],
   view() {
     const [minutes] = chosenWindow();
+    // What it can be asked is not known yet.
+    if (!live.can) return h("div", {}, h("h1", {}, "Latency"), h(Loading, {}));
     const { value, fault, at } = numbers.want(`${minutes} ${has("system.latency")}`, ask);
     stop ??= every(REFRESH_MS, () => numbers.value && numbers.again(ask));
     const isOld = value && value.windowMinutes !== minutes;

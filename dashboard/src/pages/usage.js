@@ -207,6 +207,8 @@ export const usagePage = {
     first.want("first", () => rpc("usage.report", { from: addDays(utcDay(), -LOOK_BACK_DAYS), to: utcDay(), groupBy: "day" }).then((it) => it.rows[0]?.key ?? ""));
     stop ??= every(REFRESH_MS, () => days.value && refresh());
     const all = daysBetween(now.from, now.to);
+    // Days that another range did not have are not days without use.
+    const isOther = days.value && (days.value.from !== addDays(now.from, -all.length) || days.value.to !== now.to);
     const known = days.value?.rows ?? [];
     const rows = byDay(all, known, first.value ?? known[0]?.key);
     const before = known.filter((row) => row.key < now.from);
@@ -216,7 +218,7 @@ export const usagePage = {
       h("h1", {}, "Usage"),
       h(Range, { now }),
       days.fault ? h(ErrorNote, { why: days.fault, again: refresh }) : null,
-      days.value && (first.value !== undefined || first.fault) ? [h(Figures, { rows, before, now }), h(Days, { rows, all, now })] : days.fault ? null : h(Loading, {}),
+      days.value && !isOther && (first.value !== undefined || first.fault) ? [h(Figures, { rows, before, now }), h(Days, { rows, all, now })] : days.fault ? null : h(Loading, {}),
       picked && dayAt(wish.from) ? h(Runs, { wish, nameOf, onclose: () => pickRuns({}) }) : null,
       h(Groups, { now }),
       h("p", { class: "dim" }, "Costs are worked out from the list price of each model: an estimate, not a bill. Prices that are not known can be given in the settings (", h("code", {}, "models"), ")."),

@@ -70,10 +70,12 @@ function Answers({ ask }) {
     value: reasons.get(ask.askId) ?? "",
     oninput: (event) => reasons.set(ask.askId, event.target.value),
   });
+  // Not `disabled`: whoever stands on one would lose their place.
+  const still = { busy, "aria-disabled": Date.now() < state.steadyAt ? "true" : undefined };
   return h("div", { class: "approval-buttons" },
-    Button({ kind: "main", busy, onclick: () => decide(ask, "allow") }, ["Allow once"]),
-    Button({ busy, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, ["Allow for this session"]),
-    h("span", { class: "approval-deny" }, reason, Button({ kind: "danger", busy, onclick: () => decide(ask, "deny") }, ["Deny"])),
+    Button({ ...still, kind: "main", onclick: () => decide(ask, "allow") }, ["Allow once"]),
+    Button({ ...still, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, ["Allow for this session"]),
+    h("span", { class: "approval-deny" }, reason, Button({ ...still, kind: "danger", onclick: () => decide(ask, "deny") }, ["Deny"])),
   );
 }
 
@@ -123,12 +125,11 @@ export function Approvals() {
   const shown = state.isAllShown ? asks : asks.slice(0, SHOWN_MAX);
   follow(asks, shown);
   const more = asks.length - SHOWN_MAX;
-  const isSteady = Date.now() >= state.steadyAt;
   const onmore = () => ((state.isAllShown = !state.isAllShown), redraw());
   return [
     // Only this is told to who listens: the time that is left changes each second.
     h("p", { class: "unseen", role: "alert", key: "spoken" }, state.spoken),
-    asks.length === 0 ? null : h("section", { class: isSteady ? "approvals" : "approvals approvals-moving", "aria-labelledby": "open-questions", key: "asks" },
+    asks.length === 0 ? null : h("section", { class: "approvals", "aria-labelledby": "open-questions", key: "asks" },
       h("header", { class: "approvals-head" },
         h("h2", { id: "open-questions", tabindex: "-1" }, asks.length === 1 ? "1 open question" : `${asks.length} open questions`),
         NotifyButton(),

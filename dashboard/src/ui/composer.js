@@ -60,14 +60,14 @@ function Chips({ state }) {
   if (state.attachments.length === 0) return null;
   const chip = (it) => {
     const url = pictureUrl(it);
-    return h("li", { class: "chip" },
-      url ? h("img", { src: url, alt: "", class: "chip-picture" }) : null,
-      h("span", { class: "chip-name", dir: "auto", title: it.filename }, it.filename),
+    return h("li", { class: "upload" },
+      url ? h("img", { src: url, alt: "", class: "upload-picture" }) : null,
+      h("span", { class: "upload-name", dir: "auto", title: it.filename }, it.filename),
       h("span", { class: "dim" }, bytes(it.bytes)),
-      h("button", { type: "button", class: "chip-remove", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
+      h("button", { type: "button", class: "upload-remove", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
     );
   };
-  return h("ul", { class: "chips", key: "chips", "aria-label": "Attached files" }, state.attachments.map(chip));
+  return h("ul", { class: "uploads", key: "attached", "aria-label": "Attached files" }, state.attachments.map(chip));
 }
 
 function type(state, text) {

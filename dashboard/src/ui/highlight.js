@@ -16,7 +16,6 @@ const WORD = /[A-Za-z_$][\w$]*/.source;
 const NUMBER = /\b\d[\w.]*/.source;
 const SLASHES = /\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)/.source;
 const HASH = /#[^\n]*/.source;
-const DASHES = /--[^\n]*/.source;
 
 function family(comments, strings, words) {
   return { pattern: new RegExp(`(${comments})|(${strings})|(${NUMBER})|(${WORD})`, "g"), words: new Set(words.split(" ")) };
@@ -27,9 +26,8 @@ const RUST = family(SLASHES, [STRINGS, CHARACTER].join("|"), "as async await bre
 const PYTHON = family(HASH, [TRIPLE, STRINGS, SINGLE].join("|"), "and as assert async await break class continue def del elif else except False finally for from global if import in is lambda None not or pass raise return self True try while with yield");
 const SHELL = family(`(?<![\\w$])${HASH}`, [STRINGS, SINGLE].join("|"), "case cd do done echo elif else esac exit export fi for function if in local return set then while");
 const DATA = family(HASH, [STRINGS, SINGLE].join("|"), "true false null yes no");
-const SQL = family(DASHES, [STRINGS, SINGLE].join("|"), "alter and as by case create delete desc distinct drop else end exists from group having in index insert into is join left like limit not null on or order select set table then union update values when where with");
 
-const FAMILIES = [[BRACES, "js jsx ts tsx mjs javascript typescript json jsonc go c h cpp c++ java kotlin swift cs css"], [RUST, "rs rust"], [PYTHON, "py python"], [SHELL, "sh bash shell zsh console"], [DATA, "toml yaml yml ini"], [SQL, "sql"]];
+const FAMILIES = [[BRACES, "js jsx ts tsx mjs javascript typescript json jsonc go c h cpp c++ java kotlin swift cs css"], [RUST, "rs rust"], [PYTHON, "py python"], [SHELL, "sh bash shell zsh console"], [DATA, "toml yaml yml ini"]];
 const LANGUAGES = new Map(FAMILIES.flatMap(([rules, names]) => names.split(" ").map((name) => [name, rules])));
 
 // Strings and nodes.
@@ -40,7 +38,7 @@ export function highlight(code, language) {
   let plain = 0;
   for (const found of code.matchAll(known.pattern)) {
     const [whole, comment, string, number] = found;
-    const isWord = known.words.has(whole) || (known === SQL && known.words.has(whole.toLowerCase()));
+    const isWord = known.words.has(whole);
     const kind = comment ? "note" : string ? "text" : number ? "number" : isWord ? "word" : "";
     if (!kind) continue;
     out.push(code.slice(plain, found.index), h("span", { class: `hl-${kind}` }, whole));

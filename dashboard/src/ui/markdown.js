@@ -74,6 +74,8 @@ function blockNode(block, place) {
       return codeBlock(block);
     case "rule":
       return h("hr", {});
+    case "rest":
+      return h("pre", { class: "md-rest", dir: place.dir }, block.text);
     case "quote":
       return h("blockquote", { dir: place.dir }, blockNodes(block.blocks, place));
     case "list":

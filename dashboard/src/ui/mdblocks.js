@@ -5,6 +5,9 @@ import { work } from "./mdtree.js";
 
 const DEPTH_MAX = 10;
 const COLUMNS_MAX = 40;
+// Blocks, items and rows of one reading; behind them is plain text. A document of many small pieces would stop the page.
+const BLOCKS_MAX = 5000;
+let left = 0;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t](.*))?$/;
@@ -124,6 +127,7 @@ function itemLines(lines, at) {
       for (; blanks > 0; blanks -= 1) item.lines.push("");
       item.lines.push(line.slice(Math.min(indent, item.offset)));
     } else if (found && found.kind === head.kind) {
+      if ((left -= 1) < 0 && item) break;
       if (item && blanks > 0) isLoose = true;
       item = { offset: found.offset, lines: [found.text] };
       items.push(item);
@@ -189,7 +193,8 @@ function table(lines, at) {
   if (!sides) return null;
   const rows = [];
   let next = at + 2;
-  for (; next < lines.length && !isBlank(lines[next]) && !interrupts(lines[next]); next += 1) {
+  for (; next < lines.length && left > 0 && !isBlank(lines[next]) && !interrupts(lines[next]); next += 1) {
+    left -= 1;
     const row = cells(lines[next]).slice(0, sides.length);
     while (row.length < sides.length) row.push("");
     rows.push(row);
@@ -225,6 +230,7 @@ function special(lines, at, depth) {
 
 // Each block knows its `first` line and the `next` one behind it.
 export function parseBlocks(given, depth = 0) {
+  if (depth === 0) left = BLOCKS_MAX;
   const lines = given.map(untabbed);
   const found = [];
   let at = 0;
@@ -233,6 +239,10 @@ export function parseBlocks(given, depth = 0) {
     if (isBlank(lines[at])) {
       at += 1;
       continue;
+    }
+    if ((left -= 1) < 0) {
+      found.push({ type: "rest", text: lines.slice(at).join("\n"), first: at, next: lines.length });
+      break;
     }
     const block = special(lines, at, depth) ?? table(lines, at) ?? paragraph(lines, at);
     block.first = at;

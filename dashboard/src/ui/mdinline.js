@@ -6,6 +6,8 @@ import { h } from "../lib/dom.js";
 import { URL_MAX, built, linkUrl, work } from "./mdtree.js";
 
 const PARENS_MAX = 32;
+// Labels that are open at once; others are text.
+const BRACKETS_MAX = 500;
 const KINDS_MAX = 2000;
 
 const PLAIN = /[^\\`*_~[\]!<&\nh]+/y;
@@ -254,7 +256,7 @@ class Inline {
       case "[":
       case "!": {
         const isImage = text[at] === "!";
-        if (isImage && text[at + 1] !== "[") break;
+        if ((isImage && text[at + 1] !== "[") || this.brackets.length >= BRACKETS_MAX) break;
         this.brackets.push({ token: tokens.length, isImage, last: this.last });
         tokens.push(isImage ? "![" : "[");
         return at + (isImage ? 2 : 1);

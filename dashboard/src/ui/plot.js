@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { clock, moment } from "../lib/format.js";
 import { DAY_MS, aligned, axisTop, bins, dayText, everyNth, linear, niceTicks, segments, timeTicks, valueText } from "../lib/scale.js";
-import { Frame, MARGIN, limitLines, nameAxis, plotState, sizeOf, valueAxis } from "./plot/frame.js";
+import { Frame, MARGIN, limitLines, nameAxis, plotState, remembered, sizeOf, valueAxis } from "./plot/frame.js";
 
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 4", "1 4"];
 const COLOURS = 6;
@@ -33,34 +33,37 @@ function timeText(at, span) {
 export function LinePlot({ id, title, unit, series, xKind, lines, gapMs, from, to, onpick, empty }) {
   const state = plotState(id ?? title);
   const size = sizeOf(state);
+  const key = JSON.stringify([series, lines, unit, xKind, gapMs, from, to, size]);
+  const { rows, points, drawn } = remembered(state, "all", [key], () => madeLines({ unit, series, xKind, limits: lines ?? [], gapMs, from, to, size }));
+  return Frame({ state, title, unit, points, size, drawn, legend: series.map((line) => line.name), markOf: (nth) => swatchLine(nth, series[nth].dashed), head: xKind === "day" ? "Day" : "Time", names: series.map((line) => line.name), onpick: onpick && ((at) => onpick(rows[at].x)), empty });
+}
+
+function madeLines({ unit, series, xKind, limits, gapMs, from, to, size }) {
   const rows = aligned(series);
-  const limits = lines ?? [];
   const start = from ?? rows[0]?.x ?? 0;
   const end = to ?? rows[rows.length - 1]?.x ?? 1;
-  const values = rows.flatMap((row) => row.ys);
-  const ticks = niceTicks(axisTop(values, limits.map((line) => line.y)));
+  const ticks = niceTicks(axisTop(rows.flatMap((row) => row.ys), limits.map((line) => line.y)));
   const top = ticks[ticks.length - 1];
   const x = linear(start, end, MARGIN.left, size.right);
   const y = linear(0, top, size.bottom, MARGIN.top);
-  const xText = (at) => (xKind === "day" ? dayText(new Date(at).toISOString().slice(0, 10)) : timeText(at, end - start));
+  const isDays = xKind === "day";
+  const dayOf = (at) => dayText(new Date(at).toISOString().slice(0, 10));
   const middles = rows.map((row) => x(row.x));
   const points = rows.map((row, at) => {
     const left = Math.max(middles[at] - REACH_PX, at > 0 ? (middles[at - 1] + middles[at]) / 2 : MARGIN.left);
     const right = Math.min(middles[at] + REACH_PX, at < rows.length - 1 ? (middles[at] + middles[at + 1]) / 2 : size.width);
-    const told = series.map((line, nth) => [line.name, valueText(row.ys[nth], unit), nth]);
-    return { label: xKind === "day" ? dayText(new Date(row.x).toISOString().slice(0, 10)) : moment(row.x), lines: told, left, width: right - left, middle: middles[at] };
+    return { label: isDays ? dayOf(row.x) : moment(row.x), lines: series.map((line, nth) => [line.name, valueText(row.ys[nth], unit), nth]), left, width: right - left, middle: middles[at] };
   });
-  const marks = () => {
-    const names = timeTicks(start, end, Math.max(2, Math.floor((size.right - MARGIN.left) / (NAME_PX * 1.4))), xKind === "day" ? 0 : undefined).map((at) => ({ x: x(at), text: xText(at) }));
-    const drawn = series.map((line, nth) => {
-      const runs = segments(rows.map((row) => ({ x: row.x, y: row.ys[nth] })), gapMs);
-      const colour = `plot-stroke-${(nth % COLOURS) + 1}`;
-      const alone = runs.filter((run) => run.length === 1).map((run) => h("circle", { cx: x(run[0].x), cy: y(run[0].y), r: 2.5, class: `plot-dot plot-fill-${(nth % COLOURS) + 1}` }));
-      return h("g", { key: line.name, "aria-hidden": "true" }, runs.filter((run) => run.length > 1).map((run) => h("path", { d: pathOf(run, x, y), class: `plot-line ${colour}`, "stroke-dasharray": dashOf(nth, line.dashed) })), alone);
-    });
-    return h("g", { key: "marks" }, valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names, size }), drawn, limitLines({ lines: limits, top, place: y, size }));
-  };
-  return Frame({ state, title, unit, points, size, key: [rows, ticks, limits, gapMs, start, end, series.map((line) => [line.name, line.dashed])], marks, legend: series.map((line) => line.name), markOf: (nth) => swatchLine(nth, series[nth].dashed), head: xKind === "day" ? "Day" : "Time", names: series.map((line) => line.name), onpick: onpick && ((at) => onpick(rows[at].x)), empty });
+  const count = Math.max(2, Math.floor((size.right - MARGIN.left) / (NAME_PX * 1.4)));
+  const names = timeTicks(start, end, count, isDays ? 0 : undefined).map((at) => ({ x: x(at), text: isDays ? dayOf(at) : timeText(at, end - start) }));
+  const marks = series.map((line, nth) => {
+    const runs = segments(rows.map((row) => ({ x: row.x, y: row.ys[nth] })), gapMs);
+    const colour = (nth % COLOURS) + 1;
+    const alone = runs.filter((run) => run.length === 1).map((run) => h("circle", { cx: x(run[0].x), cy: y(run[0].y), r: 2.5, class: `plot-dot plot-fill-${colour}` }));
+    return h("g", { key: line.name, "aria-hidden": "true" }, runs.filter((run) => run.length > 1).map((run) => h("path", { d: pathOf(run, x, y), class: `plot-line plot-stroke-${colour}`, "stroke-dasharray": dashOf(nth, line.dashed) })), alone);
+  });
+  const drawn = h("g", { key: "marks" }, valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names, size }), marks, limitLines({ lines: limits, top, place: y, size }));
+  return { rows, points, drawn };
 }
 
 // Solid, lines, dots, crossed lines: what is drawn over the colour, so that parts differ without it.
@@ -82,29 +85,40 @@ function swatchBar(id, at) {
 export function BarPlot({ id, title, unit, bars, lines, onpick, head, isWhole, empty }) {
   const state = plotState(id ?? title);
   const size = sizeOf(state);
-  const limits = lines ?? [];
+  const name = `plot-${(id ?? title).replace(/[^A-Za-z0-9]+/g, "-")}`;
+  const key = JSON.stringify([bars, lines, unit, isWhole, size]);
+  const { names, points, drawn } = remembered(state, "all", [key], () => madeBars({ name, unit, bars, limits: lines ?? [], isWhole, size }));
+  const heads = names.length > 1 ? [...names, "All", "Note"] : [names[0] ?? "Value", "Note"];
+  return Frame({ state, title, unit, points, size, drawn, legend: names, markOf: (nth) => swatchBar(name, nth), head: head ?? "", names: bars.some((bar) => bar.hint) ? heads : heads.slice(0, -1), onpick: onpick && ((at) => onpick(bars[at].key)), empty });
+}
+
+const sumOf = (bar) => (bar.parts ?? []).reduce((sum, part) => sum + (part.value ?? 0), 0);
+const isUnknown = (bar) => !!bar.isPartial || (bar.parts ?? []).some((part) => part.value === undefined);
+
+// What is told of a bar: its parts, all of them together, and the hint.
+function toldBar(bar, names, unit) {
+  if (!bar.parts) return [["", "no data"]];
+  const told = names.map((name, nth) => {
+    const it = bar.parts.find((part) => part.name === name);
+    const text = valueText(it ? it.value : 0, unit);
+    return names.length > 1 ? [name, text, nth] : ["", text];
+  });
+  if (names.length > 1) told.push(["all", `${isUnknown(bar) ? "at least " : ""}${valueText(sumOf(bar), unit)}`]);
+  if (bar.hint) told.push(["", bar.hint]);
+  return told;
+}
+
+function madeBars({ name, unit, bars, limits, isWhole, size }) {
   const names = [...new Set(bars.flatMap((bar) => (bar.parts ?? []).map((part) => part.name)))];
-  const sumOf = (bar) => (bar.parts ?? []).reduce((sum, part) => sum + (part.value ?? 0), 0);
-  const isUnknown = (bar) => !!bar.isPartial || (bar.parts ?? []).some((part) => part.value === undefined);
   const ticks = niceTicks(axisTop(bars.map(sumOf), limits.map((line) => line.y)), 4, isWhole);
   const top = ticks[ticks.length - 1];
   const y = linear(0, top, size.bottom, MARGIN.top);
   const step = (size.right - MARGIN.left) / Math.max(1, bars.length);
   const wide = Math.max(1, Math.min(BAR_PX_MAX, step * 0.78));
-  const name = `plot-${(id ?? title).replace(/[^A-Za-z0-9]+/g, "-")}`;
-  const toldPart = (bar, part, nth) => {
-    const it = bar.parts.find((one) => one.name === part);
-    return names.length > 1 ? [part, valueText(it ? it.value : 0, unit), nth] : ["", valueText(it ? it.value : 0, unit)];
-  };
-  const points = bars.map((bar, at) => {
-    const told = bar.parts ? names.map((part, nth) => toldPart(bar, part, nth)) : [["", "no data"]];
-    if (bar.parts && names.length > 1) told.push(["all", isUnknown(bar) ? `at least ${valueText(sumOf(bar), unit)}` : valueText(sumOf(bar), unit)]);
-    if (bar.hint) told.push(["", bar.hint]);
-    return { label: bar.label, lines: told, left: MARGIN.left + at * step, width: step, middle: MARGIN.left + (at + 0.5) * step };
-  });
+  const points = bars.map((bar, at) => ({ label: bar.label, lines: toldBar(bar, names, unit), left: MARGIN.left + at * step, width: step, middle: MARGIN.left + (at + 0.5) * step }));
   const column = (bar, at) => {
     const left = points[at].middle - wide / 2;
-    if (!bar.parts) return h("rect", { key: bar.key, class: "plot-nothing", x: points[at].left, y: MARGIN.top, width: step, height: size.bottom - MARGIN.top, fill: `url(#${name}-none)` });
+    if (!bar.parts) return h("rect", { key: bar.key, x: points[at].left, y: MARGIN.top, width: step, height: size.bottom - MARGIN.top, fill: `url(#${name}-none)` });
     let under = 0;
     const parts = bar.parts.filter((part) => part.value > 0).map((part) => {
       const [low, high] = [y(under), y(under + part.value)];
@@ -115,14 +129,11 @@ export function BarPlot({ id, title, unit, bars, lines, onpick, head, isWhole, e
     const mark = isUnknown(bar) ? h("text", { class: "plot-unknown", x: points[at].middle, y: y(under) - 4, "text-anchor": "middle" }, "?") : null;
     return h("g", { key: bar.key }, parts, zero, mark);
   };
-  const marks = () => {
-    const nth = everyNth(bars.length, size.right - MARGIN.left, NAME_PX);
-    const shown = bars.map((bar, at) => ({ x: points[at].middle, text: bar.short ?? bar.label })).filter((_, at) => (bars.length - 1 - at) % nth === 0);
-    const none = h("pattern", { id: `${name}-none`, width: 8, height: 8, patternUnits: "userSpaceOnUse" }, h("path", { d: "M0 8L8 0", class: "plot-none-hatch" }));
-    return h("g", { key: "marks", "aria-hidden": "true" }, h("defs", {}, names.map((_, at) => patternOf(name, at)), none), valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names: shown, size }), bars.map(column), limitLines({ lines: limits, top, place: y, size }));
-  };
-  const heads = names.length > 1 ? [...names, "All", "Note"] : [names[0] ?? "Value", "Note"];
-  return Frame({ state, title, unit, points, size, key: [bars, ticks, limits], marks, legend: names, markOf: (nth) => swatchBar(name, nth), head: head ?? "", names: bars.some((bar) => bar.hint) ? heads : heads.slice(0, -1), onpick: onpick && ((at) => onpick(bars[at].key)), empty });
+  const nth = everyNth(bars.length, size.right - MARGIN.left, NAME_PX);
+  const shown = bars.map((bar, at) => ({ x: points[at].middle, text: bar.short ?? bar.label })).filter((_, at) => (bars.length - 1 - at) % nth === 0);
+  const none = h("pattern", { id: `${name}-none`, width: 8, height: 8, patternUnits: "userSpaceOnUse" }, h("path", { d: "M0 8L8 0", class: "plot-none-hatch" }));
+  const drawn = h("g", { key: "marks", "aria-hidden": "true" }, h("defs", {}, names.map((_, at) => patternOf(name, at)), none), valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names: shown, size }), bars.map(column), limitLines({ lines: limits, top, place: y, size }));
+  return { names, points, drawn };
 }
 
 // How often which length came: `samples` are numbers.

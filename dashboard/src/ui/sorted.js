@@ -3,8 +3,10 @@
 import { h, redraw } from "../lib/dom.js";
 import { Button, Empty } from "./parts.js";
 
-// Rows that are in the document until somebody wants all.
+// Rows that are in the document, and after somebody wanted more.
 const ROWS_SHOWN = 100;
+const ROWS_MAX = 1000;
+const collator = new Intl.Collator(undefined, { numeric: true });
 
 // `columns`: [{ name, head, cell(row), value(row), numeric, first }]; `value` makes a column one that can be sorted by. What has no
 // value is last, whichever way it goes.
@@ -15,15 +17,23 @@ export function sortRows(rows, column, isUp) {
   return [...rows].sort((one, two) => {
     const [a, b] = [column.value(one), column.value(two)];
     if (!known(a) || !known(b)) return known(b) - known(a);
-    return way * (typeof a === "string" ? a.localeCompare(b) : a - b);
+    return way * (typeof a === "string" ? collator.compare(a, b) : a - b);
   });
+}
+
+// Sorted once for the same rows: ten thousand of them take their time.
+function sortedOnce(state, rows, by) {
+  const { memo } = state;
+  if (memo?.rows === rows && memo.by === by?.name && memo.isUp === state.isUp) return memo.sorted;
+  state.memo = { rows, by: by?.name, isUp: state.isUp, sorted: sortRows(rows, by, state.isUp) };
+  return state.memo.sorted;
 }
 
 export function SortTable({ state, columns, rows, keyOf, caption, empty, rowClass }) {
   if (rows.length === 0) return h(Empty, { title: empty ?? "Nothing yet" });
   const by = columns.find((column) => column.name === state.by);
-  const sorted = sortRows(rows, by, state.isUp);
-  const shown = state.isAll ? sorted : sorted.slice(0, ROWS_SHOWN);
+  const sorted = sortedOnce(state, rows, by);
+  const shown = sorted.slice(0, state.isAll ? ROWS_MAX : ROWS_SHOWN);
   const sort = (column) => {
     // Numbers are looked at from the largest down.
     state.isUp = state.by === column.name ? !state.isUp : !column.numeric;
@@ -42,6 +52,7 @@ export function SortTable({ state, columns, rows, keyOf, caption, empty, rowClas
     h("div", { class: "table-box sorted", tabindex: "0", role: "region", "aria-label": caption },
       h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, columns.map(head))), h("tbody", {}, shown.map((row) => h("tr", { key: keyOf(row), class: rowClass?.(row) ?? "" }, cells(row))))),
     ),
-    shown.length < sorted.length ? Button({ kind: "small", onclick: () => ((state.isAll = true), redraw()) }, [`Show all ${sorted.length}`]) : null,
+    shown.length < sorted.length && !state.isAll ? Button({ kind: "small", onclick: () => ((state.isAll = true), redraw()) }, [`Show ${sorted.length > ROWS_MAX ? `the first ${ROWS_MAX}` : "all"} of ${sorted.length}`]) : null,
+    shown.length < sorted.length && state.isAll ? h("p", { class: "dim" }, `The first ${shown.length} of ${sorted.length} are listed.`) : null,
   );
 }

@@ -15,7 +15,7 @@ from .wire import ConnectionState, Operation, Token, TokenBy, Wire, WireOptions
 ENDED_BY_CANCEL = frozenset(["tools.execute", "agent.wait"])
 """Methods that go on in the gateway until they are told not to."""
 
-Topic = Literal["sessions", "lanes", "nodes", "metrics", "logs"]
+Topic = Literal["sessions", "asks", "lanes", "nodes", "metrics", "logs"]
 
 
 class GatewayClient(Api):
@@ -93,9 +93,17 @@ class GatewayClient(Api):
         params = {name: value for name, value in given.items() if value is not None}
         return Run(self._wire, self._asks, session_id or self.session_id, message, params, confirm or self._confirm)
 
-    def watch(self, session_id: str, *, after: Optional[EventCursor] = None, confirm: Optional[AskHandler] = None) -> Watch:
-        """Everything that happens in a session, from a cursor on or from now on. `confirm` answers whoever sent the message."""
-        return Watch(self._wire, self._asks, [f"session:{session_id}"], after, confirm)
+    def watch(
+        self,
+        session_id: str,
+        *,
+        after: Optional[EventCursor] = None,
+        confirm: Optional[AskHandler] = None,
+        thinking: bool = False,
+    ) -> Watch:
+        """Everything that happens in a session, from a cursor on or from now on. `confirm` answers whoever sent the message,
+        `thinking` is with what the models think."""
+        return Watch(self._wire, self._asks, [f"session:{session_id}"], after, confirm, thinking)
 
     def listen(self, *topics: Topic) -> Watch:
         """News of the services. They have no cursor: what happens while the connection is away is not told."""

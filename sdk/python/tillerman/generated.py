@@ -263,6 +263,68 @@ class CancelResult(TypedDict):
 
 
 
+class QueueParams(TypedDict):
+    """Whose queue."""
+
+    sessionId: str
+
+
+
+class QueuedItem(TypedDict):
+    """A message that waits."""
+
+    itemId: str
+    text: str
+    """How it begins."""
+    at: NotRequired[int]
+    """Since when, in milliseconds since 1970."""
+    by: NotRequired[str]
+    """Whose it is."""
+    position: int
+    """Its place among those that wait, from 0."""
+    attachments: int
+    """How many images it has."""
+
+
+
+class QueueResult(TypedDict):
+    """What waits, in its order."""
+
+    items: List[QueuedItem]
+
+
+
+class RemoveParams(TypedDict):
+    """Which message."""
+
+    sessionId: str
+    itemId: str
+
+
+
+class RemoveResult(TypedDict):
+    """`false`: it does not wait any more."""
+
+    removed: bool
+
+
+
+class SlashRow(TypedDict):
+    """A slash command."""
+
+    name: str
+    args: str
+    summary: str
+
+
+
+class CommandsResult(TypedDict):
+    """What a message can begin with instead of being for the model."""
+
+    commands: List[SlashRow]
+
+
+
 class CallbackParams(TypedDict):
     """Whether this connection is asked before tools of this session run."""
 
@@ -378,11 +440,13 @@ EventCursor = Union[int, str]
 
 
 class SubscribeParams(TypedDict):
-    """`session:<id>`, `sessions`, `lanes`, `nodes`, `metrics`, `logs`."""
+    """`session:<id>`, `sessions`, `asks`, `lanes`, `nodes`, `metrics`, `logs`."""
 
     topics: List[str]
     afterSeq: NotRequired[EventCursor]
     """Of the session that is named: what is stored after it comes first."""
+    thinking: NotRequired[bool]
+    """With what the models think. Usually false."""
 
 
 
@@ -410,12 +474,16 @@ class UnsubscribeResult(TypedDict):
 
 
 class ReplayParams(TypedDict):
-    """Stored events after a cursor."""
+    """Stored events after a cursor, or the newest before a place."""
 
     sessionId: str
     afterSeq: NotRequired[EventCursor]
+    beforeSeq: NotRequired[int]
+    """The newest entries before this one, oldest first; a number beyond the end means the newest there are."""
     limit: NotRequired[int]
     """Entries of the log; one makes at least one event. Usually 200."""
+    thinking: NotRequired[bool]
+    """With what the models thought. Usually false."""
 
 
 
@@ -428,6 +496,8 @@ class ReplayedEvent(TypedDict):
     cursor: EventCursor
     sessionId: str
     runId: NotRequired[str]
+    at: int
+    """When it was stored, in milliseconds since 1970."""
 
 
 
@@ -437,8 +507,10 @@ class ReplayResult(TypedDict):
     events: List[ReplayedEvent]
     nextSeq: EventCursor
     """For the next page."""
+    prevSeq: NotRequired[int]
+    """For the page before it, as `beforeSeq`; only where that was asked for."""
     complete: bool
-    """Nothing more is stored."""
+    """Nothing more is stored, in the direction that was asked for."""
 
 
 
@@ -457,6 +529,12 @@ class InfoResult(TypedDict):
     pid: int
     instance: str
     """Another one after a restart."""
+    rssBytes: NotRequired[int]
+    """Memory in use."""
+    cpuPct: NotRequired[float]
+    """Of one processor, since it was last asked for: 150 is one and a half of them."""
+    model: str
+    """The one that a new session has where nothing says otherwise."""
 
 
 
@@ -638,13 +716,26 @@ class ContextRow(TypedDict):
 
     sessionId: str
     budget: Budget
+    title: NotRequired[str]
+    model: NotRequired[str]
+
+
+
+class CompactionRow(TypedDict):
+    """A summary took the place of what was said before."""
+
+    at: int
+    seq: int
+    tokensBefore: int
+    tokensAfter: int
 
 
 
 class ContextResult(TypedDict):
-    """Sessions that are in memory."""
+    """Sessions that are in memory. `compactions`: where one is named and kept, its newest 50, in memory or not; newest first."""
 
     sessions: List[ContextRow]
+    compactions: NotRequired[List[CompactionRow]]
 
 
 
@@ -715,6 +806,170 @@ class MetricsResult(TypedDict):
     reactions: Reactions
     queueDepth: int
     """Messages that wait, over all lanes."""
+
+
+
+class LatencyParams(TypedDict):
+    """The last so many minutes, in steps of so many seconds: at most 300 of them."""
+
+    windowMinutes: NotRequired[int]
+    """Usually 60."""
+    bucketSeconds: NotRequired[int]
+    """Usually 60."""
+
+
+
+class LatencyBucket(TypedDict):
+    """The calls that ended in one step, which began at `ts`."""
+
+    ts: int
+    calls: int
+    errors: int
+    p50: int
+    p95: int
+    p99: int
+    firstTokenP50: NotRequired[int]
+    firstTokenP95: NotRequired[int]
+    firstTokenP99: NotRequired[int]
+
+
+
+class LatencySum(TypedDict):
+    """Milliseconds. The first word's are absent where none came."""
+
+    calls: int
+    """Calls that ended by themselves, well or not."""
+    errors: int
+    p50: int
+    """From the request to the end of the answer."""
+    p95: int
+    p99: int
+    firstTokenP50: NotRequired[int]
+    """From the request to the first word of the answer."""
+    firstTokenP95: NotRequired[int]
+    firstTokenP99: NotRequired[int]
+
+
+
+class ModelLatency(TypedDict):
+    """The calls of one model."""
+
+    model: str
+    calls: int
+    errors: int
+    p50: int
+    p95: int
+    p99: int
+    firstTokenP50: NotRequired[int]
+    firstTokenP95: NotRequired[int]
+    firstTokenP99: NotRequired[int]
+
+
+
+class StatusCount(TypedDict):
+    """`status`: what the server answered, `429`; or a word where none did, `network`."""
+
+    status: str
+    count: int
+
+
+
+class CancelTimes(TypedDict):
+    """From the word to the end of a run, the last 100 of the process."""
+
+    p50: NotRequired[int]
+    p95: NotRequired[int]
+    p99: NotRequired[int]
+    samples: List[int]
+
+
+
+class LatencyResult(TypedDict):
+    """Steps in which no call ended are left out. Nothing before `since` is known."""
+
+    generatedAt: int
+    since: int
+    windowMinutes: int
+    bucketSeconds: int
+    buckets: List[LatencyBucket]
+    total: LatencySum
+    byModel: List[ModelLatency]
+    """Those with most calls first."""
+    errorsByStatus: List[StatusCount]
+    cancel: CancelTimes
+
+
+CredentialKind = Literal["token", "cookie", "user", "tailscale", "none"]
+"""By what somebody is known."""
+
+
+class ConnectionRow(TypedDict):
+    """A socket or a stream of events that is open."""
+
+    connectionId: str
+    name: NotRequired[str]
+    """Of the token or the user."""
+    scopes: List[str]
+    peer: str
+    """The other end's address, or `unix:UID`."""
+    path: str
+    since: int
+    isSelf: bool
+    """The one that asks."""
+    credential: CredentialKind
+
+
+
+class ConnectionsResult(TypedDict):
+    """The oldest first, at most 1,000; `total`: how many there are."""
+
+    connections: List[ConnectionRow]
+    total: int
+
+
+
+class CloseConnectionParams(TypedDict):
+    """As `system.connections` names it."""
+
+    connectionId: str
+
+
+
+class CloseConnectionResult(TypedDict):
+    """`false`: there is no such connection any more."""
+
+    closed: bool
+
+
+
+class AttemptsParams(TypedDict):
+    """At most so many."""
+
+    limit: NotRequired[int]
+    """Usually 50."""
+
+
+AttemptKind = Literal["token", "cookie", "unreadable", "login", "message"]
+"""Where a credential was shown: in a header, in a browser's cookie, where there should have been one and was something else, at `/api/login`, or in the middle of a conversation."""
+
+
+class AttemptRow(TypedDict):
+    """Somebody showed a credential. What it was is not kept."""
+
+    at: int
+    peer: str
+    origin: NotRequired[str]
+    """The page that it came from, as its browser says."""
+    path: str
+    kind: AttemptKind
+    ok: bool
+
+
+
+class AttemptsResult(TypedDict):
+    """The newest first: all that failed, and browsers that logged in; the last 200 since the start."""
+
+    attempts: List[AttemptRow]
 
 
 
@@ -833,6 +1088,10 @@ class ListParams(TypedDict):
     """Usually 50."""
     offset: NotRequired[int]
     """Usually 0."""
+    query: NotRequired[str]
+    """Only those whose id or title has this, whatever the case of its letters."""
+    childOf: NotRequired[str]
+    """Those that work or worked for a call of this session, which are listed only so."""
 
 
 LaneState = Literal["idle", "running", "waiting", "asking"]
@@ -848,6 +1107,14 @@ class SessionLane(TypedDict):
 
 
 
+class SessionParent(TypedDict):
+    """The call that a session works or worked for, and whose it is."""
+
+    sessionId: str
+    callId: NotRequired[str]
+
+
+
 class SessionRow(TypedDict):
     """A session."""
 
@@ -859,6 +1126,13 @@ class SessionRow(TypedDict):
     config: SessionConfig
     title: NotRequired[str]
     lane: SessionLane
+    cwd: NotRequired[str]
+    """The directory that it works in."""
+    model: NotRequired[str]
+    createdAt: NotRequired[int]
+    costUsd: NotRequired[float]
+    """What it has used, by the prices of the day; absent where one was not known. Sub-agents have sessions of their own."""
+    parent: NotRequired[SessionParent]
 
 
 
@@ -918,6 +1192,42 @@ class GetResult(TypedDict):
 
 
 
+class SearchParams(TypedDict):
+    """A text in what people and models said, whatever the case of its letters."""
+
+    query: str
+    limit: NotRequired[int]
+    """Usually 20."""
+    cursor: NotRequired[str]
+    """What the answer before gave, to go on behind it."""
+
+
+
+class SearchHit(TypedDict):
+    """A message that has it."""
+
+    sessionId: str
+    title: NotRequired[str]
+    seq: int
+    """The entry of the log that it is."""
+    at: int
+    role: HistoryRole
+    snippet: str
+    """What stands around the first place, in one line."""
+
+
+
+class SearchResult(TypedDict):
+    """Sessions with the newest message first, of each the newest first. What was undone is found, too."""
+
+    hits: List[SearchHit]
+    cursor: NotRequired[str]
+    """Where to go on; there may be no hit on the way."""
+    complete: bool
+    """There is nothing more to look through."""
+
+
+
 class LanesParams(TypedDict):
     """At most so many; those that work come first."""
 
@@ -943,6 +1253,14 @@ class LaneRow(TypedDict):
     mode: LaneModeWord
     oldestWaitMs: NotRequired[int]
     """How long the oldest message has waited."""
+    title: NotRequired[str]
+    model: NotRequired[str]
+    tool: NotRequired[str]
+    """The tool in hand."""
+    cwd: NotRequired[str]
+    """The directory it works in."""
+    peers: int
+    """Connections that are on it."""
 
 
 
@@ -951,6 +1269,44 @@ class LanesResult(TypedDict):
 
     lanes: List[LaneRow]
     total: int
+
+
+
+class LaneHistoryParams(TypedDict):
+    """Runs of the last so many minutes, and at most so many of them."""
+
+    windowMinutes: NotRequired[int]
+    """Usually 60."""
+    limit: NotRequired[int]
+    """Usually 500."""
+
+
+RunOutcome = Literal["running", "complete", "cancelled", "error"]
+"""What became of a run."""
+
+
+class LaneRun(TypedDict):
+    """One run. Times are milliseconds since 1970."""
+
+    sessionId: str
+    title: NotRequired[str]
+    runId: str
+    queuedAt: NotRequired[int]
+    """Since when the message waited that it began with; absent where none did."""
+    startedAt: int
+    endedAt: NotRequired[int]
+    """Absent while it runs."""
+    state: RunOutcome
+    tools: int
+    """How many calls of tools it began."""
+
+
+
+class LaneHistoryResult(TypedDict):
+    """Runs that were under way in the window, the newest first. Nothing before `since` is known."""
+
+    since: int
+    runs: List[LaneRun]
 
 
 
@@ -1134,12 +1490,51 @@ class ConfigParams(TypedDict):
 
 
 
+class ConfigSetParams(TypedDict):
+    """`null` takes the setting out of the file. `dryRun`: only says what would change."""
+
+    path: str
+    value: Any
+    dryRun: NotRequired[bool]
+    """Usually false."""
+
+
+ConfigChange = TypedDict(
+    "ConfigChange",
+    {
+        "path": "str",
+        "from": "Union[Any, None]",
+        "to": "Union[Any, None]",
+        "restartRequired": "bool",
+    },
+)
+"""One setting that is otherwise; `null`: it is not set. Secrets are `***`."""
+
+
+class ConfigSetResult(TypedDict):
+    """`shadowedBy`: what is laid over the file there, so that the change does not hold."""
+
+    success: bool
+    changes: List[ConfigChange]
+    shadowedBy: NotRequired[str]
+
+
+
+class ReloadParams(TypedDict):
+    """`dryRun`: only says what would change."""
+
+    dryRun: NotRequired[bool]
+    """Usually false."""
+
+
+
 class ReloadResult(TypedDict):
-    """Names of settings that are otherwise now, and those of them that want a new start."""
+    """Names of settings that are otherwise now, and those of them that want a new start; `changes` has both."""
 
     success: bool
     changed: List[str]
     restartRequired: List[str]
+    changes: List[ConfigChange]
 
 
 
@@ -1234,9 +1629,58 @@ UsageResult = TypedDict(
         "rows": "List[UsageRow]",
         "from": "str",
         "to": "str",
+        "since": "NotRequired[str]",
     },
 )
-"""Days in their order, everything else with the largest first."""
+"""Days in their order, everything else with the largest first. A day without a row was not used, unless it is before `since`."""
+
+UsageRunsParams = TypedDict(
+    "UsageRunsParams",
+    {
+        "from": "NotRequired[str]",
+        "to": "NotRequired[str]",
+        "sessionId": "NotRequired[str]",
+        "model": "NotRequired[str]",
+        "limit": "NotRequired[int]",
+    },
+)
+"""Days of UTC as `2026-01-31`, both included; without them, the last 30."""
+
+RunStateWord = Literal["start", "cancel_requested", "complete", "cancelled", "error"]
+"""A run goes `start`, then perhaps `cancel_requested`, then one of the other three."""
+
+
+class UsageRun(TypedDict):
+    """One run, and what was used in it on these days. What its sub-agents used is in their own runs."""
+
+    sessionId: str
+    title: NotRequired[str]
+    runId: str
+    seq: int
+    """The entry of the log that it begins with."""
+    at: int
+    """When it began."""
+    durationMs: NotRequired[int]
+    """Absent while it is under way."""
+    model: NotRequired[str]
+    """The model that answered last."""
+    usage: UsageSum
+    """`costUsd` by the prices of now; absent where one is not known."""
+    state: RunStateWord
+    """`start` while it is under way."""
+    by: NotRequired[str]
+    """Whose message it worked for."""
+    tools: NotRequired[int]
+    """Calls of tools that the model wanted."""
+
+
+
+class UsageRunsResult(TypedDict):
+    """The dearest first, then the largest. `truncated`: there are more, or not all logs were looked through."""
+
+    runs: List[UsageRun]
+    truncated: bool
+
 
 
 class AuditParams(TypedDict):
@@ -1318,6 +1762,15 @@ class ToolEndData(TypedDict):
 
 
 
+class ThinkingData(TypedDict):
+    """As `content`, of the model's thinking."""
+
+    text: str
+    final: NotRequired[bool]
+    """The rest of it, which is whole with it."""
+
+
+
 class AttachmentData(TypedDict):
     """Base64."""
 
@@ -1347,9 +1800,6 @@ class ContextWarningData(TypedDict):
     actions: ContextActions
 
 
-RunStateWord = Literal["start", "cancel_requested", "complete", "cancelled", "error"]
-"""A run goes `start`, then perhaps `cancel_requested`, then one of the other three."""
-
 
 class RunStateData(TypedDict):
     """When, in milliseconds since 1970."""
@@ -1365,6 +1815,9 @@ class DoneData(TypedDict):
     content: NotRequired[str]
     usage: UsageSum
     runId: NotRequired[str]
+    model: NotRequired[str]
+    """For subscribers: which model spoke last, and how long the run took."""
+    durationMs: NotRequired[int]
 
 
 QueueCode = Literal["overflow", "superseded"]
@@ -1392,14 +1845,6 @@ class ErrorData(TypedDict):
     message: str
     queue: NotRequired[QueueNote]
     data: NotRequired[Any]
-
-
-
-class ConfirmFact(TypedDict):
-    """One thing about the call."""
-
-    label: str
-    text: str
 
 
 
@@ -1442,6 +1887,10 @@ class QueuedData(TypedDict):
 
     itemId: str
     position: NotRequired[int]
+    text: NotRequired[str]
+    """How the message begins."""
+    by: NotRequired[str]
+    """Whose it is."""
 
 
 ChangeKind = Literal["opened", "message", "taken", "settled", "setting", "shell", "shell_done", "call", "call_done", "ask", "ask_done", "requested", "retrying", "fell_back", "spent", "compacted", "moved", "restored", "summary", "note"]
@@ -1470,6 +1919,16 @@ class RetractData(TypedDict):
 
     runId: NotRequired[str]
     bytes: int
+    thinkingBytes: NotRequired[int]
+    """Of thinking, for who is told it."""
+
+
+
+class SubagentOf(TypedDict):
+    """The session and the call that a sub-agent works for."""
+
+    sessionId: str
+    callId: str
 
 
 
@@ -1480,6 +1939,20 @@ class SessionNews(TypedDict):
     live: bool
     title: NotRequired[str]
     lastSeq: NotRequired[int]
+    parent: NotRequired[SubagentOf]
+    """It is a sub-agent: for whose call it works."""
+
+
+
+class AskDoneData(TypedDict):
+    """A question has ended, whoever answered it."""
+
+    sessionId: str
+    askId: str
+    callId: str
+    decision: AskEndWord
+    by: NotRequired[str]
+    """Who answered."""
 
 
 NodeChange = Literal["registered", "changed", "gone"]
@@ -1511,6 +1984,8 @@ class EventPlaceData(TypedDict):
     cursor: EventCursor
     sessionId: str
     runId: NotRequired[str]
+    at: NotRequired[int]
+    """When it was stored, in milliseconds since 1970; not there for what is not stored yet."""
 
 
 class ContentEvent(TypedDict):
@@ -1522,6 +1997,7 @@ class ContentEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolStartEvent(TypedDict):
@@ -1533,6 +2009,7 @@ class ToolStartEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolEndEvent(TypedDict):
@@ -1544,10 +2021,23 @@ class ToolEndEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
+
+
+class ThinkingEvent(TypedDict):
+    """What the model thinks, for subscribers who want it."""
+
+    event: Literal["thinking"]
+    data: ThinkingData
+    seq: NotRequired[int]
+    cursor: NotRequired[EventCursor]
+    sessionId: NotRequired[str]
+    runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class AttachmentEvent(TypedDict):
-    """An image that a tool made."""
+    """An image: a tool made it, or it came with a message."""
 
     event: Literal["attachment"]
     data: AttachmentData
@@ -1555,6 +2045,7 @@ class AttachmentEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ContextWarningEvent(TypedDict):
@@ -1566,6 +2057,7 @@ class ContextWarningEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class RunStateEvent(TypedDict):
@@ -1577,6 +2069,7 @@ class RunStateEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class DoneEvent(TypedDict):
@@ -1588,6 +2081,7 @@ class DoneEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ErrorEvent(TypedDict):
@@ -1599,6 +2093,7 @@ class ErrorEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolConfirmEvent(TypedDict):
@@ -1610,6 +2105,7 @@ class ToolConfirmEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class ToolConfirmDoneEvent(TypedDict):
@@ -1621,6 +2117,7 @@ class ToolConfirmDoneEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class QueuedEvent(TypedDict):
@@ -1632,6 +2129,7 @@ class QueuedEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class SessionChangedEvent(TypedDict):
@@ -1643,6 +2141,7 @@ class SessionChangedEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class LagEvent(TypedDict):
@@ -1654,6 +2153,7 @@ class LagEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class RetractEvent(TypedDict):
@@ -1665,6 +2165,7 @@ class RetractEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class LaneEvent(TypedDict):
@@ -1676,6 +2177,7 @@ class LaneEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class SessionEvent(TypedDict):
@@ -1687,6 +2189,31 @@ class SessionEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
+
+
+class AskEvent(TypedDict):
+    """A question, of whatever session."""
+
+    event: Literal["ask"]
+    data: AskRow
+    seq: NotRequired[int]
+    cursor: NotRequired[EventCursor]
+    sessionId: NotRequired[str]
+    runId: NotRequired[str]
+    at: NotRequired[int]
+
+
+class AskDoneEvent(TypedDict):
+    """That question has ended."""
+
+    event: Literal["ask_done"]
+    data: AskDoneData
+    seq: NotRequired[int]
+    cursor: NotRequired[EventCursor]
+    sessionId: NotRequired[str]
+    runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class NodeEvent(TypedDict):
@@ -1698,6 +2225,7 @@ class NodeEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class MetricsEvent(TypedDict):
@@ -1709,6 +2237,7 @@ class MetricsEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
 class LogEvent(TypedDict):
@@ -1720,12 +2249,14 @@ class LogEvent(TypedDict):
     cursor: NotRequired[EventCursor]
     sessionId: NotRequired[str]
     runId: NotRequired[str]
+    at: NotRequired[int]
 
 
-AnyEvent = Union[ContentEvent, ToolStartEvent, ToolEndEvent, AttachmentEvent, ContextWarningEvent, RunStateEvent, DoneEvent, ErrorEvent, ToolConfirmEvent, ToolConfirmDoneEvent, QueuedEvent, SessionChangedEvent, LagEvent, RetractEvent, LaneEvent, SessionEvent, NodeEvent, MetricsEvent, LogEvent]
+AnyEvent = Union[ContentEvent, ToolStartEvent, ToolEndEvent, ThinkingEvent, AttachmentEvent, ContextWarningEvent, RunStateEvent, DoneEvent, ErrorEvent, ToolConfirmEvent, ToolConfirmDoneEvent, QueuedEvent, SessionChangedEvent, LagEvent, RetractEvent, LaneEvent, SessionEvent, AskEvent, AskDoneEvent, NodeEvent, MetricsEvent, LogEvent]
 """An event; where it stands is said to subscribers."""
 
-READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.nodes", "system.location", "sessions.list", "sessions.get", "lanes.list", "canvas.get", "canvas.list", "config.get", "usage.report", "rpc.discover"])
+READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.latency", "system.nodes", "system.location", "sessions.list", "sessions.get", "lanes.list", "lanes.history", "canvas.get", "canvas.list", "config.get", "config.schema", "usage.report", "rpc.discover"])
+READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.nodes", "system.location", "sessions.list", "sessions.get", "sessions.search", "lanes.list", "canvas.get", "canvas.list", "config.get", "usage.report", "usage.runs", "rpc.discover"])
 """Methods that change nothing."""
 COMMANDS: FrozenSet[str] = frozenset(["/queue","/stop","/cancel","/context","/status","/model","/compact","/tools","/reset","/elevate","/pair","/subagents","/runtime","/backend","/help"])
 """First words of messages that are commands."""
@@ -1819,13 +2350,17 @@ class SessionsApi(Family):
         """Copies a session, whole or up to a message."""
         return cast(ForkResult, await self._request("sessions.fork", {"sessionId": session_id, "atSeq": at_seq}, timeout))
 
-    async def list(self, *, include_persisted: Union[bool, Unset] = UNSET, frontend: Union[str, Unset] = UNSET, limit: Union[int, Unset] = UNSET, offset: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> ListResult:
+    async def list(self, *, include_persisted: Union[bool, Unset] = UNSET, frontend: Union[str, Unset] = UNSET, limit: Union[int, Unset] = UNSET, offset: Union[int, Unset] = UNSET, query: Union[str, Unset] = UNSET, child_of: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> ListResult:
         """Sessions, the newest message first."""
-        return cast(ListResult, await self._request("sessions.list", {"includePersisted": include_persisted, "frontend": frontend, "limit": limit, "offset": offset}, timeout))
+        return cast(ListResult, await self._request("sessions.list", {"includePersisted": include_persisted, "frontend": frontend, "limit": limit, "offset": offset, "query": query, "childOf": child_of}, timeout))
 
     async def get(self, session_id: str, *, history_limit: Union[int, Unset] = UNSET, before: Union[int, Unset] = UNSET, include_tools: Union[bool, Unset] = UNSET, timeout: Union[float, None] = None) -> GetResult:
         """A session and its newest messages."""
         return cast(GetResult, await self._request("sessions.get", {"sessionId": session_id, "historyLimit": history_limit, "before": before, "includeTools": include_tools}, timeout))
+
+    async def search(self, query: str, *, limit: Union[int, Unset] = UNSET, cursor: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> SearchResult:
+        """Messages that have a text, of the newest sessions first."""
+        return cast(SearchResult, await self._request("sessions.search", {"query": query, "limit": limit, "cursor": cursor}, timeout))
 
 
 class AgentApi(Family):
@@ -1846,6 +2381,22 @@ class AgentApi(Family):
         return cast(WaitResult, await self._request("agent.wait", {"runId": run_id, "idempotencyKey": idempotency_key, "sessionId": session_id, "timeoutMs": timeout_ms}, timeout))
 
 
+class QueueApi(Family):
+    async def list(self, session_id: str, *, timeout: Union[float, None] = None) -> QueueResult:
+        """What waits in a session."""
+        return cast(QueueResult, await self._request("queue.list", {"sessionId": session_id}, timeout))
+
+    async def remove(self, session_id: str, item_id: str, *, timeout: Union[float, None] = None) -> RemoveResult:
+        """Takes back a message that waits."""
+        return cast(RemoveResult, await self._request("queue.remove", {"sessionId": session_id, "itemId": item_id}, timeout))
+
+
+class CommandsApi(Family):
+    async def list(self, *, timeout: Union[float, None] = None) -> CommandsResult:
+        """The slash commands."""
+        return cast(CommandsResult, await self._request("commands.list", {}, timeout))
+
+
 class ToolsApi(Family):
     async def list(self, *, session_id: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> ToolsResult:
         """Which tools there are."""
@@ -1857,9 +2408,9 @@ class ToolsApi(Family):
 
 
 class EventsApi(Family):
-    async def replay(self, session_id: str, *, after_seq: Union[EventCursor, Unset] = UNSET, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> ReplayResult:
+    async def replay(self, session_id: str, *, after_seq: Union[EventCursor, Unset] = UNSET, before_seq: Union[int, Unset] = UNSET, limit: Union[int, Unset] = UNSET, thinking: Union[bool, Unset] = UNSET, timeout: Union[float, None] = None) -> ReplayResult:
         """Stored events of a session, a page at a time."""
-        return cast(ReplayResult, await self._request("events.replay", {"sessionId": session_id, "afterSeq": after_seq, "limit": limit}, timeout))
+        return cast(ReplayResult, await self._request("events.replay", {"sessionId": session_id, "afterSeq": after_seq, "beforeSeq": before_seq, "limit": limit, "thinking": thinking}, timeout))
 
 
 class SystemApi(Family):
@@ -1887,6 +2438,18 @@ class SystemApi(Family):
         """Counters since the start."""
         return cast(MetricsResult, await self._request("system.metrics", {}, timeout))
 
+    async def latency(self, *, window_minutes: Union[int, Unset] = UNSET, bucket_seconds: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> LatencyResult:
+        """How long models take."""
+        return cast(LatencyResult, await self._request("system.latency", {"windowMinutes": window_minutes, "bucketSeconds": bucket_seconds}, timeout))
+
+    async def connections(self, *, timeout: Union[float, None] = None) -> ConnectionsResult:
+        """Who is connected."""
+        return cast(ConnectionsResult, await self._request("system.connections", {}, timeout))
+
+    async def close_connection(self, connection_id: str, *, timeout: Union[float, None] = None) -> CloseConnectionResult:
+        """Ends a connection; what runs goes on."""
+        return cast(CloseConnectionResult, await self._request("system.closeConnection", {"connectionId": connection_id}, timeout))
+
     async def nodes(self, *, timeout: Union[float, None] = None) -> NodesResult:
         """Companions that are here."""
         return cast(NodesResult, await self._request("system.nodes", {}, timeout))
@@ -1896,10 +2459,20 @@ class SystemApi(Family):
         return cast(LocationsResult, await self._request("system.location", {}, timeout))
 
 
+class AuthApi(Family):
+    async def attempts(self, *, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> AttemptsResult:
+        """Who showed a wrong credential, and which browsers logged in."""
+        return cast(AttemptsResult, await self._request("auth.attempts", {"limit": limit}, timeout))
+
+
 class LanesApi(Family):
     async def list(self, *, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> LanesResult:
         """What every lane does."""
         return cast(LanesResult, await self._request("lanes.list", {"limit": limit}, timeout))
+
+    async def history(self, *, window_minutes: Union[int, Unset] = UNSET, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> LaneHistoryResult:
+        """Runs that were, and those that are."""
+        return cast(LaneHistoryResult, await self._request("lanes.history", {"windowMinutes": window_minutes, "limit": limit}, timeout))
 
 
 class CanvasApi(Family):
@@ -1970,9 +2543,17 @@ class ConfigApi(Family):
         """Settings in effect, without secrets."""
         return cast(Any, await self._request("config.get", {"path": path}, timeout))
 
-    async def reload(self, *, timeout: Union[float, None] = None) -> ReloadResult:
+    async def schema(self, *, timeout: Union[float, None] = None) -> Any:
+        """What can be set, as a JSON Schema."""
+        return cast(Any, await self._request("config.schema", {}, timeout))
+
+    async def set(self, path: str, value: Any, *, dry_run: Union[bool, Unset] = UNSET, timeout: Union[float, None] = None) -> ConfigSetResult:
+        """Writes a setting into the user's file and takes it over."""
+        return cast(ConfigSetResult, await self._request("config.set", {"path": path, "value": value, "dryRun": dry_run}, timeout))
+
+    async def reload(self, *, dry_run: Union[bool, Unset] = UNSET, timeout: Union[float, None] = None) -> ReloadResult:
         """Reads the settings again."""
-        return cast(ReloadResult, await self._request("config.reload", {}, timeout))
+        return cast(ReloadResult, await self._request("config.reload", {"dryRun": dry_run}, timeout))
 
 
 class PairingApi(Family):
@@ -1994,6 +2575,10 @@ class UsageApi(Family):
         """What was used."""
         return cast(UsageResult, await self._request("usage.report", {"from": from_, "to": to, "groupBy": group_by, "sessionId": session_id}, timeout))
 
+    async def runs(self, *, from_: Union[str, Unset] = UNSET, to: Union[str, Unset] = UNSET, session_id: Union[str, Unset] = UNSET, model: Union[str, Unset] = UNSET, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> UsageRunsResult:
+        """The runs behind a sum, the dearest first."""
+        return cast(UsageRunsResult, await self._request("usage.runs", {"from": from_, "to": to, "sessionId": session_id, "model": model, "limit": limit}, timeout))
+
 
 class AuditApi(Family):
     async def query(self, *, session_id: Union[str, Unset] = UNSET, by: Union[str, Unset] = UNSET, before: Union[int, Unset] = UNSET, limit: Union[int, Unset] = UNSET, verify: Union[bool, Unset] = UNSET, timeout: Union[float, None] = None) -> AuditResult:
@@ -2013,9 +2598,12 @@ class Api:
     def __init__(self, request: Request) -> None:
         self.sessions = SessionsApi(request)
         self.agent = AgentApi(request)
+        self.queue = QueueApi(request)
+        self.commands = CommandsApi(request)
         self.tools = ToolsApi(request)
         self.events = EventsApi(request)
         self.system = SystemApi(request)
+        self.auth = AuthApi(request)
         self.lanes = LanesApi(request)
         self.canvas = CanvasApi(request)
         self.node = NodeApi(request)

@@ -41,7 +41,7 @@ class Run(AsyncIterator[AnyEvent]):
         self._tellings = 0
         self._is_cancelled = False
         self._give_up: Optional[asyncio.TimerHandle] = None
-        words = message.split(None, 1)
+        words = str(message).split(None, 1)
         # The gateway keeps no key of a command: a second one would be carried out a second time.
         is_command = not params.get("attachments") and bool(words) and words[0] in COMMANDS
         self._params = {**params, "message": message, "sessionId": session_id, "idempotencyKey": self.idempotency_key}

@@ -22,13 +22,14 @@ class Watch(AsyncIterator[AnyEvent]):
     """Events of a session, or of the gateway's services. Iterate over it, one reader at a time; `close()` ends it, and so does the end
     of an `async with` block."""
 
-    def __init__(self, wire: Wire, asks: Asks, topics: List[str], after: Optional[EventCursor], confirm: Optional[AskHandler]) -> None:
+    def __init__(self, wire: Wire, asks: Asks, topics: List[str], after: Optional[EventCursor], confirm: Optional[AskHandler], thinking: bool = False) -> None:
         first = topics[0] if len(topics) == 1 else ""
         self._session = first[len("session:") :] if first.startswith("session:") else None
         self.cursor = after
         """How far the reader is: keep it, and bring it back as `after`. Only a session's events have one."""
         self._told = after
         self._wire, self._asks, self._confirm, self._topics = wire, asks, confirm, topics
+        self._thinking = thinking
         session = self._session
         self._release = asks.hold(session, confirm) if confirm and session is not None else None
         self._events: EventBuffer[AnyEvent] = EventBuffer(self._go_on)
@@ -75,6 +76,8 @@ class Watch(AsyncIterator[AnyEvent]):
         params: Dict[str, Any] = {"topics": self._topics}
         if self._told is not None:
             params["afterSeq"] = self._told
+        if self._thinking:
+            params["thinking"] = True
         return params
 
     def _began(self, result: SubscribeResult) -> None:

@@ -75,6 +75,8 @@ class Operation:
     """In the order in which requests were made."""
     is_withdrawn: bool = False
     """Nobody wants it any more, wherever it is."""
+    is_heard: bool = False
+    """Something came of it on this connection."""
 
 
 @dataclass
@@ -374,13 +376,18 @@ class Wire:
             operation.on_failed(error_of(-2, f"a request has at most {LIMITS['maxFrameBytes']} bytes", data, operation.method))
             return None
         operation.id = self._ids
+        operation.is_heard = False
         self._sent[self._ids] = operation
         operation.on_sent()
         return text
 
     def _heard(self, text: str) -> None:
         frame = json.loads(text)
-        operation = self._sent.get(frame["id"]) if frame["id"] is not None else None
+        if frame["id"] is None:
+            return self._unnamed(frame["error"])
+        operation = self._sent.get(frame["id"])
+        if operation is not None:
+            operation.is_heard = True
         if "event" in frame:
             if operation is not None:
                 operation.on_event(frame, len(text))
@@ -397,6 +404,18 @@ class Wire:
             operation.id = None
         operation.on_result(frame["result"])
         self._kick.set()
+
+    def _unnamed(self, error: Mapping[str, Any]) -> None:
+        """The gateway refuses something and cannot say under whose id. Nobody is left waiting for that."""
+        data = error.get("data") or {}
+        # It names one whose id is in use: that one is well. Who is not known is closed, and told so by that.
+        if error["code"] in (-4, -5) or data.get("reason") == "duplicate_id":
+            return self._refusal(None, error)
+        named = self._sent.get(data.get("id", -1))
+        meant = [named] if named else [it for it in self._sent.values() if not it.is_heard]
+        which = f" (the gateway means one of {len(meant)} requests)" if len(meant) > 1 else ""
+        for operation in meant:
+            self._refusal(operation, {**error, "message": error["message"] + which})
 
     def _refusal(self, operation: Optional[Operation], error: Mapping[str, Any]) -> None:
         code, data = error["code"], error.get("data") or {}

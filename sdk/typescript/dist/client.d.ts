@@ -47,9 +47,9 @@ export declare class GatewayClient {
     send(message: string, options?: SendOptions): Run;
     /** Everything that happens in a session, from a cursor on or from now on. */
     watch(sessionId: string, options?: WatchOptions): Watch;
-    /** News of the services: `sessions`, `lanes`, `nodes`, `metrics`, `logs`. They have no cursor: what happens while the connection is
+    /** News of the services: `sessions`, `asks`, `lanes`, `nodes`, `metrics`, `logs`. They have no cursor: what happens while the connection is
      * away is not told. */
-    listen(topics: ("sessions" | "lanes" | "nodes" | "metrics" | "logs")[], options?: {
+    listen(topics: ("sessions" | "asks" | "lanes" | "nodes" | "metrics" | "logs")[], options?: {
         signal?: AbortSignal;
     }): Watch;
 }

@@ -180,6 +180,47 @@ export interface CancelResult {
     active: boolean;
     queued: number;
 }
+/** Whose queue. */
+export interface QueueParams {
+    sessionId: string;
+}
+/** A message that waits. */
+export interface QueuedItem {
+    itemId: string;
+    /** How it begins. */
+    text: string;
+    /** Since when, in milliseconds since 1970. */
+    at?: number;
+    /** Whose it is. */
+    by?: string;
+    /** Its place among those that wait, from 0. */
+    position: number;
+    /** How many images it has. */
+    attachments: number;
+}
+/** What waits, in its order. */
+export interface QueueResult {
+    items: QueuedItem[];
+}
+/** Which message. */
+export interface RemoveParams {
+    sessionId: string;
+    itemId: string;
+}
+/** `false`: it does not wait any more. */
+export interface RemoveResult {
+    removed: boolean;
+}
+/** A slash command. */
+export interface SlashRow {
+    name: string;
+    args: string;
+    summary: string;
+}
+/** What a message can begin with instead of being for the model. */
+export interface CommandsResult {
+    commands: SlashRow[];
+}
 /** Whether this connection is asked before tools of this session run. */
 export interface CallbackParams {
     sessionId: string;
@@ -258,11 +299,13 @@ export interface ExecuteResult {
 }
 /** How far a session was told: keep it and bring it back. A number stands for a whole entry of the log. */
 export type EventCursor = number | string;
-/** `session:<id>`, `sessions`, `lanes`, `nodes`, `metrics`, `logs`. */
+/** `session:<id>`, `sessions`, `asks`, `lanes`, `nodes`, `metrics`, `logs`. */
 export interface SubscribeParams {
     topics: string[];
     /** Of the session that is named: what is stored after it comes first. */
     afterSeq?: EventCursor;
+    /** With what the models think. Usually false. */
+    thinking?: boolean;
 }
 /** Its events follow under the id of the request. */
 export interface SubscribeResult {
@@ -278,12 +321,16 @@ export interface UnsubscribeParams {
 export interface UnsubscribeResult {
     unsubscribed: boolean;
 }
-/** Stored events after a cursor. */
+/** Stored events after a cursor, or the newest before a place. */
 export interface ReplayParams {
     sessionId: string;
     afterSeq?: EventCursor;
+    /** The newest entries before this one, oldest first; a number beyond the end means the newest there are. */
+    beforeSeq?: number;
     /** Entries of the log; one makes at least one event. Usually 200. */
     limit?: number;
+    /** With what the models thought. Usually false. */
+    thinking?: boolean;
 }
 /** An event as it was stored. */
 export interface ReplayedEvent {
@@ -293,13 +340,17 @@ export interface ReplayedEvent {
     cursor: EventCursor;
     sessionId: string;
     runId?: string;
+    /** When it was stored, in milliseconds since 1970. */
+    at: number;
 }
 /** A page. */
 export interface ReplayResult {
     events: ReplayedEvent[];
     /** For the next page. */
     nextSeq: EventCursor;
-    /** Nothing more is stored. */
+    /** For the page before it, as `beforeSeq`; only where that was asked for. */
+    prevSeq?: number;
+    /** Nothing more is stored, in the direction that was asked for. */
     complete: boolean;
 }
 /** What this gateway is. */
@@ -316,6 +367,12 @@ export interface InfoResult {
     pid: number;
     /** Another one after a restart. */
     instance: string;
+    /** Memory in use. */
+    rssBytes?: number;
+    /** Of one processor, since it was last asked for: 150 is one and a half of them. */
+    cpuPct?: number;
+    /** The one that a new session has where nothing says otherwise. */
+    model: string;
 }
 /** Of the wire. */
 export interface ProtocolVersion {
@@ -445,10 +502,20 @@ export interface Budget {
 export interface ContextRow {
     sessionId: string;
     budget: Budget;
+    title?: string;
+    model?: string;
 }
-/** Sessions that are in memory. */
+/** A summary took the place of what was said before. */
+export interface CompactionRow {
+    at: number;
+    seq: number;
+    tokensBefore: number;
+    tokensAfter: number;
+}
+/** Sessions that are in memory. `compactions`: where one is named and kept, its newest 50, in memory or not; newest first. */
 export interface ContextResult {
     sessions: ContextRow[];
+    compactions?: CompactionRow[];
 }
 /** One answer of a model. */
 export interface RecentCall {
@@ -501,6 +568,126 @@ export interface MetricsResult {
     reactions: Reactions;
     /** Messages that wait, over all lanes. */
     queueDepth: number;
+}
+/** The last so many minutes, in steps of so many seconds: at most 300 of them. */
+export interface LatencyParams {
+    /** Usually 60. */
+    windowMinutes?: number;
+    /** Usually 60. */
+    bucketSeconds?: number;
+}
+/** The calls that ended in one step, which began at `ts`. */
+export interface LatencyBucket {
+    ts: number;
+    calls: number;
+    errors: number;
+    p50: number;
+    p95: number;
+    p99: number;
+    firstTokenP50?: number;
+    firstTokenP95?: number;
+    firstTokenP99?: number;
+}
+/** Milliseconds. The first word's are absent where none came. */
+export interface LatencySum {
+    /** Calls that ended by themselves, well or not. */
+    calls: number;
+    errors: number;
+    /** From the request to the end of the answer. */
+    p50: number;
+    p95: number;
+    p99: number;
+    /** From the request to the first word of the answer. */
+    firstTokenP50?: number;
+    firstTokenP95?: number;
+    firstTokenP99?: number;
+}
+/** The calls of one model. */
+export interface ModelLatency {
+    model: string;
+    calls: number;
+    errors: number;
+    p50: number;
+    p95: number;
+    p99: number;
+    firstTokenP50?: number;
+    firstTokenP95?: number;
+    firstTokenP99?: number;
+}
+/** `status`: what the server answered, `429`; or a word where none did, `network`. */
+export interface StatusCount {
+    status: string;
+    count: number;
+}
+/** From the word to the end of a run, the last 100 of the process. */
+export interface CancelTimes {
+    p50?: number;
+    p95?: number;
+    p99?: number;
+    samples: number[];
+}
+/** Steps in which no call ended are left out. Nothing before `since` is known. */
+export interface LatencyResult {
+    generatedAt: number;
+    since: number;
+    windowMinutes: number;
+    bucketSeconds: number;
+    buckets: LatencyBucket[];
+    total: LatencySum;
+    /** Those with most calls first. */
+    byModel: ModelLatency[];
+    errorsByStatus: StatusCount[];
+    cancel: CancelTimes;
+}
+/** By what somebody is known. */
+export type CredentialKind = "token" | "cookie" | "user" | "tailscale" | "none";
+/** A socket or a stream of events that is open. */
+export interface ConnectionRow {
+    connectionId: string;
+    /** Of the token or the user. */
+    name?: string;
+    scopes: string[];
+    /** The other end's address, or `unix:UID`. */
+    peer: string;
+    path: string;
+    since: number;
+    /** The one that asks. */
+    isSelf: boolean;
+    credential: CredentialKind;
+}
+/** The oldest first, at most 1,000; `total`: how many there are. */
+export interface ConnectionsResult {
+    connections: ConnectionRow[];
+    total: number;
+}
+/** As `system.connections` names it. */
+export interface CloseConnectionParams {
+    connectionId: string;
+}
+/** `false`: there is no such connection any more. */
+export interface CloseConnectionResult {
+    closed: boolean;
+}
+/** At most so many. */
+export interface AttemptsParams {
+    /** Usually 50. */
+    limit?: number;
+}
+/** Where a credential was shown: in a header, in a browser's cookie, where there should have been one and was something else, at `/api/login`, or in the middle of a conversation. */
+export type AttemptKind = "token" | "cookie" | "unreadable" | "login" | "message";
+/** Somebody showed a credential. What it was is not kept. */
+export interface AttemptRow {
+    at: number;
+    peer: string;
+    /** The page that it came from, as its browser says. */
+    origin?: string;
+    path: string;
+    kind: AttemptKind;
+    ok: boolean;
+}
+/** The newest first: all that failed, and browsers that logged in; the last 200 since the start. */
+export interface AttemptsResult {
+    attempts: AttemptRow[];
 }
 /** `enabled`: those of the declared ones that are granted here. */
 export interface NodeCapabilities {
@@ -584,6 +771,10 @@ export interface ListParams {
     limit?: number;
     /** Usually 0. */
     offset?: number;
+    /** Only those whose id or title has this, whatever the case of its letters. */
+    query?: string;
+    /** Those that work or worked for a call of this session, which are listed only so. */
+    childOf?: string;
 }
 /** What a lane does. */
 export type LaneState = "idle" | "running" | "waiting" | "asking";
@@ -592,6 +783,11 @@ export interface SessionLane {
     state: LaneState;
     depth: number;
     runId?: string;
+}
+/** The call that a session works or worked for, and whose it is. */
+export interface SessionParent {
+    sessionId: string;
+    callId?: string;
 }
 /** A session. */
 export interface SessionRow {
@@ -603,6 +799,13 @@ export interface SessionRow {
     config: SessionConfig;
     title?: string;
     lane: SessionLane;
+    /** The directory that it works in. */
+    cwd?: string;
+    model?: string;
+    createdAt?: number;
+    /** What it has used, by the prices of the day; absent where one was not known. Sub-agents have sessions of their own. */
+    costUsd?: number;
+    parent?: SessionParent;
 }
 /** `total`: before limit and offset. */
 export interface ListResult {
@@ -647,6 +850,33 @@ export interface GetResult {
     lane: SessionLane;
     title?: string;
 }
+/** A text in what people and models said, whatever the case of its letters. */
+export interface SearchParams {
+    query: string;
+    /** Usually 20. */
+    limit?: number;
+    /** What the answer before gave, to go on behind it. */
+    cursor?: string;
+}
+/** A message that has it. */
+export interface SearchHit {
+    sessionId: string;
+    title?: string;
+    /** The entry of the log that it is. */
+    seq: number;
+    at: number;
+    role: HistoryRole;
+    /** What stands around the first place, in one line. */
+    snippet: string;
+}
+/** Sessions with the newest message first, of each the newest first. What was undone is found, too. */
+export interface SearchResult {
+    hits: SearchHit[];
+    /** Where to go on; there may be no hit on the way. */
+    cursor?: string;
+    /** There is nothing more to look through. */
+    complete: boolean;
+}
 /** At most so many; those that work come first. */
 export interface LanesParams {
     /** Usually 200. */
@@ -668,11 +898,47 @@ export interface LaneRow {
     mode: LaneModeWord;
     /** How long the oldest message has waited. */
     oldestWaitMs?: number;
+    title?: string;
+    model?: string;
+    /** The tool in hand. */
+    tool?: string;
+    /** The directory it works in. */
+    cwd?: string;
+    /** Connections that are on it. */
+    peers: number;
 }
 /** Lanes that are in memory. */
 export interface LanesResult {
     lanes: LaneRow[];
     total: number;
+}
+/** Runs of the last so many minutes, and at most so many of them. */
+export interface LaneHistoryParams {
+    /** Usually 60. */
+    windowMinutes?: number;
+    /** Usually 500. */
+    limit?: number;
+}
+/** What became of a run. */
+export type RunOutcome = "running" | "complete" | "cancelled" | "error";
+/** One run. Times are milliseconds since 1970. */
+export interface LaneRun {
+    sessionId: string;
+    title?: string;
+    runId: string;
+    /** Since when the message waited that it began with; absent where none did. */
+    queuedAt?: number;
+    startedAt: number;
+    /** Absent while it runs. */
+    endedAt?: number;
+    state: RunOutcome;
+    /** How many calls of tools it began. */
+    tools: number;
+}
+/** Runs that were under way in the window, the newest first. Nothing before `since` is known. */
+export interface LaneHistoryResult {
+    since: number;
+    runs: LaneRun[];
 }
 /** Puts an artifact there whole, in the place of one with the same id. */
 export interface CanvasPutParams {
@@ -794,11 +1060,37 @@ export interface SetPushResult {
 export interface ConfigParams {
     path?: string;
 }
-/** Names of settings that are otherwise now, and those of them that want a new start. */
+/** `null` takes the setting out of the file. `dryRun`: only says what would change. */
+export interface ConfigSetParams {
+    path: string;
+    value: unknown;
+    /** Usually false. */
+    dryRun?: boolean;
+}
+/** One setting that is otherwise; `null`: it is not set. Secrets are `***`. */
+export interface ConfigChange {
+    path: string;
+    from: unknown | null;
+    to: unknown | null;
+    restartRequired: boolean;
+}
+/** `shadowedBy`: what is laid over the file there, so that the change does not hold. */
+export interface ConfigSetResult {
+    success: boolean;
+    changes: ConfigChange[];
+    shadowedBy?: string;
+}
+/** `dryRun`: only says what would change. */
+export interface ReloadParams {
+    /** Usually false. */
+    dryRun?: boolean;
+}
+/** Names of settings that are otherwise now, and those of them that want a new start; `changes` has both. */
 export interface ReloadResult {
     success: boolean;
     changed: string[];
     restartRequired: string[];
+    changes: ConfigChange[];
 }
 /** Without a channel it is good on any. */
 export interface GenerateParams {
@@ -858,11 +1150,52 @@ export interface UsageRow {
     /** Tokens whose price is not known; the cost does not have them. */
     unpriced: number;
 }
-/** Days in their order, everything else with the largest first. */
+/** Days in their order, everything else with the largest first. A day without a row was not used, unless it is before `since`. */
 export interface UsageResult {
     rows: UsageRow[];
     from: string;
     to: string;
+    /** The first day of which sums are kept at all; of days before it nothing is known. Absent where nothing was used yet. */
+    since?: string;
+}
+/** Days of UTC as `2026-01-31`, both included; without them, the last 30. */
+export interface UsageRunsParams {
+    from?: string;
+    to?: string;
+    sessionId?: string;
+    /** Only what this model has answered counts, and only runs in which it has. */
+    model?: string;
+    /** Usually 50. */
+    limit?: number;
+}
+/** A run goes `start`, then perhaps `cancel_requested`, then one of the other three. */
+export type RunStateWord = "start" | "cancel_requested" | "complete" | "cancelled" | "error";
+/** One run, and what was used in it on these days. What its sub-agents used is in their own runs. */
+export interface UsageRun {
+    sessionId: string;
+    title?: string;
+    runId: string;
+    /** The entry of the log that it begins with. */
+    seq: number;
+    /** When it began. */
+    at: number;
+    /** Absent while it is under way. */
+    durationMs?: number;
+    /** The model that answered last. */
+    model?: string;
+    /** `costUsd` by the prices of now; absent where one is not known. */
+    usage: UsageSum;
+    /** `start` while it is under way. */
+    state: RunStateWord;
+    /** Whose message it worked for. */
+    by?: string;
+    /** Calls of tools that the model wanted. */
+    tools?: number;
+}
+/** The dearest first, then the largest. `truncated`: there are more, or not all logs were looked through. */
+export interface UsageRunsResult {
+    runs: UsageRun[];
+    truncated: boolean;
 }
 /** Newest first. */
 export interface AuditParams {
@@ -922,6 +1255,12 @@ export interface ToolEndData {
     truncated?: boolean;
     fullBytes?: number;
 }
+/** As `content`, of the model's thinking. */
+export interface ThinkingData {
+    text: string;
+    /** The rest of it, which is whole with it. */
+    final?: boolean;
+}
 /** Base64. */
 export interface AttachmentData {
     mimeType: string;
@@ -942,8 +1281,6 @@ export interface ContextWarningData {
     budget: Budget;
     actions: ContextActions;
 }
-/** A run goes `start`, then perhaps `cancel_requested`, then one of the other three. */
-export type RunStateWord = "start" | "cancel_requested" | "complete" | "cancelled" | "error";
 /** When, in milliseconds since 1970. */
 export interface RunStateData {
     state: RunStateWord;
@@ -954,6 +1291,9 @@ export interface DoneData {
     content?: string;
     usage: UsageSum;
     runId?: string;
+    /** For subscribers: which model spoke last, and how long the run took. */
+    model?: string;
+    durationMs?: number;
 }
 /** Why a lane did not take or keep a message. */
 export type QueueCode = "overflow" | "superseded";
@@ -974,11 +1314,6 @@ export interface ErrorData {
     message: string;
     queue?: QueueNote;
     data?: unknown;
-}
-/** One thing about the call. */
-export interface ConfirmFact {
-    label: string;
-    text: string;
 }
 /** Answered by `agent.confirmTool`. */
 export interface ToolConfirmData {
@@ -1011,6 +1346,10 @@ export interface ToolConfirmDoneData {
 export interface QueuedData {
     itemId: string;
     position?: number;
+    /** How the message begins. */
+    text?: string;
+    /** Whose it is. */
+    by?: string;
 }
 /** What an entry of the log is that has no event of its own. */
 export type ChangeKind = "opened" | "message" | "taken" | "settled" | "setting" | "shell" | "shell_done" | "call" | "call_done" | "ask" | "ask_done" | "requested" | "retrying" | "fell_back" | "spent" | "compacted" | "moved" | "restored" | "summary" | "note";
@@ -1029,6 +1368,13 @@ export interface LagData {
 export interface RetractData {
     runId?: string;
     bytes: number;
+    /** Of thinking, for who is told it. */
+    thinkingBytes?: number;
+}
+/** The session and the call that a sub-agent works for. */
+export interface SubagentOf {
+    sessionId: string;
+    callId: string;
 }
 /** `live`: it is in memory. */
 export interface SessionNews {
@@ -1036,6 +1382,17 @@ export interface SessionNews {
     live: boolean;
     title?: string;
     lastSeq?: number;
+    /** It is a sub-agent: for whose call it works. */
+    parent?: SubagentOf;
+}
+/** A question has ended, whoever answered it. */
+export interface AskDoneData {
+    sessionId: string;
+    askId: string;
+    callId: string;
+    decision: AskEndWord;
+    /** Who answered. */
+    by?: string;
 }
 /** What happened to a companion. */
 export type NodeChange = "registered" | "changed" | "gone";
@@ -1057,6 +1414,8 @@ export interface EventPlaceData {
     cursor: EventCursor;
     sessionId: string;
     runId?: string;
+    /** When it was stored, in milliseconds since 1970; not there for what is not stored yet. */
+    at?: number;
 }
 /** What each method takes and gives. */
 export interface Methods {
@@ -1099,6 +1458,21 @@ export interface Methods {
     "agent.cancel": {
         params: CancelParams;
         result: CancelResult;
+    };
+    /** What waits in a session. */
+    "queue.list": {
+        params: QueueParams;
+        result: QueueResult;
+    };
+    /** Takes back a message that waits. */
+    "queue.remove": {
+        params: RemoveParams;
+        result: RemoveResult;
+    };
+    /** The slash commands. */
+    "commands.list": {
+        params: Record<string, never>;
+        result: CommandsResult;
     };
     /** Whether this connection is asked before tools run. */
     "agent.setToolUseCallback": {
@@ -1170,6 +1544,26 @@ export interface Methods {
         params: Record<string, never>;
         result: MetricsResult;
     };
+    /** How long models take. */
+    "system.latency": {
+        params: LatencyParams;
+        result: LatencyResult;
+    };
+    /** Who is connected. */
+    "system.connections": {
+        params: Record<string, never>;
+        result: ConnectionsResult;
+    };
+    /** Ends a connection; what runs goes on. */
+    "system.closeConnection": {
+        params: CloseConnectionParams;
+        result: CloseConnectionResult;
+    };
+    /** Who showed a wrong credential, and which browsers logged in. */
+    "auth.attempts": {
+        params: AttemptsParams;
+        result: AttemptsResult;
+    };
     /** Companions that are here. */
     "system.nodes": {
         params: Record<string, never>;
@@ -1190,10 +1584,20 @@ export interface Methods {
         params: GetParams;
         result: GetResult;
     };
+    /** Messages that have a text, of the newest sessions first. */
+    "sessions.search": {
+        params: SearchParams;
+        result: SearchResult;
+    };
     /** What every lane does. */
     "lanes.list": {
         params: LanesParams;
         result: LanesResult;
+    };
+    /** Runs that were, and those that are. */
+    "lanes.history": {
+        params: LaneHistoryParams;
+        result: LaneHistoryResult;
     };
     /** Puts an artifact there whole. */
     "canvas.put": {
@@ -1255,9 +1659,19 @@ export interface Methods {
         params: ConfigParams;
         result: unknown;
     };
+    /** What can be set, as a JSON Schema. */
+    "config.schema": {
+        params: Record<string, never>;
+        result: unknown;
+    };
+    /** Writes a setting into the user's file and takes it over. */
+    "config.set": {
+        params: ConfigSetParams;
+        result: ConfigSetResult;
+    };
     /** Reads the settings again. */
     "config.reload": {
-        params: Record<string, never>;
+        params: ReloadParams;
         result: ReloadResult;
     };
     /** A code for an unknown sender. */
@@ -1279,6 +1693,11 @@ export interface Methods {
     "usage.report": {
         params: UsageParams;
         result: UsageResult;
+    };
+    /** The runs behind a sum, the dearest first. */
+    "usage.runs": {
+        params: UsageRunsParams;
+        result: UsageRunsResult;
     };
     /** Who did what. */
     "audit.query": {
@@ -1315,7 +1734,9 @@ export interface Events {
     tool_start: ToolStartData;
     /** What came of it; one for each start. */
     tool_end: ToolEndData;
-    /** An image that a tool made. */
+    /** What the model thinks, for subscribers who want it. */
+    thinking: ThinkingData;
+    /** An image: a tool made it, or it came with a message. */
     attachment: AttachmentData;
     /** The context is nearly full. */
     context_warning: ContextWarningData;
@@ -1341,6 +1762,10 @@ export interface Events {
     lane: LaneRow;
     /** A session is in memory, or is not any more. */
     session: SessionNews;
+    /** A question, of whatever session. */
+    ask: AskRow;
+    /** That question has ended. */
+    ask_done: AskDoneData;
     /** A companion came, went or said something. */
     node: NodeNews;
     /** Counters, now and then. */
@@ -1408,6 +1833,8 @@ export interface Api {
         list(params?: ListParams, options?: CallOptions): Promise<ListResult>;
         /** A session and its newest messages. */
         get(params: GetParams, options?: CallOptions): Promise<GetResult>;
+        /** Messages that have a text, of the newest sessions first. */
+        search(params: SearchParams, options?: CallOptions): Promise<SearchResult>;
     };
     readonly agent: {
         /** Stops what runs or waits. */
@@ -1418,6 +1845,16 @@ export interface Api {
         confirmTool(params: ConfirmParams, options?: CallOptions): Promise<ConfirmResult>;
         /** Waits for the end of a run. */
         wait(params?: WaitParams, options?: CallOptions): Promise<WaitResult>;
+    };
+    readonly queue: {
+        /** What waits in a session. */
+        list(params: QueueParams, options?: CallOptions): Promise<QueueResult>;
+        /** Takes back a message that waits. */
+        remove(params: RemoveParams, options?: CallOptions): Promise<RemoveResult>;
+    };
+    readonly commands: {
+        /** The slash commands. */
+        list(params?: Record<string, never>, options?: CallOptions): Promise<CommandsResult>;
     };
     readonly tools: {
         /** Which tools there are. */
@@ -1442,14 +1879,26 @@ export interface Api {
         contextUsage(params?: ContextParams, options?: CallOptions): Promise<ContextResult>;
         /** Counters since the start. */
         metrics(params?: Record<string, never>, options?: CallOptions): Promise<MetricsResult>;
+        /** How long models take. */
+        latency(params?: LatencyParams, options?: CallOptions): Promise<LatencyResult>;
+        /** Who is connected. */
+        connections(params?: Record<string, never>, options?: CallOptions): Promise<ConnectionsResult>;
+        /** Ends a connection; what runs goes on. */
+        closeConnection(params: CloseConnectionParams, options?: CallOptions): Promise<CloseConnectionResult>;
         /** Companions that are here. */
         nodes(params?: Record<string, never>, options?: CallOptions): Promise<NodesResult>;
         /** Where companions are. */
         location(params?: Record<string, never>, options?: CallOptions): Promise<LocationsResult>;
     };
+    readonly auth: {
+        /** Who showed a wrong credential, and which browsers logged in. */
+        attempts(params?: AttemptsParams, options?: CallOptions): Promise<AttemptsResult>;
+    };
     readonly lanes: {
         /** What every lane does. */
         list(params?: LanesParams, options?: CallOptions): Promise<LanesResult>;
+        /** Runs that were, and those that are. */
+        history(params?: LaneHistoryParams, options?: CallOptions): Promise<LaneHistoryResult>;
     };
     readonly canvas: {
         /** Puts an artifact there whole. */
@@ -1488,8 +1937,12 @@ export interface Api {
     readonly config: {
         /** Settings in effect, without secrets. */
         get(params?: ConfigParams, options?: CallOptions): Promise<unknown>;
+        /** What can be set, as a JSON Schema. */
+        schema(params?: Record<string, never>, options?: CallOptions): Promise<unknown>;
+        /** Writes a setting into the user's file and takes it over. */
+        set(params: ConfigSetParams, options?: CallOptions): Promise<ConfigSetResult>;
         /** Reads the settings again. */
-        reload(params?: Record<string, never>, options?: CallOptions): Promise<ReloadResult>;
+        reload(params?: ReloadParams, options?: CallOptions): Promise<ReloadResult>;
     };
     readonly pairing: {
         /** A code for an unknown sender. */
@@ -1502,6 +1955,8 @@ export interface Api {
     readonly usage: {
         /** What was used. */
         report(params?: UsageParams, options?: CallOptions): Promise<UsageResult>;
+        /** The runs behind a sum, the dearest first. */
+        runs(params?: UsageRunsParams, options?: CallOptions): Promise<UsageRunsResult>;
     };
     readonly audit: {
         /** Who did what. */

@@ -55,12 +55,20 @@ patch: 0,
 fork: 0,
 list: 1,
 get: 1,
+search: 1,
 },
 agent: {
 cancel: 0,
 setToolUseCallback: 0,
 confirmTool: 0,
 wait: 1,
+},
+queue: {
+list: 1,
+remove: 0,
+},
+commands: {
+list: 1,
 },
 tools: {
 list: 1,
@@ -76,11 +84,18 @@ presence: 1,
 sessionAnalytics: 1,
 contextUsage: 1,
 metrics: 1,
+latency: 1,
+connections: 0,
+closeConnection: 0,
 nodes: 1,
 location: 1,
 },
+auth: {
+attempts: 0,
+},
 lanes: {
 list: 1,
+history: 1,
 },
 canvas: {
 put: 0,
@@ -107,6 +122,8 @@ set: 0,
 },
 config: {
 get: 1,
+schema: 1,
+set: 0,
 reload: 0,
 },
 pairing: {
@@ -116,6 +133,7 @@ revoke: 0,
 },
 usage: {
 report: 1,
+runs: 1,
 },
 audit: {
 query: 0,

@@ -34,7 +34,7 @@ this.result = new Promise((resolve, reject) => (this.#settle = { resolve, reject
 this.result.catch(() => { });
 this.#confirm = confirm;
 this.#release = confirm && asks.hold(sessionId, confirm);
-const isCommand = (more.attachments ?? []).length === 0 && COMMANDS.has(message.trimStart().split(/\s/, 1)[0] ?? "");
+const isCommand = (more.attachments ?? []).length === 0 && COMMANDS.has(String(message).trimStart().split(/\s/, 1)[0] ?? "");
 const params = { ...more, message, sessionId, idempotencyKey: this.idempotencyKey };
 const endsAt = more.timeoutMs === undefined ? undefined : performance.now() + more.timeoutMs;
 this.#operation = {

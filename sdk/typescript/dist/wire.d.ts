@@ -21,6 +21,8 @@ export interface Operation {
     isWithdrawn?: boolean;
     /** In the order in which requests were made. */
     place?: number;
+    /** Something came of it on this connection. */
+    isHeard?: boolean;
 }
 export interface WireOptions {
     url: string;

@@ -231,6 +231,7 @@ if (text.length * 3 > LIMITS.maxFrameBytes && new TextEncoder().encode(text).len
 return refuse("frame_too_long", `a request has at most ${LIMITS.maxFrameBytes} bytes`);
 }
 operation.id = id;
+operation.isHeard = false;
 this.#sent.set(id, operation);
 this.#socket?.send(text);
 operation.onSent?.();
@@ -244,7 +245,11 @@ frame = JSON.parse(text);
 catch {
 return this.#lost("what came is not JSON");
 }
-const operation = frame.id === null ? undefined : this.#sent.get(frame.id);
+if (frame.id === null)
+return frame.error && this.#unnamed(frame.error);
+const operation = this.#sent.get(frame.id);
+if (operation)
+operation.isHeard = true;
 if (frame.event !== undefined)
 return operation?.onEvent?.(frame, text.length);
 if (frame.id === this.#probe)
@@ -262,6 +267,16 @@ operation.id = undefined;
 }
 operation.onResult(frame.result);
 this.#flush();
+}
+#unnamed(error) {
+const { code, data } = error;
+const named = this.#sent.get(data?.["id"]);
+if (code === -4 || code === -5 || data?.["reason"] === "duplicate_id")
+return this.#refusal(undefined, error);
+const meant = named ? [named] : [...this.#sent.values()].filter((it) => !it.isHeard);
+const message = meant.length > 1 ? `${error.message} (the gateway means one of ${meant.length} requests)` : error.message;
+for (const operation of meant)
+this.#refusal(operation, { ...error, message });
 }
 #refusal(operation, { code, message, data }) {
 const error = errorOf(code, message, data, operation?.method);

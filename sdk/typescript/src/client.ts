@@ -88,9 +88,9 @@ export class GatewayClient {
   watch(sessionId: string, options: WatchOptions = {}): Watch {
     return new Watch(this.#wire, this.#asks, [`session:${sessionId}`], options);
   }
-  /** News of the services: `sessions`, `lanes`, `nodes`, `metrics`, `logs`. They have no cursor: what happens while the connection is
+  /** News of the services: `sessions`, `asks`, `lanes`, `nodes`, `metrics`, `logs`. They have no cursor: what happens while the connection is
    * away is not told. */
-  listen(topics: ("sessions" | "lanes" | "nodes" | "metrics" | "logs")[], options: { signal?: AbortSignal } = {}): Watch {
+  listen(topics: ("sessions" | "asks" | "lanes" | "nodes" | "metrics" | "logs")[], options: { signal?: AbortSignal } = {}): Watch {
     return new Watch(this.#wire, this.#asks, topics, options);
   }
 

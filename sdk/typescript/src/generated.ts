@@ -210,6 +210,54 @@ export interface CancelResult {
   queued: number;
 }
 
+/** Whose queue. */
+export interface QueueParams {
+  sessionId: string;
+}
+
+/** A message that waits. */
+export interface QueuedItem {
+  itemId: string;
+  /** How it begins. */
+  text: string;
+  /** Since when, in milliseconds since 1970. */
+  at?: number;
+  /** Whose it is. */
+  by?: string;
+  /** Its place among those that wait, from 0. */
+  position: number;
+  /** How many images it has. */
+  attachments: number;
+}
+
+/** What waits, in its order. */
+export interface QueueResult {
+  items: QueuedItem[];
+}
+
+/** Which message. */
+export interface RemoveParams {
+  sessionId: string;
+  itemId: string;
+}
+
+/** `false`: it does not wait any more. */
+export interface RemoveResult {
+  removed: boolean;
+}
+
+/** A slash command. */
+export interface SlashRow {
+  name: string;
+  args: string;
+  summary: string;
+}
+
+/** What a message can begin with instead of being for the model. */
+export interface CommandsResult {
+  commands: SlashRow[];
+}
+
 /** Whether this connection is asked before tools of this session run. */
 export interface CallbackParams {
   sessionId: string;
@@ -302,11 +350,13 @@ export interface ExecuteResult {
 /** How far a session was told: keep it and bring it back. A number stands for a whole entry of the log. */
 export type EventCursor = number | string;
 
-/** `session:<id>`, `sessions`, `lanes`, `nodes`, `metrics`, `logs`. */
+/** `session:<id>`, `sessions`, `asks`, `lanes`, `nodes`, `metrics`, `logs`. */
 export interface SubscribeParams {
   topics: string[];
   /** Of the session that is named: what is stored after it comes first. */
   afterSeq?: EventCursor;
+  /** With what the models think. Usually false. */
+  thinking?: boolean;
 }
 
 /** Its events follow under the id of the request. */
@@ -326,12 +376,16 @@ export interface UnsubscribeResult {
   unsubscribed: boolean;
 }
 
-/** Stored events after a cursor. */
+/** Stored events after a cursor, or the newest before a place. */
 export interface ReplayParams {
   sessionId: string;
   afterSeq?: EventCursor;
+  /** The newest entries before this one, oldest first; a number beyond the end means the newest there are. */
+  beforeSeq?: number;
   /** Entries of the log; one makes at least one event. Usually 200. */
   limit?: number;
+  /** With what the models thought. Usually false. */
+  thinking?: boolean;
 }
 
 /** An event as it was stored. */
@@ -342,6 +396,8 @@ export interface ReplayedEvent {
   cursor: EventCursor;
   sessionId: string;
   runId?: string;
+  /** When it was stored, in milliseconds since 1970. */
+  at: number;
 }
 
 /** A page. */
@@ -349,7 +405,9 @@ export interface ReplayResult {
   events: ReplayedEvent[];
   /** For the next page. */
   nextSeq: EventCursor;
-  /** Nothing more is stored. */
+  /** For the page before it, as `beforeSeq`; only where that was asked for. */
+  prevSeq?: number;
+  /** Nothing more is stored, in the direction that was asked for. */
   complete: boolean;
 }
 
@@ -367,6 +425,12 @@ export interface InfoResult {
   pid: number;
   /** Another one after a restart. */
   instance: string;
+  /** Memory in use. */
+  rssBytes?: number;
+  /** Of one processor, since it was last asked for: 150 is one and a half of them. */
+  cpuPct?: number;
+  /** The one that a new session has where nothing says otherwise. */
+  model: string;
 }
 
 /** Of the wire. */
@@ -514,11 +578,22 @@ export interface Budget {
 export interface ContextRow {
   sessionId: string;
   budget: Budget;
+  title?: string;
+  model?: string;
 }
 
-/** Sessions that are in memory. */
+/** A summary took the place of what was said before. */
+export interface CompactionRow {
+  at: number;
+  seq: number;
+  tokensBefore: number;
+  tokensAfter: number;
+}
+
+/** Sessions that are in memory. `compactions`: where one is named and kept, its newest 50, in memory or not; newest first. */
 export interface ContextResult {
   sessions: ContextRow[];
+  compactions?: CompactionRow[];
 }
 
 /** One answer of a model. */
@@ -577,6 +652,142 @@ export interface MetricsResult {
   reactions: Reactions;
   /** Messages that wait, over all lanes. */
   queueDepth: number;
+}
+
+/** The last so many minutes, in steps of so many seconds: at most 300 of them. */
+export interface LatencyParams {
+  /** Usually 60. */
+  windowMinutes?: number;
+  /** Usually 60. */
+  bucketSeconds?: number;
+}
+
+/** The calls that ended in one step, which began at `ts`. */
+export interface LatencyBucket {
+  ts: number;
+  calls: number;
+  errors: number;
+  p50: number;
+  p95: number;
+  p99: number;
+  firstTokenP50?: number;
+  firstTokenP95?: number;
+  firstTokenP99?: number;
+}
+
+/** Milliseconds. The first word's are absent where none came. */
+export interface LatencySum {
+  /** Calls that ended by themselves, well or not. */
+  calls: number;
+  errors: number;
+  /** From the request to the end of the answer. */
+  p50: number;
+  p95: number;
+  p99: number;
+  /** From the request to the first word of the answer. */
+  firstTokenP50?: number;
+  firstTokenP95?: number;
+  firstTokenP99?: number;
+}
+
+/** The calls of one model. */
+export interface ModelLatency {
+  model: string;
+  calls: number;
+  errors: number;
+  p50: number;
+  p95: number;
+  p99: number;
+  firstTokenP50?: number;
+  firstTokenP95?: number;
+  firstTokenP99?: number;
+}
+
+/** `status`: what the server answered, `429`; or a word where none did, `network`. */
+export interface StatusCount {
+  status: string;
+  count: number;
+}
+
+/** From the word to the end of a run, the last 100 of the process. */
+export interface CancelTimes {
+  p50?: number;
+  p95?: number;
+  p99?: number;
+  samples: number[];
+}
+
+/** Steps in which no call ended are left out. Nothing before `since` is known. */
+export interface LatencyResult {
+  generatedAt: number;
+  since: number;
+  windowMinutes: number;
+  bucketSeconds: number;
+  buckets: LatencyBucket[];
+  total: LatencySum;
+  /** Those with most calls first. */
+  byModel: ModelLatency[];
+  errorsByStatus: StatusCount[];
+  cancel: CancelTimes;
+}
+
+/** By what somebody is known. */
+export type CredentialKind = "token" | "cookie" | "user" | "tailscale" | "none";
+
+/** A socket or a stream of events that is open. */
+export interface ConnectionRow {
+  connectionId: string;
+  /** Of the token or the user. */
+  name?: string;
+  scopes: string[];
+  /** The other end's address, or `unix:UID`. */
+  peer: string;
+  path: string;
+  since: number;
+  /** The one that asks. */
+  isSelf: boolean;
+  credential: CredentialKind;
+}
+
+/** The oldest first, at most 1,000; `total`: how many there are. */
+export interface ConnectionsResult {
+  connections: ConnectionRow[];
+  total: number;
+}
+
+/** As `system.connections` names it. */
+export interface CloseConnectionParams {
+  connectionId: string;
+}
+
+/** `false`: there is no such connection any more. */
+export interface CloseConnectionResult {
+  closed: boolean;
+}
+
+/** At most so many. */
+export interface AttemptsParams {
+  /** Usually 50. */
+  limit?: number;
+}
+
+/** Where a credential was shown: in a header, in a browser's cookie, where there should have been one and was something else, at `/api/login`, or in the middle of a conversation. */
+export type AttemptKind = "token" | "cookie" | "unreadable" | "login" | "message";
+
+/** Somebody showed a credential. What it was is not kept. */
+export interface AttemptRow {
+  at: number;
+  peer: string;
+  /** The page that it came from, as its browser says. */
+  origin?: string;
+  path: string;
+  kind: AttemptKind;
+  ok: boolean;
+}
+
+/** The newest first: all that failed, and browsers that logged in; the last 200 since the start. */
+export interface AttemptsResult {
+  attempts: AttemptRow[];
 }
 
 /** `enabled`: those of the declared ones that are granted here. */
@@ -673,6 +884,10 @@ export interface ListParams {
   limit?: number;
   /** Usually 0. */
   offset?: number;
+  /** Only those whose id or title has this, whatever the case of its letters. */
+  query?: string;
+  /** Those that work or worked for a call of this session, which are listed only so. */
+  childOf?: string;
 }
 
 /** What a lane does. */
@@ -685,6 +900,12 @@ export interface SessionLane {
   runId?: string;
 }
 
+/** The call that a session works or worked for, and whose it is. */
+export interface SessionParent {
+  sessionId: string;
+  callId?: string;
+}
+
 /** A session. */
 export interface SessionRow {
   id: string;
@@ -695,6 +916,13 @@ export interface SessionRow {
   config: SessionConfig;
   title?: string;
   lane: SessionLane;
+  /** The directory that it works in. */
+  cwd?: string;
+  model?: string;
+  createdAt?: number;
+  /** What it has used, by the prices of the day; absent where one was not known. Sub-agents have sessions of their own. */
+  costUsd?: number;
+  parent?: SessionParent;
 }
 
 /** `total`: before limit and offset. */
@@ -745,6 +973,36 @@ export interface GetResult {
   title?: string;
 }
 
+/** A text in what people and models said, whatever the case of its letters. */
+export interface SearchParams {
+  query: string;
+  /** Usually 20. */
+  limit?: number;
+  /** What the answer before gave, to go on behind it. */
+  cursor?: string;
+}
+
+/** A message that has it. */
+export interface SearchHit {
+  sessionId: string;
+  title?: string;
+  /** The entry of the log that it is. */
+  seq: number;
+  at: number;
+  role: HistoryRole;
+  /** What stands around the first place, in one line. */
+  snippet: string;
+}
+
+/** Sessions with the newest message first, of each the newest first. What was undone is found, too. */
+export interface SearchResult {
+  hits: SearchHit[];
+  /** Where to go on; there may be no hit on the way. */
+  cursor?: string;
+  /** There is nothing more to look through. */
+  complete: boolean;
+}
+
 /** At most so many; those that work come first. */
 export interface LanesParams {
   /** Usually 200. */
@@ -767,12 +1025,52 @@ export interface LaneRow {
   mode: LaneModeWord;
   /** How long the oldest message has waited. */
   oldestWaitMs?: number;
+  title?: string;
+  model?: string;
+  /** The tool in hand. */
+  tool?: string;
+  /** The directory it works in. */
+  cwd?: string;
+  /** Connections that are on it. */
+  peers: number;
 }
 
 /** Lanes that are in memory. */
 export interface LanesResult {
   lanes: LaneRow[];
   total: number;
+}
+
+/** Runs of the last so many minutes, and at most so many of them. */
+export interface LaneHistoryParams {
+  /** Usually 60. */
+  windowMinutes?: number;
+  /** Usually 500. */
+  limit?: number;
+}
+
+/** What became of a run. */
+export type RunOutcome = "running" | "complete" | "cancelled" | "error";
+
+/** One run. Times are milliseconds since 1970. */
+export interface LaneRun {
+  sessionId: string;
+  title?: string;
+  runId: string;
+  /** Since when the message waited that it began with; absent where none did. */
+  queuedAt?: number;
+  startedAt: number;
+  /** Absent while it runs. */
+  endedAt?: number;
+  state: RunOutcome;
+  /** How many calls of tools it began. */
+  tools: number;
+}
+
+/** Runs that were under way in the window, the newest first. Nothing before `since` is known. */
+export interface LaneHistoryResult {
+  since: number;
+  runs: LaneRun[];
 }
 
 /** Puts an artifact there whole, in the place of one with the same id. */
@@ -915,11 +1213,41 @@ export interface ConfigParams {
   path?: string;
 }
 
-/** Names of settings that are otherwise now, and those of them that want a new start. */
+/** `null` takes the setting out of the file. `dryRun`: only says what would change. */
+export interface ConfigSetParams {
+  path: string;
+  value: unknown;
+  /** Usually false. */
+  dryRun?: boolean;
+}
+
+/** One setting that is otherwise; `null`: it is not set. Secrets are `***`. */
+export interface ConfigChange {
+  path: string;
+  from: unknown | null;
+  to: unknown | null;
+  restartRequired: boolean;
+}
+
+/** `shadowedBy`: what is laid over the file there, so that the change does not hold. */
+export interface ConfigSetResult {
+  success: boolean;
+  changes: ConfigChange[];
+  shadowedBy?: string;
+}
+
+/** `dryRun`: only says what would change. */
+export interface ReloadParams {
+  /** Usually false. */
+  dryRun?: boolean;
+}
+
+/** Names of settings that are otherwise now, and those of them that want a new start; `changes` has both. */
 export interface ReloadResult {
   success: boolean;
   changed: string[];
   restartRequired: string[];
+  changes: ConfigChange[];
 }
 
 /** Without a channel it is good on any. */
@@ -990,11 +1318,56 @@ export interface UsageRow {
   unpriced: number;
 }
 
-/** Days in their order, everything else with the largest first. */
+/** Days in their order, everything else with the largest first. A day without a row was not used, unless it is before `since`. */
 export interface UsageResult {
   rows: UsageRow[];
   from: string;
   to: string;
+  /** The first day of which sums are kept at all; of days before it nothing is known. Absent where nothing was used yet. */
+  since?: string;
+}
+
+/** Days of UTC as `2026-01-31`, both included; without them, the last 30. */
+export interface UsageRunsParams {
+  from?: string;
+  to?: string;
+  sessionId?: string;
+  /** Only what this model has answered counts, and only runs in which it has. */
+  model?: string;
+  /** Usually 50. */
+  limit?: number;
+}
+
+/** A run goes `start`, then perhaps `cancel_requested`, then one of the other three. */
+export type RunStateWord = "start" | "cancel_requested" | "complete" | "cancelled" | "error";
+
+/** One run, and what was used in it on these days. What its sub-agents used is in their own runs. */
+export interface UsageRun {
+  sessionId: string;
+  title?: string;
+  runId: string;
+  /** The entry of the log that it begins with. */
+  seq: number;
+  /** When it began. */
+  at: number;
+  /** Absent while it is under way. */
+  durationMs?: number;
+  /** The model that answered last. */
+  model?: string;
+  /** `costUsd` by the prices of now; absent where one is not known. */
+  usage: UsageSum;
+  /** `start` while it is under way. */
+  state: RunStateWord;
+  /** Whose message it worked for. */
+  by?: string;
+  /** Calls of tools that the model wanted. */
+  tools?: number;
+}
+
+/** The dearest first, then the largest. `truncated`: there are more, or not all logs were looked through. */
+export interface UsageRunsResult {
+  runs: UsageRun[];
+  truncated: boolean;
 }
 
 /** Newest first. */
@@ -1062,6 +1435,13 @@ export interface ToolEndData {
   fullBytes?: number;
 }
 
+/** As `content`, of the model's thinking. */
+export interface ThinkingData {
+  text: string;
+  /** The rest of it, which is whole with it. */
+  final?: boolean;
+}
+
 /** Base64. */
 export interface AttachmentData {
   mimeType: string;
@@ -1086,9 +1466,6 @@ export interface ContextWarningData {
   actions: ContextActions;
 }
 
-/** A run goes `start`, then perhaps `cancel_requested`, then one of the other three. */
-export type RunStateWord = "start" | "cancel_requested" | "complete" | "cancelled" | "error";
-
 /** When, in milliseconds since 1970. */
 export interface RunStateData {
   state: RunStateWord;
@@ -1100,6 +1477,9 @@ export interface DoneData {
   content?: string;
   usage: UsageSum;
   runId?: string;
+  /** For subscribers: which model spoke last, and how long the run took. */
+  model?: string;
+  durationMs?: number;
 }
 
 /** Why a lane did not take or keep a message. */
@@ -1123,12 +1503,6 @@ export interface ErrorData {
   message: string;
   queue?: QueueNote;
   data?: unknown;
-}
-
-/** One thing about the call. */
-export interface ConfirmFact {
-  label: string;
-  text: string;
 }
 
 /** Answered by `agent.confirmTool`. */
@@ -1165,6 +1539,10 @@ export interface ToolConfirmDoneData {
 export interface QueuedData {
   itemId: string;
   position?: number;
+  /** How the message begins. */
+  text?: string;
+  /** Whose it is. */
+  by?: string;
 }
 
 /** What an entry of the log is that has no event of its own. */
@@ -1187,6 +1565,14 @@ export interface LagData {
 export interface RetractData {
   runId?: string;
   bytes: number;
+  /** Of thinking, for who is told it. */
+  thinkingBytes?: number;
+}
+
+/** The session and the call that a sub-agent works for. */
+export interface SubagentOf {
+  sessionId: string;
+  callId: string;
 }
 
 /** `live`: it is in memory. */
@@ -1195,6 +1581,18 @@ export interface SessionNews {
   live: boolean;
   title?: string;
   lastSeq?: number;
+  /** It is a sub-agent: for whose call it works. */
+  parent?: SubagentOf;
+}
+
+/** A question has ended, whoever answered it. */
+export interface AskDoneData {
+  sessionId: string;
+  askId: string;
+  callId: string;
+  decision: AskEndWord;
+  /** Who answered. */
+  by?: string;
 }
 
 /** What happened to a companion. */
@@ -1220,6 +1618,8 @@ export interface EventPlaceData {
   cursor: EventCursor;
   sessionId: string;
   runId?: string;
+  /** When it was stored, in milliseconds since 1970; not there for what is not stored yet. */
+  at?: number;
 }
 
 /** What each method takes and gives. */
@@ -1240,6 +1640,12 @@ export interface Methods {
   "agent.send": { params: SendParams; result: SendResult };
   /** Stops what runs or waits. */
   "agent.cancel": { params: CancelParams; result: CancelResult };
+  /** What waits in a session. */
+  "queue.list": { params: QueueParams; result: QueueResult };
+  /** Takes back a message that waits. */
+  "queue.remove": { params: RemoveParams; result: RemoveResult };
+  /** The slash commands. */
+  "commands.list": { params: Record<string, never>; result: CommandsResult };
   /** Whether this connection is asked before tools run. */
   "agent.setToolUseCallback": { params: CallbackParams; result: SuccessResult };
   /** Answers `tool_confirm`. */
@@ -1268,6 +1674,14 @@ export interface Methods {
   "system.contextUsage": { params: ContextParams; result: ContextResult };
   /** Counters since the start. */
   "system.metrics": { params: Record<string, never>; result: MetricsResult };
+  /** How long models take. */
+  "system.latency": { params: LatencyParams; result: LatencyResult };
+  /** Who is connected. */
+  "system.connections": { params: Record<string, never>; result: ConnectionsResult };
+  /** Ends a connection; what runs goes on. */
+  "system.closeConnection": { params: CloseConnectionParams; result: CloseConnectionResult };
+  /** Who showed a wrong credential, and which browsers logged in. */
+  "auth.attempts": { params: AttemptsParams; result: AttemptsResult };
   /** Companions that are here. */
   "system.nodes": { params: Record<string, never>; result: NodesResult };
   /** Where companions are. */
@@ -1276,8 +1690,12 @@ export interface Methods {
   "sessions.list": { params: ListParams; result: ListResult };
   /** A session and its newest messages. */
   "sessions.get": { params: GetParams; result: GetResult };
+  /** Messages that have a text, of the newest sessions first. */
+  "sessions.search": { params: SearchParams; result: SearchResult };
   /** What every lane does. */
   "lanes.list": { params: LanesParams; result: LanesResult };
+  /** Runs that were, and those that are. */
+  "lanes.history": { params: LaneHistoryParams; result: LaneHistoryResult };
   /** Puts an artifact there whole. */
   "canvas.put": { params: CanvasPutParams; result: CanvasPutResult };
   /** One artifact. */
@@ -1302,8 +1720,12 @@ export interface Methods {
   "node.push_token.set": { params: PushTokenParams; result: SetPushResult };
   /** Settings in effect, without secrets. */
   "config.get": { params: ConfigParams; result: unknown };
+  /** What can be set, as a JSON Schema. */
+  "config.schema": { params: Record<string, never>; result: unknown };
+  /** Writes a setting into the user's file and takes it over. */
+  "config.set": { params: ConfigSetParams; result: ConfigSetResult };
   /** Reads the settings again. */
-  "config.reload": { params: Record<string, never>; result: ReloadResult };
+  "config.reload": { params: ReloadParams; result: ReloadResult };
   /** A code for an unknown sender. */
   "pairing.generate": { params: GenerateParams; result: GenerateResult };
   /** Codes, and who was let in. */
@@ -1312,6 +1734,8 @@ export interface Methods {
   "pairing.revoke": { params: RevokeParams; result: RevokeResult };
   /** What was used. */
   "usage.report": { params: UsageParams; result: UsageResult };
+  /** The runs behind a sum, the dearest first. */
+  "usage.runs": { params: UsageRunsParams; result: UsageRunsResult };
   /** Who did what. */
   "audit.query": { params: AuditParams; result: AuditResult };
   /** This document. */
@@ -1343,7 +1767,9 @@ export interface Events {
   tool_start: ToolStartData;
   /** What came of it; one for each start. */
   tool_end: ToolEndData;
-  /** An image that a tool made. */
+  /** What the model thinks, for subscribers who want it. */
+  thinking: ThinkingData;
+  /** An image: a tool made it, or it came with a message. */
   attachment: AttachmentData;
   /** The context is nearly full. */
   context_warning: ContextWarningData;
@@ -1369,6 +1795,10 @@ export interface Events {
   lane: LaneRow;
   /** A session is in memory, or is not any more. */
   session: SessionNews;
+  /** A question, of whatever session. */
+  ask: AskRow;
+  /** That question has ended. */
+  ask_done: AskDoneData;
   /** A companion came, went or said something. */
   node: NodeNews;
   /** Counters, now and then. */
@@ -1438,6 +1868,8 @@ export interface Api {
     list(params?: ListParams, options?: CallOptions): Promise<ListResult>;
     /** A session and its newest messages. */
     get(params: GetParams, options?: CallOptions): Promise<GetResult>;
+    /** Messages that have a text, of the newest sessions first. */
+    search(params: SearchParams, options?: CallOptions): Promise<SearchResult>;
   };
   readonly agent: {
     /** Stops what runs or waits. */
@@ -1448,6 +1880,16 @@ export interface Api {
     confirmTool(params: ConfirmParams, options?: CallOptions): Promise<ConfirmResult>;
     /** Waits for the end of a run. */
     wait(params?: WaitParams, options?: CallOptions): Promise<WaitResult>;
+  };
+  readonly queue: {
+    /** What waits in a session. */
+    list(params: QueueParams, options?: CallOptions): Promise<QueueResult>;
+    /** Takes back a message that waits. */
+    remove(params: RemoveParams, options?: CallOptions): Promise<RemoveResult>;
+  };
+  readonly commands: {
+    /** The slash commands. */
+    list(params?: Record<string, never>, options?: CallOptions): Promise<CommandsResult>;
   };
   readonly tools: {
     /** Which tools there are. */
@@ -1472,14 +1914,26 @@ export interface Api {
     contextUsage(params?: ContextParams, options?: CallOptions): Promise<ContextResult>;
     /** Counters since the start. */
     metrics(params?: Record<string, never>, options?: CallOptions): Promise<MetricsResult>;
+    /** How long models take. */
+    latency(params?: LatencyParams, options?: CallOptions): Promise<LatencyResult>;
+    /** Who is connected. */
+    connections(params?: Record<string, never>, options?: CallOptions): Promise<ConnectionsResult>;
+    /** Ends a connection; what runs goes on. */
+    closeConnection(params: CloseConnectionParams, options?: CallOptions): Promise<CloseConnectionResult>;
     /** Companions that are here. */
     nodes(params?: Record<string, never>, options?: CallOptions): Promise<NodesResult>;
     /** Where companions are. */
     location(params?: Record<string, never>, options?: CallOptions): Promise<LocationsResult>;
   };
+  readonly auth: {
+    /** Who showed a wrong credential, and which browsers logged in. */
+    attempts(params?: AttemptsParams, options?: CallOptions): Promise<AttemptsResult>;
+  };
   readonly lanes: {
     /** What every lane does. */
     list(params?: LanesParams, options?: CallOptions): Promise<LanesResult>;
+    /** Runs that were, and those that are. */
+    history(params?: LaneHistoryParams, options?: CallOptions): Promise<LaneHistoryResult>;
   };
   readonly canvas: {
     /** Puts an artifact there whole. */
@@ -1518,8 +1972,12 @@ export interface Api {
   readonly config: {
     /** Settings in effect, without secrets. */
     get(params?: ConfigParams, options?: CallOptions): Promise<unknown>;
+    /** What can be set, as a JSON Schema. */
+    schema(params?: Record<string, never>, options?: CallOptions): Promise<unknown>;
+    /** Writes a setting into the user's file and takes it over. */
+    set(params: ConfigSetParams, options?: CallOptions): Promise<ConfigSetResult>;
     /** Reads the settings again. */
-    reload(params?: Record<string, never>, options?: CallOptions): Promise<ReloadResult>;
+    reload(params?: ReloadParams, options?: CallOptions): Promise<ReloadResult>;
   };
   readonly pairing: {
     /** A code for an unknown sender. */
@@ -1532,6 +1990,8 @@ export interface Api {
   readonly usage: {
     /** What was used. */
     report(params?: UsageParams, options?: CallOptions): Promise<UsageResult>;
+    /** The runs behind a sum, the dearest first. */
+    runs(params?: UsageRunsParams, options?: CallOptions): Promise<UsageRunsResult>;
   };
   readonly audit: {
     /** Who did what. */
@@ -1552,12 +2012,20 @@ const FAMILIES: Families = {
     fork: 0,
     list: 1,
     get: 1,
+    search: 1,
   },
   agent: {
     cancel: 0,
     setToolUseCallback: 0,
     confirmTool: 0,
     wait: 1,
+  },
+  queue: {
+    list: 1,
+    remove: 0,
+  },
+  commands: {
+    list: 1,
   },
   tools: {
     list: 1,
@@ -1573,11 +2041,18 @@ const FAMILIES: Families = {
     sessionAnalytics: 1,
     contextUsage: 1,
     metrics: 1,
+    latency: 1,
+    connections: 0,
+    closeConnection: 0,
     nodes: 1,
     location: 1,
   },
+  auth: {
+    attempts: 0,
+  },
   lanes: {
     list: 1,
+    history: 1,
   },
   canvas: {
     put: 0,
@@ -1604,6 +2079,8 @@ const FAMILIES: Families = {
   },
   config: {
     get: 1,
+    schema: 1,
+    set: 0,
     reload: 0,
   },
   pairing: {
@@ -1613,6 +2090,7 @@ const FAMILIES: Families = {
   },
   usage: {
     report: 1,
+    runs: 1,
   },
   audit: {
     query: 0,

@@ -59,7 +59,7 @@ export class Run implements AsyncIterable<AnyEvent> {
     this.#confirm = confirm;
     this.#release = confirm && asks.hold(sessionId, confirm);
     // The gateway keeps no key of a command: a second one would be carried out a second time.
-    const isCommand = (more.attachments ?? []).length === 0 && COMMANDS.has(message.trimStart().split(/\s/, 1)[0] ?? "");
+    const isCommand = (more.attachments ?? []).length === 0 && COMMANDS.has(String(message).trimStart().split(/\s/, 1)[0] ?? "");
     const params: SendParams = { ...more, message, sessionId, idempotencyKey: this.idempotencyKey };
     const endsAt = more.timeoutMs === undefined ? undefined : performance.now() + more.timeoutMs;
     this.#operation = {

@@ -40,6 +40,8 @@ export interface Operation {
   isWithdrawn?: boolean;
   /** In the order in which requests were made. */
   place?: number;
+  /** Something came of it on this connection. */
+  isHeard?: boolean;
 }
 
 export interface WireOptions {
@@ -278,6 +280,7 @@ export class Wire {
       return refuse("frame_too_long", `a request has at most ${LIMITS.maxFrameBytes} bytes`);
     }
     operation.id = id;
+    operation.isHeard = false;
     this.#sent.set(id, operation);
     this.#socket?.send(text);
     operation.onSent?.();
@@ -291,7 +294,9 @@ export class Wire {
     } catch {
       return this.#lost("what came is not JSON");
     }
-    const operation = frame.id === null ? undefined : this.#sent.get(frame.id);
+    if (frame.id === null) return frame.error && this.#unnamed(frame.error);
+    const operation = this.#sent.get(frame.id);
+    if (operation) operation.isHeard = true;
     if (frame.event !== undefined) return operation?.onEvent?.(frame as unknown as AnyEvent, text.length);
     if (frame.id === this.#probe) this.#probe = undefined;
     if (frame.error) return this.#refusal(operation, frame.error);
@@ -304,6 +309,17 @@ export class Wire {
     }
     operation.onResult(frame.result);
     this.#flush();
+  }
+
+  /** The gateway refuses something and cannot say under whose id. Nobody is left waiting for that. */
+  #unnamed(error: NonNullable<Frame["error"]>): void {
+    const { code, data } = error;
+    const named = this.#sent.get(data?.["id"] as number);
+    // It names one whose id is in use: that one is well. Who is not known is closed, and told so by that.
+    if (code === -4 || code === -5 || data?.["reason"] === "duplicate_id") return this.#refusal(undefined, error);
+    const meant = named ? [named] : [...this.#sent.values()].filter((it) => !it.isHeard);
+    const message = meant.length > 1 ? `${error.message} (the gateway means one of ${meant.length} requests)` : error.message;
+    for (const operation of meant) this.#refusal(operation, { ...error, message });
   }
 
   #refusal(operation: Operation | undefined, { code, message, data }: NonNullable<Frame["error"]>): void {

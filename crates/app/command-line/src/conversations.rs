@@ -95,7 +95,7 @@ pub struct Drive {
     /// Mode of the agent's to choose at the start.
     #[arg(long, value_name = "NAME")]
     pub mode: Option<String>,
-    /// Directory to work in; with --ssh one of that machine.
+    /// Directory to work in; with --ssh and --url one of that machine.
     #[arg(long, visible_alias = "workspace", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub cwd: Option<PathBuf>,
     /// Run the agent on another machine.
@@ -104,6 +104,12 @@ pub struct Drive {
     /// One more word for ssh itself: `--ssh-flag=-p2222`; may be given more than once.
     #[arg(long, value_name = "FLAG", requires = "ssh", allow_hyphen_values = true)]
     pub ssh_flag: Vec<String>,
+    /// An agent that is reached by a WebSocket: ws://, wss://.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["ssh", "command"])]
+    pub url: Option<String>,
+    /// The variable that has the token for --url.
+    #[arg(long, value_name = "NAME", requires = "url", default_value = "TILLERMAN_GATEWAY_TOKEN")]
+    pub token_env: String,
     /// Sign in with this method of the agent's first.
     #[arg(long, value_name = "METHOD")]
     pub auth: Option<String>,

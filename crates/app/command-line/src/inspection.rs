@@ -178,6 +178,8 @@ pub enum ConfigVerb {
     Unset { key: String },
     /// Print where your configuration file is.
     Path,
+    /// Print what can be set, as a JSON Schema.
+    Schema,
 }
 
 #[derive(Args, Debug)]

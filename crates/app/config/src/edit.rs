@@ -115,7 +115,7 @@ fn lasting(name: &str, setting: SettingValue) -> SettingValue {
 }
 
 /// The text without one key.
-fn without(old: &str, name: &str) -> Result<String, String> {
+pub(super) fn without(old: &str, name: &str) -> Result<String, String> {
     let mut document: DocumentMut = old.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     let mut table: &mut dyn TableLike = document.as_table_mut();
     let mut parts: Vec<&str> = name.split('.').collect();
@@ -132,7 +132,7 @@ fn without(old: &str, name: &str) -> Result<String, String> {
 }
 
 /// The text with one key changed. A spelling that is already there is kept.
-fn changed(old: &str, name: &str, setting: &SettingValue) -> Result<String, String> {
+pub(super) fn changed(old: &str, name: &str, setting: &SettingValue) -> Result<String, String> {
     let mut document: DocumentMut = old.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     let mut table: &mut Table = document.as_table_mut();
     let mut parts: Vec<&str> = name.split('.').collect();
@@ -173,7 +173,7 @@ fn spelling(table: &dyn TableLike, name: &str) -> String {
 
 /// Whole or not at all, and for its owner only, as is the directory when it has to be made: with `TILLERMAN_HOME` the
 /// sessions live in it too.
-fn write(file: &Path, bytes: &[u8]) -> Result<(), Fault> {
+pub(super) fn write(file: &Path, bytes: &[u8]) -> Result<(), Fault> {
     if let Some(directory) = file.parent() {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
         made.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot make {}: {error}", directory.display())))?;

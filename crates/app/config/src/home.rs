@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use vocab::{Fault, FaultKind};
+
 use super::Env;
 
 /// Names tried in order; the first that exists is read.
@@ -35,6 +37,21 @@ impl Home {
     /// The file that `config set` writes.
     pub fn config_file(&self) -> PathBuf {
         self.config.join(USER_NAMES[0])
+    }
+
+    /// The same, where it can be changed without losing anything: one in another format would be passed over then.
+    pub fn editable(&self) -> Result<PathBuf, Fault> {
+        let file = self.config_file();
+        match self.user_files().into_iter().find(|other| *other != file) {
+            Some(other) if !file.exists() => {
+                let text = format!(
+                    "your configuration is {}, and only TOML can be edited without losing comments",
+                    other.display()
+                );
+                Err(Fault::new(FaultKind::Invalid, text).hint("edit it by hand, or rewrite it as config.toml"))
+            }
+            _ => Ok(file),
+        }
     }
 
     pub fn history_file(&self) -> PathBuf {

@@ -12,8 +12,10 @@ mod lanes;
 mod load;
 mod mcp_servers;
 mod model_entry;
+mod outside;
 mod provider_entry;
 mod redact;
+mod schema;
 mod server;
 mod session_settings;
 mod slugs;
@@ -37,7 +39,10 @@ pub use home::Home;
 pub use keys::{KEYS, ROUNDS_USUAL, SettingKey, SettingValue};
 pub use lanes::LaneWish;
 pub use model_entry::ConfiguredModel;
+pub use outside::{OutsideEdit, OutsideRefused, plan_outside};
 pub use provider_entry::ProviderEntry;
+pub use redact::SettingChange;
+pub use schema::schema;
 pub use server::{
     AcpConfig, NodesConfig, PairingConfig, QueueConfig, ServerConfig, TailscaleConfig, TlsFiles, ToolLists,
 };

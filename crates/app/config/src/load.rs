@@ -21,12 +21,21 @@ const UNKNOWN_TOLD_MAX: usize = 20;
 impl Configuration {
     /// Reads files and environment. Flags are laid over it with [`Configuration::flag`].
     pub fn load(request: &LoadFrom<'_>) -> Result<Configuration, Fault> {
+        Self::load_as_if(request, None)
+    }
+
+    /// As if this file of the user's said this, whatever it says or whether there is one: nothing is written that could not be
+    /// read again.
+    pub fn load_as_if(request: &LoadFrom<'_>, draft: Option<(&Path, &str)>) -> Result<Configuration, Fault> {
         let mut config = Configuration::default();
-        let user = match request.file {
+        let mut user = match request.file {
             Some(file) => vec![file.to_owned()],
             None => request.home.map(Home::user_files).unwrap_or_default(),
         };
-        config.layer(&user, SettingSource::User, request)?;
+        if let Some((file, _)) = draft.filter(|(file, _)| !user.iter().any(|it| it == file)) {
+            user.insert(0, file.to_owned());
+        }
+        config.layer(&user, SettingSource::User, request, draft)?;
         config.workspace_layer(request);
         config.environment(request.env)?;
         if config.unknown > UNKNOWN_TOLD_MAX {
@@ -40,7 +49,7 @@ impl Configuration {
     fn workspace_layer(&mut self, request: &LoadFrom<'_>) {
         let before = self.clone();
         let files = home::workspace_files(request.workspace);
-        if let Err(fault) = self.layer(&files, SettingSource::Workspace, request) {
+        if let Err(fault) = self.layer(&files, SettingSource::Workspace, request, None) {
             *self = before;
             self.warnings.push(format!("{}; the settings of this workspace are ignored", fault.message));
         }
@@ -52,6 +61,7 @@ impl Configuration {
         files: &[PathBuf],
         source: fn(PathBuf) -> SettingSource,
         request: &LoadFrom<'_>,
+        draft: Option<(&Path, &str)>,
     ) -> Result<(), Fault> {
         let Some((file, ignored)) = files.split_first() else { return Ok(()) };
         for other in ignored {
@@ -61,7 +71,10 @@ impl Configuration {
         if matches!(from, SettingSource::User(_)) {
             must_be_ours(file)?;
         }
-        let text = read(file)?;
+        let text = match draft {
+            Some((path, text)) if path == file => text.to_owned(),
+            _ => read(file)?,
+        };
         let mut node = tree::parse(file, &text).map_err(|what| {
             let text = format!("cannot read {}: {}", file.display(), what.trim_end());
             Fault::new(FaultKind::Invalid, text)

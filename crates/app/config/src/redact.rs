@@ -48,7 +48,39 @@ const LIVE: [&str; 11] = [
     "pairing.",
 ];
 
+/// A setting that is not as it was, as others may see it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SettingChange {
+    pub name: &'static str,
+    /// `None`: it was not set.
+    pub from: Option<Value>,
+    pub to: Option<Value>,
+    /// A gateway that runs cannot take it over.
+    pub restart_required: bool,
+}
+
 impl Configuration {
+    /// What is not as it was, without secrets.
+    pub fn changes(&self, before: &Configuration) -> Vec<SettingChange> {
+        let change = |name: &'static str| SettingChange {
+            name,
+            from: before.shown_alone(name),
+            to: self.shown_alone(name),
+            restart_required: Configuration::needs_restart(name),
+        };
+        self.changed(before).into_iter().map(change).collect()
+    }
+
+    /// One setting, hidden as the whole tree hides it.
+    fn shown_alone(&self, name: &str) -> Option<Value> {
+        let mut tree = Map::new();
+        put(&mut tree, name, shown(self.get(name)?));
+        self.secret_references.iter().for_each(|reference| mask_at(&mut tree, reference));
+        let mut tree = Value::Object(tree);
+        mask_by_name(&mut tree);
+        at_path(tree, name)
+    }
+
     /// Names of settings that are not as they were.
     pub fn changed(&self, before: &Configuration) -> Vec<&'static str> {
         KEYS.iter().map(|key| key.name).filter(|name| self.get(name) != before.get(name)).collect()
@@ -76,10 +108,7 @@ impl Configuration {
         mask_by_name(&mut tree);
         match path {
             None => Some(tree),
-            Some(path) => path.split('.').try_fold(tree, |tree, part| match tree {
-                Value::Object(mut members) => members.remove(&camel(part)).or_else(|| members.remove(part)),
-                _ => None,
-            }),
+            Some(path) => at_path(tree, path),
         }
     }
 
@@ -218,6 +247,14 @@ fn effective(server: &ServerConfig) -> Value {
             "enabled": server.pairing.enabled, "codeTtlS": server.pairing.code_ttl_s,
             "codeLength": server.pairing.code_length,
         },
+    })
+}
+
+/// What is below a path, in either spelling.
+fn at_path(tree: Value, path: &str) -> Option<Value> {
+    path.split('.').try_fold(tree, |tree, part| match tree {
+        Value::Object(mut members) => members.remove(&camel(part)).or_else(|| members.remove(part)),
+        _ => None,
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod editing;
 mod manual;
+mod outside;
 mod server;
 mod tables;
 mod trusted;

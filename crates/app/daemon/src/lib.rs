@@ -14,5 +14,5 @@ pub use log::{LogListeners, keep_log};
 pub use login::login;
 pub use server::{access, addresses, service_settings};
 pub use settle::settle;
-pub use source::{ReadAgain, SettingsSource};
+pub use source::{SettingsPlace, SettingsService, SettingsSource};
 pub use take_up::take_up;

@@ -1,17 +1,23 @@
-//! The settings of a gateway that runs: which hold, and what a second reading changes.
+//! The settings of a gateway that runs: which hold, what a second reading changes, and changing one from outside.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use config::{Configuration, ServerConfig};
+use config::{Configuration, OutsideRefused, ServerConfig, SettingChange};
 use engine::Engine;
-use gateway::{AccessHandle, ConfigSource, GatewayService, Reloaded};
+use gateway::{AccessHandle, ChangedSetting, ConfigSource, GatewayService, NewSetting, NotSet, Reloaded};
 use serde_json::{Value, json};
 use vocab::{Fault, Later, SessionId, Settings};
 
 use crate::{access, service_settings, settle};
 
-/// Reads the configuration once more.
-pub type ReadAgain = Box<dyn Fn() -> Result<Configuration, Fault> + Send + Sync>;
+/// Where the configuration is read from, and which file of it can be changed.
+pub trait SettingsPlace: Send + Sync {
+    /// Reads everything once more; `draft`: as if the file that can be changed said this.
+    fn read(&self, draft: Option<&str>) -> Result<Configuration, Fault>;
+    /// The user's own file, where it can be changed without losing anything.
+    fn editable(&self) -> Result<PathBuf, Fault>;
+}
 
 /// The settings that hold, and where they are read from again.
 pub struct SettingsSource {
@@ -19,7 +25,9 @@ pub struct SettingsSource {
     /// What sessions start with where the configuration of the server says nothing.
     settings: Settings,
     holds: Mutex<(Configuration, Arc<ServerConfig>)>,
-    again: ReadAgain,
+    place: Box<dyn SettingsPlace>,
+    /// Held by whoever changes the file: two at once would each write without the other's change.
+    changing: Mutex<()>,
     /// Once the server runs: whom a change reaches.
     reaches: OnceLock<(AccessHandle, GatewayService)>,
 }
@@ -29,9 +37,10 @@ impl SettingsSource {
         engine: Engine,
         settings: Settings,
         holds: (Configuration, Arc<ServerConfig>),
-        again: ReadAgain,
+        place: Box<dyn SettingsPlace>,
     ) -> Self {
-        Self { engine, settings, holds: Mutex::new(holds), again, reaches: OnceLock::new() }
+        let (holds, changing) = (Mutex::new(holds), Mutex::default());
+        Self { engine, settings, holds, place, changing, reaches: OnceLock::new() }
     }
 
     /// The server runs: changes reach it from now on.
@@ -61,17 +70,26 @@ impl SettingsSource {
         settings
     }
 
+    /// Everything as it would be now, and whether a server could go by it.
+    fn read(&self, draft: Option<&str>) -> Result<(Configuration, ServerConfig), Vec<String>> {
+        let wrong = |fault: Fault| vec![without_quotes(&fault.message)];
+        let config = self.place.read(draft).map_err(wrong)?;
+        let server = config.server().map_err(wrong)?;
+        Ok((config, server))
+    }
+
+    /// What would change; nothing does.
+    pub fn look_ahead(&self) -> Result<Reloaded, Vec<String>> {
+        let (config, _) = self.read(None)?;
+        Ok(reloaded(&config, &self.holds().0))
+    }
+
     /// Reads everything again and makes it hold.
     pub fn take_over(&self) -> Result<Reloaded, Vec<String>> {
-        let wrong = |fault: Fault| vec![fault.message];
-        let config = (self.again)().map_err(wrong)?;
-        let server = Arc::new(config.server().map_err(wrong)?);
+        let (config, server) = self.read(None)?;
+        let server = Arc::new(server);
         let mut holds = self.holds();
-        let changed: Vec<&str> = config.changed(&holds.0);
-        let (restart, now): (Vec<&str>, Vec<&str>) =
-            changed.iter().partition(|name| Configuration::needs_restart(name));
-        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
-        let reloaded = Reloaded { changed: owned(now), restart_required: owned(restart) };
+        let reloaded = reloaded(&config, &holds.0);
         *holds = (config, server.clone());
         drop(holds);
         let mut settings = self.settings.clone();
@@ -83,15 +101,81 @@ impl SettingsSource {
         }
         Ok(reloaded)
     }
+
+    /// Writes one setting into the user's file and makes it hold, unless it is only tried.
+    fn change(&self, new: &NewSetting) -> Result<Reloaded, NotSet> {
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = self.place.editable().map_err(|fault| NotSet::NotSettable(fault.explained()))?;
+        let edit = config::plan_outside(&file, &new.path, &new.value).map_err(|refused| match refused {
+            OutsideRefused::Unknown(why) => NotSet::Unknown(why),
+            OutsideRefused::NotSettable(why) => NotSet::NotSettable(why),
+            OutsideRefused::Invalid(why) => NotSet::Invalid(vec![why]),
+        })?;
+        let (planned, _) = self.read(Some(&edit.text)).map_err(NotSet::Invalid)?;
+        let mut reloaded = match new.dry_run {
+            true => reloaded(&planned, &self.holds().0),
+            false => {
+                edit.write().map_err(|fault| NotSet::Invalid(vec![fault.explained()]))?;
+                self.take_over().map_err(|mut errors| {
+                    errors.extend(edit.take_back().err().map(|fault| fault.message));
+                    NotSet::Invalid(errors)
+                })?
+            }
+        };
+        reloaded.shadowed_by = shadow(&planned, &edit.name);
+        Ok(reloaded)
+    }
 }
 
-impl ConfigSource for SettingsSource {
+/// What is laid over the user's own file there.
+fn shadow(config: &Configuration, name: &str) -> Option<String> {
+    let source = config.source(name)?;
+    (!matches!(source, config::SettingSource::User(_))).then(|| source.to_string())
+}
+
+fn reloaded(config: &Configuration, before: &Configuration) -> Reloaded {
+    let changes = config.changes(before);
+    let names = |restart: bool| {
+        let those = changes.iter().filter(|change| change.restart_required == restart);
+        those.map(|change| change.name.to_owned()).collect()
+    };
+    let (changed, restart_required) = (names(false), names(true));
+    let shown = |SettingChange { name, from, to, restart_required }| ChangedSetting {
+        path: name.to_owned(),
+        from,
+        to,
+        restart_required,
+    };
+    Reloaded { changed, restart_required, changes: changes.into_iter().map(shown).collect(), shadowed_by: None }
+}
+
+/// An error without the lines of the file that it points at: what stands there may be a secret.
+fn without_quotes(message: &str) -> String {
+    let is_quote =
+        |line: &str| line.trim_start().trim_start_matches(|it: char| it.is_ascii_digit()).trim_start().starts_with('|');
+    message.lines().filter(|line| !is_quote(line)).map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
+/// The settings as the gateway's services ask for them. Files are read and written beside the runtime.
+pub struct SettingsService(pub Arc<SettingsSource>);
+
+impl ConfigSource for SettingsService {
     fn shown(&self) -> Value {
-        let holds = self.holds();
+        let holds = self.0.holds();
         holds.0.redacted(&holds.1, None).unwrap_or_else(|| json!({}))
     }
-    fn reload(&self) -> Later<'static, Result<Reloaded, Vec<String>>> {
-        let done = self.take_over();
-        Box::pin(async move { done })
+    fn schema(&self) -> Value {
+        config::schema()
+    }
+    fn reload(&self, dry_run: bool) -> Later<'static, Result<Reloaded, Vec<String>>> {
+        let source = self.0.clone();
+        let work = tokio::task::spawn_blocking(move || if dry_run { source.look_ahead() } else { source.take_over() });
+        Box::pin(async move { work.await.unwrap_or_else(|_| Err(vec!["it could not be read".to_owned()])) })
+    }
+    fn set(&self, new: NewSetting) -> Later<'static, Result<Reloaded, NotSet>> {
+        let source = self.0.clone();
+        let work = tokio::task::spawn_blocking(move || source.change(&new));
+        let lost = || NotSet::Invalid(vec!["it could not be written".to_owned()]);
+        Box::pin(async move { work.await.unwrap_or_else(|_| Err(lost())) })
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         Fault::new(FaultKind::Invalid, "cannot tell where to keep sessions").hint("set HOME or TILLERMAN_HOME")
     })?;
     let workspace = config::workspace(basics.workspace.as_deref())?;
-    let mut config = configuration(basics, &home, &workspace, default_mode)?;
+    let mut config = configuration(basics, (&home, &workspace), default_mode, None)?;
     let open = open(basics, &workspace);
     if let Some(file) = config.ca_file() {
         // Said once per process; who prepares twice says the same.
@@ -74,15 +74,21 @@ fn are_there(extensions: &[PathBuf]) -> Result<(), Fault> {
     }
 }
 
-/// The files, and what flags say over them.
-fn configuration(basics: &Basics, home: &Home, workspace: &Path, default_mode: Mode) -> Result<Configuration, Fault> {
-    let mut config = Configuration::load(&LoadFrom {
+/// The files, and what flags say over them. `draft`: what a file of the user's is to say, whatever it says now.
+fn configuration(
+    basics: &Basics,
+    (home, workspace): (&Home, &Path),
+    default_mode: Mode,
+    draft: Option<(&Path, &str)>,
+) -> Result<Configuration, Fault> {
+    let request = LoadFrom {
         env: &config::process_env,
         home: Some(home),
         workspace,
         file: basics.config.as_deref(),
         default_mode,
-    })?;
+    };
+    let mut config = Configuration::load_as_if(&request, draft)?;
     config.flag("model", basics.model.clone().map(SettingValue::Text));
     config.flag("mode", basics.mode.map(SettingValue::Mode));
     config.flag("thinking", basics.thinking.map(|level| SettingValue::Text(level.to_owned())));
@@ -92,12 +98,34 @@ fn configuration(basics: &Basics, home: &Home, workspace: &Path, default_mode: M
     Ok(config)
 }
 
-/// The same once more, for a process that was asked to look again.
-pub(crate) fn read_again(basics: &Basics, default_mode: Mode) -> Result<Configuration, Fault> {
-    let home = Home::find(&config::process_env)
-        .ok_or_else(|| Fault::new(FaultKind::Invalid, "cannot tell where the configuration is"))?;
-    let workspace = config::workspace(basics.workspace.as_deref())?;
-    configuration(basics, &home, &workspace, default_mode)
+/// The same once more, for a process that was asked to look again, and what of it can be changed.
+pub(crate) struct SettingsAgain(pub(crate) Basics, pub(crate) Mode);
+
+fn home_again() -> Result<Home, Fault> {
+    Home::find(&config::process_env)
+        .ok_or_else(|| Fault::new(FaultKind::Invalid, "cannot tell where the configuration is"))
+}
+
+impl daemon::SettingsPlace for SettingsAgain {
+    fn read(&self, draft: Option<&str>) -> Result<Configuration, Fault> {
+        let Self(basics, default_mode) = self;
+        let (home, workspace) = (home_again()?, config::workspace(basics.workspace.as_deref())?);
+        let file = draft.map(|_| self.editable()).transpose()?;
+        configuration(basics, (&home, &workspace), *default_mode, file.as_deref().zip(draft))
+    }
+
+    /// The one that counts: `--config FILE` is read instead of the user's own.
+    fn editable(&self) -> Result<PathBuf, Fault> {
+        match &self.0.config {
+            Some(file) if file.extension().is_some_and(|end| end == "toml") => Ok(file.clone()),
+            Some(file) => {
+                let text =
+                    format!("{} is no TOML, and only that can be edited without losing comments", file.display());
+                Err(Fault::new(FaultKind::Invalid, text).hint("edit it by hand"))
+            }
+            None => home_again()?.editable(),
+        }
+    }
 }
 
 /// Which session, and what flags ask of it.

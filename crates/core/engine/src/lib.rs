@@ -179,6 +179,11 @@ impl Engine {
         Peer { commands: Some(commands), outbox }
     }
 
+    /// The model that a session has where nothing says otherwise.
+    pub fn usual_model(&self) -> Arc<str> {
+        self.shared.defaults().model.clone()
+    }
+
     /// What sessions start with that are opened from now on.
     pub fn set_defaults(&self, settings: Settings) {
         *self.shared.defaults.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);

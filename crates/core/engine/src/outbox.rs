@@ -213,6 +213,11 @@ impl Outbox {
         !self.lock().closed
     }
 
+    /// Nobody read, and so nothing is told to this peer any more, whoever has noticed that by now.
+    pub(crate) fn was_let_go(&self) -> bool {
+        self.lock().let_go
+    }
+
     /// Ready when the peer has room for more flow.
     pub(crate) fn poll_room(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut inner = self.lock();

@@ -219,6 +219,11 @@ impl Registry {
         live
     }
 
+    /// Everything is ending.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
     /// Nothing is opened from now on; ready when it is decided what comes of what was being opened.
     pub(crate) async fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);

@@ -149,7 +149,7 @@ async fn run<D: Dialect>(
     let mut calls = RunningCalls::new(options.own);
     let mut signals = options.signals.then(Signals::new).flatten();
     let mut deaf = options.deaf;
-    let mut ending = options.ending.map(|ending| Box::pin(async move { ending.wait().await }));
+    let mut ending = options.ending.map(|ending| (ending.clone(), Box::pin(async move { ending.wait().await })));
     let grace_ms = u64::try_from(options.grace.as_millis()).unwrap_or(u64::MAX / 2);
     let on_lost = options.on_lost;
     let allowance = Allowance { framing, frame_bytes_max: options.frame_bytes_max, grace_ms, on_lost };
@@ -175,6 +175,10 @@ async fn run<D: Dialect>(
                 }
             },
             more = peer.events(&mut events), if fetch => {
+                // Sessions end because the process does: that it does comes first, however close behind they are.
+                if let Some(by) = ending.take_if(|(ending, _)| ending.asked().is_some()).and_then(|(it, _)| it.asked()) {
+                    core.daemon_ends(by, options.leaves_work, clock.now_ms());
+                }
                 core.told(events.drain(..), more, clock.now_ms());
                 events.shrink_to(EVENTS_KEPT);
             }
@@ -270,9 +274,11 @@ async fn until_deaf(deaf: &mut Option<Gone>) {
     }
 }
 
-async fn until_asked<F: Future<Output = &'static str>>(ending: &mut Option<Pin<Box<F>>>) -> &'static str {
+async fn until_asked<F: Future<Output = &'static str>>(
+    ending: &mut Option<(DaemonEnding, Pin<Box<F>>)>,
+) -> &'static str {
     match ending {
-        Some(asked) => asked.await,
+        Some((_, asked)) => asked.await,
         None => std::future::pending().await,
     }
 }

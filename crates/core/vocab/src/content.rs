@@ -147,6 +147,16 @@ impl AssistantMessage {
             })
             .collect()
     }
+    /// Reasoning, as far as its words are known.
+    pub fn thinking(&self) -> String {
+        self.blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::Thinking { text, .. } => Some(&**text),
+                _ => None,
+            })
+            .collect()
+    }
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.blocks.iter().filter_map(|block| match block {
             Block::Call(call) => Some(call),

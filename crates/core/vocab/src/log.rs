@@ -14,5 +14,5 @@ pub use admission::{Admission, brought_text};
 pub use conversation::{conversation, is_retold};
 pub use entry::*;
 pub use keyed::*;
-pub use totals::{Totals, settled_usage};
+pub use totals::{Totals, answered_usage, settled_usage};
 pub use window::{LogWindow, WindowCarry, WindowFold, WindowMark};

@@ -1,8 +1,9 @@
 //! Watching sessions without being on them.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{LanePolicy, Mode, SessionId, TurnId, Usage};
+use crate::{CallId, LanePolicy, Mode, SessionId, TurnId, Usage};
 
 /// Sessions that are watched. One that is not in memory is watched from the moment it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,4 +51,10 @@ pub struct Glance {
     /// Since when the message waits that waits longest.
     pub oldest_wait_ms: Option<i64>,
     pub context_window: u64,
+    /// The directory it works in.
+    pub workspace: PathBuf,
+    /// The tool whose call is under way; of several the one that began last.
+    pub tool: Option<Arc<str>>,
+    /// The call that it works for.
+    pub child_of: Option<(SessionId, CallId)>,
 }

@@ -7,9 +7,12 @@ use std::sync::Arc;
 
 use vocab::LanePolicy;
 
-use crate::own::Scopes;
+use crate::Gateway;
+use crate::ledger::RequestId;
+use crate::own::{GatewayRefusal, Out, Scopes};
 use crate::params::{CoalesceWord, LaneModeWord, OverflowWord, QueuePart};
-use crate::shape::Count;
+use crate::results::{CommandsResult, SlashRow};
+use crate::shape::{Count, Nothing};
 use subagents::SubagentWish;
 
 /// Minutes that an elevation may last.
@@ -136,6 +139,13 @@ pub(crate) fn plan(message: &str) -> Option<CommandPlan> {
         shown: row.name,
         text: format!("{why}\nusage: {} {}", row.name, row.args).trim_end().to_owned(),
     }))
+}
+
+/// All of them, as help shows them.
+pub(crate) fn list(gateway: &mut Gateway, id: RequestId, _: Nothing, out: &mut Out) -> Result<(), GatewayRefusal> {
+    let info = |row: &CommandRow| SlashRow { name: row.name, args: row.args, summary: row.summary };
+    gateway.answer(id, &CommandsResult { commands: COMMANDS.iter().map(info).collect() }, out);
+    Ok(())
 }
 
 /// The first words of messages that are commands.

@@ -1,6 +1,6 @@
 //! How requests end with their run, with their session, or with the process.
 
-use vocab::{Fault, FaultKind, Reply, RunRef, SessionId, SessionVerb, TurnId};
+use vocab::{Fault, FaultKind, LaneNote, Reply, RunRef, SessionId, SessionVerb, TurnId};
 use wire::{Close, CloseCode, Parting};
 
 use crate::context;
@@ -10,7 +10,7 @@ use crate::ledger::{RequestId, Terminal};
 use crate::own::{Code, GatewayRefusal, Out};
 use crate::pending::Wanted;
 use crate::projection::error_data;
-use crate::results::{Collected, QueueNote, SendResult, UsageSum, WaitError, WaitResult, WaitState};
+use crate::results::{Collected, QueueCode, QueueNote, SendResult, UsageSum, WaitError, WaitResult, WaitState};
 use crate::run::{GatewayRun, Tails};
 use crate::session_view::{EndedRun, HeldWait, How, InRun, WaitsFor};
 use crate::shape::AnyJson;
@@ -24,9 +24,12 @@ impl Gateway {
     }
 
     /// A lane did not take or keep a message.
-    pub(crate) fn dropped(&mut self, id: RequestId, note: QueueNote, out: &mut Out) {
-        let superseded = note.code == crate::results::QueueCode::Superseded;
-        let mut refusal = faults::dropped(superseded);
+    pub(crate) fn dropped(&mut self, id: RequestId, code: QueueCode, lane: &SessionId, note: &LaneNote, out: &mut Out) {
+        let mut refusal = match code {
+            QueueCode::Superseded => faults::superseded(),
+            QueueCode::Overflow => faults::no_room(note.policy.debounce_ms),
+        };
+        let note = QueueNote::of(code, lane, note);
         if let Some(texts) = note.summary.as_ref() {
             let lines: String = texts.iter().map(|text| format!("; {text}")).collect();
             refusal.message = faults::message(&format!("{}{lines}", refusal.message));
@@ -92,7 +95,8 @@ impl Gateway {
                 }
                 tails.push(run_state(RunStateWord::Complete, self.options.clock.now_ms()));
                 let (content, usage) = (Some(run.content()), self.usage(at, &run));
-                let done = DoneData { content, usage, run_id: Some(run.turn.to_string()) };
+                let run_id = Some(run.turn.to_string());
+                let done = DoneData { content, usage, run_id, model: None, duration_ms: None };
                 tails.push(events::tail("done", &done));
             }
             RunEnd::Cancelled(_) => tails.push(run_state(RunStateWord::Cancelled, self.options.clock.now_ms())),
@@ -264,7 +268,7 @@ impl Gateway {
         }
         for listener in &view.listeners {
             let data = events::LagData { cursor: listener.cursor.to_string() };
-            let place = events::EventPlace { session: &session, run: None, cursor: listener.cursor };
+            let place = events::EventPlace { session: &session, run: None, cursor: listener.cursor, at: None };
             self.ledger.news(listener.subscription, &events::placed("lag", &crate::written(&data), &place), out);
         }
         // Those that were asked of it, or hold on to it.

@@ -25,7 +25,16 @@ pub static EVENTS: &[EventRow] = &[
     EventRow { name: "content", doc: "More text of the answer.", data: ContentData::schema },
     EventRow { name: "tool_start", doc: "A tool begins.", data: ToolStartData::schema },
     EventRow { name: "tool_end", doc: "What came of it; one for each start.", data: ToolEndData::schema },
-    EventRow { name: "attachment", doc: "An image that a tool made.", data: AttachmentData::schema },
+    EventRow {
+        name: "thinking",
+        doc: "What the model thinks, for subscribers who want it.",
+        data: ThinkingData::schema,
+    },
+    EventRow {
+        name: "attachment",
+        doc: "An image: a tool made it, or it came with a message.",
+        data: AttachmentData::schema,
+    },
     EventRow { name: "context_warning", doc: "The context is nearly full.", data: ContextWarningData::schema },
     EventRow { name: "run_state", doc: "How the run goes.", data: RunStateData::schema },
     EventRow { name: "done", doc: "The run is complete.", data: DoneData::schema },
@@ -54,6 +63,14 @@ shape! { result
         /// Not a part of the answer.
         "transient" transient: Option<bool>,
         /// For subscribers: the rest of a message, which is whole with it.
+        "final" is_final: Option<bool>,
+    }
+}
+shape! { result
+    /// As `content`, of the model's thinking.
+    ThinkingData {
+        "text" text: String,
+        /// The rest of it, which is whole with it.
         "final" is_final: Option<bool>,
     }
 }
@@ -100,7 +117,14 @@ shape! { result
 }
 shape! { result
     /// Only where the run is complete. Subscribers have had the content.
-    DoneData { "content" content: Option<Arc<str>>, "usage" usage: UsageSum, "runId" run_id: Option<String> }
+    DoneData {
+        "content" content: Option<Arc<str>>,
+        "usage" usage: UsageSum,
+        "runId" run_id: Option<String>,
+        /// For subscribers: which model spoke last, and how long the run took.
+        "model" model: Option<Arc<str>>,
+        "durationMs" duration_ms: Option<u64>,
+    }
 }
 shape! { result
     /// The same code as the error frame behind it.
@@ -145,7 +169,14 @@ shape! { result
 }
 shape! { result
     /// Its place among those that wait, from 0.
-    QueuedData { "itemId" item_id: String, "position" position: Option<u64> }
+    QueuedData {
+        "itemId" item_id: String,
+        "position" position: Option<u64>,
+        /// How the message begins.
+        "text" text: Option<String>,
+        /// Whose it is.
+        "by" by: Option<String>,
+    }
 }
 words! { /// What an entry of the log is that has no event of its own.
     ChangeKind {
@@ -166,7 +197,12 @@ shape! { result
 }
 shape! { result
     /// The reply that this text was of came to nothing.
-    RetractData { "runId" run_id: Option<String>, "bytes" bytes: u64 }
+    RetractData {
+        "runId" run_id: Option<String>,
+        "bytes" bytes: u64,
+        /// Of thinking, for who is told it.
+        "thinkingBytes" thinking_bytes: Option<u64>,
+    }
 }
 
 shape! { result
@@ -176,6 +212,8 @@ shape! { result
         "cursor" cursor: EventCursor,
         "sessionId" session_id: String,
         "runId" run_id: Option<String>,
+        /// When it was stored, in milliseconds since 1970; not there for what is not stored yet.
+        "at" at: Option<i64>,
     }
 }
 
@@ -197,8 +235,13 @@ pub(crate) fn head(event: &str) -> Vec<u8> {
 
 /// Text, by hand: it comes often.
 pub(crate) fn content_tail(gap: bool, text: &str, into: &mut Vec<u8>) {
+    words_tail("content", gap, text, into);
+}
+pub(crate) fn words_tail(event: &str, gap: bool, text: &str, into: &mut Vec<u8>) {
     into.clear();
-    into.extend_from_slice(b"\"event\":\"content\",\"data\":{\"text\":\"");
+    into.extend_from_slice(b"\"event\":\"");
+    into.extend_from_slice(event.as_bytes());
+    into.extend_from_slice(b"\",\"data\":{\"text\":\"");
     if gap {
         into.extend_from_slice(b"\\n\\n");
     }
@@ -215,6 +258,8 @@ pub(crate) struct EventPlace<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) run: Option<&'a TurnId>,
     pub(crate) cursor: EventCursor,
+    /// When it was stored.
+    pub(crate) at: Option<i64>,
 }
 
 /// An event for a subscriber: what it is, and where it stands.
@@ -226,14 +271,17 @@ pub(crate) fn placed(event: &str, data: &[u8], place: &EventPlace<'_>) -> Vec<u8
     into
 }
 
-/// `,"seq":…,"cursor":…,"sessionId":…,"runId":…`
+/// `,"seq":…,"cursor":…,"sessionId":…,"runId":…,"at":…`
 pub(crate) fn place_into(place: &EventPlace<'_>, into: &mut Vec<u8>) {
-    let EventPlace { session, run, cursor } = place;
+    let EventPlace { session, run, cursor, at } = place;
     into.extend_from_slice(format!(",\"seq\":{},\"cursor\":\"{cursor}\",\"sessionId\":", cursor.seq).as_bytes());
     wire::escape_into(session.as_str(), into);
     if let Some(run) = run {
         into.extend_from_slice(b",\"runId\":");
         wire::escape_into(run.as_str(), into);
+    }
+    if let Some(at) = at {
+        into.extend_from_slice(format!(",\"at\":{at}").as_bytes());
     }
 }
 
@@ -261,9 +309,9 @@ pub(crate) fn shown(result: &vocab::CallResult) -> ShownResult {
     ShownResult { outcome, truncated: is_cut.then_some(true), full_bytes: is_cut.then_some(full as u64) }
 }
 
-/// The images of a result.
-pub(crate) fn attachments(result: &vocab::CallResult) -> impl Iterator<Item = AttachmentData> {
-    result.parts.iter().filter_map(|part| match part {
+/// The images of a result or a message.
+pub(crate) fn attachments(parts: &[Part]) -> impl Iterator<Item = AttachmentData> {
+    parts.iter().filter_map(|part| match part {
         Part::Image(image) => {
             Some(AttachmentData { mime_type: image.mime.clone(), data: image.base64.clone(), filename: None })
         }

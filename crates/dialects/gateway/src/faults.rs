@@ -7,6 +7,9 @@ use vocab::{CutBy, Fault, FaultKind, SettleReason, Stop, TurnEnd};
 use crate::own::{Code, GatewayRefusal};
 use crate::results::StopWord;
 
+/// When it is worth while to try again, where nobody can know it: what is busy is so with a run or a process of its own.
+pub(crate) const BUSY_MS: u64 = 1000;
+
 /// Characters of a message.
 const MESSAGE_CHARS_MAX: usize = 500;
 
@@ -49,8 +52,8 @@ pub(crate) fn refusal(fault: &Fault, provider: Option<&str>) -> GatewayRefusal {
         }
         refusal = refusal.with("retryable", is_retryable(fault.kind));
     }
-    if reason == "busy_elsewhere" {
-        refusal = refusal.with("retryAfterMs", 1000);
+    if code == Code::Busy {
+        refusal = refusal.with("retryAfterMs", BUSY_MS);
     }
     refusal
 }
@@ -153,13 +156,15 @@ pub(crate) fn item_refused(why: SettleReason) -> Option<ItemRefused> {
     }
 }
 
-/// What is said of a message that a lane let go of.
-pub(crate) fn dropped(superseded: bool) -> GatewayRefusal {
-    let message = match superseded {
-        true => "a newer message took its place in the lane",
-        false => "the lane is full",
-    };
-    GatewayRefusal::new(Code::Busy, message).because("queue")
+/// What is said of a message that a lane had no room for. It begins with nothing before `debounce_ms` are over.
+pub(crate) fn no_room(debounce_ms: u64) -> GatewayRefusal {
+    let refusal = GatewayRefusal::new(Code::Busy, "the lane is full").because("queue");
+    refusal.with("retryAfterMs", BUSY_MS.max(debounce_ms))
+}
+
+/// What is said of a message that a newer one took the place of. To send it again would only turn that round.
+pub(crate) fn superseded() -> GatewayRefusal {
+    GatewayRefusal::new(Code::Busy, "a newer message took its place in the lane").because("queue")
 }
 
 #[cfg(test)]
@@ -188,6 +193,18 @@ mod tests {
             let refusal = refusal(&Fault::new(kind, "x"), None);
             assert_eq!((refusal.code.number(), refusal.reason), (code, Some(reason)), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn who_finds_something_busy_is_told_when_to_come_back() {
+        let after = |refusal: GatewayRefusal| refusal.data.map(|data| data.as_str().to_owned());
+        for kind in [FaultKind::TurnInProgress, FaultKind::QueueFull, FaultKind::SessionBusy] {
+            let told = after(refusal(&Fault::new(kind, "x"), None));
+            assert_eq!(told.as_deref(), Some(r#"{"retryAfterMs":1000}"#), "{kind:?}");
+        }
+        assert_eq!(after(no_room(0)).as_deref(), Some(r#"{"retryAfterMs":1000}"#));
+        assert_eq!(after(no_room(60_000)).as_deref(), Some(r#"{"retryAfterMs":60000}"#));
+        assert_eq!(after(superseded()), None);
     }
 
     #[test]

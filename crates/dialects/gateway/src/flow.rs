@@ -13,7 +13,8 @@ use crate::ledger::{Awaits, RequestId};
 use crate::methods::{OwnPlan, ToldBy};
 use crate::own::{Code, GatewayOwn, GatewayRefusal, Out};
 use crate::pending::{AfterOpen, GatewayPending, SendPlan, Wanted, WorkEnd, WorkPart};
-use crate::session_view::{LEAVE_AFTER_MS, SessionView, VIEWS_MAX};
+use crate::results::ConfirmResult;
+use crate::session_view::{LEAVE_AFTER_MS, OpenConfirm, SessionView, VIEWS_MAX};
 
 /// What a connection can do on every session. No event of this wire could show an extension's dialog.
 const ABLE: Abilities =
@@ -127,12 +128,16 @@ impl Gateway {
                 self.refuse(id, refusal, out);
             }
             AfterOpen::Send(plan) => self.fail(plan.id, refusal, out),
+            // Where there is no session no question is open.
+            AfterOpen::Confirm { id, .. } if refusal.code == Code::SessionNotFound => {
+                self.answer(id, &ConfirmResult { accepted: false }, out);
+            }
             after => self.refuse(after.id(), refusal, out),
         }
     }
 
     fn open_for(&self, session: &SessionId, after: &AfterOpen) -> Open {
-        let only_listens = matches!(after, AfterOpen::Subscribe { .. });
+        let only_listens = after.only_listens();
         let answers = matches!(after, AfterOpen::Callback { enabled: true, .. });
         let cursor = match after {
             AfterOpen::Subscribe { plan, .. } => {
@@ -180,12 +185,13 @@ impl Gateway {
             Some(at) => at,
             None => {
                 let mut view = SessionView::new(session.clone(), Arc::new(opened.state), opened.present.at, out.now_ms);
-                view.only_listens = waiting.first().is_some_and(|after| matches!(after, AfterOpen::Subscribe { .. }));
+                view.only_listens = waiting.first().is_some_and(AfterOpen::only_listens);
                 view.callback = self.callbacks.contains(session);
                 view.depth = opened.present.waiting.len();
                 if let vocab::Attached::After(after) = opened.present.attached {
                     view.at = after;
                 }
+                view.asks = opened.present.asks.iter().filter_map(|entry| OpenConfirm::of(entry)).collect();
                 self.views.push(view);
                 self.views.len() - 1
             }
@@ -205,8 +211,7 @@ impl Gateway {
         if !self.ledger.is_open(id) {
             return;
         }
-        let listens = matches!(after, AfterOpen::Subscribe { .. });
-        if !listens && self.views[at].only_listens {
+        if !after.only_listens() && self.views[at].only_listens {
             self.views[at].only_listens = false;
             self.tell_able(at, out);
         }
@@ -239,6 +244,8 @@ impl Gateway {
                 self.command_on(at, id, plan, out);
             }
             AfterOpen::Callback { id, enabled } => self.callback_on(at, id, enabled, out),
+            AfterOpen::Confirm { id, of, answer } => self.confirm_on(at, id, &of, answer, out),
+            AfterOpen::Queue { id, remove } => self.queue_on(at, id, remove, out),
             AfterOpen::Wait { id, of } => {
                 self.ledger.put(id, asked);
                 self.want(&session, SessionVerb::Recount { of }, Wanted::Waits(id), out);

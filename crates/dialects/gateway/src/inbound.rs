@@ -5,5 +5,6 @@ pub(crate) mod cancel;
 pub(crate) mod connection;
 pub(crate) mod events;
 pub(crate) mod message;
+pub(crate) mod queue;
 pub(crate) mod sessions;
 pub(crate) mod tools;

@@ -7,7 +7,7 @@
 //! * `inbound`: what each method does. `flow`: being on sessions. `works`, `pending`: what was wanted. `replies`: what the
 //!   answers mean. `commands`: what a slash at the start of a message means.
 //! * `session_view`, `run`, `context`, `confirm`: one session as this connection sees it. `outbound`, `ends`: what is told of it.
-//! * `projection`, `cursor`, `listeners`, `news`: subscriptions and replays.
+//! * `projection`, `log_context`, `cursor`, `listeners`, `news`: subscriptions and replays.
 
 mod auth_state;
 mod commands;
@@ -22,6 +22,7 @@ mod flow;
 mod inbound;
 mod ledger;
 mod listeners;
+mod log_context;
 mod methods;
 mod news;
 mod openrpc;
@@ -63,6 +64,7 @@ pub use context::{CHECKPOINT_PCT, COMPACT_PCT, WARN_PCT};
 pub use cursor::{EventCursor, Within};
 pub use events::{EVENTS, EventRow, OUTPUT_BYTES_MAX};
 pub use ledger::{ID_MAX, IN_FLIGHT_MAX, SUBSCRIPTIONS_MAX};
+pub use log_context::ModelPrices;
 pub use methods::{METHODS, MethodRow};
 pub use openrpc::openrpc;
 pub use own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, NewsItem, NewsMark, Scopes, Topic};
@@ -89,6 +91,7 @@ pub struct GatewayOptions {
     pub on_disconnect: OnDisconnect,
     /// The percentage of the context from which on it is compacted, as `budget` says it.
     pub compact_pct: u64,
+    pub prices: ModelPrices,
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn Ids>,
 }
@@ -102,6 +105,7 @@ impl GatewayOptions {
             usual: Arc::new(|_| None),
             on_disconnect: OnDisconnect::default(),
             compact_pct,
+            prices: Arc::new(|_| None),
             clock,
             ids,
         }
@@ -168,7 +172,8 @@ impl Gateway {
             Err(NotOpened::Duplicate) => return ledger::refuse_nobody(&envelope::duplicate(id), jsonrpc, out),
             Err(NotOpened::Full) => {
                 let message = format!("{IN_FLIGHT_MAX} requests are in flight");
-                let refusal = GatewayRefusal::new(Code::Busy, message).because("rate_limited").with("id", id.number());
+                let refusal = GatewayRefusal::new(Code::Busy, message).because("rate_limited");
+                let refusal = refusal.with("id", id.number()).with("retryAfterMs", faults::BUSY_MS);
                 return ledger::refuse_nobody(&refusal, jsonrpc, out);
             }
         };

@@ -6,8 +6,9 @@ use vocab::{Entry, SessionId, TurnId};
 use crate::cursor::EventCursor;
 use crate::events::{self, EventPlace, RetractData};
 use crate::ledger::{IdLedger, SubscriptionId};
+use crate::log_context::{LogContext, ModelPrices};
 use crate::own::Out;
-use crate::projection::{self, AskedCalls};
+use crate::projection::{self, ToldBytes};
 use crate::written;
 
 /// Entries of a page that a subscription catches up with.
@@ -21,45 +22,67 @@ pub(crate) struct Listener {
     pub(crate) catching_up: bool,
     /// How far it was told.
     pub(crate) cursor: EventCursor,
-    /// Bytes of the running reply's text that it has.
-    told: u64,
+    /// What it has of the running reply.
+    told: ToldBytes,
     /// Some of these it had before it came: where the reply came to nothing, they are taken back.
-    owed: u64,
-    asked: AskedCalls,
+    owed: ToldBytes,
+    context: LogContext,
 }
 
 impl Listener {
-    pub(crate) fn new(subscription: SubscriptionId, cursor: EventCursor, catching_up: bool) -> Self {
-        let owed = cursor.owed_bytes();
-        Self { subscription, catching_up, cursor, told: owed, owed, asked: AskedCalls::new() }
+    /// `thinking`: it is told what the model thinks. `context`: what was before; `None`: it reads that first.
+    pub(crate) fn new(
+        subscription: SubscriptionId,
+        cursor: EventCursor,
+        thinking: bool,
+        context: Option<LogContext>,
+    ) -> Self {
+        let owed = ToldBytes::at(cursor, thinking);
+        let catching_up = context.is_none();
+        Self { subscription, catching_up, cursor, told: owed, owed, context: context.unwrap_or_default() }
     }
 
     /// An entry: its events, but those that it has.
-    pub(crate) fn entry(&mut self, session: &SessionId, entry: &Entry, ledger: &IdLedger, out: &mut Out) {
+    pub(crate) fn entry(
+        &mut self,
+        session: &SessionId,
+        entry: &Entry,
+        prices: &ModelPrices,
+        ledger: &IdLedger,
+        out: &mut Out,
+    ) {
         if entry.seq <= self.cursor.whole_seq() {
-            return;
+            return self.context.pass(entry);
         }
         let run = projection::turn_of(&entry.body);
-        if self.owed > 0 && projection::ends_reply_unsaid(&entry.body) {
+        if self.is_owed() && projection::ends_reply_unsaid(&entry.body) {
             self.retract(session, run, ledger, out);
         }
-        let list = projection::events_of(entry, self.told, &mut self.asked);
-        for ((event, data), cursor) in projection::placed(entry, list, self.cursor.told_of(entry.seq)) {
-            let place = EventPlace { session, run, cursor };
+        let list = projection::events_of(entry, self.told, &mut self.context, prices);
+        for ((event, data), cursor) in projection::placed(entry, list, self.cursor, self.told) {
+            let place = EventPlace { session, run, cursor, at: Some(entry.at_ms) };
             ledger.news(self.subscription, &events::placed(event, &data, &place), out);
         }
-        let ends_reply = matches!(entry.body, vocab::Body::Assistant { .. });
-        if ends_reply {
-            (self.told, self.owed) = (0, 0);
+        if matches!(entry.body, vocab::Body::Assistant { .. }) {
+            self.forget_reply();
         }
-        self.cursor = EventCursor::bytes(entry.seq, self.told);
+        self.cursor = self.told.cursor(entry.seq);
+    }
+
+    fn is_owed(&self) -> bool {
+        self.owed != self.owed.nothing()
+    }
+    fn forget_reply(&mut self) {
+        self.told = self.told.nothing();
+        self.owed = self.told;
     }
 
     fn retract(&mut self, session: &SessionId, run: Option<&TurnId>, ledger: &IdLedger, out: &mut Out) {
-        let data = RetractData { run_id: run.map(ToString::to_string), bytes: self.owed };
-        let place = EventPlace { session, run, cursor: EventCursor::at(self.cursor.seq) };
+        let thinking_bytes = self.owed.thinking.filter(|bytes| *bytes > 0);
+        let data = RetractData { run_id: run.map(ToString::to_string), bytes: self.owed.text, thinking_bytes };
+        let place = EventPlace { session, run, cursor: EventCursor::at(self.cursor.seq), at: None };
         ledger.news(self.subscription, &events::placed("retract", &written(&data), &place), out);
-        (self.told, self.owed) = (0, 0);
+        self.forget_reply();
     }
 
     /// More text of the running reply, of which there were `before` bytes. Who has less waits for the entry, which says the rest.
@@ -71,34 +94,54 @@ impl Listener {
         ledger: &IdLedger,
         out: &mut Out,
     ) {
+        let Some(news) = self.fresh(self.told.text, before, text) else { return };
+        self.told.text = before + text.len() as u64;
+        self.say(view, "content", news, ledger, out);
+    }
+    /// The same of its thinking.
+    pub(crate) fn thought(
+        &mut self,
+        view: (&SessionId, &TurnId),
+        before: u64,
+        text: &str,
+        ledger: &IdLedger,
+        out: &mut Out,
+    ) {
+        let Some(news) = self.told.thinking.and_then(|told| self.fresh(told, before, text)) else { return };
+        self.told.thinking = Some(before + text.len() as u64);
+        self.say(view, "thinking", news, ledger, out);
+    }
+    /// What of a delta is new to one that has so much; `None`: nothing, or what is before it is missing.
+    fn fresh<'t>(&self, told: u64, before: u64, text: &'t str) -> Option<&'t str> {
         let after = before + text.len() as u64;
-        if self.catching_up || self.told < before || after <= self.told {
-            return;
-        }
-        let news = projection::rest_of(text, self.told - before);
-        self.told = after;
-        self.cursor = EventCursor::bytes(self.cursor.seq, self.told);
+        let follows = !self.catching_up && told >= before && after > told;
+        follows.then(|| projection::rest_of(text, told - before))
+    }
+    fn say(&mut self, view: (&SessionId, &TurnId), event: &str, news: &str, ledger: &IdLedger, out: &mut Out) {
+        self.cursor = self.told.cursor(self.cursor.seq);
         if !news.is_empty() {
             let mut tail = Vec::new();
-            text_tail(view, self.cursor, news, &mut tail);
+            words_tail(view, event, self.cursor, news, &mut tail);
             ledger.news(self.subscription, &tail, out);
         }
     }
 
-    /// Whether it is exactly where everybody is who hears everything: at this entry, with so much of the reply.
+    /// Whether it is exactly where everybody is who hears everything: at this entry, with so much of the reply, and with nothing
+    /// in its cursors that others have not.
     pub(crate) fn is_in_step(&self, seq: u64, before: u64) -> bool {
-        !self.catching_up && self.told == before && self.cursor.seq == seq
+        let is_plain = self.told.thinking.unwrap_or(0) == 0;
+        !self.catching_up && is_plain && self.told.text == before && self.cursor.seq == seq
     }
     /// The same text as [`Listener::text`], for one that is in step; its frame was made for all of them.
     pub(crate) fn shared_text(&mut self, after: u64, tail: &[u8], ledger: &IdLedger, out: &mut Out) {
-        self.told = after;
-        self.cursor = EventCursor::bytes(self.cursor.seq, after);
+        self.told.text = after;
+        self.cursor = self.told.cursor(self.cursor.seq);
         ledger.news(self.subscription, tail, out);
     }
 
     /// A reply begins. What was told of another one before it came to nothing; what is owed from before may be of this one.
     pub(crate) fn reply_begins(&mut self, view: (&SessionId, &TurnId), ledger: &IdLedger, out: &mut Out) {
-        if self.owed == 0 && self.told > 0 {
+        if !self.is_owed() && self.told != self.told.nothing() {
             self.owed = self.told;
             self.retract(view.0, Some(view.1), ledger, out);
         }
@@ -107,10 +150,14 @@ impl Listener {
 
 /// The frame of text for a subscriber, behind its id.
 pub(crate) fn text_tail(view: (&SessionId, &TurnId), cursor: EventCursor, text: &str, into: &mut Vec<u8>) {
-    events::content_tail(false, text, into);
+    words_tail(view, "content", cursor, text, into);
+}
+
+fn words_tail(view: (&SessionId, &TurnId), event: &str, cursor: EventCursor, text: &str, into: &mut Vec<u8>) {
+    events::words_tail(event, false, text, into);
     // Without its last brace, which closes the frame.
     into.pop();
-    events::place_into(&EventPlace { session: view.0, run: Some(view.1), cursor }, into);
+    events::place_into(&EventPlace { session: view.0, run: Some(view.1), cursor, at: None }, into);
     into.push(b'}');
 }
 
@@ -126,9 +173,10 @@ mod tests {
     enum Heard {
         Begins,
         Text(u64, &'static str),
+        Thought(u64, &'static str),
         Logged(u64, Body),
     }
-    use Heard::{Begins, Logged, Text};
+    use Heard::{Begins, Logged, Text, Thought};
 
     fn reply(text: &str) -> Body {
         let (blocks, end) = (vec![Block::Text(text.into())], MessageEnd::Finished(Finish::Stop));
@@ -142,20 +190,26 @@ mod tests {
 
     /// What a subscriber with this cursor is told: the event, its text or bytes, and its cursor.
     fn told(cursor: &str, heard: Vec<Heard>) -> Vec<String> {
+        told_to(false, cursor, heard)
+    }
+    fn told_to(thinking: bool, cursor: &str, heard: Vec<Heard>) -> Vec<String> {
         let (mut ledger, mut out) = (IdLedger::default(), Out::new());
         let id = ledger.open(WireId::new(1).unwrap(), false, 0).unwrap();
         let number = ledger.next_subscription();
         ledger.settle_subscribed(id, Terminal::Result(b"0"), &mut out);
         out.frames.clear();
-        let mut listener = Listener::new(number, EventCursor::parse(cursor).unwrap(), false);
+        let mut listener =
+            Listener::new(number, EventCursor::parse(cursor).unwrap(), thinking, Some(LogContext::default()));
+        let prices: ModelPrices = Arc::new(|_| None);
         let (session, turn) = ("s".into(), TurnId::from("t"));
         for it in heard {
             match it {
                 Begins => listener.reply_begins((&session, &turn), &ledger, &mut out),
                 Text(before, text) => listener.text((&session, &turn), before, text, &ledger, &mut out),
+                Thought(before, text) => listener.thought((&session, &turn), before, text, &ledger, &mut out),
                 Logged(seq, body) => {
                     let entry = Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body, by: None });
-                    listener.entry(&session, &entry, &ledger, &mut out);
+                    listener.entry(&session, &entry, &prices, &ledger, &mut out);
                 }
             }
         }
@@ -165,6 +219,10 @@ mod tests {
             let data = &frame["data"];
             match event {
                 "content" => format!("+{} {cursor}", data["text"].as_str().unwrap()),
+                "thinking" => format!("?{} {cursor}", data["text"].as_str().unwrap()),
+                "retract" if data.get("thinkingBytes").is_some() => {
+                    format!("-{}?{} {cursor}", data["bytes"], data["thinkingBytes"])
+                }
                 "retract" => format!("-{} {cursor}", data["bytes"]),
                 _ => format!("{event} {cursor}"),
             }
@@ -220,6 +278,55 @@ mod tests {
         ];
         for (name, cursor, heard, want) in cases {
             assert_eq!(told(cursor, heard), want, "{name}");
+        }
+    }
+
+    fn thoughtful(thinking: &str, text: &str) -> Body {
+        let mut body = reply(text);
+        if let Body::Assistant { message, .. } = &mut body {
+            message.blocks.insert(0, Block::Thinking { text: thinking.into(), opaque: None });
+        }
+        body
+    }
+
+    #[test]
+    fn thinking_is_told_by_the_same_law_to_who_wants_it() {
+        let live =
+            || vec![Begins, Thought(0, "hm"), Thought(2, "m"), Text(0, "ab"), Logged(5, thoughtful("hmm", "abc"))];
+        let cases: Vec<(&str, bool, &str, Vec<Heard>, &[&str])> = vec![
+            ("who does not want it", false, "4", live(), &["+ab 4+2", "+c 5"]),
+            ("who does", true, "4", live(), &["?hm 4+0+2", "?m 4+0+3", "+ab 4+2+3", "? 5.0+2", "+c 5"]),
+            ("the entry alone", true, "4", vec![Logged(5, thoughtful("hmm", "abc"))], &["?hmm 5.0", "+abc 5"]),
+            ("a reply without any", true, "4", vec![Text(0, "a"), Logged(5, reply("ab"))], &["+a 4+1", "+b 5"]),
+            ("a part", true, "4+0+2", vec![Logged(5, thoughtful("hmm", "abc"))], &["?m 5.0", "+abc 5"]),
+            ("parts of both", true, "4+2+3", vec![Logged(5, thoughtful("hmm", "abc"))], &["? 5.0+2", "+c 5"]),
+            ("all of it, and a part of the text", true, "5.0+2", vec![Logged(5, thoughtful("hmm", "abc"))], &["+c 5"]),
+            ("the same, and it is not wanted", false, "5.0+2", vec![Logged(5, thoughtful("hmm", "abc"))], &["+c 5"]),
+            ("a whole part, not wanted", false, "5.0", vec![Logged(5, thoughtful("hmm", "abc"))], &["+abc 5"]),
+            (
+                "a try that came to nothing",
+                true,
+                "4",
+                vec![Begins, Thought(0, "hm"), Text(0, "a"), Begins, Thought(0, "x")],
+                &["?hm 4+0+2", "+a 4+1+2", "-1?2 4", "?x 4+0+1"],
+            ),
+            (
+                "a restart",
+                true,
+                "4+0+2",
+                vec![Logged(5, requested()), Begins, Thought(0, "x")],
+                &["-0?2 4", "session_changed 5", "?x 5+0+1"],
+            ),
+            (
+                "it came late",
+                true,
+                "4",
+                vec![Thought(2, "m"), Logged(5, thoughtful("hmm", "a"))],
+                &["?hmm 5.0", "+a 5"],
+            ),
+        ];
+        for (name, thinking, cursor, heard, want) in cases {
+            assert_eq!(told_to(thinking, cursor, heard), want, "{name}");
         }
     }
 

@@ -28,23 +28,32 @@
 use serde_json::value::RawValue;
 
 use crate::Gateway;
-use crate::inbound::{agent, cancel, connection, events, sessions, tools};
+use crate::commands;
+use crate::inbound::{agent, cancel, connection, events, queue, sessions, tools};
 use crate::ledger::RequestId;
 use crate::own::{GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes};
 use crate::params::*;
 use crate::results::*;
 use crate::services;
+use crate::services::access::{
+    AttemptsParams, AttemptsResult, CloseConnectionParams, CloseConnectionResult, ConnectionsResult,
+};
+use crate::services::asks::{AsksParams, AsksResult};
 use crate::services::canvas::{
     CanvasAllParams, CanvasClearResult, CanvasDeleteResult, CanvasGetResult, CanvasListParams, CanvasListResult,
     CanvasOneParams, CanvasPutParams, CanvasPutResult,
 };
-use crate::services::config::{ConfigParams, ReloadResult};
+use crate::services::config::{ConfigParams, ConfigSetParams, ConfigSetResult, ReloadParams, ReloadResult};
+use crate::services::lane_history::{LaneHistoryParams, LaneHistoryResult};
+use crate::services::latency::{LatencyParams, LatencyResult};
 use crate::services::nodes::{
     LocationResult, LocationsResult, NodeCapabilitiesResult, NodeLocation, NodeStatus, NodesResult, PushTokenParams,
     RegisterParams, RegisterResult, SetLocationResult, SetPushResult, SetStatusResult,
 };
 use crate::services::pairing::{GenerateParams, GenerateResult, PairingListResult, RevokeParams, RevokeResult};
 use crate::services::reports::{AuditParams, AuditResult, UsageParams, UsageResult};
+use crate::services::runs::{UsageRunsParams, UsageRunsResult};
+use crate::services::search::{SearchParams, SearchResult};
 use crate::services::sessions::{GetParams, GetResult, ListParams, ListResult};
 use crate::services::system::{
     AnalyticsParams, AnalyticsResult, CapabilitiesResult, ContextParams, ContextResult, InfoResult, LanesParams,
@@ -128,6 +137,9 @@ pub static METHODS: &[MethodRow] = &[
     method!("sessions.fork", Scopes::CHAT, ForkParams => ForkResult, "Copies a session, whole or up to a message.", by sessions::fork),
     method!("agent.send", Scopes::CHAT, SendParams => SendResult, "A message for the model; its events come before the result.", by agent::send),
     method!("agent.cancel", Scopes::CHAT, CancelParams => CancelResult, "Stops what runs or waits.", by cancel::cancel),
+    method!("queue.list", Scopes::READ, QueueParams => QueueResult, "What waits in a session.", by queue::list),
+    method!("queue.remove", Scopes::CHAT, RemoveParams => RemoveResult, "Takes back a message that waits.", by queue::remove),
+    method!("commands.list", Scopes::READ, Nothing => CommandsResult, "The slash commands.", by commands::list),
     method!("agent.setToolUseCallback", Scopes::TOOLS, CallbackParams => SuccessResult, "Whether this connection is asked before tools run.", by agent::set_callback),
     method!("agent.confirmTool", Scopes::TOOLS, ConfirmParams => ConfirmResult, "Answers `tool_confirm`.", by agent::confirm_tool),
     method!("agent.wait", Scopes::READ, WaitParams => WaitResult, "Waits for the end of a run.", by agent::wait),
@@ -142,11 +154,18 @@ pub static METHODS: &[MethodRow] = &[
     method!("system.sessionAnalytics", Scopes::READ, AnalyticsParams => AnalyticsResult, "Who wrote how much, day by day.", own services::system::analytics, told services::system::analytics_told),
     method!("system.contextUsage", Scopes::READ, ContextParams => ContextResult, "How full contexts are.", own services::system::context, told services::system::context_told),
     method!("system.metrics", Scopes::READ, Nothing => MetricsResult, "Counters since the start.", own services::system::metrics, told services::system::metrics_told),
+    method!("system.latency", Scopes::READ, LatencyParams => LatencyResult, "How long models take.", own services::latency::latency, told services::latency::latency_told),
+    method!("system.connections", Scopes::ADMIN, Nothing => ConnectionsResult, "Who is connected.", own services::access::connections, told services::access::connections_told),
+    method!("system.closeConnection", Scopes::ADMIN, CloseConnectionParams => CloseConnectionResult, "Ends a connection; what runs goes on.", own services::access::close, told services::access::close_told),
+    method!("auth.attempts", Scopes::ADMIN, AttemptsParams => AttemptsResult, "Who showed a wrong credential, and which browsers logged in.", own services::access::attempts, told services::access::attempts_told),
     method!("system.nodes", Scopes::READ, Nothing => NodesResult, "Companions that are here.", own services::nodes::nodes, told services::nodes::nodes_told),
     method!("system.location", Scopes::READ, Nothing => LocationsResult, "Where companions are.", own services::nodes::nodes, told services::nodes::locations_told),
     method!("sessions.list", Scopes::READ, ListParams => ListResult, "Sessions, the newest message first.", own services::sessions::list, told services::sessions::list_told),
     method!("sessions.get", Scopes::READ, GetParams => GetResult, "A session and its newest messages.", own services::sessions::get, told services::sessions::get_told),
+    method!("sessions.search", Scopes::READ, SearchParams => SearchResult, "Messages that have a text, of the newest sessions first.", own services::search::search, told services::search::search_told),
+    method!("asks.list", Scopes::READ, AsksParams => AsksResult, "Open questions of all sessions, oldest first.", own services::asks::list, told services::asks::list_told),
     method!("lanes.list", Scopes::READ, LanesParams => LanesResult, "What every lane does.", own services::system::lanes, told services::system::lanes_told),
+    method!("lanes.history", Scopes::READ, LaneHistoryParams => LaneHistoryResult, "Runs that were, and those that are.", own services::lane_history::history, told services::lane_history::history_told),
     method!("canvas.put", Scopes::CHAT, CanvasPutParams => CanvasPutResult, "Puts an artifact there whole.", own services::canvas::put, told services::canvas::put_told),
     method!("canvas.get", Scopes::READ, CanvasOneParams => CanvasGetResult, "One artifact.", own services::canvas::get, told services::canvas::get_told),
     method!("canvas.list", Scopes::READ, CanvasListParams => CanvasListResult, "Artifacts, newest first.", own services::canvas::list, told services::canvas::list_told),
@@ -159,11 +178,14 @@ pub static METHODS: &[MethodRow] = &[
     method!("node.status.set", Scopes::CHAT, NodeStatus => SetStatusResult, "How the companion does.", own services::nodes::set_status, told services::nodes::set_status_told),
     method!("node.push_token.set", Scopes::CHAT, PushTokenParams => SetPushResult, "How it can be woken.", own services::nodes::set_push, told services::nodes::set_push_told),
     method!("config.get", Scopes::READ, ConfigParams => AnyJson, "Settings in effect, without secrets.", own services::config::get, told services::config::get_told),
-    method!("config.reload", Scopes::ADMIN, Nothing => ReloadResult, "Reads the settings again.", own services::config::reload, told services::config::reload_told),
+    method!("config.schema", Scopes::READ, Nothing => AnyJson, "What can be set, as a JSON Schema.", own services::config::schema, told services::config::schema_told),
+    method!("config.set", Scopes::ADMIN, ConfigSetParams => ConfigSetResult, "Writes a setting into the user's file and takes it over.", own services::config::set, told services::config::set_told),
+    method!("config.reload", Scopes::ADMIN, ReloadParams => ReloadResult, "Reads the settings again.", own services::config::reload, told services::config::reload_told),
     method!("pairing.generate", Scopes::ADMIN, GenerateParams => GenerateResult, "A code for an unknown sender.", own services::pairing::generate, told services::pairing::generate_told),
     method!("pairing.list", Scopes::ADMIN, Nothing => PairingListResult, "Codes, and who was let in.", own services::pairing::list, told services::pairing::list_told),
     method!("pairing.revoke", Scopes::ADMIN, RevokeParams => RevokeResult, "Takes a code or a sender back.", own services::pairing::revoke, told services::pairing::revoke_told),
     method!("usage.report", Scopes::READ, UsageParams => UsageResult, "What was used.", own services::reports::usage, told services::reports::usage_told),
+    method!("usage.runs", Scopes::READ, UsageRunsParams => UsageRunsResult, "The runs behind a sum, the dearest first.", own services::runs::runs, told services::runs::runs_told),
     method!("audit.query", Scopes::ADMIN, AuditParams => AuditResult, "Who did what.", own services::reports::audit, told services::reports::audit_told),
     method!("rpc.discover", Scopes::READ, Nothing => ObjectJson, "This document.", by services::discover),
 ];

@@ -8,16 +8,16 @@ use vocab::{
 };
 
 use crate::Gateway;
-use crate::confirm;
 use crate::cursor::EventCursor;
 use crate::events;
 use crate::faults::{self, ItemRefused};
 use crate::ledger::{RequestId, SubscriptionId};
 use crate::listeners::{self, Listener, PAGE_ENTRIES};
+use crate::log_context::LOOK_BEHIND;
 use crate::own::{GatewayOwn, GatewayRefusal, Out};
 use crate::pending::Wanted;
 use crate::projection;
-use crate::results::{QueueCode, QueueNote};
+use crate::results::QueueCode;
 use crate::run::Tails;
 use crate::session_view::{OpenConfirm, SessionView, WaitsFor};
 
@@ -102,11 +102,11 @@ impl Gateway {
                 *reply_bytes = after;
             }
             Delta::ModelCalled { turn, .. } => {
-                let SessionView { session, listeners, reply_bytes, .. } = view;
+                let SessionView { session, listeners, .. } = view;
                 for listener in listeners {
                     listener.reply_begins((session, turn), &self.ledger, out);
                 }
-                *reply_bytes = 0;
+                view.no_reply();
             }
             Delta::CallBegan { turn, call } => {
                 let mut tails = Tails::new();
@@ -115,8 +115,15 @@ impl Gateway {
                 }
                 self.tell_ids(at, &tails, out);
             }
-            // Calls are told whole, thinking not at all.
-            Delta::Thinking { .. } | Delta::Sealed { .. } | Delta::CallInput { .. } | Delta::CallProgress { .. } => {}
+            Delta::Thinking { turn, delta } => {
+                let SessionView { session, listeners, thought_bytes, .. } = view;
+                for listener in listeners {
+                    listener.thought((session, turn), *thought_bytes, delta, &self.ledger, out);
+                }
+                *thought_bytes += delta.len() as u64;
+            }
+            // Calls are told whole.
+            Delta::Sealed { .. } | Delta::CallInput { .. } | Delta::CallProgress { .. } => {}
         }
     }
 
@@ -134,7 +141,7 @@ impl Gateway {
         }
         self.tell_ids(at, &tails, out);
         match &entry.body {
-            Body::Ask(ask) => self.question(at, entry.at_ms, ask, out),
+            Body::Ask(_) => self.question(at, entry, out),
             // Of a message that another connection sent; the end of our own is told apart.
             Body::Queue(QueueEntry::Settled { item, end, why }) => {
                 let turn = self.views[at].run.as_ref().filter(|run| !run.is_over()).map(|run| run.turn.clone());
@@ -143,13 +150,14 @@ impl Gateway {
             }
             _ => {}
         }
-        let Gateway { views, ledger, .. } = self;
-        let SessionView { session, listeners, reply_bytes, .. } = &mut views[at];
+        let Gateway { views, ledger, options, .. } = self;
+        let SessionView { session, listeners, context, .. } = &mut views[at];
+        context.pass(entry);
         for listener in listeners.iter_mut().filter(|listener| !listener.catching_up) {
-            listener.entry(session, entry, ledger, out);
+            listener.entry(session, entry, &options.prices, ledger, out);
         }
         if matches!(entry.body, Body::Assistant { .. }) {
-            *reply_bytes = 0;
+            views[at].no_reply();
         }
     }
 
@@ -193,7 +201,7 @@ impl Gateway {
                 Some(ItemRefused::Dropped { superseded }) => {
                     let code = if superseded { QueueCode::Superseded } else { QueueCode::Overflow };
                     let usual = LaneNote { policy: self.views[at].state.lane, dropped: 1, texts: Vec::new() };
-                    self.dropped(waited.id, QueueNote::of(code, &session, lane.unwrap_or(&usual)), out);
+                    self.dropped(waited.id, code, &session, lane.unwrap_or(&usual), out);
                 }
                 Some(ItemRefused::Cancelled(reason)) => {
                     let reason = if waited.timed_out { "timeout" } else { reason };
@@ -205,17 +213,16 @@ impl Gateway {
     }
 
     /// A question, or its end.
-    fn question(&mut self, at: usize, at_ms: i64, ask: &AskEntry, out: &mut Out) {
+    fn question(&mut self, at: usize, entry: &Entry, out: &mut Out) {
+        let Body::Ask(ask) = &entry.body else { return };
         match ask {
             AskEntry::Opened(ask) => {
-                let Some(asked) = confirm::asked(ask) else { return };
-                let tail = events::tail("tool_confirm", &confirm::data(ask, &asked, at_ms));
                 let view = &mut self.views[at];
                 // A peer that comes in is shown it once more.
                 if view.asks.iter().any(|open| open.ask == ask.id) {
                     return;
                 }
-                let open = OpenConfirm { ask: ask.id.clone(), call: asked.call.clone(), turn: ask.turn.clone(), tail };
+                let Some(open) = OpenConfirm::of(entry) else { return };
                 if view.callback {
                     view.ids.iter().for_each(|it| self.ledger.event(it.id, &open.tail, out));
                 }
@@ -264,7 +271,7 @@ impl Gateway {
         &mut self,
         session: &SessionId,
         subscription: SubscriptionId,
-        after: Option<EventCursor>,
+        (after, thinking): (Option<EventCursor>, bool),
         out: &mut Out,
     ) {
         let Some(at) = self.view_at(session) else { return };
@@ -272,10 +279,10 @@ impl Gateway {
         let stands = EventCursor::at(view.at.seq);
         let cursor = after.unwrap_or(stands);
         let behind = cursor.whole_seq() < view.at.seq;
-        let listener = Listener::new(subscription, cursor, behind);
-        view.listeners.push(listener);
+        let context = (!behind).then(|| view.context.clone());
+        view.listeners.push(Listener::new(subscription, cursor, thinking, context));
         if behind {
-            self.read_on(session, subscription, cursor.whole_seq(), out);
+            self.read_on(session, subscription, cursor.whole_seq().saturating_sub(LOOK_BEHIND), out);
         }
     }
 
@@ -294,14 +301,14 @@ impl Gateway {
         out: &mut Out,
     ) {
         let Some(at) = self.view_at(session) else { return };
-        let Gateway { views, ledger, .. } = self;
+        let Gateway { views, ledger, options, .. } = self;
         let view = &mut views[at];
         let stands = view.at.seq;
         let Some(listener) = view.listeners.iter_mut().find(|it| it.subscription == subscription) else { return };
         let entries = entries.unwrap_or_default();
         let is_last = entries.is_empty();
         for entry in entries.iter().filter(|entry| entry.seq <= stands) {
-            listener.entry(session, entry, ledger, out);
+            listener.entry(session, entry, &options.prices, ledger, out);
         }
         let reached = listener.cursor.whole_seq();
         match reached < stands && !is_last {

@@ -21,6 +21,8 @@ pub enum GatewayOwn {
     Exists { session: SessionId },
     /// Saved entries after this one; `branch`: only those that the conversation goes through now.
     Read { session: SessionId, after: u64, limit: usize, branch: bool },
+    /// The newest saved entries before this one, and so many before those.
+    ReadBefore { session: SessionId, before: u64, limit: usize, behind: u64 },
     /// News of these topics since this mark; answered when there are some. A newer call of the same connection has the one
     /// before it answered at once, with what there is.
     News { topics: Vec<Topic>, after: Option<NewsMark> },
@@ -34,6 +36,7 @@ pub enum GatewayOwn {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Topic {
     Sessions,
+    Asks,
     Lanes,
     Nodes,
     Metrics,
@@ -41,11 +44,12 @@ pub enum Topic {
 }
 
 impl Topic {
-    pub const ALL: [Topic; 5] = [Topic::Sessions, Topic::Lanes, Topic::Nodes, Topic::Metrics, Topic::Logs];
+    pub const ALL: [Topic; 6] = [Topic::Sessions, Topic::Asks, Topic::Lanes, Topic::Nodes, Topic::Metrics, Topic::Logs];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Topic::Sessions => "sessions",
+            Topic::Asks => "asks",
             Topic::Lanes => "lanes",
             Topic::Nodes => "nodes",
             Topic::Metrics => "metrics",
@@ -86,6 +90,11 @@ pub enum GatewayAnswer {
     Entries {
         entries: Vec<Arc<Entry>>,
         more: bool,
+    },
+    /// `first`: where the page begins that was asked for.
+    EntriesBefore {
+        entries: Vec<Arc<Entry>>,
+        first: u64,
     },
     /// Perhaps none, where a newer call took its place.
     News {

@@ -112,6 +112,14 @@ shape! { params
     CancelParams { "sessionId" session_id: Option<SessionName>, "requestId" request_id: Option<Count<0, 9_007_199_254_740_991>> }
 }
 shape! { params
+    /// Whose queue.
+    QueueParams { "sessionId" session_id: SessionName }
+}
+shape! { params
+    /// Which message.
+    RemoveParams { "sessionId" session_id: SessionName, "itemId" item_id: Text<1, 256> }
+}
+shape! { params
     /// Whether this connection is asked before tools of this session run.
     CallbackParams { "sessionId" session_id: SessionName, "enabled" enabled: bool }
 }
@@ -156,11 +164,13 @@ shape! { params
 }
 
 shape! { params
-    /// `session:<id>`, `sessions`, `lanes`, `nodes`, `metrics`, `logs`.
+    /// `session:<id>`, `sessions`, `asks`, `lanes`, `nodes`, `metrics`, `logs`.
     SubscribeParams {
         "topics" topics: List<Text<1, 210>, 64>,
         /// Of the session that is named: what is stored after it comes first.
         "afterSeq" after_seq: Option<EventCursor>,
+        /// With what the models think.
+        "thinking" thinking: bool = false,
     }
 }
 shape! { params
@@ -168,11 +178,15 @@ shape! { params
     UnsubscribeParams { "subscriptionId" subscription_id: Count<0, { i64::MAX }> }
 }
 shape! { params
-    /// Stored events after a cursor.
+    /// Stored events after a cursor, or the newest before a place.
     ReplayParams {
         "sessionId" session_id: SessionName,
         "afterSeq" after_seq: Option<EventCursor>,
+        /// The newest entries before this one, oldest first; a number beyond the end means the newest there are.
+        "beforeSeq" before_seq: Option<Count<1, { i64::MAX }>>,
         /// Entries of the log; one makes at least one event.
         "limit" limit: Count<1, 1000> = Count(200),
+        /// With what the models thought.
+        "thinking" thinking: bool = false,
     }
 }

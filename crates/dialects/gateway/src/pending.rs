@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use vocab::{Change, Part, RunRef, SessionId, TurnId};
+use vocab::{Answer, AskId, CallId, Change, ItemId, Part, RunRef, SessionId, TurnId};
 
 use crate::commands::CommandPlan;
 use crate::commands::subagents::SubagentsFound;
 use crate::cursor::EventCursor;
+use crate::inbound::events::ReplayWish;
 use crate::ledger::{RequestId, SubscriptionId};
 use crate::methods::ToldBy;
 use crate::own::{GatewayOwn, GatewayRefusal};
@@ -47,8 +48,7 @@ pub(crate) enum Wanted {
     /// A page of stored entries, as events.
     Replay {
         id: RequestId,
-        session: SessionId,
-        after: EventCursor,
+        wish: ReplayWish,
     },
     /// News for the topics that services have.
     News(u64),
@@ -73,6 +73,10 @@ pub(crate) enum Wanted {
     Subagents(WorkId),
     /// Of a call by hand.
     Called(RequestId),
+    /// What waits.
+    Queue(RequestId),
+    /// A message that waited.
+    TakenBack(RequestId),
     Confirmed(RequestId),
     Deleted {
         id: RequestId,
@@ -115,6 +119,17 @@ pub(crate) enum AfterOpen {
         id: RequestId,
         enabled: bool,
     },
+    /// An answer to a question of a session that the connection was not on.
+    Confirm {
+        id: RequestId,
+        of: AskedAbout,
+        answer: Answer,
+    },
+    /// What waits, or without this one.
+    Queue {
+        id: RequestId,
+        remove: Option<ItemId>,
+    },
     Wait {
         id: RequestId,
         of: RunRef,
@@ -150,12 +165,35 @@ impl AfterOpen {
             | AfterOpen::Cancel { id, .. }
             | AfterOpen::Command { id, .. }
             | AfterOpen::Callback { id, .. }
+            | AfterOpen::Confirm { id, .. }
+            | AfterOpen::Queue { id, .. }
             | AfterOpen::Wait { id, .. }
             | AfterOpen::Tools { id }
             | AfterOpen::Execute { id, .. }
             | AfterOpen::Subscribe { id, .. }
             | AfterOpen::Service { id, .. } => *id,
         }
+    }
+}
+
+impl AfterOpen {
+    /// The session need not know the connection as one that takes part: who subscribes or looks at the queue listens, and an
+    /// answer from elsewhere is the only word of who gives it. One that took part and said nothing would be a no to every question after it.
+    pub(crate) fn only_listens(&self) -> bool {
+        matches!(self, AfterOpen::Subscribe { .. } | AfterOpen::Confirm { .. } | AfterOpen::Queue { .. })
+    }
+}
+
+/// Which question is answered.
+pub(crate) struct AskedAbout {
+    pub(crate) call: CallId,
+    /// `None`: the one about this call.
+    pub(crate) ask: Option<AskId>,
+}
+
+impl AskedAbout {
+    pub(crate) fn is(&self, ask: &AskId, call: &CallId) -> bool {
+        self.call == *call && self.ask.as_ref().is_none_or(|named| named == ask)
     }
 }
 
@@ -186,6 +224,8 @@ pub(crate) struct SubscribePlan {
     pub(crate) left: usize,
     pub(crate) topics: Vec<crate::own::Topic>,
     pub(crate) after: Option<EventCursor>,
+    /// It is told what the model thinks.
+    pub(crate) thinking: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,21 +4,25 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use vocab::{
-    Answer, AskEnd, AskEntry, AskId, AskKind, Body, BranchEntry, CallEntry, CallId, Entry, ModelEntry, NoteEntry,
-    QueueEntry, Scope, SettingEntry, ShellEntry, TurnEntry, TurnId, UserFrom, parts_text,
+    Answer, AskEnd, AskEntry, AskKind, AssistantMessage, Body, BranchEntry, CallEntry, Entry, ModelEntry, NoteEntry,
+    Part, QueueEntry, Scope, SettingEntry, ShellEntry, TurnEntry, TurnId, UserFrom, parts_text,
 };
 
 use crate::cursor::EventCursor;
 use crate::events::{
     self, AskEndWord, ChangeKind, ContentData, DoneData, ErrorData, QueuedData, RunStateData, RunStateWord,
-    SessionChangedData, ToolConfirmDoneData,
+    SessionChangedData, ThinkingData, ToolConfirmDoneData,
 };
 use crate::faults::{self, RunEnd};
 use crate::ledger::refusal_data;
+use crate::log_context::{LogContext, ModelPrices};
 use crate::results::UsageSum;
 use crate::run::{tool_end, tool_start};
 use crate::shape::AnyJson;
 use crate::{confirm, written};
+
+/// Characters of a message that waits, where it is shown.
+pub(crate) const QUEUED_CHARS_MAX: usize = 2_000;
 
 /// One event: its name and its data as JSON.
 pub(crate) type Projected = (&'static str, Vec<u8>);
@@ -52,37 +56,71 @@ pub(crate) fn ends_reply_unsaid(body: &Body) -> bool {
     matches!(body, Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)) | Body::Model(ModelEntry::Requested(_)))
 }
 
-/// The calls that open questions are about, as far as the questions were seen.
-pub(crate) type AskedCalls = Vec<(AskId, CallId)>;
+/// What was told of the running reply before the entry that ends it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct ToldBytes {
+    pub(crate) text: u64,
+    /// `None`: thinking is not told at all.
+    pub(crate) thinking: Option<u64>,
+}
 
-/// The events of an entry. `told`: bytes of the text of this reply that were told before it.
-pub(crate) fn events_of(entry: &Entry, told: u64, asked: &mut AskedCalls) -> Vec<Projected> {
+impl ToldBytes {
+    /// What a cursor says of it. `thinking`: it is told.
+    pub(crate) fn at(cursor: EventCursor, thinking: bool) -> Self {
+        Self { text: cursor.owed_bytes(), thinking: thinking.then(|| cursor.owed_thinking()) }
+    }
+    /// Nothing of the next one, with the same wish.
+    pub(crate) fn nothing(self) -> Self {
+        Self { text: 0, thinking: self.thinking.map(|_| 0) }
+    }
+    pub(crate) fn cursor(self, seq: u64) -> EventCursor {
+        EventCursor::reply(seq, self.text, self.thinking.unwrap_or(0))
+    }
+}
+
+/// The events of an entry. `context`: what was before it.
+pub(crate) fn events_of(
+    entry: &Entry,
+    told: ToldBytes,
+    context: &mut LogContext,
+    prices: &ModelPrices,
+) -> Vec<Projected> {
+    context.follow(entry);
     match &entry.body {
-        Body::Opened { workspace, model, .. } => {
-            changed(ChangeKind::Opened, json!({"cwd": workspace.display().to_string(), "model": model}))
+        Body::Opened { workspace, model, child_of, .. } => {
+            let mut detail = json!({"cwd": workspace.display().to_string(), "model": model});
+            if let Some((session, call)) = child_of {
+                detail["parent"] = json!({"sessionId": session.as_str(), "callId": call.as_str()});
+            }
+            changed(ChangeKind::Opened, detail)
         }
         Body::User { parts, from, .. } => {
-            let from = user_from(*from);
             let (role, text) = (Some("user"), Some(parts_text(parts)));
-            let detail = Some(any(&json!({ "from": from })));
-            one("session_changed", &SessionChangedData { kind: ChangeKind::Message, role, text, detail })
+            let mut detail = json!({ "from": user_from(*from) });
+            if let Some(by) = &entry.by {
+                detail["by"] = json!(by.as_str());
+            }
+            let detail = Some(any(&detail));
+            let mut list =
+                one("session_changed", &SessionChangedData { kind: ChangeKind::Message, role, text, detail });
+            list.extend(events::attachments(parts).map(|it| ("attachment", written(&it))));
+            list
         }
-        Body::Assistant { message, .. } => {
-            let text = rest_of(&message.text(), told).to_owned();
-            one("content", &ContentData { text, transient: None, is_final: Some(true) })
-        }
-        Body::Turn(turn) => turn_events(entry.at_ms, turn),
+        Body::Assistant { message, .. } => reply_events(message, told),
+        Body::Turn(turn) => turn_events(entry.at_ms, turn, context, prices),
         Body::Call(CallEntry::Started { call, tool, .. }) => {
             one("tool_start", &tool_start(tool, &call.input.json(), &call.id))
         }
         Body::Call(CallEntry::Ended { result, .. }) => {
             let mut list = one("tool_end", &tool_end(result));
-            list.extend(events::attachments(result).map(|it| ("attachment", written(&it))));
+            list.extend(events::attachments(&result.parts).map(|it| ("attachment", written(&it))));
             list
         }
-        Body::Ask(ask) => ask_events(entry.at_ms, ask, asked),
+        Body::Ask(ask) => ask_events(entry.at_ms, ask, context),
         Body::Queue(QueueEntry::Queued(item)) => {
-            one("queued", &QueuedData { item_id: item.id.to_string(), position: None })
+            let text = (!item.parts.is_empty()).then(|| queued_text(&item.parts));
+            let by = item.by.as_ref().map(ToString::to_string);
+            one("queued", &QueuedData { item_id: item.id.to_string(), position: None, text, by })
         }
         Body::Queue(QueueEntry::Settled { item, end, why }) => {
             let (end, why) = (lower(end), why.as_ref().map(lower));
@@ -106,20 +144,49 @@ pub(crate) fn events_of(entry: &Entry, told: u64, asked: &mut AskedCalls) -> Vec
     }
 }
 
+/// A reply: its thinking where that is told and there is some, then its text.
+fn reply_events(message: &AssistantMessage, told: ToldBytes) -> Vec<Projected> {
+    let text = rest_of(&message.text(), told.text).to_owned();
+    let content = ("content", written(&ContentData { text, transient: None, is_final: Some(true) }));
+    let thinking = told.thinking.map(|told| (message.thinking(), told)).filter(|(all, _)| !all.is_empty());
+    let thinking = thinking.map(|(all, told)| {
+        let text = rest_of(&all, told).to_owned();
+        ("thinking", written(&ThinkingData { text, is_final: Some(true) }))
+    });
+    thinking.into_iter().chain([content]).collect()
+}
+
+/// How a message that waits begins.
+pub(crate) fn queued_text(parts: &[Part]) -> String {
+    let text = parts_text(parts);
+    match text.char_indices().nth(QUEUED_CHARS_MAX) {
+        Some((end, _)) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
 /// What was not told of a text. A place in the middle of a character is behind it.
 pub(crate) fn rest_of(text: &str, told: u64) -> &str {
     let told = usize::try_from(told).unwrap_or(usize::MAX).min(text.len());
     &text[text.ceil_char_boundary(told)..]
 }
 
-/// With their cursors, and without those that were told.
+/// With their cursors, and without those that were told up to `after`. `told`: as [`events_of`] had it.
 pub(crate) fn placed(
     entry: &Entry,
     list: Vec<Projected>,
-    skip: usize,
+    after: EventCursor,
+    told: ToldBytes,
 ) -> impl Iterator<Item = (Projected, EventCursor)> {
     let (seq, last) = (entry.seq, list.len().saturating_sub(1));
-    let cursor = move |at: usize| if at == last { EventCursor::at(seq) } else { EventCursor::part(seq, at) };
+    let is_reply = matches!(entry.body, Body::Assistant { .. });
+    // A part of a reply is its thinking: who is not told that has had nothing of it.
+    let skip = if is_reply && told.thinking.is_none() { 0 } else { after.told_of(seq) };
+    let cursor = move |at: usize| match at == last {
+        true => EventCursor::at(seq),
+        false if is_reply => EventCursor::thought(seq, told.text),
+        false => EventCursor::part(seq, at),
+    };
     list.into_iter().enumerate().skip(skip).map(move |(at, event)| (event, cursor(at)))
 }
 
@@ -149,7 +216,7 @@ fn user_from(from: UserFrom) -> &'static str {
     }
 }
 
-fn turn_events(at_ms: i64, turn: &TurnEntry) -> Vec<Projected> {
+fn turn_events(at_ms: i64, turn: &TurnEntry, context: &mut LogContext, prices: &ModelPrices) -> Vec<Projected> {
     let state = |state| ("run_state", written(&RunStateData { state, timestamp: at_ms }));
     match turn {
         TurnEntry::Started { .. } => vec![state(RunStateWord::Start)],
@@ -158,8 +225,14 @@ fn turn_events(at_ms: i64, turn: &TurnEntry) -> Vec<Projected> {
         // Why it was cut stands in the entry before; a cancelled run is told apart by how it stopped.
         TurnEntry::Ended(end) => match faults::run_end(end, None, None) {
             RunEnd::Complete => {
-                let usage = UsageSum::of(&end.usage, None);
-                let done = DoneData { content: None, usage, run_id: Some(end.turn.to_string()) };
+                let facts = context.ended(end, at_ms, prices);
+                let done = DoneData {
+                    content: None,
+                    usage: UsageSum::of(&end.usage, facts.cost_usd),
+                    run_id: Some(end.turn.to_string()),
+                    model: facts.model,
+                    duration_ms: facts.duration_ms,
+                };
                 vec![state(RunStateWord::Complete), ("done", written(&done))]
             }
             RunEnd::Cancelled(reason) => {
@@ -180,12 +253,11 @@ pub(crate) fn error_data(refusal: &crate::own::GatewayRefusal) -> ErrorData {
     }
 }
 
-fn ask_events(at_ms: i64, entry: &AskEntry, asked: &mut AskedCalls) -> Vec<Projected> {
+fn ask_events(at_ms: i64, entry: &AskEntry, context: &mut LogContext) -> Vec<Projected> {
     match entry {
         AskEntry::Opened(ask) => match &ask.kind {
             AskKind::Permission(_) | AskKind::Budget(_) => {
                 let Some(shown) = confirm::asked(ask) else { return Vec::new() };
-                asked.push((ask.id.clone(), shown.call.clone()));
                 one("tool_confirm", &confirm::data(ask, &shown, at_ms))
             }
             AskKind::HostCall { .. } => changed(ChangeKind::Ask, json!({"askId": ask.id.as_str(), "about": "call"})),
@@ -198,9 +270,8 @@ fn ask_events(at_ms: i64, entry: &AskEntry, asked: &mut AskedCalls) -> Vec<Proje
         },
         AskEntry::Closed { ask, end } => {
             let (decision, by) = decision(end);
-            match asked.iter().position(|(id, _)| id == ask) {
-                Some(at) => {
-                    let (ask, call) = asked.remove(at);
+            match context.closed(ask) {
+                Some(call) => {
                     let (ask_id, call_id) = (ask.to_string(), call.to_string());
                     one("tool_confirm_done", &ToolConfirmDoneData { call_id, decision, by, ask_id })
                 }

@@ -11,8 +11,8 @@ use crate::ledger::{Awaits, RequestId, Terminal};
 use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out};
 use crate::pending::{GatewayPending, SubscribePlan, Wanted, WorkEnd};
 use crate::results::{
-    ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, QueueNote, SubscribeResult,
-    SuccessResult, ToolInfo, ToolsResult,
+    ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, SubscribeResult, SuccessResult,
+    ToolInfo, ToolsResult,
 };
 use crate::run::GatewayRun;
 use crate::session_view::{How, InQueue, WaitsFor};
@@ -48,6 +48,8 @@ impl Gateway {
             Wanted::Part(work, part) => self.part_answered(work, part, session.as_ref(), result, out),
             Wanted::Subagents(work) => self.subagents_answered(work, result, out),
             Wanted::Called(id) => self.called(id, result, out),
+            Wanted::Queue(id) => self.queue_told(id, result, out),
+            Wanted::TakenBack(id) => self.taken_back(id, result, out),
             Wanted::Confirmed(id) => match result {
                 Ok(_) => self.answer(id, &ConfirmResult { accepted: true }, out),
                 Err(fault) if fault.kind == FaultKind::UnknownAsk => {
@@ -82,7 +84,7 @@ impl Gateway {
         }
     }
 
-    fn faulty(&mut self, id: RequestId, fault: &Fault, out: &mut Out) {
+    pub(crate) fn faulty(&mut self, id: RequestId, fault: &Fault, out: &mut Out) {
         let refusal = self.incident_of(id, faults::refusal(fault, None), out);
         self.refuse(id, &refusal, out);
     }
@@ -128,7 +130,7 @@ impl Gateway {
                 let usual = || Box::new(LaneNote { policy: view.state.lane, dropped: 1, texts: Vec::new() });
                 let note = note.or_else(|| (fault.kind == FaultKind::QueueFull).then(usual));
                 return match note {
-                    Some(note) => self.dropped(id, QueueNote::of(QueueCode::Overflow, &session, &note), out),
+                    Some(note) => self.dropped(id, QueueCode::Overflow, &session, &note, out),
                     None => {
                         let refusal = self.incident_of(id, faults::refusal(&fault, None), out);
                         self.fail(id, &refusal, out);
@@ -257,8 +259,11 @@ impl Gateway {
                 });
                 self.existed(session, *after, exists, out);
             }
-            (Wanted::Replay { id, session, after }, Ok(GatewayAnswer::Entries { entries, more })) => {
-                self.answer(id, &crate::inbound::events::page(&session, after, &entries, more), out);
+            (Wanted::Replay { id, wish }, Ok(GatewayAnswer::Entries { entries, more })) => {
+                self.answer(id, &wish.page(&entries, more, &self.options.prices), out);
+            }
+            (Wanted::Replay { id, wish }, Ok(GatewayAnswer::EntriesBefore { entries, first })) => {
+                self.answer(id, &wish.page_before(&entries, first, &self.options.prices), out);
             }
             (Wanted::Replay { id, .. }, Err(refusal)) => self.refuse(id, &refusal, out),
             (Wanted::Replay { id, .. }, Ok(_)) => self.refuse(id, &GatewayRefusal::mixed_up(), out),
@@ -294,7 +299,7 @@ impl Gateway {
     /// Where a subscription is on all its sessions: its answer, and then its events.
     pub(crate) fn subscribed_if_ready(&mut self, number: u64, out: &mut Out) {
         let Some(at) = self.subscribing.iter().position(|it| it.number == number && it.left == 0) else { return };
-        let SubscribePlan { id, sessions, topics, after, .. } = self.subscribing.remove(at);
+        let SubscribePlan { id, sessions, topics, after, thinking, .. } = self.subscribing.remove(at);
         if !self.ledger.is_open(id) {
             return;
         }
@@ -306,7 +311,7 @@ impl Gateway {
         let json = crate::written(&result);
         self.ledger.settle_subscribed(id, Terminal::Result(&json), out);
         for session in sessions {
-            self.listens(&session, subscription, after, out);
+            self.listens(&session, subscription, (after, thinking), out);
         }
         if self.news.want(subscription, topics) {
             self.ask_news(out);

@@ -249,6 +249,38 @@ shape! { result
     CancelResult { "cancelled" cancelled: bool, "active" active: bool, "queued" queued: u64 }
 }
 shape! { result
+    /// A message that waits.
+    QueuedItem {
+        "itemId" item_id: String,
+        /// How it begins.
+        "text" text: String,
+        /// Since when, in milliseconds since 1970.
+        "at" at: Option<i64>,
+        /// Whose it is.
+        "by" by: Option<String>,
+        /// Its place among those that wait, from 0.
+        "position" position: u64,
+        /// How many images it has.
+        "attachments" attachments: u64,
+    }
+}
+shape! { result
+    /// What waits, in its order.
+    QueueResult { "items" items: Vec<QueuedItem> }
+}
+shape! { result
+    /// `false`: it does not wait any more.
+    RemoveResult { "removed" removed: bool }
+}
+shape! { result
+    /// A slash command.
+    SlashRow { "name" name: &'static str, "args" args: &'static str, "summary" summary: &'static str }
+}
+shape! { result
+    /// What a message can begin with instead of being for the model.
+    CommandsResult { "commands" commands: Vec<SlashRow> }
+}
+shape! { result
     /// `false`: the question is not open any more.
     ConfirmResult { "accepted" accepted: bool }
 }
@@ -304,6 +336,8 @@ shape! { result
         "cursor" cursor: EventCursor,
         "sessionId" session_id: String,
         "runId" run_id: Option<String>,
+        /// When it was stored, in milliseconds since 1970.
+        "at" at: i64,
     }
 }
 shape! { result
@@ -312,7 +346,9 @@ shape! { result
         "events" events: Vec<ReplayedEvent>,
         /// For the next page.
         "nextSeq" next_seq: EventCursor,
-        /// Nothing more is stored.
+        /// For the page before it, as `beforeSeq`; only where that was asked for.
+        "prevSeq" prev_seq: Option<u64>,
+        /// Nothing more is stored, in the direction that was asked for.
         "complete" complete: bool,
     }
 }

@@ -178,7 +178,7 @@ impl GatewayRun {
             tails.push(call.start());
         }
         tails.push(events::tail("tool_end", &tool_end(result)));
-        tails.extend(events::attachments(result).map(|it| events::tail("attachment", &it)));
+        tails.extend(events::attachments(&result.parts).map(|it| events::tail("attachment", &it)));
     }
 
     /// It ends. Calls that have no result nowhere get one here: each start has its end.

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use vocab::{AskId, CallId, Item, ItemId, LaneNote, Position, SessionId, State, Tag, TurnId};
+use vocab::{AskEntry, AskId, Body, CallId, Entry, Item, ItemId, LaneNote, Position, SessionId, State, Tag, TurnId};
 
 use crate::context::ContextMark;
 use crate::ledger::RequestId;
 use crate::listeners::Listener;
+use crate::log_context::LogContext;
 use crate::run::GatewayRun;
+use crate::{confirm, events};
 
 /// A view that nothing needs is left after this.
 pub(crate) const LEAVE_AFTER_MS: u64 = 30_000;
@@ -71,6 +73,16 @@ pub(crate) struct OpenConfirm {
     pub(crate) tail: Vec<u8>,
 }
 
+impl OpenConfirm {
+    /// Of the entry that opened it, where it is one for this wire.
+    pub(crate) fn of(entry: &Entry) -> Option<Self> {
+        let Body::Ask(AskEntry::Opened(ask)) = &entry.body else { return None };
+        let asked = confirm::asked(ask)?;
+        let tail = events::tail("tool_confirm", &confirm::data(ask, &asked, entry.at_ms));
+        Some(Self { ask: ask.id.clone(), call: asked.call.clone(), turn: ask.turn.clone(), tail })
+    }
+}
+
 /// A run that has ended and of which not all was heard.
 #[derive(Debug)]
 pub(crate) struct EndedRun {
@@ -90,8 +102,12 @@ pub(crate) struct SessionView {
     pub(crate) ended: Vec<EndedRun>,
     pub(crate) asks: Vec<OpenConfirm>,
     pub(crate) listeners: Vec<Listener>,
+    /// What was heard, for who listens from now on.
+    pub(crate) context: LogContext,
     /// Bytes of text of the running reply.
     pub(crate) reply_bytes: u64,
+    /// Of its thinking.
+    pub(crate) thought_bytes: u64,
     /// This connection is asked before tools run.
     pub(crate) callback: bool,
     /// The engine knows us as one that only listens.
@@ -121,7 +137,9 @@ impl SessionView {
             ended: Vec::new(),
             asks: Vec::new(),
             listeners: Vec::new(),
+            context: LogContext::default(),
             reply_bytes: 0,
+            thought_bytes: 0,
             callback: false,
             only_listens: false,
             warned: ContextMark::default(),
@@ -151,7 +169,12 @@ impl SessionView {
     /// A turn begins. Requests that are known to be in it stay: a replay tells its start once more.
     pub(crate) fn begin(&mut self, turn: &TurnId) {
         self.run = Some(GatewayRun::new(turn.clone(), true));
-        self.reply_bytes = 0;
+        self.no_reply();
+    }
+
+    /// Nothing is heard of a reply yet.
+    pub(crate) fn no_reply(&mut self) {
+        (self.reply_bytes, self.thought_bytes) = (0, 0);
     }
 
     /// The run of this turn; one that was not heard from its start where none is known.

@@ -24,7 +24,11 @@ pub(crate) fn script(files: &impl Files, entry: &str) -> Result<String, JoinFaul
     order.visit(entry)?;
     let modules = order.done.iter().map(|(path, text)| Module::read(path, text)).collect::<Result<Vec<_>, _>>()?;
     let names = given_names(&modules)?;
-    let script: String = modules.iter().enumerate().map(|(at, module)| written(&module.tokens, &module.roles, &|word| names.of(at, word))).collect();
+    let script: String = modules
+        .iter()
+        .enumerate()
+        .map(|(at, module)| written(&module.tokens, &module.roles, &|word| names.of(at, word)))
+        .collect();
     if let Some(at) = script.to_ascii_lowercase().find("</script") {
         let near: String = script[at..].chars().take(40).collect();
         return Err(JoinFault(format!("`{near}` would end the script")));
@@ -96,12 +100,16 @@ impl<'t> Module<'t> {
             let token = all[at];
             let fault = |why: &str| JoinFault(format!("{path}:{}: {why}", token.line));
             if token.is("import") && token.is_first {
-                let (names, file, end) = import(&all, at).ok_or_else(|| fault("an import is `import { a, b } from \"./file.js\";`"))?;
+                let (names, file, end) =
+                    import(&all, at).ok_or_else(|| fault("an import is `import { a, b } from \"./file.js\";`"))?;
                 let from = resolve(path, file).ok_or_else(|| fault("a module is named by a relative path"))?;
                 imports.push(Import { names, from });
                 at = end;
             } else if token.is("export") && token.is_first {
-                exports.push(exported(&all[at + 1..]).ok_or_else(|| fault("only functions, classes and constants are exported"))?);
+                exports.push(
+                    exported(&all[at + 1..])
+                        .ok_or_else(|| fault("only functions, classes and constants are exported"))?,
+                );
                 at += 1;
             } else {
                 kept.push(token);
@@ -120,7 +128,10 @@ fn import<'t>(all: &[Token<'t>], at: usize) -> Option<(Vec<&'t str>, &'t str, us
     let end = at + all[at..].iter().position(|token| token.is(";"))?;
     let [brace, inner @ .., from, file] = &all[at + 1..end] else { return None };
     let (close, names) = inner.split_last()?;
-    let is_list = names.iter().enumerate().all(|(nth, token)| if nth % 2 == 0 { token.kind == TokenKind::Word } else { token.is(",") });
+    let is_list = names
+        .iter()
+        .enumerate()
+        .all(|(nth, token)| if nth % 2 == 0 { token.kind == TokenKind::Word } else { token.is(",") });
     let is_whole = brace.is("{") && close.is("}") && from.is("from") && file.kind == TokenKind::Text && is_list;
     let names = names.iter().step_by(2).map(|token| token.text).collect();
     is_whole.then(|| (names, file.text.trim_matches('"'), end + 1))

@@ -2,18 +2,24 @@
 //! holds no data and no secret; what it shows it asks for, as any client does.
 
 #[cfg(test)]
+#[allow(dead_code)] // The build uses the rest.
 mod join;
 #[cfg(test)]
+#[allow(dead_code)] // The build uses the rest.
 mod names;
 #[cfg(test)]
+#[allow(dead_code)] // The build uses the rest.
 mod page;
 #[cfg(test)]
+#[allow(dead_code)] // The build uses the rest.
 mod short;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+#[allow(dead_code)] // The build uses the rest.
 mod tokens;
 #[cfg(test)]
+#[allow(dead_code)] // The build uses the rest.
 mod write;
 
 /// A file that the page is made of.

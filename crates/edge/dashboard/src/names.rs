@@ -7,22 +7,134 @@ use crate::join::JoinFault;
 use crate::tokens::{Token, TokenKind};
 
 const KEYWORDS: &[&str] = &[
-    "arguments", "as", "async", "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete",
-    "do", "else", "export", "extends", "false", "finally", "for", "from", "function", "get", "if", "import", "in", "instanceof",
-    "let", "new", "null", "of", "return", "set", "static", "super", "switch", "this", "throw", "true", "try", "typeof",
-    "undefined", "var", "void", "while", "with", "yield",
+    "arguments",
+    "as",
+    "async",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "from",
+    "function",
+    "get",
+    "if",
+    "import",
+    "in",
+    "instanceof",
+    "let",
+    "new",
+    "null",
+    "of",
+    "return",
+    "set",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "undefined",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
 ];
 /// What a browser brings. A name that is neither here nor declared is a mistake, and an error of the build.
 const BROWSER: &[&str] = &[
-    "AbortController", "Array", "Blob", "Boolean", "CSS", "CustomEvent", "DOMParser", "Date", "Error", "Event", "File", "FileReader",
-    "Float64Array", "FormData", "Infinity", "Intl", "JSON", "Map", "Math", "MutationObserver", "NaN", "Notification", "Number", "Object",
-    "Promise", "RegExp", "ResizeObserver", "IntersectionObserver", "Response", "Set", "String", "Symbol", "TextDecoder",
-    "TextEncoder", "TypeError", "URL", "URLSearchParams", "Uint32Array", "Uint8Array", "WeakMap", "WeakSet", "WebSocket", "XMLSerializer", "addEventListener",
-    "atob", "btoa", "cancelAnimationFrame", "clearInterval", "clearTimeout", "console", "crypto", "decodeURIComponent",
-    "document", "encodeURIComponent", "fetch", "getComputedStyle", "getSelection", "globalThis", "history", "innerHeight",
-    "innerWidth", "isFinite", "isNaN", "localStorage", "location", "matchMedia", "navigator", "parseFloat", "parseInt",
-    "performance", "queueMicrotask", "removeEventListener", "requestAnimationFrame", "sessionStorage", "setInterval",
-    "setTimeout", "structuredClone", "window",
+    "AbortController",
+    "Array",
+    "Blob",
+    "Boolean",
+    "CSS",
+    "CustomEvent",
+    "DOMParser",
+    "Date",
+    "Error",
+    "Event",
+    "File",
+    "FileReader",
+    "Float64Array",
+    "FormData",
+    "Infinity",
+    "Intl",
+    "JSON",
+    "Map",
+    "Math",
+    "MutationObserver",
+    "NaN",
+    "Notification",
+    "Number",
+    "Object",
+    "Promise",
+    "RegExp",
+    "ResizeObserver",
+    "IntersectionObserver",
+    "Response",
+    "Set",
+    "String",
+    "Symbol",
+    "TextDecoder",
+    "TextEncoder",
+    "TypeError",
+    "URL",
+    "URLSearchParams",
+    "Uint32Array",
+    "Uint8Array",
+    "WeakMap",
+    "WeakSet",
+    "WebSocket",
+    "XMLSerializer",
+    "addEventListener",
+    "atob",
+    "btoa",
+    "cancelAnimationFrame",
+    "clearInterval",
+    "clearTimeout",
+    "console",
+    "crypto",
+    "decodeURIComponent",
+    "document",
+    "encodeURIComponent",
+    "fetch",
+    "getComputedStyle",
+    "getSelection",
+    "globalThis",
+    "history",
+    "innerHeight",
+    "innerWidth",
+    "isFinite",
+    "isNaN",
+    "localStorage",
+    "location",
+    "matchMedia",
+    "navigator",
+    "parseFloat",
+    "parseInt",
+    "performance",
+    "queueMicrotask",
+    "removeEventListener",
+    "requestAnimationFrame",
+    "sessionStorage",
+    "setInterval",
+    "setTimeout",
+    "structuredClone",
+    "window",
 ];
 
 /// What a token is.
@@ -54,7 +166,12 @@ struct Frame {
 
 /// The role of each token.
 pub(crate) fn roles(tokens: &[Token<'_>]) -> Vec<Role> {
-    let mut walk = Walk { frames: vec![Frame { around: Around::Block, is_key: false }], is_class: false, is_case: false, case_colon: false };
+    let mut walk = Walk {
+        frames: vec![Frame { around: Around::Block, is_key: false }],
+        is_class: false,
+        is_case: false,
+        case_colon: false,
+    };
     (0..tokens.len()).map(|at| walk.role(tokens, at)).collect()
 }
 
@@ -169,7 +286,8 @@ impl Walk {
         let is_spread = is_before("...");
         if is_key && !is_spread {
             // `async name() {}`: the name is still to come.
-            let is_modifier = ["async", "get", "set", "static"].contains(&token.text) && !is_next(&["(", ",", "}", ":", "=", ";"]);
+            let is_modifier =
+                ["async", "get", "set", "static"].contains(&token.text) && !is_next(&["(", ",", "}", ":", "=", ";"]);
             if is_modifier {
                 return Role::Plain;
             }
@@ -217,11 +335,15 @@ impl<'t> Declared<'t> {
             match token.text {
                 "(" | "[" | "{" if token.kind == TokenKind::Mark => depth += 1,
                 ")" | "]" | "}" if token.kind == TokenKind::Mark => depth = depth.saturating_sub(1),
-                "const" | "let" | "var" | "function" | "class" if token.kind == TokenKind::Word => {
+                "function" | "class" if token.kind == TokenKind::Word => {
                     declared.behind(tokens, roles, at + 1, depth == 0);
                 }
+                "const" | "let" | "var" if token.kind == TokenKind::Word => {
+                    for start in declarators(tokens, at + 1) {
+                        declared.behind(tokens, roles, start, depth == 0);
+                    }
+                }
                 "=>" => declared.parameters(tokens, roles, at),
-                "catch" | "constructor" => {}
                 _ => {}
             }
             at += 1;
@@ -290,6 +412,22 @@ impl<'t> Declared<'t> {
         }
         Ok(())
     }
+}
+
+/// Where each declaration of a statement begins: `a = 1, b` has two.
+fn declarators(tokens: &[Token<'_>], from: usize) -> Vec<usize> {
+    let (mut starts, mut at) = (vec![from], from);
+    while let Some(token) = tokens.get(at) {
+        match token.text {
+            "(" | "[" | "{" if token.kind == TokenKind::Mark => at = closing(tokens, at),
+            ";" | ")" | "]" | "}" if token.kind == TokenKind::Mark => break,
+            "of" | "in" if token.kind == TokenKind::Word => break,
+            "," if token.kind == TokenKind::Mark => starts.push(at + 1),
+            _ => {}
+        }
+        at += 1;
+    }
+    starts
 }
 
 fn closing(tokens: &[Token<'_>], from: usize) -> usize {

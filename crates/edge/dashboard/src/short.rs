@@ -24,7 +24,10 @@ pub(crate) struct ShortNames {
 const FIRST: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$";
 const LATER: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$0123456789";
 /// Short words that mean something.
-const TAKEN: &[&str] = &["as", "do", "if", "in", "is", "of", "for", "get", "let", "new", "set", "try", "var", "CSS", "Map", "NaN", "Set", "URL"];
+const TAKEN: &[&str] = &[
+    "as", "do", "if", "in", "is", "of", "for", "get", "let", "new", "set", "try", "var", "CSS", "Map", "NaN", "Set",
+    "URL",
+];
 
 impl ShortNames {
     /// A name of module `at` is the one of module `from`.
@@ -61,7 +64,8 @@ impl ShortNames {
         let taken: HashSet<&str> = TAKEN.iter().copied().collect();
         let free = (0..).map(spelled).filter(|name| !taken.contains(name.as_str()));
         let given: HashMap<&Variable, String> = order.into_iter().map(|(variable, _)| variable).zip(free).collect();
-        let shared = self.module.keys().map(|(home, name)| ((*home, name.clone()), Variable::Module(*home, name.clone())));
+        let shared =
+            self.module.keys().map(|(home, name)| ((*home, name.clone()), Variable::Module(*home, name.clone())));
         let all = shared.chain(places).filter_map(|(place, variable)| Some((place, given.get(&variable)?.clone())));
         self.given = all.collect();
     }

@@ -34,11 +34,12 @@ impl Token<'_> {
 
 /// The longest first.
 const MARKS: &[&str] = &[
-    ">>>=", "...", "===", "!==", "**=", "<<=", ">>=", ">>>", "&&=", "||=", "??=", "=>", "==", "!=", "<=", ">=", "&&", "||", "??",
-    "?.", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<", ">>", "**",
+    ">>>=", "...", "===", "!==", "**=", "<<=", ">>=", ">>>", "&&=", "||=", "??=", "=>", "==", "!=", "<=", ">=", "&&",
+    "||", "??", "?.", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<", ">>", "**",
 ];
 /// Words behind which a slash begins a pattern.
-const BEFORE_PATTERN: &[&str] = &["return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "else", "do", "await", "yield"];
+const BEFORE_PATTERN: &[&str] =
+    &["return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "else", "do", "await", "yield"];
 
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, JoinFault> {
     let mut reader = Reader { text, at: 0, line: 1, is_first: true, braces: Vec::new(), found: Vec::new() };

@@ -6,7 +6,8 @@ use crate::tokens::{Token, TokenKind, is_word_part};
 
 /// `name`: what a variable is called now, where it is called otherwise.
 pub(crate) fn written<'n>(tokens: &[Token<'_>], roles: &[Role], name: &dyn Fn(&str) -> Option<&'n str>) -> String {
-    let mut writer = Writer { tokens, roles, out: String::new(), last: None, frames: vec![Frame { is_brace: true, in_let: false }] };
+    let mut writer =
+        Writer { tokens, roles, out: String::new(), last: None, frames: vec![Frame { is_brace: true, in_let: false }] };
     let mut at = 0;
     while at < tokens.len() {
         at += writer.token(at, name);
@@ -67,7 +68,8 @@ impl Writer<'_, '_> {
     /// Which statement we are in.
     fn follow(&mut self, at: usize) {
         let token = self.tokens[at];
-        let is_start = at.checked_sub(1).is_none_or(|before| [";", "{", "}"].iter().any(|it| self.tokens[before].is(it)));
+        let is_start =
+            at.checked_sub(1).is_none_or(|before| [";", "{", "}"].iter().any(|it| self.tokens[before].is(it)));
         if is_start && self.declares(at) {
             self.set_let(true);
         }

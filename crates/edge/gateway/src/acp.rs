@@ -33,6 +33,7 @@ use crate::http::reply::closing;
 use crate::http::{BodyFault, ReplyBody, header, read_body};
 use crate::limits::{ACP_ID_BYTES_MAX, ACP_INITIALIZE, ACP_STILL_HERE, ACP_STILL_HERE_HTTP2, MESSAGE_BYTES_MAX};
 use crate::routes::{Visit, missing_scope};
+use crate::sockets::SocketFacts;
 use connection::{AcpConnection, StreamName, StreamRefused};
 use message::{NotAMessage, Posted, PostedKind};
 use refusals::{refusal, too_many_connections};
@@ -60,7 +61,7 @@ pub(crate) async fn answer(
         Ok(known) => known,
         Err(refused) => return *refused,
     };
-    if !known.scopes.has(entrance.scopes()) {
+    if !known.scopes.has(entrance.rules().scopes) {
         return missing_scope();
     }
     let answered = match *request.method() {
@@ -266,7 +267,14 @@ fn streamed(visit: &Visit, known: KnownCaller, request: &Request<Incoming>) -> R
         Err(StreamRefused::TooMany) => return refuse(StatusCode::NOT_FOUND, "too many streams of this connection"),
     };
     let every = if request.version() == Version::HTTP_2 { ACP_STILL_HERE_HTTP2 } else { ACP_STILL_HERE };
-    let entry = visit.state.sockets.add(known.basis, reader.end().into());
+    let facts = SocketFacts {
+        connection: connection.id.clone(),
+        name: known.name.clone(),
+        scopes: known.scopes,
+        credential: known.credential(),
+        came: visit.came.clone(),
+    };
+    let entry = visit.state.sockets.add(known.basis, reader.end().into(), facts, visit.state.now_ms());
     let events = AcpEvents::new(reader, every, entry, visit.connection.clone());
     let mut reply = Response::new(ReplyBody::Acp(Box::new(events)));
     let into = reply.headers_mut();

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use vocab::{Fault, FaultKind};
 
-use crate::home_lock::GatewayFile;
+use crate::holder::LockHolder;
+use crate::home_lock::{GatewayFile, lock_file};
 use crate::tokens::{TokenFile, TokenStore, add_token, make_main_token, read_main_token, revoke_token};
 use crate::{scope_words, scopes_from};
 
@@ -15,6 +16,9 @@ use crate::{scope_words, scopes_from};
 const NONE_RUNS: u8 = 3;
 /// How long one may take to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(40);
+/// How long one that has just begun may take to say who it is.
+const START_PATIENCE: Duration = Duration::from_secs(2);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// For stdout, and the exit code.
@@ -83,20 +87,35 @@ fn health(socket: &Path) -> std::io::Result<(u16, String)> {
 
 /// Asks the process to end, and waits until it has.
 pub fn stop(home: &Path) -> Result<CliSaid, Fault> {
-    let Some(found) = running(home)? else { return Ok(none_runs()) };
-    let pid = i32::try_from(found.pid).ok().and_then(rustix::process::Pid::from_raw);
-    let pid = pid.ok_or_else(|| Fault::new(FaultKind::Internal, "the gateway's file names no process"))?;
-    let asked = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-    asked.map_err(|error| Fault::new(FaultKind::Internal, format!("process {}: {error}", found.pid)))?;
+    let Some((found, holder)) = holder(home)? else { return Ok(none_runs()) };
+    holder.ask_to_end().map_err(failed(&format!("process {}", found.pid)))?;
     let until = Instant::now() + STOP_PATIENCE;
     while Instant::now() < until {
-        if running(home)?.is_none_or(|now| now.pid != found.pid) {
+        if running(home)?.is_none_or(|now| now.instance != found.instance) {
             return Ok(said(format!("stopped: pid {}\n", found.pid)));
         }
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(BETWEEN_LOOKS);
     }
     Err(Fault::new(FaultKind::Internal, format!("process {} does not end", found.pid))
         .hint("a second `gateway stop` ends it without waiting for what runs"))
+}
+
+/// The gateway that runs, and its process. One that is starting has the lock before its file is there, and the file of one
+/// that was killed may still lie in its place: that one names a stranger.
+fn holder(home: &Path) -> Result<Option<(GatewayFile, LockHolder)>, Fault> {
+    let until = Instant::now() + START_PATIENCE;
+    loop {
+        let Some(found) = running(home)? else { return Ok(None) };
+        let holder = LockHolder::find(&lock_file(home), found.pid).map_err(failed("the gateway's lock"))?;
+        if let Some(holder) = holder {
+            return Ok(Some((found, holder)));
+        }
+        if Instant::now() >= until {
+            let message = format!("a gateway runs here, but process {}, which its file names, is not it", found.pid);
+            return Err(Fault::new(FaultKind::Internal, message).hint("nothing was signalled"));
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
 }
 
 pub fn url(home: &Path, with_token: bool) -> Result<CliSaid, Fault> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use dialect_gateway::Scopes;
+use dialect_gateway::services::access::{AttemptKind, CredentialKind};
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, COOKIE, SEC_WEBSOCKET_PROTOCOL};
 use vocab::{Principal, Secret};
@@ -29,6 +30,17 @@ pub(crate) enum Credential {
     Unreadable,
 }
 
+impl Credential {
+    /// How somebody tried, as operators are told it.
+    pub(crate) fn attempt(&self) -> AttemptKind {
+        match self {
+            Credential::Token(_) => AttemptKind::Token,
+            Credential::Cookie(_) => AttemptKind::Cookie,
+            Credential::None | Credential::Unreadable => AttemptKind::Unreadable,
+        }
+    }
+}
+
 /// What was known of somebody when they came in: when that ends, their connections do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Basis {
@@ -45,6 +57,18 @@ pub(crate) struct KnownCaller {
     pub(crate) name: Arc<str>,
     pub(crate) scopes: Scopes,
     pub(crate) basis: Basis,
+}
+
+impl KnownCaller {
+    /// By what they are known, as operators are told it.
+    pub(crate) fn credential(&self) -> CredentialKind {
+        match self.basis {
+            Basis::Token(_) => CredentialKind::Token,
+            Basis::Cookie(_) => CredentialKind::Cookie,
+            Basis::Place if self.principal.is_local_user() => CredentialKind::User,
+            Basis::Place => CredentialKind::Tailscale,
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

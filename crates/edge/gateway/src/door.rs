@@ -10,7 +10,7 @@ use vocab::Later;
 use websocket::{Binary, OnClose};
 use wire::{Dialect, OwnCall};
 
-use crate::entrance::{AcpRules, Caller, Entrance, MessagePipe};
+use crate::entrance::{AcpRules, Caller, Entrance, EntranceRules, MessagePipe};
 use crate::limits::{LINE_BYTES_MAX, MESSAGE_BYTES_MAX, UNSENT_BYTES_MAX};
 
 /// How long a conversation may take to settle once the process ends.
@@ -40,7 +40,7 @@ pub struct DialectDoor<J> {
     pub scopes: Scopes,
     pub takes_strangers: bool,
     pub end: DoorEnd,
-    /// See [`Entrance::streams`].
+    /// See [`EntranceRules::streams`].
     pub streams: Option<AcpRules>,
     pub subprotocols: &'static [&'static str],
 }
@@ -93,7 +93,8 @@ impl DoorEnd {
     }
 }
 
-pub(crate) fn takes_no_arguments(caller: &Caller) -> Option<String> {
+/// For a path that has no command line.
+pub fn takes_no_arguments(caller: &Caller) -> Option<String> {
     caller.arguments.is_some().then(|| "this path takes no arguments".to_owned())
 }
 
@@ -105,26 +106,18 @@ impl<J: Joins> Entrance for DialectDoor<J> {
             Err(why) => Box::pin(turn_away(pipe, why)),
         }
     }
-    fn binary(&self) -> Binary {
-        self.binary
-    }
-    fn on_close(&self) -> OnClose {
-        self.end.on_close()
-    }
     fn refuses(&self, caller: &Caller) -> Option<String> {
         self.joins.refuses(caller)
     }
-    fn scopes(&self) -> Scopes {
-        self.scopes
-    }
-    fn takes_strangers(&self) -> bool {
-        self.takes_strangers
-    }
-    fn streams(&self) -> Option<AcpRules> {
-        self.streams
-    }
-    fn subprotocols(&self) -> &'static [&'static str] {
-        self.subprotocols
+    fn rules(&self) -> EntranceRules {
+        EntranceRules {
+            binary: self.binary,
+            on_close: self.end.on_close(),
+            scopes: self.scopes,
+            streams: self.streams,
+            subprotocols: self.subprotocols,
+            takes_strangers: self.takes_strangers,
+        }
     }
 }
 

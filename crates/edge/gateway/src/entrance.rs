@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dialect_gateway::Scopes;
+use dialect_gateway::services::access::CredentialKind;
 use host::{DaemonEnding, Ended, MessageSink, MessageStream, PrincipalCell};
 use hyper::{HeaderMap, Method, Response};
 use vocab::Later;
@@ -14,6 +15,7 @@ use websocket::{Binary, OnClose};
 
 use crate::http::ReplyBody;
 use crate::login::LoginDesk;
+use crate::sockets::SocketFacts;
 
 /// Where somebody comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,40 +70,57 @@ impl Caller {
     pub fn is_known(&self) -> bool {
         self.principal.get().is_some()
     }
+
+    /// What operators are told of the socket.
+    pub(crate) fn facts(&self, credential: CredentialKind) -> SocketFacts {
+        SocketFacts {
+            connection: self.connection.clone(),
+            name: self.name.clone(),
+            scopes: self.scopes,
+            credential,
+            came: self.login.came.clone(),
+        }
+    }
 }
 
 pub type MessagePipe = (Box<dyn MessageStream>, Box<dyn MessageSink>);
 
-/// What answers a path: starts a dialect on a pipe of messages and runs it to its end.
+/// What answers a path: starts a dialect on a pipe of messages and runs it to its end. Nothing here has a default: who stands
+/// before another entrance passes on all of it, or does not compile.
 pub trait Entrance: Send + Sync {
     fn serve(&self, caller: Caller, pipe: MessagePipe, ending: DaemonEnding) -> Later<'static, Ended>;
-    /// What a binary message is here.
-    fn binary(&self) -> Binary {
-        Binary::Invalid
-    }
-    /// When a client's close is answered.
-    fn on_close(&self) -> OnClose {
-        OnClose::AtOnce
-    }
     /// Why this caller is not let in, whoever it is: what it asks for cannot be had. Said before there is a socket.
-    fn refuses(&self, caller: &Caller) -> Option<String> {
-        crate::door::takes_no_arguments(caller)
-    }
+    fn refuses(&self, caller: &Caller) -> Option<String>;
+    fn rules(&self) -> EntranceRules;
+}
+
+/// What holds for everybody who comes to a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EntranceRules {
+    /// What a binary message is here.
+    pub binary: Binary,
+    /// When a client's close is answered.
+    pub on_close: OnClose,
     /// What somebody must be allowed to come in.
-    fn scopes(&self) -> Scopes {
-        Scopes::CHAT
-    }
+    pub scopes: Scopes,
     /// Whether it is spoken over HTTP as well, by streams of events; `None`: over WebSockets alone.
-    fn streams(&self) -> Option<AcpRules> {
-        None
-    }
+    pub streams: Option<AcpRules>,
     /// Subprotocols that it answers to, beside the server's own.
-    fn subprotocols(&self) -> &'static [&'static str] {
-        &[]
-    }
+    pub subprotocols: &'static [&'static str],
     /// Whether strangers come in, to log in there. Otherwise they get 401.
-    fn takes_strangers(&self) -> bool {
-        false
+    pub takes_strangers: bool,
+}
+
+impl Default for EntranceRules {
+    fn default() -> Self {
+        Self {
+            binary: Binary::Invalid,
+            on_close: OnClose::AtOnce,
+            scopes: Scopes::CHAT,
+            streams: None,
+            subprotocols: &[],
+            takes_strangers: false,
+        }
     }
 }
 

@@ -45,7 +45,7 @@ impl GatewayFile {
     }
 }
 
-fn lock_file(home: &Path) -> PathBuf {
+pub(crate) fn lock_file(home: &Path) -> PathBuf {
     home.join("lock")
 }
 

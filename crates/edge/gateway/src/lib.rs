@@ -2,6 +2,7 @@
 
 mod accept;
 mod acp;
+mod attempts;
 pub mod cli;
 mod connection;
 mod credentials;
@@ -10,6 +11,7 @@ mod door;
 mod entrance;
 mod failures;
 mod guards;
+mod holder;
 mod home_lock;
 mod http;
 mod ids;
@@ -34,8 +36,10 @@ mod tokens;
 
 pub use acp::AcpEvents;
 pub use daemon::DaemonSignals;
-pub use door::{DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor, converse, turn_away};
-pub use entrance::{AcpRules, Caller, Entrance, MessagePipe, PeerAddress, WebRequest, WebRoute};
+pub use door::{
+    DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor, converse, takes_no_arguments, turn_away,
+};
+pub use entrance::{AcpRules, Caller, Entrance, EntranceRules, MessagePipe, PeerAddress, WebRequest, WebRoute};
 pub use home_lock::GatewayFile;
 pub use http::ReplyBody;
 pub use listen::dialable;
@@ -43,10 +47,11 @@ pub use login::{LoginDesk, LoginRefused};
 pub use options::{
     Access, DashboardRules, HealthReport, ServerHooks, ServerOptions, SocketChoice, TailscaleOptions, TlsChoice,
 };
+pub use routes::{EXPORT_PATH, ExportPort, ExportRoute};
 pub use server::{AccessHandle, GatewayServer, ServerHandle, ServerLoad};
 pub use services::{
-    ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NodeRules, PairingRules, Reloaded,
-    ServiceParts, ServiceSettings, StoreKey,
+    ChangedSetting, ConfigSource, ConnectionService, GatewayCounts, GatewayService, LoginPort, NewSetting, NodeRules,
+    NotSet, PairingRules, Reloaded, ServiceParts, ServiceSettings, StoreKey,
 };
 pub use sse::SseBody;
 pub use text_door::converse_text;

@@ -54,6 +54,11 @@ pub const FAILURES_PER_MIN: u32 = 20;
 /// Addresses whose failures are counted; the oldest goes.
 pub const FAILURES_TABLE_MAX: usize = 10_000;
 
+/// Wrong credentials and logins of browsers that operators can look at; the oldest goes.
+pub const ATTEMPTS_MAX: usize = 200;
+/// Of what such a request says of itself; the rest is cut off.
+pub const ATTEMPT_TEXT_CHARS_MAX: usize = 200;
+
 /// Browser sessions; the oldest ends.
 pub const COOKIES_MAX: usize = 1_024;
 pub const COOKIE_DAYS: u64 = 7;

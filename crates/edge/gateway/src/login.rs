@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dialect_gateway::Scopes;
+use dialect_gateway::services::access::AttemptKind;
 use host::PrincipalCell;
 use vocab::Secret;
 
+use crate::attempts::CameFrom;
 use crate::credentials::{Basis, KnownCaller};
 use crate::failures::Guesser;
 use crate::limits::{COOKIE_DAYS, COOKIES_MAX};
@@ -32,6 +34,7 @@ pub enum LoginRefused {
 pub struct LoginDesk {
     pub(crate) state: Arc<ServerState>,
     pub(crate) guesser: Guesser,
+    pub(crate) came: Arc<CameFrom>,
     pub(crate) principal: PrincipalCell,
     pub(crate) socket: Option<Arc<SocketEntry>>,
     /// Given back when somebody is known.
@@ -41,11 +44,11 @@ pub struct LoginDesk {
 impl LoginDesk {
     /// Whose token this is: a name, and what they may do. From then on the connection is theirs, and the engine is told so.
     pub fn login(&self, token: &Secret) -> Result<(Arc<str>, Scopes), LoginRefused> {
-        let known = self.state.token_of(token, &self.guesser)?;
-        self.principal.set(known.principal);
+        let known = self.state.token_of(token, &self.guesser, &self.came, AttemptKind::Message)?;
         if let Some(socket) = &self.socket {
-            socket.rests_on(known.basis);
+            socket.belongs_to(&known);
         }
+        self.principal.set(known.principal);
         self.place.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok((known.name, known.scopes))
     }
@@ -88,6 +91,15 @@ impl Cookies {
         (self.0.len() < before).then_some(digest)
     }
 
+    /// All of whoever this one is of, by the token that they were made with. One that does not hold ends nothing.
+    pub(crate) fn end_all_like(&mut self, value: &Secret, now_ms: u64) -> Vec<TokenDigest> {
+        let Some((caller, basis)) = self.find(value, now_ms) else { return Vec::new() };
+        let is_theirs = |row: &CookieRow| row.of.basis == basis && row.of.principal == caller.principal;
+        let (ended, kept): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.0).into_iter().partition(is_theirs);
+        self.0 = kept;
+        ended.into_iter().map(|row| row.digest).collect()
+    }
+
     pub(crate) fn holds(&self, digest: &TokenDigest, now_ms: u64) -> bool {
         self.0.iter().any(|row| row.digest == *digest && row.until_ms > now_ms)
     }
@@ -128,6 +140,12 @@ mod tests {
         let values: Vec<Secret> = (0..=COOKIES_MAX).map(|_| cookies.make(somebody(), 0).unwrap()).collect();
         assert!(cookies.find(&values[0], 1).is_none() && cookies.find(&values[1], 1).is_some());
         assert!(cookies.end(&values[1]).is_some() && cookies.end(&values[1]).is_none());
+        let other = KnownCaller { basis: Basis::Token([8; 32]), ..somebody() };
+        let others = cookies.make(other, 0).unwrap();
+        assert!(cookies.end_all_like(&values[1], 1).is_empty(), "one that is gone speaks for nobody");
+        assert!(cookies.end_all_like(&values[3], COOKIE_MS).is_empty(), "nor one whose time is over");
+        assert_eq!(cookies.end_all_like(&values[3], 1).len(), COOKIES_MAX - 1);
+        assert!(cookies.find(&values[9], 1).is_none() && cookies.find(&others, 1).is_some());
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Which path is answered by what, and who may ask.
 
 mod events;
+mod export;
 mod login;
 mod page;
+mod query;
 mod upgrade;
 
 use std::sync::Arc;
@@ -10,11 +12,12 @@ use std::sync::Arc;
 use dialect_gateway::{Code, Scopes};
 use host::{PrincipalCell, user_name};
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, UPGRADE};
+use hyper::header::{CONNECTION, ORIGIN, UPGRADE};
 use hyper::{Request, Response, StatusCode};
 use vocab::Principal;
 use websocket::handshake;
 
+use crate::attempts::CameFrom;
 use crate::credentials::{self, Basis, CallerFound, Credential, KnownCaller};
 use crate::entrance::{Caller, Entrance, PeerAddress, WebRequest, WebRoute};
 use crate::http::{Arrival, ConnectionFacts, ReplyBody, Wire, header, read_body, reply};
@@ -22,6 +25,8 @@ use crate::login::LoginDesk;
 use crate::owner::{Owner, OwnerLookup};
 use crate::state::ServerState;
 use crate::{acp, ids, tailscale};
+
+pub use export::{EXPORT_PATH, ExportPort, ExportRoute};
 
 /// Headers that travel on with a caller.
 const TRACE: &str = "traceparent";
@@ -79,7 +84,7 @@ impl Destination {
         let entrance = entrance_at(state, path).cloned();
         match (entrance, state.hooks.route(path)) {
             (Some(entrance), _) if is_upgrade => Destination::Socket(entrance),
-            (Some(entrance), _) if entrance.streams().is_some() => Destination::Acp(entrance),
+            (Some(entrance), _) if entrance.rules().streams.is_some() => Destination::Acp(entrance),
             (_, Some(route)) => Destination::Web(route),
             (entrance, None) => match page::find(state, path, wants_page) {
                 Some(file) => Destination::Page(file),
@@ -105,14 +110,14 @@ impl Destination {
 /// What answers a path; one that is spoken over HTTP as well has a second spelling.
 fn entrance_at<'s>(state: &'s ServerState, path: &str) -> Option<&'s Arc<dyn Entrance>> {
     let is_same = |it: &str, entrance: &Arc<dyn Entrance>| {
-        it == path || (path.strip_suffix('/') == Some(it) && entrance.streams().is_some())
+        it == path || (path.strip_suffix('/') == Some(it) && entrance.rules().streams.is_some())
     };
     state.entrances.iter().find(|(it, entrance)| is_same(it, entrance)).map(|(_, entrance)| entrance)
 }
 
 /// Whether the Agent Client Protocol is spoken at a path.
 pub(crate) fn is_acp(state: &ServerState, path: &str) -> bool {
-    entrance_at(state, path).is_some_and(|entrance| entrance.streams().is_some())
+    entrance_at(state, path).is_some_and(|entrance| entrance.rules().streams.is_some())
 }
 
 /// Whether a request wants to become a WebSocket.
@@ -129,6 +134,7 @@ pub(crate) struct Visit {
     pub(crate) state: Arc<ServerState>,
     pub(crate) connection: Arc<ConnectionFacts>,
     pub(crate) arrival: Arrival,
+    pub(crate) came: Arc<CameFrom>,
 }
 
 pub(crate) async fn answer<S: Wire>(
@@ -144,7 +150,9 @@ pub(crate) async fn answer<S: Wire>(
     {
         return reply::wrong_method(methods);
     }
-    let visit = Visit { state, connection, arrival };
+    let origin = request.headers().get(ORIGIN).map(|it| it.to_str().unwrap_or("null"));
+    let came = Arc::new(CameFrom::new(connection.peer, origin, request.uri().path()));
+    let visit = Visit { state, connection, arrival, came };
     match to {
         Destination::Live => reply::text(StatusCode::OK, "ok"),
         Destination::Ready if visit.state.is_ready() && visit.state.is_well().await => {
@@ -152,7 +160,7 @@ pub(crate) async fn answer<S: Wire>(
         }
         Destination::Ready => reply::text(StatusCode::SERVICE_UNAVAILABLE, "not ready"),
         Destination::Login => login::login(&visit, request).await,
-        Destination::Logout => login::logout(&visit, &request),
+        Destination::Logout => login::logout(&visit, request).await,
         Destination::Nothing => reply::not_found(),
         Destination::NotAPage => not_a_page(),
         Destination::Socket(entrance) => upgrade::upgrade::<S>(visit, entrance, request).await,
@@ -237,7 +245,7 @@ impl Visit {
             return match self.state.holder(&credential) {
                 Some(known) => CallerFound::Known(known),
                 None => {
-                    self.state.failed(&self.arrival.guesser);
+                    self.state.failed(&self.arrival.guesser, &self.came, credential.attempt());
                     CallerFound::Wrong
                 }
             };
@@ -281,6 +289,7 @@ impl Visit {
         let login = LoginDesk {
             state: self.state.clone(),
             guesser: self.arrival.guesser.clone(),
+            came: self.came.clone(),
             principal: principal.clone(),
             socket: None,
             place: Arc::default(),

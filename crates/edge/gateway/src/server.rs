@@ -152,7 +152,7 @@ async fn live(state: Arc<ServerState>, manager: Arc<ServiceManager>, every: Dura
 }
 
 fn look(state: &ServerState, tls: Option<&TlsShelf>) {
-    let rules = state.entrances.iter().find_map(|(_, entrance)| entrance.streams());
+    let rules = state.entrances.iter().find_map(|(_, entrance)| entrance.rules().streams);
     rules.into_iter().for_each(|rules| state.acp.look(rules.grace));
     if let Err(error) = state.look_at_tokens() {
         state.hooks.note(&format!("the gateway's tokens stay as they were: {error}"));
@@ -193,6 +193,9 @@ pub struct ServerHandle {
 }
 
 impl ServerHandle {
+    pub(crate) fn state(&self) -> &Arc<ServerState> {
+        &self.state
+    }
     /// Where it listens, with the ports that the system chose.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses

@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use dialect_gateway::services::access::AttemptKind;
 use host::DaemonEnding;
 use telemetry::metrics::Counter;
 use vocab::Secret;
 
 use crate::acp::AcpConnections;
+use crate::attempts::{Attempt, Attempts, CameFrom};
 use crate::credentials::{Basis, Credential, KnownCaller, TokenBook};
 use crate::entrance::Entrance;
 use crate::failures::{Failures, Guesser};
@@ -40,6 +42,7 @@ pub(crate) struct ServerState {
     access: RwLock<Arc<Access>>,
     tokens: RwLock<Arc<TokenBook>>,
     failures: Mutex<Failures>,
+    attempts: Mutex<Attempts>,
     pub(crate) auth_failures: Counter,
     pub(crate) auth_limited: Counter,
     cookies: Mutex<Cookies>,
@@ -86,6 +89,7 @@ impl ServerState {
             access: RwLock::new(Arc::new(access)),
             tokens: RwLock::new(Arc::new(book)),
             failures: Mutex::default(),
+            attempts: Mutex::default(),
             auth_failures: Counter::default(),
             auth_limited: Counter::default(),
             cookies: Mutex::default(),
@@ -165,7 +169,7 @@ impl ServerState {
         };
         held(&self.cookies).keep(token_holds);
         let now_ms = self.now_ms();
-        self.sockets.keep(|basis| match basis {
+        self.sockets.keep_soon(|basis| match basis {
             Basis::Cookie(digest) => held(&self.cookies).holds(&digest, now_ms),
             basis => token_holds(basis),
         });
@@ -182,18 +186,40 @@ impl ServerState {
         wait
     }
 
-    pub(crate) fn failed(&self, guesser: &Guesser) {
+    pub(crate) fn failed(&self, guesser: &Guesser, from: &CameFrom, kind: AttemptKind) {
         self.auth_failures.one();
         self.hooks.note(&format!("wrong credential from {guesser}"));
         held(&self.failures).failed(guesser.clone(), self.now_ms());
+        self.attempted(from, kind, false);
     }
 
-    pub(crate) fn token_of(&self, token: &Secret, guesser: &Guesser) -> Result<KnownCaller, LoginRefused> {
+    /// Operators can look at it for a while.
+    pub(crate) fn attempted(&self, from: &CameFrom, kind: AttemptKind, ok: bool) {
+        held(&self.attempts).add(Attempt { at_ms: self.now_ms(), from: from.clone(), kind, ok });
+    }
+
+    /// Whether somebody is connected under this name.
+    pub(crate) fn has_connection(&self, connection: &str) -> bool {
+        self.sockets.has(connection) || self.acp.has(connection)
+    }
+
+    /// The newest first.
+    pub(crate) fn attempts(&self, limit: usize) -> Vec<Attempt> {
+        held(&self.attempts).newest(limit)
+    }
+
+    pub(crate) fn token_of(
+        &self,
+        token: &Secret,
+        guesser: &Guesser,
+        from: &CameFrom,
+        kind: AttemptKind,
+    ) -> Result<KnownCaller, LoginRefused> {
         if let Some(retry_after_ms) = self.wait_ms(guesser) {
             return Err(LoginRefused::TooMany { retry_after_ms });
         }
         self.token_holder(token).ok_or_else(|| {
-            self.failed(guesser);
+            self.failed(guesser, from, kind);
             LoginRefused::Wrong
         })
     }
@@ -233,11 +259,14 @@ impl ServerState {
         held(&self.cookies).make(of, self.now_ms())
     }
 
-    /// Ends a browser session and its sockets.
-    pub(crate) fn end_cookie(&self, value: &Secret) {
-        let ended = held(&self.cookies).end(value);
-        if let Some(digest) = ended {
-            self.sockets.keep(|basis| basis != Basis::Cookie(digest));
+    /// Ends a browser session and its sockets; `everywhere`: and all others that were made with the same token.
+    pub(crate) fn end_cookie(&self, value: &Secret, everywhere: bool) {
+        let ended = match everywhere {
+            false => held(&self.cookies).end(value).into_iter().collect(),
+            true => held(&self.cookies).end_all_like(value, self.now_ms()),
+        };
+        if !ended.is_empty() {
+            self.sockets.keep(|basis| !ended.iter().any(|digest| basis == Basis::Cookie(*digest)));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dialect_gateway::{AuthState, Code, Gateway, GatewayAnswer, GatewayOptions, GatewayOwn, GatewayRefusal};
 use engine::Engine;
-use gateway::{Caller, Entrance, GatewayServer, HealthReport, MessagePipe, ServerHooks, ServerOptions};
+use gateway::{Caller, Entrance, EntranceRules, GatewayServer, HealthReport, MessagePipe, ServerHooks, ServerOptions};
 use host::{DaemonEnding, Ended, OnLost, PumpOptions, pump_messages};
 use testkit::{Stage, StageOptions};
 use vocab::Later;
@@ -40,6 +40,12 @@ impl Entrance for Door {
             drop(caller);
             ended
         })
+    }
+    fn refuses(&self, _: &Caller) -> Option<String> {
+        None
+    }
+    fn rules(&self) -> EntranceRules {
+        EntranceRules::default()
     }
 }
 

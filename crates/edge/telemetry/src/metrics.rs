@@ -10,4 +10,4 @@ mod process;
 pub use counters::{Counter, Histogram};
 pub use labels::{LABELS_MAX, Labelled, OTHER};
 pub use page::{MetricsPage, SampleKind};
-pub use process::process;
+pub use process::{process, process_use};

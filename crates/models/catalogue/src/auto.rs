@@ -140,7 +140,7 @@ impl Auto {
             Landed::At { client, model } => client.resolve(model).ok(),
             Landed::Nobody | Landed::Failed(_) => None,
         });
-        found.map_or_else(|| (*self.before).clone(), |model| ModelInfo { slug: AUTO.into(), ..model })
+        found.map_or_else(|| (*self.before).clone(), |model| ModelInfo { slug: AUTO.into(), unlisted: false, ..model })
     }
 
     pub(crate) fn chat(&self) -> Box<dyn Chat> {

@@ -53,6 +53,8 @@ pub struct Catalogue {
     context: NameContext,
     /// Models to ask instead of the one that was chosen by the name of several.
     chain: Option<FallbackChain>,
+    /// Models that the user's own settings name, whether or not a list has them.
+    named: Vec<String>,
     /// Whether the tour stands in the list beside real models.
     lists_tour: bool,
 }
@@ -67,13 +69,23 @@ impl Catalogue {
     pub(crate) fn new(sources: Sources, names: ModelNames, lists_tour: bool) -> Self {
         let configured = sources.configured.names().cloned().collect();
         let context = NameContext { configured, server: sources.server.is_some() };
-        Self { sources: sources.in_order(), names, context, chain: None, lists_tour }
+        let named = names.slugs().map(|slug| pick::split_level(slug).0.to_owned()).collect();
+        Self { sources: sources.in_order(), names, context, chain: None, named, lists_tour }
+    }
+
+    /// The settings name this model, too.
+    pub(crate) fn name(&mut self, slug: &str) {
+        self.named.push(slug.to_owned());
     }
 
     /// A model by one of its own names.
     fn model(&self, slug: &str) -> Result<ModelInfo, Fault> {
         for source in &self.sources {
             match source.resolve(slug) {
+                Some(Ok(model)) if model.unlisted => {
+                    let unlisted = !self.named.iter().any(|named| **named == *model.slug || named == slug);
+                    return Ok(ModelInfo { unlisted, ..model });
+                }
                 Some(model) => return model,
                 None if source.owns(slug) => break,
                 None => {}

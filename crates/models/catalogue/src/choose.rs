@@ -67,6 +67,7 @@ pub async fn choose(settings: &ModelSettings, accounts: &Arc<AccountModels>) -> 
     let choice = chooser.choice(&asked).await?;
     let mut chosen = chooser.finish(choice)?;
     suggest::follow(&settings.wanted, &mut chosen);
+    chosen.catalogue.name(&chosen.model);
     Ok(chosen)
 }
 
@@ -263,6 +264,7 @@ impl<'a> Chooser<'a> {
             catalogue.chain(&model, &meant.slugs);
         }
         let scope = scope(&catalogue, &wanted.scope, &mut self.notes);
+        scope.iter().for_each(|slug| catalogue.name(slug));
         Ok(Chosen { catalogue, model, thinking, scope, reason, notes: self.notes })
     }
 }

@@ -37,6 +37,11 @@ pub(crate) struct NameContext {
 }
 
 impl ModelNames {
+    /// All that stand for something, as they are written.
+    pub(crate) fn slugs(&self) -> impl Iterator<Item = &str> {
+        self.aliases.iter().chain(&self.tiers).flat_map(|(_, slugs)| slugs).map(String::as_str)
+    }
+
     /// Whether the user has said what this tier is.
     pub(crate) fn has_tier(&self, name: &str) -> bool {
         self.tiers.iter().any(|(tier, _)| tier == name)

@@ -205,3 +205,22 @@ async fn a_key_from_the_command_line_goes_to_the_chosen_provider_only() {
     assert_eq!(keys, [Some("Bearer sk-canary-flag".to_owned()), Some("Bearer sk-canary-lab".to_owned())]);
     assert_eq!(mock.last_chat()["model"], "alpha");
 }
+
+#[tokio::test]
+async fn a_name_that_only_its_caller_knows_is_told_apart() {
+    let mut setup = setup(loose(Some("the-users-own"), None));
+    setup.names.aliases = vec![("mine".to_owned(), vec!["aliased:high".to_owned()])];
+    let chosen = choose_from(setup, &server("http://127.0.0.1:1/v1")).await.unwrap();
+    for (name, unlisted) in [
+        // The server takes any name, and nobody has told us its list.
+        ("made up by a client", true),
+        ("the-users-own", false),
+        ("mine", false),
+        ("aliased", false),
+        ("gpt-one", false),
+        ("lab/alpha", false),
+        ("tour", false),
+    ] {
+        assert_eq!(chosen.catalogue.resolve(name).unwrap().unlisted, unlisted, "{name}");
+    }
+}

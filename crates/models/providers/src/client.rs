@@ -325,6 +325,12 @@ impl ServerState {
         model
     }
 
+    /// A model that nobody has told us of: the built-in table may know it.
+    fn untold(&self, name: &str) -> ModelInfo {
+        let unlisted = self.vendor.is_none_or(|vendor| vendor.find(name).is_none());
+        ModelInfo { unlisted, ..ModelInfo::named(name, 0) }
+    }
+
     /// Nobody can be asked.
     fn has_table(&self) -> bool {
         matches!(self.config.listing, Listing::Table(_))
@@ -419,7 +425,7 @@ impl Provider for Client {
         let told = |name: &str| named(&inner.config.models, name).or_else(|| named(&listed, name));
         let model = told(slug).unwrap_or_else(|| {
             let name = inner.vendor.and_then(|vendor| vendor.alias(slug)).unwrap_or(slug);
-            told(name).unwrap_or_else(|| inner.ours(ModelInfo::named(name, 0)))
+            told(name).unwrap_or_else(|| inner.ours(inner.untold(name)))
         });
         Ok(inner.completed(model, &listed))
     }

@@ -174,14 +174,19 @@ fn now_ms() -> i64 {
     i64::try_from(since_1970.as_millis()).unwrap_or_default()
 }
 
-/// The ending of the name says which kind of file it becomes.
-fn write_file(file: PathBuf, summary: &Summary, entries: &[Arc<Entry>]) -> Result<Exported, Fault> {
-    let ending = file.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
-    let (format, bytes) = match ending.as_deref() {
+/// The kind of file that an ending asks for, and what is in it.
+pub(crate) fn written(ending: Option<&str>, summary: &Summary, entries: &[Arc<Entry>]) -> (&'static str, Vec<u8>) {
+    match ending {
         Some("jsonl") => ("jsonl", jsonl::write(&summary.id, entries)),
         Some("html" | "htm") => ("html", html::render(summary, entries, None).into_bytes()),
         _ => ("md", as_markdown(summary, entries).into_bytes()),
-    };
+    }
+}
+
+/// The ending of the name says which kind of file it becomes.
+fn write_file(file: PathBuf, summary: &Summary, entries: &[Arc<Entry>]) -> Result<Exported, Fault> {
+    let ending = file.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+    let (format, bytes) = written(ending.as_deref(), summary, entries);
     private_write(&file, &bytes)?;
     Ok(Exported { path: file, format, bytes: bytes.len() as u64 })
 }

@@ -3,6 +3,7 @@
 
 mod adopt;
 mod archive;
+mod download;
 mod html;
 mod jsonl;
 mod markdown;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use vocab::{Entry, Summary};
 
 pub use archive::FileArchive;
+pub use download::download;
 
 /// A conversation as plain Markdown, as an export without an ending writes it.
 pub fn as_markdown(summary: &Summary, entries: &[Arc<Entry>]) -> String {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    Acquired, Archive, AuditLine, AuditQuery, AuditVerdict, Body, Border, Durability, Entry, Fault, Ids, Later, Lease,
-    LogWindow, Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment,
-    Summary, UsageQuery, UsageSum,
+    Acquired, Archive, AuditLine, AuditQuery, AuditVerdict, Body, Border, Deed, Durability, Entry, Fault, Ids, Later,
+    Lease, LogWindow, Mode, NewSession, NoteEntry, Page, Principal, Query, SessionId, Skim, Skimmed, Store,
+    StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use crate::mirror::OLD_VERSION;
@@ -178,11 +178,23 @@ impl Store for Mirrored {
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
         self.shared.setup.store.audit(query)
     }
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.shared.setup.store.record(deed)
+    }
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
         self.shared.setup.store.verify_audit(head)
     }
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.shared.setup.store.usage(query)
+    }
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.shared.setup.store.used_by(sessions)
+    }
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        self.shared.setup.store.used_since()
+    }
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        self.shared.setup.store.skim(session, skim)
     }
     fn hurry(&self) {
         self.shared.setup.store.hurry();

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params, params_from_iter};
-use vocab::{AUDIT_LINES_MAX, AuditLine, AuditQuery, AuditVerdict};
+use vocab::{AUDIT_LINES_MAX, AuditLine, AuditQuery, AuditVerdict, Deed};
 
-use super::Attempt;
+use super::leases::now_ms;
 use super::rows::{from_int, to_int};
+use super::{Attempt, immediate};
 use store::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, StoredRow, chained};
 
 /// The statements that write it.
@@ -36,6 +37,14 @@ impl<'c> AuditStatements<'c> {
         self.insert.execute(params![number + 1, line, digest])?;
         Ok(())
     }
+}
+
+/// One line alone.
+pub(super) fn record(connection: &Connection, deed: &Deed) -> Attempt<()> {
+    immediate(connection, || {
+        AuditStatements::prepare(connection)?.write(&AuditRecord::deed(deed, now_ms()))?;
+        Ok(())
+    })
 }
 
 pub(super) fn list(connection: &Connection, query: &AuditQuery) -> Attempt<Vec<AuditLine>> {

@@ -136,6 +136,8 @@ const MIGRATIONS: &[&str] = &[
     WINDOWS,
     // 11
     SHELF,
+    // 12: what a session has cost is known without the days that it was used on.
+    "CREATE INDEX used_by_session ON used (session);",
 ];
 
 /// Small things with a name; what people said, by day; when the last message of a session was, and what it wants to be

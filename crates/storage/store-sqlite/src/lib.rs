@@ -25,6 +25,7 @@ mod progress;
 mod reader;
 mod rows;
 mod shelf;
+mod skim;
 mod sync;
 mod threads;
 mod upkeep;
@@ -42,8 +43,8 @@ use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession, Page,
-    Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Deed, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession,
+    Page, Principal, Query, SessionId, Skim, Skimmed, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use append::Append;
@@ -229,12 +230,29 @@ impl Store for SqliteStore {
         self.ask(|reply| Question::Audit { query, reply })
     }
 
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.submit(|reply| WriterJob::Request(StoreRequest::Record { deed, reply }))
+    }
+
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
         self.ask(|reply| Question::VerifyAudit { head, reply })
     }
 
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.ask(|reply| Question::Usage { query, reply })
+    }
+
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.ask(|reply| Question::UsedBy { sessions, reply })
+    }
+
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        self.ask(|reply| Question::UsedSince { reply })
+    }
+
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        let session = session.clone();
+        self.ask(|reply| Question::Skim { session, skim, reply })
     }
 
     fn place(&self) -> PathBuf {

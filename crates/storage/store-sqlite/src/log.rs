@@ -27,7 +27,8 @@ use store::audit::AuditRecord;
 use store::records::{self, Unreadable};
 use store::summary;
 
-const COLUMNS: &str = "seq, parent, at_ms, kind, payload, crc, by";
+pub(crate) const COLUMNS: &str = "seq, parent, at_ms, kind, payload, crc, by";
+pub(crate) const COLUMNS_COUNT: usize = 7;
 
 /// Rows read in one go. A statement that is not over keeps the write-ahead log from being used anew, and whoever else
 /// wants to read waiting, so a long log is read in many short ones; each takes a millisecond or two.
@@ -292,13 +293,18 @@ impl From<Judged> for LogRow {
     }
 }
 
+/// One record of [`COLUMNS`].
+pub(crate) fn read_row(row: &Row<'_>) -> Attempt<LogRow> {
+    Ok(judge(row, all, None)?.into())
+}
+
 /// Every record between these.
 pub(crate) fn each(connection: &Connection, key: i64, seqs: Range<u64>, mut each: impl FnMut(LogRow)) -> Attempt<()> {
     let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq >= ?2 AND seq < ?3 ORDER BY seq");
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query(params![key, to_int(seqs.start), to_int(seqs.end)])?;
     while let Some(row) = rows.next()? {
-        each(judge(row, all, None)?.into());
+        each(read_row(row)?);
     }
     Ok(())
 }

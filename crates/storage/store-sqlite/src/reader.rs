@@ -14,7 +14,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use vocab::{
     AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LogWindow, Page, Query, SessionId, ShelfKind, ShelfPlace,
-    Shelved, Summary, UsageQuery, UsageSum,
+    Shelved, Skim, Skimmed, Summary, UsageQuery, UsageSum,
 };
 
 use super::log::{self, LogCursor, LogScan, SLICE_ROWS};
@@ -22,7 +22,7 @@ use super::progress::Ticket;
 use super::sync::{FileIdentity, identity};
 use super::upkeep::has_unwiped;
 use super::writer::{Trust, judged};
-use super::{Attempt, ReplySender, audit, database, rows, shelf, usage};
+use super::{Attempt, ReplySender, audit, database, rows, shelf, skim, usage};
 use crate::faults;
 
 /// The rows of a log that is read in little time, a few slices: whoever has only such logs needs one connection.
@@ -73,6 +73,18 @@ pub(super) enum Question {
         query: UsageQuery,
         reply: ReplySender<Vec<UsageSum>>,
     },
+    UsedBy {
+        sessions: Vec<SessionId>,
+        reply: ReplySender<Vec<UsageSum>>,
+    },
+    UsedSince {
+        reply: ReplySender<Option<i64>>,
+    },
+    Skim {
+        session: SessionId,
+        skim: Skim,
+        reply: ReplySender<Skimmed>,
+    },
     Shelved {
         place: ShelfPlace,
         reply: ReplySender<Option<Shelved>>,
@@ -89,15 +101,20 @@ impl Question {
     /// Answered within one slice, so it need not wait behind those that take many.
     pub(super) fn is_quick(&self) -> bool {
         match self {
-            Question::Summary { .. } | Question::Shelved { .. } => true,
+            Question::Summary { .. } | Question::Shelved { .. } | Question::UsedSince { .. } => true,
             Question::Read { limit, .. } | Question::Shelf { limit, .. } => *limit <= SLICE_ROWS,
-            Question::List { query, .. } => query.limit.is_some_and(|limit| limit <= SLICE_ROWS),
+            Question::List { query, .. } => {
+                query.text.is_none() && query.limit.is_some_and(|limit| limit <= SLICE_ROWS)
+            }
+            Question::UsedBy { sessions, .. } => sessions.len() <= SLICE_ROWS,
             Question::Window { upto: entries, .. } | Question::Conversation { entries, .. } => {
                 *entries <= SHORT_LOG_ROWS
             }
-            Question::Count { .. } | Question::Audit { .. } | Question::VerifyAudit { .. } | Question::Usage { .. } => {
-                false
-            }
+            Question::Count { .. }
+            | Question::Audit { .. }
+            | Question::VerifyAudit { .. }
+            | Question::Usage { .. }
+            | Question::Skim { .. } => false,
         }
     }
 
@@ -112,6 +129,9 @@ impl Question {
             Question::Audit { reply, .. } => _ = reply.send(Err(fault)),
             Question::VerifyAudit { reply, .. } => _ = reply.send(Err(fault)),
             Question::Usage { reply, .. } => _ = reply.send(Err(fault)),
+            Question::UsedBy { reply, .. } => _ = reply.send(Err(fault)),
+            Question::UsedSince { reply } => _ = reply.send(Err(fault)),
+            Question::Skim { reply, .. } => _ = reply.send(Err(fault)),
             Question::Shelved { reply, .. } => _ = reply.send(Err(fault)),
             Question::Shelf { reply, .. } => _ = reply.send(Err(fault)),
         }
@@ -263,6 +283,13 @@ impl Reader {
                 send(reply, judged(&place, "read", audit::verify(connection, head)))
             }
             Question::Usage { query, reply } => send(reply, judged(&place, "read", usage::sums(connection, &query))),
+            Question::UsedBy { sessions, reply } => {
+                send(reply, judged(&place, "read", usage::used_by(connection, &sessions)))
+            }
+            Question::UsedSince { reply } => send(reply, judged(&place, "read", usage::since(connection))),
+            Question::Skim { session, skim, reply } => {
+                send(reply, judged(&place, "read", skim::look(connection, &session, skim)))
+            }
             Question::Shelved { place: at, reply } => send(reply, judged(&place, "read", shelf::get(connection, &at))),
             Question::Shelf { kind, owner, limit, reply } => {
                 send(reply, judged(&place, "read", shelf::list(connection, kind, owner.as_ref(), limit)))

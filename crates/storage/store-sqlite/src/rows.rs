@@ -8,7 +8,8 @@ use std::sync::Arc;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use store::records::wishes;
-use vocab::{Mode, Order, Query, SessionId, Summary, Usage};
+use store::summary::named;
+use vocab::{Mode, Needle, Order, Query, SessionId, Summary, Usage};
 
 use super::Attempt;
 
@@ -106,6 +107,16 @@ fn filter(query: &Query) -> (String, Vec<Value>) {
     if !query.children {
         wanted.push("child_of IS NULL");
     }
+    if let Some(text) = query.text.as_ref().filter(|text| text.is_ascii()) {
+        wanted.push("(id LIKE ? ESCAPE '\\' OR title LIKE ? ESCAPE '\\')");
+        let part = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        let part = Value::Text(format!("%{part}%"));
+        values.extend([part.clone(), part]);
+    }
+    if let Some((at_ms, id)) = &query.behind {
+        wanted.push("last_message_ms <= ? AND (last_message_ms < ? OR id > ?)");
+        values.extend([Value::Integer(*at_ms), Value::Integer(*at_ms), Value::Text(id.to_string())]);
+    }
     if let Some(parent) = &query.child_of {
         wanted.push("child_of = ?");
         values.push(Value::Text(parent.to_string()));
@@ -116,6 +127,16 @@ fn filter(query: &Query) -> (String, Vec<Value>) {
 
 pub(crate) fn count(connection: &Connection, query: &Query) -> Attempt<u64> {
     let (filter, values) = filter(query);
+    if let Some(text) = other_letters(query) {
+        let sql = format!("SELECT id, title FROM sessions {filter}");
+        let mut statement = connection.prepare(&sql)?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        let mut count = 0;
+        while let Some(row) = rows.next()? {
+            count += u64::from(mentions(row, (0, 1), &text)?);
+        }
+        return Ok(count);
+    }
     let sql = format!("SELECT count(*) FROM sessions {filter}");
     Ok(from_int(connection.query_row(&sql, params_from_iter(values), |row| row.get(0))?))
 }
@@ -123,16 +144,41 @@ pub(crate) fn count(connection: &Connection, query: &Query) -> Attempt<u64> {
 pub(crate) fn list(connection: &Connection, query: &Query) -> Attempt<Vec<Summary>> {
     let (filter, mut values) = filter(query);
     let limit = query.limit.unwrap_or(LIST_ROWS_MAX).min(LIST_ROWS_MAX);
-    values.push(Value::Integer(to_int(limit as u64)));
-    values.push(Value::Integer(to_int(query.offset as u64)));
+    // Where we look for the text, the page is cut here, too.
+    let text = other_letters(query);
+    let (passed, taken) = if text.is_some() { (query.offset, limit) } else { (0, usize::MAX) };
+    let cut = if text.is_some() { (LIST_ROWS_MAX, 0) } else { (limit, query.offset) };
+    values.extend([Value::Integer(to_int(cut.0 as u64)), Value::Integer(to_int(cut.1 as u64))]);
     let order = match query.order {
         Order::Used => "used DESC, key DESC",
         Order::LastMessage => "last_message_ms DESC, id",
     };
     let sql = format!("SELECT id, {TOTALS} FROM sessions {filter} ORDER BY {order} LIMIT ? OFFSET ?");
     let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map(params_from_iter(values), summary)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    let mut rows = statement.query(params_from_iter(values))?;
+    let (mut found, mut list) = (0, Vec::new());
+    while list.len() < taken
+        && let Some(row) = rows.next()?
+    {
+        if text.as_ref().map_or(Ok(true), |text| mentions(row, (0, 4), text))? {
+            found += 1;
+            if found > passed {
+                list.push(summary(row)?);
+            }
+        }
+    }
+    Ok(list)
+}
+
+/// A text that has to be looked for here: SQLite knows the case of ASCII's letters alone.
+fn other_letters(query: &Query) -> Option<Needle> {
+    query.text.as_deref().filter(|text| !text.is_ascii()).map(Needle::new)
+}
+
+/// Whether the id or the title has it; where they stand in the row.
+fn mentions(row: &Row<'_>, (id, title): (usize, usize), text: &Needle) -> rusqlite::Result<bool> {
+    let shown = |at| -> rusqlite::Result<Option<&str>> { Ok(row.get_ref(at)?.as_str().ok()) };
+    Ok(named(shown(id)?.unwrap_or_default(), shown(title)?, text))
 }
 
 /// The least text behind all texts that start with `prefix`, in byte order; `None` when there is none.

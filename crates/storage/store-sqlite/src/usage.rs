@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, Statement, params, params_from_iter};
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Row, Statement, params, params_from_iter};
 use vocab::{Entry, Prices, SessionId, Usage, UsageBy, UsageQuery, UsageSum};
 
 use super::Attempt;
@@ -13,6 +13,10 @@ use store::rollup::{PriceList, Used, UsedWhat, cost_of, sorted};
 
 /// How long a price is taken for the one of now.
 const PRICE_KEPT: Duration = Duration::from_secs(10);
+
+/// What is too large for a whole number becomes another one, and is read as the largest.
+const SUMS: &str = "total(calls), 0, total(tokens_input), total(tokens_cache_read), total(tokens_cache_write), \
+     total(tokens_output), max(tokens_estimated), total(cost_nanos), total(unpriced)";
 
 /// The statements that write them.
 pub(super) struct UsageStatements<'c> {
@@ -111,43 +115,55 @@ pub(super) fn sums(connection: &Connection, query: &UsageQuery) -> Attempt<Vec<U
         UsageBy::Tool => {
             format!("SELECT tool, sum(calls), sum(failed), 0, 0, 0, 0, 0, 0, 0 FROM used_tools {filter}")
         }
-        // What is too large for a whole number becomes another one, and is read as the largest.
-        _ => format!(
-            "SELECT {name}, total(calls), 0, total(tokens_input), total(tokens_cache_read), total(tokens_cache_write),
-                    total(tokens_output), max(tokens_estimated), total(cost_nanos), total(unpriced) FROM used {filter}"
-        ),
+        _ => format!("SELECT {name}, {SUMS} FROM used {filter}"),
     };
     let mut values = vec![Value::Integer(query.from), Value::Integer(query.to)];
     values.extend(query.session.as_ref().map(|session| Value::Text(session.to_string())));
     let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params_from_iter(values))?;
+    let rows = statement.query_map(params_from_iter(values), sum)?;
+    Ok(sorted(query.by, rows.collect::<rusqlite::Result<_>>()?))
+}
+
+/// Over all days, by an index: a session costs one look.
+pub(super) fn used_by(connection: &Connection, sessions: &[SessionId]) -> Attempt<Vec<UsageSum>> {
+    let mut statement =
+        connection.prepare(&format!("SELECT session, {SUMS} FROM used WHERE session = ?1 GROUP BY session"))?;
     let mut sums = Vec::new();
-    while let Some(row) = rows.next()? {
-        let number = |at: usize| -> rusqlite::Result<u64> {
-            Ok(match row.get_ref(at)? {
-                rusqlite::types::ValueRef::Integer(number) => from_int(number),
-                rusqlite::types::ValueRef::Real(number) => number as u64,
-                _ => 0,
-            })
-        };
-        let name = match row.get_ref(0)? {
-            rusqlite::types::ValueRef::Integer(day) => day.to_string(),
-            other => other.as_str().unwrap_or_default().to_owned(),
-        };
-        sums.push(UsageSum {
-            name: name.into(),
-            calls: number(1)?,
-            failed: number(2)?,
-            usage: Usage {
-                input: number(3)?,
-                cache_read: number(4)?,
-                cache_write: number(5)?,
-                output: number(6)?,
-                estimated: number(7)? != 0,
-            },
-            cost_nanos: number(8)?,
-            unpriced: number(9)?,
-        });
+    for session in sessions {
+        sums.extend(statement.query_row([session.as_str()], sum).optional()?);
     }
-    Ok(sorted(query.by, sums))
+    Ok(sums)
+}
+
+pub(super) fn since(connection: &Connection) -> Attempt<Option<i64>> {
+    Ok(connection.query_row("SELECT min(day) FROM used", [], |row| row.get(0))?)
+}
+
+/// A row of a name and [`SUMS`].
+fn sum(row: &Row<'_>) -> rusqlite::Result<UsageSum> {
+    let number = |at: usize| -> rusqlite::Result<u64> {
+        Ok(match row.get_ref(at)? {
+            ValueRef::Integer(number) => from_int(number),
+            ValueRef::Real(number) => number as u64,
+            _ => 0,
+        })
+    };
+    let name = match row.get_ref(0)? {
+        ValueRef::Integer(day) => day.to_string(),
+        other => other.as_str().unwrap_or_default().to_owned(),
+    };
+    Ok(UsageSum {
+        name: name.into(),
+        calls: number(1)?,
+        failed: number(2)?,
+        usage: Usage {
+            input: number(3)?,
+            cache_read: number(4)?,
+            cache_write: number(5)?,
+            output: number(6)?,
+            estimated: number(7)? != 0,
+        },
+        cost_nanos: number(8)?,
+        unpriced: number(9)?,
+    })
 }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use vocab::{Acquired, Durability, Fault, Lease, Principal, Query, SessionId, Summary};
+use vocab::{Acquired, Deed, Durability, Fault, Lease, Principal, Query, SessionId, Summary};
 
 use super::append::{Append, AppendStatements};
 use super::leases::{HeldLease, owner};
@@ -23,7 +23,7 @@ use super::shelf::ShelfChange;
 use super::sync::{SyncFailure, Syncs, WalFile};
 use super::upkeep::{Unwiped, WalWatch};
 use super::watch::Bell;
-use super::{Attempt, Failure, Note, ReplySender, database, lock_file, rows, sync};
+use super::{Attempt, Failure, Note, ReplySender, audit, database, lock_file, rows, sync};
 use crate::faults;
 use store::rollup::PriceList;
 
@@ -64,6 +64,11 @@ pub(super) enum StoreRequest {
         session: SessionId,
         by: Option<Principal>,
         reply: ReplySender<bool>,
+    },
+    /// A line of the audit that belongs to no session.
+    Record {
+        deed: Deed,
+        reply: ReplySender<()>,
     },
     /// Does what every connection begins with, for somebody who only reads.
     Tidy,
@@ -291,6 +296,7 @@ impl Writer {
             StoreRequest::Acquire { .. }
             | StoreRequest::Newest { .. }
             | StoreRequest::Shelf(_)
+            | StoreRequest::Record { .. }
             | StoreRequest::Tidy => false,
         };
         if waits {
@@ -420,6 +426,10 @@ impl Writer {
                 self.answer(reply, result)
             }
             StoreRequest::Shelf(change) => self.change_shelf(connection, *change),
+            StoreRequest::Record { deed, reply } => {
+                let result = audit::record(connection, &deed);
+                self.answer(reply, result)
+            }
             StoreRequest::Tidy => Trust::Keep,
         }
     }
@@ -454,6 +464,7 @@ impl Writer {
                 WriterJob::Request(StoreRequest::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Newest { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Record { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 WriterJob::Request(StoreRequest::Shelf(change)) => change.refuse(fault.clone()),
                 WriterJob::Request(StoreRequest::Tidy) | WriterJob::SyncFailed | WriterJob::Synced | WriterJob::End => {
                 }

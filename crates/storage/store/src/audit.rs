@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use vocab::{
-    Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, CutBy, Entry, NoteEntry, QueueEntry, Scope, SessionId,
-    SettingEntry, SettleReason, ShellEntry, Summary, TurnEntry, UserFrom,
+    Answer, AskEnd, AskEntry, AuditLine, Body, BranchEntry, CutBy, Deed, Entry, NoteEntry, QueueEntry, Scope,
+    SessionId, SettingEntry, SettleReason, ShellEntry, Summary, TurnEntry, UserFrom,
 };
 
 pub const DIGEST_BYTES: usize = 32;
@@ -88,6 +88,11 @@ impl AuditRecord {
     pub fn deleted(session: &SessionId, by: &str, at_ms: i64) -> Self {
         let (by, session, action) = (by.into(), session.as_str().into(), "delete".into());
         Self { at_ms, by, session, seq: None, action, detail: None, sum: None }
+    }
+
+    pub fn deed(deed: &Deed, at_ms: i64) -> Self {
+        let (by, action, detail) = (deed.by.as_str().into(), deed.action.into(), deed.detail.clone());
+        Self { at_ms, by, session: "".into(), seq: None, action, detail, sum: None }
     }
 
     pub fn parse(line: &str) -> Option<Self> {

@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LeaseSignal, NewSession,
-    Order, Page, Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Deed, Durability, Entry, Fault, Later, Lease, LeaseSignal, Needle,
+    NewSession, Order, Page, Principal, Query, SKIM_ENTRIES_MAX, SKIM_ROWS_MAX, SessionId, Skim, Skimmed, Store,
+    StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
 use crate::audit::{AuditRecord, TaskOf};
@@ -209,6 +210,27 @@ fn fits(session: &StoredSession, query: &Query) -> bool {
         && (query.children || summary.child_of.is_none())
         && (query.child_of.is_none() || query.child_of == summary.child_of)
         && (!query.unfinished || is_unfinished(session))
+        && query.text.as_ref().is_none_or(|text| summary::mentions(summary, &Needle::new(text)))
+        && query.behind.as_ref().is_none_or(|(at_ms, id)| {
+            let last = summary.last_message_ms;
+            last.is_some_and(|last| last < *at_ms || (last == *at_ms && summary.id > *id))
+        })
+}
+
+/// The log is gap-free: an entry's number is its place.
+fn skimmed(entries: &[Arc<Entry>], skim: Skim) -> Skimmed {
+    let end = skim.before.map_or(entries.len(), |before| {
+        usize::try_from(before.saturating_sub(1)).map_or(entries.len(), |end| end.min(entries.len()))
+    });
+    let start = end.saturating_sub(SKIM_ROWS_MAX as usize);
+    let mut found: Vec<Arc<Entry>> = Vec::new();
+    for entry in entries[start..end].iter().rev().filter(|entry| skim.what.is_met_by(&entry.body)) {
+        if found.len() == skim.limit.clamp(1, SKIM_ENTRIES_MAX) {
+            return Skimmed { older: found.last().map(|oldest| oldest.seq), entries: found };
+        }
+        found.push(entry.clone());
+    }
+    Skimmed { entries: found, older: (start > 0).then_some(start as u64 + 1) }
 }
 
 fn has_prefix(id: &str, query: &Query) -> bool {
@@ -351,12 +373,32 @@ impl Store for MemoryStore {
         now(Ok(self.lock().ledger.audit(&query)))
     }
 
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.lock().ledger.write(&AuditRecord::deed(&deed, now_ms()));
+        now(Ok(()))
+    }
+
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
         now(Ok(self.lock().ledger.verify(head)))
     }
 
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         now(Ok(self.lock().ledger.usage(&query)))
+    }
+
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        now(Ok(self.lock().ledger.used_by(&sessions)))
+    }
+
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        now(Ok(self.lock().ledger.used_since()))
+    }
+
+    fn skim(&self, id: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        now(match self.lock().by_id.get(id) {
+            None => Err(faults::unknown_session(id)),
+            Some(session) => Ok(skimmed(&session.entries, skim)),
+        })
     }
 
     fn place(&self) -> PathBuf {

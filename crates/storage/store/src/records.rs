@@ -24,7 +24,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vocab::Body;
+use vocab::{Body, SkimFor};
 
 pub use apart::{APART_BYTES_MIN, NamedContent, content_name, from_record_with, to_record_apart};
 use messages::OpenedRecord;
@@ -122,6 +122,15 @@ pub fn is_retold_kind(kind: &[u8]) -> bool {
         b"waived",
     ];
     !LEFT_OUT.contains(&kind)
+}
+
+/// The kinds of records that what is looked for is among.
+pub fn skimmed_kinds(what: SkimFor) -> &'static [&'static str] {
+    match what {
+        SkimFor::Messages => &["user", "assistant"],
+        SkimFor::Runs => &["turn_started", "turn_cut", "turn_ended", "assistant", "spent", "compacted"],
+        SkimFor::Compactions => &["compacted"],
+    }
 }
 
 /// A body, or why the payload is not of the shape that its kind has.

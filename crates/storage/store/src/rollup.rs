@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, BranchEntry, CallEntry, Entry, ModelEntry, Prices, Usage, UsageBy, UsageSum, UserFrom, day_of};
+use vocab::{Body, CallEntry, Entry, Prices, Usage, UsageBy, UsageSum, UserFrom, answered_usage, day_of};
 
 /// Prices of models, as they are now.
 pub type PriceList = Arc<dyn Fn(&str) -> Option<Prices> + Send + Sync>;
@@ -33,16 +33,15 @@ pub enum UsedWhat {
 impl Used {
     pub fn of(entry: &Entry) -> Option<Self> {
         let by = entry.by.as_ref()?.as_str().into();
-        let model = |model: &Arc<str>, usage: &Usage| UsedWhat::Model { model: model.clone(), usage: *usage };
         let what = match &entry.body {
-            Body::Assistant { message, .. } => model(&message.model, &message.usage),
-            Body::Model(ModelEntry::Spent { call: None, model: slug, usage, .. }) => model(slug, usage),
-            Body::Branch(BranchEntry::Compacted(it)) => model(&it.model, &it.usage),
             Body::Call(CallEntry::Ended { result, .. }) => {
                 UsedWhat::Tool { tool: result.tool.clone(), failed: result.is_error }
             }
             Body::User { from: UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp, .. } => UsedWhat::Message,
-            _ => return None,
+            body => {
+                let (model, usage) = answered_usage(body)?;
+                UsedWhat::Model { model: model.clone(), usage: *usage }
+            }
         };
         Some(Self { day: day_of(entry.at_ms), by, what })
     }

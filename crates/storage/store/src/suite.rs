@@ -10,6 +10,7 @@ mod leases;
 mod ledger;
 mod lists;
 mod logs;
+mod looks;
 mod owners;
 mod shelf;
 mod sums;
@@ -56,6 +57,11 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     ledger::a_sub_agents_task_is_no_prompt_and_its_session_goes_with_a_line(&make()).await;
     ledger::usage_is_added_up_by_day_model_session_principal_and_tool(&make()).await;
     ledger::messages_of_people_are_counted_by_session(&make()).await;
+    looks::a_text_is_found_in_ids_and_titles(&make()).await;
+    looks::a_list_goes_on_behind_a_session(&make()).await;
+    looks::what_sessions_have_used_is_known_over_all_days(&make()).await;
+    looks::a_log_is_looked_through_from_its_end(&make()).await;
+    looks::kinds_and_bodies_agree();
 }
 
 pub fn new_session(id: &str) -> NewSession {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Entry, NewSession, NoteEntry, Part, SettingEntry, Summary, TurnEntry, Usage, settled_usage};
+use vocab::{Body, Entry, Needle, NewSession, NoteEntry, Part, SettingEntry, Summary, TurnEntry, Usage, settled_usage};
 
 /// Characters of the first prompt that a list shows; the rest is in the log.
 const PREVIEW_CHARS_MAX: usize = 120;
@@ -72,6 +72,16 @@ pub fn fold(summary: &mut Summary, entry: &Entry) {
         | Body::Setting(SettingEntry::Todos { .. })
         | Body::Note(_) => {}
     }
+}
+
+/// Whether its id or its title has this.
+pub fn mentions(summary: &Summary, text: &Needle) -> bool {
+    named(summary.id.as_str(), summary.title.as_deref(), text)
+}
+
+/// The same, of what a list shows.
+pub fn named(id: &str, title: Option<&str>, text: &Needle) -> bool {
+    text.is_in(id) || title.is_some_and(|title| text.is_in(title))
 }
 
 fn said(summary: &mut Summary, at_ms: i64) {

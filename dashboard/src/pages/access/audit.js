@@ -5,7 +5,8 @@ import { debounced } from "../../lib/fetching.js";
 import { clock, count, moment } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
 import { href } from "../../lib/router.js";
-import { Button, Card, Empty, ErrorNote, Loading, Search, Table, copyText } from "../../ui/parts.js";
+import { Listed } from "../../ui/listed.js";
+import { Button, Card, ErrorNote, Search, copyText } from "../../ui/parts.js";
 
 const PAGE = 100;
 const LINES_MAX = 2000;
@@ -70,12 +71,12 @@ function Verdict() {
 }
 
 const COLUMNS = [
-  { head: "No.", numeric: true, cell: (row) => count(row.number) },
-  { head: "When", cell: (row) => h("time", { datetime: new Date(row.at).toISOString() }, moment(row.at)) },
-  { head: "Who", cell: (row) => h("span", { dir: "auto" }, row.by) },
-  { head: "What", cell: (row) => row.action },
-  { head: "Session", cell: (row) => (row.sessionId ? h("a", { href: href("chat", row.sessionId, row.seq ? { at: row.seq } : undefined) }, row.sessionId) : "–") },
-  { head: "Detail", cell: (row) => h("span", { dir: "auto" }, row.detail ?? "–") },
+  ["No.", (row) => count(row.number), true],
+  ["When", (row) => h("time", { datetime: new Date(row.at).toISOString() }, moment(row.at))],
+  ["Who", (row) => h("span", { dir: "auto" }, row.by)],
+  ["What", (row) => row.action],
+  ["Session", (row) => (row.sessionId ? h("a", { href: href("chat", row.sessionId, row.seq ? { at: row.seq } : undefined) }, row.sessionId) : "–")],
+  ["Detail", (row) => h("span", { dir: "auto" }, row.detail ?? "–")],
 ];
 
 export function Audit() {
@@ -85,10 +86,7 @@ export function Audit() {
   return Card({ title: "Audit", key: "audit", actions: Button({ kind: "small", busy: audit.isVerifying, onclick: verify }, [audit.isVerifying ? "Verifying…" : "Verify"]) }, [
     h(Verdict, {}),
     h("div", { class: "toolbar access-filters" }, filter("by", "Who (whole name)"), filter("session", "Session (whole id)"), Button({ kind: "small", busy: audit.isLoading, onclick: refreshAudit }, ["Load again"])),
-    h(ErrorNote, { why: fault, again: refreshAudit }),
-    !lines && !fault ? h(Loading, {}) : null,
-    lines?.length === 0 && !fault ? h(Empty, { title: Object.keys(filters()).length ? "No line fits" : "Nothing was done yet" }, "Lines come when somebody writes, allows, denies or changes something.") : null,
-    lines?.length ? Table({ columns: COLUMNS, rows: lines, keyOf: (row) => row.number, caption: "Who did what, the newest first" }) : null,
+    Listed({ fetched: { value: lines, fault }, again: refreshAudit, rows: lines ?? [], columns: COLUMNS, keyOf: (row) => row.number, caption: "Who did what, the newest first", empty: Object.keys(filters()).length ? "No line fits" : "Nothing was done yet", hint: "Lines come when somebody writes, allows, denies or changes something." }),
     lines?.length && !audit.isWhole && !isFull ? Button({ busy: audit.isLoading, onclick: () => load(lines.at(-1).number) }, ["Older"]) : null,
     isFull ? h("p", { class: "dim" }, `The newest ${count(LINES_MAX)} that fit. `, h("code", {}, "tillerman audit"), " shows all.") : null,
   ]);

@@ -5,79 +5,67 @@ import { Fetched } from "../../lib/fetching.js";
 import { count } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
 import { has } from "../../lib/live.js";
-import { Badge, Button, Card, ErrorNote, Loading, Table, When, toast } from "../../ui/parts.js";
+import { act } from "../../ui/act.js";
+import { Listed } from "../../ui/listed.js";
+import { Badge, Button, Card, When } from "../../ui/parts.js";
 
 const ATTEMPTS_SHOWN = 20;
 const ATTEMPTS_MAX = 200;
 const CREDENTIALS = { token: "a token", cookie: "logged in by browser", user: "the user of this machine", tailscale: "Tailscale", none: "nobody yet" };
 const KINDS = { token: "a token", cookie: "a cookie", unreadable: "something unreadable", login: "log-in of a browser", message: "log-in by message" };
 
-const doors = { connections: new Fetched(), attempts: new Fetched(), closing: new Set(), isAll: false };
+const doors = { connections: new Fetched(), attempts: new Fetched(), isAll: false };
 
 export function refreshDoors() {
   if (has("system.connections")) doors.connections.again(() => rpc("system.connections"));
   if (has("auth.attempts")) doors.attempts.again(() => rpc("auth.attempts", { limit: ATTEMPTS_MAX }));
 }
 
-async function close(row) {
-  doors.closing.add(row.connectionId);
-  redraw();
-  try {
-    const { closed } = await rpc("system.closeConnection", { connectionId: row.connectionId });
-    toast(closed ? "The connection is closed. Whoever has a credential can come again." : "That connection was gone already.");
-  } catch (why) {
-    toast(`It could not be closed: ${why.message}`, { tone: "bad" });
-  }
-  doors.closing.delete(row.connectionId);
-  refreshDoors();
-}
-
-function closer(row) {
-  if (row.isSelf) return Badge({ tone: "info" }, ["this page"]);
-  return Button({ kind: "small", busy: doors.closing.has(row.connectionId), label: `Close the connection of ${row.name ?? row.peer}`, onclick: () => close(row) }, ["Close"]);
+async function close({ connectionId }) {
+  const { closed } = await rpc("system.closeConnection", { connectionId });
+  return closed ? "The connection is closed. Whoever has a credential can come again." : "That connection was gone already.";
 }
 
 const CONNECTIONS = [
-  { head: "Who", cell: (row) => h("span", { dir: "auto", title: row.connectionId }, row.name ?? "unnamed") },
-  { head: "Known by", cell: (row) => CREDENTIALS[row.credential] ?? row.credential },
-  { head: "May", cell: (row) => row.scopes.join(", ") || "nothing" },
-  { head: "From", cell: (row) => h("code", {}, row.peer) },
-  { head: "Door", cell: (row) => h("code", {}, row.path) },
-  { head: "Since", cell: (row) => h(When, { at: row.since }) },
-  { head: "Action", cell: closer },
+  ["Who", (row) => h("span", { dir: "auto", title: row.connectionId }, row.name ?? "unnamed")],
+  ["Known by", (row) => CREDENTIALS[row.credential] ?? row.credential],
+  ["May", (row) => row.scopes.join(", ") || "nothing"],
+  ["From", (row) => h("code", {}, row.peer)],
+  ["Door", (row) => h("code", {}, row.path)],
+  ["Since", (row) => h(When, { at: row.since })],
+  ["Action", (row) => (row.isSelf ? Badge({ tone: "info" }, ["this page"]) : Button({ kind: "small", label: `Close the connection of ${row.name ?? row.peer}`, onclick: () => act("It could not be closed", () => close(row), refreshDoors) }, ["Close"]))],
 ];
 
 const ATTEMPTS = [
-  { head: "When", cell: (row) => h(When, { at: row.at }) },
-  { head: "Result", cell: (row) => Badge({ tone: row.ok ? "good" : "bad" }, [row.ok ? "let in" : "refused"]) },
-  { head: "By", cell: (row) => KINDS[row.kind] ?? row.kind },
-  { head: "From", cell: (row) => h("code", {}, row.peer) },
-  { head: "Page", cell: (row) => (row.origin ? h("code", {}, row.origin) : "–") },
-  { head: "Door", cell: (row) => h("code", {}, row.path) },
+  ["When", (row) => h(When, { at: row.at })],
+  ["Result", (row) => Badge({ tone: row.ok ? "good" : "bad" }, [row.ok ? "let in" : "refused"])],
+  ["By", (row) => KINDS[row.kind] ?? row.kind],
+  ["From", (row) => h("code", {}, row.peer)],
+  ["Page", (row) => (row.origin ? h("code", {}, row.origin) : "–")],
+  ["Door", (row) => h("code", {}, row.path)],
 ];
 
 export function Connections() {
   if (!has("system.connections")) return null;
-  const { value, fault } = doors.connections;
-  const rows = value?.connections ?? [];
-  return Card({ title: value ? `Connections (${count(value.total ?? rows.length)})` : "Connections", key: "connections" }, [
-    h(ErrorNote, { why: fault, again: refreshDoors }),
-    value ? Table({ columns: CONNECTIONS, rows, keyOf: (row) => row.connectionId, caption: "Open connections", empty: "Nobody is connected" }) : fault ? null : h(Loading, {}),
-    value?.total > rows.length ? h("p", { class: "dim" }, `The oldest ${count(rows.length)} are shown.`) : null,
+  const fetched = doors.connections;
+  const rows = fetched.value?.connections ?? [];
+  const total = fetched.value?.total ?? rows.length;
+  return Card({ title: `Connections (${count(total)})`, key: "connections" }, [
+    Listed({ fetched, again: refreshDoors, rows, columns: CONNECTIONS, keyOf: (row) => row.connectionId, caption: "Open connections" }),
+    total > rows.length ? h("p", { class: "dim" }, `The oldest ${count(rows.length)} are shown.`) : null,
   ]);
 }
 
 export function Attempts() {
   if (!has("auth.attempts")) return null;
-  const { value, fault } = doors.attempts;
-  const rows = (value?.attempts ?? []).map((row, at) => ({ ...row, key: `${row.at} ${at}` }));
+  const fetched = doors.attempts;
+  const rows = (fetched.value?.attempts ?? []).map((row, at) => ({ ...row, key: `${row.at} ${at}` }));
   const failed = rows.filter((row) => !row.ok).length;
   const shown = doors.isAll ? rows : rows.slice(0, ATTEMPTS_SHOWN);
   const more = rows.length - shown.length;
   return Card({ title: "Attempts to come in", key: "attempts" }, [
-    h(ErrorNote, { why: fault, again: refreshDoors }),
-    value ? h("p", { class: failed ? "access-failed" : "dim" }, failed ? `${failed} refused since the gateway began (the last ${ATTEMPTS_MAX} attempts are kept).` : "Nobody was refused since the gateway began.") : fault ? null : h(Loading, {}),
-    rows.length ? Table({ columns: ATTEMPTS, rows: shown, keyOf: (row) => row.key, caption: "Attempts, the newest first" }) : null,
+    fetched.value ? h("p", { class: failed ? "access-failed" : "dim" }, failed ? `${failed} refused since the gateway began (the last ${ATTEMPTS_MAX} attempts are kept).` : "Nobody was refused since the gateway began.") : null,
+    Listed({ fetched, again: refreshDoors, rows: shown, columns: ATTEMPTS, keyOf: (row) => row.key, caption: "Attempts, the newest first" }),
     more > 0 ? Button({ kind: "small", onclick: () => ((doors.isAll = true), redraw()) }, [`${more} more`]) : null,
   ]);
 }

@@ -72,6 +72,9 @@ function walk(event, lanes, lane, run) {
   if (next) focusBar(next);
 }
 
+// A pattern cannot come from the style: the policy lets it bring nothing along, not even from the page itself.
+const fillOf = (state) => (state === "error" ? "url(#hatch-failed)" : undefined);
+
 function Bar({ run, lane, lanes, span, isStop }) {
   const { left, wide, waitFrom } = placeOf(run, span, BAR_LEAST_PX);
   const y = (LANE_PX - BAR_PX) / 2;
@@ -82,7 +85,7 @@ function Bar({ run, lane, lanes, span, isStop }) {
     // As high as the lane, so that a pointer finds it.
     h("rect", { class: "bar-place", x: left - 2, y: 0, width: wide + 4, height: LANE_PX }),
     waitFrom === undefined ? null : h("line", { class: "bar-wait", x1: waitFrom, x2: left, y1: LANE_PX / 2, y2: LANE_PX / 2 }),
-    h("rect", { class: "bar-body", x: left, y, width: wide, height: BAR_PX, rx: run.state === "running" ? 0 : 2 }),
+    h("rect", { class: "bar-body", fill: fillOf(run.state), x: left, y, width: wide, height: BAR_PX, rx: run.state === "running" ? 0 : 2 }),
     run.state === "running" ? h("path", { class: "bar-open", d: `M${left + wide} ${y - 3}v${BAR_PX + 6}` }) : null,
   );
 }
@@ -90,7 +93,7 @@ function Bar({ run, lane, lanes, span, isStop }) {
 function Unknown({ span, since, height }) {
   if (since <= span.from) return null;
   const wide = Math.min(span.width, ((since - span.from) / (span.now - span.from)) * span.width);
-  return h("rect", { class: "lane-unknown", x: 0, y: 0, width: wide, height });
+  return h("rect", { fill: "url(#hatch-unknown)", x: 0, y: 0, width: wide, height });
 }
 
 function Lane({ lane, lanes, span, since, ticks, stop }) {
@@ -124,7 +127,7 @@ function Axis({ span, ticks, since }) {
 
 const SWATCHES = [["running", "runs (open end)"], ["complete", "finished (full)"], ["cancelled", "stopped (hollow)"], ["error", "failed (striped)"]];
 function Legend() {
-  const swatch = (state) => h("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" }, h("g", { class: `bar bar-${state}` }, h("rect", { class: "bar-body", x: 1, y: 1, width: 22, height: 10 }), state === "running" ? h("path", { class: "bar-open", d: "M23 0v12" }) : null));
+  const swatch = (state) => h("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" }, h("g", { class: `bar bar-${state}` }, h("rect", { class: "bar-body", fill: fillOf(state), x: 1, y: 1, width: 22, height: 10 }), state === "running" ? h("path", { class: "bar-open", d: "M23 0v12" }) : null));
   const wait = h("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" }, h("line", { class: "bar-wait", x1: 1, x2: 25, y1: 6, y2: 6 }));
   return h("ul", { class: "lane-legend" }, h("li", { key: "wait" }, wait, "waited (dotted)"), SWATCHES.map(([state, word]) => h("li", { key: state }, swatch(state), word)));
 }

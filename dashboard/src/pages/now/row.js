@@ -6,6 +6,7 @@ import { ago, sessionName, ticking } from "../../lib/format.js";
 import { gateway, rpc } from "../../lib/link.js";
 import { has } from "../../lib/live.js";
 import { href } from "../../lib/router.js";
+import { act } from "../../ui/act.js";
 import { Badge, Button, ErrorNote, toast } from "../../ui/parts.js";
 
 const TONES = { stalled: ["bad", "stalled"], asking: ["warn", "asks"], running: ["info", "runs"], waiting: ["warn", "waits"], idle: ["none", "idle"] };
@@ -19,13 +20,11 @@ const busy = new Set();
 async function stop(lane) {
   busy.add(lane.sessionId);
   redraw();
-  try {
+  await act("It could not be stopped", async () => {
     const done = await rpc("agent.cancel", { sessionId: lane.sessionId });
     const back = done.queued ? ` ${done.queued} waiting message${done.queued === 1 ? " was" : "s were"} taken back.` : "";
-    toast(done.cancelled ? `${sessionName(lane)} is told to stop.${back}` : "There was nothing to stop any more.");
-  } catch (why) {
-    toast(`It could not be stopped: ${why.message}`, { tone: "bad" });
-  }
+    return done.cancelled ? `${sessionName(lane)} is told to stop.${back}` : "There was nothing to stop any more.";
+  });
   busy.delete(lane.sessionId);
   redraw();
 }
@@ -34,14 +33,9 @@ function askQueue(lane) {
   queues.get(lane.sessionId)?.again(() => rpc("queue.list", { sessionId: lane.sessionId }));
 }
 
-async function takeBack(lane, item) {
-  try {
-    const { removed } = await rpc("queue.remove", { sessionId: lane.sessionId, itemId: item.itemId });
-    toast(removed ? "The message is taken back." : "That message was taken already.");
-  } catch (why) {
-    toast(`It could not be taken back: ${why.message}`, { tone: "bad" });
-  }
-  askQueue(lane);
+function takeBack(lane, { itemId }) {
+  const run = async () => ((await rpc("queue.remove", { sessionId: lane.sessionId, itemId })).removed ? "The message is taken back." : "That message was taken already.");
+  act("It could not be taken back", run, () => askQueue(lane));
 }
 
 function toggleQueue(lane) {

@@ -5,7 +5,8 @@ import { sessionName } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
 import { has } from "../../lib/live.js";
 import { go, href } from "../../lib/router.js";
-import { Button, copyText, toast } from "../../ui/parts.js";
+import { act } from "../../ui/act.js";
+import { Button, copyText } from "../../ui/parts.js";
 import { deleteRows } from "./deleting.js";
 
 const TITLE_CHARS_MAX = 200;
@@ -28,30 +29,23 @@ export function closeMenu() {
   redraw();
 }
 
-async function rename(event) {
+function rename(event) {
   event.preventDefault();
   const { row } = menu;
   const title = menu.title.trim();
   if (!title) return;
   closeMenu();
-  try {
-    const answer = await rpc("sessions.patch", { sessionId: row.id, title });
-    row.title = answer.title ?? title;
-  } catch (why) {
-    toast(`It could not be renamed: ${why.message}`, { tone: "bad" });
-  }
-  redraw();
+  act("It could not be renamed", async () => {
+    row.title = (await rpc("sessions.patch", { sessionId: row.id, title })).title ?? title;
+  });
 }
 
-async function fork(row) {
+function fork(row) {
   closeMenu();
-  try {
-    const { sessionId } = await rpc("sessions.fork", { sessionId: row.id });
-    toast(`This is a copy of “${sessionName(row)}”.`);
-    go("chat", sessionId);
-  } catch (why) {
-    toast(`It could not be copied: ${why.message}`, { tone: "bad" });
-  }
+  act("It could not be copied", async () => {
+    go("chat", (await rpc("sessions.fork", { sessionId: row.id })).sessionId);
+    return `This is a copy of “${sessionName(row)}”.`;
+  });
 }
 
 function Rename() {

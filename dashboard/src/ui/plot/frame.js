@@ -24,14 +24,13 @@ export function plotState(id) {
   return state;
 }
 
-// The same tree as before where nothing that it is made of has changed: then nothing is compared below it.
+// The same as before where nothing that it is made of has changed: then nothing is compared below it.
 export function remembered(state, part, of, make) {
-  const key = JSON.stringify(of);
   const before = state.memo.get(part);
-  if (before?.key === key) return before.tree;
-  const tree = make();
-  state.memo.set(part, { key, tree });
-  return tree;
+  if (before && before.of.length === of.length && before.of.every((it, at) => it === of[at])) return before.made;
+  const made = make();
+  state.memo.set(part, { of, made });
+  return made;
 }
 
 export function sizeOf(state) {
@@ -139,23 +138,22 @@ function Behind({ state, title, head, points, names }) {
   const cell = (at) => (point) => point.lines[at]?.[1] ?? "";
   const first = { head, cell: (point) => (state.onpick ? h("button", { type: "button", class: "button button-small", onclick: () => pick(state, points.indexOf(point)) }, point.label) : point.label) };
   const columnsOf = [first, ...names.map((name, at) => ({ head: name, cell: cell(at), numeric: true }))];
-  const table = state.isOpen ? remembered(state, "table", [names, points.map((point) => [point.label, point.lines]), !!state.onpick], () => h(Table, { columns: columnsOf, rows: points, keyOf: (point) => points.indexOf(point), caption: title, empty: "No data" })) : null;
+  const table = state.isOpen ? remembered(state, "table", [points, !!state.onpick], () => h(Table, { columns: columnsOf, rows: points, keyOf: (point) => points.indexOf(point), caption: title, empty: "No data" })) : null;
   return h("details", { class: "plot-table", ontoggle: (event) => ((state.isOpen = event.target.open), redraw()) }, h("summary", {}, "As a table"), table);
 }
 
-// `marks()` gives what is drawn, `key` what it is made of. `legend`: names of lines or parts.
-export function Frame({ state, title, unit, points, size, key, marks, legend, markOf, head, names, onpick, empty }) {
+// `drawn`: the tree of what is seen. `legend`: names of lines or parts.
+export function Frame({ state, title, unit, points, size, drawn, legend, markOf, head, names, onpick, empty }) {
   state.onpick = onpick ?? null;
   const isEmpty = points.length === 0;
-  const drawn = isEmpty ? null : remembered(state, "marks", [key, size], marks);
-  const hits = isEmpty ? null : remembered(state, "hits", [points, state.at, size, !!onpick], () => h("g", { key: "hits" }, columns(state, points, size)));
+  const hits = isEmpty ? null : remembered(state, "hits", [points, state.at, !!onpick], () => h("g", { key: "hits" }, columns(state, points, size)));
   const shown = points[state.shown];
   const svg = () =>
     h("svg", {
       class: `plot-svg ${onpick ? "plot-picks" : ""}`, viewBox: `0 0 ${size.width} ${size.height}`, height: size.height, role: "group", "aria-label": `${title}${unit ? `, in ${unit === "usd" ? "dollars" : unit === "ms" ? "milliseconds" : unit}` : ""}. Arrow keys go from point to point${onpick ? ", Enter opens one" : ""}.`,
       onkeydown: onkeydown(state, points.length), onpointerover: (event) => event.target.dataset.at !== undefined && show(state, Number(event.target.dataset.at)), onpointerleave: () => show(state, -1),
     },
-      drawn,
+      isEmpty ? null : drawn,
       hits,
       // Last: what comes and goes must not move what has the focus.
       shown ? h("line", { key: "cursor", class: "plot-cursor", x1: shown.middle, x2: shown.middle, y1: MARGIN.top, y2: size.bottom }) : null,
@@ -163,7 +161,7 @@ export function Frame({ state, title, unit, points, size, key, marks, legend, ma
   return h(
     "figure",
     { class: "plot", key: `plot-${state.id}` },
-    h("figcaption", {}, h("span", { class: "plot-title" }, title), legend.length > 1 ? h("ul", { class: "plot-legend" }, legend.map((name, nth) => h("li", { key: name }, markOf(nth), name))) : null),
+    h("figcaption", {}, h("span", { class: "plot-title" }, title), legend.length > 1 && !isEmpty ? h("ul", { class: "plot-legend" }, legend.map((name, nth) => h("li", { key: name }, markOf(nth), name))) : null),
     h("div", { class: "plot-box", created: watchWidth(state), removed: () => state.unwatch?.() }, isEmpty ? h("p", { class: "plot-none" }, empty ?? "No data for this time.") : svg(), shown ? h(Tip, { point: shown, size, markOf }) : null),
     isEmpty ? null : h(Behind, { state, title, head, points, names }),
   );

@@ -194,6 +194,7 @@ impl ProviderReader<'_> {
                 LEVELS[..if thinking { LEVELS.len() } else { 0 }].iter().map(|level| Arc::from(*level)).collect(),
             ),
             fallbacks: Arc::from([]),
+            unlisted: false,
             id,
         };
         Ok(Some(CustomModel { info, api, headers, compat }))

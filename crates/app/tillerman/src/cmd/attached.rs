@@ -27,7 +27,10 @@ pub(super) fn gateway(to: Option<&AttachTo>) -> Result<Option<FoundGateway>, Fau
     let place = home.data.join("gateway");
     // Whoever comes through the socket needs none.
     let token = match to {
-        AttachTo::Place(_) => setup::read_again(&Basics::default(), Mode::Prompt).ok().and_then(|it| it.server().ok()),
+        AttachTo::Place(_) => {
+            let settings = setup::SettingsAgain(Basics::default(), Mode::Prompt);
+            daemon::SettingsPlace::read(&settings, None).ok().and_then(|it| it.server().ok())
+        }
         AttachTo::Here | AttachTo::Auto => None,
     };
     let own = OwnGateway { place: &place, token: token.and_then(|server| server.token) };

@@ -1,4 +1,4 @@
-//! `config get|set|add|unset|path`.
+//! `config get|set|add|unset|path|schema`.
 
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,10 @@ pub(crate) fn run(args: args::ConfigArgs) -> anyhow::Result<u8> {
         args::ConfigVerb::Unset { key } => unset(&key),
         args::ConfigVerb::Path => {
             say(&format!("{}\n", home()?.config_file().display()))?;
+            Ok(0)
+        }
+        args::ConfigVerb::Schema => {
+            say(&format!("{:#}\n", config::schema()))?;
             Ok(0)
         }
     }
@@ -127,14 +131,5 @@ fn unset(key: &str) -> anyhow::Result<u8> {
 
 /// The user's file, where it can be changed without losing anything.
 fn editable() -> anyhow::Result<PathBuf> {
-    let home = home()?;
-    let file = home.config_file();
-    if let Some(other) = home.user_files().into_iter().find(|other| *other != file)
-        && !file.exists()
-    {
-        let text =
-            format!("your configuration is {}, and only TOML can be edited without losing comments", other.display());
-        return Err(Fault::new(FaultKind::Invalid, text).hint("edit it by hand, or rewrite it as config.toml").into());
-    }
-    Ok(file)
+    Ok(home()?.editable()?)
 }

@@ -1,5 +1,7 @@
 //! `drive [-- CMD...]`: a client for any agent that speaks ACP, for people and for scripts.
 
+mod remote;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +24,7 @@ use vocab::visible::headline;
 use super::USAGE;
 use crate::args;
 use config::{Guarded, Home};
+use remote::RemoteChannel;
 
 pub(crate) fn run(args: args::Drive) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -33,8 +36,15 @@ pub(crate) fn run(args: args::Drive) -> anyhow::Result<u8> {
 
 async fn start(args: args::Drive) -> anyhow::Result<u8> {
     let streams = StandardStreams::look();
-    let cwd = place(&args)?;
-    let channel = channel(&args, &cwd)?;
+    let remote = args.url.as_deref().map(|url| RemoteChannel::new(url, &args.token_env)).transpose()?;
+    let is_elsewhere = args.ssh.is_some() || remote.as_ref().is_some_and(|remote| !remote.is_here());
+    let shares = args.files || args.terminals;
+    anyhow::ensure!(!(is_elsewhere && shares), "--files and --terminals are for an agent of this machine");
+    let cwd = place(&args, is_elsewhere)?;
+    let channel = match remote {
+        Some(remote) => Arc::new(remote),
+        None => channel(&args, &cwd)?,
+    };
     let options = options(&args, &cwd)?;
     let interactive = args.prompt.is_none();
     let keys = match interactive {
@@ -84,9 +94,10 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
 }
 
 fn wishes(args: &args::Drive, cwd: PathBuf) -> SessionWishes {
-    let agent = match args.command.first() {
-        Some(name) => headline(&name.to_string_lossy()),
-        None => "our own agent".to_owned(),
+    let agent = match (args.command.first(), &args.url) {
+        (Some(name), _) => headline(&name.to_string_lossy()),
+        (None, Some(url)) => headline(url),
+        (None, None) => "our own agent".to_owned(),
     };
     SessionWishes {
         agent,
@@ -99,11 +110,12 @@ fn wishes(args: &args::Drive, cwd: PathBuf) -> SessionWishes {
 }
 
 /// Where the agent works. On another machine it is not ours to check.
-fn place(args: &args::Drive) -> anyhow::Result<PathBuf> {
+fn place(args: &args::Drive, is_elsewhere: bool) -> anyhow::Result<PathBuf> {
     let asked = args.cwd.as_deref();
-    if args.ssh.is_some() {
-        let there = asked.context("with --ssh, --cwd names an absolute directory of that machine")?;
-        anyhow::ensure!(there.is_absolute(), "--cwd has to be absolute with --ssh: {}", there.display());
+    if is_elsewhere {
+        let flag = if args.ssh.is_some() { "--ssh" } else { "--url" };
+        let there = asked.with_context(|| format!("with {flag}, --cwd names an absolute directory of that machine"))?;
+        anyhow::ensure!(there.is_absolute(), "--cwd has to be absolute with {flag}: {}", there.display());
         return Ok(there.to_owned());
     }
     let asked = asked.unwrap_or(Path::new("."));

@@ -96,9 +96,8 @@ async fn start(args: &GatewayArgs) -> Result<u8, Fault> {
     wired.warnings(asked).for_each(|note| host::note(note));
     let places = extension_host::skill_places(&wired, &home, &config);
     let extension_host = extension_host::start(&wired, extensions, Some(places)).await;
-    let basics = args.basics.clone();
-    let again = move || setup::read_again(&basics, Mode::DangerFullAccess);
-    let hooks = Arc::new(DaemonHooks::new(&wired, (config, server), Box::new(again), &place, counts)?);
+    let settings = Box::new(setup::SettingsAgain(args.basics.clone(), Mode::DangerFullAccess));
+    let hooks = Arc::new(DaemonHooks::new(&wired, (config, server), settings, &place, counts)?);
     listeners.reach(hooks.service.clone());
     let parts = DoorParts::new(&wired, &hooks, &home, asked);
     serve(options, hooks, parts, extension_host).await

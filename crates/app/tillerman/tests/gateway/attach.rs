@@ -247,6 +247,56 @@ async fn garbage_and_long_lines_are_answered_in_the_words_of_the_dialect() {
     loaf.json("an answer", |it| it["id"] == 5);
 }
 
+/// A proxy on a session, with nothing to do.
+fn idle(place: &Place, dialect: &str) -> Proxy {
+    let mut proxy = Proxy::start(place.command(), &[dialect, "--attach"]);
+    match dialect {
+        "serve" => drop(proxy.json("ready", is("ready"))),
+        "rpc" => {
+            proxy.send(&json!({"id": "1", "type": "prompt", "message": "say 1 words"}));
+            proxy.json("the end", is("agent_end"));
+        }
+        "loaf" => {
+            let hello = json!({"client_name": "editor", "protocol_version": "1.0.0"});
+            proxy.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "rpc.handshake", "params": hello}));
+            proxy.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "session.create"}));
+            proxy.json("a session", |it| it["id"] == 2);
+        }
+        _ => {
+            let hello = json!({"protocolVersion": 1, "clientCapabilities": {}});
+            proxy.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}));
+            let new = json!({"cwd": place.workspace(), "mcpServers": []});
+            proxy.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": new}));
+            proxy.json("a session", |it| it["id"] == 2);
+        }
+    }
+    proxy
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_only_waits_is_told_that_the_gateway_ends_and_not_that_a_session_is_lost() {
+    let place = Place::new();
+    for _ in 0..3 {
+        let gateway = place.start();
+        let mut proxies: Vec<(&str, Proxy)> =
+            ["serve", "rpc", "loaf", "acp"].map(|dialect| (dialect, idle(&place, dialect))).into();
+        assert_eq!(gateway.terminate(), Some(0));
+        for (dialect, proxy) in &mut proxies {
+            assert_eq!(proxy.ended(), Some(1), "{dialect}");
+            let (last, said) = (proxy.heard.last().cloned().unwrap_or_default(), proxy.said());
+            let why = "the gateway has ended; what was not finished goes on with its next start";
+            assert!(said.contains(why), "{dialect}: {said}");
+            for untrue in ["is lost", "session is closed", "is being closed"] {
+                assert!(!said.contains(untrue) && !last.contains(untrue), "{dialect}: {said}{last}");
+            }
+            if ["serve", "rpc"].contains(dialect) {
+                let truth = last.contains("is ending") && last.contains("goes on with its next start");
+                assert!(truth, "{dialect}: {last}");
+            }
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_that_ends_or_dies_is_told_apart_from_the_end() {
     let place = Place::new();

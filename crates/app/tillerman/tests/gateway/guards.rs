@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::process::{Gateway, Place};
+use crate::process::{Gateway, Place, TOKEN};
 use crate::socket::{Socket, Visitor};
 
 fn full() -> bool {
@@ -153,7 +153,7 @@ async fn g12_secrets_are_neither_told_nor_kept_in_the_clear() {
     }
     told.push(socket.call("node.push_token.set", json!({"provider": "x", "token": PUSH})).await.unwrap_err());
     let said = Value::from(told).to_string() + &gateway.said();
-    for canary in ["CANARY", "sk-for-tests", crate::process::TOKEN, PUSH] {
+    for canary in ["CANARY", "sk-for-tests", TOKEN, PUSH] {
         assert!(!said.contains(canary), "{canary} in {said}");
     }
     assert_eq!(gateway.terminate(), Some(0));
@@ -191,4 +191,24 @@ async fn an_artifact_that_was_acknowledged_survives_a_kill() {
         let list = socket.call("canvas.list", json!({"sessionId": "c:1"})).await.unwrap();
         assert_eq!((&list["total"], &list["artifacts"][0]["content"]), (&json!(kill + 1), &json!(kill)));
     }
+}
+
+/// Whoever changes the token loses the connection by it, and hears first that it was done.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reload_that_changes_the_token_is_answered_before_its_caller_goes() {
+    const NEXT: &str = "the-next-token-0123456789abcdef";
+    let place = Place::new();
+    let gateway = place.start();
+    let file = place.home.path().join("gateway.yaml");
+    let (mut caller, mut other) = (Socket::open(&gateway).await, Socket::open(&gateway).await);
+    let config = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, config.replace(TOKEN, NEXT)).unwrap();
+    let done = caller.call("config.reload", json!({})).await.unwrap();
+    assert_eq!(done["success"], true, "{done}");
+    // It holds for whoever comes, at once; those who are here have a moment for what they are owed.
+    let next = Visitor { token: Some(NEXT), ..Visitor::default() };
+    Socket::open_as(&gateway, &next).await.unwrap().call("system.info", json!({})).await.unwrap();
+    assert_eq!((caller.closed().await, other.closed().await), (Some(1008), Some(1008)));
+    let mut late = Socket::open(&gateway).await;
+    assert_eq!(late.closed().await, Some(1008), "the old token is nobody's");
 }

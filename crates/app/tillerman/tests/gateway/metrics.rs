@@ -159,6 +159,24 @@ async fn many_models_and_tools_make_no_more_series_than_there_may_be() {
 }
 
 #[tokio::test]
+async fn a_model_that_a_client_makes_up_is_no_label() {
+    let place = Place::new();
+    let gateway = place.start();
+    let mut socket = Socket::open(&gateway).await;
+    let invented = "x\",outcome=\"ok\"} 7\ntillerman_canary{a=\"b";
+    for model in [invented, "canary-2", "mock/beta"] {
+        let params = json!({"sessionId": "ws:a", "message": "say 2 words", "modelTier": model});
+        // The server takes any name; whether it then answers is its own affair.
+        let _ = socket.call("agent.send", params).await;
+    }
+    let page = page(&gateway);
+    assert!(!page.contains("canary"), "what a client invents is no label:\n{page}");
+    let seen = samples(&page);
+    let ok = |model: &str| seen.get(&format!("tillerman_model_calls_total{{model=\"{model}\",outcome=\"ok\"}}"));
+    assert_eq!((ok("other"), ok("mock/beta")), (Some(&2.0), Some(&1.0)), "{page}");
+}
+
+#[tokio::test]
 async fn a_store_that_cannot_be_written_is_not_healthy() {
     let place = Place::new();
     let gateway = place.start();

@@ -27,6 +27,8 @@ pub(crate) struct Place {
     /// 0: any that is free.
     pub(crate) port: u16,
     pub(crate) model_name: &'static str,
+    /// The user's own `config.toml`, instead of a file that is named when it starts.
+    pub(crate) own_config: Option<String>,
 }
 
 impl Place {
@@ -44,6 +46,7 @@ impl Place {
             env: Vec::new(),
             port: 0,
             model_name: "mock/alpha",
+            own_config: None,
         }
     }
 
@@ -77,7 +80,22 @@ impl Place {
         Gateway::spawn(self.gateway(), false)
     }
 
+    /// The user's own file.
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.home.path().join("tillerman/config.toml")
+    }
+
     fn gateway(&self) -> Command {
+        if let Some(text) = &self.own_config {
+            std::fs::create_dir_all(self.home.path().join("tillerman")).unwrap();
+            if !self.config_file().exists() {
+                std::fs::write(self.config_file(), text).unwrap();
+            }
+            let mut command = self.command();
+            command.args(["gateway", "--port", &self.port.to_string(), "--model", self.model_name]);
+            command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            return command;
+        }
         let config = self.home.path().join("gateway.yaml");
         let token = self.token.as_deref().map(|token| format!("  token: {token}\n")).unwrap_or_default();
         let server = match (token.is_empty(), self.config.strip_prefix("server:\n")) {

@@ -10,6 +10,8 @@ use serde_json::Value;
 
 /// How long a line or an end may take before the test is called broken.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long what a process has said may take to be read once it has ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 pub(crate) struct Proxy {
     child: Child,
@@ -18,6 +20,8 @@ pub(crate) struct Proxy {
     /// Everything that it has said on stdout so far.
     pub(crate) heard: Vec<String>,
     errors: Arc<Mutex<String>>,
+    /// Done when stderr has ended.
+    complained: std::thread::JoinHandle<()>,
 }
 
 impl Proxy {
@@ -31,12 +35,12 @@ impl Proxy {
         });
         let errors = Arc::<Mutex<String>>::default();
         let (kept, stderr) = (errors.clone(), child.stderr.take().unwrap());
-        std::thread::spawn(move || {
+        let complained = std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 *kept.lock().unwrap() += &format!("{line}\n");
             }
         });
-        Self { stdin: child.stdin.take(), child, lines, heard: Vec::new(), errors }
+        Self { stdin: child.stdin.take(), child, lines, heard: Vec::new(), errors, complained }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -92,6 +96,12 @@ impl Proxy {
         self.errors.lock().unwrap().clone()
     }
 
+    /// Waits for its end: what it said on stderr until then.
+    pub(crate) fn ended_saying(mut self) -> String {
+        self.ended();
+        self.said()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         assert!(Command::new("kill").args([name, &self.pid().to_string()]).status().unwrap().success());
     }
@@ -102,10 +112,14 @@ impl Proxy {
         loop {
             match self.child.try_wait().unwrap() {
                 Some(status) => {
-                    self.heard.extend(self.lines.try_iter());
-                    // The readers of its pipes may be a moment behind.
-                    std::thread::sleep(Duration::from_millis(50));
-                    self.heard.extend(self.lines.try_iter());
+                    // The readers of its pipes may be behind; they are done unless somebody else holds a pipe.
+                    while let Ok(line) = self.lines.recv_timeout(LAST_WORDS) {
+                        self.heard.push(line);
+                    }
+                    let until = Instant::now() + LAST_WORDS;
+                    while !self.complained.is_finished() && Instant::now() < until {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
                     return status.code();
                 }
                 None if Instant::now() > until => panic!("it does not end: {:#?}\n{}", self.heard, self.said()),

@@ -124,6 +124,28 @@ async def unfit(one):
         why = await refused(one.send("hi", attachments=[{"mimeType": "text/plain", "data": data}]).result())
         check(f"{name} is refused here", isinstance(why, lib.InvalidRequestError) and why.reason == "not_json", why)
     check("and nobody else", (await beside)["content"] == words(20) and one.state == "open")
+    for message in (7, None, {"a": 1}):
+        why = await refused(one.send(message, session_id="py:no-text").result())
+        check("a message that is no text is refused", isinstance(why, lib.InvalidRequestError) and why.data["param"] == "message", why)
+
+
+async def unnamed():
+    """What the gateway cannot read has no id, and whoever waits for it is told all the same."""
+    async with client() as it:
+        whole_frame = it._wire._frame
+
+        def torn_frame(operation):
+            text = whole_frame(operation)
+            return text[:-2] if "TORN" in text else text
+
+        it._wire._frame = torn_frame
+        whole = it.send("slow 20 say 20 words", session_id="py:whole")
+        await read(whole, lambda event: event["event"] == "content")
+        why = await refused(it.send("TORN", session_id="py:torn").result())
+        check("a refusal without an id is told", isinstance(why, lib.ParseError) and "one of" not in str(why), why)
+        two = await asyncio.gather(refused(it.sessions.get(session_id="TORN")), refused(it.agent.wait(run_id="TORN")))
+        check("to all that it may mean", all(isinstance(one, lib.ParseError) for one in two), two)
+        check("and to nobody else", (await whole)["content"] == words(20) and it.state == "open")
 
 
 async def order_of_sends(one):
@@ -370,6 +392,7 @@ async def main():
         for part in (plain, cancelling, questions, subscriptions):
             await part(one)
         await callers()
+        await unnamed()
         await cuts(one)
     await deaths()
 

@@ -79,6 +79,23 @@ for (const data of [1n, circle, deep]) {
   const why = await refused(one.send('hi', { attachments: [{ mimeType: 'text/plain', data }] }).result);
   check('what is no JSON is refused here', why instanceof lib.InvalidRequestError && why.reason === 'not_json', why);
 }
+for (const message of [7, null, undefined, { a: 1 }, Symbol('x')]) {
+  const why = await refused(one.send(message, { sessionId: 'ts:no-text' }).result);
+  check('a message that is no text is refused', why instanceof lib.InvalidRequestError && why.data.param === 'message', why);
+}
+// What the gateway cannot read has no id, and whoever waits for it is told all the same.
+class Torn extends (WebSocket ?? globalThis.WebSocket) {
+  send(text) { super.send(text.includes('TORN') ? text.slice(0, -2) : text); }
+}
+const torn1 = client({ WebSocket: Torn, tokenBy: 'protocol' });
+const whole = torn1.send('slow 20 say 20 words', { sessionId: 'ts:whole' });
+await read(whole, (event) => event.event === 'content');
+const unread = await refused(torn1.send('TORN', { sessionId: 'ts:torn' }).result);
+check('a refusal without an id is told', unread instanceof lib.ParseError && unread.code === -1 && !unread.message.includes('one of'), unread);
+const two = await Promise.all([refused(torn1.sessions.get({ sessionId: 'TORN' })), refused(torn1.agent.wait({ sessionId: 'ts:whole', runId: 'TORN' }))]);
+check('to all that it may mean', two.every((it) => it instanceof lib.ParseError), two.map(String));
+check('and to nobody else', (await whole.result).content === words(20) && torn1.state === 'open');
+torn1.close();
 const inOrder = [];
 await Promise.all([0, 1, 2, 3, 4, 5].map((nth) => one.send(`say "n${nth}"`, { sessionId: 'ts:order', confirm: () => 'deny' }).result.then((it) => inOrder.push(it.content))));
 check('messages go out in their order', inOrder.join() === 'n0,n1,n2,n3,n4,n5', inOrder);

@@ -262,7 +262,8 @@ impl Session {
 
     /// Whether no peer could answer a question, so that it would wait for ever.
     pub(super) fn is_unanswerable(&self) -> bool {
-        self.log.peers.all().all(|outbox| self.approvals.is_mute(outbox.peer))
+        // One that was let go has not left yet, and hears no question any more.
+        self.log.peers.all().all(|outbox| self.approvals.is_mute(outbox.peer) || outbox.was_let_go())
     }
 
     /// Whether no peer could show the dialog of an extension to anybody.

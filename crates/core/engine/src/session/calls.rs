@@ -173,7 +173,7 @@ impl Session {
 
     /// Why a call is denied that no peer can be asked about.
     pub(super) fn unasked(&self, required: Required) -> String {
-        if self.log.peers.is_empty() {
+        if self.log.peers.all().all(|outbox| outbox.was_let_go()) {
             return "denied: nobody is here who could be asked".to_owned();
         }
         let mode = self.settings.mode;

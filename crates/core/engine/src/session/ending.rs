@@ -3,7 +3,7 @@
 
 use std::task::{Context, Poll, ready};
 
-use vocab::{CutBy, Event, Fault, FaultKind, ItemEnd, Principal, SettleReason};
+use vocab::{CutBy, Event, Fault, FaultKind, ItemEnd, OnRestart, Principal, SettleReason};
 
 use super::turn::SafePoint;
 use super::{Mail, Session, guarded};
@@ -122,8 +122,18 @@ impl Session {
         if !self.activity.is_over && self.activity.is_ending() {
             self.cast_off(match self.activity.is_removed {
                 true => Fault::new(FaultKind::UnknownSession, "the session is deleted"),
+                false if self.shared.registry.is_closing() => self.end_of_process(),
                 false => Fault::new(FaultKind::ShuttingDown, "the session is closed").hint("open it again later"),
             });
+        }
+    }
+
+    /// Nothing is wrong with the session: everything ends, and this one is there again with the next process.
+    fn end_of_process(&self) -> Fault {
+        let fault = Fault::new(FaultKind::ShuttingDown, "the process that holds this session is ending");
+        match self.settings.on_restart {
+            OnRestart::Continue => fault.hint("what is not finished goes on with its next start"),
+            OnRestart::Close => fault.hint("open the session again later"),
         }
     }
 

@@ -213,6 +213,7 @@ impl Session {
     }
 
     pub(super) fn leave(&mut self, peer: PeerId) {
+        let was_let_go = self.log.peers.outbox_of(peer).is_some_and(|outbox| outbox.was_let_go());
         self.log.peers.leave(peer);
         self.log.peers.is_news = true;
         // No peer is left that could end it or read what comes of it.
@@ -228,10 +229,14 @@ impl Session {
         self.approvals.take_given(peer, 0);
         self.editor_left(peer);
         self.tools.drop_host(peer);
+        // It did not disconnect: it was not there to be asked.
+        if was_let_go {
+            self.deny_unanswerable();
+        }
         self.settle_orphans(Some(peer));
     }
 
-    /// A question of another process, which a turn that goes on asks again, and nobody who came can answer it.
+    /// Questions that reached nobody: of another process, which a turn that goes on asks again, or of a peer that was let go.
     fn deny_unanswerable(&mut self) {
         if self.settings.keeps_asks() || !self.is_unanswerable() {
             return;

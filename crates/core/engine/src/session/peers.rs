@@ -190,6 +190,11 @@ impl Peers {
         }
     }
 
+    /// The tool whose call runs, as it was told.
+    pub(super) fn tool_in_hand(&self) -> Option<Arc<str>> {
+        self.running.last().map(|it| it.tool.clone())
+    }
+
     /// What was used since the session came into memory.
     pub(super) fn usage(&self) -> Usage {
         self.usage
@@ -279,8 +284,8 @@ impl Peers {
         self.follow(&event);
         self.catching_up.iter_mut().for_each(|catching| catching.misses(&event));
         let level = least_level(&event);
-        // What waits is part of how a session stands.
-        self.is_news |= level == Level::Summaries || matches!(event, Event::Queue(_));
+        // What waits is part of how a session stands, and so is the tool in hand.
+        self.is_news |= level == Level::Summaries || matches!(event, Event::Queue(_)) || is_of_call(&event);
         // How a session stands is told in its place to who wants no more than that.
         let watched = level.max(Level::Entries);
         let is_watched = self.watching.is_wanted(watched);
@@ -364,6 +369,11 @@ pub(super) fn least_level(event: &Event) -> Level {
         | Event::TurnLost(_)
         | Event::Gone { .. } => Level::Summaries,
     }
+}
+
+/// A call begins or has ended.
+fn is_of_call(event: &Event) -> bool {
+    matches!(event, Event::Logged(entry) if matches!(entry.body, Body::Call(_)))
 }
 
 /// What is shown to people does not concern extensions, and the flow only those who asked for it.

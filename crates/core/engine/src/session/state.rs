@@ -71,6 +71,9 @@ impl Session {
             moved_ms: ago(self.activity.moved_at()),
             oldest_wait_ms: self.prompts.queue.list().map(|item| item.at_ms).min(),
             context_window: model.context_window,
+            workspace: settings.workspace.clone(),
+            tool: self.log.peers.tool_in_hand(),
+            child_of: self.subagents.child_of.clone(),
         };
         self.log.peers.tell_watchers(WatchEvent::Stands(Arc::new(glance)));
     }

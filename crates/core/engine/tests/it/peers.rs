@@ -330,21 +330,24 @@ async fn whoever_comes_in_is_told_what_is_written_and_the_rest_live() {
     assert_eq!(second.text(), "two", "and nothing twice");
 }
 
-/// It was told more than it read, and is gone for the session then, and not when somebody finds out at its end.
+/// It was told more than it read, and is gone for the session then, and not when somebody finds out at its end: be that long
+/// before the question or with the very event that would have told it.
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_was_let_go_is_nobody_to_be_asked_though_it_has_not_read_that() {
-    let long = "x".repeat(10_000);
-    let mut play = vec![text(&long), Step::Wait(10), text(&long), Step::Wait(10)];
-    play.extend(calls(&[("change", "{}")]));
-    let stage = stage_with(&Player::new([play, say("then not")]), |options| options.mode = Mode::Prompt);
-    let mut actor = Actor::on(stage.engine.connect(engine::Slow::DropAt(5_000)));
-    actor.open(Open::new(Which::New)).await.unwrap();
-    let (parts, delivery) = (vec![Part::text("go")], Delivery::RejectIfBusy);
-    actor.send(Verb::Session(SessionVerb::Prompt { parts, delivery })).await;
-    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
-    let log = log(&stage).await;
-    assert!(log.contains("c1 Denied: denied: nobody is here who could be asked"), "{log}");
-    assert!(log.ends_with("t1 ended: EndTurn, 1 rounds\n"), "{log}");
-    let last = actor.until(|event| matches!(event, Event::Gone { .. })).await;
-    assert!(matches!(last, Event::Gone { fault } if fault.kind == FaultKind::Unsupported), "and it is told so");
+    for limit in (2_000..=20_000).step_by(1_000) {
+        let long = "x".repeat(10_000);
+        let mut play = vec![text(&long), Step::Wait(10), text(&long), Step::Wait(10)];
+        play.extend(calls(&[("change", "{}")]));
+        let stage = stage_with(&Player::new([play, say("then not")]), |options| options.mode = Mode::Prompt);
+        let mut actor = Actor::on(stage.engine.connect(engine::Slow::DropAt(limit)));
+        actor.open(Open::new(Which::New)).await.unwrap();
+        let (parts, delivery) = (vec![Part::text("go")], Delivery::RejectIfBusy);
+        actor.send(Verb::Session(SessionVerb::Prompt { parts, delivery })).await;
+        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+        let log = log(&stage).await;
+        assert!(log.contains("c1 Denied: denied: nobody is here who could be asked"), "{limit}: {log}");
+        assert!(log.ends_with("t1 ended: EndTurn, 1 rounds\n"), "{limit}: {log}");
+        let last = actor.until(|event| matches!(event, Event::Gone { .. })).await;
+        assert!(matches!(last, Event::Gone { fault } if fault.kind == FaultKind::Unsupported), "and it is told so");
+    }
 }

@@ -123,6 +123,15 @@ impl Store for Lazy {
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.inner.usage(query)
     }
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.inner.used_by(sessions)
+    }
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        self.inner.used_since()
+    }
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        self.inner.skim(session, skim)
+    }
     fn watch(&self, session: &SessionId, after: u64) -> Later<'static, Result<Option<u64>, Fault>> {
         self.inner.watch(session, after)
     }

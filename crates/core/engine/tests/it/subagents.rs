@@ -634,3 +634,32 @@ fn after_a_crash_in_mid_child_both_logs_are_put_in_order() {
         Player::new([]),
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_watches_learns_for_which_call_a_child_works() {
+    let player = Player::new([subagent(r#"{"task":"look around"}"#), held("on")]);
+    let stage = family(&player, Mode::Prompt);
+    let mut watcher = stage.actor();
+    ask_for(&mut watcher, Verb::Watch { sessions: Watched::All, level: Level::Summaries }).await.unwrap();
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    watcher.settle().await;
+    let works_for = |session: &str| {
+        watcher.told.iter().rev().find_map(|told| match &told.event {
+            Event::Watch(WatchEvent::Stands(glance)) if told.session.as_str() == session => {
+                Some(glance.child_of.clone())
+            }
+            _ => None,
+        })
+    };
+    assert_eq!(works_for("s1"), Some(None));
+    let (parent, call) = works_for("s2").expect("it is in memory").expect("it is a child");
+    let started = actor.told.iter().find_map(|told| match &told.event {
+        Event::Logged(entry) => match &entry.body {
+            Body::Call(CallEntry::Started { call, .. }) => Some(call.id.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!((parent.as_str(), Some(call)), ("s1", started));
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::Engine;
 use host::{DaemonEnding, Ended, MemoryEnd, OnLost, PrincipalCell, PumpOptions, message_pair, pump_messages};
 use tokio::task::JoinHandle;
-use vocab::{Command, Open, Principal, Tag, Target, Told, Verb, Which};
+use vocab::{Command, Event, Open, Principal, Tag, Target, Told, Verb, Which};
 use wire::{Close, CloseCode, Dialect, Frame, NoOwn, Out, Parting};
 
 use crate::echo::{paused, stage};
@@ -29,8 +29,11 @@ impl Dialect for Mute {
         }
         out.frames.line(|bytes| bytes.extend_from_slice(b"heard"));
     }
-    fn tell(&mut self, _: &Told, out: &mut Out) {
+    fn tell(&mut self, told: &Told, out: &mut Out) {
         out.frames.line(|bytes| bytes.extend_from_slice(b"told"));
+        if let Event::Gone { .. } = told.event {
+            out.close_with(Close::new(CloseCode::Internal, "the session is lost"));
+        }
     }
     fn part(&mut self, why: Parting, out: &mut Out) {
         self.parted.lock().expect("no panic").push(why);
@@ -143,5 +146,22 @@ fn who_leaves_its_work_hears_on_until_the_grace_is_over() {
         assert!(running.host.is_finished());
         assert_eq!(running.ours.stream.close(), Some(Close::new(CloseCode::GoingAway, "")));
         assert_eq!(*running.parted.lock().expect("no panic"), [], "nothing was interrupted");
+    });
+}
+
+#[test]
+fn a_session_that_ends_with_the_process_is_not_lost() {
+    paused(async {
+        let stage = stage("delta \"one\"");
+        let (ending, engine) = (DaemonEnding::default(), stage.engine.clone());
+        let (mut ours, theirs) = message_pair(64);
+        let options = PumpOptions { ending: Some(ending.clone()), leaves_work: true, ..PumpOptions::default() };
+        let mut pump = std::pin::pin!(pump_messages(Mute::default(), &engine, theirs.stream, theirs.sink, options));
+        send(&mut ours, "open").await;
+        assert!(tokio::time::timeout(Duration::from_secs(5), pump.as_mut()).await.is_err(), "it has opened, and waits");
+        // Both words are there before the pump has its next turn.
+        ending.ask("shutdown");
+        engine.drain(Duration::from_secs(5)).await;
+        assert_eq!(pump.await.close.code, CloseCode::GoingAway);
     });
 }

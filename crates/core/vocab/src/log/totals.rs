@@ -47,6 +47,17 @@ pub fn settled_usage(body: &Body) -> Option<&Usage> {
     }
 }
 
+/// What an entry says of one model's use, as it happens: an answer, a summary, what was paid and came to nothing. What the own
+/// sessions of a call spent is in their logs.
+pub fn answered_usage(body: &Body) -> Option<(&Arc<str>, &Usage)> {
+    match body {
+        Body::Assistant { message, .. } => Some((&message.model, &message.usage)),
+        Body::Model(ModelEntry::Spent { call: None, model, usage, .. }) => Some((model, usage)),
+        Body::Branch(BranchEntry::Compacted(it)) => Some((&it.model, &it.usage)),
+        _ => None,
+    }
+}
+
 /// The sums over a log, entry by entry.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Totals {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::{SessionId, Usage};
+use crate::{Principal, SessionId, Usage};
 
 /// Milliseconds of a day; days are UTC's.
 pub const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -25,6 +25,16 @@ pub struct AuditLine {
     /// `prompt`, `answer`, `mode`, `delete` and the like.
     pub action: Arc<str>,
     /// Such as the mode that was set.
+    pub detail: Option<Arc<str>>,
+}
+
+/// Something that somebody did to all sessions together, and that no log says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Deed {
+    pub by: Principal,
+    /// `config.set` and the like.
+    pub action: &'static str,
+    /// Such as the setting; never a secret.
     pub detail: Option<Arc<str>>,
 }
 

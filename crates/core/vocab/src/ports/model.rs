@@ -32,6 +32,8 @@ pub struct ModelInfo {
     pub levels: Option<Arc<[Arc<str>]>>,
     /// Slugs to ask instead, in order, when this one cannot answer.
     pub fallbacks: Arc<[Arc<str>]>,
+    /// Only whoever asked for it says that it exists: no list has it, and no setting names it.
+    pub unlisted: bool,
 }
 
 impl ModelInfo {
@@ -53,6 +55,7 @@ impl ModelInfo {
             thinking: true,
             levels: None,
             fallbacks: Arc::from([]),
+            unlisted: false,
         }
     }
 }

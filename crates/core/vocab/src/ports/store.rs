@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Acquired, Later, Lease, StoreChange, StoreMoment};
 use crate::{
-    AuditLine, AuditQuery, AuditVerdict, Entry, Fault, LanePolicy, LogWindow, Mode, Principal, SessionId, Usage,
-    UsageQuery, UsageSum, conversation,
+    AuditLine, AuditQuery, AuditVerdict, Deed, Entry, Fault, FaultKind, LanePolicy, LogWindow, Mode, Principal,
+    SessionId, Skim, Skimmed, Usage, UsageQuery, UsageSum, conversation,
 };
 
 /// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
@@ -66,10 +66,21 @@ pub trait Store: Send + Sync {
     fn delete(&self, session: &SessionId, by: Option<Principal>) -> Later<'static, Result<bool, Fault>>;
     /// Who did what, newest first.
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>>;
+    /// One more line of it, of no session.
+    fn record(&self, _deed: Deed) -> Later<'static, Result<(), Fault>> {
+        let fault = Fault::new(FaultKind::Unsupported, "this store has no audit of its own");
+        Box::pin(std::future::ready(Err(fault)))
+    }
     /// Whether a line of the audit, or an entry that one stands for, was changed. `head`: one that somebody has kept.
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>>;
     /// What was used, the most expensive or most used first; days in their order.
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>>;
+    /// What each of these sessions has used in all its days, in no order; one that has used nothing is left out.
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>>;
+    /// The first day of which sums are kept ([`crate::day_of`]); `None`: nothing was used yet.
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>>;
+    /// Looks through a log from its end. Costs the same however long the log is.
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>>;
     /// The process ends: from now on nothing waits for other processes for long. What they keep from being written is
     /// refused, and found as unfinished by whoever comes next. Over when somebody takes a session again.
     fn hurry(&self) {}
@@ -167,6 +178,11 @@ pub struct Query {
     /// Beside those that start so, ids in which this character is not.
     pub or_without: Option<char>,
     pub order: Order,
+    /// Only those whose id or title has this, whatever the case of its letters.
+    pub text: Option<String>,
+    /// In a list by [`Order::LastMessage`]: only those with a message that stand behind the session of this name whose newest
+    /// message was then.
+    pub behind: Option<(i64, SessionId)>,
 }
 
 /// What stands first in a list.

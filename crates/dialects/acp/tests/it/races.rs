@@ -241,7 +241,7 @@ fn a_list_that_was_taken_back_is_answered_once() {
     talk.ask("session/list", json!({})).notify("$/cancel_request", json!({ "requestId": 1 })).reply(Err(fault()));
     talk.check(expect![[r#"
         > 1 session/list
-        ! Sessions(Query { workspace: None, id_part: None, non_empty: true, children: false, child_of: None, unfinished: false, limit: Some(50), offset: 0, id_prefix: None, or_without: None, order: Used })
+        ! Sessions(Query { workspace: None, id_part: None, non_empty: true, children: false, child_of: None, unfinished: false, limit: Some(50), offset: 0, id_prefix: None, or_without: None, order: Used, text: None, behind: None })
         > $/cancel_request {"requestId":1}
         < 1 ! -32800 request cancelled
     "#]]);

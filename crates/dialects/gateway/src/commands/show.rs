@@ -93,7 +93,13 @@ impl Gateway {
         let content: std::sync::Arc<str> = spoken.text.into();
         let text = ContentData { text: content.to_string(), transient: None, is_final: None };
         self.ledger.event(id, &events::tail("content", &text), out);
-        let said = DoneData { content: Some(content.clone()), usage: usage.clone(), run_id: None };
+        let said = DoneData {
+            content: Some(content.clone()),
+            usage: usage.clone(),
+            run_id: None,
+            model: None,
+            duration_ms: None,
+        };
         self.ledger.event(id, &events::tail("done", &said), out);
         let data = AnyJson(vocab::Json::trusted(spoken.data.to_string()));
         let result = SendResult {

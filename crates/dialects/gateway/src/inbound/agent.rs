@@ -1,6 +1,6 @@
 //! Messages for the model, and what a person says to its calls.
 
-use vocab::{Answer, AskId, RunRef, Scope, SessionId, SessionVerb};
+use vocab::{Answer, AskId, CallId, RunRef, Scope, SessionVerb};
 
 use crate::Gateway;
 use crate::commands;
@@ -8,8 +8,9 @@ use crate::inbound::message;
 use crate::ledger::{Awaits, RequestId};
 use crate::own::{GatewayRefusal, Out};
 use crate::params::{CallbackParams, ConfirmParams, DecisionWord, SendParams, WaitParams};
-use crate::pending::{AfterOpen, SendPlan, Wanted};
+use crate::pending::{AfterOpen, AskedAbout, SendPlan, Wanted};
 use crate::results::ConfirmResult;
+use crate::session_view::SessionView;
 
 pub(crate) fn send(
     gateway: &mut Gateway,
@@ -56,30 +57,46 @@ pub(crate) fn confirm_tool(
     params: ConfirmParams,
     out: &mut Out,
 ) -> Result<(), GatewayRefusal> {
-    let is_meant = |session: &SessionId| params.session_id.as_ref().is_none_or(|named| named.0 == *session);
-    // A late answer to one question must not answer the next, which may be about a call of the same name.
-    let is_asked = |ask: &AskId| params.ask_id.as_ref().is_none_or(|named| *named.0 == *ask.as_str());
-    let mut found = gateway.views.iter().filter(|view| is_meant(&view.session)).filter_map(|view| {
-        let ask = view.asks.iter().find(|ask| *ask.call.as_str() == *params.call_id.0 && is_asked(&ask.ask))?;
-        Some((view.session.clone(), ask.ask.clone()))
-    });
-    let (Some((session, ask)), other) = (found.next(), found.next()) else {
-        gateway.answer(id, &ConfirmResult { accepted: false }, out);
-        return Ok(());
-    };
-    // A yes for one session must not become a yes for another.
-    if other.is_some() {
-        let message = "calls of this id are asked about in several sessions: say which with `sessionId`";
-        return Err(GatewayRefusal::invalid("ambiguous_call", message).with("param", "sessionId"));
-    }
+    let (named, call) = (params.session_id.map(|name| name.0), CallId::from(&*params.call_id.0));
     let answer = match params.decision {
         DecisionWord::Allow => Answer::Allow(Scope::Once),
         DecisionWord::AllowSession => Answer::Allow(Scope::Session),
         DecisionWord::Deny => Answer::Deny(params.reason.map(|reason| reason.0).filter(|reason| !reason.is_empty())),
     };
-    gateway.ledger.put(id, Awaits::Asked { session: Some(session.clone()), aside: None });
-    gateway.want(&session, SessionVerb::Answer { ask, answer }, Wanted::Confirmed(id), out);
+    // A late answer to one question must not answer the next, which may be about a call of the same name.
+    let of = AskedAbout { call, ask: params.ask_id.map(|ask| AskId::from(&*ask.0)) };
+    if let Some(session) = named {
+        match gateway.view_at(&session) {
+            Some(at) => gateway.confirm_on(at, id, &of, answer, out),
+            None => gateway.on_known_session(session, AfterOpen::Confirm { id, of, answer }, out),
+        }
+        return Ok(());
+    }
+    let is_asked = |view: &SessionView| view.asks.iter().any(|open| of.is(&open.ask, &open.call));
+    let mut found = (0..gateway.views.len()).filter(|at| is_asked(&gateway.views[*at]));
+    match (found.next(), found.next()) {
+        (Some(at), None) => gateway.confirm_on(at, id, &of, answer, out),
+        (None, _) => gateway.answer(id, &ConfirmResult { accepted: false }, out),
+        // A yes for one session must not become a yes for another.
+        (Some(_), Some(_)) => {
+            let message = "calls of this id are asked about in several sessions: say which with `sessionId`";
+            return Err(GatewayRefusal::invalid("ambiguous_call", message).with("param", "sessionId"));
+        }
+    }
     Ok(())
+}
+
+impl Gateway {
+    /// An answer to a question of a session that the connection is on; one that is not open any more is not answered.
+    pub(crate) fn confirm_on(&mut self, at: usize, id: RequestId, of: &AskedAbout, answer: Answer, out: &mut Out) {
+        let view = &self.views[at];
+        let open = view.asks.iter().find(|open| of.is(&open.ask, &open.call));
+        let Some((session, ask)) = open.map(|open| (view.session.clone(), open.ask.clone())) else {
+            return self.answer(id, &ConfirmResult { accepted: false }, out);
+        };
+        self.ledger.put(id, Awaits::Asked { session: Some(session.clone()), aside: None });
+        self.want(&session, SessionVerb::Answer { ask, answer }, Wanted::Confirmed(id), out);
+    }
 }
 
 pub(crate) fn wait(

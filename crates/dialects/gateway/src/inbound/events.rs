@@ -7,12 +7,16 @@ use vocab::{Body, Entry, Json, SessionId};
 use crate::Gateway;
 use crate::cursor::EventCursor;
 use crate::ledger::{RequestId, SUBSCRIPTIONS_MAX, SubscriptionId};
+use crate::log_context::{LOOK_BEHIND, LogContext, ModelPrices};
 use crate::own::{Code, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
 use crate::params::{ReplayParams, SubscribeParams, UnsubscribeParams};
 use crate::pending::{AfterOpen, SubscribePlan, Wanted};
-use crate::projection;
+use crate::projection::{self, ToldBytes};
 use crate::results::{ReplayResult, ReplayedEvent, UnsubscribeResult};
 use crate::shape::{AnyJson, SessionName};
+
+/// Bytes of events in one page, unless its only entry has more.
+const REPLAY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 pub(crate) fn subscribe(
     gateway: &mut Gateway,
@@ -49,7 +53,15 @@ pub(crate) fn subscribe(
     gateway.subscribes_made += 1;
     let number = gateway.subscribes_made;
     let left = sessions.len();
-    let plan = SubscribePlan { number, id, sessions: sessions.clone(), left, topics, after: params.after_seq };
+    let plan = SubscribePlan {
+        number,
+        id,
+        sessions: sessions.clone(),
+        left,
+        topics,
+        after: params.after_seq,
+        thinking: params.thinking,
+    };
     gateway.subscribing.push(plan);
     for session in sessions {
         gateway.on_known_session(session, AfterOpen::Subscribe { id, plan: number }, out);
@@ -74,37 +86,102 @@ pub(crate) fn unsubscribe(
     Ok(())
 }
 
+/// What of a session is replayed.
+#[derive(Debug)]
+pub(crate) struct ReplayWish {
+    session: SessionId,
+    after: EventCursor,
+    thinking: bool,
+}
+
 pub(crate) fn replay(
     gateway: &mut Gateway,
     id: RequestId,
     params: ReplayParams,
     out: &mut Out,
 ) -> Result<(), GatewayRefusal> {
-    let session = params.session_id.0;
+    let (session, limit) = (params.session_id.0, params.limit.size());
+    if params.after_seq.is_some() && params.before_seq.is_some() {
+        return Err(GatewayRefusal::wrong_param("beforeSeq", "`beforeSeq` and `afterSeq` exclude each other"));
+    }
     let after = params.after_seq.unwrap_or_default();
-    let limit = params.limit.size();
-    let call = GatewayOwn::Read { session: session.clone(), after: after.whole_seq(), limit, branch: false };
-    gateway.call(call, Wanted::Replay { id, session, after }, out);
+    let wish = ReplayWish { session: session.clone(), after, thinking: params.thinking };
+    let call = match params.before_seq {
+        Some(before) => GatewayOwn::ReadBefore { session, before: before.number(), limit, behind: LOOK_BEHIND },
+        None => {
+            let behind = after.whole_seq().min(LOOK_BEHIND);
+            let (after, limit) = (after.whole_seq() - behind, limit + behind as usize);
+            GatewayOwn::Read { session, after, limit, branch: false }
+        }
+    };
+    gateway.call(call, Wanted::Replay { id, wish }, out);
     Ok(())
 }
 
-/// A page of the log as events. The text of a reply that was told in part is told whole: only whole entries are replayed.
-pub(crate) fn page(session: &SessionId, after: EventCursor, entries: &[Arc<Entry>], more: bool) -> ReplayResult {
-    let mut owed = after.owed_bytes();
-    let (mut events, mut asked) = (Vec::new(), Vec::new());
-    let mut next_seq = after;
-    for entry in entries {
-        let list = projection::events_of(entry, owed, &mut asked);
-        if matches!(entry.body, Body::Assistant { .. }) {
-            owed = 0;
-        }
-        let run_id = projection::turn_of(&entry.body).map(ToString::to_string);
-        for ((event, data), cursor) in projection::placed(entry, list, after.told_of(entry.seq)) {
-            let data = AnyJson(Json::trusted(String::from_utf8_lossy(&data).into_owned()));
-            let session_id = session.to_string();
-            events.push(ReplayedEvent { event, data, seq: entry.seq, cursor, session_id, run_id: run_id.clone() });
-        }
-        next_seq = EventCursor::bytes(entry.seq, owed);
+/// An entry as events, with where one stands who has had them.
+struct ReplayedEntry {
+    seq: u64,
+    events: Vec<ReplayedEvent>,
+    bytes: usize,
+    then: EventCursor,
+}
+
+impl ReplayWish {
+    /// A page of the log as events. The text of a reply that was told in part is told whole: only whole entries are replayed.
+    pub(crate) fn page(&self, entries: &[Arc<Entry>], more: bool, prices: &ModelPrices) -> ReplayResult {
+        let all = self.replayed(entries, self.after.whole_seq() + 1, prices);
+        let mut bytes = 0;
+        let fits = |entry: &&ReplayedEntry| {
+            bytes += entry.bytes;
+            bytes <= REPLAY_BYTES_MAX || bytes == entry.bytes
+        };
+        let kept = all.iter().take_while(fits).count();
+        let more = more || kept < all.len();
+        let next_seq = kept.checked_sub(1).map_or(self.after, |last| all[last].then);
+        let events = all.into_iter().take(kept).flat_map(|entry| entry.events).collect();
+        ReplayResult { events, next_seq, prev_seq: None, complete: !more }
     }
-    ReplayResult { events, next_seq, complete: !more }
+
+    /// The same backwards. `first`: where the page begins in the log.
+    pub(crate) fn page_before(&self, entries: &[Arc<Entry>], first: u64, prices: &ModelPrices) -> ReplayResult {
+        let all = self.replayed(entries, first, prices);
+        let mut bytes = 0;
+        let fits = |entry: &&ReplayedEntry| {
+            bytes += entry.bytes;
+            bytes <= REPLAY_BYTES_MAX || bytes == entry.bytes
+        };
+        let left = all.len() - all.iter().rev().take_while(fits).count();
+        let next_seq = all.last().map_or(EventCursor::at(first.saturating_sub(1)), |last| last.then);
+        let prev = if left == 0 { first } else { all[left].seq };
+        let events = all.into_iter().skip(left).flat_map(|entry| entry.events).collect();
+        ReplayResult { events, next_seq, prev_seq: Some(prev), complete: prev <= 1 }
+    }
+
+    /// The entries from `first` on; those before it are looked at alone.
+    fn replayed(&self, entries: &[Arc<Entry>], first: u64, prices: &ModelPrices) -> Vec<ReplayedEntry> {
+        let (mut told, mut context) = (ToldBytes::at(self.after, self.thinking), LogContext::default());
+        let (before, page) = entries.split_at(entries.partition_point(|entry| entry.seq < first));
+        before.iter().for_each(|entry| context.pass(entry));
+        let mut all = Vec::with_capacity(page.len());
+        for entry in page {
+            let list = projection::events_of(entry, told, &mut context, prices);
+            let bytes = list.iter().map(|(_, data)| data.len()).sum();
+            let run_id = projection::turn_of(&entry.body).map(ToString::to_string);
+            let event = |((event, data), cursor): (projection::Projected, EventCursor)| ReplayedEvent {
+                event,
+                data: AnyJson(Json::trusted(String::from_utf8_lossy(&data).into_owned())),
+                seq: entry.seq,
+                cursor,
+                session_id: self.session.to_string(),
+                run_id: run_id.clone(),
+                at: entry.at_ms,
+            };
+            let events = projection::placed(entry, list, self.after, told).map(event).collect();
+            if matches!(entry.body, Body::Assistant { .. }) {
+                told = told.nothing();
+            }
+            all.push(ReplayedEntry { seq: entry.seq, events, bytes, then: told.cursor(entry.seq) });
+        }
+        all
+    }
 }

@@ -1,13 +1,21 @@
 //! The methods that services beside the engine answer: what each takes and gives, what is asked of the service, and what its
 //! answer becomes. One file per family.
 
+pub mod access;
+pub mod asks;
 pub mod canvas;
 pub mod config;
+pub mod lane_history;
+pub mod latency;
 pub mod nodes;
 pub mod pairing;
 pub mod reports;
+pub mod runs;
+pub mod search;
 pub mod sessions;
 pub mod system;
+
+use std::sync::Arc;
 
 use vocab::SessionId;
 
@@ -24,6 +32,7 @@ pub enum ServiceCall {
     Gates,
     Presence(system::PresenceParams),
     Metrics,
+    Latency(latency::LatencyParams),
     Nodes,
     /// Only of this session, where one is named.
     Context {
@@ -37,7 +46,18 @@ pub enum ServiceCall {
     Lanes {
         limit: usize,
     },
+    LaneHistory(lane_history::LaneHistoryParams),
+    /// `is_own`: there is such a session, even where nothing of it is written yet.
+    Asks {
+        session: Option<SessionId>,
+        is_own: bool,
+    },
     Sessions(sessions::ListParams),
+    Search {
+        text: Arc<str>,
+        limit: usize,
+        after: Option<search::SearchPlace>,
+    },
     /// `is_own`: there is such a session, even where nothing of it is written yet.
     Session {
         session: SessionId,
@@ -49,6 +69,7 @@ pub enum ServiceCall {
         is_own: bool,
         what: canvas::CanvasCall,
     },
+    Access(access::AccessCall),
     Node(nodes::NodeCall),
     Pairing(pairing::PairingCall),
     /// `whole`: with what only an operator may see.
@@ -56,8 +77,13 @@ pub enum ServiceCall {
         path: Option<String>,
         whole: bool,
     },
-    Reload,
+    ConfigSchema,
+    Reload {
+        dry_run: bool,
+    },
+    ConfigSet(config::ConfigSetParams),
     Usage(reports::UsageParams),
+    UsageRuns(runs::UsageRunsParams),
     Audit(reports::AuditParams),
 }
 
@@ -68,18 +94,25 @@ pub enum ServiceAnswer {
     Gates(system::GatewayGates),
     Presence(system::PresenceResult),
     Metrics(system::MetricsResult),
+    Latency(Box<latency::LatencyResult>),
     Nodes(nodes::NodesResult),
     Context(system::ContextResult),
     Analytics(system::AnalyticsResult),
     Lanes(system::LanesResult),
+    LaneHistory(lane_history::LaneHistoryResult),
+    Asks(Vec<asks::AskRow>),
     Sessions(sessions::ListResult),
+    Search(search::SearchResult),
     Session(Box<sessions::GetResult>),
     Canvas(canvas::CanvasAnswer),
+    Access(access::AccessAnswer),
     Node(nodes::NodeAnswer),
     Pairing(pairing::PairingAnswer),
     Config(crate::shape::AnyJson),
     Reloaded(config::ReloadResult),
+    ConfigSet(config::ConfigSetResult),
     Usage(reports::UsageResult),
+    UsageRuns(runs::UsageRunsResult),
     Audit(reports::AuditResult),
 }
 
@@ -91,6 +124,8 @@ pub static SERVICE_EVENTS: &[EventRow] = &[
         doc: "A session is in memory, or is not any more.",
         data: sessions::SessionNews::schema,
     },
+    EventRow { name: "ask", doc: "A question, of whatever session.", data: asks::AskRow::schema },
+    EventRow { name: "ask_done", doc: "That question has ended.", data: asks::AskDoneData::schema },
     EventRow { name: "node", doc: "A companion came, went or said something.", data: nodes::NodeNews::schema },
     EventRow { name: "metrics", doc: "Counters, now and then.", data: system::MetricsResult::schema },
     EventRow { name: "log", doc: "A line of the log.", data: system::LogLine::schema },

@@ -35,8 +35,14 @@ shape! { result
     }
 }
 shape! { result
-    /// Days in their order, everything else with the largest first.
-    UsageResult { "rows" rows: Vec<UsageRow>, "from" from: String, "to" to: String }
+    /// Days in their order, everything else with the largest first. A day without a row was not used, unless it is before `since`.
+    UsageResult {
+        "rows" rows: Vec<UsageRow>,
+        "from" from: String,
+        "to" to: String,
+        /// The first day of which sums are kept at all; of days before it nothing is known. Absent where nothing was used yet.
+        "since" since: Option<String>,
+    }
 }
 
 shape! { params

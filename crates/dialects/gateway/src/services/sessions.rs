@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, CallEntry, Entry, MessageEnd, SessionId, UserFrom, parts_text};
+use vocab::{Body, CallEntry, CallId, Entry, MessageEnd, SessionId, UserFrom, parts_text};
 
 use super::system::LaneState;
 use super::{ServiceAnswer, ServiceCall, asks, told};
@@ -21,6 +21,10 @@ shape! { params
         "frontend" frontend: Option<Text<1, 200>>,
         "limit" limit: Count<1, 500> = Count(50),
         "offset" offset: Count<0, { i64::MAX }> = Count(0),
+        /// Only those whose id or title has this, whatever the case of its letters.
+        "query" query: Option<Text<1, 200>>,
+        /// Those that work or worked for a call of this session, which are listed only so.
+        "childOf" child_of: Option<SessionName>,
     }
 }
 shape! { params
@@ -39,6 +43,10 @@ shape! { result
     SessionLane { "state" state: LaneState, "depth" depth: u64, "runId" run_id: Option<String> }
 }
 shape! { result
+    /// The call that a session works or worked for, and whose it is.
+    SessionParent { "sessionId" session_id: String, "callId" call_id: Option<String> }
+}
+shape! { result
     /// A session.
     SessionRow {
         "id" id: String,
@@ -49,6 +57,13 @@ shape! { result
         "config" config: SessionConfig,
         "title" title: Option<Arc<str>>,
         "lane" lane: SessionLane,
+        /// The directory that it works in.
+        "cwd" cwd: Option<String>,
+        "model" model: Option<Arc<str>>,
+        "createdAt" created_at: Option<i64>,
+        /// What it has used, by the prices of the day; absent where one was not known. Sub-agents have sessions of their own.
+        "costUsd" cost_usd: Option<f64>,
+        "parent" parent: Option<SessionParent>,
     }
 }
 shape! { result
@@ -90,7 +105,23 @@ shape! { result
 }
 shape! { result
     /// `live`: it is in memory.
-    SessionNews { "sessionId" session_id: String, "live" live: bool, "title" title: Option<Arc<str>>, "lastSeq" last_seq: Option<u64> }
+    SessionNews {
+        "sessionId" session_id: String,
+        "live" live: bool,
+        "title" title: Option<Arc<str>>,
+        "lastSeq" last_seq: Option<u64>,
+        /// It is a sub-agent: for whose call it works.
+        "parent" parent: Option<SubagentOf>,
+    }
+}
+shape! { result
+    /// The session and the call that a sub-agent works for.
+    SubagentOf { "sessionId" session_id: String, "callId" call_id: String }
+}
+impl From<&(SessionId, CallId)> for SubagentOf {
+    fn from((session, call): &(SessionId, CallId)) -> Self {
+        Self { session_id: session.to_string(), call_id: call.to_string() }
+    }
 }
 
 /// `telegram:4711` is of the frontend `telegram` and the user `4711`; without a colon it is of `ws`.

@@ -24,6 +24,10 @@ pub struct GatewayInfo {
     pub uptime_s: u64,
     pub connections: u64,
     pub pid: u64,
+    pub rss_bytes: Option<u64>,
+    pub cpu_pct: Option<f64>,
+    /// Of the model that a session has where nothing says otherwise.
+    pub model: Arc<str>,
 }
 
 /// What is switched on, and who is registered on this connection.
@@ -52,6 +56,12 @@ shape! { result
         "pid" pid: u64,
         /// Another one after a restart.
         "instance" instance: Arc<str>,
+        /// Memory in use.
+        "rssBytes" rss_bytes: Option<u64>,
+        /// Of one processor, since it was last asked for: 150 is one and a half of them.
+        "cpuPct" cpu_pct: Option<f64>,
+        /// The one that a new session has where nothing says otherwise.
+        "model" model: Arc<str>,
     }
 }
 shape! { result
@@ -188,11 +198,20 @@ shape! { params
 }
 shape! { result
     /// How full the context of a session is.
-    ContextRow { "sessionId" session_id: String, "budget" budget: Budget }
+    ContextRow {
+        "sessionId" session_id: String,
+        "budget" budget: Budget,
+        "title" title: Option<Arc<str>>,
+        "model" model: Option<Arc<str>>,
+    }
 }
 shape! { result
-    /// Sessions that are in memory.
-    ContextResult { "sessions" sessions: Vec<ContextRow> }
+    /// A summary took the place of what was said before.
+    CompactionRow { "at" at: i64, "seq" seq: u64, "tokensBefore" tokens_before: u64, "tokensAfter" tokens_after: u64 }
+}
+shape! { result
+    /// Sessions that are in memory. `compactions`: where one is named and kept, its newest 50, in memory or not; newest first.
+    ContextResult { "sessions" sessions: Vec<ContextRow>, "compactions" compactions: Option<Vec<CompactionRow>> }
 }
 impl Budget {
     /// So many tokens of a window, which is summarised from this percentage on.
@@ -290,6 +309,14 @@ shape! { result
         "mode" mode: LaneModeWord,
         /// How long the oldest message has waited.
         "oldestWaitMs" oldest_wait_ms: Option<u64>,
+        "title" title: Option<Arc<str>>,
+        "model" model: Option<Arc<str>>,
+        /// The tool in hand.
+        "tool" tool: Option<String>,
+        /// The directory it works in.
+        "cwd" cwd: Option<String>,
+        /// Connections that are on it.
+        "peers" peers: u64,
     }
 }
 shape! { result
@@ -342,6 +369,9 @@ pub(crate) fn info_told(gateway: &Gateway, answer: GatewayAnswer) -> Result<Info
         name: "tillerman",
         pid: info.pid,
         instance: options.instance.clone(),
+        rss_bytes: info.rss_bytes,
+        cpu_pct: info.cpu_pct,
+        model: info.model,
     })
 }
 

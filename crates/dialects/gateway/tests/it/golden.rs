@@ -8,10 +8,10 @@ use dialect_gateway::{AuthState, Gateway, GatewayOptions, Scopes};
 use testkit::fakes::{CountedIds, TickingClock};
 use testkit::golden::{Opening, Scene};
 
-use crate::play::{Service, paused, settle};
+use crate::play::{Service, paused, prices, settle};
 
 /// Members that hold a time.
-const TIMES: &[&str] = &["timestamp", "expiresAt", "untilMs"];
+const TIMES: &[&str] = &["timestamp", "expiresAt", "untilMs", "at"];
 /// Members that count what the system prompt and the tools' schemas take, which change with every word in them.
 const COUNTS: &[&str] = &["inputTokens", "estimatedTokens", "remainingTokens", "durationMs", "fullBytes"];
 
@@ -19,6 +19,7 @@ fn scene() -> Scene {
     let speak = |opening: &Opening| {
         let clock: Arc<TickingClock> = Arc::default();
         let options = GatewayOptions::new(testkit::stage::VERSION, clock, Arc::new(CountedIds::behind(100)));
+        let options = GatewayOptions { prices: prices(), ..options };
         let auth = match opening.arg("--auth") {
             Some("unknown") => AuthState::Unknown,
             Some("refused") => AuthState::Refused,

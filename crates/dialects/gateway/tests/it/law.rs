@@ -20,6 +20,9 @@ enum Step {
     Lane { on: usize, session: usize, rules: usize },
     Callback { on: usize, session: usize, enabled: bool },
     Confirm { on: usize, decision: usize },
+    ConfirmElsewhere { on: usize, session: usize, decision: usize },
+    Queue { on: usize, session: usize },
+    Unqueue { on: usize, session: usize, item: usize },
     Execute { on: usize, session: usize, what: usize },
     Wait { on: usize, session: usize, key: usize, timeout: u64 },
     Create { on: usize, session: usize },
@@ -37,7 +40,7 @@ const CONNECTIONS: usize = 3;
 const SESSIONS: usize = 2;
 const MESSAGES: &[&str] = &[
     "say 2 words",
-    "slow 40 say 5 words",
+    "think 2 words slow 40 say 5 words",
     "hang",
     r#"call bash {"command":"echo hi"}"#,
     r#"say "Look:" call bash {"command":"sleep 200"}"#,
@@ -73,6 +76,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (on.clone(), session.clone(), 0..RULES.len()).prop_map(|(on, session, rules)| Step::Lane { on, session, rules }),
         2 => (on.clone(), session.clone(), any::<bool>()).prop_map(|(on, session, enabled)| Step::Callback { on, session, enabled }),
         3 => (on.clone(), 0..3usize).prop_map(|(on, decision)| Step::Confirm { on, decision }),
+        2 => (on.clone(), session.clone(), 0..3usize).prop_map(|(on, session, decision)| Step::ConfirmElsewhere { on, session, decision }),
+        1 => (on.clone(), session.clone()).prop_map(|(on, session)| Step::Queue { on, session }),
+        1 => (on.clone(), session.clone(), 1..6usize).prop_map(|(on, session, item)| Step::Unqueue { on, session, item }),
         2 => (on.clone(), session.clone(), 0..CALLS.len()).prop_map(|(on, session, what)| Step::Execute { on, session, what }),
         2 => (on.clone(), session.clone(), 0..3usize, 0..300u64).prop_map(|(on, session, key, timeout)| Step::Wait { on, session, key, timeout }),
         1 => (on.clone(), session.clone()).prop_map(|(on, session)| Step::Create { on, session }),
@@ -174,6 +180,15 @@ impl Town {
     async fn step_aside(&mut self, step: Step) {
         let name = |session: usize| format!("s:{session}");
         match step {
+            Step::ConfirmElsewhere { on, session, decision } => {
+                let decision = ["allow", "allow_session", "deny"][decision];
+                let params = json!({"sessionId": name(session), "callId": "call_1", "decision": decision});
+                self.ask(on, "agent.confirmTool", params).await;
+            }
+            Step::Queue { on, session } => self.ask(on, "queue.list", json!({"sessionId": name(session)})).await,
+            Step::Unqueue { on, session, item } => {
+                self.ask(on, "queue.remove", json!({"sessionId": name(session), "itemId": format!("i{item}")})).await;
+            }
             Step::Execute { on, session, what } => {
                 let params = json!({"sessionId": name(session), "tool": "shell.exec", "args": {"command": CALLS[what]}, "timeoutMs": 400});
                 self.ask(on, "tools.execute", params).await;
@@ -189,7 +204,8 @@ impl Town {
             Step::Delete { on, session } => self.ask(on, "sessions.delete", json!({"sessionId": name(session)})).await,
             Step::Subscribe { on, session, after } => {
                 let topic = format!("session:{}", name(session));
-                self.ask(on, "events.subscribe", json!({"topics": [topic], "afterSeq": after})).await;
+                self.ask(on, "events.subscribe", json!({"topics": [topic], "afterSeq": after, "thinking": on == 1}))
+                    .await;
             }
             Step::Patch { on, session } => {
                 self.ask(on, "sessions.patch", json!({"sessionId": name(session), "title": "y", "queue": null})).await;

@@ -1,14 +1,17 @@
 //! The dialect as its clients meet it: over a pipe, with the real engine and a model that obeys its prompts.
 #![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
 
+mod asks;
 mod document;
 mod envelope;
 mod garbage;
 mod golden;
+mod history;
 mod json;
 mod lanes;
 mod law;
 mod play;
+mod queue;
 mod runs;
 mod sdk;
 mod subagents;

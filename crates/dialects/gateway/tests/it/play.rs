@@ -50,6 +50,17 @@ impl OwnCalls<GatewayOwn> for Service {
                     entries.truncate(limit);
                     Ok(GatewayAnswer::Entries { entries, more })
                 }
+                GatewayOwn::ReadBefore { session, before, limit, behind } => {
+                    let Some(summary) = store.summary(&session).await.map_err(broken)? else {
+                        return Err(GatewayRefusal::no_session(&session));
+                    };
+                    let before = before.min(summary.last_seq + 1);
+                    let after = (before - 1).saturating_sub(limit as u64);
+                    let start = after.saturating_sub(behind);
+                    let count = (before - 1 - start) as usize;
+                    let entries = store.read(&session, start, count).await.map_err(broken)?.entries;
+                    Ok(GatewayAnswer::EntriesBefore { entries, first: after + 1 })
+                }
                 GatewayOwn::Notify { .. } => Ok(GatewayAnswer::Done),
                 GatewayOwn::News { .. } => std::future::pending().await,
                 // The services' own tests are with the services.
@@ -66,6 +77,11 @@ pub(crate) struct Play {
     /// Whatever is heard must be in the OpenRPC document.
     checks: Vec<FrameCheck>,
     made: usize,
+}
+
+/// What the models here cost.
+pub(crate) fn prices() -> dialect_gateway::ModelPrices {
+    Arc::new(|slug| tour::model(slug, 1).prices)
 }
 
 /// As the command settles them.
@@ -93,6 +109,7 @@ impl Play {
         let stage = Stage::new(options);
         let clock: Arc<TickingClock> = Arc::default();
         let options = GatewayOptions::new("0.1.0", clock, Arc::new(CountedIds::behind(100)));
+        let options = GatewayOptions { prices: prices(), ..options };
         Self { stage, options: Arc::new(options), pipes: Vec::new(), checks: Vec::new(), made: 0 }
     }
 

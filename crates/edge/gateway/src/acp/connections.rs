@@ -30,15 +30,21 @@ impl AcpConnections {
         self.lock().get(id).filter(|it| it.principal == principal).cloned()
     }
 
-    pub(crate) fn end(&self, id: &str) {
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.lock().contains_key(id)
+    }
+
+    /// Whether there was one.
+    pub(crate) fn end(&self, id: &str) -> bool {
         let ended = self.lock().remove(id);
-        ended.into_iter().for_each(|it| it.end());
+        ended.iter().for_each(|it| it.end());
+        ended.is_some()
     }
 
     /// Looks which of them are over.
     pub(crate) fn look(&self, grace: Duration) {
         let (over, open): (Vec<_>, Vec<_>) = self.lock().values().cloned().partition(|it| it.is_over(grace));
-        over.iter().for_each(|it| self.end(&it.id));
+        over.iter().for_each(|it| _ = self.end(&it.id));
         open.iter().for_each(|it| it.end_stuck());
     }
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Visit;
+use super::query::unescaped;
 use crate::credentials::KnownCaller;
 use crate::http::{ReplyBody, header, reply};
 use crate::sse;
@@ -38,10 +39,10 @@ pub(super) async fn events(
         let message = "name what to hear of: /api/events?topics=session:ID,sessions";
         return reply::refusal(StatusCode::BAD_REQUEST, Code::InvalidRequest, message);
     };
-    let basis = known.basis;
+    let (basis, credential) = (known.basis, known.credential());
     let caller = visit.caller(Some(known), headers);
     let (stream, sink, mut body, end) = sse::pipe(request.into_bytes());
-    let entry = visit.state.sockets.add(basis, end.into());
+    let entry = visit.state.sockets.add(basis, end.into(), caller.facts(credential), visit.state.now_ms());
     let serving = entrance.serve(caller, (Box::new(stream), Box::new(sink)), visit.state.ending.clone());
     let connection = visit.connection.clone();
     tokio::spawn(async move {
@@ -87,23 +88,6 @@ fn subscription(query: &str, last: Option<&str>) -> Option<String> {
         params["afterSeq"] = after.parse::<u64>().map_or_else(|_| json!(after), |number| json!(number));
     }
     Some(json!({ "id": 0, "method": "events.subscribe", "params": params }).to_string())
-}
-
-/// `%3A` and `+` as forms write them.
-fn unescaped(text: &str) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        out.push(match byte {
-            b'%' => {
-                let pair = [bytes.next()?, bytes.next()?];
-                u8::from_str_radix(std::str::from_utf8(&pair).ok()?, 16).ok()?
-            }
-            b'+' => b' ',
-            byte => byte,
-        });
-    }
-    String::from_utf8(out).ok()
 }
 
 /// What a dialect refused, as an answer of HTTP.

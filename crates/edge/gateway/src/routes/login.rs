@@ -1,6 +1,7 @@
 //! `POST /api/login` and `/api/logout`: a browser's cookie for a token.
 
 use dialect_gateway::Code;
+use dialect_gateway::services::access::AttemptKind;
 use hyper::body::Incoming;
 use hyper::header::{HeaderValue, SET_COOKIE};
 use hyper::{Request, Response, StatusCode};
@@ -28,21 +29,44 @@ pub(super) async fn login(visit: &Visit, request: Request<Incoming>) -> Response
     };
     let wrong = || reply::unauthorized(Code::AuthFailed, WRONG);
     let Some(token) = Secret::new(&token) else { return wrong() };
-    let known = match visit.state.token_of(&token, &visit.arrival.guesser) {
+    let known = visit.state.token_of(&token, &visit.arrival.guesser, &visit.came, AttemptKind::Login);
+    let known = match known {
         Ok(known) => known,
         Err(LoginRefused::Wrong) => return wrong(),
         Err(LoginRefused::TooMany { retry_after_ms }) => return reply::too_many(retry_after_ms),
     };
+    visit.state.attempted(&visit.came, AttemptKind::Login, true);
     let Ok(value) = visit.state.make_cookie(known) else {
         return reply::refusal(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, "no cookie could be made");
     };
     with_cookie(reply::json(StatusCode::OK, "{\"authenticated\":true}"), value.expose(), visit, COOKIE_DAYS)
 }
 
-pub(super) fn logout(visit: &Visit, request: &Request<Incoming>) -> Response<ReplyBody> {
-    if let Some(value) = credentials::cookie(request.headers()).and_then(|it| Secret::new(&it)) {
-        visit.state.end_cookie(&value);
-    }
+/// What may stand in the body; without one this browser alone is logged out.
+#[derive(Deserialize, Default)]
+struct LogoutBody {
+    /// All browsers that logged in with the same token.
+    #[serde(default)]
+    everywhere: bool,
+}
+
+pub(super) async fn logout(visit: &Visit, request: Request<Incoming>) -> Response<ReplyBody> {
+    let cookie = credentials::cookie(request.headers()).and_then(|it| Secret::new(&it));
+    let body = match read_body(request.into_body(), BODY_BYTES_MAX).await {
+        Ok(body) => body,
+        Err(fault) => return reply::bad_body(fault),
+    };
+    let wish = match body.trim_ascii() {
+        [] => Some(LogoutBody::default()),
+        body @ [b'{', ..] => serde_json::from_slice(body).ok(),
+        _ => None,
+    };
+    let Some(LogoutBody { everywhere }) = wish else {
+        let message = "the body is empty, or {\"everywhere\": true}";
+        return reply::refusal(StatusCode::BAD_REQUEST, Code::InvalidRequest, message);
+    };
+    // Only a cookie that holds speaks for others; one that does not is taken from the browser and nothing else.
+    cookie.iter().for_each(|value| visit.state.end_cookie(value, everywhere));
     with_cookie(reply::json(StatusCode::OK, "{\"authenticated\":false}"), "", visit, 0)
 }
 

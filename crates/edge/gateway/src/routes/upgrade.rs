@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use dialect_gateway::Code;
+use dialect_gateway::services::access::CredentialKind;
 use host::{Ended, MessageSink};
 use hyper::body::Incoming;
 use hyper::header::{
@@ -33,6 +34,7 @@ enum Admitted {
     In {
         caller: Box<Caller>,
         basis: Basis,
+        credential: CredentialKind,
     },
     /// It is told so, and closed.
     Wrong,
@@ -60,8 +62,8 @@ pub(super) async fn upgrade<S: Wire>(
         return reply::refusal(StatusCode::BAD_REQUEST, Code::InvalidRequest, &why);
     }
     let upgraded = hyper::upgrade::on(&mut request);
-    let streams = entrance.streams().is_some();
-    let mut reply = accepted(&key, subprotocol(request.headers(), entrance.subprotocols()));
+    let streams = entrance.rules().streams.is_some();
+    let mut reply = accepted(&key, subprotocol(request.headers(), entrance.rules().subprotocols));
     if streams
         && let Admitted::In { caller, .. } = &admitted
         && let Ok(id) = HeaderValue::from_str(&caller.connection)
@@ -73,8 +75,8 @@ pub(super) async fn upgrade<S: Wire>(
     tokio::spawn(async move {
         let Some((stream, first)) = naked::<S>(upgraded).await else { return };
         match admitted {
-            Admitted::In { caller, basis } => {
-                let socket = open(&state, &*entrance, *caller, basis, stream, first);
+            Admitted::In { caller, basis, credential } => {
+                let socket = open(&state, &*entrance, *caller, (basis, credential), (stream, first));
                 drop((state, entrance));
                 socket.await;
             }
@@ -108,23 +110,26 @@ async fn admit(
     headers: &HeaderMap,
 ) -> Result<Admitted, Box<Response<ReplyBody>>> {
     match visit.found(headers).await {
-        CallerFound::Known(known) if !known.scopes.has(entrance.scopes()) && !entrance.takes_strangers() => {
+        CallerFound::Known(known)
+            if !known.scopes.has(entrance.rules().scopes) && !entrance.rules().takes_strangers =>
+        {
             Err(Box::new(missing_scope()))
         }
         CallerFound::Known(known) => {
-            let basis = known.basis;
-            Ok(Admitted::In { caller: Box::new(visit.caller(Some(known), headers)), basis })
+            let (basis, credential) = (known.basis, known.credential());
+            Ok(Admitted::In { caller: Box::new(visit.caller(Some(known), headers)), basis, credential })
         }
-        CallerFound::Nobody if entrance.takes_strangers() => {
+        CallerFound::Nobody if entrance.rules().takes_strangers => {
             let Some(place) = visit.state.places.stranger() else {
                 let message = "too many callers have not said who they are";
                 return Err(Box::new(reply::refusal(StatusCode::SERVICE_UNAVAILABLE, Code::AuthRequired, message)));
             };
             let caller = visit.caller(None, headers);
             *caller.login.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
-            Ok(Admitted::In { caller: Box::new(caller), basis: Basis::Place })
+            let (basis, credential) = (Basis::Place, CredentialKind::Nothing);
+            Ok(Admitted::In { caller: Box::new(caller), basis, credential })
         }
-        CallerFound::Wrong if entrance.takes_strangers() => Ok(Admitted::Wrong),
+        CallerFound::Wrong if entrance.rules().takes_strangers => Ok(Admitted::Wrong),
         CallerFound::Nobody => Err(Box::new(reply::unauthorized(Code::AuthRequired, NOBODY))),
         CallerFound::Wrong => Err(Box::new(reply::unauthorized(Code::AuthFailed, WRONG))),
     }
@@ -157,18 +162,18 @@ fn open<S: Wire>(
     state: &ServerState,
     entrance: &dyn Entrance,
     mut caller: Caller,
-    basis: Basis,
-    stream: S,
-    first: Bytes,
+    (basis, credential): (Basis, CredentialKind),
+    (stream, first): (S, Bytes),
 ) -> Later<'static, Ended> {
-    let is_known = caller.is_known();
+    let (is_known, rules) = (caller.is_known(), entrance.rules());
     let once_known = (!is_known).then(|| (caller.principal.clone(), KNOWN));
-    let options = SocketOptions { binary: entrance.binary(), on_close: entrance.on_close(), pings: PINGS, once_known };
+    let options = SocketOptions { binary: rules.binary, on_close: rules.on_close, pings: PINGS, once_known };
     let codec = Codec::new(Role::Server, if is_known { KNOWN } else { STRANGER });
     let (hears, says, kick) = socket(stream, first, codec, options);
-    caller.login.socket = Some(Arc::new(state.sockets.add(basis, kick.into())));
+    let entry = state.sockets.add(basis, kick.into(), caller.facts(credential), state.now_ms());
+    caller.login.socket = Some(Arc::new(entry));
     let (pipe, ending) = ((Box::new(hears) as _, Box::new(says) as _), state.ending.clone());
-    if entrance.streams().is_none() {
+    if rules.streams.is_none() {
         return entrance.serve(caller, pipe, ending);
     }
     let (pipe, carrying) = acp::joined(caller.connection.clone(), pipe);

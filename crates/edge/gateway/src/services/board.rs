@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use dialect_gateway::Topic;
 use dialect_gateway::services::sessions::{SessionLane, SessionNews};
 use dialect_gateway::services::system::{LaneRow, LaneState, LanesResult};
+use dialect_gateway::{TOOL_NAMES, Topic};
 use engine::{Engine, Slow};
 use vocab::{Command, Event, Glance, Level, SessionId, Tag, Target, Told, Verb, WatchEvent, Watched};
 
@@ -43,12 +43,12 @@ impl Board {
             Event::Watch(WatchEvent::Stands(glance)) => {
                 let before = lock(&self.standing).insert(session.clone(), glance.clone());
                 lock(&counts.0.touched).touch(&session);
-                if before.as_ref().is_none_or(|before| lane(before) != lane(&glance)) {
+                if before.as_ref().is_none_or(|before| is_otherwise(before, &glance)) {
                     let row = lane_row(&session, &glance, None);
                     news.tell(Topic::Lanes, Some(&session), "lane", json(&row));
                 }
                 if before.is_none_or(|before| before.title != glance.title || before.last_seq != glance.last_seq) {
-                    news.tell(Topic::Sessions, Some(&session), "session", json(&session_news(&session, Some(&glance))));
+                    news.tell(Topic::Sessions, Some(&session), "session", json(&session_news(&session, &glance, true)));
                 }
             }
             Event::Watch(WatchEvent::Ended) => {
@@ -59,10 +59,17 @@ impl Board {
                         waiting: 0,
                         started_ms: None,
                         oldest_wait_ms: None,
+                        tool: None,
+                        peers: 0,
                         ..(*glance).clone()
                     };
                     news.tell(Topic::Lanes, Some(&session), "lane", json(&lane_row(&session, &idle, None)));
-                    news.tell(Topic::Sessions, Some(&session), "session", json(&session_news(&session, None)));
+                    news.tell(
+                        Topic::Sessions,
+                        Some(&session),
+                        "session",
+                        json(&session_news(&session, &glance, false)),
+                    );
                 }
             }
             // What was left out comes with the next word about it.
@@ -119,6 +126,12 @@ pub(super) fn lane(glance: &Glance) -> SessionLane {
     }
 }
 
+/// Whether a lane's row has changed. When it last moved is no news.
+fn is_otherwise(before: &Glance, now: &Glance) -> bool {
+    let row = |glance: &Glance| (glance.peers, glance.tool.clone(), glance.model.clone(), glance.title.clone());
+    lane(before) != lane(now) || row(before) != row(now)
+}
+
 pub(super) fn idle() -> SessionLane {
     SessionLane { state: LaneState::Idle, depth: 0, run_id: None }
 }
@@ -141,14 +154,21 @@ fn lane_row(session: &SessionId, glance: &Glance, times: Option<(i64, u64)>) -> 
             .map(|(now, stall_ms)| stall_ms.saturating_sub(since(glance.moved_ms, now))),
         mode: glance.lane.mode.into(),
         oldest_wait_ms: times.and_then(|(now, _)| glance.oldest_wait_ms.map(|from| since(from, now))),
+        title: glance.title.clone(),
+        model: Some(glance.model.clone()).filter(|model| !model.is_empty()),
+        tool: glance.tool.as_ref().map(|tool| TOOL_NAMES.show(tool).to_string()),
+        cwd: Some(glance.workspace.display().to_string()).filter(|path| !path.is_empty()),
+        peers: glance.peers as u64,
     }
 }
 
-fn session_news(session: &SessionId, glance: Option<&Glance>) -> SessionNews {
+/// `live`: it is in memory; else what it was is not told, but for the call that it worked for.
+fn session_news(session: &SessionId, glance: &Glance, live: bool) -> SessionNews {
     SessionNews {
         session_id: session.to_string(),
-        live: glance.is_some(),
-        title: glance.and_then(|glance| glance.title.clone()),
-        last_seq: glance.map(|glance| glance.last_seq),
+        live,
+        title: glance.title.clone().filter(|_| live),
+        last_seq: live.then_some(glance.last_seq),
+        parent: glance.child_of.as_ref().map(Into::into),
     }
 }

@@ -115,6 +115,11 @@ impl Counters {
         ring(&mut self.recent, call, RECENT_CALLS);
     }
 
+    /// How long runs took to end that were told to, in the order in which they did.
+    pub(super) fn cancel_samples(&self) -> Vec<u32> {
+        self.cancel_ms.iter().map(|ms| u32::try_from(*ms).unwrap_or(u32::MAX)).collect()
+    }
+
     pub(super) fn forget(&mut self, session: &SessionId) {
         self.open.remove(session);
         self.cut.remove(session);

@@ -7,6 +7,7 @@ use dialect_gateway::services::sessions::frontend_and_user;
 use telemetry::watch::{LogWatch, WatchedProvider, WatchedStore};
 use vocab::{Body, Durability, Entry, Fault, Provider, SessionId, Store, UserFrom};
 
+use super::touched::TouchedSessions;
 use super::{GatewayCounts, lock};
 
 impl GatewayCounts {
@@ -33,14 +34,22 @@ impl LogWatch for GatewayCounts {
                 let (frontend, user) = frontend_and_user(session);
                 lock(&self.0.presence).seen(frontend, user, entry.at_ms);
             }
-            if matches!(entry.body, Body::User { .. } | Body::Assistant { .. }) {
-                touched.message(session, entry.at_ms);
-            }
+            said(&mut touched, session, entry);
         }
         drop(touched);
+        lock(&self.0.asks).written(session, entries);
         entries.iter().for_each(|entry| self.0.numbers.logged.count(session, entry));
         let mut counters = lock(&self.0.counters);
         entries.iter().for_each(|entry| counters.count(session, entry));
+        drop(counters);
+        let mut history = lock(&self.0.history);
+        entries.iter().for_each(|entry| history.count(session, entry));
+    }
+
+    /// They say when the session was last spoken in, and add to nothing.
+    fn copied(&self, session: &SessionId, entries: &[Arc<Entry>]) {
+        let mut touched = lock(&self.0.touched);
+        entries.iter().for_each(|entry| said(&mut touched, session, entry));
     }
 
     fn refused(&self, _: &SessionId, _: &Fault) {
@@ -49,11 +58,19 @@ impl LogWatch for GatewayCounts {
 
     fn deleted(&self, session: &SessionId) {
         lock(&self.0.touched).forget(session);
+        lock(&self.0.asks).forget(session);
         lock(&self.0.counters).forget(session);
+        lock(&self.0.history).forget(session);
         self.0.numbers.logged.forget(session);
     }
 
     fn released(&self, session: &SessionId) {
         self.0.numbers.logged.forget(session);
+    }
+}
+
+fn said(touched: &mut TouchedSessions, session: &SessionId, entry: &Entry) {
+    if matches!(entry.body, Body::User { .. } | Body::Assistant { .. }) {
+        touched.message(session, entry.at_ms);
     }
 }

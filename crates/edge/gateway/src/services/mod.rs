@@ -1,46 +1,62 @@
 //! What answers the gateway's dialect beside the engine: one set of services per process, and one view of it per connection.
 //! Everything is told in the dialect's own shapes; nothing here knows a socket.
 
+mod access;
 mod analytics;
+mod asks;
 mod board;
 mod canvas;
 mod config;
 mod counters;
+mod lane_history;
+mod latency;
+mod listing;
 mod log_counts;
 mod news;
 mod nodes;
 mod numbers;
 mod pairing;
 mod presence;
+mod process_use;
 mod prometheus;
 mod reports;
 mod sealed;
+mod search;
 mod sessions;
 mod touched;
+mod usage_runs;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
+use dialect_gateway::services::runs::PriceOf;
 use dialect_gateway::services::system::{GatewayGates, GatewayInfo, LogLine};
 use dialect_gateway::services::{ServiceAnswer, ServiceCall};
 use dialect_gateway::{GatewayAnswer, GatewayOwn, GatewayRefusal, Scopes, Topic};
 use engine::Engine;
-use host::OwnCalls;
+use host::{OwnCalls, PrincipalCell};
 use ring::rand::{SecureRandom, SystemRandom};
-use vocab::{Clock, Fault, Json, Keyring, LanePolicy, Later, Secret, SessionId, Shelf, ShelfKind, ShelfPlace, Store};
+use tokio::sync::OnceCell;
+use vocab::{
+    Clock, Fault, Json, Keyring, LanePolicy, Later, Principal, Secret, SessionId, Shelf, ShelfKind, ShelfPlace, Store,
+};
 
-use crate::entrance::Entrance;
+use crate::entrance::{Caller, Entrance};
 use crate::server::ServerLoad;
+use crate::state::ServerState;
+use asks::AskBook;
 use board::Board;
 use counters::Counters;
+use lane_history::RunHistory;
 use news::NewsLog;
 use nodes::NodeRegistry;
 use numbers::{CountedEntrance, GatewayNumbers};
 use pairing::PairingDesk;
 use presence::PresenceBook;
+use process_use::ProcessUse;
 use touched::TouchedSessions;
 
-pub use config::{ConfigSource, Reloaded};
+pub use config::{ChangedSetting, ConfigSource, NewSetting, NotSet, Reloaded};
 pub use nodes::NodeRules;
 pub use pairing::PairingRules;
 pub use sealed::StoreKey;
@@ -59,6 +75,7 @@ pub struct ServiceParts {
     pub key: StoreKey,
     /// Keys that are taken out of lines of the log.
     pub keyring: Keyring,
+    pub prices: PriceOf,
 }
 
 /// What can be otherwise after a reload.
@@ -88,8 +105,10 @@ pub struct GatewayCounts(Arc<Tally>);
 #[derive(Default)]
 struct Tally {
     counters: Mutex<Counters>,
+    history: Mutex<RunHistory>,
     presence: Mutex<PresenceBook>,
     touched: Mutex<TouchedSessions>,
+    asks: Mutex<AskBook>,
     numbers: GatewayNumbers,
 }
 
@@ -102,10 +121,15 @@ struct SharedServices {
     settings: RwLock<Arc<ServiceSettings>>,
     counts: GatewayCounts,
     board: Arc<Board>,
+    /// The logs of earlier processes were looked through for open questions.
+    asks_looked: OnceCell<()>,
     news: Arc<NewsLog>,
     nodes: Mutex<NodeRegistry>,
     pairing: Mutex<PairingDesk>,
     connections: AtomicU64,
+    process_use: Mutex<ProcessUse>,
+    /// Once it runs.
+    server: OnceLock<Weak<ServerState>>,
     started_ms: i64,
 }
 
@@ -118,17 +142,22 @@ impl GatewayService {
         let news = Arc::new(NewsLog::default());
         let board = Board::watching(&parts.engine, news.clone(), counts.clone());
         let started_ms = parts.clock.now_ms();
-        Self(Arc::new(SharedServices {
+        let services = Arc::new(SharedServices {
             parts,
             settings: RwLock::new(Arc::new(settings)),
             counts,
             board,
+            asks_looked: OnceCell::new(),
             news,
             nodes: Mutex::default(),
             pairing: Mutex::default(),
             connections: AtomicU64::new(0),
+            process_use: Mutex::default(),
+            server: OnceLock::new(),
             started_ms,
-        }))
+        });
+        asks::announcing(&services);
+        Self(services)
     }
 
     /// From now on these hold.
@@ -138,8 +167,17 @@ impl GatewayService {
 
     /// The services as one connection sees them. It counts as there until this is dropped.
     pub fn for_connection(&self, connection: Arc<str>, login: LoginPort) -> ConnectionService {
+        self.joined(connection, PrincipalCell::default(), login)
+    }
+
+    /// The same for somebody of whom it is known who they are, or will be once they have logged in.
+    pub fn for_caller(&self, caller: &Caller, login: LoginPort) -> ConnectionService {
+        self.joined(caller.connection.clone(), caller.principal.clone(), login)
+    }
+
+    fn joined(&self, connection: Arc<str>, principal: PrincipalCell, login: LoginPort) -> ConnectionService {
         self.0.connections.fetch_add(1, Ordering::Relaxed);
-        ConnectionService { services: self.0.clone(), connection, login, news_asked: Arc::default() }
+        ConnectionService { services: self.0.clone(), connection, principal, login, news_asked: Arc::default() }
     }
 
     /// A line for whoever listens to the log. Keys are taken out of it.
@@ -201,6 +239,8 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct ConnectionService {
     services: Arc<SharedServices>,
     connection: Arc<str>,
+    /// Who did it, for the audit.
+    principal: PrincipalCell,
     login: LoginPort,
     /// Which call for news is the newest.
     news_asked: Arc<news::NewsTurn>,
@@ -230,6 +270,9 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
             GatewayOwn::Read { session, after, limit, branch } => {
                 kept_up(async move { sessions::read(&services, &session, after, limit, branch).await })
             }
+            GatewayOwn::ReadBefore { session, before, limit, behind } => {
+                kept_up(async move { sessions::read_before(&services, &session, before, (limit, behind)).await })
+            }
             GatewayOwn::Notify { session, on } => kept_up(async move {
                 let place = ShelfPlace { kind: PREFER, owner: session.as_str().into(), name: "notify".into() };
                 let word: &[u8] = if on { b"true" } else { b"false" };
@@ -237,9 +280,9 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
                 Ok(GatewayAnswer::Done)
             }),
             GatewayOwn::Service(call) => {
-                let connection = self.connection.clone();
+                let asker = (self.connection.clone(), self.principal.get().cloned());
                 kept_up(async move {
-                    let answer = answered(&services, connection, *call).await?;
+                    let answer = answered(&services, asker, *call).await?;
                     Ok(GatewayAnswer::Service(Box::new(answer)))
                 })
             }
@@ -249,21 +292,18 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
 
 async fn answered(
     services: &Arc<SharedServices>,
-    connection: Arc<str>,
+    (connection, by): (Arc<str>, Option<Principal>),
     call: ServiceCall,
 ) -> Result<ServiceAnswer, GatewayRefusal> {
     Ok(match call {
-        ServiceCall::Info => ServiceAnswer::Info(GatewayInfo {
-            uptime_s: services.uptime_s(),
-            connections: services.connections.load(Ordering::Relaxed),
-            pid: std::process::id().into(),
-        }),
+        ServiceCall::Info => ServiceAnswer::Info(info(services)),
         ServiceCall::Gates => ServiceAnswer::Gates(gates(services, &connection)),
         ServiceCall::Presence(params) => {
             let online_ms = services.settings().online_ms;
             ServiceAnswer::Presence(lock(&services.counts.0.presence).list(&params, services.now_ms(), online_ms))
         }
         ServiceCall::Metrics => ServiceAnswer::Metrics(metrics(services)),
+        ServiceCall::Latency(params) => ServiceAnswer::Latency(Box::new(latency::latency(services, &params))),
         ServiceCall::Nodes => ServiceAnswer::Nodes(lock(&services.nodes).rows()),
         ServiceCall::Context { session, is_own } => {
             ServiceAnswer::Context(sessions::context(services, session, is_own).await?)
@@ -275,20 +315,46 @@ async fn answered(
             let stall_ms = services.settings().stall_ms;
             ServiceAnswer::Lanes(services.board.lanes(limit, services.now_ms(), stall_ms))
         }
-        ServiceCall::Sessions(params) => ServiceAnswer::Sessions(sessions::list(services, params).await?),
+        ServiceCall::LaneHistory(params) => ServiceAnswer::LaneHistory(lane_history::history(services, params).await?),
+        ServiceCall::Sessions(params) => ServiceAnswer::Sessions(listing::list(services, params).await?),
+        ServiceCall::Search { text, limit, after } => {
+            ServiceAnswer::Search(search::search(services, &text, limit, after).await?)
+        }
+        ServiceCall::Asks { session, is_own } => ServiceAnswer::Asks(asks::list(services, session, is_own).await?),
         ServiceCall::Session { session, is_own, wish } => {
             ServiceAnswer::Session(Box::new(sessions::get(services, session, is_own, wish).await?))
         }
         ServiceCall::Canvas { session, is_own, what } => {
             ServiceAnswer::Canvas(canvas::carry_out(services, session, is_own, what).await?)
         }
+        ServiceCall::Access(call) => ServiceAnswer::Access(access::carry_out(services, &connection, by, call).await?),
         ServiceCall::Node(call) => ServiceAnswer::Node(nodes::carry_out(services, connection, call).await?),
         ServiceCall::Pairing(call) => ServiceAnswer::Pairing(pairing::carry_out(services, call).await?),
         ServiceCall::Config { path, whole } => ServiceAnswer::Config(config::get(services, path, whole)?),
-        ServiceCall::Reload => ServiceAnswer::Reloaded(config::reload(services).await?),
+        ServiceCall::ConfigSchema => ServiceAnswer::Config(config::schema(services)),
+        ServiceCall::Reload { dry_run } => ServiceAnswer::Reloaded(config::reload(services, dry_run).await?),
+        ServiceCall::ConfigSet(params) => {
+            let value = serde_json::from_str(params.value.0.as_str());
+            let value = value.map_err(|_| GatewayRefusal::wrong_param("value", "`value` must be JSON"))?;
+            let new = NewSetting { path: params.path.0.to_string(), value, dry_run: params.dry_run };
+            ServiceAnswer::ConfigSet(config::set(services, by, new).await?)
+        }
         ServiceCall::Usage(params) => ServiceAnswer::Usage(reports::usage(services, params).await?),
+        ServiceCall::UsageRuns(params) => ServiceAnswer::UsageRuns(usage_runs::runs(services, params).await?),
         ServiceCall::Audit(params) => ServiceAnswer::Audit(reports::audit(services, params).await?),
     })
+}
+
+fn info(services: &SharedServices) -> GatewayInfo {
+    let (rss_bytes, cpu_pct) = lock(&services.process_use).look();
+    GatewayInfo {
+        uptime_s: services.uptime_s(),
+        connections: services.connections.load(Ordering::Relaxed),
+        pid: std::process::id().into(),
+        rss_bytes,
+        cpu_pct,
+        model: services.parts.engine.usual_model(),
+    }
 }
 
 fn gates(services: &SharedServices, connection: &str) -> GatewayGates {

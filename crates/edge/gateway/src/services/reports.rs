@@ -3,6 +3,7 @@
 use dialect_gateway::GatewayRefusal;
 use dialect_gateway::results::UsageSum as UsageShown;
 use dialect_gateway::services::reports::*;
+use dialect_gateway::shape::Text;
 use vocab::{AuditQuery, AuditVerdict, DAY_MS, UsageBy, UsageQuery, day_of};
 
 use super::{SharedServices, refused};
@@ -11,15 +12,7 @@ use super::{SharedServices, refused};
 const DAYS_USUAL: i64 = 30;
 
 pub(super) async fn usage(services: &SharedServices, params: UsageParams) -> Result<UsageResult, GatewayRefusal> {
-    let today = day_of(services.now_ms());
-    let day = |name: &str, text: Option<&str>| match text {
-        None => Ok(None),
-        Some(text) => read_day(text)
-            .map(Some)
-            .ok_or_else(|| GatewayRefusal::wrong_param(name, format!("`{name}` must be a day like 2026-01-31"))),
-    };
-    let to = day("to", params.to.as_ref().map(|it| &*it.0))?.unwrap_or(today);
-    let from = day("from", params.from.as_ref().map(|it| &*it.0))?.unwrap_or(to - DAYS_USUAL + 1);
+    let (from, to) = days(services, params.from.as_ref(), params.to.as_ref())?;
     let by = match params.group_by {
         GroupBy::Day => UsageBy::Day,
         GroupBy::Session => UsageBy::Session,
@@ -39,7 +32,26 @@ pub(super) async fn usage(services: &SharedServices, params: UsageParams) -> Res
         usage: UsageShown::of(&sum.usage, (by != UsageBy::Tool).then_some(sum.cost_nanos as f64 / 1e9)),
         unpriced: sum.unpriced,
     });
-    Ok(UsageResult { rows: rows.collect(), from: show_day(from), to: show_day(to) })
+    let since = services.parts.store.used_since().await.map_err(refused)?.map(show_day);
+    Ok(UsageResult { rows: rows.collect(), from: show_day(from), to: show_day(to), since })
+}
+
+type DayText = Text<10, 10>;
+
+/// The days of a report, both included.
+pub(super) fn days(
+    services: &SharedServices,
+    from: Option<&DayText>,
+    to: Option<&DayText>,
+) -> Result<(i64, i64), GatewayRefusal> {
+    let day = |name: &str, text: Option<&DayText>| match text {
+        None => Ok(None),
+        Some(text) => read_day(&text.0)
+            .map(Some)
+            .ok_or_else(|| GatewayRefusal::wrong_param(name, format!("`{name}` must be a day like 2026-01-31"))),
+    };
+    let to = day("to", to)?.unwrap_or_else(|| day_of(services.now_ms()));
+    Ok((day("from", from)?.unwrap_or(to - DAYS_USUAL + 1), to))
 }
 
 pub(super) async fn audit(services: &SharedServices, params: AuditParams) -> Result<AuditResult, GatewayRefusal> {

@@ -1,19 +1,21 @@
-//! Sessions as the store lists them, with how they stand on the board.
+//! One session: whether it is there, its log, its history, its context.
 
 use std::sync::Arc;
 
 use dialect_gateway::results::{Budget, Elevation, SessionConfig};
 use dialect_gateway::services::sessions::*;
-use dialect_gateway::services::system::{ContextResult, ContextRow};
+use dialect_gateway::services::system::{CompactionRow, ContextResult, ContextRow};
 use dialect_gateway::shape::Nullable;
 use dialect_gateway::{GatewayAnswer, GatewayRefusal};
-use vocab::{Order, Query, SessionId, Summary};
+use vocab::{Body, BranchEntry, FaultKind, SessionId, Skim, SkimFor, Summary};
 
 use super::board::{idle, lane};
-use super::{ServiceSettings, SharedServices, lock, refused};
+use super::{ServiceSettings, SharedServices, refused};
 
-/// Of the frontend that ids without a colon have, too.
-const PLAIN_FRONTEND: &str = "ws";
+/// Compactions of a session that are told.
+const COMPACTIONS_MAX: usize = 50;
+/// Looks at its log for them, each at some thousand entries.
+const COMPACTION_LOOKS_MAX: usize = 25;
 
 /// In memory, or saved.
 pub(super) async fn exists(services: &SharedServices, session: &SessionId) -> Result<bool, GatewayRefusal> {
@@ -50,77 +52,37 @@ pub(super) async fn read(
     Ok(GatewayAnswer::Entries { entries, more })
 }
 
-pub(super) async fn list(services: &SharedServices, params: ListParams) -> Result<ListResult, GatewayRefusal> {
-    let frontend = params.frontend.map(|frontend| frontend.0);
-    let (limit, offset) = (params.limit.size(), params.offset.size());
-    let (page, total) = match (params.include_persisted, frontend.as_deref()) {
-        (false, frontend) => touched(services, frontend, limit, offset).await?,
-        (true, frontend) => saved(services, frontend, limit, offset).await?,
+/// The newest `limit` before an entry, and so many before those as `behind` says. Numbers have no gaps, so that the page is
+/// read alone and what is older costs nothing.
+pub(super) async fn read_before(
+    services: &SharedServices,
+    session: &SessionId,
+    before: u64,
+    (limit, behind): (usize, u64),
+) -> Result<GatewayAnswer, GatewayRefusal> {
+    let store = &services.parts.store;
+    let Some(summary) = store.summary(session).await.map_err(refused)? else {
+        return match services.board.glance(session) {
+            Some(_) => Ok(GatewayAnswer::EntriesBefore { entries: Vec::new(), first: 1 }),
+            None => Err(GatewayRefusal::no_session(session)),
+        };
     };
-    let (settings, now_ms) = (services.settings(), services.now_ms());
-    let sessions = page.iter().map(|summary| row(services, &settings, summary, now_ms)).collect();
-    Ok(ListResult { sessions, total })
+    let last = before.saturating_sub(1).min(summary.last_seq);
+    let after = last.saturating_sub(limit as u64);
+    let start = after.saturating_sub(behind);
+    let mut entries = store.read(session, start, (last - start) as usize).await.map_err(refused)?.entries;
+    // What is damaged is left out, and then something behind the page would fill it.
+    entries.retain(|entry| entry.seq <= last);
+    Ok(GatewayAnswer::EntriesBefore { entries, first: after + 1 })
 }
 
-/// What the store has, as it lists it.
-async fn saved(
-    services: &SharedServices,
-    frontend: Option<&str>,
-    limit: usize,
-    offset: usize,
-) -> Result<(Vec<Summary>, u64), GatewayRefusal> {
-    let id_prefix = frontend.map(|frontend| format!("{frontend}:"));
-    let or_without = (frontend == Some(PLAIN_FRONTEND)).then_some(':');
-    let all = Query { id_prefix, or_without, order: Order::LastMessage, ..Query::default() };
-    let total = services.parts.store.count(all.clone()).await.map_err(refused)?;
-    let page = services.parts.store.list(Query { limit: Some(limit), offset, ..all }).await.map_err(refused)?;
-    Ok((page, total))
-}
-
-/// Those that were used since the process began. Only what is shown is read.
-async fn touched(
-    services: &SharedServices,
-    frontend: Option<&str>,
-    limit: usize,
-    offset: usize,
-) -> Result<(Vec<Summary>, u64), GatewayRefusal> {
-    let unknown = lock(&services.counts.0.touched).unknown();
-    for session in unknown {
-        // One that is not written yet is not listed.
-        if let Some(summary) = services.parts.store.summary(&session).await.map_err(refused)? {
-            lock(&services.counts.0.touched).learn(&session, summary.last_message_ms);
-        }
-    }
-    let of = |id: &SessionId| frontend.is_none_or(|it| frontend_and_user(id).0 == it);
-    let (shown, total) = lock(&services.counts.0.touched).page(of, limit, offset);
-    let mut page = Vec::new();
-    for session in shown {
-        page.extend(services.parts.store.summary(&session).await.map_err(refused)?);
-    }
-    Ok((page, total))
-}
-
-fn config(settings: &ServiceSettings, summary: &Summary, now_ms: i64) -> SessionConfig {
+pub(super) fn config(settings: &ServiceSettings, summary: &Summary, now_ms: i64) -> SessionConfig {
     let lane = summary.lane.unwrap_or_else(|| (settings.lane)(&summary.id));
     let until_ms = summary.elevated_until_ms.filter(|until| *until > now_ms);
     SessionConfig {
         model_tier: summary.model.clone(),
         queue: (&lane).into(),
         elevation: Elevation { active: until_ms.is_some(), until_ms: Nullable(until_ms) },
-    }
-}
-
-fn row(services: &SharedServices, settings: &ServiceSettings, summary: &Summary, now_ms: i64) -> SessionRow {
-    let (frontend, user) = frontend_and_user(&summary.id);
-    SessionRow {
-        id: summary.id.to_string(),
-        frontend: frontend.to_owned(),
-        user_id: user.to_owned(),
-        message_count: summary.messages,
-        last_message_at: Nullable(summary.last_message_ms),
-        config: config(settings, summary, now_ms),
-        title: summary.title.clone(),
-        lane: services.board.glance(&summary.id).map_or_else(idle, |glance| lane(&glance)),
     }
 }
 
@@ -191,14 +153,50 @@ pub(super) async fn context(
     let row = |session: &SessionId, glance: &vocab::Glance| ContextRow {
         session_id: session.to_string(),
         budget: Budget::of(glance.context_tokens, glance.context_window, threshold),
+        title: glance.title.clone(),
+        model: Some(glance.model.clone()).filter(|model| !model.is_empty()),
+    };
+    let compactions = match &session {
+        Some(session) => compactions(services, session).await?,
+        None => None,
     };
     let sessions = match session {
         None => services.board.all().iter().map(|(session, glance)| row(session, glance)).collect(),
         Some(session) => match services.board.glance(&session) {
             Some(glance) => vec![row(&session, &glance)],
-            None if is_own || exists(services, &session).await? => Vec::new(),
+            None if is_own || compactions.is_some() => Vec::new(),
             None => return Err(GatewayRefusal::no_session(&session)),
         },
     };
-    Ok(ContextResult { sessions })
+    Ok(ContextResult { sessions, compactions })
+}
+
+/// The newest ones of a session that is kept. They are rare: of a log that is longer only the end is looked at.
+async fn compactions(
+    services: &SharedServices,
+    session: &SessionId,
+) -> Result<Option<Vec<CompactionRow>>, GatewayRefusal> {
+    let (mut rows, mut before) = (Vec::new(), None);
+    for _ in 0..COMPACTION_LOOKS_MAX {
+        let look = Skim { what: SkimFor::Compactions, before, limit: COMPACTIONS_MAX - rows.len() };
+        let piece = match services.parts.store.skim(session, look).await {
+            Ok(piece) => piece,
+            Err(fault) if fault.kind == FaultKind::UnknownSession => return Ok(None),
+            Err(fault) => return Err(refused(fault)),
+        };
+        rows.extend(piece.entries.iter().filter_map(|entry| match &entry.body {
+            Body::Branch(BranchEntry::Compacted(it)) => Some(CompactionRow {
+                at: entry.at_ms,
+                seq: entry.seq,
+                tokens_before: it.tokens_before,
+                tokens_after: it.tokens_after,
+            }),
+            _ => None,
+        }));
+        before = piece.older;
+        if before.is_none() || rows.len() >= COMPACTIONS_MAX {
+            break;
+        }
+    }
+    Ok(Some(rows))
 }

@@ -43,6 +43,10 @@ impl TouchedSessions {
         }
     }
 
+    pub(super) fn has(&self, session: &SessionId) -> bool {
+        self.by_id.contains_key(session)
+    }
+
     fn put(&mut self, session: &SessionId, last: Option<LastMessage>) {
         self.uses += 1;
         let (used, known) = self.by_id.entry(session.clone()).or_insert((0, LastMessage::Unknown));

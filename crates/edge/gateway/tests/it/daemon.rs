@@ -61,3 +61,25 @@ async fn inside() {
     assert!(!home.path().join("gateway/gateway.json").exists());
     drop(stage);
 }
+
+/// A gateway that was killed leaves its file behind. The next one has the lock and has not written its own yet; by then the
+/// number in the file may be anybody's.
+#[test]
+fn a_stale_file_ends_no_stranger() {
+    let home = tempfile::tempdir().expect("a directory");
+    let mut stranger = std::process::Command::new("sleep").arg("60").spawn().expect("it runs");
+    let file = serde_json::json!({
+        "pid": stranger.id(), "started": 0, "url": null, "socket": null, "version": "0", "instance": "old",
+    });
+    std::fs::write(home.path().join("gateway.json"), file.to_string()).expect("a file");
+    let lock = safefile::Lock::try_take(&home.path().join("lock")).expect("a lock").expect("it is free");
+    let stopped = gateway::cli::stop(home.path());
+    let fate = stranger.try_wait().expect("it can be asked");
+    let _ = stranger.kill();
+    let _ = stranger.wait();
+    assert_eq!(fate, None, "it was ended");
+    let fault = stopped.expect_err("nobody was stopped");
+    assert!(fault.message.contains("is not it"), "{}", fault.message);
+    drop(lock);
+    assert_eq!(gateway::cli::stop(home.path()).expect("an answer").exit_code, 3, "the lock is free: none runs");
+}

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use dialect_gateway::{AuthState, Code, Gateway, GatewayAnswer, GatewayOptions, GatewayOwn, GatewayRefusal};
 use engine::Engine;
-use gateway::{Caller, Entrance, GatewayServer, MessagePipe, ServerOptions};
+use gateway::{Caller, Entrance, EntranceRules, GatewayServer, MessagePipe, ServerOptions};
 use host::{DaemonEnding, Ended, PumpOptions, pump_messages};
 use testkit::{Stage, StageOptions};
 use vocab::{Later, Secret};
@@ -32,8 +32,11 @@ impl Entrance for Door {
         let options = PumpOptions { principal, ending: Some(ending), ..PumpOptions::new(own) };
         Box::pin(async move { pump_messages(dialect, &engine, hears, says, options).await })
     }
-    fn takes_strangers(&self) -> bool {
-        true
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        gateway::takes_no_arguments(caller)
+    }
+    fn rules(&self) -> EntranceRules {
+        EntranceRules { takes_strangers: true, ..EntranceRules::default() }
     }
 }
 
@@ -62,7 +65,7 @@ async fn strangers_log_in_and_everybody_is_told_of_the_end() {
     let door: Arc<dyn Entrance> = Arc::new(Door { engine: stage.engine.clone(), options });
     let mut options = ServerOptions::new(home.path().to_owned(), "127.0.0.1:0".parse().expect("an address"));
     options.access.token = Secret::new(TOKEN);
-    let handle = GatewayServer::start(options, stage.engine.clone(), vec![("/", door)], Arc::new(Texts)).await;
+    let handle = GatewayServer::start(options, stage.engine.clone(), vec![("/", door)], Arc::<Texts>::default()).await;
     let handle = handle.expect("a server");
     let address = handle.addresses()[0];
 

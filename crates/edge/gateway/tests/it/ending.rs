@@ -81,7 +81,7 @@ async fn it_listens_beyond_this_machine_only_with_token_and_tls() {
         options.access.token = token.then(|| vocab::Secret::new("t").expect("a token"));
         options.tls = if tls { gateway::TlsChoice::SelfSigned } else { gateway::TlsChoice::None };
         options.understands_no_auth = free;
-        let hooks = Arc::new(crate::server::Texts);
+        let hooks = Arc::<crate::server::Texts>::default();
         let started = gateway::GatewayServer::start(options, stage.engine.clone(), Vec::new(), hooks).await;
         assert_eq!(started.is_ok(), starts, "token {token}, tls {tls}, understood {free}");
         if let Err(fault) = started {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use dialect_gateway::Scopes;
 use gateway::{
-    Access, Caller, Entrance, GatewayServer, HealthReport, MessagePipe, ServerHandle, ServerHooks, ServerOptions,
+    Access, Caller, Entrance, EntranceRules, GatewayServer, HealthReport, MessagePipe, ServerHandle, ServerHooks,
+    ServerOptions, WebRoute,
 };
 use host::{DaemonEnding, Ended, MessageSink, MessageStream};
 use testkit::{Stage, StageOptions};
@@ -62,15 +63,19 @@ impl Entrance for Parrot {
     fn serve(&self, caller: Caller, pipe: MessagePipe, ending: DaemonEnding) -> Later<'static, Ended> {
         Box::pin(repeat(caller, pipe, ending))
     }
-    fn scopes(&self) -> Scopes {
-        self.scopes
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        gateway::takes_no_arguments(caller)
     }
-    fn takes_strangers(&self) -> bool {
-        self.strangers
+    fn rules(&self) -> EntranceRules {
+        EntranceRules { scopes: self.scopes, takes_strangers: self.strangers, ..EntranceRules::default() }
     }
 }
 
-pub(crate) struct Texts;
+/// Texts for every page; `route`: what answers one more path.
+#[derive(Default)]
+pub(crate) struct Texts {
+    pub(crate) route: Option<(&'static str, Arc<dyn WebRoute>)>,
+}
 
 impl ServerHooks for Texts {
     fn health(&self) -> Later<'static, HealthReport> {
@@ -81,6 +86,9 @@ impl ServerHooks for Texts {
     }
     fn metrics(&self) -> String {
         "tillerman_up 1\n".to_owned()
+    }
+    fn route(&self, path: &str) -> Option<Arc<dyn WebRoute>> {
+        self.route.as_ref().filter(|(at, _)| *at == path).map(|(_, route)| route.clone())
     }
     fn note(&self, _: &str) {}
 }
@@ -101,13 +109,17 @@ pub(crate) async fn start(access: Access) -> Playing {
 }
 
 pub(crate) async fn start_with(change: impl FnOnce(&mut ServerOptions)) -> Playing {
+    start_with_hooks(change, Arc::<Texts>::default()).await
+}
+
+pub(crate) async fn start_with_hooks(change: impl FnOnce(&mut ServerOptions), hooks: Arc<dyn ServerHooks>) -> Playing {
     let home = tempfile::tempdir().expect("a directory");
     let mut options = ServerOptions::new(home.path().join("gateway"), "127.0.0.1:0".parse().expect("an address"));
     change(&mut options);
     let stage = Stage::new(StageOptions::default());
     let all = |strangers| Arc::new(Parrot { strangers, scopes: Scopes::CHAT }) as Arc<dyn Entrance>;
     let endpoints = vec![("/", all(true)), ("/ws", all(true)), ("/serve", all(false))];
-    let handle = GatewayServer::start(options, stage.engine.clone(), endpoints, Arc::new(Texts)).await;
+    let handle = GatewayServer::start(options, stage.engine.clone(), endpoints, hooks).await;
     let handle = handle.expect("a server");
     handle.set_ready();
     let address = handle.addresses()[0];

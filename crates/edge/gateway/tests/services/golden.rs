@@ -22,15 +22,24 @@ const TIMES: &[&str] = &[
     "lastSeenAt",
     "lastMessageAt",
     "at",
+    "openedAt",
+    "expiresAt",
     "movedAt",
+    "since",
+    "generatedAt",
+    "startedAt",
+    "endedAt",
+    "durationMs",
 ];
 /// Members that count what changes with every word of the system prompt, or with the clock.
 const COUNTS: &[&str] = &["inputTokens", "estimatedTokens", "remainingTokens", "unpriced", "stallInMs"];
 
 fn scene() -> Scene {
+    let counts = GatewayCounts::default();
     Scene {
         steady,
-        ..Scene::new(|opening: &Opening| {
+        store: counts.counted(Arc::new(store::MemoryStore::new())),
+        ..Scene::new(move |opening: &Opening| {
             let clock: Arc<TickingClock> = Arc::default();
             let parts = ServiceParts {
                 engine: opening.engine.clone(),
@@ -40,8 +49,9 @@ fn scene() -> Scene {
                 config: Arc::<MadeUpConfig>::default(),
                 key: StoreKey::new([7; 32]),
                 keyring: vocab::Keyring::default(),
+                prices: Arc::new(|_| None),
             };
-            let service = GatewayService::new(parts, settings(), GatewayCounts::default());
+            let service = GatewayService::new(parts, settings(), counts.clone());
             let options = GatewayOptions::new(testkit::stage::VERSION, clock, Arc::new(CountedIds::behind(100)));
             let scopes = if opening.arg("--auth") == Some("read") { Scopes::READ } else { Scopes::ALL };
             let gateway = Gateway::new(Arc::new(options), "c1".into(), AuthState::Known { scopes }, None);

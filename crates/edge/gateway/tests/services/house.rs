@@ -89,11 +89,14 @@ fn settings_are_shown_by_path_without_the_operators_part_to_others_and_read_agai
         assert_eq!(play.error(guest, "config.get", json!({"path": "server.token"})).await.0, -2);
         let changed = vec!["server.port".to_owned(), "tools.deny".to_owned()];
         *play.config.next.lock().unwrap() =
-            Some(Ok(Reloaded { changed, restart_required: vec!["server.port".to_owned()] }));
+            Some(Ok(Reloaded { changed, restart_required: vec!["server.port".to_owned()], ..Reloaded::default() }));
         let said = play.result(at, "config.reload", json!({})).await;
         assert_eq!(
             said,
-            json!({"success": true, "changed": ["server.port", "tools.deny"], "restartRequired": ["server.port"]})
+            json!({
+                "success": true, "changed": ["server.port", "tools.deny"], "restartRequired": ["server.port"],
+                "changes": [],
+            })
         );
         *play.config.next.lock().unwrap() = Some(Err(vec!["config.toml:3: `server.port` wants a number".to_owned()]));
         let frames = play.ask(at, "config.reload", json!({})).await;

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use dialect_gateway::{AuthState, Code, Gateway, GatewayOptions, GatewayRefusal, Scopes};
 use gateway::{
-    ConfigSource, GatewayCounts, GatewayService, NodeRules, PairingRules, Reloaded, ServiceParts, ServiceSettings,
-    StoreKey,
+    ChangedSetting, ConfigSource, GatewayCounts, GatewayService, NewSetting, NodeRules, NotSet, PairingRules, Reloaded,
+    ServiceParts, ServiceSettings, StoreKey,
 };
 use host::PumpOptions;
 use serde_json::{Value, json};
 use testkit::fakes::{CountedIds, TickingClock};
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
-use vocab::{Later, Mode, Settings};
+use vocab::{Later, Mode, Prices, Settings};
 
 use crate::shelf::SeenShelf;
 
@@ -29,13 +29,34 @@ pub(crate) fn paused<F: Future>(story: F) -> F::Output {
 #[derive(Default)]
 pub(crate) struct MadeUpConfig {
     pub(crate) next: Mutex<Option<Result<Reloaded, Vec<String>>>>,
+    /// What was set, tries included.
+    pub(crate) set: Mutex<Vec<NewSetting>>,
 }
 
 impl ConfigSource for MadeUpConfig {
     fn shown(&self) -> Value {
         json!({"model": "alpha", "maxTokens": 5, "server": {"token": "***", "queue": {"debounceMs": 7}}})
     }
-    fn reload(&self) -> Later<'static, Result<Reloaded, Vec<String>>> {
+    fn schema(&self) -> Value {
+        json!({"type": "object", "properties": {"model": {"type": "string"}}})
+    }
+    fn set(&self, new: NewSetting) -> Later<'static, Result<Reloaded, NotSet>> {
+        let change = |new: &NewSetting| ChangedSetting {
+            path: new.path.clone(),
+            from: None,
+            to: Some(new.value.clone()),
+            restart_required: new.path == "model",
+        };
+        let result = match (new.path.as_str(), &new.value) {
+            ("server.token", _) => Err(NotSet::NotSettable("`server.token` is not set from outside".to_owned())),
+            ("nothing", _) => Err(NotSet::Unknown("unknown setting `nothing`".to_owned())),
+            (_, Value::Number(_)) => Err(NotSet::Invalid(vec!["`model` wants text".to_owned()])),
+            _ => Ok(Reloaded { changes: vec![change(&new)], ..Reloaded::default() }),
+        };
+        self.set.lock().unwrap().push(new);
+        Box::pin(std::future::ready(result))
+    }
+    fn reload(&self, _: bool) -> Later<'static, Result<Reloaded, Vec<String>>> {
         let next = self.next.lock().unwrap().take().unwrap_or_else(|| Ok(Reloaded::default()));
         Box::pin(std::future::ready(next))
     }
@@ -70,33 +91,65 @@ pub(crate) fn one_token() -> gateway::LoginPort {
     })
 }
 
+fn service(
+    stage: &Stage,
+    shelf: &Arc<SeenShelf>,
+    clock: &Arc<TickingClock>,
+    config: &Arc<MadeUpConfig>,
+    (counts, prices): (GatewayCounts, Option<Prices>),
+) -> GatewayService {
+    let parts = ServiceParts {
+        engine: stage.engine.clone(),
+        store: stage.store.clone(),
+        shelf: shelf.clone(),
+        clock: clock.clone(),
+        config: config.clone(),
+        key: StoreKey::new([7; 32]),
+        keyring: vocab::Keyring::default(),
+        prices: Arc::new(move |_| prices),
+    };
+    GatewayService::new(parts, settings(), counts)
+}
+
 impl Play {
     pub(crate) fn new() -> Self {
+        Self::with(Mode::DangerFullAccess, None)
+    }
+    /// Where sessions may do so much.
+    pub(crate) fn in_mode(mode: Mode) -> Self {
+        Self::with(mode, None)
+    }
+    /// Every model costs this.
+    pub(crate) fn priced(prices: Prices) -> Self {
+        Self::with(Mode::DangerFullAccess, Some(prices))
+    }
+
+    fn with(mode: Mode, prices: Option<Prices>) -> Self {
         let models = vec![tour::model("mock/alpha", 128_000)];
         let provider = Arc::new(tour::Tour::new(tour::TourOptions { models, word_delay_ms: 0 }));
         let counts = GatewayCounts::default();
-        let memory = Arc::new(store::MemoryStore::new());
+        let provider = counts.models(provider);
+        let memory = Arc::new(store::MemoryStore::new().priced(Arc::new(move |_| prices)));
         let stage = Stage::new(StageOptions {
             provider,
             model: "mock/alpha".into(),
             store: counts.counted(memory.clone()),
-            tune: Box::new(|settings: &mut Settings| settings.mode = Mode::DangerFullAccess),
+            tune: Box::new(move |settings: &mut Settings| {
+                settings.mode = mode;
+                settings.on_restart = vocab::OnRestart::Continue;
+            }),
             ..StageOptions::default()
         });
         let clock: Arc<TickingClock> = Arc::default();
         let (shelf, config) = (Arc::new(SeenShelf::on(memory)), Arc::<MadeUpConfig>::default());
-        let parts = ServiceParts {
-            engine: stage.engine.clone(),
-            store: stage.store.clone(),
-            shelf: shelf.clone(),
-            clock: clock.clone(),
-            config: config.clone(),
-            key: StoreKey::new([7; 32]),
-            keyring: vocab::Keyring::default(),
-        };
-        let service = GatewayService::new(parts, settings(), counts);
+        let service = service(&stage, &shelf, &clock, &config, (counts, prices));
         let options = GatewayOptions::new("0.1.0", clock, Arc::new(CountedIds::behind(100)));
         Self { stage, service, shelf, config, options: Arc::new(options), pipes: Vec::new() }
+    }
+    /// From now on connections meet services that have counted nothing yet.
+    pub(crate) fn forget_counts(&mut self) {
+        self.service =
+            service(&self.stage, &self.shelf, &Arc::default(), &self.config, (GatewayCounts::default(), None));
     }
 
     /// One more connection; its number.

@@ -29,7 +29,11 @@ fn usage_is_added_up_by_what_is_wanted() {
             "{models}"
         );
         let none = play.result(at, "usage.report", json!({"from": "2022-01-01", "to": "2022-01-02"})).await;
-        assert_eq!(none, json!({"rows": [], "from": "2022-01-01", "to": "2022-01-02"}));
+        assert_eq!(
+            none,
+            json!({"rows": [], "from": "2022-01-01", "to": "2022-01-02", "since": "2023-11-14"}),
+            "before the first day"
+        );
         for wrong in [json!({"from": "2023-02-30"}), json!({"to": "yesterday!"}), json!({"groupBy": "mood"})] {
             assert_eq!(play.error(at, "usage.report", wrong).await, (-2, "invalid_params".into()));
         }
@@ -80,5 +84,40 @@ fn analytics_say_who_wrote_how_much() {
         for wrong in [json!({"days": 0}), json!({"days": 366}), json!({"topLimit": 101})] {
             assert_eq!(play.error(at, "system.sessionAnalytics", wrong).await, (-2, "invalid_params".into()));
         }
+    });
+}
+
+#[test]
+fn a_fork_counts_nothing_a_second_time() {
+    paused(async {
+        let mut play = Play::new();
+        let at = play.connect();
+        play.run(at, "ws:a", "call bash {\"command\":\"true\"} then say 3 words").await;
+        play.run(at, "ws:a", "say 2 words").await;
+        let day = json!({"from": "2023-01-01", "to": "2026-12-31"});
+        let asked = [
+            ("system.metrics", json!({})),
+            ("system.sessionAnalytics", json!({"days": 1})),
+            ("usage.report", day.clone()),
+            ("usage.report", json!({"groupBy": "session", "from": day["from"], "to": day["to"]})),
+            ("system.presence", json!({})),
+        ];
+        let mut before = Vec::new();
+        for (method, params) in &asked {
+            before.push(play.result(at, method, params.clone()).await);
+        }
+        assert_eq!(before[0]["messagesProcessed"], 2, "{}", before[0]);
+        let fork = play.result(at, "sessions.fork", json!({"sessionId": "ws:a"})).await;
+        for ((method, params), before) in asked.iter().zip(before) {
+            let mut after = play.result(at, method, params.clone()).await;
+            if let Some(uptime) = after.get_mut("uptime") {
+                *uptime = before["uptime"].clone();
+            }
+            assert_eq!(after, before, "{method}");
+        }
+        // What is said in the fork counts, and where it was last spoken in is known.
+        play.run(at, fork["sessionId"].as_str().unwrap(), "say 1 words").await;
+        let now = play.result(at, "system.metrics", json!({})).await;
+        assert_eq!((&now["messagesProcessed"], &now["runStates"]["complete"]), (&json!(3), &json!(3)), "{now}");
     });
 }

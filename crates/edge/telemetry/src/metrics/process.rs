@@ -5,14 +5,38 @@ use std::fs::read_to_string;
 
 use super::{MetricsPage, SampleKind};
 
+/// What the system says of us, as it numbers it.
+struct ProcessStat(Vec<f64>);
+
+impl ProcessStat {
+    fn read() -> Self {
+        let stat = read_to_string("/proc/self/stat").unwrap_or_default();
+        // The name of the program stands in parentheses and may hold anything; what follows it is numbers.
+        let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+        Self(fields.map(|field| field.parse().unwrap_or(f64::NAN)).collect())
+    }
+    fn field(&self, number: usize) -> Option<f64> {
+        self.0.get(number - 3).copied().filter(|it| !it.is_nan())
+    }
+    fn cpu_seconds(&self) -> Option<f64> {
+        Some((self.field(14)? + self.field(15)?) / rustix::param::clock_ticks_per_second() as f64)
+    }
+    fn resident_bytes(&self) -> Option<f64> {
+        Some(self.field(24)? * rustix::param::page_size() as f64)
+    }
+}
+
+/// Memory in use, and seconds on a processor since the start. `None`: the system does not say it.
+pub fn process_use() -> (Option<u64>, Option<f64>) {
+    let stat = ProcessStat::read();
+    (stat.resident_bytes().map(|bytes| bytes as u64), stat.cpu_seconds())
+}
+
 pub fn process(page: &mut MetricsPage) {
-    let stat = read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program stands in parentheses and may hold anything; what follows it is numbers.
-    let fields: Vec<&str> = stat.rsplit_once(')').map_or(Vec::new(), |(_, rest)| rest.split_whitespace().collect());
-    let field = |number: usize| fields.get(number - 3).and_then(|field| field.parse::<f64>().ok());
+    let stat = ProcessStat::read();
+    let field = |number: usize| stat.field(number);
     let ticks = rustix::param::clock_ticks_per_second() as f64;
-    if let (Some(user), Some(system)) = (field(14), field(15)) {
-        let seconds = (user + system) / ticks;
+    if let Some(seconds) = stat.cpu_seconds() {
         page.one("process_cpu_seconds_total", SampleKind::Counter, "Time on a processor, in seconds.", seconds);
     }
     if let (Some(booted), Some(started)) = (booted(), field(22)) {
@@ -22,8 +46,7 @@ pub fn process(page: &mut MetricsPage) {
     if let Some(bytes) = field(23) {
         page.one("process_virtual_memory_bytes", SampleKind::Gauge, "Memory that is mapped.", bytes);
     }
-    if let Some(pages) = field(24) {
-        let bytes = pages * rustix::param::page_size() as f64;
+    if let Some(bytes) = stat.resident_bytes() {
         page.one("process_resident_memory_bytes", SampleKind::Gauge, "Memory in use.", bytes);
     }
     if let Some(threads) = field(20) {

@@ -5,21 +5,31 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use vocab::{
-    Acquired, AuditLine, AuditQuery, AuditVerdict, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession, Page,
-    Principal, Query, SessionId, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
+    Acquired, AuditLine, AuditQuery, AuditVerdict, Deed, Durability, Entry, Fault, Later, Lease, LogWindow, NewSession,
+    Page, Principal, Query, SessionId, Skim, Skimmed, Store, StoreChange, StoreMoment, Summary, UsageQuery, UsageSum,
 };
 
-/// Looks at what is written to logs.
+/// Looks at what is written to logs. What happened elsewhere and is only copied here, by a fork or from a file, has been looked
+/// at when it happened: of that a watch hears in [`LogWatch::copied`] alone.
 pub trait LogWatch: Send + Sync {
     /// These are on their way to the disk, in the order in which they happened.
     fn offered(&self, _session: &SessionId, _entries: &[Arc<Entry>]) {}
     /// These are in the log now.
     fn written(&self, _session: &SessionId, _entries: &[Arc<Entry>], _durability: Durability, _took: Duration) {}
+    /// These are in the log now, and happened in another one.
+    fn copied(&self, _session: &SessionId, _entries: &[Arc<Entry>]) {}
     /// Something could not be written; it may be offered again.
     fn refused(&self, _session: &SessionId, _fault: &Fault) {}
     fn deleted(&self, _session: &SessionId) {}
     /// The session is not in memory any more.
     fn released(&self, _session: &SessionId) {}
+}
+
+/// How many of these happened in this log. A log that begins with what is nobody's doing is a copy behind its first entry.
+fn happened_here(entries: &[Arc<Entry>]) -> usize {
+    let begins = entries.first().is_some_and(|first| first.seq == 1);
+    let is_copy = begins && entries.iter().skip(1).all(|entry| entry.by.is_none());
+    if is_copy { 1 } else { entries.len() }
 }
 
 pub struct WatchedStore {
@@ -41,13 +51,19 @@ impl Store for WatchedStore {
         durability: Durability,
     ) -> Later<'static, Result<(), Fault>> {
         let (session, offered, watch) = (lease.session.clone(), entries.clone(), self.watch.clone());
-        watch.offered(&session, &offered);
+        let here = happened_here(&offered);
+        watch.offered(&session, &offered[..here]);
         let since = Instant::now();
         let append = self.below.append(lease, entries, durability);
         Box::pin(async move {
             let done = append.await;
             match &done {
-                Ok(()) => watch.written(&session, &offered, durability, since.elapsed()),
+                Ok(()) => {
+                    watch.written(&session, &offered[..here], durability, since.elapsed());
+                    if here < offered.len() {
+                        watch.copied(&session, &offered[here..]);
+                    }
+                }
                 Err(fault) => watch.refused(&session, fault),
             }
             done
@@ -105,11 +121,23 @@ impl Store for WatchedStore {
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
         self.below.audit(query)
     }
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.below.record(deed)
+    }
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
         self.below.verify_audit(head)
     }
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.below.usage(query)
+    }
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.below.used_by(sessions)
+    }
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        self.below.used_since()
+    }
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        self.below.skim(session, skim)
     }
     fn hurry(&self) {
         self.below.hurry();

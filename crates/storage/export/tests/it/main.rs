@@ -6,4 +6,5 @@
 mod admission;
 mod again;
 mod border;
+mod download;
 mod html;

@@ -52,7 +52,8 @@ pub(crate) fn raw(home: &Path) -> Connection {
 }
 
 /// Takes back what came after schema 10.
-pub(crate) const TO_SCHEMA_10: &str = "DROP TABLE shelf; DROP TABLE said; DROP INDEX sessions_by_message;
+pub(crate) const TO_SCHEMA_10: &str = "DROP INDEX used_by_session;
+    DROP TABLE shelf; DROP TABLE said; DROP INDEX sessions_by_message;
     ALTER TABLE sessions DROP COLUMN last_message_ms; ALTER TABLE sessions DROP COLUMN wishes;
     PRAGMA user_version = 10;";
 

@@ -1,20 +1,21 @@
 //! How fast and how large. The bounds are generous: a debug build on a busy machine must pass; the numbers are printed.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use store_sqlite::SqliteStore;
-use vocab::{Durability, NewSession, Query, Store, Summary};
+use vocab::{Durability, NewSession, Order, Query, Store, Summary};
 
 use crate::kit::{new_session, raw, rounds, said};
 
 const LIST_BOUND: Duration = Duration::from_millis(200);
+/// Of a page with its costs.
+const PAGE_BOUND: Duration = Duration::from_millis(50);
 const TRIES: usize = 20;
 
-#[tokio::test]
-async fn ten_thousand_sessions_are_listed_at_once() {
-    let home = tempfile::tempdir().unwrap();
-    let store = SqliteStore::new(home.path().to_owned());
+async fn ten_thousand(home: &Path) -> SqliteStore {
+    let store = SqliteStore::new(home.to_owned());
     let mut waiting = Vec::new();
     for n in 0..10_000u64 {
         let workspace = format!("/work/{}", n % 50).into();
@@ -31,6 +32,13 @@ async fn ten_thousand_sessions_are_listed_at_once() {
     for future in waiting {
         future.await.unwrap();
     }
+    store
+}
+
+#[tokio::test]
+async fn ten_thousand_sessions_are_listed_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let store = ten_thousand(home.path()).await;
     // A list that read logs would stumble here.
     raw(home.path()).execute("UPDATE entries SET payload = zeroblob(2000)", []).unwrap();
     let all = Query::default;
@@ -57,6 +65,45 @@ async fn ten_thousand_sessions_are_listed_at_once() {
         println!("list, {name}: {} of 10000 in {took:?}", listed.len());
         assert_eq!(listed.len(), wanted, "{name}");
         assert!(took < LIST_BOUND, "{name} took {took:?}");
+    }
+}
+
+/// What a gateway asks for a page of sessions: how many fit, the page, and what each of it has cost.
+#[tokio::test]
+async fn a_page_of_ten_thousand_sessions_comes_with_what_they_cost() {
+    let home = tempfile::tempdir().unwrap();
+    let store = ten_thousand(home.path()).await;
+    let fill = "WITH days (day) AS (VALUES (1), (2), (3))
+        INSERT INTO used SELECT day, id, 'user:ann', 'm', 1, 1, 0, 0, 1, 0, 1000, 0 FROM sessions, days;
+        UPDATE sessions SET title = 'About the number ' || key";
+    raw(home.path()).execute_batch(fill).unwrap();
+    let all = || Query { order: Order::LastMessage, limit: Some(500), ..Query::default() };
+    let behind = Some((6_000, "session-05000".into()));
+    for (name, query, wanted) in [
+        ("newest 500", all(), 500),
+        ("500 in the middle", Query { offset: 5_000, ..all() }, 500),
+        ("500 behind the middle", Query { behind, ..all() }, 500),
+        ("a text that all have", Query { text: Some("NUMBER".into()), ..all() }, 500),
+        ("a text that one has", Query { text: Some("Session-07777".into()), ..all() }, 1),
+        ("a text that none has", Query { text: Some("größe".into()), ..all() }, 0),
+    ] {
+        let mut took = Duration::MAX;
+        for _ in 0..TRIES {
+            let start = Instant::now();
+            store.count(Query { limit: None, offset: 0, ..query.clone() }).await.unwrap();
+            let page = store.list(query.clone()).await.unwrap();
+            let used = store.used_by(page.iter().map(|it| it.id.clone()).collect()).await.unwrap();
+            took = took.min(start.elapsed());
+            assert_eq!((page.len(), used.len()), (wanted, wanted), "{name}");
+            assert!(used.iter().all(|sum| (sum.calls, sum.cost_nanos) == (3, 3_000)), "{name}: {used:?}");
+            if took < PAGE_BOUND / 2 {
+                break;
+            }
+        }
+        println!("a page, {name}: {wanted} of 10000 in {took:?}");
+        // What SQLite cannot compare is compared here, which a debug build is slow at.
+        let bound = if wanted == 0 { LIST_BOUND } else { PAGE_BOUND };
+        assert!(took < bound, "{name} took {took:?}");
     }
 }
 

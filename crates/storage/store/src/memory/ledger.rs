@@ -83,6 +83,22 @@ impl Ledger {
         check.whole()
     }
 
+    pub(super) fn used_by(&self, sessions: &[SessionId]) -> Vec<UsageSum> {
+        let mut sums: BTreeMap<Arc<str>, UsageSum> = BTreeMap::new();
+        for ((_, session, _, kind), used) in &self.used {
+            let is_meant = matches!(kind, UsedKind::Model(_)) && sessions.iter().any(|it| it.as_str() == &**session);
+            if is_meant {
+                sums.entry(session.clone()).or_insert_with(|| UsageSum::none(session.clone())).add(used);
+            }
+        }
+        sums.into_values().collect()
+    }
+
+    pub(super) fn used_since(&self) -> Option<i64> {
+        let of_models = self.used.keys().filter(|(.., kind)| matches!(kind, UsedKind::Model(_)));
+        of_models.map(|(day, ..)| *day).next()
+    }
+
     pub(super) fn usage(&self, query: &UsageQuery) -> Vec<UsageSum> {
         let mut sums: BTreeMap<Arc<str>, UsageSum> = BTreeMap::new();
         for ((day, session, by, kind), used) in &self.used {

@@ -55,6 +55,13 @@ pub(super) async fn the_audit_has_a_line_for_what_somebody_did(store: &impl Stor
     append(store, &first, vec![entry(4, answered("m", 1), Some(&ann)), by(prompt(5, "more"), &ann)]).await;
     let verdict = store.verify_audit(Some(head)).await.expect("a verdict");
     assert!(matches!(verdict, AuditVerdict::Whole { lines: 5, knows: Some(true), .. }), "{verdict:?}");
+    let deed = Deed { by: bob.clone(), action: "config.set", detail: Some("tools.deny".into()) };
+    store.record(deed).await.expect("a line of no session");
+    let newest = store.audit(AuditQuery { limit: Some(1), ..AuditQuery::default() }).await.expect("the audit");
+    let shown = newest.iter().map(|line| (&*line.by, &*line.action, line.session.as_str(), line.detail.as_deref()));
+    assert_eq!(shown.collect::<Vec<_>>(), [("token:ci", "config.set", "", Some("tools.deny"))]);
+    let verdict = store.verify_audit(None).await.expect("a verdict");
+    assert!(matches!(verdict, AuditVerdict::Whole { lines: 6, .. }), "{verdict:?}");
 }
 
 pub(super) async fn a_sub_agents_task_is_no_prompt_and_its_session_goes_with_a_line(store: &impl Store) {

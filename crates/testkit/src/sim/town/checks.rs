@@ -9,8 +9,9 @@ use super::{KeyNumbers, Process, Town};
 use crate::sim::eye::Seen;
 use crate::sim::{log, survival};
 
-/// As the engine says it of a question whose last peer has gone.
-const LEFT_BEHIND: &str = "controller disconnected before responding";
+/// As the engine says it of a question whose last peer has gone, or was let go before it could be asked.
+const LEFT_BEHIND: [&str; 2] =
+    ["controller disconnected before responding", "denied: nobody is here who could be asked"];
 
 impl Town {
     /// Everything is dead, and perhaps the power went: what everybody was told is held against what there was and is left.
@@ -96,7 +97,8 @@ impl Town {
                 continue;
             };
             let Answer::Deny(Some(why)) = answer else { continue };
-            let Some(writer) = self.ground.witness.writer(session, entry.seq).filter(|_| &**why == LEFT_BEHIND) else {
+            let Some(writer) = self.ground.witness.writer(session, entry.seq).filter(|_| LEFT_BEHIND.contains(&&**why))
+            else {
                 continue;
             };
             if self.rules.get(writer.process as usize) == Some(&Some(Unanswered::Keep)) {

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vocab::{
-    Acquired, Answer, AskEnd, AskEntry, AskId, AskKind, AuditLine, AuditQuery, AuditVerdict, Body, CallId, Durability,
-    Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Principal, Query, SessionId, Store, StoreChange,
-    StoreMoment, Summary, TurnEntry, TurnId, UsageQuery, UsageSum,
+    Acquired, Answer, AskEnd, AskEntry, AskId, AskKind, AuditLine, AuditQuery, AuditVerdict, Body, CallId, Deed,
+    Durability, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Principal, Query, SessionId, Skim, Skimmed,
+    Store, StoreChange, StoreMoment, Summary, TurnEntry, TurnId, UsageQuery, UsageSum,
 };
 
 use crate::lossy::LossyStore;
@@ -218,11 +218,23 @@ impl Store for WitnessedStore {
     fn audit(&self, query: AuditQuery) -> Later<'static, Result<Vec<AuditLine>, Fault>> {
         self.inner.audit(query)
     }
+    fn record(&self, deed: Deed) -> Later<'static, Result<(), Fault>> {
+        self.inner.record(deed)
+    }
     fn verify_audit(&self, head: Option<String>) -> Later<'static, Result<AuditVerdict, Fault>> {
         self.inner.verify_audit(head)
     }
     fn usage(&self, query: UsageQuery) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
         self.inner.usage(query)
+    }
+    fn used_by(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<UsageSum>, Fault>> {
+        self.inner.used_by(sessions)
+    }
+    fn used_since(&self) -> Later<'static, Result<Option<i64>, Fault>> {
+        self.inner.used_since()
+    }
+    fn skim(&self, session: &SessionId, skim: Skim) -> Later<'static, Result<Skimmed, Fault>> {
+        self.inner.skim(session, skim)
     }
     fn place(&self) -> PathBuf {
         self.inner.place()

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dialect_gateway::Scopes;
 use gateway::Caller;
 use serde::Deserialize;
 use vocab::{Mode, Settings, Which};
@@ -62,12 +61,7 @@ pub(super) struct Wished {
 }
 
 /// `usual`: what the gateway's owner has decided for every session.
-pub(super) fn wished(
-    basics: &Basics,
-    from: Option<&Path>,
-    mut usual: Settings,
-    scopes: Scopes,
-) -> Result<Wished, String> {
+pub(super) fn wished(basics: &Basics, from: Option<&Path>, mut usual: Settings) -> Result<Wished, String> {
     let Basics {
         model,
         workspace,
@@ -101,11 +95,7 @@ pub(super) fn wished(
     }
     let workspace = directory(workspace.as_deref(), from, &usual.workspace)?;
     let model = model.as_deref().map(may_choose).transpose()?;
-    may_have(*mode, usual.mode, scopes)?;
     for (span, unit, limit) in budget {
-        if usual.budget.limit(*span, *unit).is_some_and(|owners| owners < *limit) && !scopes.has(Scopes::ADMIN) {
-            return Err(format!("--budget {}.{}: the gateway's owner allows less", span.as_str(), unit.as_str()));
-        }
         usual.budget.set(*span, *unit, Some(*limit));
     }
     usual.workspace = workspace.clone();
@@ -137,35 +127,15 @@ pub(super) fn may_choose(model: &str) -> Result<Arc<str>, String> {
     }
 }
 
-/// Nobody but an administrator gets more than the owner gives to everybody.
-pub(super) fn may_have(asked: Option<Mode>, owners: Mode, scopes: Scopes) -> Result<(), String> {
-    let width = |mode: Mode| match mode {
-        Mode::ReadOnly | Mode::Plan => 0,
-        Mode::Prompt => 1,
-        Mode::WorkspaceWrite => 2,
-        Mode::DangerFullAccess => 3,
-    };
-    match asked {
-        Some(mode) if width(mode) > width(owners) && !scopes.has(Scopes::ADMIN) => {
-            Err(format!("--mode {}: this gateway gives {} to all but administrators", mode.as_str(), owners.as_str()))
-        }
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::args::ServeArgs;
 
-    const CHAT_AND_TOOLS: Scopes = Scopes::CHAT.and(Scopes::TOOLS);
-
-    fn wish(words: &[&str], owners: Mode, scopes: Scopes) -> Result<Wished, String> {
+    fn wish(words: &[&str]) -> Result<Wished, String> {
         let arguments = Arguments { words: words.iter().map(OsString::from).collect(), from: None };
         let args: ServeArgs = arguments.read()?;
-        let mut usual = Settings::new(std::env::temp_dir(), "m");
-        usual.mode = owners;
-        wished(&args.basics, None, usual, scopes)
+        wished(&args.basics, None, Settings::new(std::env::temp_dir(), "m"))
     }
 
     #[test]
@@ -184,31 +154,16 @@ mod tests {
             (&["--help"], "not shown over a wire"),
             (&["--max-tokens", "0"], "invalid value '0'"),
         ] {
-            let refused = wish(words, Mode::DangerFullAccess, Scopes::ALL).err().unwrap_or_default();
+            let refused = wish(words).err().unwrap_or_default();
             assert!(refused.contains(why), "{words:?}: {refused}");
         }
     }
 
     #[test]
-    fn a_token_gets_no_wider_mode_than_the_owner_gives() {
-        let mode = |asked: &str, owners, scopes| wish(&["--mode", asked], owners, scopes).map(|it| it.mode);
-        assert!(mode("danger-full-access", Mode::Prompt, CHAT_AND_TOOLS).is_err());
-        assert!(mode("workspace-write", Mode::Prompt, CHAT_AND_TOOLS).is_err());
-        assert_eq!(mode("plan", Mode::Prompt, CHAT_AND_TOOLS), Ok(Some(Mode::Plan)));
-        assert_eq!(mode("danger-full-access", Mode::Prompt, Scopes::ALL), Ok(Some(Mode::DangerFullAccess)));
-        assert_eq!(wish(&[], Mode::Prompt, CHAT_AND_TOOLS).map(|it| it.mode), Ok(None));
-    }
-
-    #[test]
-    fn a_budget_is_only_made_smaller() {
-        let arguments = |limit: &str| ["--budget".to_owned(), format!("day.usd={limit}")].map(OsString::from).to_vec();
-        let ask = |limit: &str, scopes| {
-            let args: ServeArgs = Arguments { words: arguments(limit), from: None }.read()?;
-            let mut usual = Settings::new(std::env::temp_dir(), "m");
-            usual.budget.set(vocab::BudgetSpan::Day, vocab::BudgetUnit::Money, Some(5_000_000_000));
-            wished(&args.basics, None, usual, scopes).map(|_| ())
-        };
-        assert_eq!(ask("4", CHAT_AND_TOOLS), Ok(()));
-        assert!(ask("6", CHAT_AND_TOOLS).is_err() && ask("6", Scopes::ALL).is_ok());
+    fn a_mode_is_changed_only_where_somebody_asks_for_it() {
+        let wished = wish(&["--mode", "plan", "--budget", "day.usd=6"]).unwrap();
+        let limit = wished.usual.budget.limit(vocab::BudgetSpan::Day, vocab::BudgetUnit::Money);
+        assert_eq!((wished.mode, limit), (Some(Mode::Plan), Some(6_000_000_000)));
+        assert_eq!(wish(&[]).unwrap().mode, None);
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use config::{Configuration, Home};
 use dialect_acp::{Acp, AcpOptions, RemoteOptions};
 use dialect_gateway::{GatewayOptions, OnDisconnect, Scopes};
-use dialect_loaf::{Loaf, LoafAnswer, LoafOptions, LoafOwn};
+use dialect_loaf::{Loaf, LoafOptions};
 use dialect_serve::{Serve, ServeOptions};
 use gateway::{AcpRules, Caller, DialectDoor, DoorEnd, Entrance, GatewayJoins, Joined, Joins};
-use host::{NoOwnCalls, OwnCalls};
-use vocab::{Fault, FaultKind, Later, Settings, Which};
+use host::NoOwnCalls;
+use vocab::{Settings, Which};
 use websocket::Binary;
 use wires::loaf::{LoafService, PreferencesFile};
 
@@ -25,7 +25,8 @@ use crate::compose::Wired;
 
 type PathDoor = (&'static str, Arc<dyn Entrance>);
 
-/// These dialects know no scopes, and with each of them one can set the mode, delete sessions and sign accounts in.
+/// These dialects know no scopes, and with each of them one can set the mode and the budget, delete sessions, set keys and sign
+/// accounts in. So whoever comes in may do everything, and nobody behind the door asks again.
 pub(super) const DRIVES: Scopes = Scopes::ALL;
 
 /// What every door works with.
@@ -94,7 +95,9 @@ fn door<J: Joins>(engine: engine::Engine, binary: Binary, joins: J) -> DialectDo
 /// The gateway's own dialect.
 fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, instance: &Arc<str>) -> DialectDoor<GatewayJoins> {
     let server = hooks.holds();
+    let provider = wired.ports.provider.clone();
     let options = GatewayOptions {
+        prices: Arc::new(move |slug| provider.resolve(slug).ok()?.prices),
         instance: instance.clone(),
         usual: Arc::new(hooks.usual()),
         on_disconnect: if server.cancel_on_disconnect { OnDisconnect::Cancel } else { OnDisconnect::Continue },
@@ -104,9 +107,7 @@ fn own(wired: &Arc<Wired>, hooks: &Arc<DaemonHooks>, instance: &Arc<str>) -> Dia
     let service = hooks.service.clone();
     let joins = GatewayJoins {
         options: Arc::new(options),
-        service: Arc::new(move |caller| {
-            Box::new(service.for_connection(caller.connection.clone(), daemon::login(caller)))
-        }),
+        service: Arc::new(move |caller| Box::new(service.for_caller(caller, daemon::login(caller)))),
     };
     DialectDoor {
         engine: wired.engine.clone(),
@@ -133,7 +134,7 @@ impl ServeJoins {
         no_gateway_behind(&args.attach)?;
         let mut usual = self.0.usual();
         self.0.with_config(|config| crate::cmd::serve::settle(&mut usual, config));
-        let wished = wished(&args.basics, arguments.from.as_deref(), usual, caller.scopes)?;
+        let wished = wished(&args.basics, arguments.from.as_deref(), usual)?;
         let Wished { which, workspace, model, mode, usual } = wished;
         Ok(ServeOptions {
             // A session that is there already stays where it is.
@@ -192,7 +193,7 @@ impl AcpJoins {
             return Err("--resume means nothing here: clients use session/load and session/resume".to_owned());
         }
         no_gateway_behind(&args.attach)?;
-        let wished = wished(&args.basics, arguments.from.as_deref(), self.0.usual(), caller.scopes)?;
+        let wished = wished(&args.basics, arguments.from.as_deref(), self.0.usual())?;
         Ok(AcpOptions {
             mode: wished.mode,
             model: wished.model,
@@ -233,7 +234,7 @@ impl LoafJoins {
         self.0.with_config(|config| wires::loaf::settle(&mut usual, config));
         // Others may come who can answer.
         usual.unanswered = owners.unanswered;
-        wished(&args.basics, arguments.from.as_deref(), usual, caller.scopes)
+        wished(&args.basics, arguments.from.as_deref(), usual)
     }
 }
 
@@ -265,26 +266,6 @@ impl Joins for LoafJoins {
             ..LoafOptions::new(env!("CARGO_PKG_VERSION"), wired.ports.clock.clone(), Arc::new(FullIds))
         };
         let service = LoafService::new(wired.accounts.clone(), file, workspace, parts.data.clone());
-        let own = OwnersKeys { service, may: caller.scopes.has(Scopes::ADMIN) };
-        Ok(Joined { dialect: Loaf::new(options), own: Box::new(own) })
-    }
-}
-
-/// Keys and the way to a provider are those of the whole gateway: only an administrator changes them.
-struct OwnersKeys {
-    service: LoafService,
-    may: bool,
-}
-
-impl OwnCalls<LoafOwn> for OwnersKeys {
-    fn call(&self, call: LoafOwn) -> Later<'static, Result<LoafAnswer, Fault>> {
-        match call {
-            LoafOwn::SetKey { .. } | LoafOwn::Route { .. } if !self.may => {
-                let fault =
-                    Fault::new(FaultKind::Unsupported, "keys and routes are the gateway's: that takes the scope admin");
-                Box::pin(std::future::ready(Err(fault)))
-            }
-            call => self.service.call(call),
-        }
+        Ok(Joined { dialect: Loaf::new(options), own: Box::new(service) })
     }
 }

@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use config::{Configuration, ServerConfig};
-use daemon::{HealthFacts, ReadAgain, SettingsSource, service_settings};
+use daemon::{HealthFacts, SettingsPlace, SettingsService, SettingsSource, service_settings};
 use gateway::{
-    GatewayCounts, GatewayService, HealthReport, ServerHandle, ServerHooks, ServerLoad, ServiceParts, StoreKey,
+    EXPORT_PATH, ExportRoute, GatewayCounts, GatewayService, HealthReport, ServerHandle, ServerHooks, ServerLoad,
+    ServiceParts, StoreKey, WebRoute,
 };
 use vocab::{Fault, FaultKind, Later, SessionId, Settings};
 
@@ -18,6 +19,7 @@ pub(super) struct DaemonHooks {
     wired: Arc<Wired>,
     source: Arc<SettingsSource>,
     pub(super) service: GatewayService,
+    export: Arc<ExportRoute>,
     started: Instant,
     server: OnceLock<Box<dyn Fn() -> ServerLoad + Send + Sync>>,
 }
@@ -26,31 +28,40 @@ impl DaemonHooks {
     pub(super) fn new(
         wired: &Arc<Wired>,
         (config, server): (Configuration, ServerConfig),
-        again: ReadAgain,
+        settings: Box<dyn SettingsPlace>,
         place: &Path,
         counts: GatewayCounts,
     ) -> Result<Self, Fault> {
         let server = Arc::new(server);
         let key = safefile::private_dir(place).and_then(|()| StoreKey::of_file(&place.join("key")));
         let key = key.map_err(|error| Fault::new(FaultKind::Invalid, format!("the gateway's key: {error}")))?;
-        let source = SettingsSource::new(wired.engine.clone(), wired.settings.clone(), (config, server.clone()), again);
+        let source =
+            SettingsSource::new(wired.engine.clone(), wired.settings.clone(), (config, server.clone()), settings);
         let source = Arc::new(source);
+        let provider = wired.ports.provider.clone();
         let parts = ServiceParts {
             engine: wired.engine.clone(),
             store: wired.ports.store.clone(),
             shelf: wired.shelf.clone(),
             clock: wired.ports.clock.clone(),
-            config: source.clone(),
+            config: Arc::new(SettingsService(source.clone())),
             key,
             keyring: wired.keyring.clone(),
+            prices: Arc::new(move |slug| provider.resolve(slug).ok()?.prices),
         };
         let service = GatewayService::new(parts, service_settings(&server, &wired.settings), counts);
-        Ok(Self { wired: wired.clone(), source, service, started: Instant::now(), server: OnceLock::new() })
+        let store = wired.ports.store.clone();
+        let export = ExportRoute::new(Arc::new(move |session, ending| {
+            Box::pin(export::download(store.clone(), session, ending))
+        }));
+        let (started, server) = (Instant::now(), OnceLock::new());
+        Ok(Self { wired: wired.clone(), source, service, export: Arc::new(export), started, server })
     }
 
     /// The server is there: reloads reach it, and its connections are counted.
     pub(super) fn runs_as(&self, running: &ServerHandle) {
         self.source.reaches(running.access(), self.service.clone());
+        self.service.is_served_by(running);
         let _ = self.server.set(Box::new(running.counter()));
     }
 
@@ -100,6 +111,9 @@ impl ServerHooks for DaemonHooks {
     fn reload(&self) -> Later<'static, Result<(), String>> {
         let done = self.source.take_over().map(|_| ()).map_err(|errors| errors.join("; "));
         Box::pin(async move { done })
+    }
+    fn route(&self, path: &str) -> Option<Arc<dyn WebRoute>> {
+        (path == EXPORT_PATH).then(|| self.export.clone() as Arc<dyn WebRoute>)
     }
     fn note(&self, text: &str) {
         host::note(text);

@@ -3,16 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dialect_gateway::Scopes;
 use dialect_rpc::{Rpc, RpcOptions};
-use gateway::{Caller, DoorEnd, Entrance, Joined, MessagePipe, converse, turn_away};
+use gateway::{Caller, DoorEnd, Entrance, EntranceRules, Joined, MessagePipe, converse, turn_away};
 use host::{DaemonEnding, Ended, NoOwnCalls};
 use rpc_flags::{AskedSession, Flags, parse};
 use vocab::{Fault, Later, Query, Settings, Which};
-use websocket::{Binary, OnClose};
 use wires::rpc::{self as settle, Files, SessionContext, SessionPlan};
 
-use super::arguments::{Arguments, directory, may_choose, may_have};
+use super::arguments::{Arguments, directory, may_choose};
 use super::doors::{DRIVES, DoorParts};
 use crate::cmd::rpc;
 
@@ -39,16 +37,9 @@ impl RpcDoor {
         let agent = config::agent::settings(agent_dir);
         let mut usual = self.0.usual();
         let owners = usual.clone();
-        may_have(flags.tools.mode, owners.mode, caller.scopes)?;
         usual.workspace = directory(flags.workspace.as_deref(), arguments.from.as_deref(), &owners.workspace)?;
         self.0.with_config(|config| settle::settle(&mut usual, &flags, config, &agent));
         keep_owners(&mut usual, &owners);
-        for (span, unit, limit) in &flags.budget {
-            if owners.budget.limit(*span, *unit).is_some_and(|most| most < *limit) && !caller.scopes.has(Scopes::ADMIN)
-            {
-                return Err(format!("--budget {}.{}: the gateway's owner allows less", span.as_str(), unit.as_str()));
-            }
-        }
         let more = flags.prompts.append.join("\n\n");
         usual.system_prompt = flags.prompts.system.as_deref().map(Arc::from).or(usual.system_prompt);
         usual.append_system_prompt =
@@ -165,16 +156,10 @@ impl Entrance for RpcDoor {
             }
         })
     }
-    fn binary(&self) -> Binary {
-        Binary::Invalid
-    }
-    fn on_close(&self) -> OnClose {
-        DoorEnd::JustGoes.on_close()
-    }
     fn refuses(&self, caller: &Caller) -> Option<String> {
         self.wish(caller).err()
     }
-    fn scopes(&self) -> Scopes {
-        DRIVES
+    fn rules(&self) -> EntranceRules {
+        EntranceRules { on_close: DoorEnd::JustGoes.on_close(), scopes: DRIVES, ..EntranceRules::default() }
     }
 }

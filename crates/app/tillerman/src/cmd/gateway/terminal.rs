@@ -6,15 +6,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_gateway::Scopes;
 use dialect_terminal::{
     AnswerPolicy, JsonRenderer, Paint, ScreenSize, SideChannel, TerminalDialect, TerminalOptions, TextRenderer,
 };
-use gateway::{Caller, DoorEnd, Entrance, MessagePipe, converse_text, turn_away};
+use gateway::{Caller, DoorEnd, Entrance, EntranceRules, MessagePipe, converse_text, turn_away};
 use host::{DaemonEnding, Ended};
 use serde::{Deserialize, Serialize};
 use vocab::{Abilities, Later, Mode, Open, Part, Which};
-use websocket::OnClose;
 
 use super::arguments::{Wished, first_line, wished};
 use super::doors::{DRIVES, DoorParts};
@@ -58,7 +56,7 @@ impl Entrance for TerminalDoor {
             let first = tokio::time::timeout(HELLO, poll_fn(|context| pipe.0.poll_receive(context))).await;
             let hello = first.ok().flatten().and_then(|first| serde_json::from_slice::<Hello>(&first).ok());
             let wish = match hello {
-                Some(hello) => wish(&parts, &caller, &hello).map(|wish| (wish, hello)),
+                Some(hello) => wish(&parts, &hello).map(|wish| (wish, hello)),
                 None => Err("the first message says what the screen is".to_owned()),
             };
             match wish {
@@ -67,15 +65,15 @@ impl Entrance for TerminalDoor {
             }
         })
     }
-    fn on_close(&self) -> OnClose {
-        DoorEnd::JustGoes.on_close()
+    fn refuses(&self, caller: &Caller) -> Option<String> {
+        gateway::takes_no_arguments(caller)
     }
-    fn scopes(&self) -> Scopes {
-        DRIVES
+    fn rules(&self) -> EntranceRules {
+        EntranceRules { on_close: DoorEnd::JustGoes.on_close(), scopes: DRIVES, ..EntranceRules::default() }
     }
 }
 
-fn wish(parts: &DoorParts, caller: &Caller, hello: &Hello) -> Result<(RunArgs, Wished), String> {
+fn wish(parts: &DoorParts, hello: &Hello) -> Result<(RunArgs, Wished), String> {
     let words: Vec<_> = hello.words.iter().map(Into::into).collect();
     let line = args::read(&words).map_err(|error| first_line(&error))?;
     let args = match line.command {
@@ -87,16 +85,14 @@ fn wish(parts: &DoorParts, caller: &Caller, hello: &Hello) -> Result<(RunArgs, W
         Some(_) => return Err("run and repl are spoken here".to_owned()),
     };
     let mut usual = parts.usual();
-    let owners = usual.mode;
     // A person is asked, unless the owner has said otherwise.
     usual.mode = parts.with_config(|config| config.mode()).unwrap_or(Mode::Prompt);
     let mut basics = args.basics.clone();
     if basics.workspace.is_none() {
         basics.workspace = hello.from.as_deref().and_then(builtin_tools::project::enclosing);
     }
-    super::arguments::may_have(basics.mode, owners, caller.scopes)?;
     let asked = basics.mode.take();
-    let mut wished = wished(&basics, hello.from.as_deref(), usual, caller.scopes)?;
+    let mut wished = wished(&basics, hello.from.as_deref(), usual)?;
     (wished.mode, wished.usual.mode) = (asked, asked.unwrap_or(wished.usual.mode));
     if args.continues {
         wished.which = Which::Latest;

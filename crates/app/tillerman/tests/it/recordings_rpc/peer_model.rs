@@ -32,6 +32,7 @@ fn info() -> ModelInfo {
         thinking: false,
         levels: None,
         fallbacks: Arc::from([]),
+        unlisted: false,
     }
 }
 

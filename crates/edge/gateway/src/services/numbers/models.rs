@@ -2,20 +2,26 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use telemetry::metrics::{Counter, Histogram, Labelled, MetricsPage, SampleKind};
+use telemetry::metrics::{Counter, Histogram, Labelled, MetricsPage, OTHER, SampleKind};
 use telemetry::watch::{CallWatch, ModelWatch};
 use vocab::{CallAbout, CallSpec, Message, ModelEvent, ModelInfo, Prices, Usage};
+
+use crate::services::latency::{CallFailure, CallTimes, TimedCall, in_ms};
 
 const CALL_BOUNDS: &[f64] = &[0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0];
 const FIRST_BOUNDS: &[f64] = &[0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
-pub(crate) struct ModelNumbers(Labelled<ModelRow>);
+pub(crate) struct ModelNumbers {
+    rows: Labelled<ModelRow>,
+    /// The calls of the last day, one by one.
+    pub(in crate::services) times: Arc<CallTimes>,
+}
 
 impl Default for ModelNumbers {
     fn default() -> Self {
-        Self(Labelled::new(ModelRow::default))
+        Self { rows: Labelled::new(ModelRow::default), times: Arc::default() }
     }
 }
 
@@ -51,16 +57,30 @@ impl Default for ModelRow {
 
 impl ModelWatch for ModelNumbers {
     fn called(&self, model: &ModelInfo, _: &CallSpec, _: Option<&CallAbout>, _: &[Message]) -> Box<dyn CallWatch> {
-        let (row, prices) = (self.0.of(&model.slug), model.prices);
-        Box::new(CountedCall { row, prices, since: Instant::now(), has_begun: false, has_ended: false, usage: None })
+        // A client's word makes no series: only what exists by somebody else's does.
+        let label = if model.unlisted { OTHER } else { &model.slug };
+        let (row, prices) = (self.rows.of(label), model.prices);
+        Box::new(CountedCall {
+            row,
+            times: self.times.clone(),
+            model: label.into(),
+            prices,
+            since: Instant::now(),
+            first: None,
+            has_ended: false,
+            usage: None,
+        })
     }
 }
 
 struct CountedCall {
     row: Arc<ModelRow>,
+    times: Arc<CallTimes>,
+    model: Arc<str>,
     prices: Option<Prices>,
     since: Instant,
-    has_begun: bool,
+    /// When the first word came, after the request.
+    first: Option<Duration>,
     has_ended: bool,
     usage: Option<Usage>,
 }
@@ -83,17 +103,35 @@ impl CountedCall {
     }
 }
 
+impl CountedCall {
+    /// Nobody gave it up: how long it took says something of its server.
+    fn ended_itself(&mut self, failed: Option<CallFailure>) {
+        if !self.has_ended {
+            self.times.add(TimedCall {
+                model: self.model.clone(),
+                ended: Instant::now(),
+                took_ms: in_ms(self.since.elapsed()),
+                first_ms: self.first.map(in_ms),
+                failed,
+            });
+        }
+        self.end(if failed.is_some() { |row| &row.failed } else { |row| &row.ok });
+    }
+}
+
 impl CallWatch for CountedCall {
     fn heard(&mut self, event: &ModelEvent) {
         match event {
             ModelEvent::Text(_) | ModelEvent::Thinking(_) | ModelEvent::Call { .. } => {
-                if !std::mem::replace(&mut self.has_begun, true) {
-                    self.row.first.observe(self.since.elapsed());
+                if self.first.is_none() {
+                    let first = self.since.elapsed();
+                    self.row.first.observe(first);
+                    self.first = Some(first);
                 }
             }
             ModelEvent::Usage(usage) => self.usage = Some(*usage),
-            ModelEvent::Finished(_) => self.end(|row| &row.ok),
-            ModelEvent::Failed(_) => self.end(|row| &row.failed),
+            ModelEvent::Finished(_) => self.ended_itself(None),
+            ModelEvent::Failed(failed) => self.ended_itself(Some(CallFailure::of(&failed.fault))),
             ModelEvent::Sent { .. } | ModelEvent::Seal(_) | ModelEvent::Redacted(_) => {}
         }
     }
@@ -107,7 +145,7 @@ impl Drop for CountedCall {
 
 impl ModelNumbers {
     pub(super) fn page(&self, page: &mut MetricsPage) {
-        let rows = self.0.all();
+        let rows = self.rows.all();
         const CALLS: &str = "tillerman_model_calls_total";
         page.family(CALLS, SampleKind::Counter, "Calls of models, by what came of them.");
         for (model, row) in &rows {

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-use dialect_gateway::Scopes;
 use host::{DaemonEnding, Ended, MessageSink, MessageStream, NoteLevel};
 use telemetry::metrics::{Counter, Labelled, MetricsPage, SampleKind};
 use vocab::Later;
-use websocket::{Binary, OnClose};
 use wire::{Close, CloseCode};
 
-use crate::entrance::{AcpRules, Caller, Entrance, MessagePipe};
+use crate::entrance::{Caller, Entrance, EntranceRules, MessagePipe};
 
 /// How sockets end, for the label.
 const ENDS: [&str; 5] = ["normal", "going_away", "slow_reader", "policy", "error"];
@@ -84,26 +82,11 @@ impl Entrance for CountedEntrance {
             ended
         })
     }
-    fn binary(&self) -> Binary {
-        self.below.binary()
-    }
-    fn on_close(&self) -> OnClose {
-        self.below.on_close()
-    }
     fn refuses(&self, caller: &Caller) -> Option<String> {
         self.below.refuses(caller)
     }
-    fn streams(&self) -> Option<AcpRules> {
-        self.below.streams()
-    }
-    fn subprotocols(&self) -> &'static [&'static str] {
-        self.below.subprotocols()
-    }
-    fn scopes(&self) -> Scopes {
-        self.below.scopes()
-    }
-    fn takes_strangers(&self) -> bool {
-        self.below.takes_strangers()
+    fn rules(&self) -> EntranceRules {
+        self.below.rules()
     }
 }
 
