@@ -135,6 +135,12 @@ function Lane(conversation) {
   return link.state === "live" ? Badge({ tone: "none" }, ["idle"]) : null;
 }
 
+// Where it works.
+function Place(conversation) {
+  const cwd = live.lanes.get(conversation.sessionId)?.cwd ?? conversation.transcript.rows[0]?.cwd;
+  return cwd ? h("span", { class: "meter", key: "cwd", title: cwd }, h("span", { class: "dim" }, "In "), h("span", { class: "model", dir: "ltr" }, cwd)) : null;
+}
+
 async function fork(sessionId) {
   try {
     const copy = await rpc("sessions.fork", { sessionId });
@@ -173,6 +179,6 @@ export function Head({ conversation, onnew }) {
     "header",
     { class: "chat-head" },
     h("div", { class: "chat-head-line" }, Title(conversation), More(conversation, onnew)),
-    h("div", { class: "meters" }, Lane(conversation), Model(conversation), ContextMeter(), Cost()),
+    h("div", { class: "meters" }, Lane(conversation), Model(conversation), ContextMeter(), Cost(), Place(conversation)),
   );
 }
