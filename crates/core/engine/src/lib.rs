@@ -39,6 +39,7 @@ pub use idle::IdlePolicy;
 pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow, WATCH_BYTES_MAX};
 pub use session::turn::synthetic;
+pub use watching::AnswersForAll;
 pub use session::turn::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
 
 use guard::{GuardedProvider, GuardedToolbox};
@@ -206,6 +207,12 @@ impl Engine {
         // One that has ended since had nothing left to do.
         let _ = handle.mail.send(Mail::TakeUp).await;
         Ok(())
+    }
+
+    /// Somebody answers the questions of all sessions from now on, without being on them: none is denied because those who are
+    /// cannot answer. Until what is given here is dropped.
+    pub fn answers_for_all(&self) -> AnswersForAll {
+        self.shared.watching.answers()
     }
 
     /// Sessions that are in memory now.

@@ -3,7 +3,7 @@
 //! pays one look at a number for each event.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vocab::{Event, Fault, FaultKind, Level, PeerId, SessionId, Told, Watched};
@@ -18,6 +18,17 @@ pub(crate) struct WatchBus {
     watchers: Mutex<Vec<Watcher>>,
     /// 0: nobody watches; else one more than the highest level that some watcher wants.
     highest: AtomicU8,
+    /// Those who answer the questions of whatever session, without being on it.
+    answering: AtomicUsize,
+}
+
+/// Somebody answers for all sessions until this is dropped.
+pub struct AnswersForAll(Arc<WatchBus>);
+
+impl Drop for AnswersForAll {
+    fn drop(&mut self) {
+        self.0.answering.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 struct Watcher {
@@ -36,6 +47,16 @@ impl WatchBus {
     /// Whether some watcher wants this level, of whatever session.
     pub(crate) fn is_wanted(&self, level: Level) -> bool {
         self.highest.load(Ordering::Relaxed) > level as u8
+    }
+
+    pub(crate) fn answers(self: &Arc<Self>) -> AnswersForAll {
+        self.answering.fetch_add(1, Ordering::Relaxed);
+        AnswersForAll(self.clone())
+    }
+
+    /// Whether somebody answers who need not be on a session for it.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.answering.load(Ordering::Relaxed) > 0
     }
 
     /// In place of what the peer watched before.

@@ -23,8 +23,11 @@ impl News {
         self.wanted.push((subscription, topics));
         self.topics() != before
     }
-    pub(crate) fn forget(&mut self, subscription: SubscriptionId) {
+    /// Whether there is less to ask for now.
+    pub(crate) fn forget(&mut self, subscription: SubscriptionId) -> bool {
+        let before = self.topics();
         self.wanted.retain(|(it, _)| *it != subscription);
+        self.topics() != before
     }
     /// All that are wanted, each once.
     pub(crate) fn topics(&self) -> Vec<Topic> {

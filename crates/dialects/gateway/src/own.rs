@@ -25,7 +25,8 @@ pub enum GatewayOwn {
     ReadBefore { session: SessionId, before: u64, limit: usize, behind: u64 },
     /// News of these topics since this mark; answered when there are some. A newer call of the same connection has the one
     /// before it answered at once, with what there is.
-    News { topics: Vec<Topic>, after: Option<NewsMark> },
+    /// `answers`: who hears them may answer the questions of every session.
+    News { topics: Vec<Topic>, after: Option<NewsMark>, answers: bool },
     /// Whether somebody wants to be told when a run of this session ends.
     Notify { session: SessionId, on: bool },
     /// What the methods of the services take.

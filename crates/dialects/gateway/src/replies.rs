@@ -8,7 +8,7 @@ use crate::Gateway;
 use crate::events::{self, ContentData, RunStateWord, run_state};
 use crate::faults;
 use crate::ledger::{Awaits, RequestId, Terminal};
-use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out};
+use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
 use crate::pending::{GatewayPending, SubscribePlan, Wanted, WorkEnd};
 use crate::results::{
     ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, SubscribeResult, SuccessResult,
@@ -288,11 +288,9 @@ impl Gateway {
     /// The call that waits for news, where somebody wants any.
     pub(crate) fn ask_news(&mut self, out: &mut Out) {
         let topics = self.news.topics();
-        if topics.is_empty() {
-            return;
-        }
         self.news.asked += 1;
-        let call = GatewayOwn::News { topics, after: self.news.mark() };
+        let answers = topics.contains(&Topic::Asks) && self.scopes().has(Scopes::TOOLS);
+        let call = GatewayOwn::News { topics, after: self.news.mark(), answers };
         self.call(call, Wanted::News(self.news.asked), out);
     }
 

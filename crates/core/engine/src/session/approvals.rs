@@ -276,7 +276,8 @@ impl Session {
     /// a time, those who are here and cannot answer are as good as a no.
     pub(super) fn is_no_use_asking(&self) -> bool {
         let is_timed = self.settings.conduct.ask_wait != AskWait::default();
-        self.is_unanswerable() && (!self.settings.keeps_asks() || is_timed && !self.is_alone())
+        let is_nobody = self.is_unanswerable() && !self.log.peers.is_answered_elsewhere();
+        is_nobody && (!self.settings.keeps_asks() || is_timed && !self.is_alone())
     }
 
     /// Nobody is here, or only those who listen.
@@ -287,7 +288,8 @@ impl Session {
     /// How long a question about a call or a budget waits now.
     fn ask_limit(&self) -> Option<Duration> {
         let AskWait { answerable_ms, alone_ms } = self.settings.conduct.ask_wait;
-        let limit = if self.is_unanswerable() { alone_ms } else { answerable_ms };
+        let is_nobody = self.is_unanswerable() && !self.log.peers.is_answered_elsewhere();
+        let limit = if is_nobody { alone_ms } else { answerable_ms };
         limit.map(Duration::from_millis)
     }
 

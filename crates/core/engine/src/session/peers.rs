@@ -203,6 +203,10 @@ impl Peers {
     pub(super) fn watched_by(&mut self, watching: Arc<WatchBus>) {
         self.watching = watching;
     }
+    /// Whether somebody answers its questions who is not on it.
+    pub(super) fn is_answered_elsewhere(&self) -> bool {
+        self.watching.is_answered()
+    }
     pub(super) fn is_watched(&self) -> bool {
         self.watching.is_wanted(Level::Summaries)
     }

@@ -259,6 +259,30 @@ async fn a_peer_that_cannot_answer_is_nobody_to_be_asked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_answers_for_all_sessions_is_somebody_to_be_asked() {
+    let plays = || [calls(&[("change", "{}")]), say("ok"), calls(&[("change", "{}")]), say("ok")];
+    let stage = stage_with(&Player::new(plays()), |options| options.mode = Mode::Prompt);
+    let elsewhere = stage.engine.answers_for_all();
+    let mut silent = mute(&stage).await;
+    silent.prompt("go").await;
+    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    // Whoever comes to answer finds it open.
+    let mut first = stage.open().await;
+    let ask = first.ask().await.id;
+    let answer = Answer::Allow(Scope::Once);
+    ask_for(&mut first, Verb::Session(SessionVerb::Answer { ask, answer })).await.unwrap();
+    assert_eq!(silent.turn_end().await.stop, Stop::EndTurn);
+    drop(first);
+    drop(elsewhere);
+    silent.forget();
+    silent.prompt("again").await;
+    assert_eq!(silent.turn_end().await.stop, Stop::EndTurn);
+    let log = log(&stage).await;
+    assert_eq!(log.matches("may change run?").count(), 1, "{log}");
+    assert!(log.contains("c1 Denied: denied, because nobody can be asked in permission mode prompt"), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn whoever_comes_in_later_hears_what_was_thought_and_half_a_call() {
     let thought = |text: &str| Step::Event(ModelEvent::Thinking(text.into()));
     let sealed = Step::Event(ModelEvent::Seal("s".into()));

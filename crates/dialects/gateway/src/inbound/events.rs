@@ -81,7 +81,10 @@ pub(crate) fn unsubscribe(
     for view in &mut gateway.views {
         view.listeners.retain(|listener| listener.subscription != subscription);
     }
-    gateway.news.forget(subscription);
+    // Whoever does not hear of questions any more does not answer them either.
+    if gateway.news.forget(subscription) {
+        gateway.ask_news(out);
+    }
     gateway.answer(id, &UnsubscribeResult { unsubscribed }, out);
     Ok(())
 }

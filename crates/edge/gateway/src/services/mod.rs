@@ -33,7 +33,7 @@ use dialect_gateway::services::runs::PriceOf;
 use dialect_gateway::services::system::{GatewayGates, GatewayInfo, LogLine};
 use dialect_gateway::services::{ServiceAnswer, ServiceCall};
 use dialect_gateway::{GatewayAnswer, GatewayOwn, GatewayRefusal, Scopes, Topic};
-use engine::Engine;
+use engine::{AnswersForAll, Engine};
 use host::{OwnCalls, PrincipalCell};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::OnceCell;
@@ -177,7 +177,8 @@ impl GatewayService {
 
     fn joined(&self, connection: Arc<str>, principal: PrincipalCell, login: LoginPort) -> ConnectionService {
         self.0.connections.fetch_add(1, Ordering::Relaxed);
-        ConnectionService { services: self.0.clone(), connection, principal, login, news_asked: Arc::default() }
+        let (services, news_asked) = (self.0.clone(), Arc::default());
+        ConnectionService { services, connection, principal, login, news_asked, answering: Mutex::default() }
     }
 
     /// A line for whoever listens to the log. Keys are taken out of it.
@@ -244,6 +245,8 @@ pub struct ConnectionService {
     login: LoginPort,
     /// Which call for news is the newest.
     news_asked: Arc<news::NewsTurn>,
+    /// While it hears of all questions and may answer them.
+    answering: Mutex<Option<AnswersForAll>>,
 }
 
 impl Drop for ConnectionService {
@@ -261,7 +264,13 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
                 let found = (self.login)(token);
                 at_once(found.map(|(name, scopes)| GatewayAnswer::LoggedIn { name, scopes }))
             }
-            GatewayOwn::News { topics, after } => {
+            GatewayOwn::News { topics, after, answers } => {
+                let mut answering = lock(&self.answering);
+                *answering = match answering.take() {
+                    _ if !answers => None,
+                    None => Some(services.parts.engine.answers_for_all()),
+                    same => same,
+                };
                 Box::pin(news::news(services, self.news_asked.clone(), topics, after))
             }
             GatewayOwn::Exists { session } => {
