@@ -44,7 +44,8 @@ const checks = {
   async 'a table is sorted by its heads and saved for spreadsheets'() {
     const card = page.getByRole('region', { name: 'Usage by session' });
     await card.getByRole('button', { name: 'Calls' }).click();
-    assert.equal(await card.locator('th[aria-sort="descending"]').innerText().then((it) => it.includes('Calls')), true);
+    // Drawn with the next frame.
+    await card.locator('th[aria-sort="descending"]', { hasText: 'Calls' }).waitFor();
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).click()]);
     const text = await readFile(await file.path(), 'utf8');
     assert.match(text, /^session,title,calls,/);
