@@ -9,7 +9,7 @@ import { asked, isUnasked, sawEvent } from "./outbox.js";
 import { Transcript } from "./transcript.js";
 
 // Entries of a page.
-const PAGE = 200;
+const PAGE = 120;
 // Behind a message that a link names: what follows it is shown too.
 const AROUND = 60;
 // Rows and characters that are kept of one session; beyond it the oldest go, and come again when somebody scrolls up.

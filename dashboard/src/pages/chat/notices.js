@@ -21,8 +21,15 @@ function cut(text) {
   return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text;
 }
 
+// Who it was: nothing where nobody in particular has come in.
+export function personOf(by) {
+  const name = (by ?? "").replace(/^[a-z]+:/, "");
+  return name === "gateway" ? "" : name;
+}
+
 function by(row) {
-  return row.by ? ` by ${row.by}` : "";
+  const name = personOf(row.by);
+  return name ? ` by ${name}` : "";
 }
 
 // { tone, text, quote? }: the quote is somebody's words.

@@ -8,7 +8,7 @@ import { Button, copyText } from "../../ui/parts.js";
 import { pictureUrl } from "../../ui/plain.js";
 import { Thinking } from "../../ui/thinking.js";
 import { ToolCard } from "../../ui/toolcard.js";
-import { noticeOf } from "./notices.js";
+import { noticeOf, personOf } from "./notices.js";
 
 // Characters of a person's message that are shown at once.
 const SHOWN_CHARS = 4000;
@@ -118,7 +118,7 @@ function UserRow(row, context) {
   return h(
     "article",
     { class: isOwn ? "said said-user" : "said said-user said-quiet", "aria-label": isOwn ? "Message" : "Note for the model" },
-    h("div", { class: "said-head" }, h("strong", { dir: "auto" }, row.by ?? "You"), FROM[row.from] ? h("span", { class: "dim" }, FROM[row.from]) : null, When(row), Actions(row, context, edit)),
+    h("div", { class: "said-head" }, h("strong", { dir: "auto" }, personOf(row.by) || "You"), FROM[row.from] ? h("span", { class: "dim" }, FROM[row.from]) : null, When(row), Actions(row, context, edit)),
     Words(row),
     Attachments(row.attachments),
   );

@@ -7,6 +7,7 @@ import { rpc } from "../../lib/link.js";
 import { has, live, openAsks } from "../../lib/live.js";
 import { Button, toast } from "../../ui/parts.js";
 import { ToolCard } from "../../ui/toolcard.js";
+import { personOf } from "./notices.js";
 import { drop, outboxOf, retry } from "./outbox.js";
 import { Attachments, Words } from "./rows.js";
 
@@ -48,6 +49,17 @@ function Working({ run, open, rows }, isBusy) {
   return h("div", { class: "row row-notice", key: "working" }, h("p", { class: "notice working" }, run?.isStopping ? "Stopping…" : "Working…"));
 }
 
+// A call that has begun waits in its own card. Gives the others.
+function withoutCard(asks, rows) {
+  const open = new Set(asks.map((ask) => ask.callId));
+  for (let at = rows.length - 1; at >= 0 && rows[at].kind !== "user"; at -= 1) {
+    const { call } = rows[at];
+    if (call?.state !== "running" && call?.state !== "asking") continue;
+    call.state = open.delete(call.callId) ? "asking" : "running";
+  }
+  return asks.filter((ask) => open.has(ask.callId));
+}
+
 // At the end of the rows.
 export function OnTheWay({ conversation, isOnline }) {
   const chips = has("queue.list");
@@ -56,7 +68,7 @@ export function OnTheWay({ conversation, isOnline }) {
   const asks = openAsks().filter((ask) => ask.sessionId === conversation.sessionId);
   const isBusy = asks.length === 0 && (conversation.transcript.run || live.lanes.get(conversation.sessionId)?.state === "running");
   return [
-    asks.map((ask) => h("div", { class: "row row-call", key: ask.askId }, h(ToolCard, { call: callOf(ask) }))),
+    withoutCard(asks, conversation.transcript.rows).map((ask) => h("div", { class: "row row-call", key: ask.askId }, h(ToolCard, { call: callOf(ask) }))),
     Working(conversation.transcript, isBusy),
     sent.map((item) => Sending(item, isOnline)),
   ];
@@ -85,7 +97,7 @@ function itemsOf(conversation) {
 function Chip(item, sessionId) {
   const text = item.text ?? "A message";
   const shown = text.length > CHIP_CHARS ? `${text.slice(0, CHIP_CHARS)}…` : text;
-  const facts = [item.by, item.at ? ago(item.at) : null, item.attachments ? `${item.attachments} attached` : null].filter(Boolean).join(" · ");
+  const facts = [personOf(item.by), item.at ? ago(item.at) : null, item.attachments ? `${item.attachments} attached` : null].filter(Boolean).join(" · ");
   return h(
     "li",
     { class: "wait", key: item.itemId, title: text },
