@@ -1228,6 +1228,58 @@ class SearchResult(TypedDict):
 
 
 
+class AsksParams(TypedDict):
+    """Of one session, or of all."""
+
+    sessionId: NotRequired[str]
+
+
+
+class ConfirmFact(TypedDict):
+    """One thing about the call."""
+
+    label: str
+    text: str
+
+
+
+class AskRow(TypedDict):
+    """An open question. Answered by `agent.confirmTool`, from any connection."""
+
+    sessionId: str
+    callId: str
+    tool: str
+    args: Any
+    risk: str
+    """What the call needs: `read-only`, `workspace-write` or `danger-full-access`."""
+    expiresAt: NotRequired[int]
+    """After this it is a no. Not there where nobody is on the session: then it is kept longer."""
+    summary: str
+    """One line."""
+    preview: NotRequired[List[ConfirmFact]]
+    """All that a person has to see, where the tool says it."""
+    askId: str
+    mayHaveRun: NotRequired[bool]
+    """Where it is true: the call was begun before a restart, and a yes may run it a second time."""
+    title: NotRequired[str]
+    """The session's."""
+    cwd: NotRequired[str]
+    """Where the session works."""
+    askedBy: NotRequired[str]
+    """For whom the run works."""
+    openedAt: int
+    seq: NotRequired[int]
+    """Its entry in the log."""
+
+
+
+class AsksResult(TypedDict):
+    """Open questions, oldest first."""
+
+    asks: List[AskRow]
+
+
+
 class LanesParams(TypedDict):
     """At most so many; those that work come first."""
 
@@ -2255,8 +2307,7 @@ class LogEvent(TypedDict):
 AnyEvent = Union[ContentEvent, ToolStartEvent, ToolEndEvent, ThinkingEvent, AttachmentEvent, ContextWarningEvent, RunStateEvent, DoneEvent, ErrorEvent, ToolConfirmEvent, ToolConfirmDoneEvent, QueuedEvent, SessionChangedEvent, LagEvent, RetractEvent, LaneEvent, SessionEvent, AskEvent, AskDoneEvent, NodeEvent, MetricsEvent, LogEvent]
 """An event; where it stands is said to subscribers."""
 
-READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.latency", "system.nodes", "system.location", "sessions.list", "sessions.get", "lanes.list", "lanes.history", "canvas.get", "canvas.list", "config.get", "config.schema", "usage.report", "rpc.discover"])
-READS: FrozenSet[str] = frozenset(["agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.nodes", "system.location", "sessions.list", "sessions.get", "sessions.search", "lanes.list", "canvas.get", "canvas.list", "config.get", "usage.report", "usage.runs", "rpc.discover"])
+READS: FrozenSet[str] = frozenset(["queue.list", "commands.list", "agent.wait", "tools.list", "events.replay", "system.info", "system.capabilities", "system.presence", "system.sessionAnalytics", "system.contextUsage", "system.metrics", "system.latency", "system.nodes", "system.location", "sessions.list", "sessions.get", "sessions.search", "asks.list", "lanes.list", "lanes.history", "canvas.get", "canvas.list", "config.get", "config.schema", "usage.report", "usage.runs", "rpc.discover"])
 """Methods that change nothing."""
 COMMANDS: FrozenSet[str] = frozenset(["/queue","/stop","/cancel","/context","/status","/model","/compact","/tools","/reset","/elevate","/pair","/subagents","/runtime","/backend","/help"])
 """First words of messages that are commands."""
@@ -2465,6 +2516,12 @@ class AuthApi(Family):
         return cast(AttemptsResult, await self._request("auth.attempts", {"limit": limit}, timeout))
 
 
+class AsksApi(Family):
+    async def list(self, *, session_id: Union[str, Unset] = UNSET, timeout: Union[float, None] = None) -> AsksResult:
+        """Open questions of all sessions, oldest first."""
+        return cast(AsksResult, await self._request("asks.list", {"sessionId": session_id}, timeout))
+
+
 class LanesApi(Family):
     async def list(self, *, limit: Union[int, Unset] = UNSET, timeout: Union[float, None] = None) -> LanesResult:
         """What every lane does."""
@@ -2604,6 +2661,7 @@ class Api:
         self.events = EventsApi(request)
         self.system = SystemApi(request)
         self.auth = AuthApi(request)
+        self.asks = AsksApi(request)
         self.lanes = LanesApi(request)
         self.canvas = CanvasApi(request)
         self.node = NodeApi(request)

@@ -93,6 +93,9 @@ location: 1,
 auth: {
 attempts: 0,
 },
+asks: {
+list: 1,
+},
 lanes: {
 list: 1,
 history: 1,

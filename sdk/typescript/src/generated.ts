@@ -1003,6 +1003,50 @@ export interface SearchResult {
   complete: boolean;
 }
 
+/** Of one session, or of all. */
+export interface AsksParams {
+  sessionId?: string;
+}
+
+/** One thing about the call. */
+export interface ConfirmFact {
+  label: string;
+  text: string;
+}
+
+/** An open question. Answered by `agent.confirmTool`, from any connection. */
+export interface AskRow {
+  sessionId: string;
+  callId: string;
+  tool: string;
+  args: unknown;
+  /** What the call needs: `read-only`, `workspace-write` or `danger-full-access`. */
+  risk: string;
+  /** After this it is a no. Not there where nobody is on the session: then it is kept longer. */
+  expiresAt?: number;
+  /** One line. */
+  summary: string;
+  /** All that a person has to see, where the tool says it. */
+  preview?: ConfirmFact[];
+  askId: string;
+  /** Where it is true: the call was begun before a restart, and a yes may run it a second time. */
+  mayHaveRun?: boolean;
+  /** The session's. */
+  title?: string;
+  /** Where the session works. */
+  cwd?: string;
+  /** For whom the run works. */
+  askedBy?: string;
+  openedAt: number;
+  /** Its entry in the log. */
+  seq?: number;
+}
+
+/** Open questions, oldest first. */
+export interface AsksResult {
+  asks: AskRow[];
+}
+
 /** At most so many; those that work come first. */
 export interface LanesParams {
   /** Usually 200. */
@@ -1692,6 +1736,8 @@ export interface Methods {
   "sessions.get": { params: GetParams; result: GetResult };
   /** Messages that have a text, of the newest sessions first. */
   "sessions.search": { params: SearchParams; result: SearchResult };
+  /** Open questions of all sessions, oldest first. */
+  "asks.list": { params: AsksParams; result: AsksResult };
   /** What every lane does. */
   "lanes.list": { params: LanesParams; result: LanesResult };
   /** Runs that were, and those that are. */
@@ -1929,6 +1975,10 @@ export interface Api {
     /** Who showed a wrong credential, and which browsers logged in. */
     attempts(params?: AttemptsParams, options?: CallOptions): Promise<AttemptsResult>;
   };
+  readonly asks: {
+    /** Open questions of all sessions, oldest first. */
+    list(params?: AsksParams, options?: CallOptions): Promise<AsksResult>;
+  };
   readonly lanes: {
     /** What every lane does. */
     list(params?: LanesParams, options?: CallOptions): Promise<LanesResult>;
@@ -2049,6 +2099,9 @@ const FAMILIES: Families = {
   },
   auth: {
     attempts: 0,
+  },
+  asks: {
+    list: 1,
   },
   lanes: {
     list: 1,

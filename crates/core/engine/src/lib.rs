@@ -39,8 +39,8 @@ pub use idle::IdlePolicy;
 pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow, WATCH_BYTES_MAX};
 pub use session::turn::synthetic;
-pub use watching::AnswersForAll;
 pub use session::turn::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
+pub use watching::AnswersForAll;
 
 use guard::{GuardedProvider, GuardedToolbox};
 use outbox::Outbox;

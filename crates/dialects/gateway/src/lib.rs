@@ -19,6 +19,7 @@ mod envelope;
 pub mod events;
 mod faults;
 mod flow;
+mod heard_reply;
 mod inbound;
 mod ledger;
 mod listeners;

@@ -78,7 +78,8 @@ impl Gateway {
         let view = &mut self.views[at];
         match delta {
             Delta::Text { turn, delta } => {
-                let SessionView { session, run, ids, listeners, reply_bytes, .. } = view;
+                let SessionView { session, run, ids, listeners, reply_bytes, heard, .. } = view;
+                heard.text(turn, *reply_bytes, delta);
                 if let Some(run) = run.as_mut().filter(|run| run.turn == *turn) {
                     run.text(delta, &mut self.scratch);
                     if !self.scratch.is_empty() {
@@ -116,7 +117,8 @@ impl Gateway {
                 self.tell_ids(at, &tails, out);
             }
             Delta::Thinking { turn, delta } => {
-                let SessionView { session, listeners, thought_bytes, .. } = view;
+                let SessionView { session, listeners, thought_bytes, heard, .. } = view;
+                heard.thought(turn, *thought_bytes, delta);
                 for listener in listeners {
                     listener.thought((session, turn), *thought_bytes, delta, &self.ledger, out);
                 }
@@ -280,7 +282,11 @@ impl Gateway {
         let cursor = after.unwrap_or(stands);
         let behind = cursor.whole_seq() < view.at.seq;
         let context = (!behind).then(|| view.context.clone());
-        view.listeners.push(Listener::new(subscription, cursor, thinking, context));
+        let mut listener = Listener::new(subscription, cursor, thinking, context);
+        if !behind {
+            view.heard.tell(session, &mut listener, &self.ledger, out);
+        }
+        view.listeners.push(listener);
         if behind {
             self.read_on(session, subscription, cursor.whole_seq().saturating_sub(LOOK_BEHIND), out);
         }
@@ -313,7 +319,10 @@ impl Gateway {
         let reached = listener.cursor.whole_seq();
         match reached < stands && !is_last {
             true => self.read_on(session, subscription, reached, out),
-            false => listener.catching_up = false,
+            false => {
+                listener.catching_up = false;
+                view.heard.tell(session, listener, ledger, out);
+            }
         }
     }
 }

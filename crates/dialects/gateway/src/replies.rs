@@ -277,7 +277,7 @@ impl Gateway {
             (Wanted::Paired(work), answer) => self.paired(work, answer, out),
             (Wanted::News(asked), Ok(GatewayAnswer::News { items, mark })) => {
                 self.news.tell(&items, mark, &self.ledger, out);
-                if asked == self.news.asked {
+                if asked == self.news.asked && !self.news.topics().is_empty() {
                     self.ask_news(out);
                 }
             }
@@ -285,7 +285,7 @@ impl Gateway {
         }
     }
 
-    /// The call that waits for news, where somebody wants any.
+    /// The call that waits for news. Where nobody wants any more it says so, and waits for nothing.
     pub(crate) fn ask_news(&mut self, out: &mut Out) {
         let topics = self.news.topics();
         self.news.asked += 1;

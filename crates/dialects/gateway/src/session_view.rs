@@ -5,6 +5,7 @@ use std::sync::Arc;
 use vocab::{AskEntry, AskId, Body, CallId, Entry, Item, ItemId, LaneNote, Position, SessionId, State, Tag, TurnId};
 
 use crate::context::ContextMark;
+use crate::heard_reply::HeardReply;
 use crate::ledger::RequestId;
 use crate::listeners::Listener;
 use crate::log_context::LogContext;
@@ -108,6 +109,7 @@ pub(crate) struct SessionView {
     pub(crate) reply_bytes: u64,
     /// Of its thinking.
     pub(crate) thought_bytes: u64,
+    pub(crate) heard: HeardReply,
     /// This connection is asked before tools run.
     pub(crate) callback: bool,
     /// The engine knows us as one that only listens.
@@ -140,6 +142,7 @@ impl SessionView {
             context: LogContext::default(),
             reply_bytes: 0,
             thought_bytes: 0,
+            heard: HeardReply::default(),
             callback: false,
             only_listens: false,
             warned: ContextMark::default(),
@@ -175,6 +178,7 @@ impl SessionView {
     /// Nothing is heard of a reply yet.
     pub(crate) fn no_reply(&mut self) {
         (self.reply_bytes, self.thought_bytes) = (0, 0);
+        self.heard.ends();
     }
 
     /// The run of this turn; one that was not heard from its start where none is known.

@@ -49,6 +49,14 @@ check('the session of who names none', (await one.send('say 2 words').result).se
 const late = await refused(one.tools.execute({ sessionId: 'ts:run', tool: 'shell.exec', args: { command: 'sleep 20' } }, { timeoutMs: 200 }));
 check('no answer in time', late instanceof lib.CallTimeoutError, late);
 
+// A watch that begins in the middle of a reply, on a connection that is on the session already.
+const mid = one.send('slow 20 say 100 words', { sessionId: 'ts:mid' });
+for await (const event of mid) if (event.event === 'content') break;
+const stored = await one.events.replay({ sessionId: 'ts:mid' });
+const came = await read(one.watch('ts:mid', { after: stored.events.at(-1).cursor }), (event) => event.event === 'content');
+check('a watch in mid-reply hears it from its start, at once', came.text.startsWith('w1 ') && came.text.length < 200, came);
+await mid.result;
+
 // Cancelling.
 const stop = new AbortController();
 const long = one.send('slow 20 say 500 words', { sessionId: 'ts:stop', signal: stop.signal });
