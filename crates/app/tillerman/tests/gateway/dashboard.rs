@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::clients::{WS, or_skip};
-use crate::peers_install::{node, npm, script};
+use crate::peers_install::{node, npm, run, script};
 use crate::sdk::Stand;
 
 const PLAYWRIGHT: &str = "playwright-core@1.65.1";
@@ -59,4 +59,20 @@ fn what_comes_from_outside_stays_text() {
 #[test]
 fn much_of_everything() {
     browser_checks("load.mjs", 4);
+}
+
+/// What of its modules needs no browser, in Node's own runner.
+#[test]
+fn its_modules() {
+    let checks = || {
+        node()?;
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../dashboard/tests");
+        let entries = std::fs::read_dir(&tests).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = entries.filter(|path| path.to_string_lossy().ends_with(".test.mjs")).collect();
+        files.sort();
+        let ended = run(Command::new("node").arg("--test").args(&files), PATIENCE)?;
+        assert!(ended.well && files.len() >= 10, "{}\n{}", ended.said.join("\n"), ended.complaint);
+        Ok(())
+    };
+    or_skip("its_modules", checks());
 }
