@@ -22,7 +22,7 @@ use std::{env, fs};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use join::{Files, JoinFault};
+use join::{JoinFault, ModuleFiles};
 
 /// First what others stand on; a page's own style comes behind, by name.
 const STYLES_FIRST: &[&str] = &["tokens.css", "base.css", "shell.css", "parts.css"];
@@ -96,7 +96,7 @@ fn fault(error: impl std::fmt::Display) -> JoinFault {
 
 struct Disk(PathBuf);
 
-impl Files for Disk {
+impl ModuleFiles for Disk {
     fn read(&self, path: &str) -> Result<String, JoinFault> {
         fs::read_to_string(self.0.join(path)).map_err(|error| JoinFault(format!("{path}: {error}")))
     }

@@ -13,13 +13,13 @@ use crate::write::written;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct JoinFault(pub(crate) String);
 
-pub(crate) trait Files {
+pub(crate) trait ModuleFiles {
     /// By a path from the root of the repository.
     fn read(&self, path: &str) -> Result<String, JoinFault>;
 }
 
 /// The script that begins with a module.
-pub(crate) fn script(files: &impl Files, entry: &str) -> Result<String, JoinFault> {
+pub(crate) fn script(files: &impl ModuleFiles, entry: &str) -> Result<String, JoinFault> {
     let mut order = Order { files, done: Vec::new(), under_way: Vec::new() };
     order.visit(entry)?;
     let modules = order.done.iter().map(|(path, text)| Module::read(path, text)).collect::<Result<Vec<_>, _>>()?;
@@ -49,7 +49,7 @@ struct Order<'f, F> {
     under_way: Vec<String>,
 }
 
-impl<F: Files> Order<'_, F> {
+impl<F: ModuleFiles> Order<'_, F> {
     fn visit(&mut self, path: &str) -> Result<(), JoinFault> {
         if self.done.iter().any(|(it, _)| it == path) {
             return Ok(());

@@ -151,15 +151,15 @@ pub(crate) enum Role {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Around {
+enum Inside {
     Block,
     Object,
     Class,
     Other,
 }
 
-struct Frame {
-    around: Around,
+struct Nesting {
+    inside: Inside,
     /// A property's name may stand here: behind the brace, behind a comma, behind a member.
     is_key: bool,
 }
@@ -167,7 +167,7 @@ struct Frame {
 /// The role of each token.
 pub(crate) fn roles(tokens: &[Token<'_>]) -> Vec<Role> {
     let mut walk = Walk {
-        frames: vec![Frame { around: Around::Block, is_key: false }],
+        frames: vec![Nesting { inside: Inside::Block, is_key: false }],
         is_class: false,
         is_case: false,
         case_colon: false,
@@ -176,7 +176,7 @@ pub(crate) fn roles(tokens: &[Token<'_>]) -> Vec<Role> {
 }
 
 struct Walk {
-    frames: Vec<Frame>,
+    frames: Vec<Nesting>,
     /// The next brace is that of a class.
     is_class: bool,
     /// The next colon is that of a `case`.
@@ -223,29 +223,29 @@ impl Walk {
         }
         self.no_key();
         if token.text.ends_with("${") {
-            self.frames.push(Frame { around: Around::Other, is_key: false });
+            self.frames.push(Nesting { inside: Inside::Other, is_key: false });
         }
     }
 
     fn mark(&mut self, token: &Token<'_>, before: Option<&Token<'_>>) {
         match token.text {
             "{" => {
-                let around = self.brace(before);
-                self.frames.push(Frame { around, is_key: around != Around::Block });
+                let inside = self.brace(before);
+                self.frames.push(Nesting { inside, is_key: inside != Inside::Block });
             }
             "(" | "[" => {
                 self.no_key();
-                self.frames.push(Frame { around: Around::Other, is_key: false });
+                self.frames.push(Nesting { inside: Inside::Other, is_key: false });
             }
             ")" | "]" | "}" => {
                 self.frames.pop();
                 if let Some(frame) = self.frames.last_mut() {
                     // Behind the body of a method comes the next member.
-                    frame.is_key = token.text == "}" && frame.around == Around::Class;
+                    frame.is_key = token.text == "}" && frame.inside == Inside::Class;
                 }
             }
-            "," => self.key_where(Around::Object),
-            ";" => self.key_where(Around::Class),
+            "," => self.key_where(Inside::Object),
+            ";" => self.key_where(Inside::Class),
             ":" => {
                 self.case_colon = std::mem::take(&mut self.is_case);
                 self.no_key();
@@ -255,24 +255,24 @@ impl Walk {
         }
     }
 
-    fn key_where(&mut self, around: Around) {
+    fn key_where(&mut self, inside: Inside) {
         if let Some(frame) = self.frames.last_mut() {
-            frame.is_key = frame.around == around;
+            frame.is_key = frame.inside == inside;
         }
     }
 
-    fn brace(&mut self, before: Option<&Token<'_>>) -> Around {
+    fn brace(&mut self, before: Option<&Token<'_>>) -> Inside {
         if std::mem::take(&mut self.is_class) {
-            return Around::Class;
+            return Inside::Class;
         }
-        let Some(before) = before else { return Around::Block };
+        let Some(before) = before else { return Inside::Block };
         let is_block = match (before.kind, before.text) {
             (TokenKind::Mark, ")" | ";" | "{" | "}" | "=>") => true,
             (TokenKind::Mark, ":") => self.case_colon,
             (TokenKind::Word, "else" | "try" | "finally" | "do" | "static") => true,
             _ => false,
         };
-        if is_block { Around::Block } else { Around::Object }
+        if is_block { Inside::Block } else { Inside::Object }
     }
 
     fn word(&mut self, token: &Token<'_>, before: Option<&Token<'_>>, next: Option<&Token<'_>>) -> Role {
@@ -282,7 +282,7 @@ impl Walk {
             self.no_key();
             return Role::Plain;
         }
-        let (around, is_key) = self.frames.last().map_or((Around::Block, false), |frame| (frame.around, frame.is_key));
+        let (inside, is_key) = self.frames.last().map_or((Inside::Block, false), |frame| (frame.inside, frame.is_key));
         let is_spread = is_before("...");
         if is_key && !is_spread {
             // `async name() {}`: the name is still to come.
@@ -292,7 +292,7 @@ impl Walk {
                 return Role::Plain;
             }
             self.no_key();
-            let is_shorthand = around == Around::Object && is_next(&[",", "}", "="]);
+            let is_shorthand = inside == Inside::Object && is_next(&[",", "}", "="]);
             return if is_shorthand && is_variable(token.text) { Role::Both } else { Role::Plain };
         }
         self.no_key();

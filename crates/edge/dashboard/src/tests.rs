@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use expect_test::expect;
 
-use crate::join::{self, Files, JoinFault};
+use crate::join::{self, JoinFault, ModuleFiles};
 use crate::page;
 
 struct Memory(HashMap<&'static str, &'static str>);
 
-impl Files for Memory {
+impl ModuleFiles for Memory {
     fn read(&self, path: &str) -> Result<String, JoinFault> {
         self.0.get(path).map(|it| (*it).to_owned()).ok_or_else(|| JoinFault(format!("{path}: not there")))
     }

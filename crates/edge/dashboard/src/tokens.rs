@@ -42,14 +42,14 @@ const BEFORE_PATTERN: &[&str] =
     &["return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "else", "do", "await", "yield"];
 
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, JoinFault> {
-    let mut reader = Reader { text, at: 0, line: 1, is_first: true, braces: Vec::new(), found: Vec::new() };
+    let mut reader = TokenReader { text, at: 0, line: 1, is_first: true, braces: Vec::new(), found: Vec::new() };
     while reader.skip_blank()? {
         reader.token()?;
     }
     Ok(reader.found)
 }
 
-struct Reader<'t> {
+struct TokenReader<'t> {
     text: &'t str,
     at: usize,
     line: usize,
@@ -59,7 +59,7 @@ struct Reader<'t> {
     found: Vec<Token<'t>>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> TokenReader<'t> {
     fn rest(&self) -> &'t str {
         &self.text[self.at..]
     }

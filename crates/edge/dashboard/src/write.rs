@@ -6,8 +6,13 @@ use crate::tokens::{Token, TokenKind, is_word_part};
 
 /// `name`: what a variable is called now, where it is called otherwise.
 pub(crate) fn written<'n>(tokens: &[Token<'_>], roles: &[Role], name: &dyn Fn(&str) -> Option<&'n str>) -> String {
-    let mut writer =
-        Writer { tokens, roles, out: String::new(), last: None, frames: vec![Frame { is_brace: true, in_let: false }] };
+    let mut writer = ScriptWriter {
+        tokens,
+        roles,
+        out: String::new(),
+        last: None,
+        frames: vec![OpenBracket { is_brace: true, in_let: false }],
+    };
     let mut at = 0;
     while at < tokens.len() {
         at += writer.token(at, name);
@@ -16,23 +21,23 @@ pub(crate) fn written<'n>(tokens: &[Token<'_>], roles: &[Role], name: &dyn Fn(&s
     writer.out
 }
 
-struct Frame {
+struct OpenBracket {
     /// Statements stand in it.
     is_brace: bool,
     /// The statement under way declares.
     in_let: bool,
 }
 
-struct Writer<'t, 's> {
+struct ScriptWriter<'t, 's> {
     tokens: &'s [Token<'t>],
     roles: &'s [Role],
     out: String,
     /// The token that was written last.
     last: Option<usize>,
-    frames: Vec<Frame>,
+    frames: Vec<OpenBracket>,
 }
 
-impl Writer<'_, '_> {
+impl ScriptWriter<'_, '_> {
     /// Writes what begins with this token. How many it took.
     fn token<'n>(&mut self, at: usize, name: &dyn Fn(&str) -> Option<&'n str>) -> usize {
         let (token, role) = (self.tokens[at], self.roles[at]);
@@ -78,14 +83,14 @@ impl Writer<'_, '_> {
                 self.frames.pop();
             }
             if token.text.ends_with("${") {
-                self.frames.push(Frame { is_brace: false, in_let: false });
+                self.frames.push(OpenBracket { is_brace: false, in_let: false });
             }
             return;
         }
         match token.text {
             _ if token.kind != TokenKind::Mark => {}
-            "{" => self.frames.push(Frame { is_brace: true, in_let: false }),
-            "(" | "[" => self.frames.push(Frame { is_brace: false, in_let: false }),
+            "{" => self.frames.push(OpenBracket { is_brace: true, in_let: false }),
+            "(" | "[" => self.frames.push(OpenBracket { is_brace: false, in_let: false }),
             ")" | "]" | "}" => drop(self.frames.pop()),
             ";" => self.set_let(false),
             _ => {}

@@ -327,10 +327,8 @@ impl ServerState {
 
     /// A model that nobody has told us of: the built-in table may know it.
     fn untold(&self, name: &str) -> ModelInfo {
-        let unlisted = self.vendor.is_none_or(|vendor| vendor.find(name).is_none());
-        ModelInfo { unlisted, ..ModelInfo::named(name, 0) }
+        ModelInfo { unlisted: self.vendor.is_none_or(|it| it.find(name).is_none()), ..ModelInfo::named(name, 0) }
     }
-
     /// Nobody can be asked.
     fn has_table(&self) -> bool {
         matches!(self.config.listing, Listing::Table(_))

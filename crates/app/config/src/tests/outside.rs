@@ -88,6 +88,8 @@ fn what_can_be_set_from_outside_is_this_and_no_more() {
         server.nodes.allowed_roles
         server.nodes.location.enabled
         server.nodes.push.enabled
+        server.dashboard.enabled
+        server.dashboard.public_shell
         server.presence.online_ms
         pairing.enabled
         pairing.code_ttl_s

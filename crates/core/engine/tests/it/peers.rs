@@ -263,7 +263,9 @@ async fn who_answers_for_all_sessions_is_somebody_to_be_asked() {
     let plays = || [calls(&[("change", "{}")]), say("ok"), calls(&[("change", "{}")]), say("ok")];
     let stage = stage_with(&Player::new(plays()), |options| options.mode = Mode::Prompt);
     let elsewhere = stage.engine.answers_for_all();
+    let made = stage.open().await;
     let mut silent = mute(&stage).await;
+    drop(made);
     silent.prompt("go").await;
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     // Whoever comes to answer finds it open.

@@ -1,6 +1,6 @@
 //! Plain HTTP: pages, methods, bounds.
 
-use gateway::Access;
+use gateway::{Access, DashboardRules};
 
 use crate::server::{TOKEN, call, dial, get, http, refused, start, token_access};
 
@@ -21,7 +21,6 @@ async fn pages_need_a_credential_and_probes_do_not() {
         ("/api/absent", &good, 404, "{\"error\""),
         ("/webchat/push/public-key", "", 401, "{\"error\""),
         ("/webchat/push/public-key", &good, 404, "{\"error\""),
-        ("/", &good, 404, "{\"error\""),
         ("/serve", &good, 426, "{\"error\""),
     ] {
         let (found, head, text) = get(&playing, path, headers).await;
@@ -38,6 +37,45 @@ async fn pages_need_a_credential_and_probes_do_not() {
     assert!(head.to_ascii_lowercase().contains("allow: get, head"), "{head}");
     let (status, _, body) = call(&playing, "HEAD", "/livez", "", "").await;
     assert_eq!((status, body.as_str()), (200, ""));
+}
+
+#[tokio::test]
+async fn the_dashboard_is_given_to_everybody_or_to_who_is_known_or_to_nobody() {
+    let browser = "Accept: text/html\r\n";
+    let rules =
+        |enabled, public_shell| Access { dashboard: DashboardRules { enabled, public_shell }, ..token_access() };
+    let playing = start(rules(true, true)).await;
+    for (path, headers, status) in [
+        ("/", "", 200),
+        ("/some/where", browser, 200),
+        ("/some/where", "", 404),
+        ("/api/some/where", browser, 404),
+        ("/sw.js", "", 200),
+        ("/manifest.webmanifest", "", 200),
+        ("/icon.svg", "", 200),
+    ] {
+        let (found, head, _) = get(&playing, path, headers).await;
+        assert_eq!(found, status, "{path}: {head}");
+        let head = head.to_ascii_lowercase();
+        assert!(status != 200 || head.contains("content-security-policy: default-src 'none'"), "{head}");
+        assert!(status != 200 || head.contains("x-frame-options: deny"), "{head}");
+    }
+    let (_, head, packed) = get(&playing, "/", "Accept-Encoding: br, gzip\r\n").await;
+    assert!(head.to_ascii_lowercase().contains("content-encoding: gzip") && !packed.contains("<html"), "{head}");
+    let playing = start(rules(true, false)).await;
+    let (status, head, _) = get(&playing, "/", browser).await;
+    assert_eq!(status, 401);
+    assert!(head.to_ascii_lowercase().contains("www-authenticate: basic realm="), "{head}");
+    let basic = |password: &str| {
+        use base64::Engine as _;
+        let pair = base64::engine::general_purpose::STANDARD.encode(format!("anybody:{password}"));
+        format!("Authorization: Basic {pair}\r\n")
+    };
+    assert_eq!(get(&playing, "/", &basic(TOKEN)).await.0, 200);
+    assert_eq!(get(&playing, "/", &basic("wrong")).await.0, 401);
+    let playing = start(rules(false, true)).await;
+    assert_eq!(get(&playing, "/", browser).await.0, 404);
+    assert_eq!(get(&playing, "/sw.js", "").await.0, 404);
 }
 
 #[tokio::test]

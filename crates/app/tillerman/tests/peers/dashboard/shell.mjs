@@ -98,13 +98,13 @@ const checks = {
     await context.close();
   },
   async 'a question is on every page, whole, and an answer from elsewhere takes it away'() {
+    const context = await person();
+    const page = await open(context);
+    await live(page);
     const other = client();
     const command = `echo ${'x'.repeat(3000)} && echo END`;
     const run = other.send(`call shell.exec {"command":"${command}"} then say done`, { sessionId: 'dash:ask' });
     run.result.catch(() => {});
-    const context = await person();
-    const page = await open(context);
-    await live(page);
     for (const name of ['now', 'usage', 'console']) {
       await page.goto(`${base}/#/${name}`);
       const approval = page.locator('.approval');
