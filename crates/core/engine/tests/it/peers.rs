@@ -269,7 +269,8 @@ async fn who_answers_for_all_sessions_is_somebody_to_be_asked() {
     silent.prompt("go").await;
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     // Whoever comes to answer finds it open.
-    let mut first = stage.open().await;
+    let mut first = stage.actor();
+    first.open(Open::new(Which::Id("s1".into()))).await.unwrap();
     let ask = first.ask().await.id;
     let answer = Answer::Allow(Scope::Once);
     ask_for(&mut first, Verb::Session(SessionVerb::Answer { ask, answer })).await.unwrap();
