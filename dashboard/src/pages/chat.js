@@ -17,6 +17,7 @@ import { onCommand, send, startOutbox } from "./chat/outbox.js";
 import { Making, Recent, Side, startMaking } from "./chat/recent.js";
 import { guessPx, Row } from "./chat/rows.js";
 import { OnTheWay, QueueChips } from "./chat/waiting.js";
+import { div, p } from "../ui/tags.js";
 
 const SAVE_MS = 400;
 // What is marked by a link stays marked so long.
@@ -234,23 +235,22 @@ function Rows() {
   const isNews = transcript.lastSeq > chat.seenSeq;
   const head = conversation.fetching === "older" ? h(Loading, {}) : conversation.pageFault ? h(ErrorNote, { why: conversation.pageFault, again: () => conversation.again() }) : null;
   const foot = conversation.isAtEnd ? OnTheWay({ conversation, isOnline: link.state === "live" || link.state === "behind" }) : h(Loading, {});
-  return h(
-    "div",
-    { class: "rows-box" },
+  return div(
+    "rows-box",
     RowList({ state: list, rows: transcript.rows, draw: (row, before, kept) => Row(row, before, kept, context), guess: guessPx, label: "Conversation", onolder: () => conversation.older(), onnewer: () => conversation.newer(), head, foot }),
-    list.isStuck && conversation.isAtEnd ? null : h("div", { class: "to-end" }, Button({ onclick: toEnd }, [isNews ? "New messages" : "Go to the end"])),
-    h("p", { class: "unseen", role: "status" }, chat.said),
+    list.isStuck && conversation.isAtEnd ? null : div("to-end", Button({ onclick: toEnd }, [isNews ? "New messages" : "Go to the end"])),
+    p({ class: "unseen", role: "status" }, chat.said),
   );
 }
 
 function Middle() {
   const { conversation } = chat;
-  if (conversation.isLoading) return h("div", { class: "rows-box" }, h(Loading, {}));
-  if (conversation.fault) return h("div", { class: "rows-box" }, h(ErrorNote, { why: conversation.fault, again: () => conversation.again() }));
+  if (conversation.isLoading) return div("rows-box", h(Loading, {}));
+  if (conversation.fault) return div("rows-box", h(ErrorNote, { why: conversation.fault, again: () => conversation.again() }));
   find();
   watchReader();
   const isEmpty = conversation.transcript.rows.length === 0 && OnTheWay({ conversation }).flat().filter(Boolean).length === 0;
-  if (isEmpty) return h("div", { class: "rows-box" }, h(Empty, { title: "Nothing was said yet" }, "Write what you want done. It works in the session's directory, and asks before it does what it may not do."));
+  if (isEmpty) return div("rows-box", h(Empty, { title: "Nothing was said yet" }, "Write what you want done. It works in the session's directory, and asks before it does what it may not do."));
   return Rows();
 }
 
@@ -270,11 +270,10 @@ export const chatPage = {
   view() {
     if (!live.can) return h(Loading, {});
     arrive();
-    if (!chat.conversation) return h("div", { class: "chat-start" }, h("div", { class: "chat-head-line" }, h("h1", {}, "Chat"), Button({ onclick: startMaking }, ["New session in a directory"])), Making(), Writing(), Recent());
-    return h(
-      "div",
+    if (!chat.conversation) return div("chat-start", div("chat-head-line", h("h1", {}, "Chat"), Button({ onclick: startMaking }, ["New session in a directory"])), Making(), Writing(), Recent());
+    return div(
       { class: "chat", key: chat.sessionId },
-      h("div", { class: "chat-main" }, h(Head, { conversation: chat.conversation, onnew: startMaking }), Making(), Middle(), h(QueueChips, { conversation: chat.conversation }), Writing()),
+      div("chat-main", h(Head, { conversation: chat.conversation, onnew: startMaking }), Making(), Middle(), h(QueueChips, { conversation: chat.conversation }), Writing()),
       h(Side, { current: chat.sessionId }),
     );
   },

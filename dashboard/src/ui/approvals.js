@@ -8,6 +8,7 @@ import { href } from "../lib/router.js";
 import { wholeOf } from "./asked.js";
 import { NotifyButton, startNotifying } from "./notify.js";
 import { Badge, Button, toast } from "./parts.js";
+import { a, code, div, input, p, span } from "./tags.js";
 
 // Shown at once; the others are a number.
 const SHOWN_MAX = 3;
@@ -49,10 +50,10 @@ function Whole({ ask }) {
 
 function Facts({ ask }) {
   const left = ask.expiresAt ? ask.expiresAt - serverNow() : undefined;
-  const fact = (name, shown) => h("div", {}, h("dt", {}, name), h("dd", {}, shown));
+  const fact = (name, shown) => div(null, h("dt", {}, name), h("dd", {}, shown));
   return h("dl", { class: "approval-facts" },
-    fact("Session", h("a", { href: href("chat", ask.sessionId), dir: "auto" }, ask.title || ask.sessionId)),
-    ask.cwd ? fact("Directory", h("code", {}, ask.cwd)) : null,
+    fact("Session", a({ href: href("chat", ask.sessionId), dir: "auto" }, ask.title || ask.sessionId)),
+    ask.cwd ? fact("Directory", code(null, ask.cwd)) : null,
     ask.askedBy ? fact("For", ask.askedBy) : null,
     ask.openedAt ? fact("Asked", ago(ask.openedAt, serverNow())) : null,
     left !== undefined ? fact("A no in", left > 0 ? ticking(left) : "a moment") : null,
@@ -61,7 +62,7 @@ function Facts({ ask }) {
 
 function Answers({ ask }) {
   const busy = live.answered.has(ask.askId);
-  const reason = h("input", {
+  const reason = input({
     type: "text",
     "aria-label": `Why not ${ask.tool} (the model is told)`,
     placeholder: "Why not (the model is told)",
@@ -72,10 +73,10 @@ function Answers({ ask }) {
   });
   // Not `disabled`: whoever stands on one would lose their place.
   const still = { busy, "aria-disabled": Date.now() < state.steadyAt ? "true" : undefined };
-  return h("div", { class: "approval-buttons" },
+  return div("approval-buttons",
     Button({ ...still, kind: "main", onclick: () => decide(ask, "allow") }, ["Allow once"]),
     Button({ ...still, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, ["Allow for this session"]),
-    h("span", { class: "approval-deny" }, reason, Button({ ...still, kind: "danger", onclick: () => decide(ask, "deny") }, ["Deny"])),
+    span("approval-deny", reason, Button({ ...still, kind: "danger", onclick: () => decide(ask, "deny") }, ["Deny"])),
   );
 }
 
@@ -88,14 +89,14 @@ export function Approval({ ask }) {
     "article",
     { class: isAside ? "approval approval-aside" : "approval", key: ask.askId, "aria-labelledby": id },
     h("header", {},
-      h("h3", { id, class: "approval-title" }, "Allow ", h("code", {}, ask.tool), "? ", h("span", { class: "approval-what", dir: "auto", title: ask.summary }, ask.summary)),
-      h("span", { class: "approval-side" },
+      h("h3", { id, class: "approval-title" }, "Allow ", code(null, ask.tool), "? ", span({ class: "approval-what", dir: "auto", title: ask.summary }, ask.summary)),
+      span("approval-side",
         Badge({ tone }, [risk]),
         Button({ kind: "quiet", label: `${isAside ? "Show" : "Later"}: ${ask.tool}`, "aria-expanded": isAside ? "false" : "true", onclick: turn }, [isAside ? "Show" : "Later"]),
       ),
     ),
     isAside ? null : [
-      ask.mayHaveRun ? h("p", { class: "note note-warn", key: "again" }, "This call was begun before a restart and may have run. A yes may run it a second time.") : null,
+      ask.mayHaveRun ? p({ class: "note note-warn", key: "again" }, "This call was begun before a restart and may have run. A yes may run it a second time.") : null,
       h(Whole, { ask }),
       h(Facts, { ask }),
       h(Answers, { ask }),
@@ -128,7 +129,7 @@ export function Approvals() {
   const onmore = () => ((state.isAllShown = !state.isAllShown), redraw());
   return [
     // Only this is told to who listens: the time that is left changes each second.
-    h("p", { class: "unseen", role: "alert", key: "spoken" }, state.spoken),
+    p({ class: "unseen", role: "alert", key: "spoken" }, state.spoken),
     asks.length === 0 ? null : h("section", { class: "approvals", "aria-labelledby": "open-questions", key: "asks" },
       h("header", { class: "approvals-head" },
         h("h2", { id: "open-questions", tabindex: "-1" }, asks.length === 1 ? "1 open question" : `${asks.length} open questions`),

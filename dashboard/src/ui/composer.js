@@ -7,6 +7,7 @@ import { live } from "../lib/live.js";
 import { attachmentOf, limitsOf, matchingCommands, refusal, sendFault, typedCommand } from "./attaching.js";
 import { Button } from "./parts.js";
 import { pictureUrl } from "./plain.js";
+import { code, div, input, li, p, span, ul } from "./tags.js";
 
 const COMMANDS_MAX = 50;
 const FAULTS_MAX = 5;
@@ -60,14 +61,14 @@ function Chips({ state }) {
   if (state.attachments.length === 0) return null;
   const chip = (it) => {
     const url = pictureUrl(it);
-    return h("li", { class: "upload" },
+    return li("upload",
       url ? h("img", { src: url, alt: "", class: "upload-picture" }) : null,
-      h("span", { class: "upload-name", dir: "auto", title: it.filename }, it.filename),
-      h("span", { class: "dim" }, bytes(it.bytes)),
+      span({ class: "upload-name", dir: "auto", title: it.filename }, it.filename),
+      span("dim", bytes(it.bytes)),
       h("button", { type: "button", class: "upload-remove", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
     );
   };
-  return h("ul", { class: "uploads", key: "attached", "aria-label": "Attached files" }, state.attachments.map(chip));
+  return ul({ class: "uploads", key: "attached", "aria-label": "Attached files" }, state.attachments.map(chip));
 }
 
 function type(state, text) {
@@ -86,13 +87,13 @@ function accept(state, command) {
 function Commands({ state, found }) {
   const view = viewOf(state);
   const option = (it, at) =>
-    h("li", {
+    li({
       role: "option", id: `${view.id}-${at}`, key: it.name, class: at === view.chosen ? "command command-chosen" : "command", "aria-selected": at === view.chosen ? "true" : "false",
       updated: at === view.chosen ? (element) => element.scrollIntoView({ block: "nearest" }) : undefined,
       // Before the text area loses the focus.
       onmousedown: (event) => (event.preventDefault(), accept(state, it)),
-    }, h("span", { class: "command-name" }, `/${it.name}`, it.args ? h("span", { class: "dim" }, ` ${it.args}`) : null), h("span", { class: "command-summary" }, it.summary));
-  return h("ul", { class: "commands", key: "commands", role: "listbox", id: `${view.id}-list`, "aria-label": "Commands" }, found.map(option));
+    }, span("command-name", `/${it.name}`, it.args ? span("dim", ` ${it.args}`) : null), span("command-summary", it.summary));
+  return ul({ class: "commands", key: "commands", role: "listbox", id: `${view.id}-list`, "aria-label": "Commands" }, found.map(option));
 }
 
 // True where the key was for the list.
@@ -159,11 +160,11 @@ function listWord(found) {
 
 function Words({ state, view, hint, commands, fault, blocked }) {
   const command = typedCommand(state.text, commands);
-  const said = command ? h("span", {}, h("code", {}, `/${command.name}${command.args ? ` ${command.args}` : ""}`), ` ${command.summary ?? ""}`) : hint;
+  const said = command ? span(null, code(null, `/${command.name}${command.args ? ` ${command.args}` : ""}`), ` ${command.summary ?? ""}`) : hint;
   const why = blocked || (state.text.trim() || state.attachments.length ? fault : "");
-  return h("div", { class: "composer-words", key: "words", id: `${view.id}-words` },
-    h("div", { role: "status" }, view.reading > 0 ? "Reading files…" : null, why ? h("p", { class: "composer-fault" }, why) : null, view.faults.map((it) => h("p", { class: "composer-fault", dir: "auto" }, it))),
-    said ? h("p", { class: "dim", dir: "auto" }, said) : null,
+  return div({ class: "composer-words", key: "words", id: `${view.id}-words` },
+    div({ role: "status" }, view.reading > 0 ? "Reading files…" : null, why ? p("composer-fault", why) : null, view.faults.map((it) => p({ class: "composer-fault", dir: "auto" }, it))),
+    said ? p({ class: "dim", dir: "auto" }, said) : null,
   );
 }
 
@@ -201,17 +202,17 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
     event.target.value = "";
   };
   // Everything in it has a name: what comes and goes must not take the focus of a neighbour with it.
-  return h("div", { class: view.isOver ? "composer composer-over" : "composer", role: "group", "aria-label": "Write a message", ...dropping(state) },
+  return div({ class: view.isOver ? "composer composer-over" : "composer", role: "group", "aria-label": "Write a message", ...dropping(state) },
     found.length ? h(Commands, { state, found }) : null,
     h(Chips, { state }),
     h(Writing, { state, view, found, commands, placeholder, send, describedBy: `${view.id}-words` }),
-    h("div", { class: "composer-foot", key: "foot" },
-      h("label", { class: "button button-small composer-file", key: "file" }, "Attach", h("input", { type: "file", class: "unseen", multiple: true, accept: ACCEPTED, onchange: pick })),
+    div({ class: "composer-foot", key: "foot" },
+      h("label", { class: "button button-small composer-file", key: "file" }, "Attach", input({ type: "file", class: "unseen", multiple: true, accept: ACCEPTED, onchange: pick })),
       h(Words, { state, view, hint, commands, fault, blocked }),
       isRunning ? Button({ kind: "danger", key: "stop", onclick: onstop }, ["Stop"]) : null,
       Button({ kind: "main", key: "send", onclick: send, disabled: !!blocked || !!fault, title: blocked || fault || "Enter sends, Shift and Enter begin a new line" }, ["Send"]),
     ),
-    h("p", { class: "unseen", key: "said", role: "status" }, listWord(found)),
-    view.isOver ? h("p", { class: "composer-drop", key: "drop" }, "Drop files to attach them") : null,
+    p({ class: "unseen", key: "said", role: "status" }, listWord(found)),
+    view.isOver ? p({ class: "composer-drop", key: "drop" }, "Drop files to attach them") : null,
   );
 }

@@ -1,6 +1,7 @@
 // A unified diff with its lines marked, for eyes and for ears.
 
 import { h, redraw } from "../lib/dom.js";
+import { div, span } from "./tags.js";
 
 // Lines that are in the document; the others are there on demand.
 const LINES_MAX = 400;
@@ -20,7 +21,7 @@ function isFile(line, before, after) {
 function lineOf(line, at, all) {
   const kind = line.startsWith("@@") ? "hunk" : isFile(line, all[at - 1], all[at + 1]) ? "file" : line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : "same";
   const word = kind === "add" ? "added: " : kind === "del" ? "removed: " : "";
-  return h("div", { class: `diff-line diff-${kind}`, key: at }, word ? h("span", { class: "unseen" }, word) : null, line || " ");
+  return div({ class: `diff-line diff-${kind}`, key: at }, word ? span("unseen", word) : null, line || " ");
 }
 
 // `whole`: nothing is left out (a person is asked to allow it). Where it is false, `holder` is an object by which it is known
@@ -31,8 +32,7 @@ export function Diff({ text, whole, holder }) {
   const shown = isWhole ? lines : lines.slice(0, LINES_MAX);
   const last = holder ? drawn.get(holder) : undefined;
   if (last && last.text === text && last.isWhole === isWhole) return last.node;
-  const node = h(
-    "div",
+  const node = div(
     { class: "diff", key: holder ? "diff" : undefined, dir: "ltr", tabindex: "0", role: "group", "aria-label": "Changes" },
     shown.map(lineOf),
     isWhole ? null : h("button", { type: "button", class: "button button-small diff-more", onclick: () => (opened.add(holder), redraw()) }, `Show ${lines.length - LINES_MAX} more lines`),

@@ -1,7 +1,7 @@
 // Colours for code: comments, strings, numbers and words of the language. One pass, no grammar. Every alternative that begins
 // also ends (at the end of the line, or of the text), so that nothing is read twice.
 
-import { h } from "../lib/dom.js";
+import { span } from "./tags.js";
 
 // Longer code stays plain.
 const CHARS_MAX = 30_000;
@@ -41,7 +41,7 @@ export function highlight(code, language) {
     const isWord = known.words.has(whole);
     const kind = comment ? "note" : string ? "text" : number ? "number" : isWord ? "word" : "";
     if (!kind) continue;
-    out.push(code.slice(plain, found.index), h("span", { class: `hl-${kind}` }, whole));
+    out.push(code.slice(plain, found.index), span(`hl-${kind}`, whole));
     plain = found.index + whole.length;
   }
   out.push(code.slice(plain));

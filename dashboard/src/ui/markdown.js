@@ -9,6 +9,7 @@ import { parseBlocks } from "./mdblocks.js";
 import { inline } from "./mdinline.js";
 import { Button } from "./parts.js";
 import { CopyButton } from "./plain.js";
+import { code, div, input, li, p, pre, span } from "./tags.js";
 
 // Characters of one text that are in the document; the others on demand.
 const TEXT_MAX = 100_000;
@@ -25,12 +26,12 @@ function heading(block, place) {
 function codeBlock(block) {
   const language = block.language.toLowerCase();
   const isDiff = language === "diff" || language === "patch";
-  const shown = isDiff ? h(Diff, { text: block.text }) : h("pre", { dir: "ltr", tabindex: "0", role: "group", "aria-label": language ? `Code, ${language}` : "Code" }, h("code", {}, highlight(block.text, language)));
-  return h("div", { class: "md-code" }, h("div", { class: "md-code-head" }, h("span", {}, block.language), CopyButton({ text: block.text, what: "The code", label: "Copy the code" })), shown);
+  const shown = isDiff ? h(Diff, { text: block.text }) : pre({ dir: "ltr", tabindex: "0", role: "group", "aria-label": language ? `Code, ${language}` : "Code" }, code(null, highlight(block.text, language)));
+  return div("md-code", div("md-code-head", span(null, block.language), CopyButton({ text: block.text, what: "The code", label: "Copy the code" })), shown);
 }
 
 function itemNode(item, isLoose, place) {
-  const box = item.isTask ? h("input", { type: "checkbox", disabled: true, checked: item.isDone, "aria-label": item.isDone ? "done" : "to do" }) : null;
+  const box = item.isTask ? input({ type: "checkbox", disabled: true, checked: item.isDone, "aria-label": item.isDone ? "done" : "to do" }) : null;
   const last = item.blocks.length - 1;
   const shown = item.blocks.map((block, at) => {
     const here = within(place, at === last);
@@ -39,7 +40,7 @@ function itemNode(item, isLoose, place) {
     place.level = here.level;
     return made;
   });
-  return h("li", { class: item.isTask ? "md-task" : undefined }, box, shown);
+  return li(item.isTask ? "md-task" : undefined, box, shown);
 }
 
 function listNode(block, place) {
@@ -58,7 +59,7 @@ function tableNode(block, place) {
   const head = h("thead", {}, h("tr", {}, block.head.map((text, at) => cell("th", text, at, false))));
   const last = block.rows.length - 1;
   const rows = block.rows.map((row, n) => h("tr", {}, row.map((text, at) => cell("td", text, at, place.isOpen && n === last))));
-  return h("div", { class: "md-table", tabindex: "0", role: "group", "aria-label": "Table" }, h("table", {}, head, h("tbody", {}, rows)));
+  return div({ class: "md-table", tabindex: "0", role: "group", "aria-label": "Table" }, h("table", {}, head, h("tbody", {}, rows)));
 }
 
 // The whole of a quote or a list has one direction, that of its first letter: only what is outermost says so.
@@ -75,7 +76,7 @@ function blockNode(block, place) {
     case "rule":
       return h("hr", {});
     case "rest":
-      return h("pre", { class: "md-rest", dir: place.dir }, block.text);
+      return pre({ class: "md-rest", dir: place.dir }, block.text);
     case "quote":
       return h("blockquote", { dir: place.dir }, blockNodes(block.blocks, place));
     case "list":
@@ -83,7 +84,7 @@ function blockNode(block, place) {
     case "table":
       return tableNode(block, place);
     default:
-      return h("p", { dir: place.dir }, inline(block.text, place.isOpen));
+      return p({ dir: place.dir }, inline(block.text, place.isOpen));
   }
 }
 
@@ -158,7 +159,7 @@ export function Markdown({ text, isOpen, cache: given }) {
     Object.assign(cache, { isWhole: true, shown: null });
     redraw();
   };
-  const rest = more > 0 ? h("p", { key: "rest" }, Button({ kind: "small", onclick: showAll }, [`Show ${count(more)} more characters`])) : null;
-  cache.shown = h("div", { class: "md", key: given?.key }, blocks, rest);
+  const rest = more > 0 ? p({ key: "rest" }, Button({ kind: "small", onclick: showAll }, [`Show ${count(more)} more characters`])) : null;
+  cache.shown = div({ class: "md", key: given?.key }, blocks, rest);
   return cache.shown;
 }

@@ -4,6 +4,7 @@ import { h } from "../lib/dom.js";
 import { clock, moment } from "../lib/format.js";
 import { DAY_MS, aligned, axisTop, bins, dayText, everyNth, linear, niceTicks, segments, timeTicks, valueText } from "../lib/scale.js";
 import { Frame, MARGIN, limitLines, nameAxis, plotState, remembered, sizeOf, valueAxis } from "./plot/frame.js";
+import { div } from "./tags.js";
 
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 4", "1 4"];
 const COLOURS = 6;
@@ -146,10 +147,9 @@ export function Histogram({ id, title, unit, samples, count, empty }) {
 // How full something is. `mark`: where something will happen, and what (`markLabel`).
 export function Meter({ value, max, label, text, mark, markLabel, tone }) {
   const share = (it) => `${max > 0 ? Math.min(100, Math.max(0, (it / max) * 100)) : 0}%`;
-  return h(
-    "div",
+  return div(
     { class: `meter meter-${tone ?? "info"}`, role: "meter", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": max, "aria-valuenow": Math.min(value, max), "aria-valuetext": text },
-    h("div", { class: "meter-fill", style: { width: share(value) } }),
-    mark === undefined ? null : h("div", { class: "meter-mark", style: { left: share(mark) }, title: markLabel }),
+    div({ class: "meter-fill", style: { width: share(value) } }),
+    mark === undefined ? null : div({ class: "meter-mark", style: { left: share(mark) }, title: markLabel }),
   );
 }

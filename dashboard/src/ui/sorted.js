@@ -2,6 +2,7 @@
 
 import { h, redraw } from "../lib/dom.js";
 import { Button, Empty } from "./parts.js";
+import { div, p, span } from "./tags.js";
 
 // Rows that are in the document, and after somebody wanted more.
 const ROWS_SHOWN = 100;
@@ -43,16 +44,15 @@ export function SortTable({ state, columns, rows, keyOf, caption, empty, rowClas
   const head = (column) => {
     const way = by === column ? (state.isUp ? "ascending" : "descending") : undefined;
     const arrow = way ? (state.isUp ? " ↑" : " ↓") : "";
-    return h("th", { scope: "col", class: column.numeric ? "numeric" : "", "aria-sort": way }, column.value ? h("button", { type: "button", class: "sort", onclick: () => sort(column) }, column.head, h("span", { "aria-hidden": "true" }, arrow)) : column.head);
+    return h("th", { scope: "col", class: column.numeric ? "numeric" : "", "aria-sort": way }, column.value ? h("button", { type: "button", class: "sort", onclick: () => sort(column) }, column.head, span({ "aria-hidden": "true" }, arrow)) : column.head);
   };
-  const cells = (row) => columns.map((column) => h("td", { class: column.numeric ? "numeric" : "", "data-head": column.head }, h("span", { class: "cell" }, column.cell(row))));
-  return h(
-    "div",
-    {},
-    h("div", { class: "table-box sorted", tabindex: "0", role: "region", "aria-label": caption },
+  const cells = (row) => columns.map((column) => h("td", { class: column.numeric ? "numeric" : "", "data-head": column.head }, span("cell", column.cell(row))));
+  return div(
+    null,
+    div({ class: "table-box sorted", tabindex: "0", role: "region", "aria-label": caption },
       h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, columns.map(head))), h("tbody", {}, shown.map((row) => h("tr", { key: keyOf(row), class: rowClass?.(row) ?? "" }, cells(row))))),
     ),
     shown.length < sorted.length && !state.isAll ? Button({ kind: "small", onclick: () => ((state.isAll = true), redraw()) }, [`Show ${sorted.length > ROWS_MAX ? `the first ${ROWS_MAX}` : "all"} of ${sorted.length}`]) : null,
-    shown.length < sorted.length && state.isAll ? h("p", { class: "dim" }, `The first ${shown.length} of ${sorted.length} are listed.`) : null,
+    shown.length < sorted.length && state.isAll ? p("dim", `The first ${shown.length} of ${sorted.length} are listed.`) : null,
   );
 }

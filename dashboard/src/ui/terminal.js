@@ -4,6 +4,7 @@ import { h, redraw } from "../lib/dom.js";
 import { count } from "../lib/format.js";
 import { PLAIN_STYLE, terminalLines } from "./ansi.js";
 import { Opened } from "./plain.js";
+import { div, p, span } from "./tags.js";
 
 // Lines in the document: at first, and when somebody wants all.
 const LINES_MAX = 200;
@@ -66,7 +67,7 @@ function nodes(lines) {
   const out = [];
   let [text, style] = ["", PLAIN_STYLE];
   const flush = () => {
-    if (text) out.push(style === PLAIN_STYLE ? text : h("span", lookOf(style), text));
+    if (text) out.push(style === PLAIN_STYLE ? text : span(lookOf(style), text));
     text = "";
   };
   for (const runs of lines) {
@@ -99,7 +100,7 @@ function onscroll(event) {
 
 function box(label, isTail, children) {
   const hooks = isTail ? { onscroll, created: stay, updated: stay } : {};
-  return h("div", { class: "terminal", key: "terminal", tabindex: "0", role: "group", "aria-label": label, ...hooks }, children);
+  return div({ class: "terminal", key: "terminal", tabindex: "0", role: "group", "aria-label": label, ...hooks }, children);
 }
 
 function draw({ text, maxLines, holder, isAll, isTail, label }) {
@@ -113,7 +114,7 @@ function draw({ text, maxLines, holder, isAll, isTail, label }) {
     opened.set(holder, true);
     redraw();
   };
-  const gap = isAll ? h("p", { class: "terminal-gap" }, `${count(hidden)} lines are left out`) : h("button", { type: "button", class: "terminal-gap", onclick: showAll }, `Show all ${count(lines.length)} lines (${count(hidden)} hidden)`);
+  const gap = isAll ? p("terminal-gap", `${count(hidden)} lines are left out`) : h("button", { type: "button", class: "terminal-gap", onclick: showAll }, `Show all ${count(lines.length)} lines (${count(hidden)} hidden)`);
   return box(label, isTail, [pre(lines.slice(0, head)), gap, pre(lines.slice(head - max))]);
 }
 

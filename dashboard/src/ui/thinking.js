@@ -3,6 +3,7 @@
 import { h, redraw } from "../lib/dom.js";
 import { count } from "../lib/format.js";
 import { Opened, cut } from "./plain.js";
+import { div, span } from "./tags.js";
 
 // Characters of the last line that is shown beside the word while it grows.
 const GLIMPSE_MAX = 90;
@@ -30,7 +31,7 @@ export function Thinking({ text, isOpen, id }) {
     redraw();
   };
   return h("details", { class: "thinking", open: isShown, ontoggle: found },
-    h("summary", { onclick: toggle }, h("span", { class: "thinking-word" }, isOpen ? "Thinking…" : "Thought"), h("span", { class: "thinking-glimpse", dir: "auto" }, isOpen && !isShown ? glimpse(text) : `${count(text.length)} characters`)),
-    isShown ? h("div", { class: "thinking-text", dir: "auto" }, text.trim()) : null,
+    h("summary", { onclick: toggle }, span("thinking-word", isOpen ? "Thinking…" : "Thought"), span({ class: "thinking-glimpse", dir: "auto" }, isOpen && !isShown ? glimpse(text) : `${count(text.length)} characters`)),
+    isShown ? div({ class: "thinking-text", dir: "auto" }, text.trim()) : null,
   );
 }

@@ -6,6 +6,7 @@ import { withoutEscapes } from "./ansi.js";
 import { Diff } from "./diff.js";
 import { Badge } from "./parts.js";
 import { CopyButton, Opened, pictureUrl, visible } from "./plain.js";
+import { code, div, li, p, pre, span, ul } from "./tags.js";
 import { Terminal } from "./terminal.js";
 import { argsOf, diffOf, errorOf, isDoneTask, kindOf, outputOf, summarize, tasksOf } from "./toolwords.js";
 
@@ -40,18 +41,18 @@ function time(call) {
 function State({ call }) {
   const [tone, word] = STATES[call.state] ?? ["none", String(call.state)];
   const took = time(call);
-  return h("span", { class: "tool-state" }, call.state === "done" ? h("span", { class: "unseen" }, word) : Badge({ tone }, [word]), took ? h("span", { class: "tool-time" }, took) : null);
+  return span("tool-state", call.state === "done" ? span("unseen", word) : Badge({ tone }, [word]), took ? span("tool-time", took) : null);
 }
 
 function section(key, title, copy, shown) {
-  return h("div", { class: "tool-part", key, role: "group", "aria-label": title }, h("div", { class: "tool-part-head" }, h("span", {}, title), copy), shown);
+  return div({ class: "tool-part", key, role: "group", "aria-label": title }, div("tool-part-head", span(null, title), copy), shown);
 }
 
 // The command, whole: the line above cuts it.
 function Command({ call }) {
   const command = argsOf(call).command ?? argsOf(call).cmd;
   if (typeof command !== "string" || command === "") return null;
-  return section("command", "Command", CopyButton({ text: command, what: "The command" }), h("pre", { class: "code", dir: "ltr", tabindex: "0" }, visible(command)));
+  return section("command", "Command", CopyButton({ text: command, what: "The command" }), pre({ class: "code", dir: "ltr", tabindex: "0" }, visible(command)));
 }
 
 function Written({ call }) {
@@ -67,9 +68,9 @@ function Tasks({ call }) {
   const row = (task, at) => {
     const isNew = task.group && task.group !== tasks[at - 1]?.group;
     const word = isDoneTask(task) ? "done" : task.state.replaceAll("_", " ");
-    return [isNew ? h("li", { class: "tool-task-group", dir: "auto" }, task.group) : null, h("li", { class: `tool-task tool-task-${isDoneTask(task) ? "done" : "open"}` }, h("span", { class: "tool-task-state" }, word), h("span", { dir: "auto" }, task.text))];
+    return [isNew ? li({ class: "tool-task-group", dir: "auto" }, task.group) : null, li(`tool-task tool-task-${isDoneTask(task) ? "done" : "open"}`, span("tool-task-state", word), span({ dir: "auto" }, task.text))];
   };
-  return section("tasks", "Tasks", null, h("ul", { class: "tool-tasks" }, tasks.map(row)));
+  return section("tasks", "Tasks", null, ul("tool-tasks", tasks.map(row)));
 }
 
 function Changes({ call }) {
@@ -84,17 +85,17 @@ function Output({ call }) {
   const error = errorOf(call);
   if (isDiff || text === "" || text === error) {
     const isSilent = call.state === "done" && kindOf(call.tool) === "shell.exec" && text === "";
-    return isSilent ? h("p", { class: "dim", key: "silent" }, "No output.") : null;
+    return isSilent ? p({ class: "dim", key: "silent" }, "No output.") : null;
   }
-  const cutNote = call.truncated ? h("p", { class: "dim" }, `This is the beginning: ${bytes(call.fullBytes)} in all.`) : null;
+  const cutNote = call.truncated ? p("dim", `This is the beginning: ${bytes(call.fullBytes)} in all.`) : null;
   return section("output", "Output", CopyButton({ text: () => withoutEscapes(text), what: "The output" }), [h(Terminal, { text, holder: call, isTail: kindOf(call.tool).startsWith("shell.") }), cutNote]);
 }
 
 function Pictures({ call }) {
   const urls = (call.attachments ?? []).slice(0, PICTURES_MAX).map((it) => [it, pictureUrl(it)]);
   if (urls.length === 0) return null;
-  const picture = ([it, url], at) => (url ? h("img", { class: "tool-picture", src: url, alt: it.filename ? `Image ${it.filename}` : `Image ${at + 1} of this call` }) : h("p", { class: "dim" }, `A file of the type ${visible(it.mimeType)} is not shown.`));
-  return h("div", { class: "tool-pictures", key: "pictures" }, urls.map(picture));
+  const picture = ([it, url], at) => (url ? h("img", { class: "tool-picture", src: url, alt: it.filename ? `Image ${it.filename}` : `Image ${at + 1} of this call` }) : p("dim", `A file of the type ${visible(it.mimeType)} is not shown.`));
+  return div({ class: "tool-pictures", key: "pictures" }, urls.map(picture));
 }
 
 const written = new WeakMap();
@@ -106,19 +107,19 @@ function Arguments({ call }) {
   const text = (isKept && written.get(args)) || JSON.stringify(args, null, 2);
   if (isKept) written.set(args, text);
   const shown = text.length > ARGS_MAX ? `${text.slice(0, ARGS_MAX)}\n… ${text.length - ARGS_MAX} more characters` : text;
-  return h("details", { class: "tool-args", key: "args" }, h("summary", {}, "Arguments"), CopyButton({ text, what: "The arguments" }), h("pre", { class: "code", dir: "auto", tabindex: "0" }, visible(shown)));
+  return h("details", { class: "tool-args", key: "args" }, h("summary", {}, "Arguments"), CopyButton({ text, what: "The arguments" }), pre({ class: "code", dir: "auto", tabindex: "0" }, visible(shown)));
 }
 
 function Inside({ call, nested }) {
   const kind = kindOf(call.tool);
   const error = errorOf(call);
-  return h("div", { class: "tool-inside" },
-    call.state === "failed" && error ? h("pre", { class: "note note-bad tool-error", key: "error", dir: "auto" }, withoutEscapes(error)) : null,
+  return div("tool-inside",
+    call.state === "failed" && error ? pre({ class: "note note-bad tool-error", key: "error", dir: "auto" }, withoutEscapes(error)) : null,
     kind === "shell.exec" ? h(Command, { call }) : null,
     kind === "todo.write" ? h(Tasks, { call }) : null,
     h(Changes, { call }),
     kind === "file.write" && !diffOf(call) ? h(Written, { call }) : null,
-    nested && nested.length ? h("div", { class: "tool-nested", key: "nested", role: "group", "aria-label": "What the sub-agent did" }, nested) : null,
+    nested && nested.length ? div({ class: "tool-nested", key: "nested", role: "group", "aria-label": "What the sub-agent did" }, nested) : null,
     h(Output, { call }),
     h(Pictures, { call }),
     h(Arguments, { call }),
@@ -143,7 +144,7 @@ export function ToolCard({ call, nested, key }) {
   };
   return h("details", { class: `tool tool-${call.state}`, key, open: shown, ontoggle: found },
     h("summary", { class: "tool-line", onclick: toggle, title: call.tool },
-      h("span", { class: "tool-words" }, h("span", { class: "tool-verb" }, verb), " ", what ? h("code", { class: "tool-what", dir: "auto", title: what }, what) : null, " ", more ? h("span", { class: "tool-more", dir: "auto" }, more) : null),
+      span("tool-words", span("tool-verb", verb), " ", what ? code({ class: "tool-what", dir: "auto", title: what }, what) : null, " ", more ? span({ class: "tool-more", dir: "auto" }, more) : null),
       State({ call }),
     ),
     shown ? h(Inside, { call, nested }) : null,

@@ -5,6 +5,7 @@ import { href } from "../../lib/router.js";
 import { Button, ErrorNote, Loading } from "../../ui/parts.js";
 import { Conversation } from "./conversation.js";
 import { Row } from "./rows.js";
+import { a, div, p } from "../../ui/tags.js";
 
 // Open at a time; one more closes the one that was opened first. And the newest rows of each that are shown.
 const OPEN_MAX = 6;
@@ -38,12 +39,11 @@ export function nestedIn(conversation) {
 
 function Child(sessionId) {
   const shown = opened.get(sessionId);
-  return h(
-    "div",
+  return div(
     { class: "child", key: `child-${sessionId}` },
-    h("div", { class: "child-head" },
+    div("child-head",
       h("button", { type: "button", class: "button button-small", "aria-expanded": shown ? "true" : "false", onclick: () => toggle(sessionId) }, shown ? "Hide what the sub-agent does" : "Show what the sub-agent does"),
-      h("a", { href: href("chat", sessionId) }, "Open it as a page"),
+      a({ href: href("chat", sessionId) }, "Open it as a page"),
     ),
     shown ? ChildRows(sessionId, shown) : null,
   );
@@ -62,10 +62,9 @@ function ChildRows(sessionId, { conversation, kept }) {
   const context = { sessionId, nestedOf: nestedIn(conversation) };
   const isMore = rows.length < all.length || !conversation.isWhole;
   const trees = rows.map((row, at) => Row(row, rows[at - 1], keptOf(kept, row), context));
-  return h(
-    "div",
+  return div(
     { class: "child-rows", role: "list", "aria-label": "What the sub-agent does" },
-    isMore ? h("p", { class: "notice", key: "more" }, "Older rows: ", h("a", { href: href("chat", sessionId) }, "open it as a page")) : null,
-    rows.length ? trees : h("p", { class: "notice", key: "none" }, "Nothing yet."),
+    isMore ? p({ class: "notice", key: "more" }, "Older rows: ", a({ href: href("chat", sessionId) }, "open it as a page")) : null,
+    rows.length ? trees : p({ class: "notice", key: "none" }, "Nothing yet."),
   );
 }

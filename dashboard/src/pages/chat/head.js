@@ -7,6 +7,7 @@ import { link, rpc } from "../../lib/link.js";
 import { has, live } from "../../lib/live.js";
 import { go, href } from "../../lib/router.js";
 import { Badge, Button, toast } from "../../ui/parts.js";
+import { a, div, input, span } from "../../ui/tags.js";
 
 const TITLE_MAX = 200;
 
@@ -66,7 +67,7 @@ function EditLine({ label, max, list, onsave }) {
   return h(
     "form",
     { class: "edit-line", onsubmit: keep, onkeydown: (event) => event.key === "Escape" && leave() },
-    h("input", { "aria-label": label, value: edit.text, maxlength: max, dir: "auto", list: list ? "known-models" : undefined, oninput: (event) => (edit.text = event.target.value), created: (element) => (element.focus(), element.select()) }),
+    input({ "aria-label": label, value: edit.text, maxlength: max, dir: "auto", list: list ? "known-models" : undefined, oninput: (event) => (edit.text = event.target.value), created: (element) => (element.focus(), element.select()) }),
     list ? h("datalist", { id: "known-models" }, list.map((name) => h("option", { value: name }))) : null,
     Button({ type: "submit", kind: "small", busy: edit.isBusy }, ["Save"]),
     Button({ kind: "small", onclick: leave }, ["Cancel"]),
@@ -76,16 +77,16 @@ function EditLine({ label, max, list, onsave }) {
 function Title(conversation) {
   const { sessionId } = conversation;
   const title = session.value?.title;
-  if (edit?.what === "title") return h("div", { class: "chat-title", key: "edit" }, h("h1", { class: "unseen" }, title ?? sessionId), EditLine({ label: "Title", max: TITLE_MAX, onsave: (text) => patch(sessionId, { title: text }) }));
-  return h("div", { class: "chat-title", key: "title" }, h("h1", { dir: "auto", title: sessionId }, conversation.isNew ? "New session" : (title ?? sessionId)));
+  if (edit?.what === "title") return div({ class: "chat-title", key: "edit" }, h("h1", { class: "unseen" }, title ?? sessionId), EditLine({ label: "Title", max: TITLE_MAX, onsave: (text) => patch(sessionId, { title: text }) }));
+  return div({ class: "chat-title", key: "title" }, h("h1", { dir: "auto", title: sessionId }, conversation.isNew ? "New session" : (title ?? sessionId)));
 }
 
 function Model(conversation) {
   const model = session.value?.config.modelTier;
   if (!model) return null;
   const save = (text) => patch(conversation.sessionId, { modelTier: text });
-  if (edit?.what === "model") return h("div", { class: "meter", key: "model-edit" }, EditLine({ label: "Model", max: TITLE_MAX, list: knownModels(model), onsave: save }));
-  return h("div", { class: "meter", key: "model" }, h("span", { class: "dim" }, "Model "), h("span", { class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, ["Change"]));
+  if (edit?.what === "model") return div({ class: "meter", key: "model-edit" }, EditLine({ label: "Model", max: TITLE_MAX, list: knownModels(model), onsave: save }));
+  return div({ class: "meter", key: "model" }, span("dim", "Model "), span({ class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, ["Change"]));
 }
 function knownModels(model) {
   const names = [...live.lanes.values()].map((lane) => lane.model).concat(live.info?.model, model);
@@ -97,12 +98,11 @@ function ContextMeter() {
   if (!budget) return null;
   const pct = Math.min(100, budget.usagePct);
   const words = `${short(budget.estimatedTokens)} of ${short(budget.contextWindow)} tokens; it is summarised from ${budget.thresholdPct} % on`;
-  return h(
-    "a",
+  return a(
     { class: "meter", key: "context", href: href("context"), title: words },
-    h("span", { class: "dim" }, "Context "),
-    h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: budget.shouldCompact ? "bar-full bar-warn" : "bar-full", style: { width: `${pct}%` } })),
-    h("span", { class: "numeric" }, ` ${budget.usagePct} %`),
+    span("dim", "Context "),
+    span({ class: "bar", "aria-hidden": "true" }, span({ class: budget.shouldCompact ? "bar-full bar-warn" : "bar-full", style: { width: `${pct}%` } })),
+    span("numeric", ` ${budget.usagePct} %`),
   );
 }
 
@@ -114,7 +114,7 @@ function Cost() {
   const isPart = rows.some((row) => row.unpriced > 0);
   const sum = known.reduce((all, it) => all + it, 0);
   const cost = known.length === 0 || (isPart && sum === 0) ? "price unknown" : `${money(sum)}${isPart ? " and more" : ""}`;
-  return h("span", { class: "meter", key: "cost", title: isPart ? "Some tokens have no known price" : "What this session has cost" }, h("span", { class: "dim" }, "Cost "), cost, h("span", { class: "dim" }, ` (${short(tokens)} tokens)`));
+  return span({ class: "meter", key: "cost", title: isPart ? "Some tokens have no known price" : "What this session has cost" }, span("dim", "Cost "), cost, span("dim", ` (${short(tokens)} tokens)`));
 }
 
 // What its lane does and, where that takes long, what it waits for.
@@ -138,7 +138,7 @@ function Lane(conversation) {
 // Where it works.
 function Place(conversation) {
   const cwd = live.lanes.get(conversation.sessionId)?.cwd ?? conversation.transcript.rows[0]?.cwd;
-  return cwd ? h("span", { class: "meter", key: "cwd", title: cwd }, h("span", { class: "dim" }, "In "), h("span", { class: "model", dir: "ltr" }, cwd)) : null;
+  return cwd ? span({ class: "meter", key: "cwd", title: cwd }, span("dim", "In "), span({ class: "model", dir: "ltr" }, cwd)) : null;
 }
 
 async function fork(sessionId) {
@@ -156,18 +156,16 @@ function More(conversation, onnew) {
   const file = (format) => `/api/sessions/export?session=${encodeURIComponent(sessionId)}&format=${format}`;
   // Comes with the same version of the gateway.
   const exports = has("sessions.search") && !conversation.isNew;
-  return h(
-    "div",
+  return div(
     { class: "chat-actions", onfocusout: (event) => isMenuOpen && !event.currentTarget.contains(event.relatedTarget) && ((isMenuOpen = false), redraw()) },
     Button({ onclick: onnew, title: "New session" }, ["New"]),
     conversation.isNew ? null : h("button", { type: "button", class: "button", "aria-expanded": isMenuOpen ? "true" : "false", onclick: () => ((isMenuOpen = !isMenuOpen), redraw()) }, "More"),
-    isMenuOpen && !conversation.isNew ? h(
-      "div",
+    isMenuOpen && !conversation.isNew ? div(
       { class: "chat-menu", onkeydown: (event) => event.key === "Escape" && ((isMenuOpen = false), redraw()) },
       Button({ onclick: () => ((isMenuOpen = false), begin("title", session.value?.title ?? "")) }, ["Rename"]),
       Button({ onclick: () => ((isMenuOpen = false), fork(sessionId)), title: "A copy that goes its own way" }, ["Fork"]),
-      exports ? ["html", "md", "jsonl"].map((format) => h("a", { class: "button", href: file(format), download: true }, `Export as ${format}`)) : null,
-      h("a", { class: "button", href: href("chat") }, "All recent sessions"),
+      exports ? ["html", "md", "jsonl"].map((format) => a({ class: "button", href: file(format), download: true }, `Export as ${format}`)) : null,
+      a({ class: "button", href: href("chat") }, "All recent sessions"),
     ) : null,
   );
 }
@@ -178,7 +176,7 @@ export function Head({ conversation, onnew }) {
   return h(
     "header",
     { class: "chat-head" },
-    h("div", { class: "chat-head-line" }, Title(conversation), More(conversation, onnew)),
-    h("div", { class: "meters" }, Lane(conversation), Model(conversation), ContextMeter(), Cost(), Place(conversation)),
+    div("chat-head-line", Title(conversation), More(conversation, onnew)),
+    div("meters", Lane(conversation), Model(conversation), ContextMeter(), Cost(), Place(conversation)),
   );
 }

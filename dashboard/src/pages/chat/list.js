@@ -1,7 +1,8 @@
 // A list of rows of any height of which only what is near the view is in the document. Heights are guessed until a row was seen.
 // While somebody reads the end it stays at the end; else the row that is read stays where it is, whatever happens above and below.
 
-import { h, redraw } from "../../lib/dom.js";
+import { redraw } from "../../lib/dom.js";
+import { div } from "../../ui/tags.js";
 
 // Pixels above and below the view that are in the document, and how near their end may come before more is drawn.
 const AROUND_PX = 900;
@@ -79,14 +80,13 @@ export function RowList({ state, rows, draw, guess, label, onolder, onnewer, hea
   const above = state.offsets[state.first];
   const below = state.offsets[rows.length] - state.offsets[state.last];
   const settle = (element) => settled(state, element, { onolder, onnewer });
-  return h(
-    "div",
+  return div(
     { class: "rows-view", tabindex: "0", role: "region", "aria-label": label, created: settle, updated: settle, onscroll: (event) => scrolled(state, event.target, { onolder, onnewer }), onwheel: (event) => event.deltaY < 0 && loosen(state) },
-    h("div", { class: "rows-head" }, head),
-    h("div", { class: "rows-space", style: { height: `${above}px` } }),
-    h("div", { class: "rows", role: "list" }, drawn),
-    h("div", { class: "rows-space", style: { height: `${below}px` } }),
-    h("div", { class: "rows-foot" }, foot),
+    div("rows-head", head),
+    div({ class: "rows-space", style: { height: `${above}px` } }),
+    div({ class: "rows", role: "list" }, drawn),
+    div({ class: "rows-space", style: { height: `${below}px` } }),
+    div("rows-foot", foot),
   );
 }
 

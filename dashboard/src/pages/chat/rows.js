@@ -6,6 +6,7 @@ import { href } from "../../lib/router.js";
 import { Markdown, MarkdownCache } from "../../ui/markdown.js";
 import { Button, copyText } from "../../ui/parts.js";
 import { pictureUrl } from "../../ui/plain.js";
+import { a, code, div, p, pre, span } from "../../ui/tags.js";
 import { Thinking } from "../../ui/thinking.js";
 import { ToolCard } from "../../ui/toolcard.js";
 import { noticeOf, personOf } from "./notices.js";
@@ -49,11 +50,10 @@ function newDay(row, before) {
 export function Row(row, before, kept, context) {
   const day = newDay(row, before);
   const isMarked = context.markedKey === row.key;
-  return h(
-    "div",
+  return div(
     { class: `row row-${row.kind}${isMarked ? " row-marked" : ""}`, key: row.key, role: "listitem" },
-    day ? h("p", { class: "day" }, h("span", {}, day)) : null,
-    context.unreadKey === row.key ? h("p", { class: "unread" }, h("span", {}, "New since you were here")) : null,
+    day ? p("day", span(null, day)) : null,
+    context.unreadKey === row.key ? p("unread", span(null, "New since you were here")) : null,
     bodyOf(row, kept, context),
   );
 }
@@ -82,9 +82,8 @@ function When(row) {
 // What can be done with a message; `#/chat/SESSION?at=SEQ` leads to it.
 function Actions(row, context, more) {
   const link = () => copyText(`${location.origin}${location.pathname}${href("chat", context.sessionId, { at: row.seq })}`, "The link");
-  return h(
-    "span",
-    { class: "row-actions" },
+  return span(
+    "row-actions",
     Button({ kind: "quiet", onclick: () => copyText(row.text, "The text") }, ["Copy"]),
     row.seq ? Button({ kind: "quiet", onclick: link, title: "A link to this message" }, ["Link"]) : null,
     more,
@@ -93,10 +92,10 @@ function Actions(row, context, more) {
 
 export function Attachments(list) {
   if (!list?.length) return null;
-  return h("div", { class: "attached" }, list.map((it) => {
+  return div("attached", list.map((it) => {
     const url = pictureUrl(it);
     const name = it.filename ?? it.mimeType;
-    return url ? h("a", { href: url, download: it.filename ?? "image", title: name }, h("img", { src: url, alt: name })) : h("span", { class: "attached-file" }, name);
+    return url ? a({ href: url, download: it.filename ?? "image", title: name }, h("img", { src: url, alt: name })) : span("attached-file", name);
   }));
 }
 
@@ -107,7 +106,7 @@ export function Words(row) {
     redraw();
   };
   return [
-    h("div", { class: "words", dir: "auto" }, isCut ? `${row.text.slice(0, SHOWN_CHARS)}…` : row.text),
+    div({ class: "words", dir: "auto" }, isCut ? `${row.text.slice(0, SHOWN_CHARS)}…` : row.text),
     isCut ? Button({ kind: "small", onclick: whole }, [`Show all ${short(row.text.length)} characters`]) : null,
   ];
 }
@@ -118,7 +117,7 @@ function UserRow(row, context) {
   return h(
     "article",
     { class: isOwn ? "said said-user" : "said said-user said-quiet", "aria-label": isOwn ? "Message" : "Note for the model" },
-    h("div", { class: "said-head" }, h("strong", { dir: "auto" }, personOf(row.by) || "You"), FROM[row.from] ? h("span", { class: "dim" }, FROM[row.from]) : null, When(row), Actions(row, context, edit)),
+    div("said-head", h("strong", { dir: "auto" }, personOf(row.by) || "You"), FROM[row.from] ? span("dim", FROM[row.from]) : null, When(row), Actions(row, context, edit)),
     Words(row),
     Attachments(row.attachments),
   );
@@ -138,7 +137,7 @@ function pieces(row, kept) {
     list.push({ from: cut, cache: new MarkdownCache() });
   }
   list.at(-1).text = row.text.slice(list.at(-1).from);
-  return list.map((piece, at) => h("div", { key: at }, Markdown({ text: piece.text, isOpen: row.isOpen && at === list.length - 1, cache: piece.cache })));
+  return list.map((piece, at) => div({ key: at }, Markdown({ text: piece.text, isOpen: row.isOpen && at === list.length - 1, cache: piece.cache })));
 }
 
 function AssistantRow(row, kept, context) {
@@ -147,8 +146,8 @@ function AssistantRow(row, kept, context) {
     { class: "said said-assistant", "aria-label": "Answer", "aria-busy": row.isOpen ? "true" : undefined },
     row.thinking ? h(Thinking, { text: row.thinking, isOpen: row.isOpen && row.text === "", id: row }) : null,
     row.text ? pieces(row, kept) : null,
-    row.isInterrupted ? h("p", { class: "cut" }, "It was stopped here.") : null,
-    row.isOpen ? null : h("div", { class: "said-foot" }, When(row), Actions(row, context)),
+    row.isInterrupted ? p("cut", "It was stopped here.") : null,
+    row.isOpen ? null : div("said-foot", When(row), Actions(row, context)),
   );
 }
 
@@ -156,14 +155,14 @@ function CommandRow(row) {
   return h(
     "article",
     { class: `said said-command${row.ok ? "" : " said-bad"}`, "aria-label": "Answer of the gateway" },
-    h("div", { class: "said-head" }, h("code", { dir: "auto" }, row.command), h("span", { class: "dim" }, row.ok ? "answered by the gateway" : "refused by the gateway")),
-    h("pre", { class: "command-text", dir: "auto", tabindex: "0" }, row.text),
+    div("said-head", code({ dir: "auto" }, row.command), span("dim", row.ok ? "answered by the gateway" : "refused by the gateway")),
+    pre({ class: "command-text", dir: "auto", tabindex: "0" }, row.text),
   );
 }
 
 function NoticeRow(row) {
   const { tone, text, quote, link } = noticeOf(row);
-  return h("p", { class: `notice${tone ? ` notice-${tone}` : ""}`, dir: "auto" }, text, quote ? h("q", { dir: "auto" }, quote) : null, " ", link ? h("a", { href: href("chat", link.sessionId) }, link.text) : null, " ", When(row));
+  return p({ class: `notice${tone ? ` notice-${tone}` : ""}`, dir: "auto" }, text, quote ? h("q", { dir: "auto" }, quote) : null, " ", link ? a({ href: href("chat", link.sessionId) }, link.text) : null, " ", When(row));
 }
 
 // How a run ended, and what it took.
@@ -178,11 +177,10 @@ function RunRow(row) {
     row.model,
   ].filter(Boolean);
   const why = row.state === "complete" ? null : row.message;
-  return h(
-    "div",
+  return div(
     { class: `run-end${tone ? ` run-${tone}` : ""}`, title: row.endedAt ? moment(row.endedAt) : undefined },
-    h("span", { class: "run-word" }, word),
-    why ? h("span", { class: "run-why", dir: "auto" }, why) : null,
-    facts.length ? h("span", { class: "run-facts" }, facts.join(" · ")) : null,
+    span("run-word", word),
+    why ? span({ class: "run-why", dir: "auto" }, why) : null,
+    facts.length ? span("run-facts", facts.join(" · ")) : null,
   );
 }

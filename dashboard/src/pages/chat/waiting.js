@@ -6,6 +6,7 @@ import { ago, count } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
 import { has, live, openAsks } from "../../lib/live.js";
 import { Button, toast } from "../../ui/parts.js";
+import { div, li, p, span, ul } from "../../ui/tags.js";
 import { ToolCard } from "../../ui/toolcard.js";
 import { personOf } from "./notices.js";
 import { drop, outboxOf, retry } from "./outbox.js";
@@ -21,12 +22,11 @@ let queueOf = "";
 
 function Sending(item, isOnline) {
   const words = item.state === "failed" ? `Not sent: ${item.why}` : item.state === "waiting" ? "Waits in the queue" : isOnline ? "Sending…" : "Kept; it goes out when the gateway is back";
-  return h(
-    "div",
+  return div(
     { class: "row row-user", key: item.key },
     h("article", { class: `said said-user said-${item.state}`, "aria-label": "Message on its way" },
-      h("div", { class: "said-head" }, h("strong", {}, "You"), h("span", { class: item.state === "failed" ? "fault" : "dim", role: "status" }, words),
-        h("span", { class: "row-actions row-actions-always" },
+      div("said-head", h("strong", {}, "You"), span({ class: item.state === "failed" ? "fault" : "dim", role: "status" }, words),
+        span("row-actions row-actions-always",
           item.state === "failed" ? Button({ kind: "quiet", onclick: () => retry(item) }, ["Send again"]) : null,
           item.state === "failed" ? Button({ kind: "quiet", onclick: () => drop(item) }, ["Discard"]) : null,
         ),
@@ -46,7 +46,7 @@ function callOf(ask) {
 // Something goes on, and there is nothing to see of it yet.
 function Working({ run, open, rows }, isBusy) {
   if (!isBusy || open || rows.at(-1)?.call?.state === "running") return null;
-  return h("div", { class: "row row-notice", key: "working" }, h("p", { class: "notice working" }, run?.isStopping ? "Stopping…" : "Working…"));
+  return div({ class: "row row-notice", key: "working" }, p("notice working", run?.isStopping ? "Stopping…" : "Working…"));
 }
 
 // A call that has begun waits in its own card. Gives the others.
@@ -68,7 +68,7 @@ export function OnTheWay({ conversation, isOnline }) {
   const asks = openAsks().filter((ask) => ask.sessionId === conversation.sessionId);
   const isBusy = asks.length === 0 && (conversation.transcript.run || live.lanes.get(conversation.sessionId)?.state === "running");
   return [
-    withoutCard(asks, conversation.transcript.rows).map((ask) => h("div", { class: "row row-call", key: ask.askId }, h(ToolCard, { call: callOf(ask) }))),
+    withoutCard(asks, conversation.transcript.rows).map((ask) => div({ class: "row row-call", key: ask.askId }, h(ToolCard, { call: callOf(ask) }))),
     Working(conversation.transcript, isBusy),
     sent.map((item) => Sending(item, isOnline)),
   ];
@@ -98,11 +98,10 @@ function Chip(item, sessionId) {
   const text = item.text ?? "A message";
   const shown = text.length > CHIP_CHARS ? `${text.slice(0, CHIP_CHARS)}…` : text;
   const facts = [personOf(item.by), item.at ? ago(item.at) : null, item.attachments ? `${item.attachments} attached` : null].filter(Boolean).join(" · ");
-  return h(
-    "li",
+  return li(
     { class: "wait", key: item.itemId, title: text },
-    h("span", { class: "wait-text", dir: "auto" }, shown),
-    facts ? h("span", { class: "dim" }, facts) : null,
+    span({ class: "wait-text", dir: "auto" }, shown),
+    facts ? span("dim", facts) : null,
     has("queue.remove") ? Button({ kind: "small", label: `Take back: ${shown}`, onclick: () => takeBack(sessionId, item) }, ["Take back"]) : null,
   );
 }
@@ -117,7 +116,7 @@ export function QueueChips({ conversation }) {
   return h(
     "section",
     { class: "waits", "aria-label": "Waiting messages" },
-    h("p", { class: "waits-title" }, `${count(items.length)} waiting`, mode ? h("span", { class: "dim" }, `, taken ${MODES[mode] ?? mode}`) : null),
-    h("ul", {}, items.slice(0, CHIPS_MAX).map((item) => Chip(item, conversation.sessionId)), items.length > CHIPS_MAX ? h("li", { class: "wait", key: "more" }, `and ${items.length - CHIPS_MAX} more`) : null),
+    p("waits-title", `${count(items.length)} waiting`, mode ? span("dim", `, taken ${MODES[mode] ?? mode}`) : null),
+    ul(null, items.slice(0, CHIPS_MAX).map((item) => Chip(item, conversation.sessionId)), items.length > CHIPS_MAX ? li({ class: "wait", key: "more" }, `and ${items.length - CHIPS_MAX} more`) : null),
   );
 }

@@ -5,6 +5,7 @@
 import { h, redraw } from "../../lib/dom.js";
 import { axisText } from "../../lib/scale.js";
 import { Table } from "../parts.js";
+import { div, li, p, span, ul } from "../tags.js";
 
 // Plots whose state is remembered.
 const PLOTS_MAX = 60;
@@ -130,8 +131,8 @@ function columns(state, points, size) {
 function Tip({ point, size, markOf }) {
   const isLeft = point.middle > size.width / 2;
   const share = `${((isLeft ? size.width - point.middle : point.middle) / size.width) * 100}%`;
-  const rows = point.lines.map(([name, text, nth]) => h("div", {}, name ? h("span", {}, nth === undefined ? null : markOf(nth), name) : null, h("b", {}, text)));
-  return h("div", { class: "plot-tip", "aria-hidden": "true", style: isLeft ? { right: share } : { left: share } }, h("strong", {}, point.label), rows);
+  const rows = point.lines.map(([name, text, nth]) => div(null, name ? span(null, nth === undefined ? null : markOf(nth), name) : null, h("b", {}, text)));
+  return div({ class: "plot-tip", "aria-hidden": "true", style: isLeft ? { right: share } : { left: share } }, h("strong", {}, point.label), rows);
 }
 
 function Behind({ state, title, head, points, names }) {
@@ -161,8 +162,8 @@ export function Frame({ state, title, unit, points, size, drawn, legend, markOf,
   return h(
     "figure",
     { class: "plot", key: `plot-${state.id}` },
-    h("figcaption", {}, h("span", { class: "plot-title" }, title), legend.length > 1 && !isEmpty ? h("ul", { class: "plot-legend" }, legend.map((name, nth) => h("li", { key: name }, markOf(nth), name))) : null),
-    h("div", { class: "plot-box", created: watchWidth(state), removed: () => state.unwatch?.() }, isEmpty ? h("p", { class: "plot-none" }, empty ?? "No data for this time.") : svg(), shown ? h(Tip, { point: shown, size, markOf }) : null),
+    h("figcaption", {}, span("plot-title", title), legend.length > 1 && !isEmpty ? ul("plot-legend", legend.map((name, nth) => li({ key: name }, markOf(nth), name))) : null),
+    div({ class: "plot-box", created: watchWidth(state), removed: () => state.unwatch?.() }, isEmpty ? p("plot-none", empty ?? "No data for this time.") : svg(), shown ? h(Tip, { point: shown, size, markOf }) : null),
     isEmpty ? null : h(Behind, { state, title, head, points, names }),
   );
 }
