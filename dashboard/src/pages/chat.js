@@ -231,22 +231,22 @@ function watchReader() {
 function Rows() {
   const { conversation, list } = chat;
   const { transcript } = conversation;
-  const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: has("sessions.fork") ? edit : undefined, nestedOf: nestedIn(conversation) };
+  const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: has("sessions.fork") && edit, nestedOf: nestedIn(conversation) };
   const isNews = transcript.lastSeq > chat.seenSeq;
-  const head = conversation.fetching === "older" ? h(Loading, {}) : conversation.pageFault ? h(ErrorNote, { why: conversation.pageFault, again: () => conversation.again() }) : null;
-  const foot = conversation.isAtEnd ? OnTheWay({ conversation, isOnline: link.state === "live" || link.state === "behind" }) : h(Loading, {});
+  const head = conversation.fetching === "older" ? Loading() : conversation.pageFault && ErrorNote({ why: conversation.pageFault, again: () => conversation.again() });
+  const foot = conversation.isAtEnd ? OnTheWay({ conversation, isOnline: link.state === "live" || link.state === "behind" }) : Loading();
   return div(
     "rows-box",
     RowList({ state: list, rows: transcript.rows, draw: (row, before, kept) => Row(row, before, kept, context), guess: guessPx, label: "Conversation", onolder: () => conversation.older(), onnewer: () => conversation.newer(), head, foot }),
-    list.isStuck && conversation.isAtEnd ? null : div("to-end", Button({ onclick: toEnd }, [isNews ? "New messages" : "Go to the end"])),
+    list.isStuck && conversation.isAtEnd ? null : div("to-end", Button({ onclick: toEnd }, isNews ? "New messages" : "Go to the end")),
     p({ class: "unseen", role: "status" }, chat.said),
   );
 }
 
 function Middle() {
   const { conversation } = chat;
-  if (conversation.isLoading) return div("rows-box", h(Loading, {}));
-  if (conversation.fault) return div("rows-box", h(ErrorNote, { why: conversation.fault, again: () => conversation.again() }));
+  if (conversation.isLoading) return div("rows-box", Loading());
+  if (conversation.fault) return div("rows-box", ErrorNote({ why: conversation.fault, again: () => conversation.again() }));
   find();
   watchReader();
   const isEmpty = conversation.transcript.rows.length === 0 && OnTheWay({ conversation }).flat().filter(Boolean).length === 0;
@@ -259,7 +259,7 @@ function Writing() {
   const lane = live.lanes.get(chat.sessionId);
   const isRunning = !!conversation && (!!conversation.transcript.run || lane?.state === "running" || lane?.state === "asking");
   saveSoon();
-  return h(Composer, { state: chat.composer, onsend: submit, onstop: stop, isRunning, commands: askCommands(), placeholder: isRunning ? "Write; it waits its turn in this session's lane" : "Write a message, or / for commands" });
+  return Composer({ state: chat.composer, onsend: submit, onstop: stop, isRunning, commands: askCommands(), placeholder: isRunning ? "Write; it waits its turn in this session's lane" : "Write a message, or / for commands" });
 }
 
 export const chatPage = {
@@ -268,13 +268,13 @@ export const chatPage = {
   needs: ["agent.send", "events.subscribe"],
   leave: close,
   view() {
-    if (!live.can) return h(Loading, {});
+    if (!live.can) return Loading();
     arrive();
-    if (!chat.conversation) return div("chat-start", div("chat-head-line", h("h1", {}, "Chat"), Button({ onclick: startMaking }, ["New session in a directory"])), Making(), Writing(), Recent());
+    if (!chat.conversation) return div("chat-start", div("chat-head-line", h("h1", {}, "Chat"), Button({ onclick: startMaking }, "New session in a directory")), Making(), Writing(), Recent());
     return div(
       { class: "chat", key: chat.sessionId },
-      div("chat-main", h(Head, { conversation: chat.conversation, onnew: startMaking }), Making(), Middle(), h(QueueChips, { conversation: chat.conversation }), Writing()),
-      h(Side, { current: chat.sessionId }),
+      div("chat-main", Head({ conversation: chat.conversation, onnew: startMaking }), Making(), Middle(), QueueChips({ conversation: chat.conversation }), Writing()),
+      Side({ current: chat.sessionId }),
     );
   },
 };

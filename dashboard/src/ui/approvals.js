@@ -53,10 +53,10 @@ function Facts({ ask }) {
   const fact = (name, shown) => div(null, h("dt", {}, name), h("dd", {}, shown));
   return h("dl", { class: "approval-facts" },
     fact("Session", a({ href: href("chat", ask.sessionId), dir: "auto" }, ask.title || ask.sessionId)),
-    ask.cwd ? fact("Directory", code(null, ask.cwd)) : null,
-    ask.askedBy ? fact("For", ask.askedBy) : null,
-    ask.openedAt ? fact("Asked", ago(ask.openedAt, serverNow())) : null,
-    left !== undefined ? fact("A no in", left > 0 ? ticking(left) : "a moment") : null,
+    ask.cwd && fact("Directory", code(null, ask.cwd)),
+    ask.askedBy && fact("For", ask.askedBy),
+    ask.openedAt && fact("Asked", ago(ask.openedAt, serverNow())),
+    left !== undefined && fact("A no in", left > 0 ? ticking(left) : "a moment"),
   );
 }
 
@@ -72,11 +72,11 @@ function Answers({ ask }) {
     oninput: (event) => reasons.set(ask.askId, event.target.value),
   });
   // Not `disabled`: whoever stands on one would lose their place.
-  const still = { busy, "aria-disabled": Date.now() < state.steadyAt ? "true" : undefined };
+  const still = { busy, "aria-disabled": Date.now() < state.steadyAt && "true" };
   return div("approval-buttons",
-    Button({ ...still, kind: "main", onclick: () => decide(ask, "allow") }, ["Allow once"]),
-    Button({ ...still, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, ["Allow for this session"]),
-    span("approval-deny", reason, Button({ ...still, kind: "danger", onclick: () => decide(ask, "deny") }, ["Deny"])),
+    Button({ ...still, kind: "main", onclick: () => decide(ask, "allow") }, "Allow once"),
+    Button({ ...still, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, "Allow for this session"),
+    span("approval-deny", reason, Button({ ...still, kind: "danger", onclick: () => decide(ask, "deny") }, "Deny")),
   );
 }
 
@@ -91,15 +91,15 @@ export function Approval({ ask }) {
     h("header", {},
       h("h3", { id, class: "approval-title" }, "Allow ", code(null, ask.tool), "? ", span({ class: "approval-what", dir: "auto", title: ask.summary }, ask.summary)),
       span("approval-side",
-        Badge({ tone }, [risk]),
-        Button({ kind: "quiet", label: `${isAside ? "Show" : "Later"}: ${ask.tool}`, "aria-expanded": isAside ? "false" : "true", onclick: turn }, [isAside ? "Show" : "Later"]),
+        Badge({ tone }, risk),
+        Button({ kind: "quiet", label: `${isAside ? "Show" : "Later"}: ${ask.tool}`, "aria-expanded": isAside ? "false" : "true", onclick: turn }, isAside ? "Show" : "Later"),
       ),
     ),
     isAside ? null : [
-      ask.mayHaveRun ? p({ class: "note note-warn", key: "again" }, "This call was begun before a restart and may have run. A yes may run it a second time.") : null,
-      h(Whole, { ask }),
-      h(Facts, { ask }),
-      h(Answers, { ask }),
+      ask.mayHaveRun && p({ class: "note note-warn", key: "again" }, "This call was begun before a restart and may have run. A yes may run it a second time."),
+      Whole({ ask }),
+      Facts({ ask }),
+      Answers({ ask }),
     ],
   );
 }
@@ -135,8 +135,8 @@ export function Approvals() {
         h("h2", { id: "open-questions", tabindex: "-1" }, asks.length === 1 ? "1 open question" : `${asks.length} open questions`),
         NotifyButton(),
       ),
-      shown.map((ask) => h(Approval, { ask })),
-      more > 0 ? Button({ "aria-expanded": state.isAllShown ? "true" : "false", onclick: onmore }, [state.isAllShown ? `Show only the ${SHOWN_MAX} oldest` : `${more} more open question${more === 1 ? "" : "s"}`]) : null,
+      shown.map((ask) => Approval({ ask })),
+      more > 0 && Button({ "aria-expanded": state.isAllShown ? "true" : "false", onclick: onmore }, state.isAllShown ? `Show only the ${SHOWN_MAX} oldest` : `${more} more open question${more === 1 ? "" : "s"}`),
     ),
   ];
 }

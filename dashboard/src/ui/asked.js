@@ -14,7 +14,7 @@ export function withoutTricks(text) {
 function block(label, text) {
   const shown = withoutTricks(text);
   const name = `${label}: all of it`;
-  const body = looksLikeDiff(text) ? h(Diff, { text: shown }) : pre({ class: "code", dir: "ltr", tabindex: "0", role: "group", "aria-label": name }, shown);
+  const body = looksLikeDiff(text) ? Diff({ text: shown }) : pre({ class: "code", dir: "ltr", tabindex: "0", role: "group", "aria-label": name }, shown);
   const lines = shown.split("\n").length;
   const size = lines > 20 ? `, ${lines} lines` : shown.length > 2000 ? `, ${shown.length} characters` : "";
   return div("fact", div("fact-label", `${label}${size}`), body);

@@ -62,7 +62,7 @@ function Chips({ state }) {
   const chip = (it) => {
     const url = pictureUrl(it);
     return li("upload",
-      url ? h("img", { src: url, alt: "", class: "upload-picture" }) : null,
+      url && h("img", { src: url, alt: "", class: "upload-picture" }),
       span({ class: "upload-name", dir: "auto", title: it.filename }, it.filename),
       span("dim", bytes(it.bytes)),
       h("button", { type: "button", class: "upload-remove", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
@@ -89,10 +89,10 @@ function Commands({ state, found }) {
   const option = (it, at) =>
     li({
       role: "option", id: `${view.id}-${at}`, key: it.name, class: at === view.chosen ? "command command-chosen" : "command", "aria-selected": at === view.chosen ? "true" : "false",
-      updated: at === view.chosen ? (element) => element.scrollIntoView({ block: "nearest" }) : undefined,
+      updated: at === view.chosen && ((element) => element.scrollIntoView({ block: "nearest" })),
       // Before the text area loses the focus.
       onmousedown: (event) => (event.preventDefault(), accept(state, it)),
-    }, span("command-name", `/${it.name}`, it.args ? span("dim", ` ${it.args}`) : null), span("command-summary", it.summary));
+    }, span("command-name", `/${it.name}`, it.args && span("dim", ` ${it.args}`)), span("command-summary", it.summary));
   return ul({ class: "commands", key: "commands", role: "listbox", id: `${view.id}-list`, "aria-label": "Commands" }, found.map(option));
 }
 
@@ -148,7 +148,7 @@ function Writing({ state, view, found, commands, placeholder, send, describedBy 
   };
   return h("textarea", {
     id: view.id, key: "text", class: "composer-text", rows: "1", dir: "auto", value: state.text, placeholder, "aria-label": "Message", enterkeyhint: "send", autocomplete: "off",
-    "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": isList ? `${view.id}-list` : undefined, "aria-activedescendant": isList ? `${view.id}-${view.chosen}` : undefined, "aria-describedby": describedBy,
+    "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": isList && `${view.id}-list`, "aria-activedescendant": isList && `${view.id}-${view.chosen}`, "aria-describedby": describedBy,
     oninput: (event) => type(state, event.target.value), onkeydown, onpaste, created: grow(state), updated: grow(state),
   });
 }
@@ -163,8 +163,8 @@ function Words({ state, view, hint, commands, fault, blocked }) {
   const said = command ? span(null, code(null, `/${command.name}${command.args ? ` ${command.args}` : ""}`), ` ${command.summary ?? ""}`) : hint;
   const why = blocked || (state.text.trim() || state.attachments.length ? fault : "");
   return div({ class: "composer-words", key: "words", id: `${view.id}-words` },
-    div({ role: "status" }, view.reading > 0 ? "Reading files…" : null, why ? p("composer-fault", why) : null, view.faults.map((it) => p({ class: "composer-fault", dir: "auto" }, it))),
-    said ? p({ class: "dim", dir: "auto" }, said) : null,
+    div({ role: "status" }, view.reading > 0 && "Reading files…", why && p("composer-fault", why), view.faults.map((it) => p({ class: "composer-fault", dir: "auto" }, it))),
+    said && p({ class: "dim", dir: "auto" }, said),
   );
 }
 
@@ -203,16 +203,16 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
   };
   // Everything in it has a name: what comes and goes must not take the focus of a neighbour with it.
   return div({ class: view.isOver ? "composer composer-over" : "composer", role: "group", "aria-label": "Write a message", ...dropping(state) },
-    found.length ? h(Commands, { state, found }) : null,
-    h(Chips, { state }),
-    h(Writing, { state, view, found, commands, placeholder, send, describedBy: `${view.id}-words` }),
+    found.length ? Commands({ state, found }) : null,
+    Chips({ state }),
+    Writing({ state, view, found, commands, placeholder, send, describedBy: `${view.id}-words` }),
     div({ class: "composer-foot", key: "foot" },
       h("label", { class: "button button-small composer-file", key: "file" }, "Attach", input({ type: "file", class: "unseen", multiple: true, accept: ACCEPTED, onchange: pick })),
-      h(Words, { state, view, hint, commands, fault, blocked }),
-      isRunning ? Button({ kind: "danger", key: "stop", onclick: onstop }, ["Stop"]) : null,
-      Button({ kind: "main", key: "send", onclick: send, disabled: !!blocked || !!fault, title: blocked || fault || "Enter sends, Shift and Enter begin a new line" }, ["Send"]),
+      Words({ state, view, hint, commands, fault, blocked }),
+      isRunning && Button({ kind: "danger", key: "stop", onclick: onstop }, "Stop"),
+      Button({ kind: "main", key: "send", onclick: send, disabled: !!blocked || !!fault, title: blocked || fault || "Enter sends, Shift and Enter begin a new line" }, "Send"),
     ),
     p({ class: "unseen", key: "said", role: "status" }, listWord(found)),
-    view.isOver ? p({ class: "composer-drop", key: "drop" }, "Drop files to attach them") : null,
+    view.isOver && p({ class: "composer-drop", key: "drop" }, "Drop files to attach them"),
   );
 }

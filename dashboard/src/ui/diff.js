@@ -21,7 +21,7 @@ function isFile(line, before, after) {
 function lineOf(line, at, all) {
   const kind = line.startsWith("@@") ? "hunk" : isFile(line, all[at - 1], all[at + 1]) ? "file" : line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : "same";
   const word = kind === "add" ? "added: " : kind === "del" ? "removed: " : "";
-  return div({ class: `diff-line diff-${kind}`, key: at }, word ? span("unseen", word) : null, line || " ");
+  return div({ class: `diff-line diff-${kind}`, key: at }, word && span("unseen", word), line || " ");
 }
 
 // `whole`: nothing is left out (a person is asked to allow it). Where it is false, `holder` is an object by which it is known

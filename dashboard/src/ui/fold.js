@@ -9,5 +9,5 @@ export function Fold({ open, onchange, title, key, class: more, body }) {
     onchange(!open);
     redraw();
   };
-  return h("details", { class: `fold ${more ?? ""}`, open: !!open, key }, h("summary", { onclick }, title), open ? body() : null);
+  return h("details", { class: `fold ${more ?? ""}`, open: !!open, key }, h("summary", { onclick }, title), open && body());
 }

@@ -26,12 +26,12 @@ function heading(block, place) {
 function codeBlock(block) {
   const language = block.language.toLowerCase();
   const isDiff = language === "diff" || language === "patch";
-  const shown = isDiff ? h(Diff, { text: block.text }) : pre({ dir: "ltr", tabindex: "0", role: "group", "aria-label": language ? `Code, ${language}` : "Code" }, code(null, highlight(block.text, language)));
+  const shown = isDiff ? Diff({ text: block.text }) : pre({ dir: "ltr", tabindex: "0", role: "group", "aria-label": language ? `Code, ${language}` : "Code" }, code(null, highlight(block.text, language)));
   return div("md-code", div("md-code-head", span(null, block.language), CopyButton({ text: block.text, what: "The code", label: "Copy the code" })), shown);
 }
 
 function itemNode(item, isLoose, place) {
-  const box = item.isTask ? input({ type: "checkbox", disabled: true, checked: item.isDone, "aria-label": item.isDone ? "done" : "to do" }) : null;
+  const box = item.isTask && input({ type: "checkbox", disabled: true, checked: item.isDone, "aria-label": item.isDone ? "done" : "to do" });
   const last = item.blocks.length - 1;
   const shown = item.blocks.map((block, at) => {
     const here = within(place, at === last);
@@ -40,7 +40,7 @@ function itemNode(item, isLoose, place) {
     place.level = here.level;
     return made;
   });
-  return li(item.isTask ? "md-task" : undefined, box, shown);
+  return li(item.isTask && "md-task", box, shown);
 }
 
 function listNode(block, place) {
@@ -51,11 +51,11 @@ function listNode(block, place) {
     place.level = here.level;
     return made;
   });
-  return h(block.isOrdered ? "ol" : "ul", { class: block.isLoose ? "md-loose" : undefined, start: block.isOrdered && block.start !== 1 ? block.start : undefined, dir: place.dir }, items);
+  return h(block.isOrdered ? "ol" : "ul", { class: block.isLoose && "md-loose", start: block.isOrdered && block.start !== 1 && block.start, dir: place.dir }, items);
 }
 
 function tableNode(block, place) {
-  const cell = (tag, text, at, isOpen) => h(tag, { class: `md-${block.sides[at]}`, dir: "auto", scope: tag === "th" ? "col" : undefined }, inline(text, isOpen));
+  const cell = (tag, text, at, isOpen) => h(tag, { class: `md-${block.sides[at]}`, dir: "auto", scope: tag === "th" && "col" }, inline(text, isOpen));
   const head = h("thead", {}, h("tr", {}, block.head.map((text, at) => cell("th", text, at, false))));
   const last = block.rows.length - 1;
   const rows = block.rows.map((row, n) => h("tr", {}, row.map((text, at) => cell("td", text, at, place.isOpen && n === last))));
@@ -159,7 +159,7 @@ export function Markdown({ text, isOpen, cache: given }) {
     Object.assign(cache, { isWhole: true, shown: null });
     redraw();
   };
-  const rest = more > 0 ? p({ key: "rest" }, Button({ kind: "small", onclick: showAll }, [`Show ${count(more)} more characters`])) : null;
+  const rest = more > 0 && p({ key: "rest" }, Button({ kind: "small", onclick: showAll }, `Show ${count(more)} more characters`));
   cache.shown = div({ class: "md", key: given?.key }, blocks, rest);
   return cache.shown;
 }

@@ -27,8 +27,8 @@ async function switchOn() {
 
 export function NotifyButton() {
   if (!can()) return null;
-  if (isNotifying()) return Button({ kind: "quiet", title: "You are told when a question opens while you look elsewhere", onclick: () => (remember("notify", false), redraw()) }, ["Stop notifying me"]);
-  return Button({ kind: "small", title: "Tells you when a question opens while you look elsewhere", onclick: switchOn }, ["Notify me"]);
+  if (isNotifying()) return Button({ kind: "quiet", title: "You are told when a question opens while you look elsewhere", onclick: () => (remember("notify", false), redraw()) }, "Stop notifying me");
+  return Button({ kind: "small", title: "Tells you when a question opens while you look elsewhere", onclick: switchOn }, "Notify me");
 }
 
 function show(ask) {

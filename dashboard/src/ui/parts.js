@@ -6,7 +6,7 @@ import { div, input, p, span } from "./tags.js";
 
 export function Button({ onclick, kind, busy, title, disabled, label, type, ...rest }, children) {
   const name = `button${kind ? ` button-${kind}` : ""}`;
-  return h("button", { type: type ?? "button", class: name, onclick, title, disabled: !!disabled || !!busy, "aria-label": label, "aria-busy": busy ? "true" : undefined, ...rest }, children);
+  return h("button", { type: type ?? "button", class: name, onclick, title, disabled: !!disabled || !!busy, "aria-label": label, "aria-busy": busy && "true", ...rest }, children);
 }
 
 // `tone`: good | warn | bad | info | none. The word says it too: colour alone says nothing to some.
@@ -17,7 +17,7 @@ export function Badge({ tone, title }, children) {
 export function Card({ title, actions, key, id, class: more }, children) {
   return h(
     "section",
-    { class: `card ${more ?? ""}`, key, id, "aria-label": typeof title === "string" ? title : undefined },
+    { class: `card ${more ?? ""}`, key, id, "aria-label": typeof title === "string" && title },
     title || actions ? h("header", { class: "card-head" }, h("h2", {}, title), div("card-actions", actions)) : null,
     children,
   );
@@ -30,7 +30,7 @@ export function Empty({ title }, children) {
 
 export function ErrorNote({ why, again }) {
   if (!why) return null;
-  return div({ class: "note note-bad", role: "alert" }, span(null, String(why.message ?? why)), again ? Button({ onclick: again, kind: "small" }, ["Try again"]) : null);
+  return div({ class: "note note-bad", role: "alert" }, span(null, String(why.message ?? why)), again && Button({ onclick: again, kind: "small" }, "Try again"));
 }
 
 export function Loading() {
@@ -100,7 +100,7 @@ export function dropToast(it) {
 export function Toasts() {
   return div(
     { class: "toasts", role: "status", "aria-live": "polite" },
-    toasts.map((it) => div({ class: `toast toast-${it.tone ?? "info"}`, key: it.id }, span(null, it.text), it.undo ? Button({ kind: "small", onclick: () => (it.undo(), dropToast(it)) }, ["Undo"]) : null)),
+    toasts.map((it) => div({ class: `toast toast-${it.tone ?? "info"}`, key: it.id }, span(null, it.text), it.undo && Button({ kind: "small", onclick: () => (it.undo(), dropToast(it)) }, "Undo"))),
   );
 }
 

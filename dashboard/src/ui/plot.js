@@ -72,7 +72,7 @@ const PATTERNS = [null, "M0 6L6 0", "M2 2h1.6v1.6H2z", "M0 3H6M3 0V6", "M0 0L6 6
 
 function patternOf(id, at) {
   const colour = (at % COLOURS) + 1;
-  return h("pattern", { id: `${id}-${at}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, h("rect", { width: 6, height: 6, class: `plot-fill-${colour} ${at > 0 ? "plot-faint" : ""}` }), PATTERNS[at] ? h("path", { d: PATTERNS[at], class: `plot-hatch plot-stroke-${colour}` }) : null);
+  return h("pattern", { id: `${id}-${at}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, h("rect", { width: 6, height: 6, class: `plot-fill-${colour} ${at > 0 ? "plot-faint" : ""}` }), PATTERNS[at] && h("path", { d: PATTERNS[at], class: `plot-hatch plot-stroke-${colour}` }));
 }
 
 // Of the same patterns as the bars beside it.
@@ -127,7 +127,7 @@ function madeBars({ name, unit, bars, limits, isWhole, size }) {
       return h("rect", { class: "plot-bar", x: left, width: wide, y: high, height: Math.max(0.5, low - high), fill: `url(#${name}-${names.indexOf(part.name)})` });
     });
     const zero = under === 0 && !isUnknown(bar) ? h("rect", { class: "plot-zero", x: left, width: wide, y: size.bottom - 1.5, height: 1.5 }) : null;
-    const mark = isUnknown(bar) ? h("text", { class: "plot-unknown", x: points[at].middle, y: y(under) - 4, "text-anchor": "middle" }, "?") : null;
+    const mark = isUnknown(bar) && h("text", { class: "plot-unknown", x: points[at].middle, y: y(under) - 4, "text-anchor": "middle" }, "?");
     return h("g", { key: bar.key }, parts, zero, mark);
   };
   const nth = everyNth(bars.length, size.right - MARGIN.left, NAME_PX);

@@ -52,7 +52,7 @@ export function SortTable({ state, columns, rows, keyOf, caption, empty, rowClas
     div({ class: "table-box sorted", tabindex: "0", role: "region", "aria-label": caption },
       h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, columns.map(head))), h("tbody", {}, shown.map((row) => h("tr", { key: keyOf(row), class: rowClass?.(row) ?? "" }, cells(row))))),
     ),
-    shown.length < sorted.length && !state.isAll ? Button({ kind: "small", onclick: () => ((state.isAll = true), redraw()) }, [`Show ${sorted.length > ROWS_MAX ? `the first ${ROWS_MAX}` : "all"} of ${sorted.length}`]) : null,
-    shown.length < sorted.length && state.isAll ? p("dim", `The first ${shown.length} of ${sorted.length} are listed.`) : null,
+    shown.length < sorted.length && !state.isAll && Button({ kind: "small", onclick: () => ((state.isAll = true), redraw()) }, `Show ${sorted.length > ROWS_MAX ? `the first ${ROWS_MAX}` : "all"} of ${sorted.length}`),
+    shown.length < sorted.length && state.isAll && p("dim", `The first ${shown.length} of ${sorted.length} are listed.`),
   );
 }

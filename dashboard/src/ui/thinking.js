@@ -32,6 +32,6 @@ export function Thinking({ text, isOpen, id }) {
   };
   return h("details", { class: "thinking", open: isShown, ontoggle: found },
     h("summary", { onclick: toggle }, span("thinking-word", isOpen ? "Thinking…" : "Thought"), span({ class: "thinking-glimpse", dir: "auto" }, isOpen && !isShown ? glimpse(text) : `${count(text.length)} characters`)),
-    isShown ? div({ class: "thinking-text", dir: "auto" }, text.trim()) : null,
+    isShown && div({ class: "thinking-text", dir: "auto" }, text.trim()),
   );
 }

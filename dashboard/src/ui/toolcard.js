@@ -41,7 +41,7 @@ function time(call) {
 function State({ call }) {
   const [tone, word] = STATES[call.state] ?? ["none", String(call.state)];
   const took = time(call);
-  return span("tool-state", call.state === "done" ? span("unseen", word) : Badge({ tone }, [word]), took ? span("tool-time", took) : null);
+  return span("tool-state", call.state === "done" ? span("unseen", word) : Badge({ tone }, word), took && span("tool-time", took));
 }
 
 function section(key, title, copy, shown) {
@@ -59,7 +59,7 @@ function Written({ call }) {
   const args = argsOf(call);
   const content = args.content ?? args.contents ?? args.text;
   if (typeof content !== "string" || content === "") return null;
-  return section("content", "Content", CopyButton({ text: content, what: "The content" }), h(Terminal, { text: content, holder: args, label: "Content" }));
+  return section("content", "Content", CopyButton({ text: content, what: "The content" }), Terminal({ text: content, holder: args, label: "Content" }));
 }
 
 function Tasks({ call }) {
@@ -68,7 +68,7 @@ function Tasks({ call }) {
   const row = (task, at) => {
     const isNew = task.group && task.group !== tasks[at - 1]?.group;
     const word = isDoneTask(task) ? "done" : task.state.replaceAll("_", " ");
-    return [isNew ? li({ class: "tool-task-group", dir: "auto" }, task.group) : null, li(`tool-task tool-task-${isDoneTask(task) ? "done" : "open"}`, span("tool-task-state", word), span({ dir: "auto" }, task.text))];
+    return [isNew && li({ class: "tool-task-group", dir: "auto" }, task.group), li(`tool-task tool-task-${isDoneTask(task) ? "done" : "open"}`, span("tool-task-state", word), span({ dir: "auto" }, task.text))];
   };
   return section("tasks", "Tasks", null, ul("tool-tasks", tasks.map(row)));
 }
@@ -76,7 +76,7 @@ function Tasks({ call }) {
 function Changes({ call }) {
   const text = diffOf(call);
   if (!text) return null;
-  return section("changes", "Changes", CopyButton({ text, what: "The changes" }), h(Diff, { text: visible(text), whole: false, holder: call }));
+  return section("changes", "Changes", CopyButton({ text, what: "The changes" }), Diff({ text: visible(text), whole: false, holder: call }));
 }
 
 function Output({ call }) {
@@ -85,10 +85,10 @@ function Output({ call }) {
   const error = errorOf(call);
   if (isDiff || text === "" || text === error) {
     const isSilent = call.state === "done" && kindOf(call.tool) === "shell.exec" && text === "";
-    return isSilent ? p({ class: "dim", key: "silent" }, "No output.") : null;
+    return isSilent && p({ class: "dim", key: "silent" }, "No output.");
   }
-  const cutNote = call.truncated ? p("dim", `This is the beginning: ${bytes(call.fullBytes)} in all.`) : null;
-  return section("output", "Output", CopyButton({ text: () => withoutEscapes(text), what: "The output" }), [h(Terminal, { text, holder: call, isTail: kindOf(call.tool).startsWith("shell.") }), cutNote]);
+  const cutNote = call.truncated && p("dim", `This is the beginning: ${bytes(call.fullBytes)} in all.`);
+  return section("output", "Output", CopyButton({ text: () => withoutEscapes(text), what: "The output" }), [Terminal({ text, holder: call, isTail: kindOf(call.tool).startsWith("shell.") }), cutNote]);
 }
 
 function Pictures({ call }) {
@@ -114,15 +114,15 @@ function Inside({ call, nested }) {
   const kind = kindOf(call.tool);
   const error = errorOf(call);
   return div("tool-inside",
-    call.state === "failed" && error ? pre({ class: "note note-bad tool-error", key: "error", dir: "auto" }, withoutEscapes(error)) : null,
-    kind === "shell.exec" ? h(Command, { call }) : null,
-    kind === "todo.write" ? h(Tasks, { call }) : null,
-    h(Changes, { call }),
-    kind === "file.write" && !diffOf(call) ? h(Written, { call }) : null,
+    call.state === "failed" && error && pre({ class: "note note-bad tool-error", key: "error", dir: "auto" }, withoutEscapes(error)),
+    kind === "shell.exec" && Command({ call }),
+    kind === "todo.write" && Tasks({ call }),
+    Changes({ call }),
+    kind === "file.write" && !diffOf(call) && Written({ call }),
     nested && nested.length ? div({ class: "tool-nested", key: "nested", role: "group", "aria-label": "What the sub-agent did" }, nested) : null,
-    h(Output, { call }),
-    h(Pictures, { call }),
-    h(Arguments, { call }),
+    Output({ call }),
+    Pictures({ call }),
+    Arguments({ call }),
   );
 }
 
@@ -144,9 +144,9 @@ export function ToolCard({ call, nested, key }) {
   };
   return h("details", { class: `tool tool-${call.state}`, key, open: shown, ontoggle: found },
     h("summary", { class: "tool-line", onclick: toggle, title: call.tool },
-      span("tool-words", span("tool-verb", verb), " ", what ? code({ class: "tool-what", dir: "auto", title: what }, what) : null, " ", more ? span({ class: "tool-more", dir: "auto" }, more) : null),
+      span("tool-words", span("tool-verb", verb), " ", what && code({ class: "tool-what", dir: "auto", title: what }, what), " ", more && span({ class: "tool-more", dir: "auto" }, more)),
       State({ call }),
     ),
-    shown ? h(Inside, { call, nested }) : null,
+    shown && Inside({ call, nested }),
   );
 }

@@ -33,7 +33,7 @@ export function closeChildren() {
 export function nestedIn(conversation) {
   return (row) => {
     const sessionId = conversation.children.of(row);
-    return sessionId ? [Child(sessionId)] : undefined;
+    return sessionId && [Child(sessionId)];
   };
 }
 
@@ -45,7 +45,7 @@ function Child(sessionId) {
       h("button", { type: "button", class: "button button-small", "aria-expanded": shown ? "true" : "false", onclick: () => toggle(sessionId) }, shown ? "Hide what the sub-agent does" : "Show what the sub-agent does"),
       a({ href: href("chat", sessionId) }, "Open it as a page"),
     ),
-    shown ? ChildRows(sessionId, shown) : null,
+    shown && ChildRows(sessionId, shown),
   );
 }
 
@@ -55,8 +55,8 @@ function keptOf(kept, row) {
 }
 
 function ChildRows(sessionId, { conversation, kept }) {
-  if (conversation.isLoading) return h(Loading, {});
-  if (conversation.fault) return h(ErrorNote, { why: conversation.fault, again: () => conversation.again() });
+  if (conversation.isLoading) return Loading();
+  if (conversation.fault) return ErrorNote({ why: conversation.fault, again: () => conversation.again() });
   const all = conversation.transcript.rows;
   const rows = all.slice(-ROWS_MAX);
   const context = { sessionId, nestedOf: nestedIn(conversation) };
@@ -64,7 +64,7 @@ function ChildRows(sessionId, { conversation, kept }) {
   const trees = rows.map((row, at) => Row(row, rows[at - 1], keptOf(kept, row), context));
   return div(
     { class: "child-rows", role: "list", "aria-label": "What the sub-agent does" },
-    isMore ? p({ class: "notice", key: "more" }, "Older rows: ", a({ href: href("chat", sessionId) }, "open it as a page")) : null,
+    isMore && p({ class: "notice", key: "more" }, "Older rows: ", a({ href: href("chat", sessionId) }, "open it as a page")),
     rows.length ? trees : p({ class: "notice", key: "none" }, "Nothing yet."),
   );
 }

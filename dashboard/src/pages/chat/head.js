@@ -67,10 +67,10 @@ function EditLine({ label, max, list, onsave }) {
   return h(
     "form",
     { class: "edit-line", onsubmit: keep, onkeydown: (event) => event.key === "Escape" && leave() },
-    input({ "aria-label": label, value: edit.text, maxlength: max, dir: "auto", list: list ? "known-models" : undefined, oninput: (event) => (edit.text = event.target.value), created: (element) => (element.focus(), element.select()) }),
-    list ? h("datalist", { id: "known-models" }, list.map((name) => h("option", { value: name }))) : null,
-    Button({ type: "submit", kind: "small", busy: edit.isBusy }, ["Save"]),
-    Button({ kind: "small", onclick: leave }, ["Cancel"]),
+    input({ "aria-label": label, value: edit.text, maxlength: max, dir: "auto", list: list && "known-models", oninput: (event) => (edit.text = event.target.value), created: (element) => (element.focus(), element.select()) }),
+    list && h("datalist", { id: "known-models" }, list.map((name) => h("option", { value: name }))),
+    Button({ type: "submit", kind: "small", busy: edit.isBusy }, "Save"),
+    Button({ kind: "small", onclick: leave }, "Cancel"),
   );
 }
 
@@ -86,7 +86,7 @@ function Model(conversation) {
   if (!model) return null;
   const save = (text) => patch(conversation.sessionId, { modelTier: text });
   if (edit?.what === "model") return div({ class: "meter", key: "model-edit" }, EditLine({ label: "Model", max: TITLE_MAX, list: knownModels(model), onsave: save }));
-  return div({ class: "meter", key: "model" }, span("dim", "Model "), span({ class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, ["Change"]));
+  return div({ class: "meter", key: "model" }, span("dim", "Model "), span({ class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, "Change"));
 }
 function knownModels(model) {
   const names = [...live.lanes.values()].map((lane) => lane.model).concat(live.info?.model, model);
@@ -122,23 +122,23 @@ function Lane(conversation) {
   const lane = live.lanes.get(conversation.sessionId);
   const run = conversation.transcript.run;
   const asks = conversation.transcript.asks.size;
-  if (asks || lane?.state === "asking") return Badge({ tone: "warn" }, ["waits for your answer"]);
-  if (run?.isStopping) return Badge({ tone: "warn" }, ["stopping"]);
+  if (asks || lane?.state === "asking") return Badge({ tone: "warn" }, "waits for your answer");
+  if (run?.isStopping) return Badge({ tone: "warn" }, "stopping");
   if (lane?.state === "running" || run) {
     const since = run?.at ?? lane?.since;
     const facts = [since ? duration(Math.max(0, Date.now() - since)) : null, lane?.tool].filter(Boolean).join(", ");
     const still = lane?.movedAt ? Date.now() - lane.movedAt : 0;
     const stall = still > 15_000 && lane.stallInMs ? `; nothing for ${duration(still)}, ended in ${duration(Math.max(0, lane.stallInMs - still))}` : "";
-    return Badge({ tone: "info" }, [`working${facts ? ` (${facts})` : ""}${stall}`]);
+    return Badge({ tone: "info" }, `working${facts ? ` (${facts})` : ""}${stall}`);
   }
-  if (lane?.state === "waiting") return Badge({ tone: "warn", title: "Other sessions hold all places" }, [`waits for a free place${lane.oldestWaitMs ? `, ${duration(lane.oldestWaitMs)}` : ""}`]);
-  return link.state === "live" ? Badge({ tone: "none" }, ["idle"]) : null;
+  if (lane?.state === "waiting") return Badge({ tone: "warn", title: "Other sessions hold all places" }, `waits for a free place${lane.oldestWaitMs ? `, ${duration(lane.oldestWaitMs)}` : ""}`);
+  return link.state === "live" && Badge({ tone: "none" }, "idle");
 }
 
 // Where it works.
 function Place(conversation) {
   const cwd = live.lanes.get(conversation.sessionId)?.cwd ?? conversation.transcript.rows[0]?.cwd;
-  return cwd ? span({ class: "meter", key: "cwd", title: cwd }, span("dim", "In "), span({ class: "model", dir: "ltr" }, cwd)) : null;
+  return cwd && span({ class: "meter", key: "cwd", title: cwd }, span("dim", "In "), span({ class: "model", dir: "ltr" }, cwd));
 }
 
 async function fork(sessionId) {
@@ -158,15 +158,15 @@ function More(conversation, onnew) {
   const exports = has("sessions.search") && !conversation.isNew;
   return div(
     { class: "chat-actions", onfocusout: (event) => isMenuOpen && !event.currentTarget.contains(event.relatedTarget) && ((isMenuOpen = false), redraw()) },
-    Button({ onclick: onnew, title: "New session" }, ["New"]),
+    Button({ onclick: onnew, title: "New session" }, "New"),
     conversation.isNew ? null : h("button", { type: "button", class: "button", "aria-expanded": isMenuOpen ? "true" : "false", onclick: () => ((isMenuOpen = !isMenuOpen), redraw()) }, "More"),
-    isMenuOpen && !conversation.isNew ? div(
+    isMenuOpen && !conversation.isNew && div(
       { class: "chat-menu", onkeydown: (event) => event.key === "Escape" && ((isMenuOpen = false), redraw()) },
-      Button({ onclick: () => ((isMenuOpen = false), begin("title", session.value?.title ?? "")) }, ["Rename"]),
-      Button({ onclick: () => ((isMenuOpen = false), fork(sessionId)), title: "A copy that goes its own way" }, ["Fork"]),
-      exports ? ["html", "md", "jsonl"].map((format) => a({ class: "button", href: file(format), download: true }, `Export as ${format}`)) : null,
+      Button({ onclick: () => ((isMenuOpen = false), begin("title", session.value?.title ?? "")) }, "Rename"),
+      Button({ onclick: () => ((isMenuOpen = false), fork(sessionId)), title: "A copy that goes its own way" }, "Fork"),
+      exports && ["html", "md", "jsonl"].map((format) => a({ class: "button", href: file(format), download: true }, `Export as ${format}`)),
       a({ class: "button", href: href("chat") }, "All recent sessions"),
-    ) : null,
+    ),
   );
 }
 

@@ -46,7 +46,7 @@ export function noticeOf(row) {
     case "setting":
       return { text: SETTINGS[row.name] ?? `A setting was changed: ${row.name}.` };
     case "answered":
-      return { tone: row.decision === "deny" ? "warn" : undefined, text: `${DECISIONS[row.decision] ?? row.decision}${by(row)}${row.about ? `: ${row.about}` : ""}` };
+      return { tone: row.decision === "deny" && "warn", text: `${DECISIONS[row.decision] ?? row.decision}${by(row)}${row.about ? `: ${row.about}` : ""}` };
     case "settled":
       return { tone: "warn", text: `A waiting message ${ENDS[row.end] ?? row.end}${WHYS[row.why] ? `, because ${WHYS[row.why]}` : ""}${row.text ? ":" : "."}`, quote: row.text ? cut(row.text) : undefined };
     case "taken":

@@ -46,9 +46,9 @@ function SessionLine({ row, current }) {
   const work = WORK[live.lanes.get(row.id)?.state ?? row.lane?.state];
   return li(
     { key: row.id },
-    a({ href: href("chat", row.id), class: `recent-line${isHere ? " here" : ""}${isNews ? " news" : ""}`, "aria-current": isHere ? "page" : undefined, title: sessionName(row) },
+    a({ href: href("chat", row.id), class: `recent-line${isHere ? " here" : ""}${isNews ? " news" : ""}`, "aria-current": isHere && "page", title: sessionName(row) },
       span({ class: "recent-name", dir: "auto" }, sessionName(row)),
-      span("recent-facts", work ? span("recent-work", work) : null, isNews ? span("recent-news", "new") : null, h(When, { at: row.lastMessageAt })),
+      span("recent-facts", work && span("recent-work", work), isNews && span("recent-news", "new"), When({ at: row.lastMessageAt })),
     ),
   );
 }
@@ -57,7 +57,7 @@ function SessionLine({ row, current }) {
 export function Side({ current }) {
   wantRecent();
   const rows = recent.value?.sessions ?? [];
-  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", { class: "recent-title" }, "Recent"), ul(null, rows.map((row) => h(SessionLine, { row, current }))), a({ class: "recent-all", href: href("sessions") }, "All sessions"));
+  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", { class: "recent-title" }, "Recent"), ul(null, rows.map((row) => SessionLine({ row, current }))), a({ class: "recent-all", href: href("sessions") }, "All sessions"));
 }
 
 // Where no session is named.
@@ -68,10 +68,10 @@ export function Recent() {
     "section",
     { class: "card recent-card", "aria-label": "Recent sessions" },
     h("header", { class: "card-head" }, h("h2", {}, "Recent sessions"), a({ href: href("sessions") }, "All sessions")),
-    h(ErrorNote, { why: recent.fault, again: () => ((seen = -1), wantRecent()) }),
-    rows ? null : h(Loading, {}),
-    rows?.length === 0 ? h(Empty, { title: "No session yet" }, "Write a message above: it begins one.") : null,
-    rows?.length ? ul("recent-list", rows.map((row) => h(SessionLine, { row }))) : null,
+    ErrorNote({ why: recent.fault, again: () => ((seen = -1), wantRecent()) }),
+    rows ? null : Loading(),
+    rows?.length === 0 && h(Empty, { title: "No session yet" }, "Write a message above: it begins one."),
+    rows?.length ? ul("recent-list", rows.map((row) => SessionLine({ row }))) : null,
   );
 }
 
@@ -109,7 +109,7 @@ export function Making() {
     h("h2", {}, "New session"),
     h("label", { class: "field" }, span(null, "Title (may be empty)"), input({ value: making.title, maxlength: 200, dir: "auto", oninput: (event) => (making.title = event.target.value), created: (element) => element.focus() })),
     h("label", { class: "field" }, span(null, "Directory on the gateway's machine (empty: its usual one)"), input({ value: making.cwd, maxlength: 4096, placeholder: "/home/me/project", oninput: (event) => (making.cwd = event.target.value) })),
-    h(ErrorNote, { why: making.fault }),
-    div("toolbar", Button({ type: "submit", kind: "main", busy: making.isBusy }, ["Begin"]), Button({ onclick: leave }, ["Cancel"])),
+    ErrorNote({ why: making.fault }),
+    div("toolbar", Button({ type: "submit", kind: "main", busy: making.isBusy }, "Begin"), Button({ onclick: leave }, "Cancel")),
   );
 }

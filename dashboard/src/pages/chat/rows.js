@@ -52,8 +52,8 @@ export function Row(row, before, kept, context) {
   const isMarked = context.markedKey === row.key;
   return div(
     { class: `row row-${row.kind}${isMarked ? " row-marked" : ""}`, key: row.key, role: "listitem" },
-    day ? p("day", span(null, day)) : null,
-    context.unreadKey === row.key ? p("unread", span(null, "New since you were here")) : null,
+    day && p("day", span(null, day)),
+    context.unreadKey === row.key && p("unread", span(null, "New since you were here")),
     bodyOf(row, kept, context),
   );
 }
@@ -65,7 +65,7 @@ function bodyOf(row, kept, context) {
     case "assistant":
       return AssistantRow(row, kept, context);
     case "call":
-      return h(ToolCard, { call: row.call, nested: context.nestedOf(row) });
+      return ToolCard({ call: row.call, nested: context.nestedOf(row) });
     case "run":
       return RunRow(row);
     case "command":
@@ -76,7 +76,7 @@ function bodyOf(row, kept, context) {
 }
 
 function When(row) {
-  return row.at ? h("time", { datetime: new Date(row.at).toISOString(), title: moment(row.at) }, hourOf(row.at)) : null;
+  return row.at && h("time", { datetime: new Date(row.at).toISOString(), title: moment(row.at) }, hourOf(row.at));
 }
 
 // What can be done with a message; `#/chat/SESSION?at=SEQ` leads to it.
@@ -84,8 +84,8 @@ function Actions(row, context, more) {
   const link = () => copyText(`${location.origin}${location.pathname}${href("chat", context.sessionId, { at: row.seq })}`, "The link");
   return span(
     "row-actions",
-    Button({ kind: "quiet", onclick: () => copyText(row.text, "The text") }, ["Copy"]),
-    row.seq ? Button({ kind: "quiet", onclick: link, title: "A link to this message" }, ["Link"]) : null,
+    Button({ kind: "quiet", onclick: () => copyText(row.text, "The text") }, "Copy"),
+    row.seq && Button({ kind: "quiet", onclick: link, title: "A link to this message" }, "Link"),
     more,
   );
 }
@@ -107,17 +107,17 @@ export function Words(row) {
   };
   return [
     div({ class: "words", dir: "auto" }, isCut ? `${row.text.slice(0, SHOWN_CHARS)}…` : row.text),
-    isCut ? Button({ kind: "small", onclick: whole }, [`Show all ${short(row.text.length)} characters`]) : null,
+    isCut && Button({ kind: "small", onclick: whole }, `Show all ${short(row.text.length)} characters`),
   ];
 }
 
 function UserRow(row, context) {
-  const edit = context.onedit && row.seq ? Button({ kind: "quiet", onclick: () => context.onedit(row), title: "Opens a copy of the conversation up to here, with this text to change" }, ["Edit in a fork"]) : null;
+  const edit = context.onedit && row.seq && Button({ kind: "quiet", onclick: () => context.onedit(row), title: "Opens a copy of the conversation up to here, with this text to change" }, "Edit in a fork");
   const isOwn = !FROM[row.from] || row.from === "steer" || row.from === "followup";
   return h(
     "article",
     { class: isOwn ? "said said-user" : "said said-user said-quiet", "aria-label": isOwn ? "Message" : "Note for the model" },
-    div("said-head", h("strong", { dir: "auto" }, personOf(row.by) || "You"), FROM[row.from] ? span("dim", FROM[row.from]) : null, When(row), Actions(row, context, edit)),
+    div("said-head", h("strong", { dir: "auto" }, personOf(row.by) || "You"), FROM[row.from] && span("dim", FROM[row.from]), When(row), Actions(row, context, edit)),
     Words(row),
     Attachments(row.attachments),
   );
@@ -143,10 +143,10 @@ function pieces(row, kept) {
 function AssistantRow(row, kept, context) {
   return h(
     "article",
-    { class: "said said-assistant", "aria-label": "Answer", "aria-busy": row.isOpen ? "true" : undefined },
-    row.thinking ? h(Thinking, { text: row.thinking, isOpen: row.isOpen && row.text === "", id: row }) : null,
-    row.text ? pieces(row, kept) : null,
-    row.isInterrupted ? p("cut", "It was stopped here.") : null,
+    { class: "said said-assistant", "aria-label": "Answer", "aria-busy": row.isOpen && "true" },
+    row.thinking && Thinking({ text: row.thinking, isOpen: row.isOpen && row.text === "", id: row }),
+    row.text && pieces(row, kept),
+    row.isInterrupted && p("cut", "It was stopped here."),
     row.isOpen ? null : div("said-foot", When(row), Actions(row, context)),
   );
 }
@@ -162,7 +162,7 @@ function CommandRow(row) {
 
 function NoticeRow(row) {
   const { tone, text, quote, link } = noticeOf(row);
-  return p({ class: `notice${tone ? ` notice-${tone}` : ""}`, dir: "auto" }, text, quote ? h("q", { dir: "auto" }, quote) : null, " ", link ? a({ href: href("chat", link.sessionId) }, link.text) : null, " ", When(row));
+  return p({ class: `notice${tone ? ` notice-${tone}` : ""}`, dir: "auto" }, text, quote && h("q", { dir: "auto" }, quote), " ", link && a({ href: href("chat", link.sessionId) }, link.text), " ", When(row));
 }
 
 // How a run ended, and what it took.
@@ -180,7 +180,7 @@ function RunRow(row) {
   return div(
     { class: `run-end${tone ? ` run-${tone}` : ""}`, title: row.endedAt ? moment(row.endedAt) : undefined },
     span("run-word", word),
-    why ? span({ class: "run-why", dir: "auto" }, why) : null,
+    why && span({ class: "run-why", dir: "auto" }, why),
     facts.length ? span("run-facts", facts.join(" · ")) : null,
   );
 }

@@ -27,8 +27,8 @@ function Sending(item, isOnline) {
     h("article", { class: `said said-user said-${item.state}`, "aria-label": "Message on its way" },
       div("said-head", h("strong", {}, "You"), span({ class: item.state === "failed" ? "fault" : "dim", role: "status" }, words),
         span("row-actions row-actions-always",
-          item.state === "failed" ? Button({ kind: "quiet", onclick: () => retry(item) }, ["Send again"]) : null,
-          item.state === "failed" ? Button({ kind: "quiet", onclick: () => drop(item) }, ["Discard"]) : null,
+          item.state === "failed" && Button({ kind: "quiet", onclick: () => retry(item) }, "Send again"),
+          item.state === "failed" && Button({ kind: "quiet", onclick: () => drop(item) }, "Discard"),
         ),
       ),
       Words(item),
@@ -68,7 +68,7 @@ export function OnTheWay({ conversation, isOnline }) {
   const asks = openAsks().filter((ask) => ask.sessionId === conversation.sessionId);
   const isBusy = asks.length === 0 && (conversation.transcript.run || live.lanes.get(conversation.sessionId)?.state === "running");
   return [
-    withoutCard(asks, conversation.transcript.rows).map((ask) => div({ class: "row row-call", key: ask.askId }, h(ToolCard, { call: callOf(ask) }))),
+    withoutCard(asks, conversation.transcript.rows).map((ask) => div({ class: "row row-call", key: ask.askId }, ToolCard({ call: callOf(ask) }))),
     Working(conversation.transcript, isBusy),
     sent.map((item) => Sending(item, isOnline)),
   ];
@@ -101,8 +101,8 @@ function Chip(item, sessionId) {
   return li(
     { class: "wait", key: item.itemId, title: text },
     span({ class: "wait-text", dir: "auto" }, shown),
-    facts ? span("dim", facts) : null,
-    has("queue.remove") ? Button({ kind: "small", label: `Take back: ${shown}`, onclick: () => takeBack(sessionId, item) }, ["Take back"]) : null,
+    facts && span("dim", facts),
+    has("queue.remove") && Button({ kind: "small", label: `Take back: ${shown}`, onclick: () => takeBack(sessionId, item) }, "Take back"),
   );
 }
 
@@ -116,7 +116,7 @@ export function QueueChips({ conversation }) {
   return h(
     "section",
     { class: "waits", "aria-label": "Waiting messages" },
-    p("waits-title", `${count(items.length)} waiting`, mode ? span("dim", `, taken ${MODES[mode] ?? mode}`) : null),
-    ul(null, items.slice(0, CHIPS_MAX).map((item) => Chip(item, conversation.sessionId)), items.length > CHIPS_MAX ? li({ class: "wait", key: "more" }, `and ${items.length - CHIPS_MAX} more`) : null),
+    p("waits-title", `${count(items.length)} waiting`, mode && span("dim", `, taken ${MODES[mode] ?? mode}`)),
+    ul(null, items.slice(0, CHIPS_MAX).map((item) => Chip(item, conversation.sessionId)), items.length > CHIPS_MAX && li({ class: "wait", key: "more" }, `and ${items.length - CHIPS_MAX} more`)),
   );
 }

@@ -131,7 +131,7 @@ function columns(state, points, size) {
 function Tip({ point, size, markOf }) {
   const isLeft = point.middle > size.width / 2;
   const share = `${((isLeft ? size.width - point.middle : point.middle) / size.width) * 100}%`;
-  const rows = point.lines.map(([name, text, nth]) => div(null, name ? span(null, nth === undefined ? null : markOf(nth), name) : null, h("b", {}, text)));
+  const rows = point.lines.map(([name, text, nth]) => div(null, name && span(null, nth === undefined ? null : markOf(nth), name), h("b", {}, text)));
   return div({ class: "plot-tip", "aria-hidden": "true", style: isLeft ? { right: share } : { left: share } }, h("strong", {}, point.label), rows);
 }
 
@@ -139,7 +139,7 @@ function Behind({ state, title, head, points, names }) {
   const cell = (at) => (point) => point.lines[at]?.[1] ?? "";
   const first = { head, cell: (point) => (state.onpick ? h("button", { type: "button", class: "button button-small", onclick: () => pick(state, points.indexOf(point)) }, point.label) : point.label) };
   const columnsOf = [first, ...names.map((name, at) => ({ head: name, cell: cell(at), numeric: true }))];
-  const table = state.isOpen ? remembered(state, "table", [points, !!state.onpick], () => h(Table, { columns: columnsOf, rows: points, keyOf: (point) => points.indexOf(point), caption: title, empty: "No data" })) : null;
+  const table = state.isOpen && remembered(state, "table", [points, !!state.onpick], () => Table({ columns: columnsOf, rows: points, keyOf: (point) => points.indexOf(point), caption: title, empty: "No data" }));
   return h("details", { class: "plot-table", ontoggle: (event) => ((state.isOpen = event.target.open), redraw()) }, h("summary", {}, "As a table"), table);
 }
 
@@ -162,8 +162,8 @@ export function Frame({ state, title, unit, points, size, drawn, legend, markOf,
   return h(
     "figure",
     { class: "plot", key: `plot-${state.id}` },
-    h("figcaption", {}, span("plot-title", title), legend.length > 1 && !isEmpty ? ul("plot-legend", legend.map((name, nth) => li({ key: name }, markOf(nth), name))) : null),
-    div({ class: "plot-box", created: watchWidth(state), removed: () => state.unwatch?.() }, isEmpty ? p("plot-none", empty ?? "No data for this time.") : svg(), shown ? h(Tip, { point: shown, size, markOf }) : null),
-    isEmpty ? null : h(Behind, { state, title, head, points, names }),
+    h("figcaption", {}, span("plot-title", title), legend.length > 1 && !isEmpty && ul("plot-legend", legend.map((name, nth) => li({ key: name }, markOf(nth), name)))),
+    div({ class: "plot-box", created: watchWidth(state), removed: () => state.unwatch?.() }, isEmpty ? p("plot-none", empty ?? "No data for this time.") : svg(), shown && Tip({ point: shown, size, markOf })),
+    isEmpty ? null : Behind({ state, title, head, points, names }),
   );
 }
