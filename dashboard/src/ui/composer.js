@@ -62,10 +62,10 @@ function Chips({ state }) {
   const chip = (it) => {
     const url = pictureUrl(it);
     return li("upload",
-      url && h("img", { src: url, alt: "", class: "upload-picture" }),
+      url && h("img", { src: url, alt: "" }),
       span({ class: "upload-name", dir: "auto", title: it.filename }, it.filename),
       span("dim", bytes(it.bytes)),
-      h("button", { type: "button", class: "upload-remove", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
+      h("button", { type: "button", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
     );
   };
   return ul({ class: "uploads", key: "attached", "aria-label": "Attached files" }, state.attachments.map(chip));
@@ -163,7 +163,7 @@ function Words({ state, view, hint, commands, fault, blocked }) {
   const said = command ? span(null, code(null, `/${command.name}${command.args ? ` ${command.args}` : ""}`), ` ${command.summary ?? ""}`) : hint;
   const why = blocked || (state.text.trim() || state.attachments.length ? fault : "");
   return div({ class: "composer-words", key: "words", id: `${view.id}-words` },
-    div({ role: "status" }, view.reading > 0 && "Reading files…", why && p("composer-fault", why), view.faults.map((it) => p({ class: "composer-fault", dir: "auto" }, it))),
+    div({ role: "status" }, view.reading > 0 && "Reading files…", why && p("fault", why), view.faults.map((it) => p({ class: "fault", dir: "auto" }, it))),
     said && p({ class: "dim", dir: "auto" }, said),
   );
 }

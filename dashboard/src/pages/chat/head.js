@@ -85,8 +85,8 @@ function Model(conversation) {
   const model = session.value?.config.modelTier;
   if (!model) return null;
   const save = (text) => patch(conversation.sessionId, { modelTier: text });
-  if (edit?.what === "model") return div({ class: "meter", key: "model-edit" }, EditLine({ label: "Model", max: TITLE_MAX, list: knownModels(model), onsave: save }));
-  return div({ class: "meter", key: "model" }, span("dim", "Model "), span({ class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, "Change"));
+  if (edit?.what === "model") return div({ class: "chat-fact", key: "model-edit" }, EditLine({ label: "Model", max: TITLE_MAX, list: knownModels(model), onsave: save }));
+  return div({ class: "chat-fact", key: "model" }, span("dim", "Model "), span({ class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, "Change"));
 }
 function knownModels(model) {
   const names = [...live.lanes.values()].map((lane) => lane.model).concat(live.info?.model, model);
@@ -99,9 +99,9 @@ function ContextMeter() {
   const pct = Math.min(100, budget.usagePct);
   const words = `${short(budget.estimatedTokens)} of ${short(budget.contextWindow)} tokens; it is summarised from ${budget.thresholdPct} % on`;
   return a(
-    { class: "meter", key: "context", href: href("context"), title: words },
+    { class: "chat-fact", key: "context", href: href("context"), title: words },
     span("dim", "Context "),
-    span({ class: "bar", "aria-hidden": "true" }, span({ class: budget.shouldCompact ? "bar-full bar-warn" : "bar-full", style: { width: `${pct}%` } })),
+    span({ class: "gauge", "aria-hidden": "true" }, span({ class: budget.shouldCompact ? "warn" : "", style: { width: `${pct}%` } })),
     span("numeric", ` ${budget.usagePct} %`),
   );
 }
@@ -114,7 +114,7 @@ function Cost() {
   const isPart = rows.some((row) => row.unpriced > 0);
   const sum = known.reduce((all, it) => all + it, 0);
   const cost = known.length === 0 || (isPart && sum === 0) ? "price unknown" : `${money(sum)}${isPart ? " and more" : ""}`;
-  return span({ class: "meter", key: "cost", title: isPart ? "Some tokens have no known price" : "What this session has cost" }, span("dim", "Cost "), cost, span("dim", ` (${short(tokens)} tokens)`));
+  return span({ class: "chat-fact", key: "cost", title: isPart ? "Some tokens have no known price" : "What this session has cost" }, span("dim", "Cost "), cost, span("dim", ` (${short(tokens)} tokens)`));
 }
 
 // What its lane does and, where that takes long, what it waits for.
@@ -138,7 +138,7 @@ function Lane(conversation) {
 // Where it works.
 function Place(conversation) {
   const cwd = live.lanes.get(conversation.sessionId)?.cwd ?? conversation.transcript.rows[0]?.cwd;
-  return cwd && span({ class: "meter", key: "cwd", title: cwd }, span("dim", "In "), span({ class: "model", dir: "ltr" }, cwd));
+  return cwd && span({ class: "chat-fact", key: "cwd", title: cwd }, span("dim", "In "), span({ class: "model", dir: "ltr" }, cwd));
 }
 
 async function fork(sessionId) {

@@ -57,7 +57,7 @@ function SessionLine({ row, current }) {
 export function Side({ current }) {
   wantRecent();
   const rows = recent.value?.sessions ?? [];
-  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", { class: "recent-title" }, "Recent"), ul(null, rows.map((row) => SessionLine({ row, current }))), a({ class: "recent-all", href: href("sessions") }, "All sessions"));
+  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", { class: "recent-title" }, "Recent"), ul(null, rows.map((row) => SessionLine({ row, current }))), a({ href: href("sessions") }, "All sessions"));
 }
 
 // Where no session is named.
@@ -66,7 +66,7 @@ export function Recent() {
   const rows = recent.value?.sessions;
   return h(
     "section",
-    { class: "card recent-card", "aria-label": "Recent sessions" },
+    { class: "card", "aria-label": "Recent sessions" },
     h("header", { class: "card-head" }, h("h2", {}, "Recent sessions"), a({ href: href("sessions") }, "All sessions")),
     ErrorNote({ why: recent.fault, again: () => ((seen = -1), wantRecent()) }),
     rows ? null : Loading(),

@@ -95,7 +95,7 @@ export function Attachments(list) {
   return div("attached", list.map((it) => {
     const url = pictureUrl(it);
     const name = it.filename ?? it.mimeType;
-    return url ? a({ href: url, download: it.filename ?? "image", title: name }, h("img", { src: url, alt: name })) : span("attached-file", name);
+    return url ? a({ href: url, download: it.filename ?? "image", title: name }, h("img", { src: url, alt: name })) : span(null, name);
   }));
 }
 
@@ -156,7 +156,7 @@ function CommandRow(row) {
     "article",
     { class: `said said-command${row.ok ? "" : " said-bad"}`, "aria-label": "Answer of the gateway" },
     div("said-head", code({ dir: "auto" }, row.command), span("dim", row.ok ? "answered by the gateway" : "refused by the gateway")),
-    pre({ class: "command-text", dir: "auto", tabindex: "0" }, row.text),
+    pre({ dir: "auto", tabindex: "0" }, row.text),
   );
 }
 

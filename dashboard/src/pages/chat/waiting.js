@@ -26,7 +26,7 @@ function Sending(item, isOnline) {
     { class: "row row-user", key: item.key },
     h("article", { class: `said said-user said-${item.state}`, "aria-label": "Message on its way" },
       div("said-head", h("strong", {}, "You"), span({ class: item.state === "failed" ? "fault" : "dim", role: "status" }, words),
-        span("row-actions row-actions-always",
+        span("row-actions always",
           item.state === "failed" && Button({ kind: "quiet", onclick: () => retry(item) }, "Send again"),
           item.state === "failed" && Button({ kind: "quiet", onclick: () => drop(item) }, "Discard"),
         ),
