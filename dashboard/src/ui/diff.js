@@ -1,6 +1,8 @@
 // A unified diff with its lines marked, for eyes and for ears.
 
-import { h, redraw } from "../lib/dom.js";
+import { redraw } from "../lib/dom.js";
+import { Button } from "./parts.js";
+import { kept, scrolls } from "./plain.js";
 import { div, span } from "./tags.js";
 
 // Lines that are in the document; the others are there on demand.
@@ -29,14 +31,9 @@ function lineOf(line, at, all) {
 export function Diff({ text, whole, holder }) {
   const lines = text.replace(/\n$/, "").split("\n");
   const isWhole = whole !== false || !holder || opened.has(holder) || lines.length <= LINES_MAX;
-  const shown = isWhole ? lines : lines.slice(0, LINES_MAX);
-  const last = holder ? drawn.get(holder) : undefined;
-  if (last && last.text === text && last.isWhole === isWhole) return last.node;
-  const node = div(
-    { class: "diff", key: holder ? "diff" : undefined, dir: "ltr", tabindex: "0", role: "group", "aria-label": "Changes" },
-    shown.map(lineOf),
-    isWhole ? null : h("button", { type: "button", class: "button button-small diff-more", onclick: () => (opened.add(holder), redraw()) }, `Show ${lines.length - LINES_MAX} more lines`),
-  );
-  if (holder) drawn.set(holder, { text, isWhole, node });
-  return node;
+  return kept(drawn, holder, [text, isWhole], () => div(
+    { class: "diff", key: holder ? "diff" : undefined, dir: "ltr", ...scrolls("Changes") },
+    (isWhole ? lines : lines.slice(0, LINES_MAX)).map(lineOf),
+    isWhole || Button({ kind: "small diff-more", onclick: () => (opened.add(holder), redraw()) }, `Show ${lines.length - LINES_MAX} more lines`),
+  ));
 }

@@ -8,7 +8,7 @@ import { highlight } from "./highlight.js";
 import { parseBlocks } from "./mdblocks.js";
 import { inline } from "./mdinline.js";
 import { Button } from "./parts.js";
-import { CopyButton } from "./plain.js";
+import { CopyButton, scrolls } from "./plain.js";
 import { code, div, input, li, p, pre, span } from "./tags.js";
 
 // Characters of one text that are in the document; the others on demand.
@@ -26,7 +26,7 @@ function heading(block, place) {
 function codeBlock(block) {
   const language = block.language.toLowerCase();
   const isDiff = language === "diff" || language === "patch";
-  const shown = isDiff ? Diff({ text: block.text }) : pre({ dir: "ltr", tabindex: "0", role: "group", "aria-label": language ? `Code, ${language}` : "Code" }, code(null, highlight(block.text, language)));
+  const shown = isDiff ? Diff({ text: block.text }) : pre({ dir: "ltr", ...scrolls(language ? `Code, ${language}` : "Code") }, code(null, highlight(block.text, language)));
   return div("md-code", div("md-code-head", span(null, block.language), CopyButton({ text: block.text, what: "The code", label: "Copy the code" })), shown);
 }
 
@@ -59,7 +59,7 @@ function tableNode(block, place) {
   const head = h("thead", {}, h("tr", {}, block.head.map((text, at) => cell("th", text, at, false))));
   const last = block.rows.length - 1;
   const rows = block.rows.map((row, n) => h("tr", {}, row.map((text, at) => cell("td", text, at, place.isOpen && n === last))));
-  return div({ class: "md-table", tabindex: "0", role: "group", "aria-label": "Table" }, h("table", {}, head, h("tbody", {}, rows)));
+  return div({ class: "md-table", ...scrolls("Table") }, h("table", {}, head, h("tbody", {}, rows)));
 }
 
 // The whole of a quote or a list has one direction, that of its first letter: only what is outermost says so.

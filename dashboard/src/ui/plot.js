@@ -3,7 +3,8 @@
 import { h } from "../lib/dom.js";
 import { clock, moment } from "../lib/format.js";
 import { DAY_MS, aligned, axisTop, bins, dayText, everyNth, linear, niceTicks, segments, timeTicks, valueText } from "../lib/scale.js";
-import { Frame, MARGIN, limitLines, nameAxis, plotState, remembered, sizeOf, valueAxis } from "./plot/frame.js";
+import { Frame, MARGIN, limitLines, nameAxis, plotState, sizeOf, valueAxis } from "./plot/frame.js";
+import { kept } from "./plain.js";
 import { div } from "./tags.js";
 
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 4", "1 4"];
@@ -35,7 +36,7 @@ export function LinePlot({ id, title, unit, series, xKind, lines, gapMs, from, t
   const state = plotState(id ?? title);
   const size = sizeOf(state);
   const key = JSON.stringify([series, lines, unit, xKind, gapMs, from, to, size]);
-  const { rows, points, drawn } = remembered(state, "all", [key], () => madeLines({ unit, series, xKind, limits: lines ?? [], gapMs, from, to, size }));
+  const { rows, points, drawn } = kept(state.memo, "all", [key], () => madeLines({ unit, series, xKind, limits: lines ?? [], gapMs, from, to, size }));
   return Frame({ state, title, unit, points, size, drawn, legend: series.map((line) => line.name), markOf: (nth) => swatchLine(nth, series[nth].dashed), head: xKind === "day" ? "Day" : "Time", names: series.map((line) => line.name), onpick: onpick && ((at) => onpick(rows[at].x)), empty });
 }
 
@@ -88,7 +89,7 @@ export function BarPlot({ id, title, unit, bars, lines, onpick, head, isWhole, e
   const size = sizeOf(state);
   const name = `plot-${(id ?? title).replace(/[^A-Za-z0-9]+/g, "-")}`;
   const key = JSON.stringify([bars, lines, unit, isWhole, size]);
-  const { names, points, drawn } = remembered(state, "all", [key], () => madeBars({ name, unit, bars, limits: lines ?? [], isWhole, size }));
+  const { names, points, drawn } = kept(state.memo, "all", [key], () => madeBars({ name, unit, bars, limits: lines ?? [], isWhole, size }));
   const heads = names.length > 1 ? [...names, "All", "Note"] : [names[0] ?? "Value", "Note"];
   return Frame({ state, title, unit, points, size, drawn, legend: names, markOf: (nth) => swatchBar(name, nth), head: head ?? "", names: bars.some((bar) => bar.hint) ? heads : heads.slice(0, -1), onpick: onpick && ((at) => onpick(bars[at].key)), empty });
 }

@@ -3,7 +3,7 @@
 import { h, redraw } from "../lib/dom.js";
 import { count } from "../lib/format.js";
 import { PLAIN_STYLE, terminalLines } from "./ansi.js";
-import { Opened } from "./plain.js";
+import { kept, scrolls } from "./plain.js";
 import { div, p, span } from "./tags.js";
 
 // Lines in the document: at first, and when somebody wants all.
@@ -18,7 +18,7 @@ const TEXT_MAX = 300_000;
 // What programs mean by their sixteen colours, for grounds that they paint themselves.
 const SIXTEEN = ["#000000", "#aa2020", "#1d7a34", "#8a6100", "#2456b8", "#8b35a0", "#0b6f78", "#d0d0d0", "#6b6b6b", "#e05050", "#3fae5a", "#d9a92b", "#5b8def", "#c872dc", "#38b6c2", "#ffffff"];
 
-const opened = new Opened();
+const opened = new WeakSet();
 // The last drawing by holder: the text of most is the same each time.
 const drawn = new WeakMap();
 const looks = new WeakMap();
@@ -57,17 +57,12 @@ export function look(style) {
   return { class: words.join(" ") };
 }
 
-function lookOf(style) {
-  if (!looks.has(style)) looks.set(style, look(style));
-  return looks.get(style);
-}
-
 // Lines become one text as far as they look the same: a thousand lines without colours are one node.
 function nodes(lines) {
   const out = [];
   let [text, style] = ["", PLAIN_STYLE];
   const flush = () => {
-    if (text) out.push(style === PLAIN_STYLE ? text : span(lookOf(style), text));
+    if (text) out.push(style === PLAIN_STYLE ? text : span(kept(looks, style, [], () => look(style)), text));
     text = "";
   };
   for (const runs of lines) {
@@ -98,20 +93,20 @@ function onscroll(event) {
   else away.delete(event.target);
 }
 
-function box(label, isTail, children) {
+function box(label = "Output", isTail, children) {
   const hooks = isTail ? { onscroll, created: stay, updated: stay } : {};
-  return div({ class: "terminal", key: "terminal", tabindex: "0", role: "group", "aria-label": label, ...hooks }, children);
+  return div({ class: "terminal", key: "terminal", ...scrolls(label), ...hooks }, children);
 }
 
-function draw({ text, maxLines, holder, isAll, isTail, label }) {
+function draw(text, isAll, { holder, label, isTail }) {
   const lines = terminalLines(text.slice(0, TEXT_MAX));
-  const max = isAll ? ALL_MAX : maxLines;
+  const max = isAll ? ALL_MAX : LINES_MAX;
   const pre = (some) => h("pre", { dir: "auto" }, nodes(some));
   if (lines.length <= max) return box(label, isTail, pre(lines));
   const head = Math.floor(max * HEAD_SHARE);
   const hidden = lines.length - max;
   const showAll = () => {
-    opened.set(holder, true);
+    opened.add(holder);
     redraw();
   };
   const gap = isAll ? p("terminal-gap", `${count(hidden)} lines are left out`) : h("button", { type: "button", class: "terminal-gap", onclick: showAll }, `Show all ${count(lines.length)} lines (${count(hidden)} hidden)`);
@@ -120,12 +115,8 @@ function draw({ text, maxLines, holder, isAll, isTail, label }) {
 
 // `holder`: the object whose output it is. By it we know what somebody has opened while the text grows, and need not read the
 // same text twice. `isTail`: its end is what one wants to see first.
-export function Terminal({ text, maxLines = LINES_MAX, holder, label = "Output", isTail = false }) {
-  const whole = String(text ?? "");
-  const isAll = opened.get(holder ?? whole) === true;
-  const last = holder ? drawn.get(holder) : undefined;
-  if (last && last.text === whole && last.isAll === isAll && last.maxLines === maxLines) return last.node;
-  const node = draw({ text: whole, maxLines, holder: holder ?? whole, isAll, isTail, label });
-  if (holder) drawn.set(holder, { text: whole, isAll, maxLines, node });
-  return node;
+export function Terminal(shown) {
+  const text = String(shown.text ?? "");
+  const isAll = opened.has(shown.holder);
+  return kept(drawn, shown.holder, [text, isAll], () => draw(text, isAll, shown));
 }

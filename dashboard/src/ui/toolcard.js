@@ -1,11 +1,12 @@
 // A call of a tool: one line that says what, how it ended and how long it took; inside all that is known of it.
 
-import { h, redraw } from "../lib/dom.js";
+import { h } from "../lib/dom.js";
 import { bytes, duration } from "../lib/format.js";
 import { withoutEscapes } from "./ansi.js";
 import { Diff } from "./diff.js";
+import { Fold } from "./fold.js";
 import { Badge } from "./parts.js";
-import { CopyButton, Opened, pictureUrl, visible } from "./plain.js";
+import { CopyButton, kept, pictureUrl, visible } from "./plain.js";
 import { code, div, li, p, pre, span, ul } from "./tags.js";
 import { Terminal } from "./terminal.js";
 import { argsOf, diffOf, errorOf, isDoneTask, kindOf, outputOf, summarize, tasksOf } from "./toolwords.js";
@@ -17,21 +18,9 @@ const TASKS_MAX = 200;
 const ARGS_MAX = 100_000;
 
 const STATES = { running: ["info", "running"], asking: ["warn", "waits for an answer"], done: ["none", "done"], failed: ["bad", "failed"] };
-const opened = new Opened();
+const opened = new WeakMap();
 // The line by call: arguments do not change, an end may.
 const summaries = new WeakMap();
-
-function summaryOf(call) {
-  const last = summaries.get(call);
-  if (last && last.args === call.args && last.state === call.state) return last.words;
-  const words = summarize(call);
-  summaries.set(call, { args: call.args, state: call.state, words });
-  return words;
-}
-
-function isShown(call) {
-  return opened.get(call) ?? (call.state === "running" || call.state === "failed");
-}
 
 function time(call) {
   if (call.durationMs !== undefined && call.durationMs !== null) return duration(call.durationMs);
@@ -101,11 +90,9 @@ function Pictures({ call }) {
 const written = new WeakMap();
 
 function Arguments({ call }) {
-  const args = call.args;
-  if (args === undefined || args === null || (typeof args === "object" && Object.keys(args).length === 0)) return null;
-  const isKept = typeof args === "object";
-  const text = (isKept && written.get(args)) || JSON.stringify(args, null, 2);
-  if (isKept) written.set(args, text);
+  const { args } = call;
+  if (!args || Object.keys(args).length === 0) return null;
+  const text = kept(written, call, [args], () => JSON.stringify(args, null, 2));
   const shown = text.length > ARGS_MAX ? `${text.slice(0, ARGS_MAX)}\n… ${text.length - ARGS_MAX} more characters` : text;
   return h("details", { class: "tool-args", key: "args" }, h("summary", {}, "Arguments"), CopyButton({ text, what: "The arguments" }), pre({ class: "code", dir: "auto", tabindex: "0" }, visible(shown)));
 }
@@ -129,24 +116,16 @@ function Inside({ call, nested }) {
 // `call` is the same object from drawing to drawing: what somebody has opened is known by it. Give the card a `key` where it
 // stands among others.
 export function ToolCard({ call, nested, key }) {
-  const { verb, what, more } = summaryOf(call);
-  const shown = isShown(call);
-  const toggle = (event) => {
-    event.preventDefault();
-    opened.set(call, !shown);
-    redraw();
-  };
-  // The browser opens it too, where it finds a word inside.
-  const found = (event) => {
-    if (event.target.open === isShown(call)) return;
-    opened.set(call, event.target.open);
-    redraw();
-  };
-  return h("details", { class: `tool tool-${call.state}`, key, open: shown, ontoggle: found },
-    h("summary", { class: "tool-line", onclick: toggle, title: call.tool },
-      span("tool-words", span("tool-verb", verb), " ", what && code({ class: "tool-what", dir: "auto", title: what }, what), " ", more && span({ class: "tool-more", dir: "auto" }, more)),
+  const { verb, what, more } = kept(summaries, call, [call.args, call.state], () => summarize(call));
+  return Fold({
+    look: `tool tool-${call.state}`,
+    key,
+    open: opened.get(call) ?? (call.state === "running" || call.state === "failed"),
+    onchange: (isOpen) => opened.set(call, isOpen),
+    title: [
+      span({ class: "tool-words", title: call.tool }, span("tool-verb", verb), " ", what && code({ class: "tool-what", dir: "auto", title: what }, what), " ", more && span({ class: "tool-more", dir: "auto" }, more)),
       State({ call }),
-    ),
-    shown && Inside({ call, nested }),
-  );
+    ],
+    body: () => Inside({ call, nested }),
+  });
 }

@@ -4,7 +4,8 @@
 
 import { h, redraw } from "../../lib/dom.js";
 import { axisText } from "../../lib/scale.js";
-import { Table } from "../parts.js";
+import { Button, Table } from "../parts.js";
+import { kept } from "../plain.js";
 import { div, li, p, span, ul } from "../tags.js";
 
 // Plots whose state is remembered.
@@ -23,15 +24,6 @@ export function plotState(id) {
     if (plots.size > PLOTS_MAX) plots.delete(plots.keys().next().value);
   }
   return state;
-}
-
-// The same as before where nothing that it is made of has changed: then nothing is compared below it.
-export function remembered(state, part, of, make) {
-  const before = state.memo.get(part);
-  if (before && before.of.length === of.length && before.of.every((it, at) => it === of[at])) return before.made;
-  const made = make();
-  state.memo.set(part, { of, made });
-  return made;
 }
 
 export function sizeOf(state) {
@@ -137,9 +129,9 @@ function Tip({ point, size, markOf }) {
 
 function Behind({ state, title, head, points, names }) {
   const cell = (at) => (point) => point.lines[at]?.[1] ?? "";
-  const first = { head, cell: (point) => (state.onpick ? h("button", { type: "button", class: "button button-small", onclick: () => pick(state, points.indexOf(point)) }, point.label) : point.label) };
+  const first = { head, cell: (point) => (state.onpick ? Button({ kind: "small", onclick: () => pick(state, points.indexOf(point)) }, point.label) : point.label) };
   const columnsOf = [first, ...names.map((name, at) => ({ head: name, cell: cell(at), numeric: true }))];
-  const table = state.isOpen && remembered(state, "table", [points, !!state.onpick], () => Table({ columns: columnsOf, rows: points, keyOf: (point) => points.indexOf(point), caption: title, empty: "No data" }));
+  const table = state.isOpen && kept(state.memo, "table", [points, !!state.onpick], () => Table({ columns: columnsOf, rows: points, keyOf: (point) => points.indexOf(point), caption: title, empty: "No data" }));
   return h("details", { class: "plot-table", ontoggle: (event) => ((state.isOpen = event.target.open), redraw()) }, h("summary", {}, "As a table"), table);
 }
 
@@ -147,7 +139,7 @@ function Behind({ state, title, head, points, names }) {
 export function Frame({ state, title, unit, points, size, drawn, legend, markOf, head, names, onpick, empty }) {
   state.onpick = onpick ?? null;
   const isEmpty = points.length === 0;
-  const hits = isEmpty ? null : remembered(state, "hits", [points, state.at, !!onpick], () => h("g", { key: "hits" }, columns(state, points, size)));
+  const hits = isEmpty ? null : kept(state.memo, "hits", [points, state.at, !!onpick], () => h("g", { key: "hits" }, columns(state, points, size)));
   const shown = points[state.shown];
   const svg = () =>
     h("svg", {
