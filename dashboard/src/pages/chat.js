@@ -4,11 +4,12 @@ import { h, redraw } from "../lib/dom.js";
 import { link, rpc } from "../lib/link.js";
 import { has, live } from "../lib/live.js";
 import { go, route } from "../lib/router.js";
+import { act } from "../ui/act.js";
 import { Composer } from "../ui/composer.js";
 import { Button, Empty, ErrorNote, Loading, toast } from "../ui/parts.js";
 import { COMMANDS } from "../../../sdk/typescript/dist/generated.js";
 import { freshName } from "../../../sdk/typescript/dist/socket.js";
-import { closeChildren, nestedIn } from "./chat/child.js";
+import { Missing, closeChildren, nestedIn } from "./chat/child.js";
 import { Conversation } from "./chat/conversation.js";
 import { Head } from "./chat/head.js";
 import { ListState, RowList, stickToEnd } from "./chat/list.js";
@@ -22,6 +23,9 @@ import { div, p } from "../ui/tags.js";
 const SAVE_MS = 400;
 // What is marked by a link stays marked so long.
 const MARK_MS = 4000;
+
+// For ears.
+const SAID = { complete: "The answer is complete.", error: "The run has failed.", cancelled: "The run was stopped." };
 
 // Null where no session is named.
 let chat = null;
@@ -42,7 +46,6 @@ class Chat {
   seenSeq = 0;
   // For ears: how the last run ended.
   said = "";
-  isStopping = false;
   conversation;
 
   constructor(sessionId, at) {
@@ -60,10 +63,7 @@ class Chat {
 function hear(it, event) {
   if (event.event !== "run_state") return;
   const { state } = event.data;
-  if (state === "complete") it.said = "The answer is complete.";
-  else if (state === "error") it.said = "The run has failed.";
-  else if (state === "cancelled") it.said = "The run was stopped.";
-  else it.said = "";
+  it.said = SAID[state] ?? "";
 }
 
 // What this browser remembers is written a moment later, and not with every word of an answer.
@@ -110,11 +110,10 @@ start();
 
 function askCommands() {
   if (commands) return commands;
-  const bare = (command) => ({ ...command, name: command.name.replace(/^\//, "") });
-  commands = [...COMMANDS].map((name) => bare({ name, args: "", summary: "" }));
+  commands = [...COMMANDS].map((name) => ({ name }));
   if (has("commands.list")) {
     rpc("commands.list").then((answer) => {
-      commands = answer.commands.map(bare);
+      commands = answer.commands;
       redraw();
     }, () => (commands = null));
   }
@@ -148,31 +147,19 @@ function begin(it) {
   ticking = setInterval(() => chat?.conversation?.transcript.run && redraw(), 1000);
 }
 
-async function stop() {
-  const it = chat;
-  it.isStopping = true;
-  redraw();
-  try {
-    const { cancelled } = await rpc("agent.cancel", { sessionId: it.sessionId });
-    if (!cancelled) toast("Nothing was running.");
-  } catch (why) {
-    toast(`It could not be stopped: ${why.message}`, { tone: "bad" });
-  }
-  it.isStopping = false;
-  redraw();
+function stop() {
+  act("It could not be stopped", async () => (await rpc("agent.cancel", { sessionId: chat.sessionId })).cancelled || "Nothing was running.");
 }
 
 // A copy of the conversation up to a message, with its text to be changed.
-async function edit(row) {
-  try {
+function edit(row) {
+  return act("It could not be copied", async () => {
     const copy = await rpc("sessions.fork", { sessionId: chat.sessionId, atSeq: row.seq });
     keepDraft(copy.sessionId, row.text);
     carried = { sessionId: copy.sessionId, attachments: row.attachments.map((it) => ({ filename: "image", bytes: Math.floor((it.data.length * 3) / 4), ...it })) };
     go("chat", copy.sessionId);
-    toast("This is a copy up to that message. Change it and send it.");
-  } catch (why) {
-    toast(`It could not be copied: ${why.message}`, { tone: "bad" });
-  }
+    return "This is a copy up to that message. Change it and send it.";
+  });
 }
 
 function toEnd() {
@@ -194,10 +181,7 @@ function find() {
     setTimeout(() => ((chat.markedKey = null), redraw()), MARK_MS);
   } else if (chat.readSeq !== undefined) {
     const at = rows.findIndex((it) => it.seq > chat.readSeq && it.kind !== "notice" && it.kind !== "run");
-    if (at > 0) {
-      chat.unreadKey = rows[at].key;
-      list.target = rows[at].key;
-    }
+    if (at > 0) list.target = chat.unreadKey = rows[at].key;
   }
   chat.readSeq = undefined;
 }
@@ -245,8 +229,7 @@ function Rows() {
 
 function Middle() {
   const { conversation } = chat;
-  if (conversation.isLoading) return div("rows-box", Loading());
-  if (conversation.fault) return div("rows-box", ErrorNote({ why: conversation.fault, again: () => conversation.again() }));
+  if (conversation.isLoading || conversation.fault) return div("rows-box", Missing(conversation));
   find();
   watchReader();
   const isEmpty = conversation.transcript.rows.length === 0 && OnTheWay({ conversation }).flat().filter(Boolean).length === 0;

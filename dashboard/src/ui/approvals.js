@@ -5,9 +5,11 @@ import { h, redraw } from "../lib/dom.js";
 import { ago, ticking } from "../lib/format.js";
 import { answer, live, openAsks } from "../lib/live.js";
 import { href } from "../lib/router.js";
+import { act } from "./act.js";
 import { wholeOf } from "./asked.js";
 import { NotifyButton, startNotifying } from "./notify.js";
-import { Badge, Button, toast } from "./parts.js";
+import { Badge, Button } from "./parts.js";
+import { kept } from "./plain.js";
 import { a, code, div, input, p, span } from "./tags.js";
 
 // Shown at once; the others are a number.
@@ -17,22 +19,17 @@ const STEADY_MS = 700;
 const REASON_CHARS_MAX = 2000;
 const RISKS = { "read-only": ["info", "reads"], "workspace-write": ["warn", "changes files"], "danger-full-access": ["bad", "full access"] };
 
-// By ask id, only of those that are open: why somebody says no, as it is typed; whether it was put aside; what it shows.
+// By ask id, only of those that are open: why somebody says no, as it is typed; whether it was put aside. By question: what it shows.
 const reasons = new Map();
 const aside = new Set();
-const wholes = new Map();
+const wholes = new WeakMap();
 const state = { isAllShown: false, order: "", steadyAt: 0, spoken: "", known: new Set(), isAnswering: false };
 
-async function decide(ask, decision) {
+function decide(ask, decision) {
   if (Date.now() < state.steadyAt || live.answered.has(ask.askId)) return;
   const reason = decision === "deny" ? reasons.get(ask.askId)?.trim() : undefined;
   state.isAnswering = !!document.activeElement?.closest(".approval");
-  try {
-    const isTaken = await answer(ask, decision, reason);
-    if (!isTaken) toast("Somebody else has answered that already, or its time was over.", { tone: "info" });
-  } catch (why) {
-    toast(`That answer did not arrive: ${why.message}`, { tone: "bad" });
-  }
+  act("That answer did not arrive", async () => (await answer(ask, decision, reason)) || "Somebody else has answered that already, or its time was over.");
 }
 
 // The button is gone with its question; who works by keyboard stays among the questions, on no button.
@@ -44,8 +41,7 @@ function stay() {
 
 // Made once: a redraw must not cost what a diff of 2,000 lines costs.
 function Whole({ ask }) {
-  if (!wholes.has(ask.askId)) wholes.set(ask.askId, wholeOf(ask));
-  return wholes.get(ask.askId);
+  return kept(wholes, ask, [], () => wholeOf(ask));
 }
 
 function Facts({ ask }) {
@@ -84,6 +80,7 @@ export function Approval({ ask }) {
   const [tone, risk] = RISKS[ask.risk] ?? ["warn", ask.risk];
   const id = `ask-${ask.askId}`;
   const isAside = aside.has(ask.askId);
+  const word = isAside ? "Show" : "Later";
   const turn = () => (isAside ? aside.delete(ask.askId) : aside.add(ask.askId), redraw());
   return h(
     "article",
@@ -92,7 +89,7 @@ export function Approval({ ask }) {
       h("h3", { id, class: "approval-title" }, "Allow ", code(null, ask.tool), "? ", span({ class: "approval-what", dir: "auto", title: ask.summary }, ask.summary)),
       span("approval-side",
         Badge({ tone }, risk),
-        Button({ kind: "quiet", label: `${isAside ? "Show" : "Later"}: ${ask.tool}`, "aria-expanded": isAside ? "false" : "true", onclick: turn }, isAside ? "Show" : "Later"),
+        Button({ kind: "quiet", label: `${word}: ${ask.tool}`, "aria-expanded": String(!isAside), onclick: turn }, word),
       ),
     ),
     isAside ? null : [
@@ -107,7 +104,7 @@ export function Approval({ ask }) {
 // What is kept of questions that are gone goes; a new one is told once to who listens, and everything holds still for a moment.
 function follow(asks, shown) {
   const open = new Set(asks.map((ask) => ask.askId));
-  for (const kept of [reasons, aside, wholes]) for (const id of kept.keys()) if (!open.has(id)) kept.delete(id);
+  for (const told of [reasons, aside]) for (const id of told.keys()) if (!open.has(id)) told.delete(id);
   const fresh = asks.filter((ask) => !state.known.has(ask.askId));
   state.known = open;
   if (fresh.length === 1) state.spoken = `Question: may ${fresh[0].tool} run? ${fresh[0].summary.slice(0, 200)}`;
@@ -136,7 +133,7 @@ export function Approvals() {
         NotifyButton(),
       ),
       shown.map((ask) => Approval({ ask })),
-      more > 0 && Button({ "aria-expanded": state.isAllShown ? "true" : "false", onclick: onmore }, state.isAllShown ? `Show only the ${SHOWN_MAX} oldest` : `${more} more open question${more === 1 ? "" : "s"}`),
+      more > 0 && Button({ "aria-expanded": String(state.isAllShown), onclick: onmore }, state.isAllShown ? `Show only the ${SHOWN_MAX} oldest` : `${more} more open question${more === 1 ? "" : "s"}`),
     ),
   ];
 }

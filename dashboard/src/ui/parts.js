@@ -59,7 +59,7 @@ export function Table({ columns, rows, keyOf, caption, empty }) {
 export function Choice({ label, value, options, onchange }) {
   return div(
     { class: "choice", role: "group", "aria-label": label },
-    options.map(([it, shown]) => h("button", { type: "button", class: it === value ? "chosen" : "", "aria-pressed": it === value ? "true" : "false", onclick: () => onchange(it) }, shown)),
+    options.map(([it, shown]) => h("button", { type: "button", class: it === value ? "chosen" : "", "aria-pressed": String(it === value), onclick: () => onchange(it) }, shown)),
   );
 }
 

@@ -6,7 +6,9 @@ import { duration, money, short } from "../../lib/format.js";
 import { link, rpc } from "../../lib/link.js";
 import { has, live } from "../../lib/live.js";
 import { go, href } from "../../lib/router.js";
-import { Badge, Button, toast } from "../../ui/parts.js";
+import { act } from "../../ui/act.js";
+import { Badge, Button } from "../../ui/parts.js";
+import { joined } from "../../ui/plain.js";
 import { a, div, input, span } from "../../ui/tags.js";
 
 const TITLE_MAX = 200;
@@ -35,22 +37,19 @@ function want(fetched, key, ask) {
   if (!fetched.isLoading) fetched.want(key, ask);
 }
 
-async function patch(sessionId, change) {
+function patch(sessionId, change) {
+  const under = edit;
   edit.isBusy = true;
-  redraw();
-  try {
+  act("That was not changed", async () => {
     await rpc("sessions.patch", { sessionId, ...change });
     edit = null;
     session.stale();
-  } catch (why) {
-    if (edit) edit.isBusy = false;
-    toast(`That was not changed: ${why.message}`, { tone: "bad" });
-  }
+  }, () => (under.isBusy = false));
   redraw();
 }
 
 function begin(what, text) {
-  edit = { what, text, isBusy: false, isFresh: true };
+  edit = { what, text, isBusy: false };
   redraw();
 }
 
@@ -126,7 +125,7 @@ function Lane(conversation) {
   if (run?.isStopping) return Badge({ tone: "warn" }, "stopping");
   if (lane?.state === "running" || run) {
     const since = run?.at ?? lane?.since;
-    const facts = [since ? duration(Math.max(0, Date.now() - since)) : null, lane?.tool].filter(Boolean).join(", ");
+    const facts = joined([since && duration(Math.max(0, Date.now() - since)), lane?.tool]);
     const still = lane?.movedAt ? Date.now() - lane.movedAt : 0;
     const stall = still > 15_000 && lane.stallInMs ? `; nothing for ${duration(still)}, ended in ${duration(Math.max(0, lane.stallInMs - still))}` : "";
     return Badge({ tone: "info" }, `working${facts ? ` (${facts})` : ""}${stall}`);
@@ -141,14 +140,17 @@ function Place(conversation) {
   return cwd && span({ class: "chat-fact", key: "cwd", title: cwd }, span("dim", "In "), span({ class: "model", dir: "ltr" }, cwd));
 }
 
-async function fork(sessionId) {
-  try {
+function fork(sessionId) {
+  act("It could not be copied", async () => {
     const copy = await rpc("sessions.fork", { sessionId });
-    toast("This is a copy of the conversation.");
     go("chat", copy.sessionId);
-  } catch (why) {
-    toast(`It could not be copied: ${why.message}`, { tone: "bad" });
-  }
+    return "This is a copy of the conversation.";
+  });
+}
+
+function turnMenu(isOpen) {
+  isMenuOpen = isOpen;
+  redraw();
 }
 
 function More(conversation, onnew) {
@@ -157,13 +159,13 @@ function More(conversation, onnew) {
   // Comes with the same version of the gateway.
   const exports = has("sessions.search") && !conversation.isNew;
   return div(
-    { class: "chat-actions", onfocusout: (event) => isMenuOpen && !event.currentTarget.contains(event.relatedTarget) && ((isMenuOpen = false), redraw()) },
+    { class: "chat-actions", onfocusout: (event) => isMenuOpen && !event.currentTarget.contains(event.relatedTarget) && turnMenu(false) },
     Button({ onclick: onnew, title: "New session" }, "New"),
-    conversation.isNew ? null : h("button", { type: "button", class: "button", "aria-expanded": isMenuOpen ? "true" : "false", onclick: () => ((isMenuOpen = !isMenuOpen), redraw()) }, "More"),
+    conversation.isNew ? null : Button({ "aria-expanded": String(isMenuOpen), onclick: () => turnMenu(!isMenuOpen) }, "More"),
     isMenuOpen && !conversation.isNew && div(
-      { class: "chat-menu", onkeydown: (event) => event.key === "Escape" && ((isMenuOpen = false), redraw()) },
-      Button({ onclick: () => ((isMenuOpen = false), begin("title", session.value?.title ?? "")) }, "Rename"),
-      Button({ onclick: () => ((isMenuOpen = false), fork(sessionId)), title: "A copy that goes its own way" }, "Fork"),
+      { class: "chat-menu", onkeydown: (event) => event.key === "Escape" && turnMenu(false) },
+      Button({ onclick: () => (turnMenu(false), begin("title", session.value?.title ?? "")) }, "Rename"),
+      Button({ onclick: () => (turnMenu(false), fork(sessionId)), title: "A copy that goes its own way" }, "Fork"),
       exports && ["html", "md", "jsonl"].map((format) => a({ class: "button", href: file(format), download: true }, `Export as ${format}`)),
       a({ class: "button", href: href("chat") }, "All recent sessions"),
     ),

@@ -1,6 +1,7 @@
 // What happened beside what was said, in a sentence.
 
 import { duration, short } from "../../lib/format.js";
+import { cut } from "../../ui/plain.js";
 
 const SETTINGS = { model: "The model was changed.", mode: "The permission mode was changed.", thinking: "How much the model thinks was changed.", queue: "The rules of the lane were changed.", elevation: "Whether questions are asked was changed." };
 const DECISIONS = { allow: "Allowed", allow_session: "Allowed for this session", deny: "Denied", answered: "Answered", withdrawn: "Withdrawn" };
@@ -16,10 +17,6 @@ const WHYS = {
   restarted: "it waited when the gateway ended",
 };
 const SHOWN_CHARS = 160;
-
-function cut(text) {
-  return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text;
-}
 
 // Who it was: nothing where nobody in particular has come in.
 export function personOf(by) {
@@ -48,7 +45,7 @@ export function noticeOf(row) {
     case "answered":
       return { tone: row.decision === "deny" && "warn", text: `${DECISIONS[row.decision] ?? row.decision}${by(row)}${row.about ? `: ${row.about}` : ""}` };
     case "settled":
-      return { tone: "warn", text: `A waiting message ${ENDS[row.end] ?? row.end}${WHYS[row.why] ? `, because ${WHYS[row.why]}` : ""}${row.text ? ":" : "."}`, quote: row.text ? cut(row.text) : undefined };
+      return { tone: "warn", text: `A waiting message ${ENDS[row.end] ?? row.end}${WHYS[row.why] ? `, because ${WHYS[row.why]}` : ""}${row.text ? ":" : "."}`, quote: row.text ? cut(row.text, SHOWN_CHARS) : undefined };
     case "taken":
       return { text: `${row.count} waiting messages became one turn.` };
     case "shell_done":

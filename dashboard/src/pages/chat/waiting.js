@@ -5,8 +5,10 @@ import { Fetched } from "../../lib/fetching.js";
 import { ago, count } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
 import { has, live, openAsks } from "../../lib/live.js";
-import { Button, toast } from "../../ui/parts.js";
+import { act } from "../../ui/act.js";
+import { Button } from "../../ui/parts.js";
 import { div, li, p, span, ul } from "../../ui/tags.js";
+import { cut, joined } from "../../ui/plain.js";
 import { ToolCard } from "../../ui/toolcard.js";
 import { personOf } from "./notices.js";
 import { drop, outboxOf, retry } from "./outbox.js";
@@ -21,14 +23,14 @@ let queue = new Fetched();
 let queueOf = "";
 
 function Sending(item, isOnline) {
-  const words = item.state === "failed" ? `Not sent: ${item.why}` : item.state === "waiting" ? "Waits in the queue" : isOnline ? "Sending…" : "Kept; it goes out when the gateway is back";
+  const isFailed = item.state === "failed";
+  const words = isFailed ? `Not sent: ${item.why}` : item.state === "waiting" ? "Waits in the queue" : isOnline ? "Sending…" : "Kept; it goes out when the gateway is back";
   return div(
     { class: "row row-user", key: item.key },
     h("article", { class: `said said-user said-${item.state}`, "aria-label": "Message on its way" },
-      div("said-head", h("strong", {}, "You"), span({ class: item.state === "failed" ? "fault" : "dim", role: "status" }, words),
+      div("said-head", h("strong", {}, "You"), span({ class: isFailed ? "fault" : "dim", role: "status" }, words),
         span("row-actions always",
-          item.state === "failed" && Button({ kind: "quiet", onclick: () => retry(item) }, "Send again"),
-          item.state === "failed" && Button({ kind: "quiet", onclick: () => drop(item) }, "Discard"),
+          isFailed && [Button({ kind: "quiet", onclick: () => retry(item) }, "Send again"), Button({ kind: "quiet", onclick: () => drop(item) }, "Discard")],
         ),
       ),
       Words(item),
@@ -74,14 +76,8 @@ export function OnTheWay({ conversation, isOnline }) {
   ];
 }
 
-async function takeBack(sessionId, item) {
-  try {
-    const { removed } = await rpc("queue.remove", { sessionId, itemId: item.itemId });
-    if (!removed) toast("It is not waiting any more.", { tone: "info" });
-  } catch (why) {
-    toast(`It could not be taken back: ${why.message}`, { tone: "bad" });
-  }
-  queue.stale();
+function takeBack(sessionId, { itemId }) {
+  act("It could not be taken back", async () => (await rpc("queue.remove", { sessionId, itemId })).removed || "It is not waiting any more.", () => queue.stale());
 }
 
 function itemsOf(conversation) {
@@ -96,8 +92,8 @@ function itemsOf(conversation) {
 
 function Chip(item, sessionId) {
   const text = item.text ?? "A message";
-  const shown = text.length > CHIP_CHARS ? `${text.slice(0, CHIP_CHARS)}…` : text;
-  const facts = [personOf(item.by), item.at ? ago(item.at) : null, item.attachments ? `${item.attachments} attached` : null].filter(Boolean).join(" · ");
+  const shown = cut(text, CHIP_CHARS);
+  const facts = joined([personOf(item.by), item.at && ago(item.at), item.attachments && `${item.attachments} attached`], " · ");
   return li(
     { class: "wait", key: item.itemId, title: text },
     span({ class: "wait-text", dir: "auto" }, shown),
