@@ -218,7 +218,7 @@ function Rows() {
   const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: has("sessions.fork") && edit, nestedOf: nestedIn(conversation) };
   const isNews = transcript.lastSeq > chat.seenSeq;
   const head = conversation.fetching === "older" ? Loading() : conversation.pageFault && ErrorNote({ why: conversation.pageFault, again: () => conversation.again() });
-  const foot = conversation.isAtEnd ? OnTheWay({ conversation, isOnline: link.state === "live" || link.state === "behind" }) : Loading();
+  const foot = conversation.isAtEnd ? OnTheWay(conversation, link.state === "live" || link.state === "behind") : Loading();
   return div(
     "rows-box",
     RowList({ state: list, rows: transcript.rows, draw: (row, before, kept) => Row(row, before, kept, context), guess: guessPx, label: "Conversation", onolder: () => conversation.older(), onnewer: () => conversation.newer(), head, foot }),
@@ -232,7 +232,7 @@ function Middle() {
   if (conversation.isLoading || conversation.fault) return div("rows-box", Missing(conversation));
   find();
   watchReader();
-  const isEmpty = conversation.transcript.rows.length === 0 && OnTheWay({ conversation }).flat().filter(Boolean).length === 0;
+  const isEmpty = conversation.transcript.rows.length === 0 && OnTheWay(conversation).flat().filter(Boolean).length === 0;
   if (isEmpty) return div("rows-box", h(Empty, { title: "Nothing was said yet" }, "Write what you want done. It works in the session's directory, and asks before it does what it may not do."));
   return Rows();
 }
@@ -256,8 +256,8 @@ export const chatPage = {
     if (!chat.conversation) return div("chat-start", div("chat-head-line", h("h1", {}, "Chat"), Button({ onclick: startMaking }, "New session in a directory")), Making(), Writing(), Recent());
     return div(
       { class: "chat", key: chat.sessionId },
-      div("chat-main", Head({ conversation: chat.conversation, onnew: startMaking }), Making(), Middle(), QueueChips({ conversation: chat.conversation }), Writing()),
-      Side({ current: chat.sessionId }),
+      div("chat-main", Head(chat.conversation, startMaking), Making(), Middle(), QueueChips(chat.conversation), Writing()),
+      Side(chat.sessionId),
     );
   },
 };

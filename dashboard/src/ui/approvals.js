@@ -40,11 +40,11 @@ function stay() {
 }
 
 // Made once: a redraw must not cost what a diff of 2,000 lines costs.
-function Whole({ ask }) {
+function Whole(ask) {
   return kept(wholes, ask, [], () => wholeOf(ask));
 }
 
-function Facts({ ask }) {
+function Facts(ask) {
   const left = ask.expiresAt ? ask.expiresAt - serverNow() : undefined;
   const fact = (name, shown) => div(null, h("dt", {}, name), h("dd", {}, shown));
   return h("dl", { class: "approval-facts" },
@@ -56,7 +56,7 @@ function Facts({ ask }) {
   );
 }
 
-function Answers({ ask }) {
+function Answers(ask) {
   const busy = live.answered.has(ask.askId);
   const reason = input({
     type: "text",
@@ -76,7 +76,7 @@ function Answers({ ask }) {
   );
 }
 
-export function Approval({ ask }) {
+function Approval(ask) {
   const [tone, risk] = RISKS[ask.risk] ?? ["warn", ask.risk];
   const id = `ask-${ask.askId}`;
   const isAside = aside.has(ask.askId);
@@ -94,9 +94,9 @@ export function Approval({ ask }) {
     ),
     isAside ? null : [
       ask.mayHaveRun && p({ class: "note note-warn", key: "again" }, "This call was begun before a restart and may have run. A yes may run it a second time."),
-      Whole({ ask }),
-      Facts({ ask }),
-      Answers({ ask }),
+      Whole(ask),
+      Facts(ask),
+      Answers(ask),
     ],
   );
 }
@@ -132,7 +132,7 @@ export function Approvals() {
         h("h2", { id: "open-questions", tabindex: "-1" }, asks.length === 1 ? "1 open question" : `${asks.length} open questions`),
         NotifyButton(),
       ),
-      shown.map((ask) => Approval({ ask })),
+      shown.map(Approval),
       more > 0 && Button({ "aria-expanded": String(state.isAllShown), onclick: onmore }, state.isAllShown ? `Show only the ${SHOWN_MAX} oldest` : `${more} more open question${more === 1 ? "" : "s"}`),
     ),
   ];

@@ -9,7 +9,7 @@ import { Badge } from "./parts.js";
 import { CopyButton, kept, pictureUrl, visible } from "./plain.js";
 import { code, div, li, p, pre, span, ul } from "./tags.js";
 import { Terminal } from "./terminal.js";
-import { argsOf, diffOf, errorOf, isDoneTask, kindOf, outputOf, summarize, tasksOf } from "./toolwords.js";
+import { argsOf, contentOf, diffOf, errorOf, first, isDoneTask, kindOf, outputOf, summarize, tasksOf } from "./toolwords.js";
 
 // Pictures of one call that are shown.
 const PICTURES_MAX = 20;
@@ -27,7 +27,7 @@ function time(call) {
   return call.startedAt && call.state === "running" ? duration(Math.max(0, Date.now() - call.startedAt)) : "";
 }
 
-function State({ call }) {
+function State(call) {
   const [tone, word] = STATES[call.state] ?? ["none", String(call.state)];
   const took = time(call);
   return span("tool-state", call.state === "done" ? span("unseen", word) : Badge({ tone }, word), took && span("tool-time", took));
@@ -38,20 +38,18 @@ function section(key, title, copy, shown) {
 }
 
 // The command, whole: the line above cuts it.
-function Command({ call }) {
-  const command = argsOf(call).command ?? argsOf(call).cmd;
-  if (typeof command !== "string" || command === "") return null;
-  return section("command", "Command", CopyButton({ text: command, what: "The command" }), pre({ class: "code", dir: "ltr", tabindex: "0" }, visible(command)));
+function Command(call) {
+  const command = first(argsOf(call), "command", "cmd");
+  return command && section("command", "Command", CopyButton({ text: command, what: "The command" }), pre({ class: "code", dir: "ltr", tabindex: "0" }, visible(command)));
 }
 
-function Written({ call }) {
+function Written(call) {
   const args = argsOf(call);
-  const content = args.content ?? args.contents ?? args.text;
-  if (typeof content !== "string" || content === "") return null;
-  return section("content", "Content", CopyButton({ text: content, what: "The content" }), Terminal({ text: content, holder: args, label: "Content" }));
+  const content = contentOf(args);
+  return content && section("content", "Content", CopyButton({ text: content, what: "The content" }), Terminal({ text: content, holder: args, label: "Content" }));
 }
 
-function Tasks({ call }) {
+function Tasks(call) {
   const tasks = tasksOf(argsOf(call)).slice(0, TASKS_MAX);
   if (tasks.length === 0) return null;
   const row = (task, at) => {
@@ -62,13 +60,12 @@ function Tasks({ call }) {
   return section("tasks", "Tasks", null, ul("tool-tasks", tasks.map(row)));
 }
 
-function Changes({ call }) {
+function Changes(call) {
   const text = diffOf(call);
-  if (!text) return null;
-  return section("changes", "Changes", CopyButton({ text, what: "The changes" }), Diff({ text: visible(text), whole: false, holder: call }));
+  return text && section("changes", "Changes", CopyButton({ text, what: "The changes" }), Diff({ text: visible(text), whole: false, holder: call }));
 }
 
-function Output({ call }) {
+function Output(call) {
   const text = outputOf(call);
   const isDiff = text !== "" && text === diffOf(call);
   const error = errorOf(call);
@@ -80,7 +77,7 @@ function Output({ call }) {
   return section("output", "Output", CopyButton({ text: () => withoutEscapes(text), what: "The output" }), [Terminal({ text, holder: call, isTail: kindOf(call.tool).startsWith("shell.") }), cutNote]);
 }
 
-function Pictures({ call }) {
+function Pictures(call) {
   const urls = (call.attachments ?? []).slice(0, PICTURES_MAX).map((it) => [it, pictureUrl(it)]);
   if (urls.length === 0) return null;
   const picture = ([it, url], at) => (url ? h("img", { class: "tool-picture", src: url, alt: it.filename ? `Image ${it.filename}` : `Image ${at + 1} of this call` }) : p("dim", `A file of the type ${visible(it.mimeType)} is not shown.`));
@@ -89,7 +86,7 @@ function Pictures({ call }) {
 
 const written = new WeakMap();
 
-function Arguments({ call }) {
+function Arguments(call) {
   const { args } = call;
   if (!args || Object.keys(args).length === 0) return null;
   const text = kept(written, call, [args], () => JSON.stringify(args, null, 2));
@@ -97,19 +94,19 @@ function Arguments({ call }) {
   return h("details", { class: "tool-args", key: "args" }, h("summary", {}, "Arguments"), CopyButton({ text, what: "The arguments" }), pre({ class: "code", dir: "auto", tabindex: "0" }, visible(shown)));
 }
 
-function Inside({ call, nested }) {
+function Inside(call, nested) {
   const kind = kindOf(call.tool);
   const error = errorOf(call);
   return div("tool-inside",
     call.state === "failed" && error && pre({ class: "note note-bad tool-error", key: "error", dir: "auto" }, withoutEscapes(error)),
-    kind === "shell.exec" && Command({ call }),
-    kind === "todo.write" && Tasks({ call }),
-    Changes({ call }),
-    kind === "file.write" && !diffOf(call) && Written({ call }),
-    nested && nested.length ? div({ class: "tool-nested", key: "nested", role: "group", "aria-label": "What the sub-agent did" }, nested) : null,
-    Output({ call }),
-    Pictures({ call }),
-    Arguments({ call }),
+    kind === "shell.exec" && Command(call),
+    kind === "todo.write" && Tasks(call),
+    Changes(call),
+    kind === "file.write" && !diffOf(call) && Written(call),
+    nested && div({ class: "tool-nested", key: "nested", role: "group", "aria-label": "What the sub-agent did" }, nested),
+    Output(call),
+    Pictures(call),
+    Arguments(call),
   );
 }
 
@@ -124,8 +121,8 @@ export function ToolCard({ call, nested, key }) {
     onchange: (isOpen) => opened.set(call, isOpen),
     title: [
       span({ class: "tool-words", title: call.tool }, span("tool-verb", verb), " ", what && code({ class: "tool-what", dir: "auto", title: what }, what), " ", more && span({ class: "tool-more", dir: "auto" }, more)),
-      State({ call }),
+      State(call),
     ],
-    body: () => Inside({ call, nested }),
+    body: () => Inside(call, nested),
   });
 }

@@ -38,7 +38,7 @@ export function kindOf(tool) {
   return KINDS.get(tool) ?? (tool.startsWith("mcp__") ? "mcp" : "other");
 }
 
-function first(args, ...names) {
+export function first(args, ...names) {
   for (const name of names) if (typeof args[name] === "string" && args[name] !== "") return args[name];
   return "";
 }
@@ -51,6 +51,7 @@ export function pathOf(args) {
   return first(args, "path", "file_path", "filePath", "filename", "file", "dir", "directory");
 }
 
+export const contentOf = (args) => first(args, "content", "contents", "text");
 const within = (args) => pathOf(args) && `in ${pathOf(args)}`;
 const patchOf = (args) => first(args, "input", "patch", "diff");
 
@@ -150,7 +151,7 @@ function todoWords(args) {
 
 const WORDS = {
   "file.read": (args) => ["Read", pathOf(args), readLines(args)],
-  "file.write": (args) => ["Write", pathOf(args), lineCount(first(args, "content", "contents", "text"))],
+  "file.write": (args) => ["Write", pathOf(args), lineCount(contentOf(args))],
   "file.edit": (args, call) => ["Edit", pathOf(args), changes(call)],
   "file.patch": (args, call) => ["Patch", patchedFiles(patchOf(args)).join(", "), changes(call)],
   "file.glob": (args) => ["Find files", first(args, "pattern", "glob"), within(args)],

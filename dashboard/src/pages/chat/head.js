@@ -172,7 +172,7 @@ function More(conversation, onnew) {
   );
 }
 
-export function Head({ conversation, onnew }) {
+export function Head(conversation, onnew) {
   ask(conversation);
   if (session.value?.title) document.title = `${session.value.title} · tillerman`;
   return h(

@@ -61,10 +61,16 @@ function rangeAround(state, top, px) {
   return [Math.max(first, last - DRAWN_MAX * 2), last];
 }
 
+const anchorAt = (state) => state.rows.findIndex((row) => row.key === state.anchor?.key);
+const rowsIn = (element) => element.children[2].children;
+const boxOf = (element) => element.getBoundingClientRect();
+// What is hidden below.
+const belowIn = (element) => element.scrollHeight - element.scrollTop - element.clientHeight;
+
 function place(state) {
   const { rows, offsets } = state;
   if (state.isStuck) return Math.max(0, offsets[rows.length] - state.height);
-  const at = state.anchor ? rows.findIndex((row) => row.key === state.anchor.key) : -1;
+  const at = anchorAt(state);
   return at < 0 ? state.top : offsets[at] - state.anchor.dy;
 }
 
@@ -79,9 +85,10 @@ export function RowList({ state, rows, draw, guess, label, onolder, onnewer, hea
   for (let at = state.first; at < state.last; at += 1) drawn.push(draw(rows[at], rows[at - 1], keptOf(state, before, rows[at])));
   const above = state.offsets[state.first];
   const below = state.offsets[rows.length] - state.offsets[state.last];
-  const settle = (element) => settled(state, element, { onolder, onnewer });
+  const more = { onolder, onnewer };
+  const settle = (element) => settled(state, element, more);
   return div(
-    { class: "rows-view", tabindex: "0", role: "region", "aria-label": label, created: settle, updated: settle, onscroll: (event) => scrolled(state, event.target, { onolder, onnewer }), onwheel: (event) => event.deltaY < 0 && loosen(state) },
+    { class: "rows-view", tabindex: "0", role: "region", "aria-label": label, created: settle, updated: settle, onscroll: (event) => scrolled(state, event.target, more), onwheel: (event) => event.deltaY < 0 && loosen(state) },
     div("rows-head", head),
     div({ class: "rows-space", style: { height: `${above}px` } }),
     div({ class: "rows", role: "list" }, drawn),
@@ -105,26 +112,25 @@ function aim(state) {
 }
 
 function loosen(state) {
-  const { element } = state;
-  if (element && element.scrollHeight > element.clientHeight) state.isStuck = false;
+  if (state.element?.scrollHeight > state.element?.clientHeight) state.isStuck = false;
 }
 
 // Behind each drawing, before it is seen: what the rows really take, and the place that is to be kept.
 function settled(state, element, more) {
   state.element = element;
-  const box = element.getBoundingClientRect();
+  const box = boxOf(element);
   if (state.width !== box.width) {
     // Everything flows anew.
     if (state.width) for (const row of state.rows) row.px = undefined;
     state.width = box.width;
   }
-  const list = element.children[2].children;
+  const list = rowsIn(element);
   let isMoved = state.height !== box.height;
   state.height = box.height;
   const first = state.first;
   for (let at = 0; at < list.length; at += 1) {
     const row = state.rows[first + at];
-    const px = list[at].getBoundingClientRect().height;
+    const px = boxOf(list[at]).height;
     if (row && row.px !== px) {
       row.px = px;
       isMoved = true;
@@ -138,10 +144,9 @@ function settled(state, element, more) {
 }
 
 function placeInDocument(state, element, box) {
-  const at = state.anchor ? state.rows.findIndex((row) => row.key === state.anchor.key) : -1;
-  const shown = at < state.first || at >= state.last ? undefined : element.children[2].children[at - state.first];
-  if (!shown) return element.scrollTop;
-  return element.scrollTop + shown.getBoundingClientRect().top - box.top - state.anchor.dy;
+  const at = anchorAt(state);
+  const shown = at < state.last && rowsIn(element)[at - state.first];
+  return element.scrollTop + (shown ? boxOf(shown).top - box.top - state.anchor.dy : 0);
 }
 
 // Whether what is drawn is enough for where the view is.
@@ -158,7 +163,7 @@ function scrolled(state, element, more) {
   const isUp = top < state.top - 1;
   state.top = top;
   const wasStuck = state.isStuck;
-  if (element.scrollHeight - element.scrollTop - element.clientHeight <= END_PX) state.isStuck = true;
+  if (belowIn(element) <= END_PX) state.isStuck = true;
   else if (isUp) state.isStuck = false;
   if (!state.isStuck) hold(state, element);
   if (state.isStuck !== wasStuck || !isCovered(state)) redraw();
@@ -167,10 +172,10 @@ function scrolled(state, element, more) {
 
 // The first row that is seen is the one that stays.
 function hold(state, element) {
-  const box = element.getBoundingClientRect();
-  const list = element.children[2].children;
+  const box = boxOf(element);
+  const list = rowsIn(element);
   for (let at = 0; at < list.length; at += 1) {
-    const { top, bottom } = list[at].getBoundingClientRect();
+    const { top, bottom } = boxOf(list[at]);
     if (bottom <= box.top + 1) continue;
     const row = state.rows[state.first + at];
     if (row) state.anchor = { key: row.key, dy: top - box.top };
@@ -183,7 +188,7 @@ function hold(state, element) {
 
 function askForMore(state, element, { onolder, onnewer }) {
   if (element.scrollTop < MORE_PX) onolder?.();
-  if (element.scrollHeight - element.scrollTop - element.clientHeight < MORE_PX) onnewer?.();
+  if (belowIn(element) < MORE_PX) onnewer?.();
 }
 
 export function stickToEnd(state) {

@@ -40,7 +40,7 @@ function isUnread(row, current) {
 
 const WORK = { running: "working", asking: "asks", waiting: "waits" };
 
-function SessionLine({ row, current }) {
+function SessionLine(row, current) {
   const isHere = row.id === current;
   const isNews = isUnread(row, current);
   const work = WORK[live.lanes.get(row.id)?.state ?? row.lane?.state];
@@ -54,10 +54,10 @@ function SessionLine({ row, current }) {
 }
 
 // Slim, beside a conversation.
-export function Side({ current }) {
+export function Side(current) {
   wantRecent();
   const rows = recent.value?.sessions ?? [];
-  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", { class: "recent-title" }, "Recent"), ul(null, rows.map((row) => SessionLine({ row, current }))), a({ href: href("sessions") }, "All sessions"));
+  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", { class: "recent-title" }, "Recent"), ul(null, rows.map((row) => SessionLine(row, current))), a({ href: href("sessions") }, "All sessions"));
 }
 
 // Where no session is named.
@@ -71,7 +71,7 @@ export function Recent() {
     ErrorNote({ why: recent.fault, again: () => ((seen = -1), wantRecent()) }),
     rows ? null : Loading(),
     rows?.length === 0 && h(Empty, { title: "No session yet" }, "Write a message above: it begins one."),
-    rows?.length ? ul("recent-list", rows.map((row) => SessionLine({ row }))) : null,
+    rows?.length ? ul("recent-list", rows.map((row) => SessionLine(row))) : null,
   );
 }
 

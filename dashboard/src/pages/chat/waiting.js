@@ -63,7 +63,7 @@ function withoutCard(asks, rows) {
 }
 
 // At the end of the rows.
-export function OnTheWay({ conversation, isOnline }) {
+export function OnTheWay(conversation, isOnline) {
   const chips = has("queue.list");
   // What waits is a chip, where the gateway says what it is.
   const sent = outboxOf(conversation.sessionId).filter((item) => !(chips && item.state === "waiting"));
@@ -105,7 +105,7 @@ function Chip(item, sessionId) {
 const MODES = { collect: "in their order", followup: "each as its own turn", steer: "at the run's next step", steer_backlog: "at the run's next step", interrupt: "at once, instead of what runs" };
 
 // What waits in the lane, above the composer.
-export function QueueChips({ conversation }) {
+export function QueueChips(conversation) {
   const items = itemsOf(conversation);
   if (items.length === 0) return null;
   const mode = live.lanes.get(conversation.sessionId)?.mode;
