@@ -47,12 +47,17 @@ export function Figure({ label, value, hint, tone }) {
 }
 
 // `columns`: [{ name, head, cell(row), numeric }]. On a narrow screen each row becomes a block with its heads beside the cells.
-export function Table({ columns, rows, keyOf, caption, empty }) {
+// `headOf(column)` gives [attributes, what is shown] of a head that does more than to say its name.
+export function Table({ columns, rows, keyOf, caption, empty, class: more, rowClass, headOf = (column) => [{}, column.head] }) {
   if (rows.length === 0) return h(Empty, { title: empty ?? "Nothing yet" });
-  const head = h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", class: column.numeric ? "numeric" : "" }, column.head))));
-  const cells = (row) => columns.map((column) => h("td", { class: column.numeric ? "numeric" : "", "data-head": column.head }, column.cell(row)));
-  const body = h("tbody", {}, rows.map((row) => h("tr", { key: keyOf(row) }, cells(row))));
-  return div({ class: "table-box", tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, h("caption", { class: "unseen" }, caption), head, body));
+  const name = (column) => (column.numeric ? "numeric" : "");
+  const head = (column) => {
+    const [attributes, shown] = headOf(column);
+    return h("th", { scope: "col", class: name(column), ...attributes }, shown);
+  };
+  const cell = (row) => (column) => h("td", { class: name(column), "data-head": column.head }, span("cell", column.cell(row)));
+  const line = (row) => h("tr", { key: keyOf(row), class: rowClass?.(row) }, columns.map(cell(row)));
+  return div({ class: `table-box ${more ?? ""}`, tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, columns.map(head))), h("tbody", {}, rows.map(line))));
 }
 
 // A choice of a few: [[value, label]].

@@ -45,7 +45,7 @@ function keep() {
 }
 
 function load() {
-  for (const it of remembered(NAME, []).slice(0, ITEMS_MAX)) if (it.key && it.sessionId) items.push(it);
+  for (const it of [remembered(NAME, [])].flat().slice(0, ITEMS_MAX)) if (it?.key && it.text !== undefined) items.push({ attachments: [], ...it });
 }
 
 // `ready`: what it waits for, but not for long.

@@ -8,6 +8,9 @@ import { Button, Table } from "../parts.js";
 import { kept } from "../plain.js";
 import { div, li, p, span, ul } from "../tags.js";
 
+// Those who listen have the points, and the table.
+export const UNHEARD = { "aria-hidden": "true" };
+
 // Plots whose state is remembered.
 const PLOTS_MAX = 60;
 const NARROW_PX = 480;
@@ -29,14 +32,15 @@ export function plotState(id) {
 export function sizeOf(state) {
   // Before it was measured: about what is there.
   const width = Math.max(240, state.width || Math.min(900, innerWidth - 60));
-  return { width, height: width < NARROW_PX ? 190 : 230, right: width - MARGIN.right, bottom: (width < NARROW_PX ? 190 : 230) - MARGIN.bottom };
+  const height = width < NARROW_PX ? 190 : 230;
+  return { width, height, right: width - MARGIN.right, bottom: height - MARGIN.bottom };
 }
 
 // The width is told by the browser when it has laid out anyway; nobody asks for it.
 function watchWidth(state) {
   return (element) => {
     const observer = new ResizeObserver((entries) => {
-      const width = Math.round(entries[entries.length - 1].contentRect.width);
+      const width = Math.round(entries.at(-1).contentRect.width);
       if (width === 0 || width === state.width) return;
       state.width = width;
       redraw();
@@ -47,29 +51,29 @@ function watchWidth(state) {
 }
 
 // Lines and values of the upright axis.
-export function valueAxis({ ticks, place, unit, width }) {
+export function valueAxis(ticks, place, unit, size) {
   return h(
     "g",
-    { class: "plot-axis", "aria-hidden": "true" },
+    { class: "plot-axis", ...UNHEARD },
     ticks.map((tick) => [
-      h("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: place(tick), y2: place(tick), class: tick === 0 ? "plot-base" : "plot-grid" }),
+      h("line", { x1: MARGIN.left, x2: size.right, y1: place(tick), y2: place(tick), class: tick === 0 ? "plot-base" : "plot-grid" }),
       h("text", { x: MARGIN.left - 6, y: place(tick) + 4, "text-anchor": "end" }, axisText(tick, unit)),
     ]),
   );
 }
 
 // `names`: [{ x, text }]
-export function nameAxis({ names, size }) {
-  return h("g", { class: "plot-axis", "aria-hidden": "true" }, names.map((name) => h("text", { x: name.x, y: size.height - 8, "text-anchor": "middle" }, name.text)));
+export function nameAxis(names, size) {
+  return h("g", { class: "plot-axis", ...UNHEARD }, names.map((name) => h("text", { x: name.x, y: size.height - 8, "text-anchor": "middle" }, name.text)));
 }
 
 // Limits as lines with their names; one that is above the plot is named at its upper edge.
-export function limitLines({ lines, top, place, size }) {
+export function limitLines(lines, place, size) {
   return h(
     "g",
-    { class: "plot-limits", "aria-hidden": "true" },
+    { class: "plot-limits", ...UNHEARD },
     lines.map((line, at) => {
-      const isAbove = line.y > top;
+      const isAbove = place(line.y) < MARGIN.top;
       const y = isAbove ? MARGIN.top - 3 + at * 12 : place(line.y);
       return [
         isAbove ? null : h("line", { x1: MARGIN.left, x2: size.right, y1: y, y2: y }),
@@ -124,7 +128,7 @@ function Tip({ point, size, markOf }) {
   const isLeft = point.middle > size.width / 2;
   const share = `${((isLeft ? size.width - point.middle : point.middle) / size.width) * 100}%`;
   const rows = point.lines.map(([name, text, nth]) => div(null, name && span(null, nth === undefined ? null : markOf(nth), name), h("b", {}, text)));
-  return div({ class: "plot-tip", "aria-hidden": "true", style: isLeft ? { right: share } : { left: share } }, h("strong", {}, point.label), rows);
+  return div({ class: "plot-tip", ...UNHEARD, style: isLeft ? { right: share } : { left: share } }, h("strong", {}, point.label), rows);
 }
 
 function Behind({ state, title, head, points, names }) {
