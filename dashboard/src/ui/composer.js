@@ -11,7 +11,6 @@ import { code, div, input, li, p, span, ul } from "./tags.js";
 
 const COMMANDS_MAX = 50;
 const FAULTS_MAX = 5;
-const ACCEPTED = "image/png,image/jpeg,image/gif,image/webp,text/*,application/json,.md,.toml,.yaml,.yml,.rs,.ts,.js,.py,.go,.log,.csv,.diff,.patch";
 
 // By state: what is only of the writing.
 const views = new WeakMap();
@@ -145,11 +144,6 @@ function Writing({ state, view, found, commands, placeholder, send }) {
   });
 }
 
-// Said once, when it opens: a reader of screens does not see a list appear.
-function listWord(found) {
-  return found.length ? `${found.length} command${found.length === 1 ? "" : "s"}, arrows choose, Tab takes` : "";
-}
-
 function Words({ state, view, commands, fault }) {
   const command = typedCommand(state.text, commands);
   const said = command && span(null, code(null, `/${command.name}${command.args ? ` ${command.args}` : ""}`), ` ${command.summary ?? ""}`);
@@ -180,6 +174,7 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
   const view = viewOf(state);
   const found = matching(state, commands);
   view.chosen = Math.min(view.chosen, Math.max(0, found.length - 1));
+  const isList = found.length > 0;
   const faultNow = () => (view.reading > 0 ? "Files are still being read." : sendFault(state, limitsOf(live.can)));
   const fault = faultNow();
   const send = () => {
@@ -194,16 +189,17 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
   };
   // Everything in it has a name: what comes and goes must not take the focus of a neighbour with it.
   return div({ class: view.isOver ? "composer composer-over" : "composer", role: "group", "aria-label": "Write a message", ...dropping(state) },
-    found.length ? Commands({ state, found }) : null,
+    isList && Commands({ state, found }),
     Chips({ state }),
     Writing({ state, view, found, commands, placeholder, send }),
     div({ class: "composer-foot", key: "foot" },
-      h("label", { class: "button button-small composer-file", key: "file" }, "Attach", input({ type: "file", class: "unseen", multiple: true, accept: ACCEPTED, onchange: pick })),
+      h("label", { class: "button button-small composer-file", key: "file" }, "Attach", input({ type: "file", class: "unseen", multiple: true, onchange: pick })),
       Words({ state, view, commands, fault }),
       isRunning && Button({ kind: "danger", key: "stop", onclick: onstop }, "Stop"),
       Button({ kind: "main", key: "send", onclick: send, disabled: fault, title: fault || "Enter sends, Shift and Enter begin a new line" }, "Send"),
     ),
-    p({ class: "unseen", key: "said", role: "status" }, listWord(found)),
+    p({ class: "unseen", key: "said", role: "status" }, // A reader of screens does not see a list appear.
+      isList && `${found.length} command${found.length === 1 ? "" : "s"}, arrows choose, Tab takes`),
     view.isOver && p({ class: "composer-drop", key: "drop" }, "Drop files to attach them"),
   );
 }

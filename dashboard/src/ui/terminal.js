@@ -16,7 +16,9 @@ const AWAY_PX = 40;
 // Characters of a text that are looked at.
 const TEXT_MAX = 300_000;
 // What programs mean by their sixteen colours, for grounds that they paint themselves.
-const SIXTEEN = ["#000000", "#aa2020", "#1d7a34", "#8a6100", "#2456b8", "#8b35a0", "#0b6f78", "#d0d0d0", "#6b6b6b", "#e05050", "#3fae5a", "#d9a92b", "#5b8def", "#c872dc", "#38b6c2", "#ffffff"];
+const SIXTEEN = "000000 aa2020 1d7a34 8a6100 2456b8 8b35a0 0b6f78 d0d0d0 6b6b6b e05050 3fae5a d9a92b 5b8def c872dc 38b6c2 ffffff".split(" ");
+
+const [BLACK, WHITE] = [[0, 0, 0], [255, 255, 255]];
 
 const opened = new WeakSet();
 // The last drawing by holder: the text of most is the same each time.
@@ -25,7 +27,7 @@ const looks = new WeakMap();
 
 function rgb(colour) {
   if (Array.isArray(colour)) return colour;
-  return [1, 3, 5].map((at) => Number.parseInt(SIXTEEN[colour].slice(at, at + 2), 16));
+  return [0, 2, 4].map((at) => Number.parseInt(SIXTEEN[colour].slice(at, at + 2), 16));
 }
 
 function light(colour) {
@@ -47,7 +49,7 @@ export function look(style) {
   if (bg !== null) {
     const ground = rgb(bg);
     const wanted = fg === null ? null : rgb(fg);
-    const best = contrast([0, 0, 0], ground) > contrast([255, 255, 255], ground) ? [0, 0, 0] : [255, 255, 255];
+    const best = contrast(BLACK, ground) > contrast(WHITE, ground) ? BLACK : WHITE;
     return { class: words.join(" "), style: { "background-color": css(ground), color: css(wanted && contrast(wanted, ground) >= 4.5 ? wanted : best) } };
   }
   if (style.inverse) return { class: [...words, "t-inverse"].join(" ") };

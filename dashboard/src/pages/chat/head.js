@@ -85,7 +85,11 @@ function Model(conversation) {
   if (!model) return null;
   const save = (text) => patch(conversation.sessionId, { modelTier: text });
   if (edit?.what === "model") return div({ class: "chat-fact", key: "model-edit" }, EditLine({ label: "Model", max: TITLE_MAX, list: knownModels(model), onsave: save }));
-  return div({ class: "chat-fact", key: "model" }, span("dim", "Model "), span({ class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, "Change"));
+  return Fact("Model", {}, span({ class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, "Change"));
+}
+// What is known, with its name before it.
+function Fact(name, attributes, ...shown) {
+  return h(attributes.href ? "a" : "span", { class: "chat-fact", key: name, ...attributes }, span("dim", name), shown);
 }
 function knownModels(model) {
   const names = [...live.lanes.values()].map((lane) => lane.model).concat(live.info?.model, model);
@@ -97,11 +101,9 @@ function ContextMeter() {
   if (!budget) return null;
   const pct = Math.min(100, budget.usagePct);
   const words = `${short(budget.estimatedTokens)} of ${short(budget.contextWindow)} tokens; it is summarised from ${budget.thresholdPct} % on`;
-  return a(
-    { class: "chat-fact", key: "context", href: href("context"), title: words },
-    span("dim", "Context "),
+  return Fact("Context", { href: href("context"), title: words },
     span({ class: "gauge", "aria-hidden": "true" }, span({ class: budget.shouldCompact ? "warn" : "", style: { width: `${pct}%` } })),
-    span("numeric", ` ${budget.usagePct} %`),
+    span("numeric", `${budget.usagePct} %`),
   );
 }
 
@@ -113,7 +115,7 @@ function Cost() {
   const isPart = rows.some((row) => row.unpriced > 0);
   const sum = known.reduce((all, it) => all + it, 0);
   const cost = known.length === 0 || (isPart && sum === 0) ? "price unknown" : `${money(sum)}${isPart ? " and more" : ""}`;
-  return span({ class: "chat-fact", key: "cost", title: isPart ? "Some tokens have no known price" : "What this session has cost" }, span("dim", "Cost "), cost, span("dim", ` (${short(tokens)} tokens)`));
+  return Fact("Cost", { title: isPart ? "Some tokens have no known price" : "What this session has cost" }, cost, span("dim", ` (${short(tokens)} tokens)`));
 }
 
 // What its lane does and, where that takes long, what it waits for.
@@ -137,7 +139,7 @@ function Lane(conversation) {
 // Where it works.
 function Place(conversation) {
   const cwd = live.lanes.get(conversation.sessionId)?.cwd ?? conversation.transcript.rows[0]?.cwd;
-  return cwd && span({ class: "chat-fact", key: "cwd", title: cwd }, span("dim", "In "), span({ class: "model", dir: "ltr" }, cwd));
+  return cwd && Fact("In", { title: cwd }, span({ class: "model", dir: "ltr" }, cwd));
 }
 
 function fork(sessionId) {

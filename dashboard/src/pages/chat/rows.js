@@ -5,7 +5,7 @@ import { duration, moment, money, short } from "../../lib/format.js";
 import { href } from "../../lib/router.js";
 import { Markdown, MarkdownCache } from "../../ui/markdown.js";
 import { Button, copyText } from "../../ui/parts.js";
-import { pictureUrl } from "../../ui/plain.js";
+import { joined, pictureUrl } from "../../ui/plain.js";
 import { a, code, div, p, pre, span } from "../../ui/tags.js";
 import { Thinking } from "../../ui/thinking.js";
 import { ToolCard } from "../../ui/toolcard.js";
@@ -17,33 +17,21 @@ const PIECE_CHARS = 6000;
 const FROM = { steer: "handed to the run", followup: "follow-up", reminder: "reminder", extension: "from an extension" };
 const RUN_ENDS = { complete: ["", "Done"], cancelled: ["warn", "Stopped"], error: ["bad", "Failed"] };
 
-export function hourOf(at) {
-  return new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-}
-function dayOf(at) {
-  return new Date(at).toLocaleDateString([], { weekday: "long", year: "numeric", month: "long", day: "numeric" });
-}
+// Made once: to make one takes longer than to use it a hundred times.
+const days = new Intl.DateTimeFormat([], { dateStyle: "full" });
+const hours = new Intl.DateTimeFormat([], { timeStyle: "short" });
 
 // A guess, until the row was drawn.
-export function guessPx(row) {
-  switch (row.kind) {
-    case "user":
-      return 70 + Math.min(40, row.text.length / 80) * 22 + (row.attachments.length ? 160 : 0);
-    case "assistant":
-      return 50 + (row.text.length / 90) * 24;
-    case "call":
-      return 52;
-    case "command":
-      return 60 + (row.text.length / 90) * 22;
-    default:
-      return 34;
-  }
+export function guessPx({ kind, text = "", attachments }) {
+  if (kind === "user") return 70 + Math.min(40, text.length / 80) * 22 + (attachments.length ? 160 : 0);
+  if (kind === "assistant" || kind === "command") return 55 + (text.length / 90) * 24;
+  return kind === "call" ? 52 : 34;
 }
 
 // The day where another one begins.
 function newDay(row, before) {
-  if (!row.at) return "";
-  return !before?.at || new Date(row.at).toDateString() !== new Date(before.at).toDateString() ? dayOf(row.at) : "";
+  const name = row.at && days.format(row.at);
+  return name && !(before?.at && days.format(before.at) === name) && name;
 }
 
 // `context`: { sessionId, unreadKey, markedKey, onedit(row)?, nestedOf(row): trees inside the card of a call }
@@ -54,29 +42,12 @@ export function Row(row, before, kept, context) {
     { class: `row row-${row.kind}${isMarked ? " row-marked" : ""}`, key: row.key, role: "listitem" },
     day && p("day", span(null, day)),
     context.unreadKey === row.key && p("unread", span(null, "New since you were here")),
-    bodyOf(row, kept, context),
+    (BODIES[row.kind] ?? NoticeRow)(row, context, kept),
   );
 }
 
-function bodyOf(row, kept, context) {
-  switch (row.kind) {
-    case "user":
-      return UserRow(row, context);
-    case "assistant":
-      return AssistantRow(row, kept, context);
-    case "call":
-      return ToolCard({ call: row.call, nested: context.nestedOf(row) });
-    case "run":
-      return RunRow(row);
-    case "command":
-      return CommandRow(row);
-    default:
-      return NoticeRow(row);
-  }
-}
-
 function When(row) {
-  return row.at && h("time", { datetime: new Date(row.at).toISOString(), title: moment(row.at) }, hourOf(row.at));
+  return row.at && h("time", { datetime: new Date(row.at).toISOString(), title: moment(row.at) }, hours.format(row.at));
 }
 
 // What can be done with a message; `#/chat/SESSION?at=SEQ` leads to it.
@@ -101,10 +72,7 @@ export function Attachments(list) {
 
 export function Words(row) {
   const isCut = row.text.length > SHOWN_CHARS && !row.isWhole;
-  const whole = () => {
-    row.isWhole = true;
-    redraw();
-  };
+  const whole = () => ((row.isWhole = true), redraw());
   return [
     div({ class: "words", dir: "auto" }, isCut ? `${row.text.slice(0, SHOWN_CHARS)}…` : row.text),
     isCut && Button({ kind: "small", onclick: whole }, `Show all ${short(row.text.length)} characters`),
@@ -140,7 +108,7 @@ function pieces(row, kept) {
   return list.map((piece, at) => div({ key: at }, Markdown({ text: piece.text, isOpen: row.isOpen && at === list.length - 1, cache: piece.cache })));
 }
 
-function AssistantRow(row, kept, context) {
+function AssistantRow(row, context, kept) {
   return h(
     "article",
     { class: "said said-assistant", "aria-label": "Answer", "aria-busy": row.isOpen && "true" },
@@ -170,17 +138,15 @@ function RunRow(row) {
   const [tone, word] = RUN_ENDS[row.state] ?? ["warn", row.state];
   const took = row.durationMs ?? (row.startedAt && row.endedAt ? row.endedAt - row.startedAt : undefined);
   const { usage } = row;
-  const facts = [
-    took === undefined ? null : duration(took),
-    usage ? `${short(usage.inputTokens)} in, ${short(usage.outputTokens)} out` : null,
-    usage?.costUsd === undefined ? null : money(usage.costUsd),
-    row.model,
-  ].filter(Boolean);
+  const facts = joined([took !== undefined && duration(took), usage && `${short(usage.inputTokens)} in, ${short(usage.outputTokens)} out`, usage?.costUsd !== undefined && money(usage.costUsd), row.model], " · ");
   const why = row.state === "complete" ? null : row.message;
   return div(
     { class: `run-end${tone ? ` run-${tone}` : ""}`, title: row.endedAt ? moment(row.endedAt) : undefined },
     span("run-word", word),
     why && span({ class: "run-why", dir: "auto" }, why),
-    facts.length ? span("run-facts", facts.join(" · ")) : null,
+    facts && span("run-facts", facts),
   );
 }
+
+const CallRow = (row, context) => ToolCard({ call: row.call, nested: context.nestedOf(row) });
+const BODIES = { user: UserRow, assistant: AssistantRow, call: CallRow, run: RunRow, command: CommandRow };
