@@ -47,7 +47,7 @@ function Whole(ask) {
 function Facts(ask) {
   const left = ask.expiresAt ? ask.expiresAt - serverNow() : undefined;
   const fact = (name, shown) => div(null, h("dt", {}, name), h("dd", {}, shown));
-  return h("dl", { class: "approval-facts" },
+  return h("dl", {},
     fact("Session", a({ href: href("chat", ask.sessionId), dir: "auto" }, ask.title || ask.sessionId)),
     ask.cwd && fact("Directory", code(null, ask.cwd)),
     ask.askedBy && fact("For", ask.askedBy),
@@ -86,7 +86,7 @@ function Approval(ask) {
     "article",
     { class: isAside ? "approval approval-aside" : "approval", key: ask.askId, "aria-labelledby": id },
     h("header", {},
-      h("h3", { id, class: "approval-title" }, "Allow ", code(null, ask.tool), "? ", span({ class: "approval-what", dir: "auto", title: ask.summary }, ask.summary)),
+      h("h3", { id }, "Allow ", code(null, ask.tool), "? ", span({ dir: "auto", title: ask.summary }, ask.summary)),
       span("approval-side",
         Badge({ tone }, risk),
         Button({ kind: "quiet", label: `${word}: ${ask.tool}`, "aria-expanded": String(!isAside), onclick: turn }, word),
@@ -128,7 +128,7 @@ export function Approvals() {
     // Only this is told to who listens: the time that is left changes each second.
     p({ class: "unseen", role: "alert", key: "spoken" }, state.spoken),
     asks.length === 0 ? null : h("section", { class: "approvals", "aria-labelledby": "open-questions", key: "asks" },
-      h("header", { class: "approvals-head" },
+      h("header", {},
         h("h2", { id: "open-questions", tabindex: "-1" }, asks.length === 1 ? "1 open question" : `${asks.length} open questions`),
         NotifyButton(),
       ),

@@ -138,7 +138,7 @@ function Writing({ state, view, found, commands, placeholder, send }) {
     attach(state, [...files]);
   };
   return h("textarea", {
-    id: view.id, key: "text", class: "composer-text", rows: "1", dir: "auto", value: state.text, placeholder, "aria-label": "Message", enterkeyhint: "send", autocomplete: "off",
+    id: view.id, key: "text", rows: "1", dir: "auto", value: state.text, placeholder, "aria-label": "Message", enterkeyhint: "send", autocomplete: "off",
     "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": isList && `${view.id}-list`, "aria-activedescendant": isList && `${view.id}-${view.chosen}`, "aria-describedby": `${view.id}-words`,
     oninput: (event) => type(state, event.target.value), onkeydown, onpaste, created: grow(state), updated: grow(state),
   });

@@ -32,26 +32,11 @@ function codeBlock(block) {
 
 function itemNode(item, isLoose, place) {
   const box = item.isTask && input({ type: "checkbox", disabled: true, checked: item.isDone, "aria-label": item.isDone ? "done" : "to do" });
-  const last = item.blocks.length - 1;
-  const shown = item.blocks.map((block, at) => {
-    const here = within(place, at === last);
-    const isBare = block.type === "paragraph" && !isLoose;
-    const made = isBare ? inline(block.text, here.isOpen) : blockNode(block, here);
-    place.level = here.level;
-    return made;
-  });
-  return li(item.isTask && "md-task", box, shown);
+  return li(item.isTask && "md-task", box, each(item.blocks, place, (block, here) => (block.type === "paragraph" && !isLoose ? inline(block.text, here.isOpen) : blockNode(block, here))));
 }
 
-function listNode(block, place) {
-  const last = block.items.length - 1;
-  const items = block.items.map((item, at) => {
-    const here = within(place, at === last);
-    const made = itemNode(item, block.isLoose, here);
-    place.level = here.level;
-    return made;
-  });
-  return h(block.isOrdered ? "ol" : "ul", { class: block.isLoose && "md-loose", start: block.isOrdered && block.start !== 1 && block.start, dir: place.dir }, items);
+function listNode({ items, isLoose, isOrdered, start }, place) {
+  return h(isOrdered ? "ol" : "ul", { class: isLoose && "md-loose", start: isOrdered && start !== 1 && start, dir: place.dir }, each(items, place, (item, here) => itemNode(item, isLoose, here)));
 }
 
 function tableNode(block, place) {
@@ -62,9 +47,15 @@ function tableNode(block, place) {
   return div({ class: "md-table", ...scrolls("Table") }, h("table", {}, head, h("tbody", {}, rows)));
 }
 
-// The whole of a quote or a list has one direction, that of its first letter: only what is outermost says so.
-function within(place, isLast) {
-  return { level: place.level, isOpen: place.isOpen && isLast, dir: undefined };
+// What is inside of something. The whole of a quote or a list has one direction, that of its first letter: only what is outermost
+// says so.
+function each(list, place, make) {
+  return list.map((it, at) => {
+    const here = { level: place.level, isOpen: place.isOpen && at === list.length - 1 };
+    const made = make(it, here);
+    place.level = here.level;
+    return made;
+  });
 }
 
 function blockNode(block, place) {
@@ -78,7 +69,7 @@ function blockNode(block, place) {
     case "rest":
       return pre({ class: "md-rest", dir: place.dir }, block.text);
     case "quote":
-      return h("blockquote", { dir: place.dir }, blockNodes(block.blocks, place));
+      return h("blockquote", { dir: place.dir }, each(block.blocks, place, blockNode));
     case "list":
       return listNode(block, place);
     case "table":
@@ -86,16 +77,6 @@ function blockNode(block, place) {
     default:
       return p({ dir: place.dir }, inline(block.text, place.isOpen));
   }
-}
-
-function blockNodes(blocks, place) {
-  const last = blocks.length - 1;
-  return blocks.map((block, at) => {
-    const here = within(place, at === last);
-    const made = blockNode(block, here);
-    place.level = here.level;
-    return made;
-  });
 }
 
 let caches = 0;

@@ -30,7 +30,7 @@ function time(call) {
 function State(call) {
   const [tone, word] = STATES[call.state] ?? ["none", String(call.state)];
   const took = time(call);
-  return span("tool-state", call.state === "done" ? span("unseen", word) : Badge({ tone }, word), took && span("tool-time", took));
+  return span("tool-state", call.state === "done" ? span("unseen", word) : Badge({ tone }, word), took && span("tool-more numeric", took));
 }
 
 function section(key, title, copy, shown) {

@@ -57,7 +57,7 @@ function SessionLine(row, current) {
 export function Side(current) {
   wantRecent();
   const rows = recent.value?.sessions ?? [];
-  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", { class: "recent-title" }, "Recent"), ul(null, rows.map((row) => SessionLine(row, current))), a({ href: href("sessions") }, "All sessions"));
+  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", {}, "Recent"), ul(null, rows.map((row) => SessionLine(row, current))), a({ href: href("sessions") }, "All sessions"));
 }
 
 // Where no session is named.

@@ -144,7 +144,7 @@ function RunRow(row) {
     { class: `run-end${tone ? ` run-${tone}` : ""}`, title: row.endedAt ? moment(row.endedAt) : undefined },
     span("run-word", word),
     why && span({ class: "run-why", dir: "auto" }, why),
-    facts && span("run-facts", facts),
+    facts && span("numeric", facts),
   );
 }
 

@@ -112,7 +112,7 @@ export function QueueChips(conversation) {
   return h(
     "section",
     { class: "waits", "aria-label": "Waiting messages" },
-    p("waits-title", `${count(items.length)} waiting`, mode && span("dim", `, taken ${MODES[mode] ?? mode}`)),
+    p(null, `${count(items.length)} waiting`, mode && span("dim", `, taken ${MODES[mode] ?? mode}`)),
     ul(null, items.slice(0, CHIPS_MAX).map((item) => Chip(item, conversation.sessionId)), items.length > CHIPS_MAX && li({ class: "wait", key: "more" }, `and ${items.length - CHIPS_MAX} more`)),
   );
 }
