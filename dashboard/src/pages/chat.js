@@ -38,10 +38,10 @@ class Chat {
   list = new ListState();
   composer = { text: "", attachments: [] };
   savedText = "";
-  unreadKey = null;
-  markedKey = null;
+  unreadKey;
+  markedKey;
   // The entry that a link names, until it is found.
-  wanted = undefined;
+  wanted;
   // Up to where the reader was at the end.
   seenSeq = 0;
   // For ears: how the last run ended.

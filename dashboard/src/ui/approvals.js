@@ -23,18 +23,23 @@ const RISKS = { "read-only": ["info", "reads"], "workspace-write": ["warn", "cha
 const reasons = new Map();
 const aside = new Set();
 const wholes = new WeakMap();
-const state = { isAllShown: false, order: "", steadyAt: 0, spoken: "", known: new Set(), isAnswering: false };
+let isAllShown = false;
+let isAnswering = false;
+let lastOrder = "";
+let steadyAt = 0;
+let spoken = "";
+let known = new Set();
 
 function decide(ask, decision) {
-  if (Date.now() < state.steadyAt || live.answered.has(ask.askId)) return;
+  if (Date.now() < steadyAt || live.answered.has(ask.askId)) return;
   const reason = decision === "deny" ? reasons.get(ask.askId)?.trim() : undefined;
-  state.isAnswering = !!document.activeElement?.closest(".approval");
+  isAnswering = !!document.activeElement?.closest(".approval");
   act("That answer did not arrive", async () => (await answer(ask, decision, reason)) || "Somebody else has answered that already, or its time was over.");
 }
 
 // The button is gone with its question; who works by keyboard stays among the questions, on no button.
 function stay() {
-  state.isAnswering = false;
+  isAnswering = false;
   if (document.activeElement && document.activeElement !== document.body) return;
   (document.getElementById("open-questions") ?? document.getElementById("main"))?.focus();
 }
@@ -68,7 +73,7 @@ function Answers(ask) {
     oninput: (event) => reasons.set(ask.askId, event.target.value),
   });
   // Not `disabled`: whoever stands on one would lose their place.
-  const still = { busy, "aria-disabled": Date.now() < state.steadyAt && "true" };
+  const still = { busy, "aria-disabled": Date.now() < steadyAt && "true" };
   return div("approval-buttons",
     Button({ ...still, kind: "main", onclick: () => decide(ask, "allow") }, "Allow once"),
     Button({ ...still, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, "Allow for this session"),
@@ -105,35 +110,35 @@ function Approval(ask) {
 function follow(asks, shown) {
   const open = new Set(asks.map((ask) => ask.askId));
   for (const told of [reasons, aside]) for (const id of told.keys()) if (!open.has(id)) told.delete(id);
-  const fresh = asks.filter((ask) => !state.known.has(ask.askId));
-  state.known = open;
-  if (fresh.length === 1) state.spoken = `Question: may ${fresh[0].tool} run? ${fresh[0].summary.slice(0, 200)}`;
-  else if (fresh.length > 1) state.spoken = `${fresh.length} new questions are open.`;
-  else if (asks.length === 0) state.spoken = "";
+  const fresh = asks.filter((ask) => !known.has(ask.askId));
+  known = open;
+  if (fresh.length === 1) spoken = `Question: may ${fresh[0].tool} run? ${fresh[0].summary.slice(0, 200)}`;
+  else if (fresh.length > 1) spoken = `${fresh.length} new questions are open.`;
+  else if (asks.length === 0) spoken = "";
   const order = shown.map((ask) => ask.askId).join(" ");
-  if (order === state.order) return;
-  state.order = order;
-  state.steadyAt = Date.now() + STEADY_MS;
+  if (order === lastOrder) return;
+  lastOrder = order;
+  steadyAt = Date.now() + STEADY_MS;
   setTimeout(redraw, STEADY_MS);
-  if (state.isAnswering) setTimeout(stay);
+  if (isAnswering) setTimeout(stay);
 }
 
 export function Approvals() {
   const asks = openAsks();
-  const shown = state.isAllShown ? asks : asks.slice(0, SHOWN_MAX);
+  const shown = isAllShown ? asks : asks.slice(0, SHOWN_MAX);
   follow(asks, shown);
   const more = asks.length - SHOWN_MAX;
-  const onmore = () => ((state.isAllShown = !state.isAllShown), redraw());
+  const onmore = () => ((isAllShown = !isAllShown), redraw());
   return [
     // Only this is told to who listens: the time that is left changes each second.
-    p({ class: "unseen", role: "alert", key: "spoken" }, state.spoken),
+    p({ class: "unseen", role: "alert", key: "spoken" }, spoken),
     asks.length === 0 ? null : h("section", { class: "approvals", "aria-labelledby": "open-questions", key: "asks" },
       h("header", {},
         h("h2", { id: "open-questions", tabindex: "-1" }, asks.length === 1 ? "1 open question" : `${asks.length} open questions`),
         NotifyButton(),
       ),
       shown.map(Approval),
-      more > 0 && Button({ "aria-expanded": String(state.isAllShown), onclick: onmore }, state.isAllShown ? `Show only the ${SHOWN_MAX} oldest` : `${more} more open question${more === 1 ? "" : "s"}`),
+      more > 0 && Button({ "aria-expanded": String(isAllShown), onclick: onmore }, isAllShown ? `Show only the ${SHOWN_MAX} oldest` : `${more} more open question${more === 1 ? "" : "s"}`),
     ),
   ];
 }

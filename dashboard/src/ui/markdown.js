@@ -92,9 +92,9 @@ export class MarkdownCache {
   // Somebody wants to see a very long text whole.
   isWhole = false;
   // The last answer, and to what.
-  text = undefined;
-  isOpen = false;
-  shown = null;
+  text;
+  isOpen;
+  shown;
   // Characters that were read in all, for tests.
   read = 0;
 }

@@ -108,16 +108,12 @@ function kindOf(ch) {
 // A run of `*`, `_` or `~`: whether it can begin and end something is a matter of its neighbours.
 function delimiter(text, at, n) {
   const ch = text[at];
-  const before = at === 0 ? " " : text[at - 1];
-  const after = at + n >= text.length ? " " : text[at + n];
-  const kindBefore = kindOf(before);
-  const kindAfter = kindOf(after);
-  const [spaceBefore, spaceAfter, markBefore, markAfter] = [kindBefore === 1, kindAfter === 1, kindBefore === 2, kindAfter === 2];
-  const left = !spaceAfter && (!markAfter || spaceBefore || markBefore);
-  const right = !spaceBefore && (!markBefore || spaceAfter || markAfter);
+  const [before, after] = [kindOf(text[at - 1] ?? " "), kindOf(text[at + n] ?? " ")];
+  const left = after !== 1 && (after === 0 || before !== 0);
+  const right = before !== 1 && (before === 0 || after !== 0);
   const isWord = ch === "_";
   const fits = ch !== "~" || n === 2;
-  return { ch, n, total: n, at, canOpen: fits && left && (!isWord || !right || markBefore), canClose: fits && right && (!isWord || !left || markAfter), closes: 0, opens: [], prev: null, next: null };
+  return { ch, n, total: n, at, canOpen: fits && left && (!isWord || !right || before === 2), canClose: fits && right && (!isWord || !left || after === 2), closes: 0, opens: [], prev: null, next: null };
 }
 
 // The reading that is under way; there is one at a time. `first` and `last`: delimiters that may still find a partner. `runs`: where
@@ -180,10 +176,7 @@ function run(at) {
 function bracket(at) {
   const opener = brackets.pop();
   const found = opener && text[at + 1] === "(" ? destination(text, at + 1) : null;
-  if (!found) {
-    tokens.push("]");
-    return at + 1;
-  }
+  if (!found) return 0;
   match(opener.last, false);
   tokens[opener.token] = { open: "a", url: found[0], isImage: opener.isImage };
   tokens.push({ close: true });
@@ -195,10 +188,7 @@ function bracket(at) {
 function address(at) {
   const isAddress = text.startsWith("http", at) && (at === 0 || !/\w/.test(text[at - 1]));
   const found = isAddress ? sticky(BARE, text, at) : null;
-  if (!found) {
-    tokens.push("h");
-    return at + 1;
-  }
+  if (!found) return 0;
   let url = found[0];
   let extra = 0;
   for (const it of url) extra += it === ")" ? 1 : it === "(" ? -1 : 0;
@@ -221,10 +211,7 @@ function angle(at) {
     return BREAK.lastIndex;
   }
   const found = sticky(ANGLE, text, at);
-  if (!found) {
-    tokens.push("<");
-    return at + 1;
-  }
+  if (!found) return 0;
   const url = /^(?:https?|mailto):/i.test(found[1]) ? found[1] : `mailto:${found[1]}`;
   tokens.push({ open: "a", url }, found[1], { close: true });
   return at + found[0].length;
@@ -237,45 +224,36 @@ function lineEnd(at) {
   return at + 1;
 }
 
+function escaped(at) {
+  const it = text[at + 1];
+  if (it === "\n") tokens.push(h("br", {}));
+  else if (it && PUNCTUATION.test(it)) tokens.push(it);
+  else return 0;
+  return at + 2;
+}
+
+function label(at) {
+  const isImage = text[at] === "!";
+  if ((isImage && text[at + 1] !== "[") || brackets.length >= BRACKETS_MAX) return 0;
+  brackets.push({ token: tokens.length, isImage, last });
+  tokens.push(isImage ? "![" : "[");
+  return at + (isImage ? 2 : 1);
+}
+
+function sign(at) {
+  const found = entity(text, at);
+  if (!found) return 0;
+  tokens.push(found[1]);
+  return at + found[0].length;
+}
+
+// Each gives the place behind what it has read, or nothing: then the character means itself.
+const READERS = { "\\": escaped, "`": code, "[": label, "!": label, "]": bracket, "<": angle, "&": sign, "\n": lineEnd, h: address };
+
 function special(at) {
-  switch (text[at]) {
-    case "\\":
-      if (text[at + 1] === "\n") tokens.push(h("br", {}));
-      else if (at + 1 < text.length && PUNCTUATION.test(text[at + 1])) tokens.push(text[at + 1]);
-      else {
-        tokens.push("\\");
-        return at + 1;
-      }
-      return at + 2;
-    case "`":
-      return code(at);
-    case "[":
-    case "!": {
-      const isImage = text[at] === "!";
-      if ((isImage && text[at + 1] !== "[") || brackets.length >= BRACKETS_MAX) break;
-      brackets.push({ token: tokens.length, isImage, last: last });
-      tokens.push(isImage ? "![" : "[");
-      return at + (isImage ? 2 : 1);
-    }
-    case "]":
-      return bracket(at);
-    case "<":
-      return angle(at);
-    case "&": {
-      const found = entity(text, at);
-      if (!found) break;
-      tokens.push(found[1]);
-      return at + found[0].length;
-    }
-    case "\n":
-      return lineEnd(at);
-    case "h":
-      return address(at);
-    default:
-      return run(at);
-  }
-  tokens.push(text[at]);
-  return at + 1;
+  const next = (READERS[text[at]] ?? run)(at);
+  if (!next) tokens.push(text[at]);
+  return next || at + 1;
 }
 
 // Pairs delimiters behind `bottom`, and forgets them.

@@ -20,15 +20,15 @@ export class ListState {
   height = 700;
   width = 0;
   // The row that stays where it is, and how far its top is from the top of the view.
-  anchor = null;
+  anchor;
   // Where to go with the next drawing: the key of a row.
-  target = null;
+  target;
   first = 0;
   last = 0;
   offsets = new Float64Array(1);
   rows = [];
   kept = new Map();
-  element = null;
+  element;
 }
 
 function measure(state, rows, guess) {
