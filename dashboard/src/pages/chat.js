@@ -221,7 +221,7 @@ function Rows() {
   const foot = conversation.isAtEnd ? OnTheWay(conversation, link.state === "live" || link.state === "behind") : Loading();
   return div(
     "rows-box",
-    RowList({ state: list, rows: transcript.rows, draw: (row, before, kept) => Row(row, before, kept, context), guess: guessPx, label: "Conversation", onolder: () => conversation.older(), onnewer: () => conversation.newer(), head, foot }),
+    RowList({ state: list, rows: transcript.rows, draw: (row, before, kept) => Row(row, before, kept, context), guess: guessPx, pages: conversation, head, foot }),
     list.isStuck && conversation.isAtEnd ? null : div("to-end", Button({ onclick: toEnd }, isNews ? "New messages" : "Go to the end")),
     p({ class: "unseen", role: "status" }, chat.said),
   );

@@ -36,7 +36,7 @@ function extended(codes, at) {
 function parts(text) {
   const codes = [];
   for (const part of text.split(";", 64)) {
-    const numbers = part.split(":").map((it) => (it === "" ? 0 : Number.parseInt(it, 10)));
+    const numbers = part.split(":").map((it) => (it === "" ? 0 : parseInt(it)));
     if (numbers.length > 5 && numbers[1] === 2) numbers.splice(2, 1);
     if (numbers.length > 1 && numbers[0] === 4) codes.push(numbers[1] === 0 ? 24 : 4);
     else codes.push(...numbers);
@@ -88,7 +88,7 @@ class Line {
   }
 
   csi(letter, parameters) {
-    const n = Math.min(COLUMNS_MAX, Number.parseInt(parameters, 10) || 0);
+    const n = Math.min(COLUMNS_MAX, parseInt(parameters) || 0);
     if (letter === "C") this.at += Math.max(1, n);
     else if (letter === "D") this.at = Math.max(0, this.at - Math.max(1, n));
     else if (letter === "G") this.at = Math.max(0, n - 1);

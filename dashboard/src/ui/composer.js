@@ -49,7 +49,7 @@ function detach(state, it) {
   document.getElementById(viewOf(state).id)?.focus();
 }
 
-function Chips({ state }) {
+function Chips(state) {
   if (state.attachments.length === 0) return null;
   const chip = (it) => {
     const url = pictureUrl(it);
@@ -76,7 +76,7 @@ function accept(state, command) {
   document.getElementById(viewOf(state).id)?.focus();
 }
 
-function Commands({ state, found }) {
+function Commands(state, found) {
   const view = viewOf(state);
   const option = (it, at) =>
     li({
@@ -117,7 +117,8 @@ function matching(state, commands) {
   return viewOf(state).isClosed ? [] : matchingCommands(state.text, commands, COMMANDS_MAX);
 }
 
-function Writing({ state, view, found, commands, placeholder, send }) {
+function Writing(state, found, commands, placeholder, send) {
+  const view = viewOf(state);
   const isList = found.length > 0;
   const onkeydown = (event) => {
     // Enter ends the word that an input method is putting together.
@@ -144,7 +145,8 @@ function Writing({ state, view, found, commands, placeholder, send }) {
   });
 }
 
-function Words({ state, view, commands, fault }) {
+function Words(state, commands, fault) {
+  const view = viewOf(state);
   const command = typedCommand(state.text, commands);
   const said = command && span(null, code(null, `/${command.name}${command.args ? ` ${command.args}` : ""}`), ` ${command.summary ?? ""}`);
   const why = state.text.trim() || state.attachments.length ? fault : "";
@@ -189,12 +191,12 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
   };
   // Everything in it has a name: what comes and goes must not take the focus of a neighbour with it.
   return div({ class: view.isOver ? "composer composer-over" : "composer", role: "group", "aria-label": "Write a message", ...dropping(state) },
-    isList && Commands({ state, found }),
-    Chips({ state }),
-    Writing({ state, view, found, commands, placeholder, send }),
+    isList && Commands(state, found),
+    Chips(state),
+    Writing(state, found, commands, placeholder, send),
     div({ class: "composer-foot", key: "foot" },
       h("label", { class: "button button-small composer-file", key: "file" }, "Attach", input({ type: "file", class: "unseen", multiple: true, onchange: pick })),
-      Words({ state, view, commands, fault }),
+      Words(state, commands, fault),
       isRunning && Button({ kind: "danger", key: "stop", onclick: onstop }, "Stop"),
       Button({ kind: "main", key: "send", onclick: send, disabled: fault, title: fault || "Enter sends, Shift and Enter begin a new line" }, "Send"),
     ),

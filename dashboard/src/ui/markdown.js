@@ -27,7 +27,7 @@ function codeBlock(block) {
   const language = block.language.toLowerCase();
   const isDiff = language === "diff" || language === "patch";
   const shown = isDiff ? Diff({ text: block.text }) : pre({ dir: "ltr", ...scrolls(language ? `Code, ${language}` : "Code") }, code(null, highlight(block.text, language)));
-  return div("md-code", div("md-code-head", span(null, block.language), CopyButton({ text: block.text, what: "The code", label: "Copy the code" })), shown);
+  return div("md-code", div("md-code-head", span(null, block.language), CopyButton({ text: block.text, what: "The code" })), shown);
 }
 
 function itemNode(item, isLoose, place) {

@@ -35,7 +35,7 @@ function entity(text, at) {
   if (!found) return null;
   const [whole, ten, sixteen, name] = found;
   if (name) return name in ENTITIES ? [whole, ENTITIES[name]] : null;
-  const code = ten ? Number.parseInt(ten, 10) : Number.parseInt(sixteen, 16);
+  const code = ten ? parseInt(ten) : parseInt(sixteen, 16);
   const isOdd = code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff);
   return [whole, isOdd ? "\ufffd" : String.fromCodePoint(code)];
 }

@@ -30,9 +30,9 @@ export function cut(text, max) {
 }
 
 // `text` may be a function: it is called when it is wanted.
-export function CopyButton({ text, what, label }) {
+export function CopyButton({ text, what }) {
   const copy = () => copyText(typeof text === "function" ? text() : text, what);
-  return Button({ kind: "small copy", label: label ?? `Copy ${what.toLowerCase()}`, onclick: copy }, "Copy");
+  return Button({ kind: "small copy", label: `Copy ${what.toLowerCase()}`, onclick: copy }, "Copy");
 }
 
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);

@@ -27,7 +27,7 @@ const looks = new WeakMap();
 
 function rgb(colour) {
   if (Array.isArray(colour)) return colour;
-  return [0, 2, 4].map((at) => Number.parseInt(SIXTEEN[colour].slice(at, at + 2), 16));
+  return [0, 2, 4].map((at) => parseInt(SIXTEEN[colour].slice(at, at + 2), 16));
 }
 
 function light(colour) {

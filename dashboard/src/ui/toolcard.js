@@ -33,20 +33,21 @@ function State(call) {
   return span("tool-state", call.state === "done" ? span("unseen", word) : Badge({ tone }, word), took && span("tool-more numeric", took));
 }
 
-function section(key, title, copy, shown) {
-  return div({ class: "tool-part", key, role: "group", "aria-label": title }, div("tool-part-head", span(null, title), copy), shown);
+// `text`: what can be copied of it.
+function section(title, text, shown) {
+  return div({ class: "tool-part", key: title, role: "group", "aria-label": title }, div("tool-part-head", span(null, title), text && CopyButton({ text, what: `The ${title.toLowerCase()}` })), shown);
 }
 
 // The command, whole: the line above cuts it.
 function Command(call) {
   const command = first(argsOf(call), "command", "cmd");
-  return command && section("command", "Command", CopyButton({ text: command, what: "The command" }), pre({ class: "code", dir: "ltr", tabindex: "0" }, visible(command)));
+  return command && section("Command", command, pre({ class: "code", dir: "ltr", tabindex: "0" }, visible(command)));
 }
 
 function Written(call) {
   const args = argsOf(call);
   const content = contentOf(args);
-  return content && section("content", "Content", CopyButton({ text: content, what: "The content" }), Terminal({ text: content, holder: args, label: "Content" }));
+  return content && section("Content", content, Terminal({ text: content, holder: args, label: "Content" }));
 }
 
 function Tasks(call) {
@@ -57,12 +58,12 @@ function Tasks(call) {
     const word = isDoneTask(task) ? "done" : task.state.replaceAll("_", " ");
     return [isNew && li({ class: "tool-task-group", dir: "auto" }, task.group), li(`tool-task tool-task-${isDoneTask(task) ? "done" : "open"}`, span("tool-task-state", word), span({ dir: "auto" }, task.text))];
   };
-  return section("tasks", "Tasks", null, ul("tool-tasks", tasks.map(row)));
+  return section("Tasks", "", ul("tool-tasks", tasks.map(row)));
 }
 
 function Changes(call) {
   const text = diffOf(call);
-  return text && section("changes", "Changes", CopyButton({ text, what: "The changes" }), Diff({ text: visible(text), whole: false, holder: call }));
+  return text && section("Changes", text, Diff({ text: visible(text), whole: false, holder: call }));
 }
 
 function Output(call) {
@@ -74,7 +75,7 @@ function Output(call) {
     return isSilent && p({ class: "dim", key: "silent" }, "No output.");
   }
   const cutNote = call.truncated && p("dim", `This is the beginning: ${bytes(call.fullBytes)} in all.`);
-  return section("output", "Output", CopyButton({ text: () => withoutEscapes(text), what: "The output" }), [Terminal({ text, holder: call, isTail: kindOf(call.tool).startsWith("shell.") }), cutNote]);
+  return section("Output", () => withoutEscapes(text), [Terminal({ text, holder: call, isTail: kindOf(call.tool).startsWith("shell.") }), cutNote]);
 }
 
 function Pictures(call) {

@@ -54,7 +54,7 @@ function begin(what, text) {
 }
 
 // A line that is changed in its place: Enter keeps it, Escape leaves it.
-function EditLine({ label, max, list, onsave }) {
+function EditLine({ label, list, onsave }) {
   const keep = (event) => {
     event.preventDefault();
     if (edit.text.trim()) onsave(edit.text.trim());
@@ -66,7 +66,7 @@ function EditLine({ label, max, list, onsave }) {
   return h(
     "form",
     { class: "edit-line", onsubmit: keep, onkeydown: (event) => event.key === "Escape" && leave() },
-    input({ "aria-label": label, value: edit.text, maxlength: max, dir: "auto", list: list && "known-models", oninput: (event) => (edit.text = event.target.value), created: (element) => (element.focus(), element.select()) }),
+    input({ "aria-label": label, value: edit.text, maxlength: TITLE_MAX, dir: "auto", list: list && "known-models", oninput: (event) => (edit.text = event.target.value), created: (element) => (element.focus(), element.select()) }),
     list && h("datalist", { id: "known-models" }, list.map((name) => h("option", { value: name }))),
     Button({ type: "submit", kind: "small", busy: edit.isBusy }, "Save"),
     Button({ kind: "small", onclick: leave }, "Cancel"),
@@ -76,7 +76,7 @@ function EditLine({ label, max, list, onsave }) {
 function Title(conversation) {
   const { sessionId } = conversation;
   const title = session.value?.title;
-  if (edit?.what === "title") return div({ class: "chat-title", key: "edit" }, h("h1", { class: "unseen" }, title ?? sessionId), EditLine({ label: "Title", max: TITLE_MAX, onsave: (text) => patch(sessionId, { title: text }) }));
+  if (edit?.what === "title") return div({ class: "chat-title", key: "edit" }, h("h1", { class: "unseen" }, title ?? sessionId), EditLine({ label: "Title", onsave: (text) => patch(sessionId, { title: text }) }));
   return div({ class: "chat-title", key: "title" }, h("h1", { dir: "auto", title: sessionId }, conversation.isNew ? "New session" : (title ?? sessionId)));
 }
 
@@ -84,7 +84,7 @@ function Model(conversation) {
   const model = session.value?.config.modelTier;
   if (!model) return null;
   const save = (text) => patch(conversation.sessionId, { modelTier: text });
-  if (edit?.what === "model") return div({ class: "chat-fact", key: "model-edit" }, EditLine({ label: "Model", max: TITLE_MAX, list: knownModels(model), onsave: save }));
+  if (edit?.what === "model") return div({ class: "chat-fact", key: "model-edit" }, EditLine({ label: "Model", list: knownModels(model), onsave: save }));
   return Fact("Model", {}, span({ class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, "Change"));
 }
 // What is known, with its name before it.

@@ -74,8 +74,8 @@ function place(state) {
   return at < 0 ? state.top : offsets[at] - state.anchor.dy;
 }
 
-// `draw(row, before, kept)` gives the tree of a row; what it puts into `kept` stays as long as the row is in the document.
-export function RowList({ state, rows, draw, guess, label, onolder, onnewer, head, foot }) {
+// `pages`: what has `older()` and `newer()` ones. `draw(row, before, kept)` gives the tree of a row; what it puts into `kept` stays as long as the row is in the document.
+export function RowList({ state, rows, draw, guess, pages, head, foot }) {
   measure(state, rows, guess);
   if (state.target) aim(state);
   [state.first, state.last] = rangeAround(state, place(state), AROUND_PX);
@@ -85,10 +85,9 @@ export function RowList({ state, rows, draw, guess, label, onolder, onnewer, hea
   for (let at = state.first; at < state.last; at += 1) drawn.push(draw(rows[at], rows[at - 1], keptOf(state, before, rows[at])));
   const above = state.offsets[state.first];
   const below = state.offsets[rows.length] - state.offsets[state.last];
-  const more = { onolder, onnewer };
-  const settle = (element) => settled(state, element, more);
+  const settle = (element) => settled(state, element, pages);
   return div(
-    { class: "rows-view", tabindex: "0", role: "region", "aria-label": label, created: settle, updated: settle, onscroll: (event) => scrolled(state, event.target, more), onwheel: (event) => event.deltaY < 0 && loosen(state) },
+    { class: "rows-view", tabindex: "0", role: "region", "aria-label": "Conversation", created: settle, updated: settle, onscroll: (event) => scrolled(state, event.target, pages), onwheel: (event) => event.deltaY < 0 && loosen(state) },
     div("rows-head", head),
     div({ class: "rows-space", style: { height: `${above}px` } }),
     div({ class: "rows", role: "list" }, drawn),
@@ -116,7 +115,7 @@ function loosen(state) {
 }
 
 // Behind each drawing, before it is seen: what the rows really take, and the place that is to be kept.
-function settled(state, element, more) {
+function settled(state, element, pages) {
   state.element = element;
   const box = boxOf(element);
   if (state.width !== box.width) {
@@ -140,7 +139,7 @@ function settled(state, element, more) {
   if (Math.abs(wanted - element.scrollTop) >= 1) element.scrollTop = wanted;
   state.top = element.scrollTop - element.children[0].offsetHeight;
   if (isMoved && !isCovered(state)) redraw();
-  askForMore(state, element, more);
+  askForMore(element, pages);
 }
 
 function placeInDocument(state, element, box) {
@@ -158,7 +157,7 @@ function isCovered(state) {
   return isAbove && (last === rows.length || bottom >= state.top + state.height + NEAR_PX);
 }
 
-function scrolled(state, element, more) {
+function scrolled(state, element, pages) {
   const top = element.scrollTop - element.children[0].offsetHeight;
   const isUp = top < state.top - 1;
   state.top = top;
@@ -167,7 +166,7 @@ function scrolled(state, element, more) {
   else if (isUp) state.isStuck = false;
   if (!state.isStuck) hold(state, element);
   if (state.isStuck !== wasStuck || !isCovered(state)) redraw();
-  askForMore(state, element, more);
+  askForMore(element, pages);
 }
 
 // The first row that is seen is the one that stays.
@@ -186,9 +185,9 @@ function hold(state, element) {
   if (state.rows[at]) state.anchor = { key: state.rows[at].key, dy: state.offsets[at] - state.top };
 }
 
-function askForMore(state, element, { onolder, onnewer }) {
-  if (element.scrollTop < MORE_PX) onolder?.();
-  if (belowIn(element) < MORE_PX) onnewer?.();
+function askForMore(element, pages) {
+  if (element.scrollTop < MORE_PX) pages.older();
+  if (belowIn(element) < MORE_PX) pages.newer();
 }
 
 export function stickToEnd(state) {

@@ -124,14 +124,14 @@ function columns(state, points, size) {
   );
 }
 
-function Tip({ point, size, markOf }) {
+function Tip(point, size, markOf) {
   const isLeft = point.middle > size.width / 2;
   const share = `${((isLeft ? size.width - point.middle : point.middle) / size.width) * 100}%`;
   const rows = point.lines.map(([name, text, nth]) => div(null, name && span(null, nth === undefined ? null : markOf(nth), name), h("b", {}, text)));
   return div({ class: "plot-tip", ...UNHEARD, style: isLeft ? { right: share } : { left: share } }, h("strong", {}, point.label), rows);
 }
 
-function Behind({ state, title, head, points, names }) {
+function Behind(state, title, head, points, names) {
   const cell = (at) => (point) => point.lines[at]?.[1] ?? "";
   const first = { head, cell: (point) => (state.onpick ? Button({ kind: "small", onclick: () => pick(state, points.indexOf(point)) }, point.label) : point.label) };
   const columnsOf = [first, ...names.map((name, at) => ({ head: name, cell: cell(at), numeric: true }))];
@@ -159,7 +159,7 @@ export function Frame({ state, title, unit, points, size, drawn, legend, markOf,
     "figure",
     { class: "plot", key: `plot-${state.id}` },
     h("figcaption", {}, span("plot-title", title), legend.length > 1 && !isEmpty && ul("plot-legend", legend.map((name, nth) => li({ key: name }, markOf(nth), name)))),
-    div({ class: "plot-box", created: watchWidth(state), removed: () => state.unwatch?.() }, isEmpty ? p("plot-none", empty ?? "No data for this time.") : svg(), shown && Tip({ point: shown, size, markOf })),
-    isEmpty ? null : Behind({ state, title, head, points, names }),
+    div({ class: "plot-box", created: watchWidth(state), removed: () => state.unwatch?.() }, isEmpty ? p("plot-none", empty ?? "No data for this time.") : svg(), shown && Tip(shown, size, markOf)),
+    isEmpty ? null : Behind(state, title, head, points, names),
   );
 }
