@@ -130,7 +130,7 @@ function submit({ text, attachments }) {
     send(sessionId, text, attachments, conversation.ready());
   } catch (why) {
     if (shown !== written) conversation.close();
-    return toast(why.message, { tone: "bad" });
+    return toast(why.message);
   }
   Object.assign(written.composer, { text: "", attachments: [] });
   flushDraft();

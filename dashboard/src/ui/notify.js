@@ -22,7 +22,7 @@ function isNotifying() {
 async function switchOn() {
   const answer = await Notification.requestPermission();
   remember("notify", answer === "granted");
-  if (answer !== "granted") toast("This browser does not let the page notify you. Its settings for this site can.", { tone: "bad" });
+  if (answer !== "granted") toast("This browser does not let the page notify you. Its settings for this site can.");
   else toast(TOLD);
   redraw();
 }

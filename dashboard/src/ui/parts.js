@@ -87,8 +87,8 @@ let toastId = 0;
 const TOAST_MS = 6000;
 const TOASTS_MAX = 4;
 
-export function toast(text, { tone, undo, ms } = {}) {
-  const it = { id: ++toastId, text, tone, undo };
+export function toast(text, { undo, ms } = {}) {
+  const it = { id: ++toastId, text, undo };
   toasts.push(it);
   if (toasts.length > TOASTS_MAX) toasts.shift();
   setTimeout(() => dropToast(it), ms ?? TOAST_MS);
@@ -105,7 +105,7 @@ export function dropToast(it) {
 export function Toasts() {
   return div(
     { class: "toasts", role: "status", "aria-live": "polite" },
-    toasts.map((it) => div({ class: `toast toast-${it.tone ?? "info"}`, key: it.id }, span(null, it.text), it.undo && Button({ kind: "small", onclick: () => (it.undo(), dropToast(it)) }, "Undo"))),
+    toasts.map((it) => div({ class: "toast", key: it.id }, span(null, it.text), it.undo && Button({ kind: "small", onclick: () => (it.undo(), dropToast(it)) }, "Undo"))),
   );
 }
 
@@ -114,7 +114,7 @@ export async function copyText(text, what) {
     await navigator.clipboard.writeText(text);
     toast(`${what ?? "It"} is in the clipboard.`);
   } catch {
-    toast("This browser does not let the page copy.", { tone: "bad" });
+    toast("This browser does not let the page copy.");
   }
 }
 

@@ -35,7 +35,7 @@ function State(call) {
 
 // `text`: what can be copied of it.
 function section(title, text, shown) {
-  return div({ class: "tool-part", key: title, role: "group", "aria-label": title }, div("tool-part-head", span(null, title), text && CopyButton({ text, what: `The ${title.toLowerCase()}` })), shown);
+  return div({ key: title, role: "group", "aria-label": title }, div("tool-part-head", span(null, title), text && CopyButton({ text, what: `The ${title.toLowerCase()}` })), shown);
 }
 
 // The command, whole: the line above cuts it.

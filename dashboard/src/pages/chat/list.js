@@ -88,11 +88,11 @@ export function RowList({ state, rows, draw, guess, pages, head, foot }) {
   const settle = (element) => settled(state, element, pages);
   return div(
     { class: "rows-view", tabindex: "0", role: "region", "aria-label": "Conversation", created: settle, updated: settle, onscroll: (event) => scrolled(state, event.target, pages), onwheel: (event) => event.deltaY < 0 && loosen(state) },
-    div("rows-head", head),
-    div({ class: "rows-space", style: { height: `${above}px` } }),
-    div({ class: "rows", role: "list" }, drawn),
-    div({ class: "rows-space", style: { height: `${below}px` } }),
-    div("rows-foot", foot),
+    div(null, head),
+    div({ style: { height: `${above}px` } }),
+    div({ role: "list" }, drawn),
+    div({ style: { height: `${below}px` } }),
+    div(null, foot),
   );
 }
 
