@@ -3,7 +3,7 @@
 
 import { h } from "../lib/dom.js";
 
-const tag = (name) => (attrs, ...children) => h(name, typeof attrs === "string" ? { class: attrs } : attrs, ...children);
+const tag = (name) => (attrs, ...children) => h(name, typeof attrs === "string" ? { class: attrs } : attrs || {}, ...children);
 
 export const div = tag("div");
 export const span = tag("span");
