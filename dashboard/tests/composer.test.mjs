@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { attachmentOf, limitsOf, matchingCommands, refusal, sendFault, typedCommand } from "../src/ui/attaching.js";
+import { attachmentOf, limitsOf, matchingCommands, refuse, sendFault, typedCommand } from "../src/ui/attaching.js";
 import { find, neverDraw, textOf } from "./tree.mjs";
 
 neverDraw();
@@ -51,11 +51,6 @@ test("what cannot be sent says why", () => {
   assert.equal(empty.button("Send").title, "Nothing is written yet.");
   empty.key("Enter");
   assert.deepEqual(empty.sent, []);
-  const blocked = composer({ blocked: "This session is read-only." });
-  blocked.type("x");
-  blocked.key("Enter");
-  assert.deepEqual(blocked.sent, []);
-  assert.match(textOf(blocked.draw()), /This session is read-only\./);
   const long = composer();
   long.type("x".repeat(1024 * 1024 + 1));
   assert.match(textOf(long.draw()), /1\.0 MiB is the most/);
@@ -101,7 +96,7 @@ test("a command that is typed whole is sent at once, and Escape closes the list"
   it.type("/s");
   assert.equal(it.key("Escape"), true);
   assert.equal(find(it.draw(), (node) => node.attrs.role === "listbox"), undefined);
-  assert.equal(it.area()["aria-controls"], undefined);
+  assert.ok(!it.area()["aria-controls"]);
   it.key("Enter");
   assert.deepEqual(it.sent.map((sent) => sent.text), ["/stop", "/s"]);
   it.type("");
@@ -155,13 +150,12 @@ test("files are read as what they are", async () => {
 test("limits are those of the gateway", () => {
   const limits = limitsOf({ limits: { maxAttachments: 2, maxAttachmentBytes: 1000, maxMessageBytes: 100 } });
   const one = { bytes: 400 };
-  assert.equal(refusal({ name: "a", size: 600 }, [one], limits), "");
-  assert.match(refusal({ name: "a", size: 601 }, [one], limits), /a has 601 B; the files of a message may have 1000 B together/);
-  assert.match(refusal({ name: "a", size: 1 }, [one, one], limits), /2 files at most/);
-  assert.match(refusal({ name: "a", size: 0 }, [], limits), /empty/);
+  assert.doesNotThrow(() => refuse({ name: "a", size: 600 }, [one], limits));
+  assert.throws(() => refuse({ name: "a", size: 601 }, [one], limits), /a has 601 B; the files of a message may have 1000 B together/);
+  assert.throws(() => refuse({ name: "a", size: 1 }, [one, one], limits), /2 files at most/);
+  assert.throws(() => refuse({ name: "a", size: 0 }, [], limits), /empty/);
   assert.equal(sendFault({ text: "x".repeat(100), attachments: [] }, limits), "");
   assert.match(sendFault({ text: "é".repeat(51), attachments: [] }, limits), /102 B; 100 B is the most/);
-  assert.match(sendFault({ text: "", attachments: [{ bytes: 600 }, { bytes: 600 }] }, limits), /together is the most/);
   assert.equal(sendFault({ text: "", attachments: [one] }, limits), "");
   assert.equal(limitsOf(null).maxAttachments, 10);
 });

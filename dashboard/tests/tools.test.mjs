@@ -71,11 +71,11 @@ test("a card is open while it runs and when it failed, unless somebody says othe
   assert.equal(isOpen(card({ state: "asking" })), false);
   const call = card({ output: "file.txt" });
   assert.doesNotMatch(textOf(ToolCard({ call })), /file\.txt/);
-  find(ToolCard({ call }), (it) => it.attrs.class === "tool-line").attrs.onclick({ preventDefault() {} });
+  ToolCard({ call }).children[0].attrs.onclick({ preventDefault() {} });
   assert.equal(isOpen(call), true);
   assert.match(textOf(ToolCard({ call })), /file\.txt/);
   const running = card({ state: "running" });
-  find(ToolCard({ call: running }), (it) => it.attrs.class === "tool-line").attrs.onclick({ preventDefault() {} });
+  ToolCard({ call: running }).children[0].attrs.onclick({ preventDefault() {} });
   running.state = "failed";
   assert.equal(isOpen(running), false);
 });

@@ -4,11 +4,12 @@ import { h, redraw } from "../lib/dom.js";
 import { link, rpc } from "../lib/link.js";
 import { has, live } from "../lib/live.js";
 import { go, route } from "../lib/router.js";
+import { act } from "../ui/act.js";
 import { Composer } from "../ui/composer.js";
 import { Button, Empty, ErrorNote, Loading, toast } from "../ui/parts.js";
 import { COMMANDS } from "../../../sdk/typescript/dist/generated.js";
 import { freshName } from "../../../sdk/typescript/dist/socket.js";
-import { closeChildren, nestedIn } from "./chat/child.js";
+import { Missing, closeChildren, nestedIn } from "./chat/child.js";
 import { Conversation } from "./chat/conversation.js";
 import { Head } from "./chat/head.js";
 import { ListState, RowList, stickToEnd } from "./chat/list.js";
@@ -17,10 +18,14 @@ import { onCommand, send, startOutbox } from "./chat/outbox.js";
 import { Making, Recent, Side, startMaking } from "./chat/recent.js";
 import { guessPx, Row } from "./chat/rows.js";
 import { OnTheWay, QueueChips } from "./chat/waiting.js";
+import { div, p } from "../ui/tags.js";
 
 const SAVE_MS = 400;
 // What is marked by a link stays marked so long.
 const MARK_MS = 4000;
+
+// For ears.
+const SAID = { complete: "The answer is complete.", error: "The run has failed.", cancelled: "The run was stopped." };
 
 // Null where no session is named.
 let chat = null;
@@ -33,15 +38,14 @@ class Chat {
   list = new ListState();
   composer = { text: "", attachments: [] };
   savedText = "";
-  unreadKey = null;
-  markedKey = null;
+  unreadKey;
+  markedKey;
   // The entry that a link names, until it is found.
-  wanted = undefined;
+  wanted;
   // Up to where the reader was at the end.
   seenSeq = 0;
   // For ears: how the last run ended.
   said = "";
-  isStopping = false;
   conversation;
 
   constructor(sessionId, at) {
@@ -59,10 +63,7 @@ class Chat {
 function hear(it, event) {
   if (event.event !== "run_state") return;
   const { state } = event.data;
-  if (state === "complete") it.said = "The answer is complete.";
-  else if (state === "error") it.said = "The run has failed.";
-  else if (state === "cancelled") it.said = "The run was stopped.";
-  else it.said = "";
+  it.said = SAID[state] ?? "";
 }
 
 // What this browser remembers is written a moment later, and not with every word of an answer.
@@ -109,11 +110,10 @@ start();
 
 function askCommands() {
   if (commands) return commands;
-  const bare = (command) => ({ ...command, name: command.name.replace(/^\//, "") });
-  commands = [...COMMANDS].map((name) => bare({ name, args: "", summary: "" }));
+  commands = [...COMMANDS].map((name) => ({ name }));
   if (has("commands.list")) {
     rpc("commands.list").then((answer) => {
-      commands = answer.commands.map(bare);
+      commands = answer.commands;
       redraw();
     }, () => (commands = null));
   }
@@ -130,7 +130,7 @@ function submit({ text, attachments }) {
     send(sessionId, text, attachments, conversation.ready());
   } catch (why) {
     if (shown !== written) conversation.close();
-    return toast(why.message, { tone: "bad" });
+    return toast(why.message);
   }
   Object.assign(written.composer, { text: "", attachments: [] });
   flushDraft();
@@ -147,31 +147,19 @@ function begin(it) {
   ticking = setInterval(() => chat?.conversation?.transcript.run && redraw(), 1000);
 }
 
-async function stop() {
-  const it = chat;
-  it.isStopping = true;
-  redraw();
-  try {
-    const { cancelled } = await rpc("agent.cancel", { sessionId: it.sessionId });
-    if (!cancelled) toast("Nothing was running.");
-  } catch (why) {
-    toast(`It could not be stopped: ${why.message}`, { tone: "bad" });
-  }
-  it.isStopping = false;
-  redraw();
+function stop() {
+  act("It could not be stopped", async () => (await rpc("agent.cancel", { sessionId: chat.sessionId })).cancelled || "Nothing was running.");
 }
 
 // A copy of the conversation up to a message, with its text to be changed.
-async function edit(row) {
-  try {
+function edit(row) {
+  return act("It could not be copied", async () => {
     const copy = await rpc("sessions.fork", { sessionId: chat.sessionId, atSeq: row.seq });
     keepDraft(copy.sessionId, row.text);
     carried = { sessionId: copy.sessionId, attachments: row.attachments.map((it) => ({ filename: "image", bytes: Math.floor((it.data.length * 3) / 4), ...it })) };
     go("chat", copy.sessionId);
-    toast("This is a copy up to that message. Change it and send it.");
-  } catch (why) {
-    toast(`It could not be copied: ${why.message}`, { tone: "bad" });
-  }
+    return "This is a copy up to that message. Change it and send it.";
+  });
 }
 
 function toEnd() {
@@ -193,10 +181,7 @@ function find() {
     setTimeout(() => ((chat.markedKey = null), redraw()), MARK_MS);
   } else if (chat.readSeq !== undefined) {
     const at = rows.findIndex((it) => it.seq > chat.readSeq && it.kind !== "notice" && it.kind !== "run");
-    if (at > 0) {
-      chat.unreadKey = rows[at].key;
-      list.target = rows[at].key;
-    }
+    if (at > 0) list.target = chat.unreadKey = rows[at].key;
   }
   chat.readSeq = undefined;
 }
@@ -230,27 +215,25 @@ function watchReader() {
 function Rows() {
   const { conversation, list } = chat;
   const { transcript } = conversation;
-  const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: has("sessions.fork") ? edit : undefined, nestedOf: nestedIn(conversation) };
+  const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: has("sessions.fork") && edit, nestedOf: nestedIn(conversation) };
   const isNews = transcript.lastSeq > chat.seenSeq;
-  const head = conversation.fetching === "older" ? h(Loading, {}) : conversation.pageFault ? h(ErrorNote, { why: conversation.pageFault, again: () => conversation.again() }) : null;
-  const foot = conversation.isAtEnd ? OnTheWay({ conversation, isOnline: link.state === "live" || link.state === "behind" }) : h(Loading, {});
-  return h(
-    "div",
-    { class: "rows-box" },
-    RowList({ state: list, rows: transcript.rows, draw: (row, before, kept) => Row(row, before, kept, context), guess: guessPx, label: "Conversation", onolder: () => conversation.older(), onnewer: () => conversation.newer(), head, foot }),
-    list.isStuck && conversation.isAtEnd ? null : h("div", { class: "to-end" }, Button({ onclick: toEnd }, [isNews ? "New messages" : "Go to the end"])),
-    h("p", { class: "unseen", role: "status" }, chat.said),
+  const head = conversation.fetching === "older" ? Loading() : conversation.pageFault && ErrorNote({ why: conversation.pageFault, again: () => conversation.again() });
+  const foot = conversation.isAtEnd ? OnTheWay(conversation, link.state === "live" || link.state === "behind") : Loading();
+  return div(
+    "rows-box",
+    RowList({ state: list, rows: transcript.rows, draw: (row, before, kept) => Row(row, before, kept, context), guess: guessPx, pages: conversation, head, foot }),
+    list.isStuck && conversation.isAtEnd ? null : div("to-end", Button({ onclick: toEnd }, isNews ? "New messages" : "Go to the end")),
+    p({ class: "unseen", role: "status" }, chat.said),
   );
 }
 
 function Middle() {
   const { conversation } = chat;
-  if (conversation.isLoading) return h("div", { class: "rows-box" }, h(Loading, {}));
-  if (conversation.fault) return h("div", { class: "rows-box" }, h(ErrorNote, { why: conversation.fault, again: () => conversation.again() }));
+  if (conversation.isLoading || conversation.fault) return div("rows-box", Missing(conversation));
   find();
   watchReader();
-  const isEmpty = conversation.transcript.rows.length === 0 && OnTheWay({ conversation }).flat().filter(Boolean).length === 0;
-  if (isEmpty) return h("div", { class: "rows-box" }, h(Empty, { title: "Nothing was said yet" }, "Write what you want done. It works in the session's directory, and asks before it does what it may not do."));
+  const isEmpty = conversation.transcript.rows.length === 0 && OnTheWay(conversation).flat().filter(Boolean).length === 0;
+  if (isEmpty) return div("rows-box", h(Empty, { title: "Nothing was said yet" }, "Write what you want done. It works in the session's directory, and asks before it does what it may not do."));
   return Rows();
 }
 
@@ -259,7 +242,7 @@ function Writing() {
   const lane = live.lanes.get(chat.sessionId);
   const isRunning = !!conversation && (!!conversation.transcript.run || lane?.state === "running" || lane?.state === "asking");
   saveSoon();
-  return h(Composer, { state: chat.composer, onsend: submit, onstop: stop, isRunning, commands: askCommands(), placeholder: isRunning ? "Write; it waits its turn in this session's lane" : "Write a message, or / for commands" });
+  return Composer({ state: chat.composer, onsend: submit, onstop: stop, isRunning, commands: askCommands(), placeholder: isRunning ? "Write; it waits its turn in this session's lane" : "Write a message, or / for commands" });
 }
 
 export const chatPage = {
@@ -268,14 +251,13 @@ export const chatPage = {
   needs: ["agent.send", "events.subscribe"],
   leave: close,
   view() {
-    if (!live.can) return h(Loading, {});
+    if (!live.can) return Loading();
     arrive();
-    if (!chat.conversation) return h("div", { class: "chat-start" }, h("div", { class: "chat-head-line" }, h("h1", {}, "Chat"), Button({ onclick: startMaking }, ["New session in a directory"])), Making(), Writing(), Recent());
-    return h(
-      "div",
+    if (!chat.conversation) return div("chat-start", div("chat-head-line", h("h1", {}, "Chat"), Button({ onclick: startMaking }, "New session in a directory")), Making(), Writing(), Recent());
+    return div(
       { class: "chat", key: chat.sessionId },
-      h("div", { class: "chat-main" }, h(Head, { conversation: chat.conversation, onnew: startMaking }), Making(), Middle(), h(QueueChips, { conversation: chat.conversation }), Writing()),
-      h(Side, { current: chat.sessionId }),
+      div("chat-main", Head(chat.conversation, startMaking), Making(), Middle(), QueueChips(chat.conversation), Writing()),
+      Side(chat.sessionId),
     );
   },
 };

@@ -6,9 +6,9 @@ import { toast } from "./parts.js";
 export async function act(bad, run, then) {
   try {
     const said = await run();
-    if (said) toast(said);
+    if (typeof said === "string") toast(said);
   } catch (why) {
-    toast(`${bad}: ${why.message}`, { tone: "bad" });
+    toast(`${bad}: ${why.message}`);
   }
   then?.();
   redraw();

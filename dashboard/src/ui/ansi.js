@@ -9,11 +9,11 @@ const COLUMNS_MAX = 500;
 // Groups: parameters and letter of a CSI. A string (title, link) ends at its terminator or at the end of the line.
 const ESCAPE = /(?:\u001b\[|\u009b)([0-?]*)[ -/]*([@-~]|$)|\u001b[\]PX^_][^\u0007\u001b\n]*(?:\u0007|\u001b\\|$)?|\u001b[ -/]*[0-~]?|\u009b/y;
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
-const CONTROLS_ALL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 export const PLAIN_STYLE = Object.freeze({ fg: null, bg: null, bold: false, dim: false, italic: false, underline: false, inverse: false, strike: false });
 
-const FLAGS = { 1: ["bold", true], 2: ["dim", true], 3: ["italic", true], 4: ["underline", true], 7: ["inverse", true], 9: ["strike", true], 21: ["underline", true], 23: ["italic", false], 24: ["underline", false], 27: ["inverse", false], 29: ["strike", false] };
+// Twenty more ends it.
+const FLAGS = { 1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse", 9: "strike", 21: "underline" };
 
 // One of 256: a number below 16 (the theme has a colour for it), or red, green and blue.
 function indexed(n) {
@@ -36,7 +36,7 @@ function extended(codes, at) {
 function parts(text) {
   const codes = [];
   for (const part of text.split(";", 64)) {
-    const numbers = part.split(":").map((it) => (it === "" ? 0 : Number.parseInt(it, 10)));
+    const numbers = part.split(":").map((it) => (it === "" ? 0 : parseInt(it)));
     if (numbers.length > 5 && numbers[1] === 2) numbers.splice(2, 1);
     if (numbers.length > 1 && numbers[0] === 4) codes.push(numbers[1] === 0 ? 24 : 4);
     else codes.push(...numbers);
@@ -50,8 +50,9 @@ function styled(style, text) {
   for (let at = 0; at < codes.length; at += 1) {
     const code = codes[at];
     if (code === 0) now = { ...PLAIN_STYLE };
-    else if (FLAGS[code]) now[FLAGS[code][0]] = FLAGS[code][1];
+    else if (FLAGS[code]) now[FLAGS[code]] = true;
     else if (code === 22) now.bold = now.dim = false;
+    else if (FLAGS[code - 20]) now[FLAGS[code - 20]] = false;
     else if (code === 39) now.fg = null;
     else if (code === 49) now.bg = null;
     else if (code === 38 || code === 48) {
@@ -87,7 +88,7 @@ class Line {
   }
 
   csi(letter, parameters) {
-    const n = Math.min(COLUMNS_MAX, Number.parseInt(parameters, 10) || 0);
+    const n = Math.min(COLUMNS_MAX, parseInt(parameters) || 0);
     if (letter === "C") this.at += Math.max(1, n);
     else if (letter === "D") this.at = Math.max(0, this.at - Math.max(1, n));
     else if (letter === "G") this.at = Math.max(0, n - 1);
@@ -150,5 +151,5 @@ export function terminalLines(text) {
 
 // As a plain text, for copying.
 export function withoutEscapes(text) {
-  return terminalLines(text).map((runs) => runs.map(([it]) => it).join("")).join("\n").replace(CONTROLS_ALL, "");
+  return terminalLines(text).map((runs) => runs.map(([it]) => it).join("")).join("\n").replace(new RegExp(CONTROLS, "g"), "");
 }

@@ -5,9 +5,12 @@ import { h, redraw } from "../lib/dom.js";
 import { ago, ticking } from "../lib/format.js";
 import { answer, live, openAsks } from "../lib/live.js";
 import { href } from "../lib/router.js";
+import { act } from "./act.js";
 import { wholeOf } from "./asked.js";
 import { NotifyButton, startNotifying } from "./notify.js";
-import { Badge, Button, toast } from "./parts.js";
+import { Badge, Button } from "./parts.js";
+import { kept } from "./plain.js";
+import { a, code, div, input, p, span } from "./tags.js";
 
 // Shown at once; the others are a number.
 const SHOWN_MAX = 3;
@@ -16,52 +19,51 @@ const STEADY_MS = 700;
 const REASON_CHARS_MAX = 2000;
 const RISKS = { "read-only": ["info", "reads"], "workspace-write": ["warn", "changes files"], "danger-full-access": ["bad", "full access"] };
 
-// By ask id, only of those that are open: why somebody says no, as it is typed; whether it was put aside; what it shows.
+// By ask id, only of those that are open: why somebody says no, as it is typed; whether it was put aside. By question: what it shows.
 const reasons = new Map();
 const aside = new Set();
-const wholes = new Map();
-const state = { isAllShown: false, order: "", steadyAt: 0, spoken: "", known: new Set(), isAnswering: false };
+const wholes = new WeakMap();
+let isAllShown = false;
+let isAnswering = false;
+let lastOrder = "";
+let steadyAt = 0;
+let spoken = "";
+let known = new Set();
 
-async function decide(ask, decision) {
-  if (Date.now() < state.steadyAt || live.answered.has(ask.askId)) return;
+function decide(ask, decision) {
+  if (Date.now() < steadyAt || live.answered.has(ask.askId)) return;
   const reason = decision === "deny" ? reasons.get(ask.askId)?.trim() : undefined;
-  state.isAnswering = !!document.activeElement?.closest(".approval");
-  try {
-    const isTaken = await answer(ask, decision, reason);
-    if (!isTaken) toast("Somebody else has answered that already, or its time was over.", { tone: "info" });
-  } catch (why) {
-    toast(`That answer did not arrive: ${why.message}`, { tone: "bad" });
-  }
+  isAnswering = !!document.activeElement?.closest(".approval");
+  act("That answer did not arrive", async () => (await answer(ask, decision, reason)) || "Somebody else has answered that already, or its time was over.");
 }
 
 // The button is gone with its question; who works by keyboard stays among the questions, on no button.
 function stay() {
-  state.isAnswering = false;
+  isAnswering = false;
   if (document.activeElement && document.activeElement !== document.body) return;
   (document.getElementById("open-questions") ?? document.getElementById("main"))?.focus();
 }
 
 // Made once: a redraw must not cost what a diff of 2,000 lines costs.
-function Whole({ ask }) {
-  if (!wholes.has(ask.askId)) wholes.set(ask.askId, wholeOf(ask));
-  return wholes.get(ask.askId);
+function Whole(ask) {
+  return kept(wholes, ask, [], () => wholeOf(ask));
 }
 
-function Facts({ ask }) {
+function Facts(ask) {
   const left = ask.expiresAt ? ask.expiresAt - serverNow() : undefined;
-  const fact = (name, shown) => h("div", {}, h("dt", {}, name), h("dd", {}, shown));
-  return h("dl", { class: "approval-facts" },
-    fact("Session", h("a", { href: href("chat", ask.sessionId), dir: "auto" }, ask.title || ask.sessionId)),
-    ask.cwd ? fact("Directory", h("code", {}, ask.cwd)) : null,
-    ask.askedBy ? fact("For", ask.askedBy) : null,
-    ask.openedAt ? fact("Asked", ago(ask.openedAt, serverNow())) : null,
-    left !== undefined ? fact("A no in", left > 0 ? ticking(left) : "a moment") : null,
+  const fact = (name, shown) => div(null, h("dt", {}, name), h("dd", {}, shown));
+  return h("dl", {},
+    fact("Session", a({ href: href("chat", ask.sessionId), dir: "auto" }, ask.title || ask.sessionId)),
+    ask.cwd && fact("Directory", code(null, ask.cwd)),
+    ask.askedBy && fact("For", ask.askedBy),
+    ask.openedAt && fact("Asked", ago(ask.openedAt, serverNow())),
+    left !== undefined && fact("A no in", left > 0 ? ticking(left) : "a moment"),
   );
 }
 
-function Answers({ ask }) {
+function Answers(ask) {
   const busy = live.answered.has(ask.askId);
-  const reason = h("input", {
+  const reason = input({
     type: "text",
     "aria-label": `Why not ${ask.tool} (the model is told)`,
     placeholder: "Why not (the model is told)",
@@ -71,34 +73,35 @@ function Answers({ ask }) {
     oninput: (event) => reasons.set(ask.askId, event.target.value),
   });
   // Not `disabled`: whoever stands on one would lose their place.
-  const still = { busy, "aria-disabled": Date.now() < state.steadyAt ? "true" : undefined };
-  return h("div", { class: "approval-buttons" },
-    Button({ ...still, kind: "main", onclick: () => decide(ask, "allow") }, ["Allow once"]),
-    Button({ ...still, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, ["Allow for this session"]),
-    h("span", { class: "approval-deny" }, reason, Button({ ...still, kind: "danger", onclick: () => decide(ask, "deny") }, ["Deny"])),
+  const still = { busy, "aria-disabled": Date.now() < steadyAt && "true" };
+  return div("approval-buttons",
+    Button({ ...still, kind: "main", onclick: () => decide(ask, "allow") }, "Allow once"),
+    Button({ ...still, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, "Allow for this session"),
+    span("approval-deny", reason, Button({ ...still, kind: "danger", onclick: () => decide(ask, "deny") }, "Deny")),
   );
 }
 
-export function Approval({ ask }) {
+function Approval(ask) {
   const [tone, risk] = RISKS[ask.risk] ?? ["warn", ask.risk];
   const id = `ask-${ask.askId}`;
   const isAside = aside.has(ask.askId);
+  const word = isAside ? "Show" : "Later";
   const turn = () => (isAside ? aside.delete(ask.askId) : aside.add(ask.askId), redraw());
   return h(
     "article",
     { class: isAside ? "approval approval-aside" : "approval", key: ask.askId, "aria-labelledby": id },
     h("header", {},
-      h("h3", { id, class: "approval-title" }, "Allow ", h("code", {}, ask.tool), "? ", h("span", { class: "approval-what", dir: "auto", title: ask.summary }, ask.summary)),
-      h("span", { class: "approval-side" },
-        Badge({ tone }, [risk]),
-        Button({ kind: "quiet", label: `${isAside ? "Show" : "Later"}: ${ask.tool}`, "aria-expanded": isAside ? "false" : "true", onclick: turn }, [isAside ? "Show" : "Later"]),
+      h("h3", { id }, "Allow ", code(null, ask.tool), "? ", span({ dir: "auto", title: ask.summary }, ask.summary)),
+      span("approval-side",
+        Badge({ tone }, risk),
+        Button({ kind: "quiet", label: `${word}: ${ask.tool}`, "aria-expanded": String(!isAside), onclick: turn }, word),
       ),
     ),
     isAside ? null : [
-      ask.mayHaveRun ? h("p", { class: "note note-warn", key: "again" }, "This call was begun before a restart and may have run. A yes may run it a second time.") : null,
-      h(Whole, { ask }),
-      h(Facts, { ask }),
-      h(Answers, { ask }),
+      ask.mayHaveRun && p({ class: "note note-warn", key: "again" }, "This call was begun before a restart and may have run. A yes may run it a second time."),
+      Whole(ask),
+      Facts(ask),
+      Answers(ask),
     ],
   );
 }
@@ -106,36 +109,36 @@ export function Approval({ ask }) {
 // What is kept of questions that are gone goes; a new one is told once to who listens, and everything holds still for a moment.
 function follow(asks, shown) {
   const open = new Set(asks.map((ask) => ask.askId));
-  for (const kept of [reasons, aside, wholes]) for (const id of kept.keys()) if (!open.has(id)) kept.delete(id);
-  const fresh = asks.filter((ask) => !state.known.has(ask.askId));
-  state.known = open;
-  if (fresh.length === 1) state.spoken = `Question: may ${fresh[0].tool} run? ${fresh[0].summary.slice(0, 200)}`;
-  else if (fresh.length > 1) state.spoken = `${fresh.length} new questions are open.`;
-  else if (asks.length === 0) state.spoken = "";
+  for (const told of [reasons, aside]) for (const id of told.keys()) if (!open.has(id)) told.delete(id);
+  const fresh = asks.filter((ask) => !known.has(ask.askId));
+  known = open;
+  if (fresh.length === 1) spoken = `Question: may ${fresh[0].tool} run? ${fresh[0].summary.slice(0, 200)}`;
+  else if (fresh.length > 1) spoken = `${fresh.length} new questions are open.`;
+  else if (asks.length === 0) spoken = "";
   const order = shown.map((ask) => ask.askId).join(" ");
-  if (order === state.order) return;
-  state.order = order;
-  state.steadyAt = Date.now() + STEADY_MS;
+  if (order === lastOrder) return;
+  lastOrder = order;
+  steadyAt = Date.now() + STEADY_MS;
   setTimeout(redraw, STEADY_MS);
-  if (state.isAnswering) setTimeout(stay);
+  if (isAnswering) setTimeout(stay);
 }
 
 export function Approvals() {
   const asks = openAsks();
-  const shown = state.isAllShown ? asks : asks.slice(0, SHOWN_MAX);
+  const shown = isAllShown ? asks : asks.slice(0, SHOWN_MAX);
   follow(asks, shown);
   const more = asks.length - SHOWN_MAX;
-  const onmore = () => ((state.isAllShown = !state.isAllShown), redraw());
+  const onmore = () => ((isAllShown = !isAllShown), redraw());
   return [
     // Only this is told to who listens: the time that is left changes each second.
-    h("p", { class: "unseen", role: "alert", key: "spoken" }, state.spoken),
+    p({ class: "unseen", role: "alert", key: "spoken" }, spoken),
     asks.length === 0 ? null : h("section", { class: "approvals", "aria-labelledby": "open-questions", key: "asks" },
-      h("header", { class: "approvals-head" },
+      h("header", {},
         h("h2", { id: "open-questions", tabindex: "-1" }, asks.length === 1 ? "1 open question" : `${asks.length} open questions`),
         NotifyButton(),
       ),
-      shown.map((ask) => h(Approval, { ask })),
-      more > 0 ? Button({ "aria-expanded": state.isAllShown ? "true" : "false", onclick: onmore }, [state.isAllShown ? `Show only the ${SHOWN_MAX} oldest` : `${more} more open question${more === 1 ? "" : "s"}`]) : null,
+      shown.map(Approval),
+      more > 0 && Button({ "aria-expanded": String(isAllShown), onclick: onmore }, isAllShown ? `Show only the ${SHOWN_MAX} oldest` : `${more} more open question${more === 1 ? "" : "s"}`),
     ),
   ];
 }

@@ -32,15 +32,17 @@ function textType(type, data) {
   return plain.startsWith("text/") || TEXT_TYPES.has(plain) ? plain : "text/plain";
 }
 
-function total(attachments) {
-  return attachments.reduce((sum, it) => sum + it.bytes, 0);
-}
+const total = (attachments) => attachments.reduce((sum, it) => sum + it.bytes, 0);
 
-// Why this file cannot go as well, before it is read; empty if it can.
-export function refusal(file, attachments, limits) {
-  if (attachments.length >= limits.maxAttachments) return `A message takes ${limits.maxAttachments} files at most: ${file.name || "this one"} was left out.`;
-  if (total(attachments) + file.size > limits.maxAttachmentBytes) return `${file.name || "This file"} has ${bytes(file.size)}; the files of a message may have ${bytes(limits.maxAttachmentBytes)} together.`;
-  return file.size === 0 ? `${file.name || "This file"} is empty.` : "";
+// Throws a sentence where this file cannot go as well, before it is read.
+export function refuse(file, attachments, limits) {
+  const name = file.name || "This file";
+  const most = bytes(limits.maxAttachmentBytes);
+  let why;
+  if (attachments.length >= limits.maxAttachments) why = `was left out: a message takes ${limits.maxAttachments} files at most.`;
+  else if (total(attachments) + file.size > limits.maxAttachmentBytes) why = `has ${bytes(file.size)}; the files of a message may have ${most} together.`;
+  else if (file.size === 0) why = "is empty.";
+  if (why) throw new Error(`${name} ${why}`);
 }
 
 // One file as the gateway takes it. Throws a sentence.
@@ -58,8 +60,6 @@ export function sendFault({ text, attachments }, limits) {
   // Each character takes three bytes at most (a pair of them four).
   const size = text.length * 3 <= limits.maxMessageBytes ? 0 : new TextEncoder().encode(text).length;
   if (size > limits.maxMessageBytes) return `The text has ${bytes(size)}; ${bytes(limits.maxMessageBytes)} is the most. Attach it as a file instead.`;
-  if (attachments.length > limits.maxAttachments) return `${attachments.length} files; a message takes ${limits.maxAttachments} at most.`;
-  if (total(attachments) > limits.maxAttachmentBytes) return `The files have ${bytes(total(attachments))}; ${bytes(limits.maxAttachmentBytes)} together is the most.`;
   return "";
 }
 

@@ -4,44 +4,37 @@
 import { h, redraw } from "../lib/dom.js";
 import { bytes } from "../lib/format.js";
 import { live } from "../lib/live.js";
-import { attachmentOf, limitsOf, matchingCommands, refusal, sendFault, typedCommand } from "./attaching.js";
+import { attachmentOf, limitsOf, matchingCommands, refuse, sendFault, typedCommand } from "./attaching.js";
 import { Button } from "./parts.js";
-import { pictureUrl } from "./plain.js";
+import { kept, pictureUrl } from "./plain.js";
+import { code, div, input, li, p, span, ul } from "./tags.js";
 
 const COMMANDS_MAX = 50;
 const FAULTS_MAX = 5;
-const ACCEPTED = "image/png,image/jpeg,image/gif,image/webp,text/*,application/json,.md,.toml,.yaml,.yml,.rs,.ts,.js,.py,.go,.log,.csv,.diff,.patch";
 
 // By state: what is only of the writing.
 const views = new WeakMap();
 let ids = 0;
 
 function viewOf(state) {
-  if (!views.has(state)) views.set(state, { id: `composer-${(ids += 1)}`, chosen: 0, isClosed: false, faults: [], reading: 0, isOver: false, grown: null });
-  return views.get(state);
+  return kept(views, state, [], () => ({ id: `composer-${(ids += 1)}`, chosen: 0, faults: [], reading: 0, isOver: false }));
 }
 
 async function attach(state, files) {
   const view = viewOf(state);
   const limits = limitsOf(live.can);
   view.faults = [];
-  const fault = (text) => view.faults.length < FAULTS_MAX && view.faults.push(text);
   view.reading += 1;
   redraw();
   for (const file of files) {
-    const why = refusal(file, state.attachments, limits);
-    if (why) {
-      fault(why);
-      continue;
-    }
     try {
+      refuse(file, state.attachments, limits);
       const read = await attachmentOf(file);
       // Others may have come while this one was read.
-      const late = refusal(file, state.attachments, limits);
-      if (late) fault(late);
-      else state.attachments.push(read);
+      refuse(file, state.attachments, limits);
+      state.attachments.push(read);
     } catch (error) {
-      fault(error.message);
+      if (view.faults.length < FAULTS_MAX) view.faults.push(error.message);
     }
   }
   view.reading -= 1;
@@ -56,18 +49,18 @@ function detach(state, it) {
   document.getElementById(viewOf(state).id)?.focus();
 }
 
-function Chips({ state }) {
+function Chips(state) {
   if (state.attachments.length === 0) return null;
   const chip = (it) => {
     const url = pictureUrl(it);
-    return h("li", { class: "upload" },
-      url ? h("img", { src: url, alt: "", class: "upload-picture" }) : null,
-      h("span", { class: "upload-name", dir: "auto", title: it.filename }, it.filename),
-      h("span", { class: "dim" }, bytes(it.bytes)),
-      h("button", { type: "button", class: "upload-remove", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
+    return li("upload",
+      url && h("img", { src: url, alt: "" }),
+      span({ class: "upload-name", dir: "auto", title: it.filename }, it.filename),
+      span("dim", bytes(it.bytes)),
+      h("button", { type: "button", "aria-label": `Remove ${it.filename}`, title: "Remove", onclick: () => detach(state, it) }, "×"),
     );
   };
-  return h("ul", { class: "uploads", key: "attached", "aria-label": "Attached files" }, state.attachments.map(chip));
+  return ul({ class: "uploads", key: "attached", "aria-label": "Attached files" }, state.attachments.map(chip));
 }
 
 function type(state, text) {
@@ -83,16 +76,16 @@ function accept(state, command) {
   document.getElementById(viewOf(state).id)?.focus();
 }
 
-function Commands({ state, found }) {
+function Commands(state, found) {
   const view = viewOf(state);
   const option = (it, at) =>
-    h("li", {
-      role: "option", id: `${view.id}-${at}`, key: it.name, class: at === view.chosen ? "command command-chosen" : "command", "aria-selected": at === view.chosen ? "true" : "false",
-      updated: at === view.chosen ? (element) => element.scrollIntoView({ block: "nearest" }) : undefined,
+    li({
+      role: "option", id: `${view.id}-${at}`, key: it.name, class: at === view.chosen ? "command command-chosen" : "command", "aria-selected": String(at === view.chosen),
+      updated: at === view.chosen && ((element) => element.scrollIntoView({ block: "nearest" })),
       // Before the text area loses the focus.
       onmousedown: (event) => (event.preventDefault(), accept(state, it)),
-    }, h("span", { class: "command-name" }, `/${it.name}`, it.args ? h("span", { class: "dim" }, ` ${it.args}`) : null), h("span", { class: "command-summary" }, it.summary));
-  return h("ul", { class: "commands", key: "commands", role: "listbox", id: `${view.id}-list`, "aria-label": "Commands" }, found.map(option));
+    }, span("command-name", `/${it.name}`, it.args && span("dim", ` ${it.args}`)), span("command-summary", it.summary));
+  return ul({ class: "commands", key: "commands", role: "listbox", id: `${view.id}-list`, "aria-label": "Commands" }, found.map(option));
 }
 
 // True where the key was for the list.
@@ -101,8 +94,7 @@ function listKey(event, state, found) {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step) view.chosen = (view.chosen + step + found.length) % found.length;
   else if (event.key === "Escape") view.isClosed = true;
-  else if (event.key === "Tab" && !event.shiftKey) accept(state, found[view.chosen]);
-  else if (event.key === "Enter" && !event.shiftKey && state.text !== `/${found[view.chosen].name}`) accept(state, found[view.chosen]);
+  else if (!event.shiftKey && (event.key === "Tab" || (event.key === "Enter" && state.text !== `/${found[view.chosen].name}`))) accept(state, found[view.chosen]);
   else return false;
   event.preventDefault();
   event.stopPropagation();
@@ -113,11 +105,11 @@ function listKey(event, state, found) {
 function grow(state) {
   const view = viewOf(state);
   return (element) => {
-    const width = element.clientWidth;
+    const { style, clientWidth: width } = element;
     if (view.grown === state.text && view.width === width) return;
     Object.assign(view, { grown: state.text, width });
-    element.style.setProperty("height", "auto");
-    element.style.setProperty("height", `${element.scrollHeight + element.offsetHeight - element.clientHeight}px`);
+    style.height = "auto";
+    style.height = `${element.scrollHeight + element.offsetHeight - element.clientHeight}px`;
   };
 }
 
@@ -125,7 +117,8 @@ function matching(state, commands) {
   return viewOf(state).isClosed ? [] : matchingCommands(state.text, commands, COMMANDS_MAX);
 }
 
-function Writing({ state, view, found, commands, placeholder, send, describedBy }) {
+function Writing(state, found, commands, placeholder, send) {
+  const view = viewOf(state);
   const isList = found.length > 0;
   const onkeydown = (event) => {
     // Enter ends the word that an input method is putting together.
@@ -139,60 +132,56 @@ function Writing({ state, view, found, commands, placeholder, send, describedBy 
     send();
   };
   const onpaste = (event) => {
-    const files = [...(event.clipboardData?.files ?? [])];
+    const { files, types } = event.clipboardData ?? {};
     // A table from a spreadsheet is a text and a picture of it: the text is meant.
-    if (files.length === 0 || event.clipboardData.types.includes("text/plain")) return;
+    if (!files?.length || types.includes("text/plain")) return;
     event.preventDefault();
-    attach(state, files);
+    attach(state, [...files]);
   };
   return h("textarea", {
-    id: view.id, key: "text", class: "composer-text", rows: "1", dir: "auto", value: state.text, placeholder, "aria-label": "Message", enterkeyhint: "send", autocomplete: "off",
-    "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": isList ? `${view.id}-list` : undefined, "aria-activedescendant": isList ? `${view.id}-${view.chosen}` : undefined, "aria-describedby": describedBy,
+    id: view.id, key: "text", rows: "1", dir: "auto", value: state.text, placeholder, "aria-label": "Message", enterkeyhint: "send", autocomplete: "off",
+    "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": isList && `${view.id}-list`, "aria-activedescendant": isList && `${view.id}-${view.chosen}`, "aria-describedby": `${view.id}-words`,
     oninput: (event) => type(state, event.target.value), onkeydown, onpaste, created: grow(state), updated: grow(state),
   });
 }
 
-// Said once, when it opens: a reader of screens does not see a list appear.
-function listWord(found) {
-  return found.length ? `${found.length} command${found.length === 1 ? "" : "s"}, arrows choose, Tab takes` : "";
-}
-
-function Words({ state, view, hint, commands, fault, blocked }) {
+function Words(state, commands, fault) {
+  const view = viewOf(state);
   const command = typedCommand(state.text, commands);
-  const said = command ? h("span", {}, h("code", {}, `/${command.name}${command.args ? ` ${command.args}` : ""}`), ` ${command.summary ?? ""}`) : hint;
-  const why = blocked || (state.text.trim() || state.attachments.length ? fault : "");
-  return h("div", { class: "composer-words", key: "words", id: `${view.id}-words` },
-    h("div", { role: "status" }, view.reading > 0 ? "Reading files…" : null, why ? h("p", { class: "composer-fault" }, why) : null, view.faults.map((it) => h("p", { class: "composer-fault", dir: "auto" }, it))),
-    said ? h("p", { class: "dim", dir: "auto" }, said) : null,
+  const said = command && span(null, code(null, `/${command.name}${command.args ? ` ${command.args}` : ""}`), ` ${command.summary ?? ""}`);
+  const why = state.text.trim() || state.attachments.length ? fault : "";
+  return div({ class: "composer-words", key: "words", id: `${view.id}-words` },
+    div({ role: "status" }, view.reading > 0 && "Reading files…", why && p("fault", why), view.faults.map((it) => p({ class: "fault", dir: "auto" }, it))),
+    said && p({ class: "dim", dir: "auto" }, said),
   );
 }
 
 function dropping(state) {
   const view = viewOf(state);
   const over = (isOver) => (event) => {
-    if (![...(event.dataTransfer?.types ?? [])].includes("Files")) return;
+    if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     if (view.isOver !== isOver) redraw();
     view.isOver = isOver;
   };
   const ondrop = (event) => {
     over(false)(event);
-    const files = [...(event.dataTransfer?.files ?? [])];
-    if (files.length) attach(state, files);
+    attach(state, [...(event.dataTransfer?.files ?? [])]);
   };
   return { ondragenter: over(true), ondragover: over(true), ondragleave: over(false), ondrop };
 }
 
-// `onsend({ text, attachments })` is called with what may be sent. `blocked`: a sentence why nothing can be sent now.
-export function Composer({ state, onsend, onstop, isRunning, commands = [], placeholder = "Message", hint, blocked }) {
+// `onsend({ text, attachments })` is called with what may be sent.
+export function Composer({ state, onsend, onstop, isRunning, commands = [], placeholder = "Message" }) {
   const view = viewOf(state);
   const found = matching(state, commands);
   view.chosen = Math.min(view.chosen, Math.max(0, found.length - 1));
+  const isList = found.length > 0;
   const faultNow = () => (view.reading > 0 ? "Files are still being read." : sendFault(state, limitsOf(live.can)));
   const fault = faultNow();
   const send = () => {
     // Enter may come before the last letter was drawn.
-    if (blocked || faultNow()) return redraw();
+    if (faultNow()) return redraw();
     view.faults = [];
     onsend({ text: state.text, attachments: [...state.attachments] });
   };
@@ -201,17 +190,18 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
     event.target.value = "";
   };
   // Everything in it has a name: what comes and goes must not take the focus of a neighbour with it.
-  return h("div", { class: view.isOver ? "composer composer-over" : "composer", role: "group", "aria-label": "Write a message", ...dropping(state) },
-    found.length ? h(Commands, { state, found }) : null,
-    h(Chips, { state }),
-    h(Writing, { state, view, found, commands, placeholder, send, describedBy: `${view.id}-words` }),
-    h("div", { class: "composer-foot", key: "foot" },
-      h("label", { class: "button button-small composer-file", key: "file" }, "Attach", h("input", { type: "file", class: "unseen", multiple: true, accept: ACCEPTED, onchange: pick })),
-      h(Words, { state, view, hint, commands, fault, blocked }),
-      isRunning ? Button({ kind: "danger", key: "stop", onclick: onstop }, ["Stop"]) : null,
-      Button({ kind: "main", key: "send", onclick: send, disabled: !!blocked || !!fault, title: blocked || fault || "Enter sends, Shift and Enter begin a new line" }, ["Send"]),
+  return div({ class: view.isOver ? "composer composer-over" : "composer", role: "group", "aria-label": "Write a message", ...dropping(state) },
+    isList && Commands(state, found),
+    Chips(state),
+    Writing(state, found, commands, placeholder, send),
+    div({ class: "composer-foot", key: "foot" },
+      h("label", { class: "button button-small composer-file", key: "file" }, "Attach", input({ type: "file", class: "unseen", multiple: true, onchange: pick })),
+      Words(state, commands, fault),
+      isRunning && Button({ kind: "danger", key: "stop", onclick: onstop }, "Stop"),
+      Button({ kind: "main", key: "send", onclick: send, disabled: fault, title: fault || "Enter sends, Shift and Enter begin a new line" }, "Send"),
     ),
-    h("p", { class: "unseen", key: "said", role: "status" }, listWord(found)),
-    view.isOver ? h("p", { class: "composer-drop", key: "drop" }, "Drop files to attach them") : null,
+    p({ class: "unseen", key: "said", role: "status" }, // A reader of screens does not see a list appear.
+      isList && `${found.length} command${found.length === 1 ? "" : "s"}, arrows choose, Tab takes`),
+    view.isOver && p({ class: "composer-drop", key: "drop" }, "Drop files to attach them"),
   );
 }

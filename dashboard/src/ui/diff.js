@@ -1,6 +1,9 @@
 // A unified diff with its lines marked, for eyes and for ears.
 
-import { h, redraw } from "../lib/dom.js";
+import { redraw } from "../lib/dom.js";
+import { Button } from "./parts.js";
+import { kept, scrolls } from "./plain.js";
+import { div, span } from "./tags.js";
 
 // Lines that are in the document; the others are there on demand.
 const LINES_MAX = 400;
@@ -20,7 +23,7 @@ function isFile(line, before, after) {
 function lineOf(line, at, all) {
   const kind = line.startsWith("@@") ? "hunk" : isFile(line, all[at - 1], all[at + 1]) ? "file" : line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : "same";
   const word = kind === "add" ? "added: " : kind === "del" ? "removed: " : "";
-  return h("div", { class: `diff-line diff-${kind}`, key: at }, word ? h("span", { class: "unseen" }, word) : null, line || " ");
+  return div({ class: `diff-line diff-${kind}`, key: at }, word && span("unseen", word), line || " ");
 }
 
 // `whole`: nothing is left out (a person is asked to allow it). Where it is false, `holder` is an object by which it is known
@@ -28,15 +31,9 @@ function lineOf(line, at, all) {
 export function Diff({ text, whole, holder }) {
   const lines = text.replace(/\n$/, "").split("\n");
   const isWhole = whole !== false || !holder || opened.has(holder) || lines.length <= LINES_MAX;
-  const shown = isWhole ? lines : lines.slice(0, LINES_MAX);
-  const last = holder ? drawn.get(holder) : undefined;
-  if (last && last.text === text && last.isWhole === isWhole) return last.node;
-  const node = h(
-    "div",
-    { class: "diff", key: holder ? "diff" : undefined, dir: "ltr", tabindex: "0", role: "group", "aria-label": "Changes" },
-    shown.map(lineOf),
-    isWhole ? null : h("button", { type: "button", class: "button button-small diff-more", onclick: () => (opened.add(holder), redraw()) }, `Show ${lines.length - LINES_MAX} more lines`),
-  );
-  if (holder) drawn.set(holder, { text, isWhole, node });
-  return node;
+  return kept(drawn, holder, [text, isWhole], () => div(
+    { class: "diff", key: holder ? "diff" : undefined, dir: "ltr", ...scrolls("Changes") },
+    (isWhole ? lines : lines.slice(0, LINES_MAX)).map(lineOf),
+    isWhole || Button({ kind: "small diff-more", onclick: () => (opened.add(holder), redraw()) }, `Show ${lines.length - LINES_MAX} more lines`),
+  ));
 }

@@ -1,7 +1,7 @@
 // Colours for code: comments, strings, numbers and words of the language. One pass, no grammar. Every alternative that begins
 // also ends (at the end of the line, or of the text), so that nothing is read twice.
 
-import { h } from "../lib/dom.js";
+import { span } from "./tags.js";
 
 // Longer code stays plain.
 const CHARS_MAX = 30_000;
@@ -17,13 +17,16 @@ const NUMBER = /\b\d[\w.]*/.source;
 const SLASHES = /\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)/.source;
 const HASH = /#[^\n]*/.source;
 
+// Of most languages; that one of them has no such word does no harm.
+const COMMON = "as async await break class const continue else enum false for from if import in let return static struct super true try type while yield";
+
 function family(comments, strings, words) {
-  return { pattern: new RegExp(`(${comments})|(${strings})|(${NUMBER})|(${WORD})`, "g"), words: new Set(words.split(" ")) };
+  return { pattern: new RegExp(`(${comments})|(${strings})|(${NUMBER})|(${WORD})`, "g"), words: new Set(`${COMMON} ${words}`.split(" ")) };
 }
 
-const BRACES = family(SLASHES, [STRINGS, SINGLE, BACKTICK].join("|"), "as async await bool boolean break case catch char class const continue default defer delete do double else enum export extends false final float for from func function go if implements import in instanceof int interface let long namespace new nil null of package private protected public range return static string struct super switch this throw true try type typeof undefined using var void while yield");
-const RUST = family(SLASHES, [STRINGS, CHARACTER].join("|"), "as async await break const continue crate dyn else enum false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type unsafe use where while");
-const PYTHON = family(HASH, [TRIPLE, STRINGS, SINGLE].join("|"), "and as assert async await break class continue def del elif else except False finally for from global if import in is lambda None not or pass raise return self True try while with yield");
+const BRACES = family(SLASHES, [STRINGS, SINGLE, BACKTICK].join("|"), "bool boolean case catch char default defer delete do double export extends final float func function go implements instanceof int interface long namespace new nil null of package private protected public range string switch this throw typeof undefined using var void");
+const RUST = family(SLASHES, [STRINGS, CHARACTER].join("|"), "crate dyn fn impl loop match mod move mut pub ref self Self trait unsafe use where");
+const PYTHON = family(HASH, [TRIPLE, STRINGS, SINGLE].join("|"), "and assert def del elif except False finally global is lambda None not or pass raise self True with");
 const SHELL = family(`(?<![\\w$])${HASH}`, [STRINGS, SINGLE].join("|"), "case cd do done echo elif else esac exit export fi for function if in local return set then while");
 const DATA = family(HASH, [STRINGS, SINGLE].join("|"), "true false null yes no");
 
@@ -38,10 +41,9 @@ export function highlight(code, language) {
   let plain = 0;
   for (const found of code.matchAll(known.pattern)) {
     const [whole, comment, string, number] = found;
-    const isWord = known.words.has(whole);
-    const kind = comment ? "note" : string ? "text" : number ? "number" : isWord ? "word" : "";
+    const kind = comment ? "note" : string ? "text" : number ? "number" : known.words.has(whole) && "word";
     if (!kind) continue;
-    out.push(code.slice(plain, found.index), h("span", { class: `hl-${kind}` }, whole));
+    out.push(code.slice(plain, found.index), span(`hl-${kind}`, whole));
     plain = found.index + whole.length;
   }
   out.push(code.slice(plain));

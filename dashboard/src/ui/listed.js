@@ -7,7 +7,7 @@ import { Empty, ErrorNote, Loading, Table } from "./parts.js";
 export function Listed({ fetched, again, rows, columns, keyOf, caption, empty, hint }) {
   const { value, fault } = fetched;
   return [
-    h(ErrorNote, { why: fault, again }),
-    !value ? (fault ? null : h(Loading, {})) : rows.length === 0 ? (empty ? h(Empty, { title: empty }, hint) : null) : Table({ columns: columns.map(([head, cell, numeric]) => ({ head, cell, numeric })), rows, keyOf, caption }),
+    ErrorNote({ why: fault, again }),
+    !value ? (fault ? null : Loading()) : rows.length === 0 ? (empty && h(Empty, { title: empty }, hint)) : Table({ columns: columns.map(([head, cell, numeric]) => ({ head, cell, numeric })), rows, keyOf, caption }),
   ];
 }

@@ -8,7 +8,8 @@ import { highlight } from "./highlight.js";
 import { parseBlocks } from "./mdblocks.js";
 import { inline } from "./mdinline.js";
 import { Button } from "./parts.js";
-import { CopyButton } from "./plain.js";
+import { CopyButton, scrolls } from "./plain.js";
+import { code, div, input, li, p, pre, span } from "./tags.js";
 
 // Characters of one text that are in the document; the others on demand.
 const TEXT_MAX = 100_000;
@@ -25,45 +26,36 @@ function heading(block, place) {
 function codeBlock(block) {
   const language = block.language.toLowerCase();
   const isDiff = language === "diff" || language === "patch";
-  const shown = isDiff ? h(Diff, { text: block.text }) : h("pre", { dir: "ltr", tabindex: "0", role: "group", "aria-label": language ? `Code, ${language}` : "Code" }, h("code", {}, highlight(block.text, language)));
-  return h("div", { class: "md-code" }, h("div", { class: "md-code-head" }, h("span", {}, block.language), CopyButton({ text: block.text, what: "The code", label: "Copy the code" })), shown);
+  const shown = isDiff ? Diff({ text: block.text }) : pre({ dir: "ltr", ...scrolls(language ? `Code, ${language}` : "Code") }, code(null, highlight(block.text, language)));
+  return div("md-code", div("md-code-head", span(null, block.language), CopyButton({ text: block.text, what: "The code" })), shown);
 }
 
 function itemNode(item, isLoose, place) {
-  const box = item.isTask ? h("input", { type: "checkbox", disabled: true, checked: item.isDone, "aria-label": item.isDone ? "done" : "to do" }) : null;
-  const last = item.blocks.length - 1;
-  const shown = item.blocks.map((block, at) => {
-    const here = within(place, at === last);
-    const isBare = block.type === "paragraph" && !isLoose;
-    const made = isBare ? inline(block.text, here.isOpen) : blockNode(block, here);
-    place.level = here.level;
-    return made;
-  });
-  return h("li", { class: item.isTask ? "md-task" : undefined }, box, shown);
+  const box = item.isTask && input({ type: "checkbox", disabled: true, checked: item.isDone, "aria-label": item.isDone ? "done" : "to do" });
+  return li(item.isTask && "md-task", box, each(item.blocks, place, (block, here) => (block.type === "paragraph" && !isLoose ? inline(block.text, here.isOpen) : blockNode(block, here))));
 }
 
-function listNode(block, place) {
-  const last = block.items.length - 1;
-  const items = block.items.map((item, at) => {
-    const here = within(place, at === last);
-    const made = itemNode(item, block.isLoose, here);
-    place.level = here.level;
-    return made;
-  });
-  return h(block.isOrdered ? "ol" : "ul", { class: block.isLoose ? "md-loose" : undefined, start: block.isOrdered && block.start !== 1 ? block.start : undefined, dir: place.dir }, items);
+function listNode({ items, isLoose, isOrdered, start }, place) {
+  return h(isOrdered ? "ol" : "ul", { class: isLoose && "md-loose", start: isOrdered && start !== 1 && start, dir: place.dir }, each(items, place, (item, here) => itemNode(item, isLoose, here)));
 }
 
 function tableNode(block, place) {
-  const cell = (tag, text, at, isOpen) => h(tag, { class: `md-${block.sides[at]}`, dir: "auto", scope: tag === "th" ? "col" : undefined }, inline(text, isOpen));
+  const cell = (tag, text, at, isOpen) => h(tag, { class: `md-${block.sides[at]}`, dir: "auto", scope: tag === "th" && "col" }, inline(text, isOpen));
   const head = h("thead", {}, h("tr", {}, block.head.map((text, at) => cell("th", text, at, false))));
   const last = block.rows.length - 1;
   const rows = block.rows.map((row, n) => h("tr", {}, row.map((text, at) => cell("td", text, at, place.isOpen && n === last))));
-  return h("div", { class: "md-table", tabindex: "0", role: "group", "aria-label": "Table" }, h("table", {}, head, h("tbody", {}, rows)));
+  return div({ class: "md-table", ...scrolls("Table") }, h("table", {}, head, h("tbody", {}, rows)));
 }
 
-// The whole of a quote or a list has one direction, that of its first letter: only what is outermost says so.
-function within(place, isLast) {
-  return { level: place.level, isOpen: place.isOpen && isLast, dir: undefined };
+// What is inside of something. The whole of a quote or a list has one direction, that of its first letter: only what is outermost
+// says so.
+function each(list, place, make) {
+  return list.map((it, at) => {
+    const here = { level: place.level, isOpen: place.isOpen && at === list.length - 1 };
+    const made = make(it, here);
+    place.level = here.level;
+    return made;
+  });
 }
 
 function blockNode(block, place) {
@@ -75,26 +67,16 @@ function blockNode(block, place) {
     case "rule":
       return h("hr", {});
     case "rest":
-      return h("pre", { class: "md-rest", dir: place.dir }, block.text);
+      return pre({ class: "md-rest", dir: place.dir }, block.text);
     case "quote":
-      return h("blockquote", { dir: place.dir }, blockNodes(block.blocks, place));
+      return h("blockquote", { dir: place.dir }, each(block.blocks, place, blockNode));
     case "list":
       return listNode(block, place);
     case "table":
       return tableNode(block, place);
     default:
-      return h("p", { dir: place.dir }, inline(block.text, place.isOpen));
+      return p({ dir: place.dir }, inline(block.text, place.isOpen));
   }
-}
-
-function blockNodes(blocks, place) {
-  const last = blocks.length - 1;
-  return blocks.map((block, at) => {
-    const here = within(place, at === last);
-    const made = blockNode(block, here);
-    place.level = here.level;
-    return made;
-  });
 }
 
 let caches = 0;
@@ -110,9 +92,9 @@ export class MarkdownCache {
   // Somebody wants to see a very long text whole.
   isWhole = false;
   // The last answer, and to what.
-  text = undefined;
-  isOpen = false;
-  shown = null;
+  text;
+  isOpen;
+  shown;
   // Characters that were read in all, for tests.
   read = 0;
 }
@@ -158,7 +140,7 @@ export function Markdown({ text, isOpen, cache: given }) {
     Object.assign(cache, { isWhole: true, shown: null });
     redraw();
   };
-  const rest = more > 0 ? h("p", { key: "rest" }, Button({ kind: "small", onclick: showAll }, [`Show ${count(more)} more characters`])) : null;
-  cache.shown = h("div", { class: "md", key: given?.key }, blocks, rest);
+  const rest = more > 0 && p({ key: "rest" }, Button({ kind: "small", onclick: showAll }, `Show ${count(more)} more characters`));
+  cache.shown = div({ class: "md", key: given?.key }, blocks, rest);
   return cache.shown;
 }

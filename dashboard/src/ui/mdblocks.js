@@ -45,7 +45,7 @@ function interrupts(line) {
   if (!/^ {0,3}[`~#*_+>\d-]/.test(line)) return false;
   if (fenceOf(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line)) return true;
   const item = ITEM.exec(line);
-  return !!item && !!item[4] && (!/\d/.test(item[2]) || Number.parseInt(item[2], 10) === 1);
+  return !!item && !!item[4] && (!/\d/.test(item[2]) || parseInt(item[2]) === 1);
 }
 
 function fence(lines, at) {
@@ -104,7 +104,7 @@ function itemOf(line) {
   const [, indent, mark, spaces, rest] = found;
   const width = indent.length + mark.length;
   const gap = !rest || spaces.length > 4 ? 1 : spaces.length;
-  return { indent: indent.length, kind: mark.at(-1), number: Number.parseInt(mark, 10), offset: width + gap, text: line.slice(width + gap), isEmpty: !rest };
+  return { indent: indent.length, kind: mark.at(-1), number: parseInt(mark), offset: width + gap, text: line.slice(width + gap), isEmpty: !rest };
 }
 
 // The lines of each item, without their indentation.

@@ -35,7 +35,7 @@ function entity(text, at) {
   if (!found) return null;
   const [whole, ten, sixteen, name] = found;
   if (name) return name in ENTITIES ? [whole, ENTITIES[name]] : null;
-  const code = ten ? Number.parseInt(ten, 10) : Number.parseInt(sixteen, 16);
+  const code = ten ? parseInt(ten) : parseInt(sixteen, 16);
   const isOdd = code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff);
   return [whole, isOdd ? "\ufffd" : String.fromCodePoint(code)];
 }
@@ -108,258 +108,230 @@ function kindOf(ch) {
 // A run of `*`, `_` or `~`: whether it can begin and end something is a matter of its neighbours.
 function delimiter(text, at, n) {
   const ch = text[at];
-  const before = at === 0 ? " " : text[at - 1];
-  const after = at + n >= text.length ? " " : text[at + n];
-  const kindBefore = kindOf(before);
-  const kindAfter = kindOf(after);
-  const [spaceBefore, spaceAfter, markBefore, markAfter] = [kindBefore === 1, kindAfter === 1, kindBefore === 2, kindAfter === 2];
-  const left = !spaceAfter && (!markAfter || spaceBefore || markBefore);
-  const right = !spaceBefore && (!markBefore || spaceAfter || markAfter);
+  const [before, after] = [kindOf(text[at - 1] ?? " "), kindOf(text[at + n] ?? " ")];
+  const left = after !== 1 && (after === 0 || before !== 0);
+  const right = before !== 1 && (before === 0 || after !== 0);
   const isWord = ch === "_";
   const fits = ch !== "~" || n === 2;
-  return { ch, n, total: n, at, canOpen: fits && left && (!isWord || !right || markBefore), canClose: fits && right && (!isWord || !left || markAfter), closes: 0, opens: [], prev: null, next: null };
+  return { ch, n, total: n, at, canOpen: fits && left && (!isWord || !right || before === 2), canClose: fits && right && (!isWord || !left || after === 2), closes: 0, opens: [], prev: null, next: null };
 }
 
-// One reading of one text.
-class Inline {
-  tokens = [];
-  first = null;
-  last = null;
-  brackets = [];
-  #runs = null;
+// The reading that is under way; there is one at a time. `first` and `last`: delimiters that may still find a partner. `runs`: where
+// backticks are, by how many.
+let text = "";
+let isOpen = false;
+let tokens = [];
+let first = null;
+let last = null;
+let brackets = [];
+let runs = null;
 
-  constructor(text, isOpen) {
-    this.text = text;
-    this.isOpen = isOpen;
-  }
-
-  // Where the next run of exactly `n` backticks begins, from `from` on.
-  #closing(n, from) {
-    if (!this.#runs) {
-      this.#runs = new Map();
-      for (const run of this.text.matchAll(/`+/g)) {
-        const list = this.#runs.get(run[0].length) ?? { at: 0, starts: [] };
-        list.starts.push(run.index);
-        this.#runs.set(run[0].length, list);
-      }
-      work.steps += this.text.length;
+// Where the next run of exactly `n` backticks begins, from `from` on.
+function closing(n, from) {
+  if (!runs) {
+    runs = new Map();
+    for (const run of text.matchAll(/`+/g)) {
+      const list = runs.get(run[0].length) ?? { at: 0, starts: [] };
+      list.starts.push(run.index);
+      runs.set(run[0].length, list);
     }
-    const list = this.#runs.get(n);
-    while (list && list.at < list.starts.length && list.starts[list.at] < from) list.at += 1;
-    return list?.starts[list.at] ?? -1;
+    work.steps += text.length;
   }
+  const list = runs.get(n);
+  while (list && list.at < list.starts.length && list.starts[list.at] < from) list.at += 1;
+  return list?.starts[list.at] ?? -1;
+}
 
-  #code(at) {
-    let n = 1;
-    while (this.text[at + n] === "`") n += 1;
-    const from = at + n;
-    let end = this.#closing(n, from);
-    const isUnfinished = end < 0 && this.isOpen && n < 3 && from < this.text.length && !SPACE.test(this.text[from]);
-    if (isUnfinished) end = this.text.length;
-    if (end < 0) {
-      this.tokens.push(this.text.slice(at, from));
-      return from;
+function code(at) {
+  let n = 1;
+  while (text[at + n] === "`") n += 1;
+  const from = at + n;
+  let end = closing(n, from);
+  const isUnfinished = end < 0 && isOpen && n < 3 && from < text.length && !SPACE.test(text[from]);
+  if (isUnfinished) end = text.length;
+  if (end < 0) {
+    tokens.push(text.slice(at, from));
+    return from;
+  }
+  let inside = text.slice(from, end).replaceAll("\n", " ");
+  if (inside.length > 2 && inside[0] === " " && inside.at(-1) === " " && inside.trim()) inside = inside.slice(1, -1);
+  work.steps += end - from;
+  tokens.push(h("code", {}, inside));
+  return Math.min(text.length, end + n);
+}
+
+function run(at) {
+  let n = 1;
+  while (text[at + n] === text[at]) n += 1;
+  work.steps += n;
+  const it = delimiter(text, at, n);
+  it.prev = last;
+  if (last) last.next = it;
+  else first = it;
+  last = it;
+  tokens.push(it);
+  return at + n;
+}
+
+function bracket(at) {
+  const opener = brackets.pop();
+  const found = opener && text[at + 1] === "(" ? destination(text, at + 1) : null;
+  if (!found) return 0;
+  match(opener.last, false);
+  tokens[opener.token] = { open: "a", url: found[0], isImage: opener.isImage };
+  tokens.push({ close: true });
+  // There is no link inside a link.
+  if (!opener.isImage) brackets = [];
+  return found[1];
+}
+
+function address(at) {
+  const isAddress = text.startsWith("http", at) && (at === 0 || !/\w/.test(text[at - 1]));
+  const found = isAddress ? sticky(BARE, text, at) : null;
+  if (!found) return 0;
+  let url = found[0];
+  let extra = 0;
+  for (const it of url) extra += it === ")" ? 1 : it === "(" ? -1 : 0;
+  let end = url.length;
+  for (; end > 0; end -= 1) {
+    const it = url[end - 1];
+    if (it === ")" && extra > 0) extra -= 1;
+    else if (!"?!.,:;*_~'".includes(it)) break;
+  }
+  work.steps += url.length;
+  url = url.slice(0, end);
+  if (linkUrl(url)) tokens.push({ open: "a", url }, url, { close: true });
+  else tokens.push(url);
+  return at + Math.max(end, 1);
+}
+
+function angle(at) {
+  if (sticky(BREAK, text, at)) {
+    tokens.push(h("br", {}));
+    return BREAK.lastIndex;
+  }
+  const found = sticky(ANGLE, text, at);
+  if (!found) return 0;
+  const url = /^(?:https?|mailto):/i.test(found[1]) ? found[1] : `mailto:${found[1]}`;
+  tokens.push({ open: "a", url }, found[1], { close: true });
+  return at + found[0].length;
+}
+
+function lineEnd(at) {
+  const before = tokens.at(-1);
+  if (typeof before === "string" && before.endsWith("  ")) tokens.push(h("br", {}));
+  else tokens.push("\n");
+  return at + 1;
+}
+
+function escaped(at) {
+  const it = text[at + 1];
+  if (it === "\n") tokens.push(h("br", {}));
+  else if (it && PUNCTUATION.test(it)) tokens.push(it);
+  else return 0;
+  return at + 2;
+}
+
+function label(at) {
+  const isImage = text[at] === "!";
+  if ((isImage && text[at + 1] !== "[") || brackets.length >= BRACKETS_MAX) return 0;
+  brackets.push({ token: tokens.length, isImage, last });
+  tokens.push(isImage ? "![" : "[");
+  return at + (isImage ? 2 : 1);
+}
+
+function sign(at) {
+  const found = entity(text, at);
+  if (!found) return 0;
+  tokens.push(found[1]);
+  return at + found[0].length;
+}
+
+// Each gives the place behind what it has read, or nothing: then the character means itself.
+const READERS = { "\\": escaped, "`": code, "[": label, "!": label, "]": bracket, "<": angle, "&": sign, "\n": lineEnd, h: address };
+
+function special(at) {
+  const next = (READERS[text[at]] ?? run)(at);
+  if (!next) tokens.push(text[at]);
+  return next || at + 1;
+}
+
+// Pairs delimiters behind `bottom`, and forgets them.
+function match(bottom, isEnd) {
+  const floors = new Map();
+  const least = bottom ? bottom.at + 1 : 0;
+  let closer = bottom ? bottom.next : first;
+  while (closer) {
+    work.steps += 1;
+    if (!closer.canClose) {
+      closer = closer.next;
+      continue;
     }
-    let inside = this.text.slice(from, end).replaceAll("\n", " ");
-    if (inside.length > 2 && inside[0] === " " && inside.at(-1) === " " && inside.trim()) inside = inside.slice(1, -1);
-    work.steps += end - from;
-    this.tokens.push(h("code", {}, inside));
-    return Math.min(this.text.length, end + n);
-  }
-
-  #run(at) {
-    let n = 1;
-    while (this.text[at + n] === this.text[at]) n += 1;
-    work.steps += n;
-    const it = delimiter(this.text, at, n);
-    it.prev = this.last;
-    if (this.last) this.last.next = it;
-    else this.first = it;
-    this.last = it;
-    this.tokens.push(it);
-    return at + n;
-  }
-
-  #bracket(at) {
-    const opener = this.brackets.pop();
-    const found = opener && this.text[at + 1] === "(" ? destination(this.text, at + 1) : null;
-    if (!found) {
-      this.tokens.push("]");
-      return at + 1;
-    }
-    this.#match(opener.last, false);
-    this.tokens[opener.token] = { open: "a", url: found[0], isImage: opener.isImage };
-    this.tokens.push({ close: true });
-    // There is no link inside a link.
-    if (!opener.isImage) this.brackets = [];
-    return found[1];
-  }
-
-  #address(at) {
-    const isAddress = this.text.startsWith("http", at) && (at === 0 || !/\w/.test(this.text[at - 1]));
-    const found = isAddress ? sticky(BARE, this.text, at) : null;
-    if (!found) {
-      this.tokens.push("h");
-      return at + 1;
-    }
-    let url = found[0];
-    let extra = 0;
-    for (const it of url) extra += it === ")" ? 1 : it === "(" ? -1 : 0;
-    let end = url.length;
-    for (; end > 0; end -= 1) {
-      const it = url[end - 1];
-      if (it === ")" && extra > 0) extra -= 1;
-      else if (!"?!.,:;*_~'".includes(it)) break;
-    }
-    work.steps += url.length;
-    url = url.slice(0, end);
-    if (linkUrl(url)) this.tokens.push({ open: "a", url }, url, { close: true });
-    else this.tokens.push(url);
-    return at + Math.max(end, 1);
-  }
-
-  #angle(at) {
-    if (sticky(BREAK, this.text, at)) {
-      this.tokens.push(h("br", {}));
-      return BREAK.lastIndex;
-    }
-    const found = sticky(ANGLE, this.text, at);
-    if (!found) {
-      this.tokens.push("<");
-      return at + 1;
-    }
-    const url = /^(?:https?|mailto):/i.test(found[1]) ? found[1] : `mailto:${found[1]}`;
-    this.tokens.push({ open: "a", url }, found[1], { close: true });
-    return at + found[0].length;
-  }
-
-  #lineEnd(at) {
-    const before = this.tokens.at(-1);
-    if (typeof before === "string" && before.endsWith("  ")) this.tokens.push(h("br", {}));
-    else this.tokens.push("\n");
-    return at + 1;
-  }
-
-  #special(at) {
-    const { text, tokens } = this;
-    switch (text[at]) {
-      case "\\":
-        if (text[at + 1] === "\n") tokens.push(h("br", {}));
-        else if (at + 1 < text.length && PUNCTUATION.test(text[at + 1])) tokens.push(text[at + 1]);
-        else {
-          tokens.push("\\");
-          return at + 1;
-        }
-        return at + 2;
-      case "`":
-        return this.#code(at);
-      case "[":
-      case "!": {
-        const isImage = text[at] === "!";
-        if ((isImage && text[at + 1] !== "[") || this.brackets.length >= BRACKETS_MAX) break;
-        this.brackets.push({ token: tokens.length, isImage, last: this.last });
-        tokens.push(isImage ? "![" : "[");
-        return at + (isImage ? 2 : 1);
-      }
-      case "]":
-        return this.#bracket(at);
-      case "<":
-        return this.#angle(at);
-      case "&": {
-        const found = entity(text, at);
-        if (!found) break;
-        tokens.push(found[1]);
-        return at + found[0].length;
-      }
-      case "\n":
-        return this.#lineEnd(at);
-      case "h":
-        return this.#address(at);
-      default:
-        return this.#run(at);
-    }
-    tokens.push(text[at]);
-    return at + 1;
-  }
-
-  // Pairs delimiters behind `bottom`, and forgets them.
-  #match(bottom, isEnd) {
-    const floors = new Map();
-    const least = bottom ? bottom.at + 1 : 0;
-    let closer = bottom ? bottom.next : this.first;
-    while (closer) {
+    const key = "*_~".indexOf(closer.ch) * 6 + (closer.canOpen ? 3 : 0) + (closer.total % 3);
+    const floor = floors.get(key) ?? least;
+    let opener = closer.prev;
+    while (opener && opener.at >= floor && !fit(opener, closer)) {
       work.steps += 1;
-      if (!closer.canClose) {
-        closer = closer.next;
-        continue;
-      }
-      const key = "*_~".indexOf(closer.ch) * 6 + (closer.canOpen ? 3 : 0) + (closer.total % 3);
-      const floor = floors.get(key) ?? least;
-      let opener = closer.prev;
-      while (opener && opener.at >= floor && !fit(opener, closer)) {
-        work.steps += 1;
-        opener = opener.prev;
-      }
-      if (opener && opener.at >= floor) {
-        this.#pair(opener, closer);
-        if (closer.n === 0) closer = this.#drop(closer);
-      } else {
-        floors.set(key, closer.at);
-        closer = closer.canOpen ? closer.next : this.#drop(closer);
-      }
+      opener = opener.prev;
     }
-    if (this.isOpen && isEnd) this.#finish();
-    if (bottom) bottom.next = null;
-    else this.first = null;
-    this.last = bottom;
-  }
-
-  #pair(opener, closer) {
-    const n = opener.n >= 2 && closer.n >= 2 ? 2 : 1;
-    opener.n -= n;
-    closer.n -= n;
-    opener.opens.push(closer.ch === "~" ? "del" : n === 2 ? "strong" : "em");
-    closer.closes += 1;
-    opener.next = closer;
-    closer.prev = opener;
-    if (opener.n === 0) this.#drop(opener);
-  }
-
-  #drop(it) {
-    if (it.prev) it.prev.next = it.next;
-    else this.first = it.next;
-    if (it.next) it.next.prev = it.prev;
-    else this.last = it.prev;
-    return it.next;
-  }
-
-  // The text still grows: what was begun is shown as if it ended here.
-  #finish() {
-    for (let it = this.first; it; it = it.next) {
-      if (!it.canOpen || it.n > 3) continue;
-      if (it.n !== 2) it.opens.push("em");
-      if (it.n >= 2) it.opens.push(it.ch === "~" ? "del" : "strong");
-      it.n = 0;
+    if (opener && opener.at >= floor) {
+      pair(opener, closer);
+      if (closer.n === 0) closer = drop(closer);
+    } else {
+      floors.set(key, closer.at);
+      closer = closer.canOpen ? closer.next : drop(closer);
     }
   }
+  if (isOpen && isEnd) finish();
+  if (bottom) bottom.next = null;
+  else first = null;
+  last = bottom;
+}
 
-  read() {
-    const { text, tokens } = this;
-    let at = 0;
-    while (at < text.length) {
-      if (SPECIALS.has(text[at])) {
-        at = this.#special(at);
-        continue;
-      }
-      PLAIN.lastIndex = at;
-      PLAIN.test(text);
-      tokens.push(text.slice(at, PLAIN.lastIndex));
-      work.steps += PLAIN.lastIndex - at;
-      at = PLAIN.lastIndex;
-    }
-    this.#match(null, true);
-    return built(tokens);
+function pair(opener, closer) {
+  const n = opener.n >= 2 && closer.n >= 2 ? 2 : 1;
+  opener.n -= n;
+  closer.n -= n;
+  opener.opens.push(closer.ch === "~" ? "del" : n === 2 ? "strong" : "em");
+  closer.closes += 1;
+  opener.next = closer;
+  closer.prev = opener;
+  if (opener.n === 0) drop(opener);
+}
+
+function drop(it) {
+  if (it.prev) it.prev.next = it.next;
+  else first = it.next;
+  if (it.next) it.next.prev = it.prev;
+  else last = it.prev;
+  return it.next;
+}
+
+// The text still grows: what was begun is shown as if it ended here.
+function finish() {
+  for (let it = first; it; it = it.next) {
+    if (!it.canOpen || it.n > 3) continue;
+    if (it.n !== 2) it.opens.push("em");
+    if (it.n >= 2) it.opens.push(it.ch === "~" ? "del" : "strong");
+    it.n = 0;
   }
+}
+
+function read() {
+  let at = 0;
+  while (at < text.length) {
+    if (SPECIALS.has(text[at])) {
+      at = special(at);
+      continue;
+    }
+    PLAIN.lastIndex = at;
+    PLAIN.test(text);
+    tokens.push(text.slice(at, PLAIN.lastIndex));
+    work.steps += PLAIN.lastIndex - at;
+    at = PLAIN.lastIndex;
+  }
+  match(null, true);
+  return built(tokens);
 }
 
 function fit(opener, closer) {
@@ -376,10 +348,11 @@ function withoutHalves(text) {
   return half ? shown.slice(0, at - (shown[at - 1] === "!" ? 1 : 0)) + half[1] : shown;
 }
 
-// Nodes and strings. `isOpen`: more is coming behind this text.
-export function inline(text, isOpen) {
+// Nodes and strings. `isGrowing`: more is coming behind this text.
+export function inline(given, isGrowing) {
   work.steps += 1;
   // Most texts have nothing special in them.
-  if (!SPECIAL.test(text) && !text.includes("http")) return [text];
-  return new Inline(isOpen ? withoutHalves(text) : text, isOpen).read();
+  if (!SPECIAL.test(given) && !given.includes("http")) return [given];
+  [text, isOpen, tokens, first, last, brackets, runs] = [isGrowing ? withoutHalves(given) : given, isGrowing, [], null, null, [], null];
+  return read();
 }

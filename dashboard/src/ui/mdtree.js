@@ -2,6 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { cut, visible } from "./plain.js";
+import { a, span } from "./tags.js";
 
 // Frames inside each other.
 const DEPTH_MAX = 12;
@@ -22,13 +23,13 @@ export function linkUrl(url) {
 function closed(frame) {
   const { tag, url, isImage, children } = frame;
   if (tag !== "a") return h(tag, {}, children);
-  return h("a", { href: url, title: url, rel: "noopener noreferrer", target: "_blank", class: isImage ? "md-image" : undefined }, isImage ? "Image: " : null, children.length ? children : url);
+  return a({ href: url, title: url, rel: "noopener noreferrer", target: "_blank", class: isImage && "md-image" }, isImage && "Image: ", children.length ? children : url);
 }
 
 // What is behind a label that is no link: a person sees where it would have led.
 function told(frame) {
   const isSaid = frame.children.length === frame.from + 1 && frame.children[frame.from] === frame.told;
-  return frame.told && !isSaid ? h("span", { class: "md-told" }, ` (${visible(cut(frame.told, SHOWN_URL_MAX))})`) : null;
+  return frame.told && !isSaid && span("md-told", ` (${visible(cut(frame.told, SHOWN_URL_MAX))})`);
 }
 
 // A tree from tokens, without recursion. A frame that is too deep, a link in a link, and a link that leads nowhere good have no

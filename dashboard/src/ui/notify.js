@@ -9,26 +9,28 @@ import { Button, toast } from "./parts.js";
 // Characters of what is asked that a notification carries.
 const BODY_CHARS_MAX = 200;
 
+const TOLD = "You are told when a question opens while you look elsewhere.";
+
 function can() {
   return "Notification" in window && window.isSecureContext;
 }
 
-export function isNotifying() {
+function isNotifying() {
   return can() && Notification.permission === "granted" && remembered("notify", false) === true;
 }
 
 async function switchOn() {
   const answer = await Notification.requestPermission();
   remember("notify", answer === "granted");
-  if (answer !== "granted") toast("This browser does not let the page notify you. Its settings for this site can.", { tone: "bad" });
-  else toast("You are told when a question opens while you look elsewhere.");
+  if (answer !== "granted") toast("This browser does not let the page notify you. Its settings for this site can.");
+  else toast(TOLD);
   redraw();
 }
 
 export function NotifyButton() {
   if (!can()) return null;
-  if (isNotifying()) return Button({ kind: "quiet", title: "You are told when a question opens while you look elsewhere", onclick: () => (remember("notify", false), redraw()) }, ["Stop notifying me"]);
-  return Button({ kind: "small", title: "Tells you when a question opens while you look elsewhere", onclick: switchOn }, ["Notify me"]);
+  if (isNotifying()) return Button({ kind: "quiet", title: TOLD, onclick: () => (remember("notify", false), redraw()) }, "Stop notifying me");
+  return Button({ kind: "small", title: TOLD, onclick: switchOn }, "Notify me");
 }
 
 function show(ask) {

@@ -2,64 +2,69 @@
 
 import { h, redraw } from "../lib/dom.js";
 import { ago, moment } from "../lib/format.js";
+import { div, input, p, span } from "./tags.js";
 
 export function Button({ onclick, kind, busy, title, disabled, label, type, ...rest }, children) {
   const name = `button${kind ? ` button-${kind}` : ""}`;
-  return h("button", { type: type ?? "button", class: name, onclick, title, disabled: !!disabled || !!busy, "aria-label": label, "aria-busy": busy ? "true" : undefined, ...rest }, children);
+  return h("button", { type: type ?? "button", class: name, onclick, title, disabled: !!disabled || !!busy, "aria-label": label, "aria-busy": busy && "true", ...rest }, children);
 }
 
 // `tone`: good | warn | bad | info | none. The word says it too: colour alone says nothing to some.
 export function Badge({ tone, title }, children) {
-  return h("span", { class: `badge badge-${tone ?? "none"}`, title }, children);
+  return span({ class: `badge badge-${tone ?? "none"}`, title }, children);
 }
 
 export function Card({ title, actions, key, id, class: more }, children) {
   return h(
     "section",
-    { class: `card ${more ?? ""}`, key, id, "aria-label": typeof title === "string" ? title : undefined },
-    title || actions ? h("header", { class: "card-head" }, h("h2", {}, title), h("div", { class: "card-actions" }, actions)) : null,
+    { class: `card ${more ?? ""}`, key, id, "aria-label": typeof title === "string" && title },
+    title || actions ? h("header", { class: "card-head" }, h("h2", {}, title), div("card-actions", actions)) : null,
     children,
   );
 }
 
 // Nothing is here, and what would bring something.
 export function Empty({ title }, children) {
-  return h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), children.length ? h("p", {}, children) : null);
+  return div("empty", p("empty-title", title), children.length ? p(null, children) : null);
 }
 
 export function ErrorNote({ why, again }) {
   if (!why) return null;
-  return h("div", { class: "note note-bad", role: "alert" }, h("span", {}, String(why.message ?? why)), again ? Button({ onclick: again, kind: "small" }, ["Try again"]) : null);
+  return div({ class: "note note-bad", role: "alert" }, span(null, String(why.message ?? why)), again && Button({ onclick: again, kind: "small" }, "Try again"));
 }
 
 export function Loading() {
-  return h("p", { class: "loading", role: "status" }, "Loading…");
+  return p({ class: "loading", role: "status" }, "Loading…");
 }
 
 export function When({ at }) {
-  return at ? h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, ago(at)) : h("span", { class: "dim" }, "never");
+  return at ? h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, ago(at)) : span("dim", "never");
 }
 
 // A figure with its name under it.
 export function Figure({ label, value, hint, tone }) {
-  return h("div", { class: `figure ${tone ? `figure-${tone}` : ""}`, title: hint }, h("strong", {}, value), h("span", {}, label));
+  return div({ class: `figure ${tone ? `figure-${tone}` : ""}`, title: hint }, h("strong", {}, value), span(null, label));
 }
 
 // `columns`: [{ name, head, cell(row), numeric }]. On a narrow screen each row becomes a block with its heads beside the cells.
-export function Table({ columns, rows, keyOf, caption, empty }) {
+// `headOf(column)` gives [attributes, what is shown] of a head that does more than to say its name.
+export function Table({ columns, rows, keyOf, caption, empty, class: more, rowClass, headOf = (column) => [{}, column.head] }) {
   if (rows.length === 0) return h(Empty, { title: empty ?? "Nothing yet" });
-  const head = h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", class: column.numeric ? "numeric" : "" }, column.head))));
-  const cells = (row) => columns.map((column) => h("td", { class: column.numeric ? "numeric" : "", "data-head": column.head }, column.cell(row)));
-  const body = h("tbody", {}, rows.map((row) => h("tr", { key: keyOf(row) }, cells(row))));
-  return h("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, h("caption", { class: "unseen" }, caption), head, body));
+  const name = (column) => (column.numeric ? "numeric" : "");
+  const head = (column) => {
+    const [attributes, shown] = headOf(column);
+    return h("th", { scope: "col", class: name(column), ...attributes }, shown);
+  };
+  const cell = (row) => (column) => h("td", { class: name(column), "data-head": column.head }, span("cell", column.cell(row)));
+  const line = (row) => h("tr", { key: keyOf(row), class: rowClass?.(row) }, columns.map(cell(row)));
+  return div({ class: `table-box ${more ?? ""}`, tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, columns.map(head))), h("tbody", {}, rows.map(line))));
 }
 
 // A choice of a few: [[value, label]].
 export function Choice({ label, value, options, onchange }) {
-  return h(
-    "div",
+  return div(
     { class: "choice", role: "group", "aria-label": label },
-    options.map(([it, shown]) => h("button", { type: "button", class: it === value ? "chosen" : "", "aria-pressed": it === value ? "true" : "false", onclick: () => onchange(it) }, shown)),
+    options.map(([it, shown]) => h("button", { type: "button", class: it === value ? "chosen" : "", "aria-pressed": String(it === value), onclick: () => onchange(it) }, shown)),
   );
 }
 
@@ -67,13 +72,13 @@ export function Select({ label, value, options, onchange }) {
   return h(
     "label",
     { class: "field field-inline" },
-    h("span", {}, label),
+    span(null, label),
     h("select", { value, onchange: (event) => onchange(event.target.value) }, options.map(([it, shown]) => h("option", { value: it, selected: it === value }, shown))),
   );
 }
 
 export function Search({ label, value, oninput, placeholder }) {
-  return h("input", { type: "search", class: "search", "aria-label": label, placeholder: placeholder ?? label, value, oninput: (event) => oninput(event.target.value) });
+  return input({ type: "search", class: "search", "aria-label": label, placeholder: placeholder ?? label, value, oninput: (event) => oninput(event.target.value) });
 }
 
 // Messages that go by themselves. `undo` gives one a button.
@@ -82,8 +87,8 @@ let toastId = 0;
 const TOAST_MS = 6000;
 const TOASTS_MAX = 4;
 
-export function toast(text, { tone, undo, ms } = {}) {
-  const it = { id: ++toastId, text, tone, undo };
+export function toast(text, { undo, ms } = {}) {
+  const it = { id: ++toastId, text, undo };
   toasts.push(it);
   if (toasts.length > TOASTS_MAX) toasts.shift();
   setTimeout(() => dropToast(it), ms ?? TOAST_MS);
@@ -98,10 +103,9 @@ export function dropToast(it) {
 }
 
 export function Toasts() {
-  return h(
-    "div",
+  return div(
     { class: "toasts", role: "status", "aria-live": "polite" },
-    toasts.map((it) => h("div", { class: `toast toast-${it.tone ?? "info"}`, key: it.id }, h("span", {}, it.text), it.undo ? Button({ kind: "small", onclick: () => (it.undo(), dropToast(it)) }, ["Undo"]) : null)),
+    toasts.map((it) => div({ class: "toast", key: it.id }, span(null, it.text), it.undo && Button({ kind: "small", onclick: () => (it.undo(), dropToast(it)) }, "Undo"))),
   );
 }
 
@@ -110,7 +114,7 @@ export async function copyText(text, what) {
     await navigator.clipboard.writeText(text);
     toast(`${what ?? "It"} is in the clipboard.`);
   } catch {
-    toast("This browser does not let the page copy.", { tone: "bad" });
+    toast("This browser does not let the page copy.");
   }
 }
 
@@ -131,11 +135,10 @@ export function VirtualList({ state, rows, rowPx, row, keyOf, label, onend }) {
     if (onend && event.target.scrollTop + event.target.clientHeight > event.target.scrollHeight - 20 * rowPx) onend();
     redraw();
   };
-  return h(
-    "div",
+  return div(
     { class: "virtual", onscroll, created: look, updated: look, role: "list", "aria-label": label, tabindex: "0" },
-    h("div", { class: "virtual-all", style: { height: `${rows.length * rowPx}px` } },
-      h("div", { class: "virtual-seen", style: { transform: `translateY(${first * rowPx}px)` } }, rows.slice(first, last).map((it, at) => h("div", { role: "listitem", class: "virtual-row", key: keyOf(it), style: { height: `${rowPx}px` }, "aria-setsize": rows.length, "aria-posinset": first + at + 1 }, row(it)))),
+    div({ class: "virtual-all", style: { height: `${rows.length * rowPx}px` } },
+      div({ class: "virtual-seen", style: { transform: `translateY(${first * rowPx}px)` } }, rows.slice(first, last).map((it, at) => div({ role: "listitem", class: "virtual-row", key: keyOf(it), style: { height: `${rowPx}px` }, "aria-setsize": rows.length, "aria-posinset": first + at + 1 }, row(it)))),
     ),
   );
 }

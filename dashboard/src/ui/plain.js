@@ -1,27 +1,23 @@
-// Small things that the parts of a conversation share: what a person has opened, and text that hides nothing.
+// Small things that the parts of a conversation share.
 
-import { h } from "../lib/dom.js";
-import { copyText } from "./parts.js";
+import { Button, copyText } from "./parts.js";
 
-// Remembered for things that are not objects; the oldest go.
-const NAMES_MAX = 500;
+// What was made for `holder` the last time, as long as it is made `of` the same.
+export function kept(map, holder, of, make) {
+  const last = map.get(holder);
+  if (last?.of.every((it, at) => it === of[at])) return last.made;
+  const made = make();
+  if (holder) map.set(holder, { of, made });
+  return made;
+}
 
-// Whether somebody has opened or closed a thing. By object where there is one: it is forgotten together with it.
-export class Opened {
-  #objects = new WeakMap();
-  #names = new Map();
+// What scrolls by itself can be reached by the keyboard, and says what it is.
+export function scrolls(label) {
+  return { tabindex: "0", role: "group", "aria-label": label };
+}
 
-  // `undefined`: nobody has said.
-  get(of) {
-    return Object(of) === of ? this.#objects.get(of) : this.#names.get(of);
-  }
-
-  set(of, isOpen) {
-    if (Object(of) === of) return void this.#objects.set(of, isOpen);
-    this.#names.delete(of);
-    this.#names.set(of, isOpen);
-    if (this.#names.size > NAMES_MAX) this.#names.delete(this.#names.keys().next().value);
-  }
+export function joined(parts, between = ", ") {
+  return parts.filter(Boolean).join(between);
 }
 
 // Marks that turn the direction of text around let a line look like another one: they are shown as what they are.
@@ -34,9 +30,9 @@ export function cut(text, max) {
 }
 
 // `text` may be a function: it is called when it is wanted.
-export function CopyButton({ text, what, label }) {
+export function CopyButton({ text, what }) {
   const copy = () => copyText(typeof text === "function" ? text() : text, what);
-  return h("button", { type: "button", class: "button button-small copy", "aria-label": label ?? `Copy ${what.toLowerCase()}`, onclick: copy }, "Copy");
+  return Button({ kind: "small copy", label: `Copy ${what.toLowerCase()}`, onclick: copy }, "Copy");
 }
 
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
@@ -51,10 +47,7 @@ export function isPicture(mimeType) {
 
 // `undefined` where it is not one of the four kinds that are shown.
 export function pictureUrl(attachment) {
-  if (addresses.has(attachment)) return addresses.get(attachment);
   const { mimeType, data } = attachment;
-  const isShown = isPicture(mimeType) && typeof data === "string" && data.length <= PICTURE_MAX && /^[A-Za-z0-9+/=]+$/.test(data);
-  const url = isShown ? `data:${mimeType};base64,${data}` : undefined;
-  addresses.set(attachment, url);
-  return url;
+  const isShown = () => isPicture(mimeType) && typeof data === "string" && data.length <= PICTURE_MAX && /^[A-Za-z0-9+/=]+$/.test(data);
+  return kept(addresses, attachment, [], () => (isShown() ? `data:${mimeType};base64,${data}` : undefined));
 }

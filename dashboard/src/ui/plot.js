@@ -3,7 +3,9 @@
 import { h } from "../lib/dom.js";
 import { clock, moment } from "../lib/format.js";
 import { DAY_MS, aligned, axisTop, bins, dayText, everyNth, linear, niceTicks, segments, timeTicks, valueText } from "../lib/scale.js";
-import { Frame, MARGIN, limitLines, nameAxis, plotState, remembered, sizeOf, valueAxis } from "./plot/frame.js";
+import { Frame, MARGIN, UNHEARD, limitLines, nameAxis, plotState, sizeOf, valueAxis } from "./plot/frame.js";
+import { kept } from "./plain.js";
+import { div } from "./tags.js";
 
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 4", "1 4"];
 const COLOURS = 6;
@@ -13,7 +15,7 @@ const NAME_PX = 58;
 const BAR_PX_MAX = 56;
 
 function swatchLine(at, dashed) {
-  return h("svg", { class: "plot-swatch", width: 22, height: 10, "aria-hidden": "true" }, h("line", { x1: 0, x2: 22, y1: 5, y2: 5, class: `plot-line plot-stroke-${(at % COLOURS) + 1}`, "stroke-dasharray": dashOf(at, dashed) }));
+  return h("svg", { class: "plot-swatch", width: 22, height: 10, ...UNHEARD }, h("line", { x1: 0, x2: 22, y1: 5, y2: 5, class: `plot-line plot-stroke-${(at % COLOURS) + 1}`, "stroke-dasharray": dashOf(at, dashed) }));
 }
 
 function dashOf(at, dashed) {
@@ -30,22 +32,27 @@ function timeText(at, span) {
 
 // `series`: [{ name, points: [{ x, y }], dashed }]; `lines`: limits, [{ y, label }]. A step longer than `gapMs`, or a point
 // without a value, is a hole. `from` and `to`: what the axis covers, else what the points do. `onpick(x)`.
-export function LinePlot({ id, title, unit, series, xKind, lines, gapMs, from, to, onpick, empty }) {
-  const state = plotState(id ?? title);
-  const size = sizeOf(state);
-  const key = JSON.stringify([series, lines, unit, xKind, gapMs, from, to, size]);
-  const { rows, points, drawn } = remembered(state, "all", [key], () => madeLines({ unit, series, xKind, limits: lines ?? [], gapMs, from, to, size }));
-  return Frame({ state, title, unit, points, size, drawn, legend: series.map((line) => line.name), markOf: (nth) => swatchLine(nth, series[nth].dashed), head: xKind === "day" ? "Day" : "Time", names: series.map((line) => line.name), onpick: onpick && ((at) => onpick(rows[at].x)), empty });
+export function LinePlot(given) {
+  const { series, xKind, onpick } = given;
+  const { rows, ...made } = madeOnce(given, madeLines);
+  const names = series.map((line) => line.name);
+  return Frame({ ...given, ...made, legend: names, markOf: (nth) => swatchLine(nth, series[nth].dashed), head: xKind === "day" ? "Day" : "Time", names, onpick: onpick && ((at) => onpick(rows[at].x)) });
 }
 
-function madeLines({ unit, series, xKind, limits, gapMs, from, to, size }) {
+// What `make` draws of what was given, as long as that is the same.
+function madeOnce(given, make) {
+  const state = plotState(given.id ?? given.title);
+  const size = sizeOf(state);
+  return { state, size, ...kept(state.memo, "all", [JSON.stringify([given, size])], () => make(given, size)) };
+}
+
+function madeLines({ unit, series, xKind, lines: limits = [], gapMs, from, to }, size) {
   const rows = aligned(series);
   const start = from ?? rows[0]?.x ?? 0;
-  const end = to ?? rows[rows.length - 1]?.x ?? 1;
+  const end = to ?? rows.at(-1)?.x ?? 1;
   const ticks = niceTicks(axisTop(rows.flatMap((row) => row.ys), limits.map((line) => line.y)));
-  const top = ticks[ticks.length - 1];
   const x = linear(start, end, MARGIN.left, size.right);
-  const y = linear(0, top, size.bottom, MARGIN.top);
+  const y = linear(0, ticks.at(-1), size.bottom, MARGIN.top);
   const isDays = xKind === "day";
   const dayOf = (at) => dayText(new Date(at).toISOString().slice(0, 10));
   const middles = rows.map((row) => x(row.x));
@@ -60,9 +67,9 @@ function madeLines({ unit, series, xKind, limits, gapMs, from, to, size }) {
     const runs = segments(rows.map((row) => ({ x: row.x, y: row.ys[nth] })), gapMs);
     const colour = (nth % COLOURS) + 1;
     const alone = runs.filter((run) => run.length === 1).map((run) => h("circle", { cx: x(run[0].x), cy: y(run[0].y), r: 2.5, class: `plot-dot plot-fill-${colour}` }));
-    return h("g", { key: line.name, "aria-hidden": "true" }, runs.filter((run) => run.length > 1).map((run) => h("path", { d: pathOf(run, x, y), class: `plot-line plot-stroke-${colour}`, "stroke-dasharray": dashOf(nth, line.dashed) })), alone);
+    return h("g", { key: line.name, ...UNHEARD }, runs.filter((run) => run.length > 1).map((run) => h("path", { d: pathOf(run, x, y), class: `plot-line plot-stroke-${colour}`, "stroke-dasharray": dashOf(nth, line.dashed) })), alone);
   });
-  const drawn = h("g", { key: "marks" }, valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names, size }), marks, limitLines({ lines: limits, top, place: y, size }));
+  const drawn = h("g", { key: "marks" }, valueAxis(ticks, y, unit, size), nameAxis(names, size), marks, limitLines(limits, y, size));
   return { rows, points, drawn };
 }
 
@@ -71,25 +78,23 @@ const PATTERNS = [null, "M0 6L6 0", "M2 2h1.6v1.6H2z", "M0 3H6M3 0V6", "M0 0L6 6
 
 function patternOf(id, at) {
   const colour = (at % COLOURS) + 1;
-  return h("pattern", { id: `${id}-${at}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, h("rect", { width: 6, height: 6, class: `plot-fill-${colour} ${at > 0 ? "plot-faint" : ""}` }), PATTERNS[at] ? h("path", { d: PATTERNS[at], class: `plot-hatch plot-stroke-${colour}` }) : null);
+  return h("pattern", { id: `${id}-${at}`, width: 6, height: 6, patternUnits: "userSpaceOnUse" }, h("rect", { width: 6, height: 6, class: `plot-fill-${colour} ${at > 0 ? "plot-faint" : ""}` }), PATTERNS[at] && h("path", { d: PATTERNS[at], class: `plot-hatch plot-stroke-${colour}` }));
 }
 
 // Of the same patterns as the bars beside it.
 function swatchBar(id, at) {
-  return h("svg", { class: "plot-swatch", width: 14, height: 12, "aria-hidden": "true" }, h("rect", { width: 14, height: 12, rx: 2, class: "plot-bar", fill: `url(#${id}-${at})` }));
+  return h("svg", { class: "plot-swatch", width: 14, height: 12, ...UNHEARD }, h("rect", { width: 14, height: 12, rx: 2, class: "plot-bar", fill: `url(#${id}-${at})` }));
 }
 
 // `bars`: [{ key, label, parts: [{ name, value }], hint, short }], stacked. `parts: null`: nobody knows anything of it, which is
 // drawn otherwise than zero; a bar with a part that is not known, or that is only some of it (`isPartial`), gets a mark above.
 // `onpick(key)`.
-export function BarPlot({ id, title, unit, bars, lines, onpick, head, isWhole, empty }) {
-  const state = plotState(id ?? title);
-  const size = sizeOf(state);
-  const name = `plot-${(id ?? title).replace(/[^A-Za-z0-9]+/g, "-")}`;
-  const key = JSON.stringify([bars, lines, unit, isWhole, size]);
-  const { names, points, drawn } = remembered(state, "all", [key], () => madeBars({ name, unit, bars, limits: lines ?? [], isWhole, size }));
-  const heads = names.length > 1 ? [...names, "All", "Note"] : [names[0] ?? "Value", "Note"];
-  return Frame({ state, title, unit, points, size, drawn, legend: names, markOf: (nth) => swatchBar(name, nth), head: head ?? "", names: bars.some((bar) => bar.hint) ? heads : heads.slice(0, -1), onpick: onpick && ((at) => onpick(bars[at].key)), empty });
+export function BarPlot(given) {
+  const { bars, onpick, head = "" } = given;
+  const { name, names: legend, ...made } = madeOnce(given, madeBars);
+  const names = legend.length > 1 ? [...legend, "All"] : [legend[0] ?? "Value"];
+  if (bars.some((bar) => bar.hint)) names.push("Note");
+  return Frame({ ...given, ...made, legend, markOf: (nth) => swatchBar(name, nth), head, names, onpick: onpick && ((at) => onpick(bars[at].key)) });
 }
 
 const sumOf = (bar) => (bar.parts ?? []).reduce((sum, part) => sum + (part.value ?? 0), 0);
@@ -108,11 +113,11 @@ function toldBar(bar, names, unit) {
   return told;
 }
 
-function madeBars({ name, unit, bars, limits, isWhole, size }) {
+function madeBars({ id, title, unit, bars, lines: limits = [], isWhole }, size) {
+  const name = `plot-${(id ?? title).replace(/[^A-Za-z0-9]+/g, "-")}`;
   const names = [...new Set(bars.flatMap((bar) => (bar.parts ?? []).map((part) => part.name)))];
   const ticks = niceTicks(axisTop(bars.map(sumOf), limits.map((line) => line.y)), 4, isWhole);
-  const top = ticks[ticks.length - 1];
-  const y = linear(0, top, size.bottom, MARGIN.top);
+  const y = linear(0, ticks.at(-1), size.bottom, MARGIN.top);
   const step = (size.right - MARGIN.left) / Math.max(1, bars.length);
   const wide = Math.max(1, Math.min(BAR_PX_MAX, step * 0.78));
   const points = bars.map((bar, at) => ({ label: bar.label, lines: toldBar(bar, names, unit), left: MARGIN.left + at * step, width: step, middle: MARGIN.left + (at + 0.5) * step }));
@@ -126,14 +131,14 @@ function madeBars({ name, unit, bars, limits, isWhole, size }) {
       return h("rect", { class: "plot-bar", x: left, width: wide, y: high, height: Math.max(0.5, low - high), fill: `url(#${name}-${names.indexOf(part.name)})` });
     });
     const zero = under === 0 && !isUnknown(bar) ? h("rect", { class: "plot-zero", x: left, width: wide, y: size.bottom - 1.5, height: 1.5 }) : null;
-    const mark = isUnknown(bar) ? h("text", { class: "plot-unknown", x: points[at].middle, y: y(under) - 4, "text-anchor": "middle" }, "?") : null;
+    const mark = isUnknown(bar) && h("text", { class: "plot-unknown", x: points[at].middle, y: y(under) - 4, "text-anchor": "middle" }, "?");
     return h("g", { key: bar.key }, parts, zero, mark);
   };
   const nth = everyNth(bars.length, size.right - MARGIN.left, NAME_PX);
   const shown = bars.map((bar, at) => ({ x: points[at].middle, text: bar.short ?? bar.label })).filter((_, at) => (bars.length - 1 - at) % nth === 0);
   const none = h("pattern", { id: `${name}-none`, width: 8, height: 8, patternUnits: "userSpaceOnUse" }, h("path", { d: "M0 8L8 0", class: "plot-none-hatch" }));
-  const drawn = h("g", { key: "marks", "aria-hidden": "true" }, h("defs", {}, names.map((_, at) => patternOf(name, at)), none), valueAxis({ ticks, place: y, unit, width: size.width }), nameAxis({ names: shown, size }), bars.map(column), limitLines({ lines: limits, top, place: y, size }));
-  return { names, points, drawn };
+  const drawn = h("g", { key: "marks", ...UNHEARD }, h("defs", {}, names.map((_, at) => patternOf(name, at)), none), valueAxis(ticks, y, unit, size), nameAxis(shown, size), bars.map(column), limitLines(limits, y, size));
+  return { name, names, points, drawn };
 }
 
 // How often which length came: `samples` are numbers.
@@ -146,10 +151,9 @@ export function Histogram({ id, title, unit, samples, count, empty }) {
 // How full something is. `mark`: where something will happen, and what (`markLabel`).
 export function Meter({ value, max, label, text, mark, markLabel, tone }) {
   const share = (it) => `${max > 0 ? Math.min(100, Math.max(0, (it / max) * 100)) : 0}%`;
-  return h(
-    "div",
+  return div(
     { class: `meter meter-${tone ?? "info"}`, role: "meter", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": max, "aria-valuenow": Math.min(value, max), "aria-valuetext": text },
-    h("div", { class: "meter-fill", style: { width: share(value) } }),
-    mark === undefined ? null : h("div", { class: "meter-mark", style: { left: share(mark) }, title: markLabel }),
+    div({ class: "meter-fill", style: { width: share(value) } }),
+    mark === undefined ? null : div({ class: "meter-mark", style: { left: share(mark) }, title: markLabel }),
   );
 }

@@ -1,7 +1,8 @@
 // A table whose heads sort it. What is sorted by lives in `state`: { by, isUp, isAll }.
 
 import { h, redraw } from "../lib/dom.js";
-import { Button, Empty } from "./parts.js";
+import { Button, Table } from "./parts.js";
+import { div, p, span } from "./tags.js";
 
 // Rows that are in the document, and after somebody wanted more.
 const ROWS_SHOWN = 100;
@@ -29,8 +30,7 @@ function sortedOnce(state, rows, by) {
   return state.memo.sorted;
 }
 
-export function SortTable({ state, columns, rows, keyOf, caption, empty, rowClass }) {
-  if (rows.length === 0) return h(Empty, { title: empty ?? "Nothing yet" });
+export function SortTable({ state, columns, rows, ...more }) {
   const by = columns.find((column) => column.name === state.by);
   const sorted = sortedOnce(state, rows, by);
   const shown = sorted.slice(0, state.isAll ? ROWS_MAX : ROWS_SHOWN);
@@ -40,19 +40,16 @@ export function SortTable({ state, columns, rows, keyOf, caption, empty, rowClas
     state.by = column.name;
     redraw();
   };
-  const head = (column) => {
-    const way = by === column ? (state.isUp ? "ascending" : "descending") : undefined;
-    const arrow = way ? (state.isUp ? " ↑" : " ↓") : "";
-    return h("th", { scope: "col", class: column.numeric ? "numeric" : "", "aria-sort": way }, column.value ? h("button", { type: "button", class: "sort", onclick: () => sort(column) }, column.head, h("span", { "aria-hidden": "true" }, arrow)) : column.head);
+  const headOf = (column) => {
+    const way = by === column && (state.isUp ? "ascending" : "descending");
+    const arrow = way && (state.isUp ? " ↑" : " ↓");
+    return [{ "aria-sort": way }, column.value ? h("button", { type: "button", class: "sort", onclick: () => sort(column) }, column.head, span({ "aria-hidden": "true" }, arrow)) : column.head];
   };
-  const cells = (row) => columns.map((column) => h("td", { class: column.numeric ? "numeric" : "", "data-head": column.head }, h("span", { class: "cell" }, column.cell(row))));
-  return h(
-    "div",
-    {},
-    h("div", { class: "table-box sorted", tabindex: "0", role: "region", "aria-label": caption },
-      h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, columns.map(head))), h("tbody", {}, shown.map((row) => h("tr", { key: keyOf(row), class: rowClass?.(row) ?? "" }, cells(row))))),
-    ),
-    shown.length < sorted.length && !state.isAll ? Button({ kind: "small", onclick: () => ((state.isAll = true), redraw()) }, [`Show ${sorted.length > ROWS_MAX ? `the first ${ROWS_MAX}` : "all"} of ${sorted.length}`]) : null,
-    shown.length < sorted.length && state.isAll ? h("p", { class: "dim" }, `The first ${shown.length} of ${sorted.length} are listed.`) : null,
+  const isMore = shown.length < sorted.length;
+  return div(
+    null,
+    Table({ columns, rows: shown, headOf, class: "sorted", ...more }),
+    isMore && !state.isAll && Button({ kind: "small", onclick: () => ((state.isAll = true), redraw()) }, `Show ${sorted.length > ROWS_MAX ? `the first ${ROWS_MAX}` : "all"} of ${sorted.length}`),
+    isMore && state.isAll && p("dim", `The first ${shown.length} of ${sorted.length} are listed.`),
   );
 }

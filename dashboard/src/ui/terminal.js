@@ -3,7 +3,8 @@
 import { h, redraw } from "../lib/dom.js";
 import { count } from "../lib/format.js";
 import { PLAIN_STYLE, terminalLines } from "./ansi.js";
-import { Opened } from "./plain.js";
+import { kept, scrolls } from "./plain.js";
+import { div, p, span } from "./tags.js";
 
 // Lines in the document: at first, and when somebody wants all.
 const LINES_MAX = 200;
@@ -15,16 +16,18 @@ const AWAY_PX = 40;
 // Characters of a text that are looked at.
 const TEXT_MAX = 300_000;
 // What programs mean by their sixteen colours, for grounds that they paint themselves.
-const SIXTEEN = ["#000000", "#aa2020", "#1d7a34", "#8a6100", "#2456b8", "#8b35a0", "#0b6f78", "#d0d0d0", "#6b6b6b", "#e05050", "#3fae5a", "#d9a92b", "#5b8def", "#c872dc", "#38b6c2", "#ffffff"];
+const SIXTEEN = "000000 aa2020 1d7a34 8a6100 2456b8 8b35a0 0b6f78 d0d0d0 6b6b6b e05050 3fae5a d9a92b 5b8def c872dc 38b6c2 ffffff".split(" ");
 
-const opened = new Opened();
+const [BLACK, WHITE] = [[0, 0, 0], [255, 255, 255]];
+
+const opened = new WeakSet();
 // The last drawing by holder: the text of most is the same each time.
 const drawn = new WeakMap();
 const looks = new WeakMap();
 
 function rgb(colour) {
   if (Array.isArray(colour)) return colour;
-  return [1, 3, 5].map((at) => Number.parseInt(SIXTEEN[colour].slice(at, at + 2), 16));
+  return [0, 2, 4].map((at) => parseInt(SIXTEEN[colour].slice(at, at + 2), 16));
 }
 
 function light(colour) {
@@ -46,7 +49,7 @@ export function look(style) {
   if (bg !== null) {
     const ground = rgb(bg);
     const wanted = fg === null ? null : rgb(fg);
-    const best = contrast([0, 0, 0], ground) > contrast([255, 255, 255], ground) ? [0, 0, 0] : [255, 255, 255];
+    const best = contrast(BLACK, ground) > contrast(WHITE, ground) ? BLACK : WHITE;
     return { class: words.join(" "), style: { "background-color": css(ground), color: css(wanted && contrast(wanted, ground) >= 4.5 ? wanted : best) } };
   }
   if (style.inverse) return { class: [...words, "t-inverse"].join(" ") };
@@ -56,17 +59,12 @@ export function look(style) {
   return { class: words.join(" ") };
 }
 
-function lookOf(style) {
-  if (!looks.has(style)) looks.set(style, look(style));
-  return looks.get(style);
-}
-
 // Lines become one text as far as they look the same: a thousand lines without colours are one node.
 function nodes(lines) {
   const out = [];
   let [text, style] = ["", PLAIN_STYLE];
   const flush = () => {
-    if (text) out.push(style === PLAIN_STYLE ? text : h("span", lookOf(style), text));
+    if (text) out.push(style === PLAIN_STYLE ? text : span(kept(looks, style, [], () => look(style)), text));
     text = "";
   };
   for (const runs of lines) {
@@ -97,34 +95,30 @@ function onscroll(event) {
   else away.delete(event.target);
 }
 
-function box(label, isTail, children) {
+function box(label = "Output", isTail, children) {
   const hooks = isTail ? { onscroll, created: stay, updated: stay } : {};
-  return h("div", { class: "terminal", key: "terminal", tabindex: "0", role: "group", "aria-label": label, ...hooks }, children);
+  return div({ class: "terminal", key: "terminal", ...scrolls(label), ...hooks }, children);
 }
 
-function draw({ text, maxLines, holder, isAll, isTail, label }) {
+function draw(text, isAll, { holder, label, isTail }) {
   const lines = terminalLines(text.slice(0, TEXT_MAX));
-  const max = isAll ? ALL_MAX : maxLines;
+  const max = isAll ? ALL_MAX : LINES_MAX;
   const pre = (some) => h("pre", { dir: "auto" }, nodes(some));
   if (lines.length <= max) return box(label, isTail, pre(lines));
   const head = Math.floor(max * HEAD_SHARE);
   const hidden = lines.length - max;
   const showAll = () => {
-    opened.set(holder, true);
+    opened.add(holder);
     redraw();
   };
-  const gap = isAll ? h("p", { class: "terminal-gap" }, `${count(hidden)} lines are left out`) : h("button", { type: "button", class: "terminal-gap", onclick: showAll }, `Show all ${count(lines.length)} lines (${count(hidden)} hidden)`);
+  const gap = isAll ? p("terminal-gap", `${count(hidden)} lines are left out`) : h("button", { type: "button", class: "terminal-gap", onclick: showAll }, `Show all ${count(lines.length)} lines (${count(hidden)} hidden)`);
   return box(label, isTail, [pre(lines.slice(0, head)), gap, pre(lines.slice(head - max))]);
 }
 
 // `holder`: the object whose output it is. By it we know what somebody has opened while the text grows, and need not read the
 // same text twice. `isTail`: its end is what one wants to see first.
-export function Terminal({ text, maxLines = LINES_MAX, holder, label = "Output", isTail = false }) {
-  const whole = String(text ?? "");
-  const isAll = opened.get(holder ?? whole) === true;
-  const last = holder ? drawn.get(holder) : undefined;
-  if (last && last.text === whole && last.isAll === isAll && last.maxLines === maxLines) return last.node;
-  const node = draw({ text: whole, maxLines, holder: holder ?? whole, isAll, isTail, label });
-  if (holder) drawn.set(holder, { text: whole, isAll, maxLines, node });
-  return node;
+export function Terminal(shown) {
+  const text = String(shown.text ?? "");
+  const isAll = opened.has(shown.holder);
+  return kept(drawn, shown.holder, [text, isAll], () => draw(text, isAll, shown));
 }

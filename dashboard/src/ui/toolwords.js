@@ -2,7 +2,7 @@
 
 import { counted, lineDiff } from "./linediff.js";
 import { looksLikeDiff } from "./diff.js";
-import { cut, visible } from "./plain.js";
+import { cut, joined, kept, visible } from "./plain.js";
 
 const WHAT_MAX = 300;
 const VALUE_MAX = 60;
@@ -38,7 +38,7 @@ export function kindOf(tool) {
   return KINDS.get(tool) ?? (tool.startsWith("mcp__") ? "mcp" : "other");
 }
 
-function first(args, ...names) {
+export function first(args, ...names) {
   for (const name of names) if (typeof args[name] === "string" && args[name] !== "") return args[name];
   return "";
 }
@@ -50,6 +50,10 @@ export function argsOf(call) {
 export function pathOf(args) {
   return first(args, "path", "file_path", "filePath", "filename", "file", "dir", "directory");
 }
+
+export const contentOf = (args) => first(args, "content", "contents", "text");
+const within = (args) => pathOf(args) && `in ${pathOf(args)}`;
+const patchOf = (args) => first(args, "input", "patch", "diff");
 
 function shortValue(value) {
   const text = typeof value === "string" ? value : JSON.stringify(value) ?? "";
@@ -108,13 +112,10 @@ const diffs = new WeakMap();
 export function diffOf(call) {
   const args = argsOf(call);
   const kind = kindOf(call.tool);
-  if (kind === "file.patch") return first(args, "input", "patch", "diff");
+  if (kind === "file.patch") return patchOf(args);
   if (kind === "file.edit" || kind === "other" || kind === "mcp") {
-    if (diffs.has(args)) return diffs.get(args) || given(call);
-    const edits = replacements(args);
-    const parts = edits.map((it, at) => [...(edits.length > 1 ? [`@@ ${at + 1} of ${edits.length} @@`] : []), ...lineDiff(it.old, it.now)]);
-    diffs.set(args, parts.flat().join("\n"));
-    return diffs.get(args) || given(call);
+    const edits = () => replacements(args).flatMap((it, at, all) => [...(all.length > 1 ? [`@@ ${at + 1} of ${all.length} @@`] : []), ...lineDiff(it.old, it.now)]);
+    return kept(diffs, args, [], () => edits().join("\n")) || given(call);
   }
   return kind === "shell.exec" || kind.startsWith("file.") ? given(call) : "";
 }
@@ -141,41 +142,39 @@ function changes(call) {
   return `+${added} −${removed}`;
 }
 
-const WORDS = {
-  "file.read": (args) => ["Read", pathOf(args), readLines(args)],
-  "file.write": (args) => ["Write", pathOf(args), lineCount(first(args, "content", "contents", "text"))],
-  "file.edit": (args, call) => ["Edit", pathOf(args), changes(call)],
-  "file.patch": (args, call) => ["Patch", patchedFiles(first(args, "input", "patch", "diff")).join(", "), changes(call)],
-  "file.glob": (args) => ["Find files", first(args, "pattern", "glob"), pathOf(args) && `in ${pathOf(args)}`],
-  "file.grep": (args) => ["Search", first(args, "pattern", "query", "regex"), [pathOf(args) && `in ${pathOf(args)}`, first(args, "glob", "include")].filter(Boolean).join(", ")],
-  "file.list": (args) => ["List", pathOf(args) || ".", ""],
-  "shell.exec": (args) => [args.run_in_background ? "Run in the background" : "Run", first(args, "command", "cmd"), [first(args, "description"), first(args, "cwd") && `in ${first(args, "cwd")}`].filter(Boolean).join(", ")],
-  "shell.list": () => ["List processes", "", ""],
-  "shell.read": (args) => ["Read output of process", String(args.id ?? ""), ""],
-  "shell.write": (args) => ["Write to process", String(args.id ?? ""), shortValue(args.input ?? args.keys ?? (args.eof ? "end of input" : ""))],
-  "shell.resize": (args) => ["Resize terminal of process", String(args.id ?? ""), `${args.cols} × ${args.rows}`],
-  "shell.stop": (args) => ["Stop process", String(args.id ?? ""), ""],
-  "web.fetch": (args) => ["Fetch", first(args, "url"), first(args, "prompt")],
-  "web.search": (args) => ["Search the web", first(args, "query"), ""],
-  "subagent.spawn": (args) => ["Sub-agent", first(args, "label") || shortValue(first(args, "task", "prompt", "description")), [first(args, "access"), first(args, "model")].filter(Boolean).join(", ")],
-};
-
 function todoWords(args) {
   const tasks = tasksOf(args);
   const current = tasks.find((task) => task.state === "in_progress");
-  if (tasks.length === 0) return ["Tasks", "", ""];
-  return ["Tasks", current ? current.text : "", `${tasks.filter(isDoneTask).length} of ${tasks.length} done`];
+  if (tasks.length === 0) return ["Tasks"];
+  return ["Tasks", current?.text, `${tasks.filter(isDoneTask).length} of ${tasks.length} done`];
 }
+
+const WORDS = {
+  "file.read": (args) => ["Read", pathOf(args), readLines(args)],
+  "file.write": (args) => ["Write", pathOf(args), lineCount(contentOf(args))],
+  "file.edit": (args, call) => ["Edit", pathOf(args), changes(call)],
+  "file.patch": (args, call) => ["Patch", patchedFiles(patchOf(args)).join(", "), changes(call)],
+  "file.glob": (args) => ["Find files", first(args, "pattern", "glob"), within(args)],
+  "file.grep": (args) => ["Search", first(args, "pattern", "query", "regex"), joined([within(args), first(args, "glob", "include")])],
+  "file.list": (args) => ["List", pathOf(args) || "."],
+  "shell.exec": (args) => [args.run_in_background ? "Run in the background" : "Run", first(args, "command", "cmd"), joined([first(args, "description"), first(args, "cwd") && `in ${args.cwd}`])],
+  "shell.list": () => ["List processes"],
+  "shell.read": (args) => ["Read output of process", args.id],
+  "shell.write": (args) => ["Write to process", args.id, shortValue(args.input ?? args.keys ?? (args.eof ? "end of input" : ""))],
+  "shell.resize": (args) => ["Resize terminal of process", args.id, `${args.cols} × ${args.rows}`],
+  "shell.stop": (args) => ["Stop process", args.id],
+  "todo.write": todoWords,
+  "web.fetch": (args) => ["Fetch", first(args, "url"), first(args, "prompt")],
+  "web.search": (args) => ["Search the web", first(args, "query")],
+  "subagent.spawn": (args) => ["Sub-agent", first(args, "label") || shortValue(first(args, "task", "prompt", "description")), joined([first(args, "access"), first(args, "model")])],
+};
 
 // { verb, what, more }: what was done, to what, and what else a person wants to know at once. One line each.
 export function summarize(call) {
   const args = argsOf(call);
   const kind = kindOf(call.tool);
-  let words;
-  if (WORDS[kind]) words = WORDS[kind](args, call);
-  else if (kind === "todo.write") words = todoWords(args);
-  else if (kind === "mcp") words = [call.tool.split("__").slice(1).join(": "), shortArgs(args), ""];
-  else words = [call.tool, shortArgs(args), ""];
-  const line = (text) => cut(visible(text).replace(/\s+/g, " ").trim(), WHAT_MAX);
+  const given = WORDS[kind] ?? ((args) => [kind === "mcp" ? call.tool.split("__").slice(1).join(": ") : call.tool, shortArgs(args)]);
+  const words = given(args, call);
+  const line = (text) => cut(visible(text ?? "").replace(/\s+/g, " ").trim(), WHAT_MAX);
   return { verb: line(words[0]), what: line(words[1]), more: line(words[2]) };
 }

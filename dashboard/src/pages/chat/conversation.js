@@ -30,16 +30,16 @@ export class Conversation {
   isWhole = false;
   isAtEnd = false;
   // A page that is on its way: "older" | "newer" | null, and why the last one failed.
-  fetching = null;
-  pageFault = null;
+  fetching;
+  pageFault;
   // Counts ends of runs, so that others know when sums are old.
   runs = 0;
   // Counts what happened to the lane's queue.
   queueVersion = 0;
-  onNews = undefined;
-  #watch = null;
-  #opened = null;
-  #made = null;
+  onNews;
+  #watch;
+  #opened;
+  #made;
   #unhook = () => {};
   #isClosed = false;
 

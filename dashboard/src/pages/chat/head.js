@@ -6,7 +6,10 @@ import { duration, money, short } from "../../lib/format.js";
 import { link, rpc } from "../../lib/link.js";
 import { has, live } from "../../lib/live.js";
 import { go, href } from "../../lib/router.js";
-import { Badge, Button, toast } from "../../ui/parts.js";
+import { act } from "../../ui/act.js";
+import { Badge, Button } from "../../ui/parts.js";
+import { joined } from "../../ui/plain.js";
+import { a, div, input, span } from "../../ui/tags.js";
 
 const TITLE_MAX = 200;
 
@@ -34,27 +37,24 @@ function want(fetched, key, ask) {
   if (!fetched.isLoading) fetched.want(key, ask);
 }
 
-async function patch(sessionId, change) {
+function patch(sessionId, change) {
+  const under = edit;
   edit.isBusy = true;
-  redraw();
-  try {
+  act("That was not changed", async () => {
     await rpc("sessions.patch", { sessionId, ...change });
     edit = null;
     session.stale();
-  } catch (why) {
-    if (edit) edit.isBusy = false;
-    toast(`That was not changed: ${why.message}`, { tone: "bad" });
-  }
+  }, () => (under.isBusy = false));
   redraw();
 }
 
 function begin(what, text) {
-  edit = { what, text, isBusy: false, isFresh: true };
+  edit = { what, text, isBusy: false };
   redraw();
 }
 
 // A line that is changed in its place: Enter keeps it, Escape leaves it.
-function EditLine({ label, max, list, onsave }) {
+function EditLine({ label, list, onsave }) {
   const keep = (event) => {
     event.preventDefault();
     if (edit.text.trim()) onsave(edit.text.trim());
@@ -66,26 +66,30 @@ function EditLine({ label, max, list, onsave }) {
   return h(
     "form",
     { class: "edit-line", onsubmit: keep, onkeydown: (event) => event.key === "Escape" && leave() },
-    h("input", { "aria-label": label, value: edit.text, maxlength: max, dir: "auto", list: list ? "known-models" : undefined, oninput: (event) => (edit.text = event.target.value), created: (element) => (element.focus(), element.select()) }),
-    list ? h("datalist", { id: "known-models" }, list.map((name) => h("option", { value: name }))) : null,
-    Button({ type: "submit", kind: "small", busy: edit.isBusy }, ["Save"]),
-    Button({ kind: "small", onclick: leave }, ["Cancel"]),
+    input({ "aria-label": label, value: edit.text, maxlength: TITLE_MAX, dir: "auto", list: list && "known-models", oninput: (event) => (edit.text = event.target.value), created: (element) => (element.focus(), element.select()) }),
+    list && h("datalist", { id: "known-models" }, list.map((name) => h("option", { value: name }))),
+    Button({ type: "submit", kind: "small", busy: edit.isBusy }, "Save"),
+    Button({ kind: "small", onclick: leave }, "Cancel"),
   );
 }
 
 function Title(conversation) {
   const { sessionId } = conversation;
   const title = session.value?.title;
-  if (edit?.what === "title") return h("div", { class: "chat-title", key: "edit" }, h("h1", { class: "unseen" }, title ?? sessionId), EditLine({ label: "Title", max: TITLE_MAX, onsave: (text) => patch(sessionId, { title: text }) }));
-  return h("div", { class: "chat-title", key: "title" }, h("h1", { dir: "auto", title: sessionId }, conversation.isNew ? "New session" : (title ?? sessionId)));
+  if (edit?.what === "title") return div({ class: "chat-title", key: "edit" }, h("h1", { class: "unseen" }, title ?? sessionId), EditLine({ label: "Title", onsave: (text) => patch(sessionId, { title: text }) }));
+  return div({ class: "chat-title", key: "title" }, h("h1", { dir: "auto", title: sessionId }, conversation.isNew ? "New session" : (title ?? sessionId)));
 }
 
 function Model(conversation) {
   const model = session.value?.config.modelTier;
   if (!model) return null;
   const save = (text) => patch(conversation.sessionId, { modelTier: text });
-  if (edit?.what === "model") return h("div", { class: "meter", key: "model-edit" }, EditLine({ label: "Model", max: TITLE_MAX, list: knownModels(model), onsave: save }));
-  return h("div", { class: "meter", key: "model" }, h("span", { class: "dim" }, "Model "), h("span", { class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, ["Change"]));
+  if (edit?.what === "model") return div({ class: "chat-fact", key: "model-edit" }, EditLine({ label: "Model", list: knownModels(model), onsave: save }));
+  return Fact("Model", {}, span({ class: "model", title: model }, model), Button({ kind: "quiet", onclick: () => begin("model", model), label: "Change the model" }, "Change"));
+}
+// What is known, with its name before it.
+function Fact(name, attributes, ...shown) {
+  return h(attributes.href ? "a" : "span", { class: "chat-fact", key: name, ...attributes }, span("dim", name), shown);
 }
 function knownModels(model) {
   const names = [...live.lanes.values()].map((lane) => lane.model).concat(live.info?.model, model);
@@ -97,12 +101,9 @@ function ContextMeter() {
   if (!budget) return null;
   const pct = Math.min(100, budget.usagePct);
   const words = `${short(budget.estimatedTokens)} of ${short(budget.contextWindow)} tokens; it is summarised from ${budget.thresholdPct} % on`;
-  return h(
-    "a",
-    { class: "meter", key: "context", href: href("context"), title: words },
-    h("span", { class: "dim" }, "Context "),
-    h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: budget.shouldCompact ? "bar-full bar-warn" : "bar-full", style: { width: `${pct}%` } })),
-    h("span", { class: "numeric" }, ` ${budget.usagePct} %`),
+  return Fact("Context", { href: href("context"), title: words },
+    span({ class: "gauge", "aria-hidden": "true" }, span({ class: budget.shouldCompact ? "warn" : "", style: { width: `${pct}%` } })),
+    span("numeric", `${budget.usagePct} %`),
   );
 }
 
@@ -114,7 +115,7 @@ function Cost() {
   const isPart = rows.some((row) => row.unpriced > 0);
   const sum = known.reduce((all, it) => all + it, 0);
   const cost = known.length === 0 || (isPart && sum === 0) ? "price unknown" : `${money(sum)}${isPart ? " and more" : ""}`;
-  return h("span", { class: "meter", key: "cost", title: isPart ? "Some tokens have no known price" : "What this session has cost" }, h("span", { class: "dim" }, "Cost "), cost, h("span", { class: "dim" }, ` (${short(tokens)} tokens)`));
+  return Fact("Cost", { title: isPart ? "Some tokens have no known price" : "What this session has cost" }, cost, span("dim", ` (${short(tokens)} tokens)`));
 }
 
 // What its lane does and, where that takes long, what it waits for.
@@ -122,33 +123,36 @@ function Lane(conversation) {
   const lane = live.lanes.get(conversation.sessionId);
   const run = conversation.transcript.run;
   const asks = conversation.transcript.asks.size;
-  if (asks || lane?.state === "asking") return Badge({ tone: "warn" }, ["waits for your answer"]);
-  if (run?.isStopping) return Badge({ tone: "warn" }, ["stopping"]);
+  if (asks || lane?.state === "asking") return Badge({ tone: "warn" }, "waits for your answer");
+  if (run?.isStopping) return Badge({ tone: "warn" }, "stopping");
   if (lane?.state === "running" || run) {
     const since = run?.at ?? lane?.since;
-    const facts = [since ? duration(Math.max(0, Date.now() - since)) : null, lane?.tool].filter(Boolean).join(", ");
+    const facts = joined([since && duration(Math.max(0, Date.now() - since)), lane?.tool]);
     const still = lane?.movedAt ? Date.now() - lane.movedAt : 0;
     const stall = still > 15_000 && lane.stallInMs ? `; nothing for ${duration(still)}, ended in ${duration(Math.max(0, lane.stallInMs - still))}` : "";
-    return Badge({ tone: "info" }, [`working${facts ? ` (${facts})` : ""}${stall}`]);
+    return Badge({ tone: "info" }, `working${facts ? ` (${facts})` : ""}${stall}`);
   }
-  if (lane?.state === "waiting") return Badge({ tone: "warn", title: "Other sessions hold all places" }, [`waits for a free place${lane.oldestWaitMs ? `, ${duration(lane.oldestWaitMs)}` : ""}`]);
-  return link.state === "live" ? Badge({ tone: "none" }, ["idle"]) : null;
+  if (lane?.state === "waiting") return Badge({ tone: "warn", title: "Other sessions hold all places" }, `waits for a free place${lane.oldestWaitMs ? `, ${duration(lane.oldestWaitMs)}` : ""}`);
+  return link.state === "live" && Badge({ tone: "none" }, "idle");
 }
 
 // Where it works.
 function Place(conversation) {
   const cwd = live.lanes.get(conversation.sessionId)?.cwd ?? conversation.transcript.rows[0]?.cwd;
-  return cwd ? h("span", { class: "meter", key: "cwd", title: cwd }, h("span", { class: "dim" }, "In "), h("span", { class: "model", dir: "ltr" }, cwd)) : null;
+  return cwd && Fact("In", { title: cwd }, span({ class: "model", dir: "ltr" }, cwd));
 }
 
-async function fork(sessionId) {
-  try {
+function fork(sessionId) {
+  act("It could not be copied", async () => {
     const copy = await rpc("sessions.fork", { sessionId });
-    toast("This is a copy of the conversation.");
     go("chat", copy.sessionId);
-  } catch (why) {
-    toast(`It could not be copied: ${why.message}`, { tone: "bad" });
-  }
+    return "This is a copy of the conversation.";
+  });
+}
+
+function turnMenu(isOpen) {
+  isMenuOpen = isOpen;
+  redraw();
 }
 
 function More(conversation, onnew) {
@@ -156,29 +160,27 @@ function More(conversation, onnew) {
   const file = (format) => `/api/sessions/export?session=${encodeURIComponent(sessionId)}&format=${format}`;
   // Comes with the same version of the gateway.
   const exports = has("sessions.search") && !conversation.isNew;
-  return h(
-    "div",
-    { class: "chat-actions", onfocusout: (event) => isMenuOpen && !event.currentTarget.contains(event.relatedTarget) && ((isMenuOpen = false), redraw()) },
-    Button({ onclick: onnew, title: "New session" }, ["New"]),
-    conversation.isNew ? null : h("button", { type: "button", class: "button", "aria-expanded": isMenuOpen ? "true" : "false", onclick: () => ((isMenuOpen = !isMenuOpen), redraw()) }, "More"),
-    isMenuOpen && !conversation.isNew ? h(
-      "div",
-      { class: "chat-menu", onkeydown: (event) => event.key === "Escape" && ((isMenuOpen = false), redraw()) },
-      Button({ onclick: () => ((isMenuOpen = false), begin("title", session.value?.title ?? "")) }, ["Rename"]),
-      Button({ onclick: () => ((isMenuOpen = false), fork(sessionId)), title: "A copy that goes its own way" }, ["Fork"]),
-      exports ? ["html", "md", "jsonl"].map((format) => h("a", { class: "button", href: file(format), download: true }, `Export as ${format}`)) : null,
-      h("a", { class: "button", href: href("chat") }, "All recent sessions"),
-    ) : null,
+  return div(
+    { class: "chat-actions", onfocusout: (event) => isMenuOpen && !event.currentTarget.contains(event.relatedTarget) && turnMenu(false) },
+    Button({ onclick: onnew, title: "New session" }, "New"),
+    conversation.isNew ? null : Button({ "aria-expanded": String(isMenuOpen), onclick: () => turnMenu(!isMenuOpen) }, "More"),
+    isMenuOpen && !conversation.isNew && div(
+      { class: "chat-menu", onkeydown: (event) => event.key === "Escape" && turnMenu(false) },
+      Button({ onclick: () => (turnMenu(false), begin("title", session.value?.title ?? "")) }, "Rename"),
+      Button({ onclick: () => (turnMenu(false), fork(sessionId)), title: "A copy that goes its own way" }, "Fork"),
+      exports && ["html", "md", "jsonl"].map((format) => a({ class: "button", href: file(format), download: true }, `Export as ${format}`)),
+      a({ class: "button", href: href("chat") }, "All recent sessions"),
+    ),
   );
 }
 
-export function Head({ conversation, onnew }) {
+export function Head(conversation, onnew) {
   ask(conversation);
   if (session.value?.title) document.title = `${session.value.title} · tillerman`;
   return h(
     "header",
     { class: "chat-head" },
-    h("div", { class: "chat-head-line" }, Title(conversation), More(conversation, onnew)),
-    h("div", { class: "meters" }, Lane(conversation), Model(conversation), ContextMeter(), Cost(), Place(conversation)),
+    div("chat-head-line", Title(conversation), More(conversation, onnew)),
+    div("meters", Lane(conversation), Model(conversation), ContextMeter(), Cost(), Place(conversation)),
   );
 }

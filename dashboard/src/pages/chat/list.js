@@ -1,7 +1,8 @@
 // A list of rows of any height of which only what is near the view is in the document. Heights are guessed until a row was seen.
 // While somebody reads the end it stays at the end; else the row that is read stays where it is, whatever happens above and below.
 
-import { h, redraw } from "../../lib/dom.js";
+import { redraw } from "../../lib/dom.js";
+import { div } from "../../ui/tags.js";
 
 // Pixels above and below the view that are in the document, and how near their end may come before more is drawn.
 const AROUND_PX = 900;
@@ -19,15 +20,15 @@ export class ListState {
   height = 700;
   width = 0;
   // The row that stays where it is, and how far its top is from the top of the view.
-  anchor = null;
+  anchor;
   // Where to go with the next drawing: the key of a row.
-  target = null;
+  target;
   first = 0;
   last = 0;
   offsets = new Float64Array(1);
   rows = [];
   kept = new Map();
-  element = null;
+  element;
 }
 
 function measure(state, rows, guess) {
@@ -60,15 +61,21 @@ function rangeAround(state, top, px) {
   return [Math.max(first, last - DRAWN_MAX * 2), last];
 }
 
+const anchorAt = (state) => state.rows.findIndex((row) => row.key === state.anchor?.key);
+const rowsIn = (element) => element.children[2].children;
+const boxOf = (element) => element.getBoundingClientRect();
+// What is hidden below.
+const belowIn = (element) => element.scrollHeight - element.scrollTop - element.clientHeight;
+
 function place(state) {
   const { rows, offsets } = state;
   if (state.isStuck) return Math.max(0, offsets[rows.length] - state.height);
-  const at = state.anchor ? rows.findIndex((row) => row.key === state.anchor.key) : -1;
+  const at = anchorAt(state);
   return at < 0 ? state.top : offsets[at] - state.anchor.dy;
 }
 
-// `draw(row, before, kept)` gives the tree of a row; what it puts into `kept` stays as long as the row is in the document.
-export function RowList({ state, rows, draw, guess, label, onolder, onnewer, head, foot }) {
+// `pages`: what has `older()` and `newer()` ones. `draw(row, before, kept)` gives the tree of a row; what it puts into `kept` stays as long as the row is in the document.
+export function RowList({ state, rows, draw, guess, pages, head, foot }) {
   measure(state, rows, guess);
   if (state.target) aim(state);
   [state.first, state.last] = rangeAround(state, place(state), AROUND_PX);
@@ -78,15 +85,14 @@ export function RowList({ state, rows, draw, guess, label, onolder, onnewer, hea
   for (let at = state.first; at < state.last; at += 1) drawn.push(draw(rows[at], rows[at - 1], keptOf(state, before, rows[at])));
   const above = state.offsets[state.first];
   const below = state.offsets[rows.length] - state.offsets[state.last];
-  const settle = (element) => settled(state, element, { onolder, onnewer });
-  return h(
-    "div",
-    { class: "rows-view", tabindex: "0", role: "region", "aria-label": label, created: settle, updated: settle, onscroll: (event) => scrolled(state, event.target, { onolder, onnewer }), onwheel: (event) => event.deltaY < 0 && loosen(state) },
-    h("div", { class: "rows-head" }, head),
-    h("div", { class: "rows-space", style: { height: `${above}px` } }),
-    h("div", { class: "rows", role: "list" }, drawn),
-    h("div", { class: "rows-space", style: { height: `${below}px` } }),
-    h("div", { class: "rows-foot" }, foot),
+  const settle = (element) => settled(state, element, pages);
+  return div(
+    { class: "rows-view", tabindex: "0", role: "region", "aria-label": "Conversation", created: settle, updated: settle, onscroll: (event) => scrolled(state, event.target, pages), onwheel: (event) => event.deltaY < 0 && loosen(state) },
+    div(null, head),
+    div({ style: { height: `${above}px` } }),
+    div({ role: "list" }, drawn),
+    div({ style: { height: `${below}px` } }),
+    div(null, foot),
   );
 }
 
@@ -105,26 +111,25 @@ function aim(state) {
 }
 
 function loosen(state) {
-  const { element } = state;
-  if (element && element.scrollHeight > element.clientHeight) state.isStuck = false;
+  if (state.element?.scrollHeight > state.element?.clientHeight) state.isStuck = false;
 }
 
 // Behind each drawing, before it is seen: what the rows really take, and the place that is to be kept.
-function settled(state, element, more) {
+function settled(state, element, pages) {
   state.element = element;
-  const box = element.getBoundingClientRect();
+  const box = boxOf(element);
   if (state.width !== box.width) {
     // Everything flows anew.
     if (state.width) for (const row of state.rows) row.px = undefined;
     state.width = box.width;
   }
-  const list = element.children[2].children;
+  const list = rowsIn(element);
   let isMoved = state.height !== box.height;
   state.height = box.height;
   const first = state.first;
   for (let at = 0; at < list.length; at += 1) {
     const row = state.rows[first + at];
-    const px = list[at].getBoundingClientRect().height;
+    const px = boxOf(list[at]).height;
     if (row && row.px !== px) {
       row.px = px;
       isMoved = true;
@@ -134,14 +139,13 @@ function settled(state, element, more) {
   if (Math.abs(wanted - element.scrollTop) >= 1) element.scrollTop = wanted;
   state.top = element.scrollTop - element.children[0].offsetHeight;
   if (isMoved && !isCovered(state)) redraw();
-  askForMore(state, element, more);
+  askForMore(element, pages);
 }
 
 function placeInDocument(state, element, box) {
-  const at = state.anchor ? state.rows.findIndex((row) => row.key === state.anchor.key) : -1;
-  const shown = at < state.first || at >= state.last ? undefined : element.children[2].children[at - state.first];
-  if (!shown) return element.scrollTop;
-  return element.scrollTop + shown.getBoundingClientRect().top - box.top - state.anchor.dy;
+  const at = anchorAt(state);
+  const shown = at < state.last && rowsIn(element)[at - state.first];
+  return element.scrollTop + (shown ? boxOf(shown).top - box.top - state.anchor.dy : 0);
 }
 
 // Whether what is drawn is enough for where the view is.
@@ -153,24 +157,24 @@ function isCovered(state) {
   return isAbove && (last === rows.length || bottom >= state.top + state.height + NEAR_PX);
 }
 
-function scrolled(state, element, more) {
+function scrolled(state, element, pages) {
   const top = element.scrollTop - element.children[0].offsetHeight;
   const isUp = top < state.top - 1;
   state.top = top;
   const wasStuck = state.isStuck;
-  if (element.scrollHeight - element.scrollTop - element.clientHeight <= END_PX) state.isStuck = true;
+  if (belowIn(element) <= END_PX) state.isStuck = true;
   else if (isUp) state.isStuck = false;
   if (!state.isStuck) hold(state, element);
   if (state.isStuck !== wasStuck || !isCovered(state)) redraw();
-  askForMore(state, element, more);
+  askForMore(element, pages);
 }
 
 // The first row that is seen is the one that stays.
 function hold(state, element) {
-  const box = element.getBoundingClientRect();
-  const list = element.children[2].children;
+  const box = boxOf(element);
+  const list = rowsIn(element);
   for (let at = 0; at < list.length; at += 1) {
-    const { top, bottom } = list[at].getBoundingClientRect();
+    const { top, bottom } = boxOf(list[at]);
     if (bottom <= box.top + 1) continue;
     const row = state.rows[state.first + at];
     if (row) state.anchor = { key: row.key, dy: top - box.top };
@@ -181,9 +185,9 @@ function hold(state, element) {
   if (state.rows[at]) state.anchor = { key: state.rows[at].key, dy: state.offsets[at] - state.top };
 }
 
-function askForMore(state, element, { onolder, onnewer }) {
-  if (element.scrollTop < MORE_PX) onolder?.();
-  if (element.scrollHeight - element.scrollTop - element.clientHeight < MORE_PX) onnewer?.();
+function askForMore(element, pages) {
+  if (element.scrollTop < MORE_PX) pages.older();
+  if (belowIn(element) < MORE_PX) pages.newer();
 }
 
 export function stickToEnd(state) {

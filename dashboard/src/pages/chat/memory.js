@@ -1,26 +1,19 @@
 // What this browser remembers of sessions: drafts, and how far each was read. Bounded: the sessions that were touched longest ago go.
 
-const DRAFTS = "tillerman.drafts";
-const READ = "tillerman.read";
+import { remember, remembered } from "../../lib/remember.js";
+
+const DRAFTS = "drafts";
+const READ = "read";
 const DRAFTS_MAX = 100;
 const DRAFT_CHARS_MAX = 100_000;
 const READ_MAX = 500;
 
-// A browser may forbid to keep anything; then nothing is kept.
 function load(name) {
   try {
-    const kept = JSON.parse(localStorage.getItem(name) ?? "[]");
-    return new Map(Array.isArray(kept) ? kept.filter((it) => Array.isArray(it) && it.length === 2) : []);
+    return new Map(remembered(name, []));
   } catch {
+    // Not ours.
     return new Map();
-  }
-}
-function save(name, map, most) {
-  const kept = [...map].slice(-most);
-  try {
-    localStorage.setItem(name, JSON.stringify(kept));
-  } catch {
-    // Full, or forbidden.
   }
 }
 
@@ -29,7 +22,7 @@ function put(name, most, session, value) {
   const map = load(name);
   map.delete(session);
   if (value !== undefined) map.set(session, value);
-  save(name, map, most);
+  remember(name, [...map].slice(-most));
 }
 
 export function draftOf(session) {
@@ -55,7 +48,7 @@ export function keepRead(session, seq, at) {
 // `run(session, text)` when another tab has changed a draft.
 export function onDrafts(run) {
   addEventListener("storage", (event) => {
-    if (event.key === READ) read = load(READ);
-    if (event.key === DRAFTS) run();
+    if (event.key?.endsWith(READ)) read = load(READ);
+    if (event.key?.endsWith(DRAFTS)) run();
   });
 }

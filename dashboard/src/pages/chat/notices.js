@@ -1,8 +1,9 @@
 // What happened beside what was said, in a sentence.
 
 import { duration, short } from "../../lib/format.js";
+import { cut } from "../../ui/plain.js";
 
-const SETTINGS = { model: "The model was changed.", mode: "The permission mode was changed.", thinking: "How much the model thinks was changed.", queue: "The rules of the lane were changed.", elevation: "Whether questions are asked was changed." };
+const SETTINGS = { model: "The model", mode: "The permission mode", thinking: "How much the model thinks", queue: "How the lane takes messages", elevation: "Whether questions are asked" };
 const DECISIONS = { allow: "Allowed", allow_session: "Allowed for this session", deny: "Denied", answered: "Answered", withdrawn: "Withdrawn" };
 const ENDS = { superseded: "was superseded", dropped: "was dropped", cancelled: "was taken out" };
 const WHYS = {
@@ -17,10 +18,6 @@ const WHYS = {
 };
 const SHOWN_CHARS = 160;
 
-function cut(text) {
-  return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text;
-}
-
 // Who it was: nothing where nobody in particular has come in.
 export function personOf(by) {
   const name = (by ?? "").replace(/^[a-z]+:/, "");
@@ -32,38 +29,28 @@ function by(row) {
   return name ? ` by ${name}` : "";
 }
 
-// { tone, text, quote? }: the quote is somebody's words.
+// The quote is somebody's words.
+const say = (text, quote) => ({ text, quote });
+const warn = (text, quote) => ({ tone: "warn", text, quote });
+
+const NOTICES = {
+  opened: (row) => ({ text: `${row.parent ? "A sub-agent" : "The session"} began in ${row.cwd}, with ${row.model}.`, link: row.parent && { sessionId: row.parent.sessionId, text: "The session that it works for" } }),
+  retrying: (row) => warn(`The model did not answer; try ${row.attempt + 1} of ${row.of} in ${duration(row.waitMs)}:`, row.message),
+  fell_back: (row) => warn(`${row.from} did not answer: ${row.to} goes on.`),
+  compacted: (row) => say(`Older messages were summarised: ${short(row.tokensBefore)} tokens became ${short(row.tokensAfter)}.`),
+  setting: (row) => say(`${SETTINGS[row.name] ?? `A setting (${row.name})`} was changed.`),
+  answered: (row) => (row.decision === "deny" ? warn : say)(`${DECISIONS[row.decision] ?? row.decision}${by(row)}${row.about ? `: ${row.about}` : ""}`),
+  settled: (row) => warn(`A waiting message ${ENDS[row.end] ?? row.end}${WHYS[row.why] ? `, because ${WHYS[row.why]}` : ""}${row.text ? ":" : "."}`, row.text && cut(row.text, SHOWN_CHARS)),
+  taken: (row) => say(`${row.count} waiting messages became one turn.`),
+  shell_done: (row) => (row.exitCode ? warn : say)(`Run by hand, ended with ${row.exitCode ?? "a signal"}:`, row.command),
+  call: (row) => say(`${row.tool} was called by hand.`),
+  moved: (row) => warn(`The conversation ${row.to > 1 ? "went back. What stands between" : "was started over. What stands before"} is not part of it any more.`),
+  restored: (row) => warn(`${row.files} file${row.files === 1 ? " was" : "s were"} put back as before.`),
+  context: (row) => warn(row.text),
+  note: (row) => say(row.text),
+};
+
+// { tone?, text, quote?, link? }
 export function noticeOf(row) {
-  switch (row.what) {
-    case "opened":
-      return { text: `${row.parent ? "A sub-agent" : "The session"} began in ${row.cwd}, with ${row.model}.`, link: row.parent && { sessionId: row.parent.sessionId, text: "The session that it works for" } };
-    case "retrying":
-      return { tone: "warn", text: `The model did not answer; try ${row.attempt + 1} of ${row.of} in ${duration(row.waitMs)}:`, quote: row.message };
-    case "fell_back":
-      return { tone: "warn", text: `${row.from} did not answer: ${row.to} goes on.` };
-    case "compacted":
-      return { text: `Older messages were summarised: ${short(row.tokensBefore)} tokens became ${short(row.tokensAfter)}.` };
-    case "setting":
-      return { text: SETTINGS[row.name] ?? `A setting was changed: ${row.name}.` };
-    case "answered":
-      return { tone: row.decision === "deny" ? "warn" : undefined, text: `${DECISIONS[row.decision] ?? row.decision}${by(row)}${row.about ? `: ${row.about}` : ""}` };
-    case "settled":
-      return { tone: "warn", text: `A waiting message ${ENDS[row.end] ?? row.end}${WHYS[row.why] ? `, because ${WHYS[row.why]}` : ""}${row.text ? ":" : "."}`, quote: row.text ? cut(row.text) : undefined };
-    case "taken":
-      return { text: `${row.count} waiting messages became one turn.` };
-    case "shell_done":
-      return { tone: row.exitCode ? "warn" : undefined, text: `Run by hand, ended with ${row.exitCode ?? "a signal"}:`, quote: row.command };
-    case "call":
-      return { text: `${row.tool} was called by hand.` };
-    case "moved":
-      return { tone: "warn", text: row.to > 1 ? "The conversation went back. What stands between is not part of it any more." : "The conversation was started over. What stands before is not part of it any more." };
-    case "restored":
-      return { tone: "warn", text: `${row.files} file${row.files === 1 ? " was" : "s were"} put back as before.` };
-    case "context":
-      return { tone: "warn", text: row.text };
-    case "note":
-      return { text: row.text };
-    default:
-      return { text: row.what.replaceAll("_", " ") };
-  }
+  return NOTICES[row.what]?.(row) ?? say(row.what.replaceAll("_", " "));
 }

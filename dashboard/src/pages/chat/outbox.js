@@ -5,8 +5,9 @@ import { redraw } from "../../lib/dom.js";
 import { freshName } from "../../../../sdk/typescript/dist/socket.js";
 import { gateway, onConnected } from "../../lib/link.js";
 import { has } from "../../lib/live.js";
+import { remember, remembered } from "../../lib/remember.js";
 
-const NAME = "tillerman.outbox";
+const NAME = "outbox";
 const ITEMS_MAX = 50;
 // Characters that are kept over a reload; what has larger attachments is only kept as long as the page.
 const KEPT_CHARS_MAX = 1_500_000;
@@ -16,47 +17,35 @@ const READY_MS = 3000;
 
 // { key, sessionId, text, attachments, at, state, why }, oldest first. `state`: "sending" | "waiting" (in the lane) | "failed".
 const items = [];
-const listeners = new Set();
+// Told when a slash command was carried out.
+let listener;
 // Those that this page has sent.
 const out = new WeakSet();
-let isStarted = false;
 
 export function outboxOf(sessionId) {
   return items.filter((item) => item.sessionId === sessionId);
 }
 // `run(sessionId, text, result)` when a slash command was carried out.
 export function onCommand(run) {
-  listeners.add(run);
+  listener = run;
 }
 
 function keep() {
   let room = KEPT_CHARS_MAX;
   const kept = [];
-  for (const { key, sessionId, text, attachments, at, state, why, isSettled } of items) {
-    if (state === "waiting") continue;
-    const size = text.length + attachments.reduce((sum, it) => sum + it.data.length, 0);
-    room -= size;
+  for (const item of items) {
+    if (item.state === "waiting") continue;
+    room -= item.text.length + item.attachments.reduce((sum, it) => sum + it.data.length, 0);
     if (room < 0) break;
-    kept.push({ key, sessionId, text, attachments, at, state, why, isSettled });
+    kept.push(item);
   }
-  try {
-    if (kept.length) localStorage.setItem(NAME, JSON.stringify(kept));
-    else localStorage.removeItem(NAME);
-  } catch {
-    // Full, or forbidden: then it lives as long as the page.
-  }
+  // A browser that is full or keeps nothing: then it lives as long as the page.
+  remember(NAME, kept.length ? kept : undefined);
   redraw();
 }
 
 function load() {
-  try {
-    const kept = JSON.parse(localStorage.getItem(NAME) ?? "[]");
-    for (const it of Array.isArray(kept) ? kept.slice(0, ITEMS_MAX) : []) {
-      if (typeof it?.text === "string" && typeof it.key === "string" && typeof it.sessionId === "string") items.push({ attachments: [], state: "sending", ...it });
-    }
-  } catch {
-    // Not ours.
-  }
+  for (const it of [remembered(NAME, [])].flat().slice(0, ITEMS_MAX)) if (it?.key && it.text !== undefined) items.push({ attachments: [], ...it });
 }
 
 // `ready`: what it waits for, but not for long.
@@ -100,7 +89,7 @@ async function hear(item, run) {
 }
 function answered(item, result) {
   drop(item);
-  if (result.command) for (const run of listeners) run(item.sessionId, item.text, result);
+  if (result.command) listener?.(item.sessionId, item.text, result);
 }
 function refused(item, why) {
   // It was taken, and what came of it is in the transcript.
@@ -118,8 +107,7 @@ function refused(item, why) {
 
 export function drop(item) {
   const at = items.indexOf(item);
-  if (at < 0) return;
-  items.splice(at, 1);
+  if (at >= 0) items.splice(at, 1);
   keep();
 }
 export function retry(item) {
@@ -141,8 +129,6 @@ export function sawEvent(sessionId, event) {
 
 // Whatever was under way when the page was left goes out again with its key.
 export function startOutbox() {
-  if (isStarted) return;
-  isStarted = true;
   load();
   onConnected(resume);
 }

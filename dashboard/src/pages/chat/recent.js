@@ -8,6 +8,7 @@ import { live } from "../../lib/live.js";
 import { go, href } from "../../lib/router.js";
 import { Button, Empty, ErrorNote, Loading, When } from "../../ui/parts.js";
 import { readOf } from "./memory.js";
+import { a, div, input, li, span, ul } from "../../ui/tags.js";
 
 const LISTED = 40;
 // News of sessions comes often: the list is asked for so often at most.
@@ -39,25 +40,24 @@ function isUnread(row, current) {
 
 const WORK = { running: "working", asking: "asks", waiting: "waits" };
 
-function SessionLine({ row, current }) {
+function SessionLine(row, current) {
   const isHere = row.id === current;
   const isNews = isUnread(row, current);
   const work = WORK[live.lanes.get(row.id)?.state ?? row.lane?.state];
-  return h(
-    "li",
+  return li(
     { key: row.id },
-    h("a", { href: href("chat", row.id), class: `recent-line${isHere ? " here" : ""}${isNews ? " news" : ""}`, "aria-current": isHere ? "page" : undefined, title: sessionName(row) },
-      h("span", { class: "recent-name", dir: "auto" }, sessionName(row)),
-      h("span", { class: "recent-facts" }, work ? h("span", { class: "recent-work" }, work) : null, isNews ? h("span", { class: "recent-news" }, "new") : null, h(When, { at: row.lastMessageAt })),
+    a({ href: href("chat", row.id), class: `recent-line${isHere ? " here" : ""}${isNews ? " news" : ""}`, "aria-current": isHere && "page", title: sessionName(row) },
+      span({ class: "recent-name", dir: "auto" }, sessionName(row)),
+      span("recent-facts", work && span("recent-work", work), isNews && span("recent-news", "new"), When({ at: row.lastMessageAt })),
     ),
   );
 }
 
 // Slim, beside a conversation.
-export function Side({ current }) {
+export function Side(current) {
   wantRecent();
   const rows = recent.value?.sessions ?? [];
-  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", { class: "recent-title" }, "Recent"), h("ul", {}, rows.map((row) => h(SessionLine, { row, current }))), h("a", { class: "recent-all", href: href("sessions") }, "All sessions"));
+  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", {}, "Recent"), ul(null, rows.map((row) => SessionLine(row, current))), a({ href: href("sessions") }, "All sessions"));
 }
 
 // Where no session is named.
@@ -66,12 +66,12 @@ export function Recent() {
   const rows = recent.value?.sessions;
   return h(
     "section",
-    { class: "card recent-card", "aria-label": "Recent sessions" },
-    h("header", { class: "card-head" }, h("h2", {}, "Recent sessions"), h("a", { href: href("sessions") }, "All sessions")),
-    h(ErrorNote, { why: recent.fault, again: () => ((seen = -1), wantRecent()) }),
-    rows ? null : h(Loading, {}),
-    rows?.length === 0 ? h(Empty, { title: "No session yet" }, "Write a message above: it begins one.") : null,
-    rows?.length ? h("ul", { class: "recent-list" }, rows.map((row) => h(SessionLine, { row }))) : null,
+    { class: "card", "aria-label": "Recent sessions" },
+    h("header", { class: "card-head" }, h("h2", {}, "Recent sessions"), a({ href: href("sessions") }, "All sessions")),
+    ErrorNote({ why: recent.fault, again: () => ((seen = -1), wantRecent()) }),
+    rows ? null : Loading(),
+    rows?.length === 0 && h(Empty, { title: "No session yet" }, "Write a message above: it begins one."),
+    rows?.length ? ul("recent-list", rows.map((row) => SessionLine(row))) : null,
   );
 }
 
@@ -107,9 +107,9 @@ export function Making() {
     "form",
     { class: "card making", onsubmit: make, onkeydown: (event) => event.key === "Escape" && leave(), "aria-label": "New session" },
     h("h2", {}, "New session"),
-    h("label", { class: "field" }, h("span", {}, "Title (may be empty)"), h("input", { value: making.title, maxlength: 200, dir: "auto", oninput: (event) => (making.title = event.target.value), created: (element) => element.focus() })),
-    h("label", { class: "field" }, h("span", {}, "Directory on the gateway's machine (empty: its usual one)"), h("input", { value: making.cwd, maxlength: 4096, placeholder: "/home/me/project", oninput: (event) => (making.cwd = event.target.value) })),
-    h(ErrorNote, { why: making.fault }),
-    h("div", { class: "toolbar" }, Button({ type: "submit", kind: "main", busy: making.isBusy }, ["Begin"]), Button({ onclick: leave }, ["Cancel"])),
+    h("label", { class: "field" }, span(null, "Title (may be empty)"), input({ value: making.title, maxlength: 200, dir: "auto", oninput: (event) => (making.title = event.target.value), created: (element) => element.focus() })),
+    h("label", { class: "field" }, span(null, "Directory on the gateway's machine (empty: its usual one)"), input({ value: making.cwd, maxlength: 4096, placeholder: "/home/me/project", oninput: (event) => (making.cwd = event.target.value) })),
+    ErrorNote({ why: making.fault }),
+    div("toolbar", Button({ type: "submit", kind: "main", busy: making.isBusy }, "Begin"), Button({ onclick: leave }, "Cancel")),
   );
 }

@@ -5,7 +5,8 @@ import { duration, moment, money, short } from "../../lib/format.js";
 import { href } from "../../lib/router.js";
 import { Markdown, MarkdownCache } from "../../ui/markdown.js";
 import { Button, copyText } from "../../ui/parts.js";
-import { pictureUrl } from "../../ui/plain.js";
+import { joined, pictureUrl } from "../../ui/plain.js";
+import { a, code, div, p, pre, span } from "../../ui/tags.js";
 import { Thinking } from "../../ui/thinking.js";
 import { ToolCard } from "../../ui/toolcard.js";
 import { noticeOf, personOf } from "./notices.js";
@@ -16,109 +17,75 @@ const PIECE_CHARS = 6000;
 const FROM = { steer: "handed to the run", followup: "follow-up", reminder: "reminder", extension: "from an extension" };
 const RUN_ENDS = { complete: ["", "Done"], cancelled: ["warn", "Stopped"], error: ["bad", "Failed"] };
 
-export function hourOf(at) {
-  return new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-}
-function dayOf(at) {
-  return new Date(at).toLocaleDateString([], { weekday: "long", year: "numeric", month: "long", day: "numeric" });
-}
+// Made once: to make one takes longer than to use it a hundred times.
+const days = new Intl.DateTimeFormat([], { dateStyle: "full" });
+const hours = new Intl.DateTimeFormat([], { timeStyle: "short" });
 
 // A guess, until the row was drawn.
-export function guessPx(row) {
-  switch (row.kind) {
-    case "user":
-      return 70 + Math.min(40, row.text.length / 80) * 22 + (row.attachments.length ? 160 : 0);
-    case "assistant":
-      return 50 + (row.text.length / 90) * 24;
-    case "call":
-      return 52;
-    case "command":
-      return 60 + (row.text.length / 90) * 22;
-    default:
-      return 34;
-  }
+export function guessPx({ kind, text = "", attachments }) {
+  if (kind === "user") return 70 + Math.min(40, text.length / 80) * 22 + (attachments.length ? 160 : 0);
+  if (kind === "assistant" || kind === "command") return 55 + (text.length / 90) * 24;
+  return kind === "call" ? 52 : 34;
 }
 
 // The day where another one begins.
 function newDay(row, before) {
-  if (!row.at) return "";
-  return !before?.at || new Date(row.at).toDateString() !== new Date(before.at).toDateString() ? dayOf(row.at) : "";
+  const name = row.at && days.format(row.at);
+  return name && !(before?.at && days.format(before.at) === name) && name;
 }
 
 // `context`: { sessionId, unreadKey, markedKey, onedit(row)?, nestedOf(row): trees inside the card of a call }
 export function Row(row, before, kept, context) {
   const day = newDay(row, before);
   const isMarked = context.markedKey === row.key;
-  return h(
-    "div",
+  return div(
     { class: `row row-${row.kind}${isMarked ? " row-marked" : ""}`, key: row.key, role: "listitem" },
-    day ? h("p", { class: "day" }, h("span", {}, day)) : null,
-    context.unreadKey === row.key ? h("p", { class: "unread" }, h("span", {}, "New since you were here")) : null,
-    bodyOf(row, kept, context),
+    day && p("day", span(null, day)),
+    context.unreadKey === row.key && p("unread", span(null, "New since you were here")),
+    (BODIES[row.kind] ?? NoticeRow)(row, context, kept),
   );
 }
 
-function bodyOf(row, kept, context) {
-  switch (row.kind) {
-    case "user":
-      return UserRow(row, context);
-    case "assistant":
-      return AssistantRow(row, kept, context);
-    case "call":
-      return h(ToolCard, { call: row.call, nested: context.nestedOf(row) });
-    case "run":
-      return RunRow(row);
-    case "command":
-      return CommandRow(row);
-    default:
-      return NoticeRow(row);
-  }
-}
-
 function When(row) {
-  return row.at ? h("time", { datetime: new Date(row.at).toISOString(), title: moment(row.at) }, hourOf(row.at)) : null;
+  return row.at && h("time", { datetime: new Date(row.at).toISOString(), title: moment(row.at) }, hours.format(row.at));
 }
 
 // What can be done with a message; `#/chat/SESSION?at=SEQ` leads to it.
 function Actions(row, context, more) {
   const link = () => copyText(`${location.origin}${location.pathname}${href("chat", context.sessionId, { at: row.seq })}`, "The link");
-  return h(
-    "span",
-    { class: "row-actions" },
-    Button({ kind: "quiet", onclick: () => copyText(row.text, "The text") }, ["Copy"]),
-    row.seq ? Button({ kind: "quiet", onclick: link, title: "A link to this message" }, ["Link"]) : null,
+  return span(
+    "row-actions",
+    Button({ kind: "quiet", onclick: () => copyText(row.text, "The text") }, "Copy"),
+    row.seq && Button({ kind: "quiet", onclick: link, title: "A link to this message" }, "Link"),
     more,
   );
 }
 
 export function Attachments(list) {
   if (!list?.length) return null;
-  return h("div", { class: "attached" }, list.map((it) => {
+  return div("attached", list.map((it) => {
     const url = pictureUrl(it);
     const name = it.filename ?? it.mimeType;
-    return url ? h("a", { href: url, download: it.filename ?? "image", title: name }, h("img", { src: url, alt: name })) : h("span", { class: "attached-file" }, name);
+    return url ? a({ href: url, download: it.filename ?? "image", title: name }, h("img", { src: url, alt: name })) : span(null, name);
   }));
 }
 
 export function Words(row) {
   const isCut = row.text.length > SHOWN_CHARS && !row.isWhole;
-  const whole = () => {
-    row.isWhole = true;
-    redraw();
-  };
+  const whole = () => ((row.isWhole = true), redraw());
   return [
-    h("div", { class: "words", dir: "auto" }, isCut ? `${row.text.slice(0, SHOWN_CHARS)}…` : row.text),
-    isCut ? Button({ kind: "small", onclick: whole }, [`Show all ${short(row.text.length)} characters`]) : null,
+    div({ class: "words", dir: "auto" }, isCut ? `${row.text.slice(0, SHOWN_CHARS)}…` : row.text),
+    isCut && Button({ kind: "small", onclick: whole }, `Show all ${short(row.text.length)} characters`),
   ];
 }
 
 function UserRow(row, context) {
-  const edit = context.onedit && row.seq ? Button({ kind: "quiet", onclick: () => context.onedit(row), title: "Opens a copy of the conversation up to here, with this text to change" }, ["Edit in a fork"]) : null;
+  const edit = context.onedit && row.seq && Button({ kind: "quiet", onclick: () => context.onedit(row), title: "Opens a copy of the conversation up to here, with this text to change" }, "Edit in a fork");
   const isOwn = !FROM[row.from] || row.from === "steer" || row.from === "followup";
   return h(
     "article",
     { class: isOwn ? "said said-user" : "said said-user said-quiet", "aria-label": isOwn ? "Message" : "Note for the model" },
-    h("div", { class: "said-head" }, h("strong", { dir: "auto" }, personOf(row.by) || "You"), FROM[row.from] ? h("span", { class: "dim" }, FROM[row.from]) : null, When(row), Actions(row, context, edit)),
+    div("said-head", h("strong", { dir: "auto" }, personOf(row.by) || "You"), FROM[row.from] && span("dim", FROM[row.from]), When(row), Actions(row, context, edit)),
     Words(row),
     Attachments(row.attachments),
   );
@@ -138,17 +105,17 @@ function pieces(row, kept) {
     list.push({ from: cut, cache: new MarkdownCache() });
   }
   list.at(-1).text = row.text.slice(list.at(-1).from);
-  return list.map((piece, at) => h("div", { key: at }, Markdown({ text: piece.text, isOpen: row.isOpen && at === list.length - 1, cache: piece.cache })));
+  return list.map((piece, at) => div({ key: at }, Markdown({ text: piece.text, isOpen: row.isOpen && at === list.length - 1, cache: piece.cache })));
 }
 
-function AssistantRow(row, kept, context) {
+function AssistantRow(row, context, kept) {
   return h(
     "article",
-    { class: "said said-assistant", "aria-label": "Answer", "aria-busy": row.isOpen ? "true" : undefined },
-    row.thinking ? h(Thinking, { text: row.thinking, isOpen: row.isOpen && row.text === "", id: row }) : null,
-    row.text ? pieces(row, kept) : null,
-    row.isInterrupted ? h("p", { class: "cut" }, "It was stopped here.") : null,
-    row.isOpen ? null : h("div", { class: "said-foot" }, When(row), Actions(row, context)),
+    { class: "said said-assistant", "aria-label": "Answer", "aria-busy": row.isOpen && "true" },
+    row.thinking && Thinking({ text: row.thinking, isOpen: row.isOpen && row.text === "", id: row }),
+    row.text && pieces(row, kept),
+    row.isInterrupted && p("cut", "It was stopped here."),
+    row.isOpen ? null : div("said-foot", When(row), Actions(row, context)),
   );
 }
 
@@ -156,14 +123,14 @@ function CommandRow(row) {
   return h(
     "article",
     { class: `said said-command${row.ok ? "" : " said-bad"}`, "aria-label": "Answer of the gateway" },
-    h("div", { class: "said-head" }, h("code", { dir: "auto" }, row.command), h("span", { class: "dim" }, row.ok ? "answered by the gateway" : "refused by the gateway")),
-    h("pre", { class: "command-text", dir: "auto", tabindex: "0" }, row.text),
+    div("said-head", code({ dir: "auto" }, row.command), span("dim", row.ok ? "answered by the gateway" : "refused by the gateway")),
+    pre({ dir: "auto", tabindex: "0" }, row.text),
   );
 }
 
 function NoticeRow(row) {
   const { tone, text, quote, link } = noticeOf(row);
-  return h("p", { class: `notice${tone ? ` notice-${tone}` : ""}`, dir: "auto" }, text, quote ? h("q", { dir: "auto" }, quote) : null, " ", link ? h("a", { href: href("chat", link.sessionId) }, link.text) : null, " ", When(row));
+  return p({ class: `notice${tone ? ` notice-${tone}` : ""}`, dir: "auto" }, text, quote && h("q", { dir: "auto" }, quote), " ", link && a({ href: href("chat", link.sessionId) }, link.text), " ", When(row));
 }
 
 // How a run ended, and what it took.
@@ -171,18 +138,15 @@ function RunRow(row) {
   const [tone, word] = RUN_ENDS[row.state] ?? ["warn", row.state];
   const took = row.durationMs ?? (row.startedAt && row.endedAt ? row.endedAt - row.startedAt : undefined);
   const { usage } = row;
-  const facts = [
-    took === undefined ? null : duration(took),
-    usage ? `${short(usage.inputTokens)} in, ${short(usage.outputTokens)} out` : null,
-    usage?.costUsd === undefined ? null : money(usage.costUsd),
-    row.model,
-  ].filter(Boolean);
+  const facts = joined([took !== undefined && duration(took), usage && `${short(usage.inputTokens)} in, ${short(usage.outputTokens)} out`, usage?.costUsd !== undefined && money(usage.costUsd), row.model], " · ");
   const why = row.state === "complete" ? null : row.message;
-  return h(
-    "div",
+  return div(
     { class: `run-end${tone ? ` run-${tone}` : ""}`, title: row.endedAt ? moment(row.endedAt) : undefined },
-    h("span", { class: "run-word" }, word),
-    why ? h("span", { class: "run-why", dir: "auto" }, why) : null,
-    facts.length ? h("span", { class: "run-facts" }, facts.join(" · ")) : null,
+    span("run-word", word),
+    why && span({ class: "run-why", dir: "auto" }, why),
+    facts && span("numeric", facts),
   );
 }
+
+const CallRow = (row, context) => ToolCard({ call: row.call, nested: context.nestedOf(row) });
+const BODIES = { user: UserRow, assistant: AssistantRow, call: CallRow, run: RunRow, command: CommandRow };

@@ -27,8 +27,8 @@ export class Transcript {
   // The first entry that is here, and how far it goes.
   firstSeq = Infinity;
   lastSeq = 0;
-  lastAt = undefined;
-  cursor = undefined;
+  lastAt;
+  cursor;
   // Characters of all rows, about.
   chars = 0;
   #told = NOWHERE;
@@ -38,10 +38,10 @@ export class Transcript {
   // What ended here and began further up. Each is tried with every page that comes before, until it says that it is settled.
   #owed = [];
   // The last reply or call.
-  #lastAct = null;
+  #lastAct;
   // Whose images follow, and whose end.
-  #holder = null;
-  #runRow = null;
+  #holder;
+  #runRow;
 
   // Takes one event; false where it was told before.
   apply(event) {

@@ -5,7 +5,10 @@ import { Fetched } from "../../lib/fetching.js";
 import { ago, count } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
 import { has, live, openAsks } from "../../lib/live.js";
-import { Button, toast } from "../../ui/parts.js";
+import { act } from "../../ui/act.js";
+import { Button } from "../../ui/parts.js";
+import { div, li, p, span, ul } from "../../ui/tags.js";
+import { cut, joined } from "../../ui/plain.js";
 import { ToolCard } from "../../ui/toolcard.js";
 import { personOf } from "./notices.js";
 import { drop, outboxOf, retry } from "./outbox.js";
@@ -20,15 +23,14 @@ let queue = new Fetched();
 let queueOf = "";
 
 function Sending(item, isOnline) {
-  const words = item.state === "failed" ? `Not sent: ${item.why}` : item.state === "waiting" ? "Waits in the queue" : isOnline ? "Sending…" : "Kept; it goes out when the gateway is back";
-  return h(
-    "div",
+  const isFailed = item.state === "failed";
+  const words = isFailed ? `Not sent: ${item.why}` : item.state === "waiting" ? "Waits in the queue" : isOnline ? "Sending…" : "Kept; it goes out when the gateway is back";
+  return div(
     { class: "row row-user", key: item.key },
     h("article", { class: `said said-user said-${item.state}`, "aria-label": "Message on its way" },
-      h("div", { class: "said-head" }, h("strong", {}, "You"), h("span", { class: item.state === "failed" ? "fault" : "dim", role: "status" }, words),
-        h("span", { class: "row-actions row-actions-always" },
-          item.state === "failed" ? Button({ kind: "quiet", onclick: () => retry(item) }, ["Send again"]) : null,
-          item.state === "failed" ? Button({ kind: "quiet", onclick: () => drop(item) }, ["Discard"]) : null,
+      div("said-head", h("strong", {}, "You"), span({ class: isFailed ? "fault" : "dim", role: "status" }, words),
+        span("row-actions always",
+          isFailed && [Button({ kind: "quiet", onclick: () => retry(item) }, "Send again"), Button({ kind: "quiet", onclick: () => drop(item) }, "Discard")],
         ),
       ),
       Words(item),
@@ -46,7 +48,7 @@ function callOf(ask) {
 // Something goes on, and there is nothing to see of it yet.
 function Working({ run, open, rows }, isBusy) {
   if (!isBusy || open || rows.at(-1)?.call?.state === "running") return null;
-  return h("div", { class: "row row-notice", key: "working" }, h("p", { class: "notice working" }, run?.isStopping ? "Stopping…" : "Working…"));
+  return div({ class: "row row-notice", key: "working" }, p("notice working", run?.isStopping ? "Stopping…" : "Working…"));
 }
 
 // A call that has begun waits in its own card. Gives the others.
@@ -61,27 +63,21 @@ function withoutCard(asks, rows) {
 }
 
 // At the end of the rows.
-export function OnTheWay({ conversation, isOnline }) {
+export function OnTheWay(conversation, isOnline) {
   const chips = has("queue.list");
   // What waits is a chip, where the gateway says what it is.
   const sent = outboxOf(conversation.sessionId).filter((item) => !(chips && item.state === "waiting"));
   const asks = openAsks().filter((ask) => ask.sessionId === conversation.sessionId);
   const isBusy = asks.length === 0 && (conversation.transcript.run || live.lanes.get(conversation.sessionId)?.state === "running");
   return [
-    withoutCard(asks, conversation.transcript.rows).map((ask) => h("div", { class: "row row-call", key: ask.askId }, h(ToolCard, { call: callOf(ask) }))),
+    withoutCard(asks, conversation.transcript.rows).map((ask) => div({ class: "row row-call", key: ask.askId }, ToolCard({ call: callOf(ask) }))),
     Working(conversation.transcript, isBusy),
     sent.map((item) => Sending(item, isOnline)),
   ];
 }
 
-async function takeBack(sessionId, item) {
-  try {
-    const { removed } = await rpc("queue.remove", { sessionId, itemId: item.itemId });
-    if (!removed) toast("It is not waiting any more.", { tone: "info" });
-  } catch (why) {
-    toast(`It could not be taken back: ${why.message}`, { tone: "bad" });
-  }
-  queue.stale();
+function takeBack(sessionId, { itemId }) {
+  act("It could not be taken back", async () => (await rpc("queue.remove", { sessionId, itemId })).removed || "It is not waiting any more.", () => queue.stale());
 }
 
 function itemsOf(conversation) {
@@ -96,28 +92,27 @@ function itemsOf(conversation) {
 
 function Chip(item, sessionId) {
   const text = item.text ?? "A message";
-  const shown = text.length > CHIP_CHARS ? `${text.slice(0, CHIP_CHARS)}…` : text;
-  const facts = [personOf(item.by), item.at ? ago(item.at) : null, item.attachments ? `${item.attachments} attached` : null].filter(Boolean).join(" · ");
-  return h(
-    "li",
+  const shown = cut(text, CHIP_CHARS);
+  const facts = joined([personOf(item.by), item.at && ago(item.at), item.attachments && `${item.attachments} attached`], " · ");
+  return li(
     { class: "wait", key: item.itemId, title: text },
-    h("span", { class: "wait-text", dir: "auto" }, shown),
-    facts ? h("span", { class: "dim" }, facts) : null,
-    has("queue.remove") ? Button({ kind: "small", label: `Take back: ${shown}`, onclick: () => takeBack(sessionId, item) }, ["Take back"]) : null,
+    span({ class: "wait-text", dir: "auto" }, shown),
+    facts && span("dim", facts),
+    has("queue.remove") && Button({ kind: "small", label: `Take back: ${shown}`, onclick: () => takeBack(sessionId, item) }, "Take back"),
   );
 }
 
 const MODES = { collect: "in their order", followup: "each as its own turn", steer: "at the run's next step", steer_backlog: "at the run's next step", interrupt: "at once, instead of what runs" };
 
 // What waits in the lane, above the composer.
-export function QueueChips({ conversation }) {
+export function QueueChips(conversation) {
   const items = itemsOf(conversation);
   if (items.length === 0) return null;
   const mode = live.lanes.get(conversation.sessionId)?.mode;
   return h(
     "section",
     { class: "waits", "aria-label": "Waiting messages" },
-    h("p", { class: "waits-title" }, `${count(items.length)} waiting`, mode ? h("span", { class: "dim" }, `, taken ${MODES[mode] ?? mode}`) : null),
-    h("ul", {}, items.slice(0, CHIPS_MAX).map((item) => Chip(item, conversation.sessionId)), items.length > CHIPS_MAX ? h("li", { class: "wait", key: "more" }, `and ${items.length - CHIPS_MAX} more`) : null),
+    p(null, `${count(items.length)} waiting`, mode && span("dim", `, taken ${MODES[mode] ?? mode}`)),
+    ul(null, items.slice(0, CHIPS_MAX).map((item) => Chip(item, conversation.sessionId)), items.length > CHIPS_MAX && li({ class: "wait", key: "more" }, `and ${items.length - CHIPS_MAX} more`)),
   );
 }

@@ -4,7 +4,12 @@
 
 import { h, redraw } from "../../lib/dom.js";
 import { axisText } from "../../lib/scale.js";
-import { Table } from "../parts.js";
+import { Button, Table } from "../parts.js";
+import { kept } from "../plain.js";
+import { div, li, p, span, ul } from "../tags.js";
+
+// Those who listen have the points, and the table.
+export const UNHEARD = { "aria-hidden": "true" };
 
 // Plots whose state is remembered.
 const PLOTS_MAX = 60;
@@ -24,26 +29,18 @@ export function plotState(id) {
   return state;
 }
 
-// The same as before where nothing that it is made of has changed: then nothing is compared below it.
-export function remembered(state, part, of, make) {
-  const before = state.memo.get(part);
-  if (before && before.of.length === of.length && before.of.every((it, at) => it === of[at])) return before.made;
-  const made = make();
-  state.memo.set(part, { of, made });
-  return made;
-}
-
 export function sizeOf(state) {
   // Before it was measured: about what is there.
   const width = Math.max(240, state.width || Math.min(900, innerWidth - 60));
-  return { width, height: width < NARROW_PX ? 190 : 230, right: width - MARGIN.right, bottom: (width < NARROW_PX ? 190 : 230) - MARGIN.bottom };
+  const height = width < NARROW_PX ? 190 : 230;
+  return { width, height, right: width - MARGIN.right, bottom: height - MARGIN.bottom };
 }
 
 // The width is told by the browser when it has laid out anyway; nobody asks for it.
 function watchWidth(state) {
   return (element) => {
     const observer = new ResizeObserver((entries) => {
-      const width = Math.round(entries[entries.length - 1].contentRect.width);
+      const width = Math.round(entries.at(-1).contentRect.width);
       if (width === 0 || width === state.width) return;
       state.width = width;
       redraw();
@@ -54,29 +51,29 @@ function watchWidth(state) {
 }
 
 // Lines and values of the upright axis.
-export function valueAxis({ ticks, place, unit, width }) {
+export function valueAxis(ticks, place, unit, size) {
   return h(
     "g",
-    { class: "plot-axis", "aria-hidden": "true" },
+    { class: "plot-axis", ...UNHEARD },
     ticks.map((tick) => [
-      h("line", { x1: MARGIN.left, x2: width - MARGIN.right, y1: place(tick), y2: place(tick), class: tick === 0 ? "plot-base" : "plot-grid" }),
+      h("line", { x1: MARGIN.left, x2: size.right, y1: place(tick), y2: place(tick), class: tick === 0 ? "plot-base" : "plot-grid" }),
       h("text", { x: MARGIN.left - 6, y: place(tick) + 4, "text-anchor": "end" }, axisText(tick, unit)),
     ]),
   );
 }
 
 // `names`: [{ x, text }]
-export function nameAxis({ names, size }) {
-  return h("g", { class: "plot-axis", "aria-hidden": "true" }, names.map((name) => h("text", { x: name.x, y: size.height - 8, "text-anchor": "middle" }, name.text)));
+export function nameAxis(names, size) {
+  return h("g", { class: "plot-axis", ...UNHEARD }, names.map((name) => h("text", { x: name.x, y: size.height - 8, "text-anchor": "middle" }, name.text)));
 }
 
 // Limits as lines with their names; one that is above the plot is named at its upper edge.
-export function limitLines({ lines, top, place, size }) {
+export function limitLines(lines, place, size) {
   return h(
     "g",
-    { class: "plot-limits", "aria-hidden": "true" },
+    { class: "plot-limits", ...UNHEARD },
     lines.map((line, at) => {
-      const isAbove = line.y > top;
+      const isAbove = place(line.y) < MARGIN.top;
       const y = isAbove ? MARGIN.top - 3 + at * 12 : place(line.y);
       return [
         isAbove ? null : h("line", { x1: MARGIN.left, x2: size.right, y1: y, y2: y }),
@@ -127,18 +124,18 @@ function columns(state, points, size) {
   );
 }
 
-function Tip({ point, size, markOf }) {
+function Tip(point, size, markOf) {
   const isLeft = point.middle > size.width / 2;
   const share = `${((isLeft ? size.width - point.middle : point.middle) / size.width) * 100}%`;
-  const rows = point.lines.map(([name, text, nth]) => h("div", {}, name ? h("span", {}, nth === undefined ? null : markOf(nth), name) : null, h("b", {}, text)));
-  return h("div", { class: "plot-tip", "aria-hidden": "true", style: isLeft ? { right: share } : { left: share } }, h("strong", {}, point.label), rows);
+  const rows = point.lines.map(([name, text, nth]) => div(null, name && span(null, nth === undefined ? null : markOf(nth), name), h("b", {}, text)));
+  return div({ class: "plot-tip", ...UNHEARD, style: isLeft ? { right: share } : { left: share } }, h("strong", {}, point.label), rows);
 }
 
-function Behind({ state, title, head, points, names }) {
+function Behind(state, title, head, points, names) {
   const cell = (at) => (point) => point.lines[at]?.[1] ?? "";
-  const first = { head, cell: (point) => (state.onpick ? h("button", { type: "button", class: "button button-small", onclick: () => pick(state, points.indexOf(point)) }, point.label) : point.label) };
+  const first = { head, cell: (point) => (state.onpick ? Button({ kind: "small", onclick: () => pick(state, points.indexOf(point)) }, point.label) : point.label) };
   const columnsOf = [first, ...names.map((name, at) => ({ head: name, cell: cell(at), numeric: true }))];
-  const table = state.isOpen ? remembered(state, "table", [points, !!state.onpick], () => h(Table, { columns: columnsOf, rows: points, keyOf: (point) => points.indexOf(point), caption: title, empty: "No data" })) : null;
+  const table = state.isOpen && kept(state.memo, "table", [points, !!state.onpick], () => Table({ columns: columnsOf, rows: points, keyOf: (point) => points.indexOf(point), caption: title, empty: "No data" }));
   return h("details", { class: "plot-table", ontoggle: (event) => ((state.isOpen = event.target.open), redraw()) }, h("summary", {}, "As a table"), table);
 }
 
@@ -146,7 +143,7 @@ function Behind({ state, title, head, points, names }) {
 export function Frame({ state, title, unit, points, size, drawn, legend, markOf, head, names, onpick, empty }) {
   state.onpick = onpick ?? null;
   const isEmpty = points.length === 0;
-  const hits = isEmpty ? null : remembered(state, "hits", [points, state.at, !!onpick], () => h("g", { key: "hits" }, columns(state, points, size)));
+  const hits = isEmpty ? null : kept(state.memo, "hits", [points, state.at, !!onpick], () => h("g", { key: "hits" }, columns(state, points, size)));
   const shown = points[state.shown];
   const svg = () =>
     h("svg", {
@@ -161,8 +158,8 @@ export function Frame({ state, title, unit, points, size, drawn, legend, markOf,
   return h(
     "figure",
     { class: "plot", key: `plot-${state.id}` },
-    h("figcaption", {}, h("span", { class: "plot-title" }, title), legend.length > 1 && !isEmpty ? h("ul", { class: "plot-legend" }, legend.map((name, nth) => h("li", { key: name }, markOf(nth), name))) : null),
-    h("div", { class: "plot-box", created: watchWidth(state), removed: () => state.unwatch?.() }, isEmpty ? h("p", { class: "plot-none" }, empty ?? "No data for this time.") : svg(), shown ? h(Tip, { point: shown, size, markOf }) : null),
-    isEmpty ? null : h(Behind, { state, title, head, points, names }),
+    h("figcaption", {}, span("plot-title", title), legend.length > 1 && !isEmpty && ul("plot-legend", legend.map((name, nth) => li({ key: name }, markOf(nth), name)))),
+    div({ class: "plot-box", created: watchWidth(state), removed: () => state.unwatch?.() }, isEmpty ? p("plot-none", empty ?? "No data for this time.") : svg(), shown && Tip(shown, size, markOf)),
+    isEmpty ? null : Behind(state, title, head, points, names),
   );
 }
