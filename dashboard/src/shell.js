@@ -33,7 +33,7 @@ function LinkState() {
   const [tone, word] = STATES[link.state];
   const age = link.heardAt && link.state !== "live" ? `, last word ${ago(link.heardAt)}` : "";
   const trip = link.state === "live" && link.tripMs !== undefined ? `answers in ${duration(link.tripMs)}` : link.why;
-  return h("span", { class: `link link-${tone}`, role: "status", title: trip, id: "link-state" }, h("span", { class: "dot", "aria-hidden": "true" }), `${word}${age}`);
+  return h("span", { class: `link link-${tone}`, role: "status", title: trip, id: "link-state" }, h("span.dot", { "aria-hidden": "true" }), `${word}${age}`);
 }
 
 function Menu({ current }) {
@@ -43,19 +43,19 @@ function Menu({ current }) {
   return h(
     "nav",
     { class: state.isMenuOpen ? "menu menu-open" : "menu", id: "menu", "aria-label": "Pages" },
-    h("ul", {},
+    h("ul",
       there().map((page) =>
         h("li", { key: page.name },
           h("a", { href: href(page.name), class: page === current ? "here" : "", "aria-current": page === current ? "page" : undefined, onclick: () => (state.isMenuOpen = false) },
             page.title,
-            counts[page.name] ? h("span", { class: "menu-count", title: "working" }, counts[page.name]) : null,
+            counts[page.name] ? h("span.menu-count", { title: "working" }, counts[page.name]) : null,
           ),
         ),
       ),
     ),
-    h("div", { class: "menu-foot" },
-      asks ? h("p", { class: "menu-asks" }, `${asks} open question${asks === 1 ? "" : "s"}`) : null,
-      live.info ? h("p", { class: "dim" }, `tillerman ${live.info.version}`) : null,
+    h("div.menu-foot",
+      asks ? h("p.menu-asks", `${asks} open question${asks === 1 ? "" : "s"}`) : null,
+      live.info ? h("p.dim", `tillerman ${live.info.version}`) : null,
       Button({ kind: "quiet", onclick: () => logout(false) }, ["Log out"]),
     ),
   );
@@ -77,12 +77,12 @@ async function submitLogin(event) {
 
 function Login() {
   return h(
-    "main",
-    { class: "login", id: "main" },
-    h("h1", {}, "tillerman"),
-    h("p", {}, "This gateway wants to know who you are. ", h("code", {}, "tillerman gateway token"), " prints the token."),
+    "main.login",
+    { id: "main" },
+    h("h1", "tillerman"),
+    h("p", "This gateway wants to know who you are. ", h("code", "tillerman gateway token"), " prints the token."),
     h("form", { onsubmit: submitLogin },
-      h("label", { class: "field" }, h("span", {}, "Token"), h("input", { name: "token", type: "password", required: true, autocomplete: "current-password", autofocus: true })),
+      h("label.field", h("span", "Token"), h("input", { name: "token", type: "password", required: true, autocomplete: "current-password", autofocus: true })),
       Button({ type: "submit", kind: "main", busy: state.isBusy }, ["Log in"]),
     ),
     h(ErrorNote, { why: state.loginFault }),
@@ -100,7 +100,7 @@ function shownPage(page) {
 }
 
 export function Shell() {
-  if (link.state === "login") return h("div", { class: "shell shell-login" }, Login(), Toasts());
+  if (link.state === "login") return h("div.shell.shell-login", Login(), Toasts());
   const current = there().find((page) => page.name === route.page);
   if (current !== state.shown) {
     state.shown?.leave?.();
@@ -110,20 +110,19 @@ export function Shell() {
   const title = `${live.asks.size ? `(${live.asks.size}?) ` : ""}${current?.title ?? "Not found"} · tillerman`;
   if (document.title !== title) document.title = title;
   return h(
-    "div",
-    { class: "shell" },
-    h("a", { class: "skip", href: "#main", onclick: (event) => (event.preventDefault(), document.getElementById("main")?.focus()) }, "Skip to the page"),
-    h("header", { class: "top" },
-      h("button", { class: "menu-button", type: "button", "aria-expanded": state.isMenuOpen ? "true" : "false", "aria-controls": "menu", onclick: () => ((state.isMenuOpen = !state.isMenuOpen), redraw()) }, "Menu"),
-      h("a", { class: "brand", href: href("now") }, "tillerman"),
-      h("span", { class: "top-page" }, current?.title ?? ""),
-      h(LinkState, {}),
+    "div.shell",
+    h("a.skip", { href: "#main", onclick: (event) => (event.preventDefault(), document.getElementById("main")?.focus()) }, "Skip to the page"),
+    h("header.top",
+      h("button.menu-button", { type: "button", "aria-expanded": state.isMenuOpen, "aria-controls": "menu", onclick: () => ((state.isMenuOpen = !state.isMenuOpen), redraw()) }, "Menu"),
+      h("a.brand", { href: href("now") }, "tillerman"),
+      h("span.top-page", current?.title ?? ""),
+      h(LinkState),
     ),
     h(Menu, { current }),
-    h("div", { class: "body" },
-      link.state === "offline" ? h("p", { class: "note note-bad banner", role: "alert" }, "The gateway cannot be reached. What you see is from ", ago(link.heardAt), "; messages you send are kept and go out when it is back.") : null,
+    h("div.body",
+      link.state === "offline" ? h("p.note.note-bad.banner", { role: "alert" }, "The gateway cannot be reached. What you see is from ", ago(link.heardAt), "; messages you send are kept and go out when it is back.") : null,
       live.fault ? h(ErrorNote, { why: live.fault }) : null,
-      h(Approvals, {}),
+      h(Approvals),
       h("main", { id: "main", tabindex: "-1", class: `page page-${current?.name ?? "none"}` }, current ? shownPage(current) : live.can ? h(Empty, { title: "There is no such page" }, h("a", { href: href("now") }, "Go to Now")) : null),
     ),
     Toasts(),

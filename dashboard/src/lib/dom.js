@@ -7,19 +7,20 @@ const SVG_TAGS = new Set(["svg", "g", "path", "line", "rect", "circle", "text", 
 const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "open", "indeterminate", "srcdoc", "tabIndex", "scrollTop"]);
 const SAFE_URL = /^(?:https?:|mailto:|blob:|#|\/(?!\/)|data:image\/(?:png|jpeg|gif|webp);base64,)/i;
 
-// A node of the tree. `attrs`: attributes, `on…` handlers, `class`, `style` as an object, `key` among its brothers, and three
-// hooks: `created(element)`, `updated(element)`, `removed(element)`. A function in the place of a tag is a part: it is called
-// with its attributes and children.
+// A node of the tree. `tag`: the name of an element and its classes, as in `p.dim`. `attrs`, which may be left out: attributes,
+// `on…` handlers, `class`, `style` as an object, `key` among its brothers, and three hooks: `created(element)`,
+// `updated(element)`, `removed(element)`. A function in the place of a tag is a part: it is called with its attributes and children.
 export function h(tag, attrs, ...children) {
-  const given = attrs ?? {};
+  if (!attrs || typeof attrs !== "object" || Array.isArray(attrs) || "dom" in attrs) return h(tag, {}, attrs, ...children);
   const list = flat(children, []);
-  if (typeof tag === "function") return tag(given, list);
-  return { tag, key: given.key, attrs: given, children: list, dom: null };
+  if (typeof tag === "function") return tag(attrs, list);
+  const [name, ...classes] = tag.split(".");
+  return { tag: name, key: attrs.key, attrs: classes.length ? { class: classes.join(" "), ...attrs } : attrs, children: list, dom: null };
 }
 
 function flat(children, into) {
   for (const child of children) {
-    if (child === null || child === undefined || child === false || child === true) continue;
+    if (child === null || child === undefined || typeof child === "boolean") continue;
     if (Array.isArray(child)) flat(child, into);
     else if (typeof child === "object") into.push(child);
     else into.push({ tag: null, text: String(child), dom: null });
@@ -60,7 +61,8 @@ function setAttribute(dom, name, before, now) {
     return;
   }
   const value = name === "href" || name === "src" ? safeUrl(now) : now;
-  if (value === undefined || value === null || value === false) dom.removeAttribute(name);
+  if (name.startsWith("aria-") && typeof value === "boolean") dom.setAttribute(name, value);
+  else if (value === undefined || value === null || value === false) dom.removeAttribute(name);
   else if (before !== now) dom.setAttribute(name, value === true ? "" : String(value));
 }
 

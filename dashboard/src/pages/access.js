@@ -53,7 +53,7 @@ function People() {
   const { presence: rows, summary } = access.people.value ?? { presence: [] };
   return Card({ title: summary ? `Who wrote (${count(summary.total)}, ${count(summary.online)} online)` : "Who wrote", key: "people" }, [
     Listed({ fetched: access.people, again: askPeople, rows, columns: PEOPLE, keyOf: (row) => `${row.channel} ${row.senderId}`, caption: "Who wrote, the newest first", empty: "Nobody has written yet", hint: "Whoever sends a message appears here." }),
-    summary?.total > PEOPLE_MAX ? h("p", { class: "dim" }, `The newest ${PEOPLE_MAX} of ${count(summary.total)}.`) : null,
+    summary?.total > PEOPLE_MAX ? h("p.dim", `The newest ${PEOPLE_MAX} of ${count(summary.total)}.`) : null,
   ]);
 }
 
@@ -75,8 +75,8 @@ function LogOut() {
   const sure = [h("span", { key: "sure" }, "Every browser that is logged in with the same credential has to log in again. Really?"), Button({ kind: "danger", key: "yes", onclick: () => leaveHere(true) }, ["Log out everywhere"]), Button({ key: "no", onclick: () => ask(false) }, ["No"])];
   const both = [Button({ key: "here", onclick: () => leaveHere(false) }, ["Log out here"]), Button({ key: "all", onclick: () => ask(true) }, ["Log out everywhere…"])];
   return Card({ title: "Log out", key: "out" }, [
-    h("p", { class: "dim" }, "A page on the machine of the gateway may need no log-in; then there is nothing to end."),
-    h("div", { class: "card-actions" }, access.isSure ? sure : both),
+    h("p.dim", "A page on the machine of the gateway may need no log-in; then there is nothing to end."),
+    h("div.card-actions", access.isSure ? sure : both),
   ]);
 }
 
@@ -86,15 +86,15 @@ export const accessPage = {
   needs: ["audit.query"],
   view() {
     if (!access.ends && live.can) arrive();
-    const refused = h("p", { class: "note note-warn" }, h("span", {}, "Your credential may not administer this gateway (it has not got the scope ", h("code", {}, "admin"), "): connections, attempts, pairing and the audit are not shown. ", h("code", {}, "tillerman gateway token"), " prints one that may."));
-    return h("div", {},
-      h("h1", {}, "Access"),
-      isRefused() ? refused : [h(Connections, {}), h(Attempts, {})],
-      h(Companions, {}),
-      isRefused() ? null : h(Pairing, {}),
-      h(People, {}),
-      isRefused() ? null : h(Audit, {}),
-      h(LogOut, {}),
+    const refused = h("p.note.note-warn", h("span", "Your credential may not administer this gateway (it has not got the scope ", h("code", "admin"), "): connections, attempts, pairing and the audit are not shown. ", h("code", "tillerman gateway token"), " prints one that may."));
+    return h("div",
+      h("h1", "Access"),
+      isRefused() ? refused : [h(Connections), h(Attempts)],
+      h(Companions),
+      isRefused() ? null : h(Pairing),
+      h(People),
+      isRefused() ? null : h(Audit),
+      h(LogOut),
     );
   },
   leave() {

@@ -11,7 +11,7 @@ export const consolePage = {
   needs: ["rpc.discover"],
   view() {
     frames.watching = redraw;
-    return h("div", {}, h("h1", {}, "Console"), h(Caller, {}), h(FrameList, {}));
+    return h("div", h("h1", "Console"), h(Caller), h(FrameList));
   },
   leave() {
     frames.watching = null;

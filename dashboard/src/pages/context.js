@@ -71,22 +71,22 @@ function Row({ row }) {
   return h(
     "li",
     { key: row.sessionId, class: isPicked ? "context-row context-picked" : "context-row" },
-    h("div", { class: "context-head" },
+    h("div.context-head",
       h("a", { href: href("chat", row.sessionId), dir: "auto", title: row.sessionId, class: "context-name" }, nameOf(row)),
-      row.model ? h("span", { class: "dim" }, row.model) : null,
+      row.model ? h("span.dim", row.model) : null,
       isBusy ? Badge({ tone: "info" }, ["working"]) : null,
       Badge({ tone }, [word]),
-      h("strong", { class: "context-pct" }, budget.contextWindow ? `${budget.usagePct} %` : "–"),
+      h("strong.context-pct", budget.contextWindow ? `${budget.usagePct} %` : "–"),
     ),
     h(Meter, { value: budget.estimatedTokens, max: budget.contextWindow, mark: budget.thresholdTokens, markLabel: `Compacted at ${budget.thresholdPct} %`, label: `Context of ${nameOf(row)}`, text: `${shown}, ${word}`, tone: tone === "bad" ? "bad" : tone === "warn" ? "warn" : "info" }),
-    h("div", { class: "context-foot" },
-      h("span", { class: "dim" }, `About ${shown}. ${toGo(budget)}`),
-      h("span", { class: "card-actions" },
+    h("div.context-foot",
+      h("span.dim", `About ${shown}. ${toGo(budget)}`),
+      h("span.card-actions",
         Button({ kind: "small", busy: state.busy.has(row.sessionId), label: `${state.busy.has(row.sessionId) ? "Compacting…" : "Compact now"}: ${nameOf(row)}`, title: isBusy ? "It is done when the run is over" : "Older messages become a summary; the whole history stays stored", onclick: () => compact(row) }, [state.busy.has(row.sessionId) ? "Compacting…" : "Compact now"]),
-        Button({ kind: "small", label: `${isPicked ? "Hide history" : "History"}: ${nameOf(row)}`, "aria-expanded": isPicked ? "true" : "false", onclick: () => replaceQuery(isPicked ? {} : { session: row.sessionId }) }, [isPicked ? "Hide history" : "History"]),
+        Button({ kind: "small", label: `${isPicked ? "Hide history" : "History"}: ${nameOf(row)}`, "aria-expanded": isPicked, onclick: () => replaceQuery(isPicked ? {} : { session: row.sessionId }) }, [isPicked ? "Hide history" : "History"]),
       ),
     ),
-    isPicked ? h(History, {}) : null,
+    isPicked ? h(History) : null,
   );
 }
 
@@ -96,18 +96,18 @@ function History() {
   const { value, fault } = one.want(id, askOne);
   if (fault) return h(ErrorNote, { why: fault, again: () => one.again(askOne) });
   const row = value?.sessions.find((it) => it.sessionId === id);
-  if (!row) return h(Loading, {});
+  if (!row) return h(Loading);
   const { compactions } = value;
-  if (!compactions) return h("p", { class: "dim" }, "This gateway does not tell when a session was compacted.");
+  if (!compactions) return h("p.dim", "This gateway does not tell when a session was compacted.");
   if (compactions.length === 0) return h(Empty, { title: "It was never compacted" }, `It is when its context is ${row.budget.thresholdPct} % full, or when you say so.`);
   const columns = [
-    { head: "When", cell: (it) => [h(When, { at: it.at }), " ", h("span", { class: "dim" }, moment(it.at))] },
+    { head: "When", cell: (it) => [h(When, { at: it.at }), " ", h("span.dim", moment(it.at))] },
     { head: "Before", numeric: true, cell: (it) => count(it.tokensBefore) },
     { head: "After", numeric: true, cell: (it) => count(it.tokensAfter) },
     { head: "Freed", numeric: true, cell: (it) => (it.tokensAfter === undefined || !it.tokensBefore ? "–" : `${Math.round((1 - it.tokensAfter / it.tokensBefore) * 100)} %`) },
     { head: "Where", cell: (it) => h("a", { href: href("chat", id, { at: it.seq }) }, `message ${it.seq}`) },
   ];
-  return h("div", { class: "context-history" }, compactions.length > 2 ? h(Sizes, { id, compactions }) : null, h(Table, { columns, rows: compactions, keyOf: (it) => it.seq, caption: "Compactions, newest first" }));
+  return h("div.context-history", compactions.length > 2 ? h(Sizes, { id, compactions }) : null, h(Table, { columns, rows: compactions, keyOf: (it) => it.seq, caption: "Compactions, newest first" }));
 }
 
 function Sizes({ id, compactions }) {
@@ -122,8 +122,8 @@ function Rows({ all }) {
   const sorted = [...found].sort((a, b) => b.budget.usagePct - a.budget.usagePct || a.sessionId.localeCompare(b.sessionId));
   const shown = state.isAll ? sorted : sorted.filter((row, at) => at < ROWS_SHOWN || row.sessionId === pickedId());
   if (found.length === 0) return h(Empty, { title: "No session is called so" });
-  return h("div", {},
-    h("ul", { class: "context-rows" }, shown.map((row) => h(Row, { row }))),
+  return h("div",
+    h("ul.context-rows", shown.map((row) => h(Row, { row }))),
     shown.length < sorted.length ? Button({ onclick: () => ((state.isAll = true), redraw()) }, [`Show all ${sorted.length}`]) : null,
   );
 }
@@ -138,11 +138,11 @@ export const contextPage = {
     const all = rows.value?.sessions;
     const due = all?.filter((row) => row.budget.shouldCompact).length;
     const fullest = all?.reduce((most, row) => Math.max(most, row.budget.usagePct), 0);
-    return h("div", {},
-      h("h1", {}, "Context"),
+    return h("div",
+      h("h1", "Context"),
       rows.fault ? h(ErrorNote, { why: rows.fault, again: refresh }) : null,
-      !all ? (rows.fault ? null : h(Loading, {})) : [
-        h("div", { class: "figures" },
+      !all ? (rows.fault ? null : h(Loading)) : [
+        h("div.figures",
           h(Figure, { label: "sessions in memory", value: count(all.length) }),
           h(Figure, { label: "due to be compacted", value: count(due), tone: due > 0 ? "warn" : "" }),
           h(Figure, { label: "the fullest", value: all.length ? `${fullest} %` : "–" }),
@@ -150,7 +150,7 @@ export const contextPage = {
         all.length === 0
           ? h(Empty, { title: "No session is in memory" }, "A session is here from its first message until it was idle for a while. ", has("sessions.list") ? h("a", { href: href("sessions") }, "All sessions") : null)
           : h(Card, { title: "Sessions, the fullest first", actions: all.length > 8 ? h(Search, { label: "Find a session", value: state.find, oninput: (text) => ((state.find = text), redraw()) }) : null }, h(Rows, { all })),
-        h("p", { class: "dim" }, "Only sessions that are in memory are listed; others take no room until they are opened. Sizes are what the model last reported, and an estimate of what came after."),
+        h("p.dim", "Only sessions that are in memory are listed; others take no room until they are opened. Sizes are what the model last reported, and an estimate of what came after."),
       ],
     );
   },

@@ -37,7 +37,7 @@ async function ask() {
 
 function Figures({ total, cancel }) {
   const failed = errorPct(total);
-  return h("div", { class: "figures" },
+  return h("div.figures",
     h(Figure, { label: "half of the answers are done within", value: duration(total.calls > total.errors ? total.p50 : undefined), hint: "p50" }),
     h(Figure, { label: "95 of 100 within", value: duration(total.calls > total.errors ? total.p95 : undefined), hint: "p95" }),
     h(Figure, { label: "the first word comes within (half of them)", value: duration(total.firstTokenP50), hint: "p50 of the time to the first token" }),
@@ -60,11 +60,11 @@ function Plots({ value }) {
     key: String(ts), label: moment(ts), short: clock(ts).replace(/(\d\d:\d\d):\d\d/, "$1"), hint: bucket?.errors ? `${valueText(errorPct(bucket), "%")} failed` : undefined,
     parts: bucket ? [{ name: "answered", value: bucket.calls - bucket.errors }, { name: "failed", value: bucket.errors }] : null,
   }));
-  return h("div", { class: "plots" },
-    h(Card, {}, h(LinePlot, { id: "latency-all", title: "Time to the whole answer", series: seriesOf(all, [["p50", "p50"], ["p95", "p95"], ["p99", "p99"]]), empty: none, ...shared })),
-    h(Card, {}, h(LinePlot, { id: "latency-first", title: "Time to the first word", series: firsts, empty: value.isRecentOnly ? "This gateway does not measure the first word." : none, ...shared })),
-    h(Card, {}, h(BarPlot, { id: "latency-calls", title: `Calls in steps of ${value.bucketSeconds / 60} min`, unit: "", head: "Time", isWhole: true, bars: value.total.calls ? bars : [], empty: none })),
-    h(Card, {}, h(Histogram, { id: "latency-cancel", title: "From a cancel to the end of the run", unit: "ms", samples: value.cancel.samples, empty: "Nothing was cancelled since the gateway began." })),
+  return h("div.plots",
+    h(Card, h(LinePlot, { id: "latency-all", title: "Time to the whole answer", series: seriesOf(all, [["p50", "p50"], ["p95", "p95"], ["p99", "p99"]]), empty: none, ...shared })),
+    h(Card, h(LinePlot, { id: "latency-first", title: "Time to the first word", series: firsts, empty: value.isRecentOnly ? "This gateway does not measure the first word." : none, ...shared })),
+    h(Card, h(BarPlot, { id: "latency-calls", title: `Calls in steps of ${value.bucketSeconds / 60} min`, unit: "", head: "Time", isWhole: true, bars: value.total.calls ? bars : [], empty: none })),
+    h(Card, h(Histogram, { id: "latency-cancel", title: "From a cancel to the end of the run", unit: "ms", samples: value.cancel.samples, empty: "Nothing was cancelled since the gateway began." })),
   );
 }
 
@@ -99,19 +99,19 @@ export const latencyPage = {
   view() {
     const [minutes] = chosenWindow();
     // What it can be asked is not known yet.
-    if (!live.can) return h("div", {}, h("h1", {}, "Latency"), h(Loading, {}));
+    if (!live.can) return h("div", h("h1", "Latency"), h(Loading));
     const { value, fault, at } = numbers.want(`${minutes} ${has("system.latency")}`, ask);
     stop ??= every(REFRESH_MS, () => numbers.value && numbers.again(ask));
     const isOld = value && value.windowMinutes !== minutes;
-    return h("div", {},
-      h("h1", {}, "Latency"),
-      h("div", { class: "toolbar" },
+    return h("div",
+      h("h1", "Latency"),
+      h("div.toolbar",
         h(Choice, { label: "Window", value: minutes, options: [[60, "1 hour"], [360, "6 hours"], [1440, "24 hours"]], onchange: (it) => replaceQuery(it === 60 ? {} : { minutes: it }) }),
-        value ? h("span", { class: "dim" }, `Counted since ${moment(value.since)} (${ago(value.since)}); as of ${clock(at)}.`) : null,
+        value ? h("span.dim", `Counted since ${moment(value.since)} (${ago(value.since)}); as of ${clock(at)}.`) : null,
       ),
-      value?.isRecentOnly ? h("p", { class: "note" }, "This gateway tells of its last 50 calls only; what is older is not in these numbers.") : null,
+      value?.isRecentOnly ? h("p.note", "This gateway tells of its last 50 calls only; what is older is not in these numbers.") : null,
       fault ? h(ErrorNote, { why: fault, again: () => numbers.again(ask) }) : null,
-      !value || isOld ? (fault ? null : h(Loading, {})) : [h(Figures, value), h(Plots, { value }), h("div", { class: "latency-tables" }, h(Models, { rows: value.byModel }), h(Errors, { rows: value.errorsByStatus, calls: value.total.calls }))],
+      !value || isOld ? (fault ? null : h(Loading)) : [h(Figures, value), h(Plots, { value }), h("div.latency-tables", h(Models, { rows: value.byModel }), h(Errors, { rows: value.errorsByStatus, calls: value.total.calls }))],
     );
   },
   leave() {

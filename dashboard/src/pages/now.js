@@ -79,7 +79,7 @@ function Figures({ rows }) {
   const priced = today?.unpriced ? `; the price of ${short(today.unpriced)} tokens is not known and not in it` : "";
   const stalled = of("stalled");
   const up = live.info ? `since the start, ${duration((metrics?.uptime ?? live.info.uptime) * 1000)} ago` : "since the start";
-  return h("div", { class: "figures now-figures" },
+  return h("div.figures.now-figures",
     h(Figure, { label: stalled ? `running, ${stalled} stalled` : "running", value: count(of("running", "stalled")), tone: stalled ? "bad" : undefined }),
     h(Figure, { label: "asking", value: count(of("asking")), tone: of("asking") ? "warn" : undefined, hint: "Sessions that wait for an answer of yours" }),
     h(Figure, { label: "messages waiting", value: count(waiting) }),
@@ -91,20 +91,20 @@ function Figures({ rows }) {
 
 function Idle({ rows }) {
   if (rows.length === 0) return null;
-  const shown = () => h("div", {},
-    h("ul", { class: "now-rows" }, rows.slice(0, IDLE_MAX).map((row) => h(SessionRow, { row }))),
-    rows.length > IDLE_MAX ? h("p", { class: "dim" }, `${count(rows.length - IDLE_MAX)} more are on the page `, h("a", { href: href("sessions") }, "Sessions"), ".") : null,
+  const shown = () => h("div",
+    h("ul.now-rows", rows.slice(0, IDLE_MAX).map((row) => h(SessionRow, { row }))),
+    rows.length > IDLE_MAX ? h("p.dim", `${count(rows.length - IDLE_MAX)} more are on the page `, h("a", { href: href("sessions") }, "Sessions"), ".") : null,
   );
   return Fold({ open: now.isIdleOpen, onchange: (isOpen) => (now.isIdleOpen = isOpen), title: `${count(rows.length)} idle session${rows.length === 1 ? "" : "s"} in memory`, class: "card", key: "idle", body: shown });
 }
 
 function Work({ rows }) {
-  if (!live.can) return h(Loading, {});
-  if (rows.length === 0) return h("div", { class: "card", key: "work" }, h(Empty, { title: "Nothing runs, asks or waits" }, "What begins appears here by itself. ", h("a", { href: href("chat") }, "Write to it"), "."));
+  if (!live.can) return h(Loading);
+  if (rows.length === 0) return h("div.card", { key: "work" }, h(Empty, { title: "Nothing runs, asks or waits" }, "What begins appears here by itself. ", h("a", { href: href("chat") }, "Write to it"), "."));
   const more = rows.length - ROWS_MAX;
-  return h("div", { class: "card now-card", key: "work" },
-    h("ul", { class: "now-rows" }, rows.slice(0, ROWS_MAX).map((row) => h(SessionRow, { row }))),
-    more > 0 ? h("p", { class: "dim" }, `${count(more)} more work; they are on the page `, h("a", { href: href("sessions") }, "Sessions"), ".") : null,
+  return h("div.card.now-card", { key: "work" },
+    h("ul.now-rows", rows.slice(0, ROWS_MAX).map((row) => h(SessionRow, { row }))),
+    more > 0 ? h("p.dim", `${count(more)} more work; they are on the page `, h("a", { href: href("sessions") }, "Sessions"), ".") : null,
   );
 }
 
@@ -118,16 +118,16 @@ export const nowPage = {
     forgetGone(live.lanes);
     const rows = allStanding();
     const work = rows.filter((row) => row.state !== "idle");
-    return h("div", {},
-      h("header", { class: "page-head" }, h("h1", {}, "Now"), live.asks.size === 0 ? NotifyButton() : null),
+    return h("div",
+      h("header.page-head", h("h1", "Now"), live.asks.size === 0 ? NotifyButton() : null),
       h(Figures, { rows }),
-      h(Away, {}),
+      h(Away),
       now.lanesFault ? h("div", { key: "fault" }, h(ErrorNote, { why: now.lanesFault, again: askLanes })) : null,
-      h("h2", { class: "unseen" }, "Sessions at work"),
+      h("h2.unseen", "Sessions at work"),
       h(Work, { rows: work }),
       h(Idle, { rows: rows.filter((row) => row.state === "idle") }),
-      h(SwimLanes, {}),
-      h(LogTail, {}),
+      h(SwimLanes),
+      h(LogTail),
     );
   },
   leave() {

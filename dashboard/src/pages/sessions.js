@@ -139,26 +139,26 @@ function Row({ row, first }) {
   const onfocus = () => (page.active = row.id);
   const isUnread = at > page.read.get(row.id)?.at;
   return h("div", { class: page.chosen.has(row.id) ? "session session-chosen" : "session" },
-    h("label", { class: "session-pick" }, h("input", { type: "checkbox", checked: page.chosen.has(row.id), "aria-label": `Select ${name}`, tabindex, onfocus, onclick: (event) => choose(row, event) })),
-    h("div", { class: "session-name" },
+    h("label.session-pick", h("input", { type: "checkbox", checked: page.chosen.has(row.id), "aria-label": `Select ${name}`, tabindex, onfocus, onclick: (event) => choose(row, event) })),
+    h("div.session-name",
       h("a", { id: `session-${row.id}`, href: href("chat", row.id), dir: "auto", title: `${name}\n${row.id}${row.cwd ? `\n${row.cwd}` : ""}`, tabindex, onfocus }, name),
-      h("span", { class: "session-id dim", title: row.cwd }, row.title ? row.id : row.cwd ?? ""),
+      h("span.session-id.dim", { title: row.cwd }, row.title ? row.id : row.cwd ?? ""),
     ),
-    h("span", { class: "session-state" }, isUnread ? Badge({ tone: "info", title: "There is something you have not read here" }, ["new"]) : null, word ? Badge({ tone }, [lane.depth ? `${word}, ${lane.depth} waiting` : word]) : null),
-    h("span", { class: "session-model dim", title: row.model ?? row.config.modelTier }, row.model ?? row.config.modelTier),
-    h("span", { class: "session-count numeric" }, count(row.messageCount), h("span", { class: "session-unit" }, row.messageCount === 1 ? " message" : " messages")),
-    h("span", { class: "session-at dim" }, at ? h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, ago(at)) : "no message"),
-    h("span", { class: "session-cost numeric", title: row.costUsd === undefined ? "What it cost is not known" : undefined }, row.messageCount === 0 ? "–" : row.costUsd === undefined ? "cost unknown" : money(row.costUsd)),
-    h("button", { type: "button", class: "button button-small session-more", "aria-haspopup": "dialog", "aria-label": `More for ${name}`, tabindex, onfocus, onclick: (event) => openMenu(row, event.currentTarget) }, "More"),
+    h("span.session-state", isUnread ? Badge({ tone: "info", title: "There is something you have not read here" }, ["new"]) : null, word ? Badge({ tone }, [lane.depth ? `${word}, ${lane.depth} waiting` : word]) : null),
+    h("span.session-model.dim", { title: row.model ?? row.config.modelTier }, row.model ?? row.config.modelTier),
+    h("span.session-count.numeric", count(row.messageCount), h("span.session-unit", row.messageCount === 1 ? " message" : " messages")),
+    h("span.session-at.dim", at ? h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, ago(at)) : "no message"),
+    h("span.session-cost.numeric", { title: row.costUsd === undefined ? "What it cost is not known" : undefined }, row.messageCount === 0 ? "–" : row.costUsd === undefined ? "cost unknown" : money(row.costUsd)),
+    h("button.button.button-small.session-more", { type: "button", "aria-haspopup": "dialog", "aria-label": `More for ${name}`, tabindex, onfocus, onclick: (event) => openMenu(row, event.currentTarget) }, "More"),
   );
 }
 
 function Chosen() {
   const { size } = page.chosen;
   if (size === 0) return null;
-  return h("div", { class: "note sessions-chosen", role: "status", key: "chosen" },
-    h("span", {}, `${count(size)} selected`),
-    h("span", { class: "card-actions" },
+  return h("div.note.sessions-chosen", { role: "status", key: "chosen" },
+    h("span", `${count(size)} selected`),
+    h("span.card-actions",
       Button({ kind: "small", onclick: () => (page.chosen.clear(), redraw()) }, ["Clear"]),
       Button({ kind: "danger", onclick: () => remove([...page.chosen.values()]) }, ["Delete"]),
     ),
@@ -167,7 +167,7 @@ function Chosen() {
 
 function List() {
   const rows = shownRows();
-  if (!list.isAsked || (list.isLoading && rows.length === 0)) return h(Loading, {});
+  if (!list.isAsked || (list.isLoading && rows.length === 0)) return h(Loading);
   if (list.fault && rows.length === 0) return h(ErrorNote, { why: list.fault, again: reload });
   if (rows.length === 0 && list.query) return h(Empty, { title: "No session has that in its title or id" }, has("sessions.search") ? "Look in what was said with “Text” above." : "");
   if (rows.length === 0) return h(Empty, { title: "No sessions yet" }, "The first message makes one. ", h("a", { href: href("chat") }, "Write it"), ".");
@@ -177,8 +177,8 @@ function List() {
   const isMore = list.newer.size > 0;
   // Who comes back stands where they were.
   const created = (element) => (element.querySelector(".virtual").scrollTop = page.scroll.top ?? 0);
-  return h("div", { class: "sessions-list", key: "list", created, onkeydown, onpointerenter: () => (page.isPointed = true), onpointerleave: () => ((page.isPointed = false), settle()) },
-    h("p", { class: "dim sessions-count", role: "status" }, list.isWhole ? `${count(rows.length)} sessions` : `${count(rows.length)} of ${count(list.total)} sessions loaded`, isMore ? [" · ", Button({ kind: "quiet", onclick: showNewer }, [list.newer.has("") ? "Load them again" : `${count(list.newer.size)} changed: show on top`])] : null),
+  return h("div.sessions-list", { key: "list", created, onkeydown, onpointerenter: () => (page.isPointed = true), onpointerleave: () => ((page.isPointed = false), settle()) },
+    h("p.dim.sessions-count", { role: "status" }, list.isWhole ? `${count(rows.length)} sessions` : `${count(rows.length)} of ${count(list.total)} sessions loaded`, isMore ? [" · ", Button({ kind: "quiet", onclick: showNewer }, [list.newer.has("") ? "Load them again" : `${count(list.newer.size)} changed: show on top`])] : null),
     h(VirtualList, { state: page.scroll, rows, rowPx: rowPx(), row: (row) => h(Row, { row, first }), keyOf: (row) => row.id, label: "Sessions", onend: loadMore }),
     list.fault ? h(ErrorNote, { why: list.fault, again: () => ((list.fault = null), loadMore()) }) : null,
   );
@@ -192,16 +192,16 @@ export const sessionsPage = {
     if (!page.ends && live.can) arrive();
     followConnections();
     const pick = (isInText) => ((page.isInText = isInText), lookSoon(), redraw());
-    return h("div", { class: "sessions" },
-      h("header", { class: "page-head" }, h("h1", {}, "Sessions"), h("a", { class: "button", href: href("chat") }, "New session")),
-      h("div", { class: "toolbar" },
+    return h("div.sessions",
+      h("header.page-head", h("h1", "Sessions"), h("a.button", { href: href("chat") }, "New session")),
+      h("div.toolbar",
         Search({ label: page.isInText ? "Words in messages" : "Title or id", value: page.text, oninput: (text) => ((page.text = text.slice(0, QUERY_CHARS_MAX)), lookSoon(), redraw()) }),
         has("sessions.search") ? Choice({ label: "Where to look", value: page.isInText, options: [[false, "Titles"], [true, "Text"]], onchange: pick }) : null,
-        page.isInText ? null : h("span", { class: "dim sessions-hint" }, "Arrow keys move, Enter opens, Space selects, F2 renames, Delete deletes."),
+        page.isInText ? null : h("span.dim.sessions-hint", "Arrow keys move, Enter opens, Space selects, F2 renames, Delete deletes."),
       ),
-      h(Chosen, {}),
-      page.isInText ? h(Hits, {}) : h(List, {}),
-      h(Menu, {}),
+      h(Chosen),
+      page.isInText ? h(Hits) : h(List),
+      h(Menu),
     );
   },
   leave() {

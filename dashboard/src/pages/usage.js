@@ -100,13 +100,13 @@ function Range({ now }) {
     else choose({ from: typed.from, to: typed.to, day: "" });
   };
   const isOwn = now.isOwn || typed.isOpen;
-  const field = (name, label) => h("label", { class: "field field-inline" }, h("span", {}, label), h("input", { type: "date", value: typed[name] || now[name], max: utcDay(), required: true, oninput: (event) => (typed[name] = event.target.value) }));
-  return h("div", { class: "toolbar" },
+  const field = (name, label) => h("label.field.field-inline", h("span", label), h("input", { type: "date", value: typed[name] || now[name], max: utcDay(), required: true, oninput: (event) => (typed[name] = event.target.value) }));
+  return h("div.toolbar",
     h(Choice, { label: "Range", value: isOwn ? "own" : now.range, options: [[7, "7 days"], [30, "30 days"], [90, "90 days"], ["own", "Own dates"]], onchange: (it) => (it === "own" ? own() : ((typed.isOpen = false), choose({ range: it, from: "", to: "", day: "" }))) }),
-    isOwn ? h("form", { class: "usage-dates", onsubmit: take }, field("from", "From"), field("to", "to"), Button({ type: "submit", kind: "small" }, ["Show"])) : null,
+    isOwn ? h("form.usage-dates", { onsubmit: take }, field("from", "From"), field("to", "to"), Button({ type: "submit", kind: "small" }, ["Show"])) : null,
     h(Choice, { label: "Unit", value: now.unit, options: [["tokens", "Tokens"], ["usd", "Cost"]], onchange: (it) => choose({ unit: it === "usd" ? it : "" }) }),
-    h("span", { class: "dim" }, "Days are of UTC."),
-    typed.fault ? h("p", { class: "note note-bad", role: "alert" }, typed.fault) : null,
+    h("span.dim", "Days are of UTC."),
+    typed.fault ? h("p.note.note-bad", { role: "alert" }, typed.fault) : null,
   );
 }
 
@@ -126,7 +126,7 @@ function Figures({ rows, before, now }) {
   const part = limit.usd > 0 && spent !== undefined ? spent / limit.usd : limit.tokens > 0 && today ? tokensOf(today.usage) / limit.tokens : undefined;
   const change = changeText(tokensOf(all.usage), tokensOf(sum(before).usage));
   const figure = (label, value, hint, tone) => h(Figure, { label, value, hint, tone });
-  return h("div", { class: "figures" },
+  return h("div.figures",
     today ? figure(`today: ${short(tokensOf(today.usage))} tokens${part === undefined ? "" : `, ${Math.round(part * 100)} % of the day's budget`}`, costText(costOf(today)), costHint(costOf(today)), part >= 1 ? "bad" : part >= 0.8 ? "warn" : "") : null,
     figure(`${known.length} day${known.length === 1 ? "" : "s"}: cost${cost.unpriced > 0 ? ", some prices unknown" : " (estimate)"}`, costText(cost), costHint(cost)),
     figure(`tokens${change ? `, ${change}` : ""}`, short(tokensOf(all.usage)), count(tokensOf(all.usage))),
@@ -149,9 +149,9 @@ function Days({ rows, all, now }) {
   const lines = limit > 0 ? [{ y: limit, label: now.unit === "usd" ? `budget of a day: $${limit}` : `budget of a day: ${short(limit)}` }] : [];
   const bars = rows.map((row, at) => barOf(row, all[at], now.unit));
   const isMissing = rows.includes(null);
-  return h(Card, {},
+  return h(Card,
     h(BarPlot, { id: "usage-days", title: now.unit === "usd" ? "Cost of each day (estimate)" : "Tokens of each day", unit: now.unit, head: "Day", bars, lines, onpick: (day) => pickRuns({ day }) }),
-    h("p", { class: "dim usage-note" }, "Choose a day to see its runs.", isMissing ? " Hatched: nothing is known of these days. A line at the bottom: nothing was used." : "", now.unit === "usd" ? " “?”: the price of a model is not known, and the day cost more than what is shown." : ""),
+    h("p.dim.usage-note", "Choose a day to see its runs.", isMissing ? " Hatched: nothing is known of these days. A line at the bottom: nothing was used." : "", now.unit === "usd" ? " “?”: the price of a model is not known, and the day cost more than what is shown." : ""),
   );
 }
 
@@ -186,9 +186,9 @@ function Groups({ now }) {
   const { value, fault } = groups;
   // An answer to another question has other columns.
   const rows = value?.by === now.by ? value.rows : null;
-  const shown = fault ? h(ErrorNote, { why: fault, again: refresh }) : !rows ? h(Loading, {}) : h(SortTable, { state: table, columns: columnsOf(now.by, rows), rows, keyOf: (row) => row.key, caption: `Usage by ${now.by}`, empty: "Nothing was used in these days" });
+  const shown = fault ? h(ErrorNote, { why: fault, again: refresh }) : !rows ? h(Loading) : h(SortTable, { state: table, columns: columnsOf(now.by, rows), rows, keyOf: (row) => row.key, caption: `Usage by ${now.by}`, empty: "Nothing was used in these days" });
   const actions = [h(Choice, { label: "By", value: now.by, options: GROUPS, onchange: (by) => choose({ by: by === "session" ? "" : by }) }), Button({ kind: "small", disabled: !rows?.length, onclick: () => save(now, rows) }, ["Save as CSV"])];
-  return h(Card, { title: "Who and what used it", actions }, shown, now.by === "tool" ? h("p", { class: "dim" }, "Tools are counted by calls; the tokens that their results are belong to the model that reads them.") : null);
+  return h(Card, { title: "Who and what used it", actions }, shown, now.by === "tool" ? h("p.dim", "Tools are counted by calls; the tokens that their results are belong to the model that reads them.") : null);
 }
 
 export const usagePage = {
@@ -211,14 +211,14 @@ export const usagePage = {
     const before = known.filter((row) => row.key < now.from);
     const picked = now.day || now.session || now.model;
     const wish = { from: now.day || now.from, to: now.day || now.to, sessionId: now.session, model: now.model };
-    return h("div", {},
-      h("h1", {}, "Usage"),
+    return h("div",
+      h("h1", "Usage"),
       h(Range, { now }),
       days.fault ? h(ErrorNote, { why: days.fault, again: refresh }) : null,
-      days.value && !isOther ? [h(Figures, { rows, before, now }), h(Days, { rows, all, now })] : days.fault ? null : h(Loading, {}),
+      days.value && !isOther ? [h(Figures, { rows, before, now }), h(Days, { rows, all, now })] : days.fault ? null : h(Loading),
       picked && dayAt(wish.from) ? h(Runs, { wish, nameOf, onclose: () => pickRuns({}) }) : null,
       h(Groups, { now }),
-      h("p", { class: "dim" }, "Costs are worked out from the list price of each model: an estimate, not a bill. Prices that are not known can be given in the settings (", h("code", {}, "models"), ")."),
+      h("p.dim", "Costs are worked out from the list price of each model: an estimate, not a bill. Prices that are not known can be given in the settings (", h("code", "models"), ")."),
     );
   },
   leave() {

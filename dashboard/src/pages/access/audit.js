@@ -63,11 +63,11 @@ async function verify() {
 
 function Verdict() {
   const { verdict } = audit;
-  if (!verdict) return h("p", { class: "dim" }, "Each line carries the digest of all before it. “Verify” reads the whole chain and says whether a line was changed or taken out.");
+  if (!verdict) return h("p.dim", "Each line carries the digest of all before it. “Verify” reads the whole chain and says whether a line was changed or taken out.");
   if (verdict.fault) return h(ErrorNote, { why: verdict.fault, again: verify });
-  if (!verdict.whole) return h("p", { class: "note note-bad", role: "alert" }, h("span", {}, h("strong", {}, "The chain is broken. "), verdict.broken ?? "", ` Verified at ${clock(verdict.at)}.`));
+  if (!verdict.whole) return h("p.note.note-bad", { role: "alert" }, h("span", h("strong", "The chain is broken. "), verdict.broken ?? "", ` Verified at ${clock(verdict.at)}.`));
   const head = verdict.head ? [" It ends in ", h("code", { title: verdict.head }, `${verdict.head.slice(0, 16)}…`), " ", Button({ kind: "quiet", onclick: () => copyText(verdict.head, "The digest") }, ["Copy"])] : null;
-  return h("p", { class: "note note-good", role: "status" }, h("span", {}, h("strong", {}, "The chain is whole: "), `no line was changed. Verified at ${clock(verdict.at)}.`, head));
+  return h("p.note.note-good", { role: "status" }, h("span", h("strong", "The chain is whole: "), `no line was changed. Verified at ${clock(verdict.at)}.`, head));
 }
 
 const COLUMNS = [
@@ -84,10 +84,10 @@ export function Audit() {
   const filter = (name, label) => Search({ label, value: audit[name], oninput: (text) => ((audit[name] = text.slice(0, FILTER_CHARS_MAX)), lookSoon(), redraw()) });
   const isFull = lines?.length >= LINES_MAX;
   return Card({ title: "Audit", key: "audit", actions: Button({ kind: "small", busy: audit.isVerifying, onclick: verify }, [audit.isVerifying ? "Verifying…" : "Verify"]) }, [
-    h(Verdict, {}),
-    h("div", { class: "toolbar access-filters" }, filter("by", "Who (whole name)"), filter("session", "Session (whole id)"), Button({ kind: "small", busy: audit.isLoading, onclick: refreshAudit }, ["Load again"])),
+    h(Verdict),
+    h("div.toolbar.access-filters", filter("by", "Who (whole name)"), filter("session", "Session (whole id)"), Button({ kind: "small", busy: audit.isLoading, onclick: refreshAudit }, ["Load again"])),
     Listed({ fetched: { value: lines, fault }, again: refreshAudit, rows: lines ?? [], columns: COLUMNS, keyOf: (row) => row.number, caption: "Who did what, the newest first", empty: Object.keys(filters()).length ? "No line fits" : "Nothing was done yet", hint: "Lines come when somebody writes, allows, denies or changes something." }),
     lines?.length && !audit.isWhole && !isFull ? Button({ busy: audit.isLoading, onclick: () => load(lines.at(-1).number) }, ["Older"]) : null,
-    isFull ? h("p", { class: "dim" }, `The newest ${count(LINES_MAX)} that fit. `, h("code", {}, "tillerman audit"), " shows all.") : null,
+    isFull ? h("p.dim", `The newest ${count(LINES_MAX)} that fit. `, h("code", "tillerman audit"), " shows all.") : null,
   ]);
 }

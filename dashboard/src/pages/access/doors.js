@@ -30,8 +30,8 @@ const CONNECTIONS = [
   ["Who", (row) => h("span", { dir: "auto", title: row.connectionId }, row.name ?? "unnamed")],
   ["Known by", (row) => CREDENTIALS[row.credential] ?? row.credential],
   ["May", (row) => row.scopes.join(", ") || "nothing"],
-  ["From", (row) => h("code", {}, row.peer)],
-  ["Door", (row) => h("code", {}, row.path)],
+  ["From", (row) => h("code", row.peer)],
+  ["Door", (row) => h("code", row.path)],
   ["Since", (row) => h(When, { at: row.since })],
   ["Action", (row) => (row.isSelf ? Badge({ tone: "info" }, ["this page"]) : Button({ kind: "small", label: `Close the connection of ${row.name ?? row.peer}`, onclick: () => act("It could not be closed", () => close(row), refreshDoors) }, ["Close"]))],
 ];
@@ -40,9 +40,9 @@ const ATTEMPTS = [
   ["When", (row) => h(When, { at: row.at })],
   ["Result", (row) => Badge({ tone: row.ok ? "good" : "bad" }, [row.ok ? "let in" : "refused"])],
   ["By", (row) => KINDS[row.kind] ?? row.kind],
-  ["From", (row) => h("code", {}, row.peer)],
-  ["Page", (row) => (row.origin ? h("code", {}, row.origin) : "–")],
-  ["Door", (row) => h("code", {}, row.path)],
+  ["From", (row) => h("code", row.peer)],
+  ["Page", (row) => (row.origin ? h("code", row.origin) : "–")],
+  ["Door", (row) => h("code", row.path)],
 ];
 
 export function Connections() {
@@ -52,7 +52,7 @@ export function Connections() {
   const total = fetched.value?.total ?? rows.length;
   return Card({ title: `Connections (${count(total)})`, key: "connections" }, [
     Listed({ fetched, again: refreshDoors, rows, columns: CONNECTIONS, keyOf: (row) => row.connectionId, caption: "Open connections" }),
-    total > rows.length ? h("p", { class: "dim" }, `The oldest ${count(rows.length)} are shown.`) : null,
+    total > rows.length ? h("p.dim", `The oldest ${count(rows.length)} are shown.`) : null,
   ]);
 }
 

@@ -40,10 +40,10 @@ function Revoke({ params, name }) {
 }
 
 const CODES = [
-  ["Code", (row) => h("code", { class: "access-code" }, row.code)],
+  ["Code", (row) => h("code.access-code", row.code)],
   ["Where", (row) => row.channel ?? "any channel"],
   ["How long", (row) => `good for ${ticking(row.expiresAt - Date.now())}`],
-  ["Action", (row) => h("span", { class: "card-actions" }, Button({ kind: "small", label: `Copy ${row.code}`, onclick: () => copyText(row.code, "The code") }, ["Copy"]), Revoke({ params: { code: row.code }, name: row.code }))],
+  ["Action", (row) => h("span.card-actions", Button({ kind: "small", label: `Copy ${row.code}`, onclick: () => copyText(row.code, "The code") }, ["Copy"]), Revoke({ params: { code: row.code }, name: row.code }))],
 ];
 
 const APPROVED = [
@@ -58,13 +58,13 @@ export function Pairing() {
   const fetched = pairing.list;
   const { codes, approved } = fetched.value ?? { codes: [], approved: [] };
   return Card({ title: "Pairing", key: "pairing" }, [
-    h("p", { class: "dim" }, "An unknown sender who writes a code is let in once and for all. A code is good for five minutes and for one sender."),
-    h("form", { class: "toolbar access-form", onsubmit: generate },
+    h("p.dim", "An unknown sender who writes a code is let in once and for all. A code is good for five minutes and for one sender."),
+    h("form.toolbar.access-form", { onsubmit: generate },
       h("input", { type: "text", "aria-label": "Channel (empty: any)", placeholder: "Channel (empty: any)", maxlength: CHANNEL_CHARS_MAX, value: pairing.channel, oninput: (event) => (pairing.channel = event.target.value) }),
       Button({ type: "submit", busy: pairing.isBusy }, ["Make a code"]),
     ),
     Listed({ fetched, again: refreshPairing, rows: codes.filter((row) => row.expiresAt > Date.now()), columns: CODES, keyOf: (row) => row.code, caption: "Codes that are good" }),
-    fetched.value ? h("h3", { class: "access-sub" }, "Senders that were let in") : null,
+    fetched.value ? h("h3.access-sub", "Senders that were let in") : null,
     fetched.value ? Listed({ fetched: { value: approved }, rows: approved, columns: APPROVED, keyOf: (row) => `${row.channel} ${row.senderId}`, caption: "Senders that were let in", empty: "No sender was let in", hint: "They appear here when they have written a code." }) : null,
   ]);
 }

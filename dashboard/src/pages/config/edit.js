@@ -43,14 +43,14 @@ async function send(isDefault, dryRun) {
   }
 }
 
-const shown = (value) => (value === null || value === undefined ? h("span", { class: "dim" }, "not set") : h("code", { dir: "auto" }, typeof value === "string" ? value : JSON.stringify(value)));
+const shown = (value) => (value === null || value === undefined ? h("span.dim", "not set") : h("code", { dir: "auto" }, typeof value === "string" ? value : JSON.stringify(value)));
 
 // What changes, old beside new.
 export function Changes({ changes, restart }) {
   const columns = [
-    { head: "Setting", cell: (it) => h("code", {}, it.path) },
-    { head: "Is", cell: (it) => h("span", { class: "config-from" }, shown(it.from)) },
-    { head: "Would be", cell: (it) => h("span", { class: "config-to" }, shown(it.to)) },
+    { head: "Setting", cell: (it) => h("code", it.path) },
+    { head: "Is", cell: (it) => h("span.config-from", shown(it.from)) },
+    { head: "Would be", cell: (it) => h("span.config-to", shown(it.to)) },
     { head: "Holds", cell: (it) => (it.restartRequired || restart?.includes(it.path) ? Badge({ tone: "warn" }, ["after a restart"]) : Badge({ tone: "good" }, ["at once"])) },
   ];
   return h(Table, { columns, rows: changes, keyOf: (it) => it.path, caption: "What would change", empty: "Nothing would change" });
@@ -58,7 +58,7 @@ export function Changes({ changes, restart }) {
 
 export function Faults({ lines }) {
   if (lines.length === 0) return null;
-  return h("div", { class: "note note-bad", role: "alert" }, lines.length === 1 ? h("span", { dir: "auto" }, lines[0]) : h("ul", { class: "config-faults" }, lines.map((line) => h("li", { dir: "auto" }, line))));
+  return h("div.note.note-bad", { role: "alert" }, lines.length === 1 ? h("span", { dir: "auto" }, lines[0]) : h("ul.config-faults", lines.map((line) => h("li", { dir: "auto" }, line))));
 }
 
 function Field({ line }) {
@@ -90,14 +90,14 @@ export function Edit({ line, onsaved }) {
   };
   const isChecked = edit.changes !== null;
   return h(
-    "form",
-    { class: "config-edit", onsubmit: check, onkeydown: (event) => event.key === "Escape" && endEdit() },
+    "form.config-edit",
+    { onsubmit: check, onkeydown: (event) => event.key === "Escape" && endEdit() },
     h(Field, { line }),
-    edit.field === "lines" ? h("p", { class: "dim" }, "One on each line.") : null,
+    edit.field === "lines" ? h("p.dim", "One on each line.") : null,
     h(Faults, { lines: edit.errors }),
     isChecked ? h(Changes, { changes: edit.changes }) : null,
-    edit.shadowedBy ? h("p", { class: "note note-warn" }, `It would be written, but ${edit.shadowedBy} is laid over it: what holds stays as it is.`) : null,
-    h("div", { class: "card-actions" },
+    edit.shadowedBy ? h("p.note.note-warn", `It would be written, but ${edit.shadowedBy} is laid over it: what holds stays as it is.`) : null,
+    h("div.card-actions",
       isChecked && edit.changes.length > 0 ? Button({ kind: "main", busy: edit.isBusy, onclick: save }, ["Save and reload"]) : Button({ type: "submit", busy: edit.isBusy }, ["See what would change"]),
       line.value !== undefined && !isChecked ? Button({ busy: edit.isBusy, title: "Takes it out of your file", onclick: () => send(true, true) }, ["Back to the default…"]) : null,
       isChecked && edit.changes.length === 0 && edit.shadowedBy ? Button({ busy: edit.isBusy, onclick: save }, ["Save all the same"]) : null,

@@ -55,14 +55,14 @@ async function call() {
 }
 
 function Params({ found, method }) {
-  if (!method.params?.length) return h("p", { class: "dim" }, "It takes no parameters.");
-  return h("ul", { class: "params" }, method.params.map((param) => h("li", {}, h("code", {}, param.name), param.required ? Badge({ tone: "info" }, ["required"]) : null, h("span", { class: "dim" }, ` ${kindOf(found, param.schema)}. ${param.description ?? ""}`))));
+  if (!method.params?.length) return h("p.dim", "It takes no parameters.");
+  return h("ul.params", method.params.map((param) => h("li", h("code", param.name), param.required ? Badge({ tone: "info" }, ["required"]) : null, h("span.dim", ` ${kindOf(found, param.schema)}. ${param.description ?? ""}`))));
 }
 
 export function Caller() {
   const { value: found, fault } = document_.want("discover", () => rpc("rpc.discover"));
   if (fault) return h(ErrorNote, { why: fault, again: () => document_.stale() });
-  if (!found) return h(Loading, {});
+  if (!found) return h(Loading);
   const method = found.methods.find((it) => it.name === state.method) ?? found.methods[0];
   const pick = (event) => {
     state.method = event.target.value;
@@ -76,18 +76,18 @@ export function Caller() {
   return h(
     Card,
     { title: "Call" },
-    h("div", { class: "caller" },
-      h("label", { class: "field" }, h("span", {}, "Method"), h("select", { value: state.method, onchange: pick }, found.methods.map((it) => h("option", { value: it.name, selected: it.name === state.method }, it.name)))),
-      h("p", {}, method.summary ?? method.description ?? ""),
+    h("div.caller",
+      h("label.field", h("span", "Method"), h("select", { value: state.method, onchange: pick }, found.methods.map((it) => h("option", { value: it.name, selected: it.name === state.method }, it.name)))),
+      h("p", method.summary ?? method.description ?? ""),
       h(Params, { found, method }),
-      h("label", { class: "field" }, h("span", {}, "Parameters (JSON)"), h("textarea", { class: "caller-params", rows: 5, spellcheck: "false", value: state.params, oninput: (event) => (state.params = event.target.value), onkeydown: keys })),
-      h("div", { class: "toolbar" }, Button({ kind: "main", busy: state.isBusy, onclick: call }, ["Call"]), h("span", { class: "dim" }, "Ctrl+Enter")),
+      h("label.field", h("span", "Parameters (JSON)"), h("textarea.caller-params", { rows: 5, spellcheck: "false", value: state.params, oninput: (event) => (state.params = event.target.value), onkeydown: keys })),
+      h("div.toolbar", Button({ kind: "main", busy: state.isBusy, onclick: call }, ["Call"]), h("span.dim", "Ctrl+Enter")),
       h(ErrorNote, { why: state.fault }),
       state.answer === undefined
         ? null
-        : h("div", {},
-            h("div", { class: "toolbar" }, h("strong", {}, state.answer?.error ? "Refused" : "Result"), h("span", { class: "dim" }, `in ${duration(state.tookMs)}`), Button({ kind: "small", onclick: () => copyText(JSON.stringify(state.answer, null, 2), "The answer") }, ["Copy"])),
-            h("pre", { class: "code", dir: "auto", tabindex: "0" }, JSON.stringify(state.answer, null, 2)),
+        : h("div",
+            h("div.toolbar", h("strong", state.answer?.error ? "Refused" : "Result"), h("span.dim", `in ${duration(state.tookMs)}`), Button({ kind: "small", onclick: () => copyText(JSON.stringify(state.answer, null, 2), "The answer") }, ["Copy"])),
+            h("pre.code", { dir: "auto", tabindex: "0" }, JSON.stringify(state.answer, null, 2)),
           ),
     ),
   );

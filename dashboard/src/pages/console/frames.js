@@ -39,16 +39,15 @@ function Row({ frame }) {
     redraw();
   };
   return h(
-    "li",
-    { class: "frame" },
-    h("button", { type: "button", class: "frame-head", "aria-expanded": isOpen ? "true" : "false", onclick: toggle },
-      h("span", { class: "dim frame-time" }, clock(frame.at)),
+    "li.frame",
+    h("button.frame-head", { type: "button", "aria-expanded": isOpen, onclick: toggle },
+      h("span.dim.frame-time", clock(frame.at)),
       Badge({ tone: frame.out ? "info" : kind === "error" ? "bad" : "none" }, [frame.out ? "out" : "in"]),
-      h("strong", {}, name),
-      h("span", { class: "dim" }, id === "" ? "" : `id ${id}`),
-      h("span", { class: "dim frame-size" }, bytes(frame.text.length)),
+      h("strong", name),
+      h("span.dim", id === "" ? "" : `id ${id}`),
+      h("span.dim.frame-size", bytes(frame.text.length)),
     ),
-    isOpen ? h("pre", { class: "code", dir: "auto", tabindex: "0" }, value ? JSON.stringify(value, null, 2) : frame.text, frame.cut ? "\n… the rest was not kept" : "") : null,
+    isOpen ? h("pre.code", { dir: "auto", tabindex: "0" }, value ? JSON.stringify(value, null, 2) : frame.text, frame.cut ? "\n… the rest was not kept" : "") : null,
   );
 }
 
@@ -76,14 +75,14 @@ export function FrameList() {
   return h(
     Card,
     { title: `Frames (${found.length})`, actions },
-    h("div", { class: "toolbar" },
+    h("div.toolbar",
       h(Search, { label: "Filter frames", value: state.filter, oninput: set("filter") }),
       h(Choice, { label: "Direction", value: state.direction, options: [["all", "Both"], ["in", "In"], ["out", "Out"]], onchange: set("direction") }),
       h(Choice, { label: "Kind", value: state.kind, options: [["all", "All"], ["request", "Requests"], ["result", "Results"], ["event", "Events"], ["error", "Errors"]], onchange: set("kind") }),
     ),
     shown.length === 0
       ? h(Empty, { title: "No frame fits" }, "The last 500 frames of this page are kept.")
-      : h("ol", { class: "frames", "aria-label": "Frames, newest first" }, shown.map((frame) => h(Row, { frame }))),
-    found.length > SHOWN_MAX ? h("p", { class: "dim" }, `${found.length - SHOWN_MAX} older ones are not shown.`) : null,
+      : h("ol.frames", { "aria-label": "Frames, newest first" }, shown.map((frame) => h(Row, { frame }))),
+    found.length > SHOWN_MAX ? h("p.dim", `${found.length - SHOWN_MAX} older ones are not shown.`) : null,
   );
 }

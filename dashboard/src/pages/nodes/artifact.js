@@ -80,8 +80,8 @@ function languageOf(it) {
 function Text({ text, label, language }) {
   const isCut = text.length > SHOWN_MAX && !state.isWhole;
   const shown = isCut ? text.slice(0, SHOWN_MAX) : text;
-  return h("div", {},
-    h("pre", { class: "code canvas-text", dir: language ? "ltr" : "auto", tabindex: "0", role: "group", "aria-label": label }, language && shown.length <= COLOURED_MAX ? highlight(shown, language) : shown),
+  return h("div",
+    h("pre.code.canvas-text", { dir: language ? "ltr" : "auto", tabindex: "0", role: "group", "aria-label": label }, language && shown.length <= COLOURED_MAX ? highlight(shown, language) : shown),
     isCut ? Button({ kind: "small", onclick: () => ((state.isWhole = true), redraw()) }, [`Show all ${text.length.toLocaleString("en-US")} characters`]) : null,
   );
 }
@@ -89,16 +89,16 @@ function Text({ text, label, language }) {
 function Body({ it }) {
   const name = it.title || it.artifactId;
   const kind = state.isRaw ? "raw" : kindOf(it);
-  if (kind === "image") return h("img", { class: "canvas-image", src: imageUrl(it.type, it.content), alt: name });
+  if (kind === "image") return h("img.canvas-image", { src: imageUrl(it.type, it.content), alt: name });
   if (kind === "json") return h(Text, { text: prettyJson(it.content), label: name, language: "json" });
   if (kind === "markdown") {
     if (!caches.has(it)) caches.set(it, new MarkdownCache());
-    return h("div", { class: "canvas-markdown" }, h(Markdown, { text: it.content, cache: caches.get(it) }));
+    return h("div.canvas-markdown", h(Markdown, { text: it.content, cache: caches.get(it) }));
   }
   if (kind === "html") {
-    return h("div", {},
+    return h("div",
       h("iframe", { key: `${it.artifactId} ${it.version}`, class: "canvas-frame", sandbox: "", title: name, referrerpolicy: "no-referrer", srcdoc: quiet(it) }),
-      h("p", { class: "dim" }, "Shown without its scripts, styles, links and whatever it would fetch; Raw has all of it."),
+      h("p.dim", "Shown without its scripts, styles, links and whatever it would fetch; Raw has all of it."),
     );
   }
   return h(Text, { text: rawText(it.content), label: name, language: kind === "text" ? languageOf(it).toLowerCase() : undefined });
@@ -117,17 +117,17 @@ export function Artifact({ artifact: it, actions }) {
   const raw = rawText(it.content);
   const hasMore = it.metadata && Object.keys(it.metadata).length > 0;
   return h(
-    "article",
-    { class: "canvas-one", "aria-label": it.title || it.artifactId },
+    "article.canvas-one",
+    { "aria-label": it.title || it.artifactId },
     h("h3", { dir: "auto" }, it.title || it.artifactId),
-    h("p", { class: "canvas-facts dim" }, Badge({}, [it.type]), h("span", {}, h("code", {}, it.artifactId)), h("span", {}, `version ${it.version}`), h("span", { title: moment(it.updatedAt) }, "changed ", h(When, { at: it.updatedAt })), h("span", { title: moment(it.createdAt) }, "made ", h(When, { at: it.createdAt })), h("span", {}, bytes(new TextEncoder().encode(raw).length))),
-    h("div", { class: "toolbar" },
+    h("p.canvas-facts.dim", Badge({}, [it.type]), h("span", h("code", it.artifactId)), h("span", `version ${it.version}`), h("span", { title: moment(it.updatedAt) }, "changed ", h(When, { at: it.updatedAt })), h("span", { title: moment(it.createdAt) }, "made ", h(When, { at: it.createdAt })), h("span", bytes(new TextEncoder().encode(raw).length))),
+    h("div.toolbar",
       h(Choice, { label: "View", value: state.isRaw, options: [[false, "As it is meant"], [true, "Raw"]], onchange: (isRaw) => ((state.isRaw = isRaw), redraw()) }),
       Button({ kind: "small", onclick: () => copyText(raw, "The artifact") }, ["Copy"]),
       Button({ kind: "small", onclick: () => save(it) }, ["Save as file"]),
       actions,
     ),
     h(Body, { it }),
-    hasMore ? h("details", {}, h("summary", {}, "Metadata"), h("pre", { class: "code", dir: "auto", tabindex: "0" }, JSON.stringify(it.metadata, null, 2))) : null,
+    hasMore ? h("details", h("summary", "Metadata"), h("pre.code", { dir: "auto", tabindex: "0" }, JSON.stringify(it.metadata, null, 2))) : null,
   );
 }

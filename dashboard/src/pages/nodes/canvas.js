@@ -83,7 +83,7 @@ async function remove(sessionId, artifactId) {
 // A button that asks once more, in its place.
 function Sure({ what, word, question, onyes }) {
   if (state.sure !== what) return Button({ kind: "small", onclick: () => ((state.sure = what), redraw()) }, [word]);
-  return h("span", { class: "canvas-sure", role: "group", "aria-label": question }, h("span", {}, question), Button({ kind: "danger", busy: state.isBusy, onclick: onyes, created: (button) => button.focus() }, ["Delete"]), Button({ onclick: () => ((state.sure = ""), redraw()) }, ["Keep"]));
+  return h("span.canvas-sure", { role: "group", "aria-label": question }, h("span", question), Button({ kind: "danger", busy: state.isBusy, onclick: onyes, created: (button) => button.focus() }, ["Delete"]), Button({ onclick: () => ((state.sure = ""), redraw()) }, ["Keep"]));
 }
 
 function Picker({ id }) {
@@ -97,13 +97,13 @@ function Picker({ id }) {
 function List({ id, picked }) {
   const { artifacts } = list.value;
   return h(
-    "ul",
-    { class: "canvas-list", "aria-label": "Artifacts, the newest first" },
+    "ul.canvas-list",
+    { "aria-label": "Artifacts, the newest first" },
     artifacts.map((it) =>
       h("li", { key: it.artifactId },
         h("a", { href: href("nodes", id, { artifact: it.artifactId }), class: it.artifactId === picked ? "here" : "", "aria-current": it.artifactId === picked ? "true" : undefined },
-          h("span", { class: "canvas-name", dir: "auto" }, it.title || it.artifactId),
-          h("span", { class: "dim" }, Badge({}, [it.type]), " ", h(When, { at: it.updatedAt }), it.version > 1 ? ` · version ${it.version}` : ""),
+          h("span.canvas-name", { dir: "auto" }, it.title || it.artifactId),
+          h("span.dim", Badge({}, [it.type]), " ", h(When, { at: it.updatedAt }), it.version > 1 ? ` · version ${it.version}` : ""),
         ),
       ),
     ),
@@ -115,29 +115,29 @@ function Shown({ id, picked }) {
   const { value, fault } = one.want(`${id} ${picked} ${row?.version}`, askOne(id, picked));
   if (fault) return h(ErrorNote, { why: fault, again: () => one.again(askOne(id, picked)) });
   const artifact = value?.artifact;
-  if (!artifact || artifact.artifactId !== picked || artifact.sessionId !== id) return h(Loading, {});
+  if (!artifact || artifact.artifactId !== picked || artifact.sessionId !== id) return h(Loading);
   const actions = h(Sure, { what: picked, word: "Delete…", question: `Delete ${artifact.title || picked}?`, onyes: () => remove(id, picked) });
   return h(Artifact, { artifact, actions });
 }
 
 function Inside({ id }) {
   if (sessions.fault) return h(ErrorNote, { why: sessions.fault, again: () => sessions.again(askSessions) });
-  if (!sessions.value) return h(Loading, {});
+  if (!sessions.value) return h(Loading);
   if (!id) return h(Empty, { title: "There is no session yet" }, "A canvas belongs to a session.");
   list.want(id, askList(id));
   if (list.fault) return h(ErrorNote, { why: list.fault, again: () => list.again(askList(id)) });
-  if (list.value?.sessionId !== id) return h(Loading, {});
+  if (list.value?.sessionId !== id) return h(Loading);
   const { artifacts, total } = list.value;
-  if (total === 0) return h(Empty, { title: "Nothing is on this canvas" }, "Programs and models put documents, tables and pictures there with ", h("code", {}, "canvas.put"), ".");
+  if (total === 0) return h(Empty, { title: "Nothing is on this canvas" }, "Programs and models put documents, tables and pictures there with ", h("code", "canvas.put"), ".");
   const picked = route.query.get("artifact") ?? artifacts[0]?.artifactId;
   return [
-    h("div", { class: "canvas" }, h(List, { id, picked }), h(Shown, { id, picked })),
-    artifacts.length < total ? h("p", { class: "dim" }, `The newest ${count(artifacts.length)} of ${count(total)}.`) : null,
+    h("div.canvas", h(List, { id, picked }), h(Shown, { id, picked })),
+    artifacts.length < total ? h("p.dim", `The newest ${count(artifacts.length)} of ${count(total)}.`) : null,
   ];
 }
 
 export function Canvas() {
-  if (live.can?.featureGates?.["ui.canvas"] === false) return h(Card, { title: "Canvas" }, h(Empty, { title: "The canvas is switched off" }, "It is on when ", h("code", {}, "server.feature_gates"), " has ", h("code", {}, '"ui.canvas" = true'), "."));
+  if (live.can?.featureGates?.["ui.canvas"] === false) return h(Card, { title: "Canvas" }, h(Empty, { title: "The canvas is switched off" }, "It is on when ", h("code", "server.feature_gates"), " has ", h("code", '"ui.canvas" = true'), "."));
   sessions.want("sessions", askSessions);
   const id = canvasSession();
   const has = list.value?.sessionId === id && list.value.total > 0;

@@ -58,7 +58,7 @@ function links(sessions) {
 }
 
 function part(word, one) {
-  return one.count === 0 ? null : h("li", {}, h("strong", {}, `${one.count} ${word}`), ": ", links(one.sessions));
+  return one.count === 0 ? null : h("li", h("strong", `${one.count} ${word}`), ": ", links(one.sessions));
 }
 
 export function Away() {
@@ -73,10 +73,10 @@ export function Away() {
   // The gateway remembers runs since its start, and for a day.
   const from = Math.max(away.from, since, Date.now() - WINDOW_MINUTES_MAX * 60_000);
   const limit = from > away.from ? ` Runs are known since ${moment(from)}.` : "";
-  return h("section", { class: "note now-away", "aria-label": "While you were away", key: "away" },
-    h("div", {},
-      h("p", {}, h("strong", {}, "While you were away"), ` (you last looked ${ago(away.from)})${parts.length ? ":" : ": nothing ended and nothing asks."}${limit}`),
-      parts.length ? h("ul", {}, parts) : null,
+  return h("section.note.now-away", { "aria-label": "While you were away", key: "away" },
+    h("div",
+      h("p", h("strong", "While you were away"), ` (you last looked ${ago(away.from)})${parts.length ? ":" : ": nothing ended and nothing asks."}${limit}`),
+      parts.length ? h("ul", parts) : null,
     ),
     Button({ kind: "small", onclick: () => ((away.from = undefined), redraw()) }, ["Seen"]),
   );

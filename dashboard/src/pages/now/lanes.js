@@ -83,10 +83,10 @@ function Bar({ run, lane, lanes, span, isStop }) {
     onfocus: () => point(run), onpointerenter: () => point(run), onclick: () => go("chat", run.sessionId), onkeydown: (event) => walk(event, lanes, lane, run),
   },
     // As high as the lane, so that a pointer finds it.
-    h("rect", { class: "bar-place", x: left - 2, y: 0, width: wide + 4, height: LANE_PX }),
-    waitFrom === undefined ? null : h("line", { class: "bar-wait", x1: waitFrom, x2: left, y1: LANE_PX / 2, y2: LANE_PX / 2 }),
-    h("rect", { class: "bar-body", fill: fillOf(run.state), x: left, y, width: wide, height: BAR_PX, rx: run.state === "running" ? 0 : 2 }),
-    run.state === "running" ? h("path", { class: "bar-open", d: `M${left + wide} ${y - 3}v${BAR_PX + 6}` }) : null,
+    h("rect.bar-place", { x: left - 2, y: 0, width: wide + 4, height: LANE_PX }),
+    waitFrom === undefined ? null : h("line.bar-wait", { x1: waitFrom, x2: left, y1: LANE_PX / 2, y2: LANE_PX / 2 }),
+    h("rect.bar-body", { fill: fillOf(run.state), x: left, y, width: wide, height: BAR_PX, rx: run.state === "running" ? 0 : 2 }),
+    run.state === "running" ? h("path.bar-open", { d: `M${left + wide} ${y - 3}v${BAR_PX + 6}` }) : null,
   );
 }
 
@@ -98,12 +98,12 @@ function Unknown({ span, since, height }) {
 
 function Lane({ lane, lanes, span, since, ticks, stop }) {
   const x = (at) => ((at - span.from) / (span.now - span.from)) * span.width;
-  return h("div", { class: "lane", key: lane.sessionId },
-    h("a", { class: "lane-name", href: href("chat", lane.sessionId), dir: "auto", title: sessionName(lane), tabindex: "-1" }, sessionName(lane)),
-    h("svg", { class: "lane-plot", width: span.width, height: LANE_PX, viewBox: `0 0 ${span.width} ${LANE_PX}`, role: "group", "aria-label": `Runs of ${sessionName(lane)}` },
+  return h("div.lane", { key: lane.sessionId },
+    h("a.lane-name", { href: href("chat", lane.sessionId), dir: "auto", title: sessionName(lane), tabindex: "-1" }, sessionName(lane)),
+    h("svg.lane-plot", { width: span.width, height: LANE_PX, viewBox: `0 0 ${span.width} ${LANE_PX}`, role: "group", "aria-label": `Runs of ${sessionName(lane)}` },
       h(Unknown, { span, since, height: LANE_PX }),
-      ticks.map((at) => h("line", { class: "lane-tick", x1: x(at), x2: x(at), y1: 0, y2: LANE_PX, key: at })),
-      h("line", { class: "lane-base", x1: 0, x2: span.width, y1: LANE_PX - 0.5, y2: LANE_PX - 0.5 }),
+      ticks.map((at) => h("line.lane-tick", { x1: x(at), x2: x(at), y1: 0, y2: LANE_PX, key: at })),
+      h("line.lane-base", { x1: 0, x2: span.width, y1: LANE_PX - 0.5, y2: LANE_PX - 0.5 }),
       lane.runs.map((run) => h(Bar, { run, lane, lanes, span, isStop: run === stop })),
     ),
   );
@@ -112,14 +112,14 @@ function Lane({ lane, lanes, span, since, ticks, stop }) {
 function Axis({ span, ticks, since }) {
   const x = (at) => ((at - span.from) / (span.now - span.from)) * span.width;
   const label = (at) => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  const hatch = h("pattern", { id: "hatch-unknown", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, h("line", { class: "hatch-dim", x1: 0, x2: 0, y1: 0, y2: 6 }));
-  const failed = h("pattern", { id: "hatch-failed", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, h("rect", { class: "hatch-ground", width: 5, height: 5 }), h("line", { class: "hatch-bad", x1: 0, x2: 0, y1: 0, y2: 5 }));
-  const known = since > span.from ? h("text", { class: "axis-note", x: 2, y: 30 }, `hatched: before ${clock(since)} nothing is known`) : null;
-  return h("svg", { class: "lane-axis", width: span.width, height: known ? 36 : 20, viewBox: `0 0 ${span.width} ${known ? 36 : 20}`, "aria-hidden": "true" },
-    h("defs", {}, hatch, failed),
+  const hatch = h("pattern", { id: "hatch-unknown", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, h("line.hatch-dim", { x1: 0, x2: 0, y1: 0, y2: 6 }));
+  const failed = h("pattern", { id: "hatch-failed", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, h("rect.hatch-ground", { width: 5, height: 5 }), h("line.hatch-bad", { x1: 0, x2: 0, y1: 0, y2: 5 }));
+  const known = since > span.from ? h("text.axis-note", { x: 2, y: 30 }, `hatched: before ${clock(since)} nothing is known`) : null;
+  return h("svg.lane-axis", { width: span.width, height: known ? 36 : 20, viewBox: `0 0 ${span.width} ${known ? 36 : 20}`, "aria-hidden": "true" },
+    h("defs", hatch, failed),
     ticks.map((at) => {
       const end = x(at) > span.width - 22 ? "end" : x(at) < 22 ? "start" : "middle";
-      return h("text", { class: "axis-text", x: x(at), y: 13, "text-anchor": end, key: at }, label(at));
+      return h("text.axis-text", { x: x(at), y: 13, "text-anchor": end, key: at }, label(at));
     }),
     known,
   );
@@ -127,9 +127,9 @@ function Axis({ span, ticks, since }) {
 
 const SWATCHES = [["running", "runs (open end)"], ["complete", "finished (full)"], ["cancelled", "stopped (hollow)"], ["error", "failed (striped)"]];
 function Legend() {
-  const swatch = (state) => h("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" }, h("g", { class: `bar bar-${state}` }, h("rect", { class: "bar-body", fill: fillOf(state), x: 1, y: 1, width: 22, height: 10 }), state === "running" ? h("path", { class: "bar-open", d: "M23 0v12" }) : null));
-  const wait = h("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" }, h("line", { class: "bar-wait", x1: 1, x2: 25, y1: 6, y2: 6 }));
-  return h("ul", { class: "lane-legend" }, h("li", { key: "wait" }, wait, "waited (dotted)"), SWATCHES.map(([state, word]) => h("li", { key: state }, swatch(state), word)));
+  const swatch = (state) => h("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" }, h("g", { class: `bar bar-${state}` }, h("rect.bar-body", { fill: fillOf(state), x: 1, y: 1, width: 22, height: 10 }), state === "running" ? h("path.bar-open", { d: "M23 0v12" }) : null));
+  const wait = h("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" }, h("line.bar-wait", { x1: 1, x2: 25, y1: 6, y2: 6 }));
+  return h("ul.lane-legend", h("li", { key: "wait" }, wait, "waited (dotted)"), SWATCHES.map(([state, word]) => h("li", { key: state }, swatch(state), word)));
 }
 
 function measure(element) {
@@ -148,7 +148,7 @@ function picture(shown, span, since) {
   if (key === plot.keptFor) return plot.kept;
   plot.keptFor = key;
   const ticks = ticksOf(span.from, span.now, span.width);
-  plot.kept = h("div", { class: "lanes" }, shown.map((lane) => h(Lane, { lane, lanes: shown, span, since, ticks, stop })), h(Axis, { span, ticks, since }));
+  plot.kept = h("div.lanes", shown.map((lane) => h(Lane, { lane, lanes: shown, span, since, ticks, stop })), h(Axis, { span, ticks, since }));
   return plot.kept;
 }
 
@@ -162,14 +162,14 @@ function RunTable({ lanes }) {
     { head: "Took", numeric: true, cell: (run) => duration(run.end - run.startedAt) },
     { head: "Tool calls", numeric: true, cell: (run) => count(run.tools) },
   ];
-  const more = rows.length > TABLE_ROWS_MAX ? h("p", { class: "dim" }, `The newest ${TABLE_ROWS_MAX} of ${count(rows.length)}.`) : null;
-  return h("div", {}, Table({ columns, rows: rows.slice(0, TABLE_ROWS_MAX), keyOf, caption: "Runs, the newest first" }), more);
+  const more = rows.length > TABLE_ROWS_MAX ? h("p.dim", `The newest ${TABLE_ROWS_MAX} of ${count(rows.length)}.`) : null;
+  return h("div", Table({ columns, rows: rows.slice(0, TABLE_ROWS_MAX), keyOf, caption: "Runs, the newest first" }), more);
 }
 
 function Body() {
   const { value, fault } = plot.history;
   if (fault && !value) return h(ErrorNote, { why: fault, again: refreshHistory });
-  if (!value) return h(Loading, {});
+  if (!value) return h(Loading);
   const now = serverNow();
   const span = { from: now - plot.minutes * 60_000, now, width: plot.width };
   const lanes = lanesOf(value, span.from, now);
@@ -179,12 +179,12 @@ function Body() {
   if (lanes.length === 0) return h(Empty, { title: `Nothing ran in the last ${name}` }, value.since > span.from ? `Runs are known since ${moment(value.since)}. ` : "", "A message to any session begins a run.");
   const lane = plot.pointed && lanes.find((it) => it.sessionId === plot.pointed.sessionId);
   const pointed = lane?.runs.find((run) => run.runId === plot.pointed.runId);
-  return h("div", {},
-    h("div", { class: "lanes-box" }, h("div", { class: "lane-ruler", created: measure, updated: measure }), plot.width ? picture(shown, span, value.since) : null),
-    h("p", { class: "lane-told", dir: "auto" }, pointed ? `${sessionName(lane)}: ${told(pointed)}` : "Point at a run, or walk with the arrow keys; Enter opens its session."),
-    h(Legend, {}),
+  return h("div",
+    h("div.lanes-box", h("div.lane-ruler", { created: measure, updated: measure }), plot.width ? picture(shown, span, value.since) : null),
+    h("p.lane-told", { dir: "auto" }, pointed ? `${sessionName(lane)}: ${told(pointed)}` : "Point at a run, or walk with the arrow keys; Enter opens its session."),
+    h(Legend),
     hidden > 0 || plot.isAll ? Button({ kind: "small", class: "button button-small lanes-more", onclick: () => ((plot.isAll = !plot.isAll), redraw()) }, [plot.isAll ? `Only the newest ${LANES_SHOWN}` : `${hidden} more session${hidden === 1 ? "" : "s"}`]) : null,
-    value.runs.length >= RUNS_MAX ? h("p", { class: "dim" }, `Only the newest ${count(RUNS_MAX)} runs are shown.`) : null,
+    value.runs.length >= RUNS_MAX ? h("p.dim", `Only the newest ${count(RUNS_MAX)} runs are shown.`) : null,
     Fold({ open: plot.isTable, onchange: (isOpen) => (plot.isTable = isOpen), title: "As a table", body: () => h(RunTable, { lanes }) }),
   );
 }
@@ -192,5 +192,5 @@ function Body() {
 export function SwimLanes() {
   if (!has("lanes.history")) return null;
   const title = "Over time";
-  return Card({ title, actions: Choice({ label: "How far back", value: plot.minutes, options: WINDOWS, onchange: choose }), class: "now-lanes", key: "lanes" }, [h(Body, {})]);
+  return Card({ title, actions: Choice({ label: "How far back", value: plot.minutes, options: WINDOWS, onchange: choose }), class: "now-lanes", key: "lanes" }, [h(Body)]);
 }

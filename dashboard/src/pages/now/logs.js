@@ -54,8 +54,8 @@ let held = [];
 function Lines() {
   if (!log.isHeld) held = log.lines.filter(isWanted);
   if (held.length === 0) return h(Empty, { title: "No line yet" }, "Lines come here as they are written, from now on.");
-  return h("div", { class: "code now-log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Log", created: toEnd, updated: toEnd },
-    held.map((line) => h("div", { class: `now-line now-line-${line.level}`, key: line.number }, h("span", { class: "dim" }, clock(line.ts)), " ", h("b", {}, line.level), " ", h("span", { dir: "auto" }, line.text))));
+  return h("div.code.now-log", { tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Log", created: toEnd, updated: toEnd },
+    held.map((line) => h("div", { class: `now-line now-line-${line.level}`, key: line.number }, h("span.dim", clock(line.ts)), " ", h("b", line.level), " ", h("span", { dir: "auto" }, line.text))));
 }
 
 export function LogTail() {
@@ -66,14 +66,14 @@ export function LogTail() {
     title: "Log of the gateway",
     class: "card",
     key: "log",
-    body: () => h("div", {},
-      isRefused ? h("p", { class: "dim" }, "The log is for credentials with the scope admin; yours has not got it.") : h(ErrorNote, { why: log.fault, again: follow }),
-      log.fault ? null : h("div", { class: "toolbar" },
+    body: () => h("div",
+      isRefused ? h("p.dim", "The log is for credentials with the scope admin; yours has not got it.") : h(ErrorNote, { why: log.fault, again: follow }),
+      log.fault ? null : h("div.toolbar",
         Select({ label: "From", value: log.level, options: [["error", "errors"], ["warn", "warnings"], ["info", "info"], ["trace", "all"]], onchange: (level) => ((log.level = level), redraw()) }),
         Search({ label: "Lines with", value: log.text, oninput: (text) => ((log.text = text), redraw()) }),
-        Button({ kind: "small", "aria-pressed": log.isHeld ? "true" : "false", onclick: () => ((log.isHeld = !log.isHeld), redraw()) }, [log.isHeld ? "Go on" : "Hold still"]),
+        Button({ kind: "small", "aria-pressed": log.isHeld, onclick: () => ((log.isHeld = !log.isHeld), redraw()) }, [log.isHeld ? "Go on" : "Hold still"]),
       ),
-      log.fault ? null : h(Lines, {}),
+      log.fault ? null : h(Lines),
     ),
   });
 }

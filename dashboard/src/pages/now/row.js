@@ -52,14 +52,14 @@ function Queue({ row }) {
   queue.want(lane.depth, () => rpc("queue.list", { sessionId: lane.sessionId }));
   const items = queue.value?.items ?? [];
   const one = (item) => h("li", { key: item.itemId },
-    h("p", { class: "now-queued", dir: "auto" }, item.text || "(no text)"),
-    h("p", { class: "dim now-small" }, [item.by ? `by ${item.by}` : "", item.at ? `written ${ago(item.at)}` : "", item.attachments ? `${item.attachments} attached` : ""].filter(Boolean).join(" · ")),
+    h("p.now-queued", { dir: "auto" }, item.text || "(no text)"),
+    h("p.dim.now-small", [item.by ? `by ${item.by}` : "", item.at ? `written ${ago(item.at)}` : "", item.attachments ? `${item.attachments} attached` : ""].filter(Boolean).join(" · ")),
     Button({ kind: "small", onclick: () => takeBack(lane, item), label: `Take back: ${(item.text ?? "").slice(0, 60)}` }, ["Take back"]),
   );
-  return h("div", { class: "now-queue" },
+  return h("div.now-queue",
     h(ErrorNote, { why: queue.fault, again: () => askQueue(lane) }),
-    queue.value && items.length === 0 ? h("p", { class: "dim" }, "Nothing waits any more.") : null,
-    h("ol", {}, items.map(one)),
+    queue.value && items.length === 0 ? h("p.dim", "Nothing waits any more.") : null,
+    h("ol", items.map(one)),
   );
 }
 
@@ -90,7 +90,7 @@ function Quick({ row }) {
     if (event.key === "Escape") drafts.delete(lane.sessionId), redraw();
   };
   const onsubmit = (event) => (event.preventDefault(), send(lane));
-  return h("form", { class: "now-quick", onsubmit },
+  return h("form.now-quick", { onsubmit },
     h("input", { type: "text", dir: "auto", "aria-label": `Message for ${sessionName(lane)}`, placeholder: "A message for it", maxlength: MESSAGE_CHARS_MAX, value: drafts.get(lane.sessionId), oninput: (event) => drafts.set(lane.sessionId, event.target.value), onkeydown, created: (input) => input.focus() }),
     Button({ type: "submit", kind: "small" }, ["Send"]),
   );
@@ -116,8 +116,8 @@ function waiting(row) {
   const oldest = row.waitedMs === undefined ? "" : `, the oldest for ${ticking(row.waitedMs)}`;
   const text = `${lane.depth} message${lane.depth === 1 ? " waits" : "s wait"} ${blocks}${oldest}`;
   const isOpen = queues.has(lane.sessionId);
-  const list = has("queue.list") ? Button({ kind: "quiet", "aria-expanded": isOpen ? "true" : "false", onclick: () => toggleQueue(lane) }, [isOpen ? "Hide them" : "Show them"]) : null;
-  return h("p", { class: "now-waiting" }, text, ` (${lane.mode}) `, list);
+  const list = has("queue.list") ? Button({ kind: "quiet", "aria-expanded": isOpen, onclick: () => toggleQueue(lane) }, [isOpen ? "Hide them" : "Show them"]) : null;
+  return h("p.now-waiting", text, ` (${lane.mode}) `, list);
 }
 
 export function SessionRow({ row }) {
@@ -128,18 +128,18 @@ export function SessionRow({ row }) {
   const stopWord = lane.depth && lane.runId ? "Stop all" : "Stop";
   const write = () => (isWriting ? drafts.delete(lane.sessionId) : drafts.set(lane.sessionId, ""), redraw());
   return h("li", { class: `now-row now-${row.state}`, key: lane.sessionId },
-    h("div", { class: "now-state" }, Badge({ tone }, [word])),
-    h("div", { class: "now-what" },
-      h("a", { class: "now-title", href: href("chat", lane.sessionId), dir: "auto", title: lane.sessionId }, sessionName(lane)),
-      lane.runId ? h("p", { class: "now-doing" }, lane.tool ? [h("span", { class: "unseen" }, "tool in hand: "), h("code", {}, lane.tool), " "] : lane.state === "running" ? "the model writes " : "", row.elapsedMs === undefined ? "" : h("span", { class: "now-elapsed" }, `for ${ticking(row.elapsedMs)}`)) : null,
+    h("div.now-state", Badge({ tone }, [word])),
+    h("div.now-what",
+      h("a.now-title", { href: href("chat", lane.sessionId), dir: "auto", title: lane.sessionId }, sessionName(lane)),
+      lane.runId ? h("p.now-doing", lane.tool ? [h("span.unseen", "tool in hand: "), h("code", lane.tool), " "] : lane.state === "running" ? "the model writes " : "", row.elapsedMs === undefined ? "" : h("span.now-elapsed", `for ${ticking(row.elapsedMs)}`)) : null,
       why(row) ? h("p", { class: row.state === "stalled" ? "now-why now-why-bad" : "now-why" }, why(row)) : null,
       waiting(row),
-      facts.length ? h("p", { class: "dim now-small now-facts", title: facts.join(" · ") }, facts.join(" · ")) : null,
+      facts.length ? h("p.dim.now-small.now-facts", { title: facts.join(" · ") }, facts.join(" · ")) : null,
       h(Queue, { row }),
       h(Quick, { row }),
     ),
-    h("div", { class: "now-actions" },
-      Button({ kind: "small", "aria-expanded": isWriting ? "true" : "false", label: `${isWriting ? "Close the message" : "Message"} for ${sessionName(lane)}`, onclick: write }, [isWriting ? "Close" : "Message"]),
+    h("div.now-actions",
+      Button({ kind: "small", "aria-expanded": isWriting, label: `${isWriting ? "Close the message" : "Message"} for ${sessionName(lane)}`, onclick: write }, [isWriting ? "Close" : "Message"]),
       row.state === "idle" ? null : Button({ kind: "small", busy: busy.has(lane.sessionId), label: `${stopWord} ${sessionName(lane)}`, title: lane.depth ? "Stops the run and takes back what waits" : "Stops the run", onclick: () => stop(lane) }, [stopWord]),
     ),
   );

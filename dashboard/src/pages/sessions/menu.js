@@ -49,16 +49,16 @@ function fork(row) {
 }
 
 function Rename() {
-  return h("form", { class: "sessions-rename", onsubmit: rename },
-    h("label", { class: "field" }, h("span", {}, "Title"), h("input", { type: "text", dir: "auto", required: true, maxlength: TITLE_CHARS_MAX, value: menu.title, oninput: (event) => (menu.title = event.target.value), created: (input) => (input.focus(), input.select()) })),
+  return h("form.sessions-rename", { onsubmit: rename },
+    h("label.field", h("span", "Title"), h("input", { type: "text", dir: "auto", required: true, maxlength: TITLE_CHARS_MAX, value: menu.title, oninput: (event) => (menu.title = event.target.value), created: (input) => (input.focus(), input.select()) })),
     Button({ type: "submit", kind: "main" }, ["Rename"]),
   );
 }
 
 function Actions({ row }) {
-  const save = ([format, word]) => h("a", { class: "button", key: format, href: `/api/sessions/export?session=${encodeURIComponent(row.id)}&format=${format}`, download: "", onclick: () => setTimeout(closeMenu) }, `Save as ${word}`);
+  const save = ([format, word]) => h("a.button", { key: format, href: `/api/sessions/export?session=${encodeURIComponent(row.id)}&format=${format}`, download: "", onclick: () => setTimeout(closeMenu) }, `Save as ${word}`);
   return [
-    h("a", { class: "button", href: href("chat", row.id), created: (link) => link.focus(), key: "open" }, "Open"),
+    h("a.button", { href: href("chat", row.id), created: (link) => link.focus(), key: "open" }, "Open"),
     Button({ onclick: () => ((menu.isRenaming = true), redraw()), key: "rename" }, ["Rename"]),
     Button({ onclick: () => fork(row), key: "fork" }, ["Copy as a new session"]),
     has("sessions.search") ? FORMATS.map(save) : null,
@@ -71,8 +71,8 @@ export function Menu() {
   const { row } = menu;
   if (!row) return null;
   const ontoggle = (event) => event.newState === "closed" && menu.row === row && closeMenu();
-  return h("div", { class: "sessions-menu", popover: "auto", role: "dialog", "aria-label": sessionName(row), key: `menu ${row.id}`, ontoggle, style: { left: `${menu.x}px`, top: `${menu.y}px` }, created: (box) => box.showPopover?.() },
-    h("p", { class: "sessions-menu-name", dir: "auto" }, sessionName(row)),
-    menu.isRenaming ? h(Rename, {}) : Actions({ row }),
+  return h("div.sessions-menu", { popover: "auto", role: "dialog", "aria-label": sessionName(row), key: `menu ${row.id}`, ontoggle, style: { left: `${menu.x}px`, top: `${menu.y}px` }, created: (box) => box.showPopover?.() },
+    h("p.sessions-menu-name", { dir: "auto" }, sessionName(row)),
+    menu.isRenaming ? h(Rename) : Actions({ row }),
   );
 }

@@ -63,13 +63,13 @@ export function Runs({ wish, nameOf, onclose }) {
   const shown = () => {
     if (fault) return h(ErrorNote, { why: fault, again: () => runs.again(ask) });
     // An answer that belongs to another question is not shown for this one.
-    if (isLoading || !value) return h(Loading, {});
+    if (isLoading || !value) return h(Loading);
     if (value.runs) return h(SortTable, { state: table, columns: runColumns(isOneDay, nameOf), rows: value.runs, keyOf: (run) => `${run.sessionId} ${run.runId}`, caption: "Runs, the dearest first", empty: "Nothing ran then" });
-    return [h("p", { class: "dim" }, "This gateway knows sums by session, not single runs."), h(SortTable, { state: table, columns: sumColumns(nameOf), rows: value.rows, keyOf: (row) => row.key, caption: "Sums by session", empty: "Nothing was used then" })];
+    return [h("p.dim", "This gateway knows sums by session, not single runs."), h(SortTable, { state: table, columns: sumColumns(nameOf), rows: value.rows, keyOf: (row) => row.key, caption: "Sums by session", empty: "Nothing was used then" })];
   };
   return h(Card, { title, id: "usage-runs", actions: Button({ kind: "small", onclick: onclose }, ["Close"]) },
     shown(),
-    value?.truncated ? h("p", { class: "dim" }, `The ${value.runs.length} dearest that were found; there are more, or not everything was looked through.`) : null,
+    value?.truncated ? h("p.dim", `The ${value.runs.length} dearest that were found; there are more, or not everything was looked through.`) : null,
     value?.runs?.length === 0 ? h(Empty, { title: "" }, "Sums stay when a session is deleted; its runs do not.") : null,
   );
 }
