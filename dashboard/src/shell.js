@@ -1,24 +1,22 @@
 // The frame around every page: where one can go, whether what is seen is true, and what waits for an answer.
 
 import { h, redraw } from "./lib/dom.js";
+import { busy } from "./lib/fetching.js";
 import { ago, duration } from "./lib/format.js";
 import { link, login, logout } from "./lib/link.js";
-import { has, live, openAsks } from "./lib/live.js";
+import { live, openAsks } from "./lib/live.js";
 import { href, route } from "./lib/router.js";
 import { Approvals } from "./ui/approvals.js";
 import { Button, Empty, ErrorNote, Toasts } from "./ui/parts.js";
 
-const state = { isMenuOpen: false, loginFault: null, isBusy: false, shown: null };
+const state = { isMenuOpen: false, loginFault: null, isBusy: false, shown: null, ends: null };
 
-// Rows of the menu: { name, title, needs: [methods], view(), leave?() }. A page whose methods the gateway has not is not there.
+// Rows of the menu: { name, title, view(), arrive?(), leave?() }. `arrive` is called when the page is gone to, and gives a list of
+// functions that are called when it is left.
 let pages = [];
 
 export function setPages(list) {
   pages = list;
-}
-
-function there() {
-  return pages.filter((page) => !live.can || page.needs.every(has));
 }
 
 const STATES = {
@@ -39,16 +37,15 @@ function LinkState() {
 function Menu({ current }) {
   const asks = openAsks().length;
   const running = [...live.lanes.values()].filter((lane) => lane.state === "running" || lane.state === "asking").length;
-  const counts = { now: running, chat: 0 };
   return h(
     "nav",
     { class: state.isMenuOpen ? "menu menu-open" : "menu", id: "menu", "aria-label": "Pages" },
     h("ul",
-      there().map((page) =>
+      pages.map((page) =>
         h("li", { key: page.name },
           h("a", { href: href(page.name), class: page === current ? "here" : "", "aria-current": page === current ? "page" : undefined, onclick: () => (state.isMenuOpen = false) },
             page.title,
-            counts[page.name] ? h("span.menu-count", { title: "working" }, counts[page.name]) : null,
+            page.name === "now" && running ? h("span.menu-count", { title: "working" }, running) : null,
           ),
         ),
       ),
@@ -61,18 +58,10 @@ function Menu({ current }) {
   );
 }
 
-async function submitLogin(event) {
+function submitLogin(event) {
   event.preventDefault();
   const token = new FormData(event.target).get("token").trim();
-  state.isBusy = true;
-  redraw();
-  try {
-    await login(token);
-  } catch (why) {
-    state.loginFault = why;
-  }
-  state.isBusy = false;
-  redraw();
+  busy(state, () => login(token)).catch((why) => (state.loginFault = why));
 }
 
 function Login() {
@@ -101,11 +90,13 @@ function shownPage(page) {
 
 export function Shell() {
   if (link.state === "login") return h("div.shell.shell-login", Login(), Toasts());
-  const current = there().find((page) => page.name === route.page);
+  const current = pages.find((page) => page.name === route.page);
   if (current !== state.shown) {
+    for (const end of state.ends ?? []) end();
     state.shown?.leave?.();
-    state.shown = current;
+    Object.assign(state, { shown: current, ends: null });
   }
+  if (live.can) state.ends ??= current?.arrive?.() ?? [];
   // With each drawing: a question that opens is to be seen on the tab.
   const title = `${live.asks.size ? `(${live.asks.size}?) ` : ""}${current?.title ?? "Not found"} · tillerman`;
   if (document.title !== title) document.title = title;
@@ -123,7 +114,7 @@ export function Shell() {
       link.state === "offline" ? h("p.note.note-bad.banner", { role: "alert" }, "The gateway cannot be reached. What you see is from ", ago(link.heardAt), "; messages you send are kept and go out when it is back.") : null,
       live.fault ? h(ErrorNote, { why: live.fault }) : null,
       h(Approvals),
-      h("main", { id: "main", tabindex: "-1", class: `page page-${current?.name ?? "none"}` }, current ? shownPage(current) : live.can ? h(Empty, { title: "There is no such page" }, h("a", { href: href("now") }, "Go to Now")) : null),
+      h("main", { id: "main", tabindex: "-1", class: `page page-${current?.name ?? "none"}` }, current ? shownPage(current) : h(Empty, { title: "There is no such page" }, h("a", { href: href("now") }, "Go to Now"))),
     ),
     Toasts(),
   );
