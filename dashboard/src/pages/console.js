@@ -8,7 +8,6 @@ import { FrameList } from "./console/frames.js";
 export const consolePage = {
   name: "console",
   title: "Console",
-  needs: ["rpc.discover"],
   view() {
     frames.watching = redraw;
     return h("div", h("h1", "Console"), h(Caller), h(FrameList));

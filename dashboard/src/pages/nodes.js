@@ -5,7 +5,8 @@ import { Fetched, every } from "../lib/fetching.js";
 import { ago, moment } from "../lib/format.js";
 import { rpc } from "../lib/link.js";
 import { live, onNews } from "../lib/live.js";
-import { Badge, Card, Empty, ErrorNote, Loading, When } from "../ui/parts.js";
+import { Awaited } from "../ui/awaited.js";
+import { Badge, Card, Empty, When } from "../ui/parts.js";
 import { Meter } from "../ui/plot.js";
 import { Canvas, leaveCanvas, refreshCanvas } from "./nodes/canvas.js";
 
@@ -14,20 +15,12 @@ const REFRESH_MS = 15_000;
 const QUIET_MS = 120_000;
 const BATTERY_LOW_PCT = 20;
 
-const nodes = new Fetched();
-let stop = null;
-const ask = () => rpc("system.nodes");
-
-function begin() {
-  const ends = [every(REFRESH_MS, () => { if (nodes.value) nodes.again(ask); refreshCanvas(); }), onNews("node", () => nodes.again(ask))];
-  return () => ends.forEach((end) => end());
-}
+const nodes = new Fetched(() => rpc("system.nodes"));
 
 function placeText({ latitude, longitude, accuracyMeters, source, capturedAt, receivedAt }) {
   const at = capturedAt ?? receivedAt;
-  const ns = `${Math.abs(latitude).toFixed(5)}° ${latitude < 0 ? "S" : "N"}`;
-  const ew = `${Math.abs(longitude).toFixed(5)}° ${longitude < 0 ? "W" : "E"}`;
-  return `${ns}, ${ew}${accuracyMeters === undefined ? "" : ` ± ${Math.round(accuracyMeters)} m`}${source ? `, ${source}` : ""}${at ? `, ${ago(at)}` : ""}`;
+  const degrees = (value, signs) => `${Math.abs(value).toFixed(5)}° ${signs[value < 0 ? 1 : 0]}`;
+  return `${degrees(latitude, "NS")}, ${degrees(longitude, "EW")}${accuracyMeters === undefined ? "" : ` ± ${Math.round(accuracyMeters)} m`}${source ? `, ${source}` : ""}${at ? `, ${ago(at)}` : ""}`;
 }
 
 function Battery({ pct, source }) {
@@ -72,29 +65,17 @@ function Companions() {
   if (gates && !gates.enabled) {
     return h(Card, { title: "Companions" }, h(Empty, { title: "Companions are switched off" }, "A phone or a desktop app can register here once ", h("code", "tillerman config set server.nodes.enabled true"), " was said and the settings were read again. Places and push have switches of their own: ", h("code", "server.nodes.location.enabled"), ", ", h("code", "server.nodes.push.enabled"), "."));
   }
-  const { value, fault } = nodes.want("nodes", ask);
+  const number = nodes.want("nodes").value?.nodes.length;
   const off = gates ? [gates.locationEnabled ? "" : "places", gates.pushEnabled ? "" : "push"].filter(Boolean) : [];
-  const inside = () => {
-    if (fault) return h(ErrorNote, { why: fault, again: () => nodes.again(ask) });
-    if (!value) return h(Loading);
-    if (value.nodes.length === 0) return h(Empty, { title: "No companion is connected" }, `Roles that may register: ${gates?.allowedRoles.join(", ") || "none"}.`);
-    return h("ul.nodes", value.nodes.map((node) => h(Node, { node })));
-  };
-  return h(Card, { title: value?.nodes.length ? `Companions (${value.nodes.length})` : "Companions" }, inside(), off.length ? h("p.dim", `Switched off: ${off.join(" and ")}.`) : null);
+  return h(Card, { title: number ? `Companions (${number})` : "Companions" },
+    Awaited(nodes, (value) => (number ? h("ul.nodes", value.nodes.map((node) => h(Node, { node }))) : h(Empty, { title: "No companion is connected" }, `Roles that may register: ${gates?.allowedRoles.join(", ") || "none"}.`))),
+    off.length ? h("p.dim", `Switched off: ${off.join(" and ")}.`) : null,
+  );
 }
 
 export const nodesPage = {
   name: "nodes",
   title: "Nodes & canvas",
-  needs: ["system.nodes", "canvas.list"],
-  view() {
-    stop ??= begin();
-    return h("div", h("h1", "Nodes & canvas"), h(Companions), h(Canvas));
-  },
-  leave() {
-    stop?.();
-    stop = null;
-    nodes.stale();
-    leaveCanvas();
-  },
+  view: () => h("div", h("h1", "Nodes & canvas"), h(Companions), h(Canvas)),
+  arrive: () => [nodes.keep(REFRESH_MS), every(REFRESH_MS, refreshCanvas), onNews("node", () => nodes.again()), leaveCanvas],
 };

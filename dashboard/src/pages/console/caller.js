@@ -1,12 +1,14 @@
 // A call by hand: every method that the gateway says it has, with what it takes.
 
 import { h, redraw } from "../../lib/dom.js";
-import { Fetched } from "../../lib/fetching.js";
+import { Fetched, busy } from "../../lib/fetching.js";
 import { duration } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
-import { Badge, Button, Card, copyText, ErrorNote, Loading } from "../../ui/parts.js";
+import { Awaited } from "../../ui/awaited.js";
+import { Badge, Button, Card, copyText, ErrorNote } from "../../ui/parts.js";
+import { Small } from "../../ui/small.js";
 
-const document_ = new Fetched();
+const methods = new Fetched(() => rpc("rpc.discover"));
 const state = { method: "system.info", params: "{}", isBusy: false, fault: null, answer: undefined, tookMs: 0 };
 
 function schemaOf(found, schema) {
@@ -25,10 +27,7 @@ function kindOf(found, schema) {
 // What has to be there, as a start.
 function template(method) {
   const start = {};
-  for (const param of method.params ?? []) {
-    if (!param.required) continue;
-    start[param.name] = param.schema?.type === "array" ? [] : param.schema?.type === "boolean" ? false : param.schema?.type === "integer" ? 0 : "";
-  }
+  for (const { name, required, schema } of method.params ?? []) if (required) start[name] = { array: [], boolean: false, integer: 0 }[schema?.type] ?? "";
   return JSON.stringify(start, null, 2);
 }
 
@@ -41,16 +40,9 @@ async function call() {
     state.fault = new Error(`The parameters are no JSON: ${why.message}`);
     return redraw();
   }
-  state.isBusy = true;
-  redraw();
   const began = performance.now();
-  try {
-    state.answer = await rpc(state.method, params);
-  } catch (why) {
-    state.answer = { error: { code: why.code, message: why.message, data: why.data } };
-  }
+  state.answer = await busy(state, () => rpc(state.method, params)).catch(({ code, message, data }) => ({ error: { code, message, data } }));
   state.tookMs = performance.now() - began;
-  state.isBusy = false;
   redraw();
 }
 
@@ -60,9 +52,10 @@ function Params({ found, method }) {
 }
 
 export function Caller() {
-  const { value: found, fault } = document_.want("discover", () => rpc("rpc.discover"));
-  if (fault) return h(ErrorNote, { why: fault, again: () => document_.stale() });
-  if (!found) return h(Loading);
+  return Awaited(methods.want("methods"), (found) => h(Call, { found }));
+}
+
+function Call({ found }) {
   const method = found.methods.find((it) => it.name === state.method) ?? found.methods[0];
   const pick = (event) => {
     state.method = event.target.value;
@@ -70,6 +63,7 @@ export function Caller() {
     state.answer = undefined;
     redraw();
   };
+  const answer = JSON.stringify(state.answer, null, 2);
   const keys = (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) call();
   };
@@ -86,8 +80,8 @@ export function Caller() {
       state.answer === undefined
         ? null
         : h("div",
-            h("div.toolbar", h("strong", state.answer?.error ? "Refused" : "Result"), h("span.dim", `in ${duration(state.tookMs)}`), Button({ kind: "small", onclick: () => copyText(JSON.stringify(state.answer, null, 2), "The answer") }, ["Copy"])),
-            h("pre.code", { dir: "auto", tabindex: "0" }, JSON.stringify(state.answer, null, 2)),
+            h("div.toolbar", h("strong", state.answer?.error ? "Refused" : "Result"), h("span.dim", `in ${duration(state.tookMs)}`), Small("Copy", () => copyText(answer, "The answer"))),
+            h("pre.code", { dir: "auto", tabindex: "0" }, answer),
           ),
     ),
   );

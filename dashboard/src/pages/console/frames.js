@@ -3,7 +3,8 @@
 import { h, redraw } from "../../lib/dom.js";
 import { bytes, clock } from "../../lib/format.js";
 import { frames } from "../../lib/link.js";
-import { Badge, Button, Card, Choice, copyText, Empty, Search } from "../../ui/parts.js";
+import { Badge, Card, Choice, copyText, Empty, Search } from "../../ui/parts.js";
+import { Small } from "../../ui/small.js";
 
 // In the document at once; the filter finds the others.
 const SHOWN_MAX = 200;
@@ -68,9 +69,9 @@ export function FrameList() {
     redraw();
   };
   const actions = [
-    Button({ kind: "small", onclick: pause }, [frames.isOn ? "Pause" : "Go on"]),
-    Button({ kind: "small", onclick: () => copyText(found.map((frame) => JSON.stringify({ at: frame.at, dir: frame.out ? "c>s" : "s>c", frame: read(frame).value ?? frame.text })).join("\n"), `${found.length} frames as JSON lines`) }, ["Copy as JSONL"]),
-    Button({ kind: "small", onclick: clear }, ["Clear"]),
+    Small(frames.isOn ? "Pause" : "Go on", pause),
+    Small("Copy as JSONL", () => copyText(found.map((frame) => JSON.stringify({ at: frame.at, dir: frame.out ? "c>s" : "s>c", frame: read(frame).value ?? frame.text })).join("\n"), `${found.length} frames as JSON lines`)),
+    Small("Clear", clear),
   ];
   return h(
     Card,

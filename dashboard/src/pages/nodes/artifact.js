@@ -3,10 +3,11 @@
 
 import { h, redraw, safeUrl } from "../../lib/dom.js";
 import { download } from "../../lib/csv.js";
-import { bytes, moment } from "../../lib/format.js";
+import { bytes, count } from "../../lib/format.js";
 import { highlight } from "../../ui/highlight.js";
 import { Markdown, MarkdownCache } from "../../ui/markdown.js";
-import { Badge, Button, Choice, When, copyText } from "../../ui/parts.js";
+import { Badge, Choice, When, copyText } from "../../ui/parts.js";
+import { Small } from "../../ui/small.js";
 
 // Characters that are in the document at once.
 const SHOWN_MAX = 100_000;
@@ -39,9 +40,8 @@ export function rawText(content) {
 }
 
 function prettyJson(content) {
-  if (typeof content !== "string") return JSON.stringify(content, null, 2);
   try {
-    return JSON.stringify(JSON.parse(content), null, 2);
+    return rawText(typeof content === "string" ? JSON.parse(content) : content);
   } catch {
     return content;
   }
@@ -82,12 +82,14 @@ function Text({ text, label, language }) {
   const shown = isCut ? text.slice(0, SHOWN_MAX) : text;
   return h("div",
     h("pre.code.canvas-text", { dir: language ? "ltr" : "auto", tabindex: "0", role: "group", "aria-label": label }, language && shown.length <= COLOURED_MAX ? highlight(shown, language) : shown),
-    isCut ? Button({ kind: "small", onclick: () => ((state.isWhole = true), redraw()) }, [`Show all ${text.length.toLocaleString("en-US")} characters`]) : null,
+    isCut ? Small(`Show all ${count(text.length)} characters`, () => ((state.isWhole = true), redraw())) : null,
   );
 }
 
+const nameOf = (it) => it.title || it.artifactId;
+
 function Body({ it }) {
-  const name = it.title || it.artifactId;
+  const name = nameOf(it);
   const kind = state.isRaw ? "raw" : kindOf(it);
   if (kind === "image") return h("img.canvas-image", { src: imageUrl(it.type, it.content), alt: name });
   if (kind === "json") return h(Text, { text: prettyJson(it.content), label: name, language: "json" });
@@ -107,9 +109,8 @@ function Body({ it }) {
 const ENDINGS = { markdown: "md", html: "html", json: "json", text: "txt" };
 
 function save(it) {
-  const kind = kindOf(it);
   const name = it.artifactId.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 80) || "artifact";
-  download(name.includes(".") ? name : `${name}.${ENDINGS[kind] ?? "txt"}`, rawText(it.content), "text/plain");
+  download(name.includes(".") ? name : `${name}.${ENDINGS[kindOf(it)] ?? "txt"}`, rawText(it.content), "text/plain");
 }
 
 export function Artifact({ artifact: it, actions }) {
@@ -118,13 +119,13 @@ export function Artifact({ artifact: it, actions }) {
   const hasMore = it.metadata && Object.keys(it.metadata).length > 0;
   return h(
     "article.canvas-one",
-    { "aria-label": it.title || it.artifactId },
-    h("h3", { dir: "auto" }, it.title || it.artifactId),
-    h("p.canvas-facts.dim", Badge({}, [it.type]), h("span", h("code", it.artifactId)), h("span", `version ${it.version}`), h("span", { title: moment(it.updatedAt) }, "changed ", h(When, { at: it.updatedAt })), h("span", { title: moment(it.createdAt) }, "made ", h(When, { at: it.createdAt })), h("span", bytes(new TextEncoder().encode(raw).length))),
+    { "aria-label": nameOf(it) },
+    h("h3", { dir: "auto" }, nameOf(it)),
+    h("p.canvas-facts.dim", Badge({}, [it.type]), h("span", h("code", it.artifactId)), h("span", `version ${it.version}`), h("span", "changed ", h(When, { at: it.updatedAt })), h("span", "made ", h(When, { at: it.createdAt })), h("span", bytes(new TextEncoder().encode(raw).length))),
     h("div.toolbar",
       h(Choice, { label: "View", value: state.isRaw, options: [[false, "As it is meant"], [true, "Raw"]], onchange: (isRaw) => ((state.isRaw = isRaw), redraw()) }),
-      Button({ kind: "small", onclick: () => copyText(raw, "The artifact") }, ["Copy"]),
-      Button({ kind: "small", onclick: () => save(it) }, ["Save as file"]),
+      Small("Copy", () => copyText(raw, "The artifact")),
+      Small("Save as file", () => save(it)),
       actions,
     ),
     h(Body, { it }),
