@@ -1,8 +1,10 @@
 // Changing one setting: put in, look at what it would do, then save. Nothing is written before somebody has seen the change.
 
 import { h, redraw } from "../../lib/dom.js";
+import { busy } from "../../lib/fetching.js";
 import { rpc } from "../../lib/link.js";
-import { Badge, Button, Table, toast } from "../../ui/parts.js";
+import { Rows } from "../../ui/listed.js";
+import { Badge, Button, toast } from "../../ui/parts.js";
 import { fieldOf, read, typed } from "./tree.js";
 
 // The setting that is being changed: { path, field, text, isDefault, changes, shadowedBy, errors, isBusy }.
@@ -21,39 +23,34 @@ export function endEdit() {
 
 // Whatever is wrong, as sentences: the gateway names each setting that is.
 export function faultLines(why) {
-  const all = why?.data?.errors;
-  if (!Array.isArray(all) || all.length === 0) return [String(why?.message ?? why)];
-  return all.map((it) => (typeof it === "string" ? it : `${it.path ? `${it.path}: ` : ""}${it.message ?? JSON.stringify(it)}`));
+  const all = why.data?.errors;
+  return all?.length ? all.map((it) => `${it.path ? `${it.path}: ` : ""}${it.message ?? it}`) : [why.message];
 }
 
 async function send(isDefault, dryRun) {
-  Object.assign(edit, { isBusy: true, errors: [], isDefault });
-  redraw();
+  Object.assign(edit, { errors: [], isDefault });
   try {
     const value = isDefault ? null : read(edit.field, edit.text);
-    const result = await rpc("config.set", { path: edit.path, value, ...(dryRun ? { dryRun } : {}) });
-    edit.isBusy = false;
-    Object.assign(edit, { changes: result.changes, shadowedBy: result.shadowedBy ?? "" });
-    redraw();
-    return result;
+    const { changes, shadowedBy } = await busy(edit, () => rpc("config.set", { path: edit.path, value, dryRun }));
+    Object.assign(edit, { changes, shadowedBy });
+    return changes;
   } catch (why) {
-    Object.assign(edit, { isBusy: false, changes: null, errors: faultLines(why) });
+    Object.assign(edit, { changes: null, errors: faultLines(why) });
     redraw();
-    return null;
   }
 }
 
 const shown = (value) => (value === null || value === undefined ? h("span.dim", "not set") : h("code", { dir: "auto" }, typeof value === "string" ? value : JSON.stringify(value)));
 
 // What changes, old beside new.
-export function Changes({ changes, restart }) {
+export function Changes({ changes }) {
   const columns = [
-    { head: "Setting", cell: (it) => h("code", it.path) },
-    { head: "Is", cell: (it) => h("span.config-from", shown(it.from)) },
-    { head: "Would be", cell: (it) => h("span.config-to", shown(it.to)) },
-    { head: "Holds", cell: (it) => (it.restartRequired || restart?.includes(it.path) ? Badge({ tone: "warn" }, ["after a restart"]) : Badge({ tone: "good" }, ["at once"])) },
+    ["Setting", (it) => h("code", it.path)],
+    ["Is", (it) => h("span.config-from", shown(it.from))],
+    ["Would be", (it) => h("span.config-to", shown(it.to))],
+    ["Holds", (it) => (it.restartRequired ? Badge({ tone: "warn" }, ["after a restart"]) : Badge({ tone: "good" }, ["at once"]))],
   ];
-  return h(Table, { columns, rows: changes, keyOf: (it) => it.path, caption: "What would change", empty: "Nothing would change" });
+  return Rows({ columns, rows: changes, keyOf: (it) => it.path, caption: "What would change", empty: "Nothing would change" });
 }
 
 export function Faults({ lines }) {
@@ -77,16 +74,13 @@ function Field({ line }) {
 
 // `onsaved(changes)`: it is written and holds.
 export function Edit({ line, onsaved }) {
-  const check = async (event) => {
-    event.preventDefault();
-    await send(false, true);
-  };
+  const check = (event) => (event.preventDefault(), send(false, true));
   const save = async () => {
-    const result = await send(edit.isDefault, false);
-    if (!result) return;
+    const changes = await send(edit.isDefault, false);
+    if (!changes) return;
     toast(`${edit.path} is saved.`, { tone: "good" });
     endEdit();
-    onsaved(result.changes);
+    onsaved(changes);
   };
   const isChecked = edit.changes !== null;
   return h(
