@@ -4,7 +4,8 @@ import { h, redraw } from "../../lib/dom.js";
 import { clock } from "../../lib/format.js";
 import { gateway } from "../../lib/link.js";
 import { Fold } from "../../ui/fold.js";
-import { Button, Empty, ErrorNote, Search, Select } from "../../ui/parts.js";
+import { Small } from "../../ui/small.js";
+import { Empty, ErrorNote, Search, Select } from "../../ui/parts.js";
 
 const LINES_MAX = 500;
 const LEVELS = { error: 0, warn: 1, info: 2, debug: 3, trace: 4 };
@@ -71,7 +72,7 @@ export function LogTail() {
       log.fault ? null : h("div.toolbar",
         Select({ label: "From", value: log.level, options: [["error", "errors"], ["warn", "warnings"], ["info", "info"], ["trace", "all"]], onchange: (level) => ((log.level = level), redraw()) }),
         Search({ label: "Lines with", value: log.text, oninput: (text) => ((log.text = text), redraw()) }),
-        Button({ kind: "small", "aria-pressed": log.isHeld, onclick: () => ((log.isHeld = !log.isHeld), redraw()) }, [log.isHeld ? "Go on" : "Hold still"]),
+        Small(log.isHeld ? "Go on" : "Hold still", () => ((log.isHeld = !log.isHeld), redraw()), { "aria-pressed": log.isHeld }),
       ),
       log.fault ? null : h(Lines),
     ),

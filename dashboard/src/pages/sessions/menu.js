@@ -3,7 +3,6 @@
 import { h, redraw } from "../../lib/dom.js";
 import { sessionName } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
-import { has } from "../../lib/live.js";
 import { go, href } from "../../lib/router.js";
 import { act } from "../../ui/act.js";
 import { Button, copyText } from "../../ui/parts.js";
@@ -61,7 +60,7 @@ function Actions({ row }) {
     h("a.button", { href: href("chat", row.id), created: (link) => link.focus(), key: "open" }, "Open"),
     Button({ onclick: () => ((menu.isRenaming = true), redraw()), key: "rename" }, ["Rename"]),
     Button({ onclick: () => fork(row), key: "fork" }, ["Copy as a new session"]),
-    has("sessions.search") ? FORMATS.map(save) : null,
+    FORMATS.map(save),
     Button({ onclick: () => (copyText(row.id, "The id"), closeMenu()), key: "id" }, ["Copy its id"]),
     Button({ kind: "danger", onclick: () => (deleteRows([row]), closeMenu()), key: "delete" }, ["Delete"]),
   ];

@@ -2,8 +2,8 @@
 
 import { h, redraw } from "../../lib/dom.js";
 import { rpc } from "../../lib/link.js";
-import { href } from "../../lib/router.js";
 import { Button, Empty, ErrorNote, When } from "../../ui/parts.js";
+import { ChatLink } from "../../ui/small.js";
 
 const LIMIT = 50;
 const HITS_MAX = 500;
@@ -29,7 +29,7 @@ async function goOn() {
   redraw();
   try {
     for (let piece = 0; piece < PIECES_MAX && !found.isComplete && found.hits.length < enough; piece += 1) {
-      const answer = await rpc("sessions.search", { query: found.query, limit: LIMIT, ...(found.cursor === undefined ? {} : { cursor: found.cursor }) });
+      const answer = await rpc("sessions.search", { query: found.query, limit: LIMIT, cursor: found.cursor });
       if (number !== asked) return;
       found.hits.push(...answer.hits);
       found.cursor = answer.cursor;
@@ -60,7 +60,7 @@ function Snippet({ text }) {
 export function Hits() {
   if (found.query.length < 2) return h(Empty, { title: "Search in what was said" }, "Two letters or more; the newest sessions are looked through first.");
   const one = (hit) => h("li", { key: `${hit.sessionId} ${hit.seq}`, class: "hit" },
-    h("a", { href: href("chat", hit.sessionId, { at: hit.seq }), dir: "auto" }, hit.title || hit.sessionId),
+    ChatLink(hit.sessionId, hit.title || hit.sessionId, hit.seq),
     h("span.dim", ` ${ROLES[hit.role] ?? hit.role}, `, h(When, { at: hit.at })),
     h(Snippet, { text: hit.snippet }),
   );
