@@ -2,9 +2,10 @@
 // Text only ever becomes text nodes and attributes, never markup, so nothing that came from outside can be read as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
-const SVG_TAGS = new Set(["svg", "g", "path", "line", "rect", "circle", "text", "title", "polyline", "defs", "clipPath", "desc"]);
 // Set as properties: their attributes are only where they begin.
 const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "open", "indeterminate", "srcdoc", "tabIndex", "scrollTop"]);
+// Ours: the document never sees them.
+const OWN = new Set(["key", "created", "updated", "removed"]);
 const SAFE_URL = /^(?:https?:|mailto:|blob:|#|\/(?!\/)|data:image\/(?:png|jpeg|gif|webp);base64,)/i;
 
 // A node of the tree. `tag`: the name of an element and its classes, as in `p.dim`. `attrs`, which may be left out: attributes,
@@ -38,10 +39,10 @@ function isSame(one, two) {
 
 function create(node, isSvg) {
   if (node.tag === null) return (node.dom = document.createTextNode(node.text));
-  const svg = isSvg || node.tag === "svg" || (SVG_TAGS.has(node.tag) && node.tag !== "title" && node.tag !== "text");
+  const svg = isSvg || node.tag === "svg";
   const dom = svg ? document.createElementNS(SVG, node.tag) : document.createElement(node.tag);
   node.dom = dom;
-  for (const child of node.children) dom.append(create(child, svg && node.tag !== "foreignObject"));
+  for (const child of node.children) dom.append(create(child, svg));
   // Behind the children: the value of a select is one of them.
   for (const name in node.attrs) setAttribute(dom, name, undefined, node.attrs[name]);
   if (node.attrs.created) hooks.push(() => node.attrs.created(dom));
@@ -49,7 +50,7 @@ function create(node, isSvg) {
 }
 
 function setAttribute(dom, name, before, now) {
-  if (name === "key" || name === "created" || name === "updated" || name === "removed") return;
+  if (OWN.has(name)) return;
   if (name === "style") return setStyle(dom, before ?? {}, now ?? {});
   if (name.startsWith("on")) {
     // What a handler gives back is nobody's: a `false` would forbid what the browser does by itself, such as following a link.

@@ -4,13 +4,13 @@
 import { redraw } from "./dom.js";
 
 export class Fetched {
-  value = undefined;
+  value;
   fault = null;
   isLoading = false;
   at = 0;
   #ask;
   #asked = 0;
-  #key = undefined;
+  #key;
 
   constructor(ask) {
     this.#ask = ask;
@@ -83,5 +83,13 @@ export function debounced(ms, run) {
   return () => {
     clearTimeout(timer);
     timer = setTimeout(run, ms);
+  };
+}
+
+// For a part that says what somebody chose: it is written to `state`.
+export function setting(state, name) {
+  return (value) => {
+    state[name] = value;
+    redraw();
   };
 }

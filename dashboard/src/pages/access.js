@@ -1,7 +1,7 @@
 // Who can talk to it, and who did what.
 
 import { h, redraw } from "../lib/dom.js";
-import { Fetched, every } from "../lib/fetching.js";
+import { Fetched, every, setting } from "../lib/fetching.js";
 import { count } from "../lib/format.js";
 import { logout, rpc } from "../lib/link.js";
 import { live, onNews } from "../lib/live.js";
@@ -64,7 +64,7 @@ function Companions() {
 const leaveHere = (everywhere) => act("You are still logged in", () => logout(everywhere));
 
 function LogOut() {
-  const ask = (isSure) => ((access.isSure = isSure), redraw());
+  const ask = setting(access, "isSure");
   const sure = [h("span", { key: "sure" }, "Every browser that is logged in with the same credential has to log in again. Really?"), Button({ kind: "danger", key: "yes", onclick: () => leaveHere(true) }, ["Log out everywhere"]), Button({ key: "no", onclick: () => ask(false) }, ["No"])];
   const both = [Button({ key: "here", onclick: () => leaveHere(false) }, ["Log out here"]), Button({ key: "all", onclick: () => ask(true) }, ["Log out everywhere…"])];
   return Card({ title: "Log out", key: "out" }, [

@@ -58,9 +58,9 @@ function Value({ line }) {
   if (value === undefined) return h("span.dim", line.schema?.default === undefined ? "not set" : ["not set: ", h("code", JSON.stringify(line.schema.default))]);
   if (value === SECRET) return Badge({ title: "It is set; nobody is told what it is" }, ["secret, set"]);
   if (value === "" || (Array.isArray(value) && value.length === 0)) return h("span.dim", "empty");
-  if (Array.isArray(value) && value.every((it) => typeof it !== "object")) return h("ul.config-list", value.map((it) => h("li", h("code", { dir: "auto" }, String(it)))));
+  if (Array.isArray(value) && value.every((it) => typeof it !== "object")) return h("ul.bare", value.map((it) => h("li", h("code", { dir: "auto" }, String(it)))));
   if (typeof value === "object") return h("pre.code", { dir: "auto", tabindex: "0" }, JSON.stringify(value, null, 2));
-  return h("code.config-value", { dir: "auto" }, String(value));
+  return h("code", { dir: "auto" }, String(value));
 }
 
 // The instance that has not heard of the change is still there.
@@ -71,19 +71,19 @@ function Line({ line }) {
   const isEdited = edit.path === line.path;
   const why = whyNot(line);
   return h(
-    "li.config-line",
+    "li.rule.config-line",
     { key: line.path },
-    h("div.config-name", h("code", line.path), isWaiting(line.path) ? Badge({ tone: "warn" }, ["waits for a restart"]) : of?.["x-restartRequired"] ? Badge({ title: "A change holds after the gateway was started anew" }, ["needs a restart"]) : null),
+    h("div.strip.config-name", h("code", line.path), isWaiting(line.path) ? Badge({ tone: "warn" }, ["waits for a restart"]) : of?.["x-restartRequired"] ? Badge({ title: "A change holds after the gateway was started anew" }, ["needs a restart"]) : null),
     h("div.config-is", isEdited ? h(Edit, { line, onsaved: saved }) : h(Value, { line })),
-    h("div.config-about.dim", { id: `about-${line.path}`, dir: "auto" }, [of?.description, wanted(of) ? `(${wanted(of)})` : "", of?.["x-env"] ? `The variable ${of["x-env"]} wins over it.` : ""].filter(Boolean).join(" ")),
-    h("div.config-do", isEdited || !schema.value ? null : why ? h("span.dim.config-why", { title: why }, line.value === SECRET || of?.writeOnly ? "set by command line" : "not from here") : Small("Change", () => startEdit(line), { label: `Change ${line.path}` })),
+    h("div.small.dim.config-about", { id: `about-${line.path}`, dir: "auto" }, [of?.description, wanted(of) ? `(${wanted(of)})` : "", of?.["x-env"] ? `The variable ${of["x-env"]} wins over it.` : ""].filter(Boolean).join(" ")),
+    h("div.config-do", isEdited || !schema.value ? null : why ? h("span.dim.small", { title: why }, line.value === SECRET || of?.writeOnly ? "set by command line" : "not from here") : Small("Change", () => startEdit(line), { label: `Change ${line.path}` })),
   );
 }
 
 function Groups({ all }) {
   const shown = found(state.isAll || state.find ? all : all.filter((line) => line.value !== undefined || line.path === edit.path), state.find);
   if (shown.length === 0) return h(Empty, { title: state.find ? "No setting is called so" : "Nothing is set" }, state.find ? Small("Show all", () => find("")) : "Everything is as it comes.");
-  return grouped(shown).map(([name, some]) => h(Card, { key: `group-${name}`, title: name || "General" }, h("ul.config-lines", some.map((line) => h(Line, { line })))));
+  return grouped(shown).map(([name, some]) => h(Card, { key: `group-${name}`, title: name || "General" }, h("ul.bare", some.map((line) => h(Line, { line })))));
 }
 
 function find(text) {
@@ -106,7 +106,7 @@ export const configPage = {
       h("h1", "Config"),
       h("div.toolbar",
         h(Search, { label: "Find a setting", placeholder: "Name, value or word", value: state.find, oninput: find }),
-        unset && !state.find ? h("label.config-all", h("input", { type: "checkbox", checked: state.isAll, onchange: (event) => ((state.isAll = event.target.checked), redraw()) }), ` also the ${unset} that are not set`) : null,
+        unset && !state.find ? h("label.strip", h("input", { type: "checkbox", checked: state.isAll, onchange: (event) => ((state.isAll = event.target.checked), redraw()) }), ` also the ${unset} that are not set`) : null,
         Button({ busy: state.isBusy, onclick: () => reload(true) }, ["Read again…"]),
         tree.value ? Small("Copy all", () => copyText(JSON.stringify(tree.value, null, 2), "What holds, without secrets,")) : null,
       ),

@@ -1,7 +1,7 @@
 // How full are the contexts?
 
 import { h, redraw } from "../lib/dom.js";
-import { Fetched, every } from "../lib/fetching.js";
+import { Fetched, every, setting } from "../lib/fetching.js";
 import { count, moment, sessionName, short } from "../lib/format.js";
 import { rpc } from "../lib/link.js";
 import { live } from "../lib/live.js";
@@ -66,17 +66,17 @@ function Row({ row }) {
   const compactWord = isCompacting ? "Compacting…" : "Compact now";
   const historyWord = isPicked ? "Hide history" : "History";
   return h(
-    "li.context-row",
+    "li.rule.context-row",
     { key: row.sessionId },
-    h("div.context-head",
-      h("span.context-name", ChatLink(row.sessionId, nameOf(row))),
+    h("div.strip",
+      h("span.named", ChatLink(row.sessionId, nameOf(row))),
       row.model ? h("span.dim", row.model) : null,
       isBusy ? Badge({ tone: "info" }, ["working"]) : null,
       Badge({ tone }, [word]),
-      h("strong.context-pct", budget.contextWindow ? `${budget.usagePct} %` : "–"),
+      h("strong.numeric.context-pct", budget.contextWindow ? `${budget.usagePct} %` : "–"),
     ),
     h(Meter, { value: budget.estimatedTokens, max: budget.contextWindow, mark: budget.thresholdTokens, markLabel: `Compacted at ${budget.thresholdPct} %`, label: `Context of ${nameOf(row)}`, text: `${shown}, ${word}`, tone }),
-    h("div.context-foot",
+    h("div.strip.small.context-foot",
       h("span.dim", `About ${shown}. ${toGo(budget)}`),
       h("span.card-actions",
         Small(compactWord, () => compact(row), { busy: isCompacting, label: `${compactWord}: ${nameOf(row)}`, title: isBusy ? "It is done when the run is over" : "Older messages become a summary; the whole history stays stored" }),
@@ -101,7 +101,7 @@ function History() {
       ["Freed", (it) => (it.tokensAfter === undefined || !it.tokensBefore ? "–" : `${Math.round((1 - it.tokensAfter / it.tokensBefore) * 100)} %`), true],
       ["Where", (it) => ChatLink(id, `message ${it.seq}`, it.seq)],
     ];
-    return h("div.context-history", compactions.length > 2 ? h(Sizes, { id, compactions }) : null, Rows({ columns, rows: compactions, keyOf: (it) => it.seq, caption: "Compactions, newest first" }));
+    return h("div.boxed.context-history", compactions.length > 2 ? h(Sizes, { id, compactions }) : null, Rows({ columns, rows: compactions, keyOf: (it) => it.seq, caption: "Compactions, newest first" }));
   });
 }
 
@@ -118,7 +118,7 @@ function List({ rows }) {
   const shown = state.isAll ? sorted : sorted.filter((row, at) => at < ROWS_SHOWN || row.sessionId === pickedId());
   if (found.length === 0) return h(Empty, { title: "No session is called so" });
   return h("div",
-    h("ul.context-rows", shown.map((row) => h(Row, { row }))),
+    h("ul.bare", shown.map((row) => h(Row, { row }))),
     shown.length < sorted.length ? Button({ onclick: () => ((state.isAll = true), redraw()) }, [`Show all ${sorted.length}`]) : null,
   );
 }
@@ -137,7 +137,7 @@ export const contextPage = {
           h(Figure, { label: "due to be compacted", value: count(due), tone: due > 0 ? "warn" : "" }),
           h(Figure, { label: "the fullest", value: `${fullest} %` }),
         ),
-        h(Card, { title: "Sessions, the fullest first", actions: rows.length > 8 ? h(Search, { label: "Find a session", value: state.find, oninput: (text) => ((state.find = text), redraw()) }) : null }, h(List, { rows })),
+        h(Card, { title: "Sessions, the fullest first", actions: rows.length > 8 ? h(Search, { label: "Find a session", value: state.find, oninput: setting(state, "find") }) : null }, h(List, { rows })),
         h("p.dim", "Only sessions that are in memory are listed; others take no room until they are opened. Sizes are what the model last reported, and an estimate of what came after."),
       ];
     };

@@ -26,13 +26,13 @@ function placeText({ latitude, longitude, accuracyMeters, source, capturedAt, re
 function Battery({ pct, source }) {
   const isLow = pct <= BATTERY_LOW_PCT && source !== "ac";
   const text = `${Math.round(pct)} %${source === "ac" ? ", charging or plugged in" : source === "battery" ? ", on battery" : ""}${isLow ? ", low" : ""}`;
-  return h("span.node-battery", h(Meter, { value: pct, max: 100, label: "Battery", text, tone: isLow ? "bad" : "info" }), text);
+  return h("span.strip.node-battery", h(Meter, { value: pct, max: 100, label: "Battery", text, tone: isLow ? "bad" : "info" }), text);
 }
 
 function Able({ capabilities }) {
   const { declared, enabled } = capabilities;
   if (declared.length === 0) return "none";
-  return h("span.node-able", declared.map((name) => (enabled.includes(name) ? Badge({ tone: "good", title: "It may" }, [name]) : Badge({ title: "It can, but this gateway does not let it" }, [`${name}: not granted`]))));
+  return h("span.strip", declared.map((name) => (enabled.includes(name) ? Badge({ tone: "good", title: "It may" }, [name]) : Badge({ title: "It can, but this gateway does not let it" }, [`${name}: not granted`]))));
 }
 
 function Node({ node }) {
@@ -41,11 +41,11 @@ function Node({ node }) {
   const fact = (name, value) => (value ? h("div", h("dt", name), h("dd", { dir: "auto" }, value)) : null);
   const app = [status.platform, status.appVersion].filter(Boolean).join(" ");
   return h(
-    "li.node",
+    "li.boxed.node",
     { key: node.connectionId },
-    h("div.node-head", h("h3", { dir: "auto" }, status.deviceName || node.id), Badge({ tone: "info" }, [node.role]), Badge({ tone: isQuiet ? "warn" : "good" }, [isQuiet ? "quiet" : "here"])),
+    h("div.strip", h("h3", { dir: "auto" }, status.deviceName || node.id), Badge({ tone: "info" }, [node.role]), Badge({ tone: isQuiet ? "warn" : "good" }, [isQuiet ? "quiet" : "here"])),
     status.statusText ? h("p", { dir: "auto" }, status.statusText) : null,
-    h("dl.facts-list",
+    h("dl.small.facts-list",
       fact("Id", h("code", node.id)),
       fact("App", app),
       fact("Can", h(Able, node)),
@@ -68,7 +68,7 @@ function Companions() {
   const number = nodes.want("nodes").value?.nodes.length;
   const off = gates ? [gates.locationEnabled ? "" : "places", gates.pushEnabled ? "" : "push"].filter(Boolean) : [];
   return h(Card, { title: number ? `Companions (${number})` : "Companions" },
-    Awaited(nodes, (value) => (number ? h("ul.nodes", value.nodes.map((node) => h(Node, { node }))) : h(Empty, { title: "No companion is connected" }, `Roles that may register: ${gates?.allowedRoles.join(", ") || "none"}.`))),
+    Awaited(nodes, (value) => (number ? h("ul.bare.nodes", value.nodes.map((node) => h(Node, { node }))) : h(Empty, { title: "No companion is connected" }, `Roles that may register: ${gates?.allowedRoles.join(", ") || "none"}.`))),
     off.length ? h("p.dim", `Switched off: ${off.join(" and ")}.`) : null,
   );
 }

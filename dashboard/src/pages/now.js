@@ -75,7 +75,7 @@ function Figures({ rows }) {
 
 function list(rows, max) {
   return [
-    h("ul.now-rows", rows.slice(0, max).map((row) => h(SessionRow, { row }))),
+    h("ul.bare", rows.slice(0, max).map((row) => h(SessionRow, { row }))),
     rows.length > max ? h("p.dim", `${count(rows.length - max)} more are on the page `, h("a", { href: href("sessions") }, "Sessions"), ".") : null,
   ];
 }
@@ -88,7 +88,7 @@ function Idle({ rows }) {
 function Work({ rows }) {
   if (!live.can) return h(Loading);
   if (rows.length === 0) return h("div.card", { key: "work" }, h(Empty, { title: "Nothing runs, asks or waits" }, "What begins appears here by itself. ", h("a", { href: href("chat") }, "Write to it"), "."));
-  return h("div.card.now-card", { key: "work" }, list(rows, ROWS_MAX));
+  return h("div.card", { key: "work" }, list(rows, ROWS_MAX));
 }
 
 export const nowPage = {

@@ -93,7 +93,7 @@ function Range({ now }) {
   const field = (name, label) => h("label.field.field-inline", h("span", label), h("input", { type: "date", value: typed[name] || now[name], max: utcDay(), required: true, oninput: (event) => (typed[name] = event.target.value) }));
   return h("div.toolbar",
     h(Choice, { label: "Range", value: isOwn ? "own" : now.range, options: [[7, "7 days"], [30, "30 days"], [90, "90 days"], ["own", "Own dates"]], onchange: (it) => (it === "own" ? own() : preset({ range: it })) }),
-    isOwn ? h("form.usage-dates", { onsubmit: take }, field("from", "From"), field("to", "to"), Button({ type: "submit", kind: "small" }, ["Show"])) : null,
+    isOwn ? h("form.card-actions", { onsubmit: take }, field("from", "From"), field("to", "to"), Button({ type: "submit", kind: "small" }, ["Show"])) : null,
     h(Choice, { label: "Unit", value: now.unit, options: [["tokens", "Tokens"], ["usd", "Cost"]], onchange: (it) => choose({ unit: it === "usd" ? it : "" }) }),
     h("span.dim", "Days are of UTC."),
     typed.fault ? h("p.note.note-bad", { role: "alert" }, typed.fault) : null,
@@ -143,7 +143,7 @@ function Days({ rows, all, now }) {
   const isMissing = rows.includes(null);
   return h(Card,
     h(BarPlot, { id: "usage-days", title: now.unit === "usd" ? "Cost of each day (estimate)" : "Tokens of each day", unit: now.unit, head: "Day", bars, lines, onpick: (day) => pickRuns({ day }) }),
-    h("p.dim.usage-note", "Choose a day to see its runs.", isMissing ? " Hatched: nothing is known of these days. A line at the bottom: nothing was used." : "", now.unit === "usd" ? " “?”: the price of a model is not known, and the day cost more than what is shown." : ""),
+    h("p.dim.small.usage-note", "Choose a day to see its runs.", isMissing ? " Hatched: nothing is known of these days. A line at the bottom: nothing was used." : "", now.unit === "usd" ? " “?”: the price of a model is not known, and the day cost more than what is shown." : ""),
   );
 }
 

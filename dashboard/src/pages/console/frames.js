@@ -1,6 +1,7 @@
 // The frames of this page's own connection, newest first.
 
 import { h, redraw } from "../../lib/dom.js";
+import { setting } from "../../lib/fetching.js";
 import { bytes, clock } from "../../lib/format.js";
 import { frames } from "../../lib/link.js";
 import { Badge, Card, Choice, copyText, Empty, Search } from "../../ui/parts.js";
@@ -41,8 +42,8 @@ function Row({ frame }) {
   };
   return h(
     "li.frame",
-    h("button.frame-head", { type: "button", "aria-expanded": isOpen, onclick: toggle },
-      h("span.dim.frame-time", clock(frame.at)),
+    h("button.text-button.strip.frame-head", { type: "button", "aria-expanded": isOpen, onclick: toggle },
+      h("span.dim.numeric", clock(frame.at)),
       Badge({ tone: frame.out ? "info" : kind === "error" ? "bad" : "none" }, [frame.out ? "out" : "in"]),
       h("strong", name),
       h("span.dim", id === "" ? "" : `id ${id}`),
@@ -55,10 +56,6 @@ function Row({ frame }) {
 export function FrameList() {
   const found = frames.list.filter(isShown);
   const shown = found.slice(-SHOWN_MAX).reverse();
-  const set = (name) => (value) => {
-    state[name] = value;
-    redraw();
-  };
   const pause = () => {
     frames.isOn = !frames.isOn;
     redraw();
@@ -77,13 +74,13 @@ export function FrameList() {
     Card,
     { title: `Frames (${found.length})`, actions },
     h("div.toolbar",
-      h(Search, { label: "Filter frames", value: state.filter, oninput: set("filter") }),
-      h(Choice, { label: "Direction", value: state.direction, options: [["all", "Both"], ["in", "In"], ["out", "Out"]], onchange: set("direction") }),
-      h(Choice, { label: "Kind", value: state.kind, options: [["all", "All"], ["request", "Requests"], ["result", "Results"], ["event", "Events"], ["error", "Errors"]], onchange: set("kind") }),
+      h(Search, { label: "Filter frames", value: state.filter, oninput: setting(state, "filter") }),
+      h(Choice, { label: "Direction", value: state.direction, options: [["all", "Both"], ["in", "In"], ["out", "Out"]], onchange: setting(state, "direction") }),
+      h(Choice, { label: "Kind", value: state.kind, options: [["all", "All"], ["request", "Requests"], ["result", "Results"], ["event", "Events"], ["error", "Errors"]], onchange: setting(state, "kind") }),
     ),
     shown.length === 0
       ? h(Empty, { title: "No frame fits" }, "The last 500 frames of this page are kept.")
-      : h("ol.frames", { "aria-label": "Frames, newest first" }, shown.map((frame) => h(Row, { frame }))),
+      : h("ol.bare", { "aria-label": "Frames, newest first" }, shown.map((frame) => h(Row, { frame }))),
     found.length > SHOWN_MAX ? h("p.dim", `${found.length - SHOWN_MAX} older ones are not shown.`) : null,
   );
 }

@@ -2,6 +2,7 @@
 // is in a frame that may nothing, and everything else is text.
 
 import { h, redraw, safeUrl } from "../../lib/dom.js";
+import { setting } from "../../lib/fetching.js";
 import { download } from "../../lib/csv.js";
 import { bytes, count } from "../../lib/format.js";
 import { highlight } from "../../ui/highlight.js";
@@ -91,15 +92,15 @@ const nameOf = (it) => it.title || it.artifactId;
 function Body({ it }) {
   const name = nameOf(it);
   const kind = state.isRaw ? "raw" : kindOf(it);
-  if (kind === "image") return h("img.canvas-image", { src: imageUrl(it.type, it.content), alt: name });
+  if (kind === "image") return h("img.boxed.canvas-image", { src: imageUrl(it.type, it.content), alt: name });
   if (kind === "json") return h(Text, { text: prettyJson(it.content), label: name, language: "json" });
   if (kind === "markdown") {
     if (!caches.has(it)) caches.set(it, new MarkdownCache());
-    return h("div.canvas-markdown", h(Markdown, { text: it.content, cache: caches.get(it) }));
+    return h("div", h(Markdown, { text: it.content, cache: caches.get(it) }));
   }
   if (kind === "html") {
     return h("div",
-      h("iframe", { key: `${it.artifactId} ${it.version}`, class: "canvas-frame", sandbox: "", title: name, referrerpolicy: "no-referrer", srcdoc: quiet(it) }),
+      h("iframe", { key: `${it.artifactId} ${it.version}`, class: "boxed canvas-frame", sandbox: "", title: name, referrerpolicy: "no-referrer", srcdoc: quiet(it) }),
       h("p.dim", "Shown without its scripts, styles, links and whatever it would fetch; Raw has all of it."),
     );
   }
@@ -121,9 +122,9 @@ export function Artifact({ artifact: it, actions }) {
     "article.canvas-one",
     { "aria-label": nameOf(it) },
     h("h3", { dir: "auto" }, nameOf(it)),
-    h("p.canvas-facts.dim", Badge({}, [it.type]), h("span", h("code", it.artifactId)), h("span", `version ${it.version}`), h("span", "changed ", h(When, { at: it.updatedAt })), h("span", "made ", h(When, { at: it.createdAt })), h("span", bytes(new TextEncoder().encode(raw).length))),
+    h("p.strip.small.dim", Badge({}, [it.type]), h("span", h("code", it.artifactId)), h("span", `version ${it.version}`), h("span", "changed ", h(When, { at: it.updatedAt })), h("span", "made ", h(When, { at: it.createdAt })), h("span", bytes(new TextEncoder().encode(raw).length))),
     h("div.toolbar",
-      h(Choice, { label: "View", value: state.isRaw, options: [[false, "As it is meant"], [true, "Raw"]], onchange: (isRaw) => ((state.isRaw = isRaw), redraw()) }),
+      h(Choice, { label: "View", value: state.isRaw, options: [[false, "As it is meant"], [true, "Raw"]], onchange: setting(state, "isRaw") }),
       Small("Copy", () => copyText(raw, "The artifact")),
       Small("Save as file", () => save(it)),
       actions,

@@ -95,12 +95,12 @@ function Picker({ id }) {
 function List({ id, picked }) {
   const { artifacts } = list.value;
   return h(
-    "ul.canvas-list",
+    "ul.bare.canvas-list",
     { "aria-label": "Artifacts, the newest first" },
     artifacts.map((it) =>
       h("li", { key: it.artifactId },
         h("a", { href: href("nodes", id, { artifact: it.artifactId }), class: it.artifactId === picked ? "here" : "", "aria-current": it.artifactId === picked ? "true" : undefined },
-          h("span.canvas-name", { dir: "auto" }, it.title || it.artifactId),
+          h("span.named", { dir: "auto" }, it.title || it.artifactId),
           h("span.dim", Badge({}, [it.type]), " ", h(When, { at: it.updatedAt }), it.version > 1 ? ` · version ${it.version}` : ""),
         ),
       ),

@@ -100,7 +100,7 @@ function Lane({ lane, lanes, span, since, ticks, stop }) {
   const x = (at) => placeAt(at, span);
   const name = sessionName(lane);
   return h("div.lane", { key: lane.sessionId },
-    h("a.lane-name", { href: href("chat", lane.sessionId), dir: "auto", title: name, tabindex: "-1" }, name),
+    h("a.clip.small.lane-name", { href: href("chat", lane.sessionId), dir: "auto", title: name, tabindex: "-1" }, name),
     h("svg.lane-plot", { width: span.width, height: LANE_PX, role: "group", "aria-label": `Runs of ${name}` },
       h("rect", { fill: "url(#hatch-unknown)", width: Math.min(span.width, x(since)), height: LANE_PX }),
       ticks.map((at) => h("line.lane-tick", { x1: x(at), x2: x(at), y1: 0, y2: LANE_PX, key: at })),
@@ -112,12 +112,12 @@ function Lane({ lane, lanes, span, since, ticks, stop }) {
 
 function Axis({ span, ticks, since }) {
   const label = (at) => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  const known = since > span.from ? h("text.axis-text", { x: 2, y: 30 }, `hatched: before ${clock(since)} nothing is known`) : null;
-  return h("svg.lane-axis", { width: span.width, height: known ? 36 : 20, "aria-hidden": "true" },
+  const known = since > span.from ? h("text", { x: 2, y: 30 }, `hatched: before ${clock(since)} nothing is known`) : null;
+  return h("svg.plot-axis.lane-axis", { width: span.width, height: known ? 36 : 20, "aria-hidden": "true" },
     h("defs", hatch("hatch-unknown", 6, h("line.hatch-dim", { y2: 6 })), hatch("hatch-failed", 5, h("rect.hatch-ground", { width: 5, height: 5 }), h("line.hatch-bad", { y2: 5 }))),
     ticks.map((at) => {
       const x = placeAt(at, span);
-      return h("text.axis-text", { x, y: 13, "text-anchor": x > span.width - 22 ? "end" : x < 22 ? "start" : "middle", key: at }, label(at));
+      return h("text", { x, y: 13, "text-anchor": x > span.width - 22 ? "end" : x < 22 ? "start" : "middle", key: at }, label(at));
     }),
     known,
   );
@@ -146,7 +146,7 @@ function picture(shown, span, since) {
   if (key === plot.keptFor) return plot.kept;
   plot.keptFor = key;
   const ticks = timeTicks(span.from, span.now, Math.min(TICKS_MAX, Math.max(2, span.width / TICK_PX)));
-  plot.kept = h("div.lanes", shown.map((lane) => h(Lane, { lane, lanes: shown, span, since, ticks, stop })), h(Axis, { span, ticks, since }));
+  plot.kept = h("div", shown.map((lane) => h(Lane, { lane, lanes: shown, span, since, ticks, stop })), h(Axis, { span, ticks, since }));
   return plot.kept;
 }
 

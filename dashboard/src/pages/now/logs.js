@@ -1,6 +1,7 @@
 // The end of the gateway's log, while somebody looks at it.
 
 import { h, redraw } from "../../lib/dom.js";
+import { setting } from "../../lib/fetching.js";
 import { clock } from "../../lib/format.js";
 import { gateway } from "../../lib/link.js";
 import { Fold } from "../../ui/fold.js";
@@ -70,8 +71,8 @@ export function LogTail() {
     body: () => h("div",
       isRefused ? h("p.dim", "The log is for credentials with the scope admin; yours has not got it.") : h(ErrorNote, { why: log.fault, again: follow }),
       log.fault ? null : h("div.toolbar",
-        Select({ label: "From", value: log.level, options: [["error", "errors"], ["warn", "warnings"], ["info", "info"], ["trace", "all"]], onchange: (level) => ((log.level = level), redraw()) }),
-        Search({ label: "Lines with", value: log.text, oninput: (text) => ((log.text = text), redraw()) }),
+        Select({ label: "From", value: log.level, options: [["error", "errors"], ["warn", "warnings"], ["info", "info"], ["trace", "all"]], onchange: setting(log, "level") }),
+        Search({ label: "Lines with", value: log.text, oninput: setting(log, "text") }),
         Small(log.isHeld ? "Go on" : "Hold still", () => ((log.isHeld = !log.isHeld), redraw()), { "aria-pressed": log.isHeld }),
       ),
       log.fault ? null : h(Lines),

@@ -47,7 +47,7 @@ function Queue({ lane }) {
   queue.want(lane.depth);
   const one = (item) => h("li", { key: item.itemId },
     h("p.now-queued", { dir: "auto" }, item.text || "(no text)"),
-    h("p.dim.now-small", [item.by ? `by ${item.by}` : "", item.at ? `written ${ago(item.at)}` : "", item.attachments ? `${item.attachments} attached` : ""].filter(Boolean).join(" · ")),
+    h("p.dim.small", [item.by ? `by ${item.by}` : "", item.at ? `written ${ago(item.at)}` : "", item.attachments ? `${item.attachments} attached` : ""].filter(Boolean).join(" · ")),
     Small("Take back", () => takeBack(lane, item), { label: `Take back: ${(item.text ?? "").slice(0, 60)}` }),
   );
   return h("div.now-queue", Awaited(queue, ({ items }) => (items.length ? h("ol", items.map(one)) : h("p.dim", "Nothing waits any more."))));
@@ -118,18 +118,18 @@ export function SessionRow({ row }) {
   const isWriting = drafts.has(lane.sessionId);
   const stopWord = lane.depth && lane.runId ? "Stop all" : "Stop";
   const write = () => (isWriting ? drafts.delete(lane.sessionId) : drafts.set(lane.sessionId, ""), redraw());
-  return h("li", { class: `now-row now-${row.state}`, key: lane.sessionId },
-    h("div.now-state", Badge({ tone }, [word])),
-    h("div.now-what",
-      h("a.now-title", { href: href("chat", lane.sessionId), dir: "auto", title: lane.sessionId }, name),
-      lane.runId ? h("p.now-doing", lane.tool ? [h("span.unseen", "tool in hand: "), h("code", lane.tool), " "] : lane.state === "running" ? "the model writes " : "", row.elapsedMs === undefined ? "" : h("span.now-elapsed", `for ${ticking(row.elapsedMs)}`)) : null,
+  return h("li.rule.now-row", { key: lane.sessionId },
+    h("div", Badge({ tone }, [word])),
+    h("div",
+      h("a.named.now-title", { href: href("chat", lane.sessionId), dir: "auto", title: lane.sessionId }, name),
+      lane.runId ? h("p", lane.tool ? [h("span.unseen", "tool in hand: "), h("code", lane.tool), " "] : lane.state === "running" ? "the model writes " : "", row.elapsedMs === undefined ? "" : h("span.numeric", `for ${ticking(row.elapsedMs)}`)) : null,
       reason ? h("p", { class: row.state === "stalled" ? "now-why now-why-bad" : "now-why" }, reason) : null,
       waiting(row),
-      facts ? h("p.dim.now-small.now-facts", { title: facts }, facts) : null,
+      facts ? h("p.dim.small.clip", { title: facts }, facts) : null,
       h(Queue, { lane }),
       h(Quick, { lane }),
     ),
-    h("div.now-actions",
+    h("div.card-actions.now-actions",
       Small(isWriting ? "Close" : "Message", write, { "aria-expanded": isWriting, label: `${isWriting ? "Close the message" : "Message"} for ${name}` }),
       row.state === "idle" ? null : Small(stopWord, () => stop(lane), { busy: stopping.has(lane.sessionId), label: `${stopWord} ${name}`, title: lane.depth ? "Stops the run and takes back what waits" : "Stops the run" }),
     ),

@@ -59,7 +59,7 @@ function Snippet({ text }) {
 
 export function Hits() {
   if (found.query.length < 2) return h(Empty, { title: "Search in what was said" }, "Two letters or more; the newest sessions are looked through first.");
-  const one = (hit) => h("li", { key: `${hit.sessionId} ${hit.seq}`, class: "hit" },
+  const one = (hit) => h("li", { key: `${hit.sessionId} ${hit.seq}`, class: "rule hit" },
     ChatLink(hit.sessionId, hit.title || hit.sessionId, hit.seq),
     h("span.dim", ` ${ROLES[hit.role] ?? hit.role}, `, h(When, { at: hit.at })),
     h(Snippet, { text: hit.snippet }),
@@ -69,7 +69,7 @@ export function Hits() {
   return h("div.hits", { key: "hits" },
     h(ErrorNote, { why: found.fault, again: goOn }),
     h("p.dim", { role: "status" }, told),
-    h("ol", found.hits.map(one)),
+    h("ol.bare", found.hits.map(one)),
     !found.isComplete && !found.isLooking && !isFull && !found.fault ? Button({ onclick: goOn }, ["Look further"]) : null,
   );
 }
