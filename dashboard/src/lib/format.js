@@ -81,3 +81,7 @@ export function utcDay(at = Date.now()) {
 export function sessionName(session) {
   return session.title || session.id || session.sessionId || "";
 }
+
+export function pretty(value) {
+  return JSON.stringify(value, null, 2);
+}

@@ -1,5 +1,6 @@
 // What holds, and what a change would do.
 
+import { pretty } from "../lib/format.js";
 import { h, redraw } from "../lib/dom.js";
 import { Fetched, busy } from "../lib/fetching.js";
 import { rpc } from "../lib/link.js";
@@ -7,7 +8,7 @@ import { live } from "../lib/live.js";
 import { replaceQuery, route } from "../lib/router.js";
 import { Awaited } from "../ui/awaited.js";
 import { Badge, Button, Card, Empty, Loading, Search, copyText, toast } from "../ui/parts.js";
-import { Small } from "../ui/small.js";
+import { Small, Code } from "../ui/small.js";
 import { Changes, Edit, Faults, edit, endEdit, faultLines, startEdit } from "./config/edit.js";
 import { SECRET, found, grouped, lines, wanted, whyNot } from "./config/tree.js";
 
@@ -59,7 +60,7 @@ function Value({ line }) {
   if (value === SECRET) return Badge({ title: "It is set; nobody is told what it is" }, ["secret, set"]);
   if (value === "" || (Array.isArray(value) && value.length === 0)) return h("span.dim", "empty");
   if (Array.isArray(value) && value.every((it) => typeof it !== "object")) return h("ul.bare", value.map((it) => h("li", h("code", { dir: "auto" }, String(it)))));
-  if (typeof value === "object") return h("pre.code", { dir: "auto", tabindex: "0" }, JSON.stringify(value, null, 2));
+  if (typeof value === "object") return Code(pretty(value));
   return h("code", { dir: "auto" }, String(value));
 }
 
@@ -108,7 +109,7 @@ export const configPage = {
         h(Search, { label: "Find a setting", placeholder: "Name, value or word", value: state.find, oninput: find }),
         unset && !state.find ? h("label.strip", h("input", { type: "checkbox", checked: state.isAll, onchange: (event) => ((state.isAll = event.target.checked), redraw()) }), ` also the ${unset} that are not set`) : null,
         Button({ busy: state.isBusy, onclick: () => reload(true) }, ["Read again…"]),
-        tree.value ? Small("Copy all", () => copyText(JSON.stringify(tree.value, null, 2), "What holds, without secrets,")) : null,
+        tree.value ? Small("Copy all", () => copyText(pretty(tree.value), "What holds, without secrets,")) : null,
       ),
       waiting.length ? h("p.note.note-warn", { role: "status" }, `After a restart of the gateway: ${waiting.join(", ")}.`) : null,
       h(Reload),

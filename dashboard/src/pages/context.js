@@ -9,9 +9,9 @@ import { href, replaceQuery, route } from "../lib/router.js";
 import { act } from "../ui/act.js";
 import { Awaited } from "../ui/awaited.js";
 import { Rows } from "../ui/listed.js";
-import { Badge, Button, Card, Empty, Figure, Loading, Search, When } from "../ui/parts.js";
+import { Badge, Button, Card, Empty, Loading, Search, When } from "../ui/parts.js";
 import { LinePlot, Meter } from "../ui/plot.js";
-import { ChatLink, Small } from "../ui/small.js";
+import { ChatLink, Small, figure } from "../ui/small.js";
 
 const REFRESH_MS = 10_000;
 const ROWS_SHOWN = 50;
@@ -133,9 +133,9 @@ export const contextPage = {
       const fullest = Math.max(...rows.map((row) => row.budget.usagePct));
       return [
         h("div.figures",
-          h(Figure, { label: "sessions in memory", value: count(rows.length) }),
-          h(Figure, { label: "due to be compacted", value: count(due), tone: due > 0 ? "warn" : "" }),
-          h(Figure, { label: "the fullest", value: `${fullest} %` }),
+          figure("sessions in memory", count(rows.length)),
+          figure("due to be compacted", count(due), undefined, due > 0 ? "warn" : ""),
+          figure("the fullest", `${fullest} %`),
         ),
         h(Card, { title: "Sessions, the fullest first", actions: rows.length > 8 ? h(Search, { label: "Find a session", value: state.find, oninput: setting(state, "find") }) : null }, h(List, { rows })),
         h("p.dim", "Only sessions that are in memory are listed; others take no room until they are opened. Sizes are what the model last reported, and an estimate of what came after."),

@@ -7,10 +7,10 @@ import { link, rpc } from "../lib/link.js";
 import { replaceQuery, route } from "../lib/router.js";
 import { valueText } from "../lib/scale.js";
 import { Awaited } from "../ui/awaited.js";
-import { Badge, Card, Choice, Empty, Figure, Loading } from "../ui/parts.js";
+import { Badge, Card, Choice, Empty, Loading } from "../ui/parts.js";
 import { Rows } from "../ui/listed.js";
 import { BarPlot, Histogram, LinePlot } from "../ui/plot.js";
-import { column, numbers } from "../ui/small.js";
+import { column, numbers, figure } from "../ui/small.js";
 import { SortTable } from "../ui/sorted.js";
 import { WINDOWS, errorPct, steps } from "./latency/numbers.js";
 
@@ -39,12 +39,12 @@ function Figures({ total, cancel }) {
   const failed = errorPct(total);
   const answered = total.calls > total.errors ? total : {};
   return h("div.figures",
-    h(Figure, { label: "half of the answers are done within", value: duration(answered.p50), hint: "p50" }),
-    h(Figure, { label: "95 of 100 within", value: duration(answered.p95), hint: "p95" }),
-    h(Figure, { label: "the first word comes within (half of them)", value: duration(total.firstTokenP50), hint: "p50 of the time to the first token" }),
-    h(Figure, { label: `failed, ${count(total.errors)} of ${count(total.calls)} calls`, value: failed === undefined ? "–" : valueText(failed, "%"), tone: failed >= ERROR_PCT_BAD ? "bad" : failed > 0 ? "warn" : "" }),
-    h(Figure, { label: "a run stops after the word within", value: duration(cancel.p95), hint: "p95 from a cancel to the end of the run" }),
-    h(Figure, { label: "from this page to the gateway and back", value: duration(link.tripMs ?? tripMs), hint: "Asked every ten seconds" }),
+    figure("half of the answers are done within", duration(answered.p50), "p50"),
+    figure("95 of 100 within", duration(answered.p95), "p95"),
+    figure("the first word comes within (half of them)", duration(total.firstTokenP50), "p50 of the time to the first token"),
+    figure(`failed, ${count(total.errors)} of ${count(total.calls)} calls`, failed === undefined ? "–" : valueText(failed, "%"), undefined, failed >= ERROR_PCT_BAD ? "bad" : failed > 0 ? "warn" : ""),
+    figure("a run stops after the word within", duration(cancel.p95), "p95 from a cancel to the end of the run"),
+    figure("from this page to the gateway and back", duration(link.tripMs ?? tripMs), "Asked every ten seconds"),
   );
 }
 

@@ -9,7 +9,8 @@ import { href } from "../lib/router.js";
 import { soon } from "../lib/soon.js";
 import { Fold } from "../ui/fold.js";
 import { NotifyButton } from "../ui/notify.js";
-import { Empty, ErrorNote, Figure, Loading } from "../ui/parts.js";
+import { Empty, ErrorNote, Loading } from "../ui/parts.js";
+import { figure } from "../ui/small.js";
 import { Away, startAway } from "./now/away.js";
 import { SwimLanes, refreshHistory } from "./now/lanes.js";
 import { LogTail, stopLog } from "./now/logs.js";
@@ -62,7 +63,6 @@ function Figures({ rows }) {
   const priced = today?.unpriced ? `; the price of ${short(today.unpriced)} tokens is not known and not in it` : "";
   const stalled = of("stalled");
   const up = `since the start${uptime === undefined ? "" : `, ${duration(uptime * 1000)} ago`}`;
-  const figure = (label, value, hint, tone) => h(Figure, { label, value, hint, tone });
   return h("div.figures.now-figures",
     figure(stalled ? `running, ${stalled} stalled` : "running", count(of("running", "stalled")), undefined, stalled && "bad"),
     figure("asking", count(of("asking")), "Sessions that wait for an answer of yours", of("asking") && "warn"),

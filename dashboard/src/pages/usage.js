@@ -8,9 +8,9 @@ import { rpc } from "../lib/link.js";
 import { replaceQuery, route } from "../lib/router.js";
 import { DAYS_MAX, addDays, dayAt, dayText, daysBetween } from "../lib/scale.js";
 import { Awaited } from "../ui/awaited.js";
-import { Button, Card, Choice, Figure, Loading } from "../ui/parts.js";
+import { Button, Card, Choice, Loading } from "../ui/parts.js";
 import { BarPlot } from "../ui/plot.js";
-import { ChatLink, Small, column, numbers } from "../ui/small.js";
+import { ChatLink, Small, column, numbers, figure } from "../ui/small.js";
 import { SortTable } from "../ui/sorted.js";
 import { Runs } from "./usage/runs.js";
 import { PARTS, byDay, cacheShare, costHint, costOf, costText, perDay, sum, tokensOf } from "./usage/sums.js";
@@ -115,7 +115,6 @@ function Figures({ rows, before }) {
   const spent = today ? costOf(today).usd : undefined;
   const part = limit.usd > 0 && spent !== undefined ? spent / limit.usd : limit.tokens > 0 && today ? tokensOf(today.usage) / limit.tokens : undefined;
   const change = changeText(tokensOf(all.usage), tokensOf(sum(before).usage));
-  const figure = (label, value, hint, tone) => h(Figure, { label, value, hint, tone });
   return h("div.figures",
     today ? figure(`today: ${short(tokensOf(today.usage))} tokens${part === undefined ? "" : `, ${Math.round(part * 100)} % of the day's budget`}`, costText(costOf(today)), costHint(costOf(today)), part >= 1 ? "bad" : part >= 0.8 ? "warn" : "") : null,
     figure(`${known.length} day${known.length === 1 ? "" : "s"}: cost${cost.unpriced > 0 ? ", some prices unknown" : " (estimate)"}`, costText(cost), costHint(cost)),

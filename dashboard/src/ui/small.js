@@ -2,11 +2,20 @@
 
 import { h } from "../lib/dom.js";
 import { href } from "../lib/router.js";
-import { Button } from "./parts.js";
+import { Button, Figure } from "./parts.js";
 
 // `more`: what else a button can have.
 export function Small(word, onclick, more) {
   return Button({ kind: "small", onclick, ...more }, [word]);
+}
+
+export function figure(label, value, hint, tone) {
+  return Figure({ label, value, hint, tone });
+}
+
+// Text that is shown as it is written; what is larger than its place can be scrolled by keys, too.
+export function Code(...text) {
+  return h("pre.code", { dir: "auto", tabindex: "0" }, text);
 }
 
 // To a session, and where `seq` is given to that message of it.

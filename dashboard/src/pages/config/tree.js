@@ -1,5 +1,7 @@
 // Settings as lines, and what the schema says of each.
 
+import { pretty } from "../../lib/format.js";
+
 // Lines that are shown at most, and how deep settings are nested.
 const LEAVES_MAX = 2000;
 const DEPTH_MAX = 12;
@@ -95,7 +97,7 @@ export function fieldOf({ schema, value }) {
 // In the field, and out of it again. Throws what is wrong.
 export function typed(field, value) {
   if (value === undefined || value === null) return "";
-  return field === "lines" ? value.join("\n") : field === "json" ? JSON.stringify(value, null, 2) : String(value);
+  return field === "lines" ? value.join("\n") : field === "json" ? pretty(value) : String(value);
 }
 
 export function read(field, text) {

@@ -2,11 +2,11 @@
 
 import { h, redraw } from "../../lib/dom.js";
 import { Fetched, busy } from "../../lib/fetching.js";
-import { duration } from "../../lib/format.js";
+import { duration, pretty } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
 import { Awaited } from "../../ui/awaited.js";
 import { Badge, Button, Card, copyText, ErrorNote } from "../../ui/parts.js";
-import { Small } from "../../ui/small.js";
+import { Small, Code } from "../../ui/small.js";
 
 const methods = new Fetched(() => rpc("rpc.discover"));
 const state = { method: "system.info", params: "{}", isBusy: false, fault: null, answer: undefined, tookMs: 0 };
@@ -28,7 +28,7 @@ function kindOf(found, schema) {
 function template(method) {
   const start = {};
   for (const { name, required, schema } of method.params ?? []) if (required) start[name] = { array: [], boolean: false, integer: 0 }[schema?.type] ?? "";
-  return JSON.stringify(start, null, 2);
+  return pretty(start);
 }
 
 async function call() {
@@ -63,7 +63,7 @@ function Call({ found }) {
     state.answer = undefined;
     redraw();
   };
-  const answer = JSON.stringify(state.answer, null, 2);
+  const answer = pretty(state.answer);
   const keys = (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) call();
   };
@@ -81,7 +81,7 @@ function Call({ found }) {
         ? null
         : h("div",
             h("div.toolbar", h("strong", state.answer?.error ? "Refused" : "Result"), h("span.dim", `in ${duration(state.tookMs)}`), Small("Copy", () => copyText(answer, "The answer"))),
-            h("pre.code", { dir: "auto", tabindex: "0" }, answer),
+            Code(answer),
           ),
     ),
   );

@@ -2,10 +2,10 @@
 
 import { h, redraw } from "../../lib/dom.js";
 import { setting } from "../../lib/fetching.js";
-import { bytes, clock } from "../../lib/format.js";
+import { bytes, clock, pretty } from "../../lib/format.js";
 import { frames } from "../../lib/link.js";
 import { Badge, Card, Choice, copyText, Empty, Search } from "../../ui/parts.js";
-import { Small } from "../../ui/small.js";
+import { Small, Code } from "../../ui/small.js";
 
 // In the document at once; the filter finds the others.
 const SHOWN_MAX = 200;
@@ -49,7 +49,7 @@ function Row({ frame }) {
       h("span.dim", id === "" ? "" : `id ${id}`),
       h("span.dim.frame-size", bytes(frame.text.length)),
     ),
-    isOpen ? h("pre.code", { dir: "auto", tabindex: "0" }, value ? JSON.stringify(value, null, 2) : frame.text, frame.cut ? "\n… the rest was not kept" : "") : null,
+    isOpen ? Code(value ? pretty(value) : frame.text, frame.cut ? "\n… the rest was not kept" : "") : null,
   );
 }
 

@@ -4,11 +4,11 @@
 import { h, redraw, safeUrl } from "../../lib/dom.js";
 import { setting } from "../../lib/fetching.js";
 import { download } from "../../lib/csv.js";
-import { bytes, count } from "../../lib/format.js";
+import { bytes, count, pretty } from "../../lib/format.js";
 import { highlight } from "../../ui/highlight.js";
 import { Markdown, MarkdownCache } from "../../ui/markdown.js";
 import { Badge, Choice, When, copyText } from "../../ui/parts.js";
-import { Small } from "../../ui/small.js";
+import { Small, Code } from "../../ui/small.js";
 
 // Characters that are in the document at once.
 const SHOWN_MAX = 100_000;
@@ -37,7 +37,7 @@ export function imageUrl(type, content) {
 }
 
 export function rawText(content) {
-  return typeof content === "string" ? content : JSON.stringify(content, null, 2);
+  return typeof content === "string" ? content : pretty(content);
 }
 
 function prettyJson(content) {
@@ -130,6 +130,6 @@ export function Artifact({ artifact: it, actions }) {
       actions,
     ),
     h(Body, { it }),
-    hasMore ? h("details", h("summary", "Metadata"), h("pre.code", { dir: "auto", tabindex: "0" }, JSON.stringify(it.metadata, null, 2))) : null,
+    hasMore ? h("details", h("summary", "Metadata"), Code(pretty(it.metadata))) : null,
   );
 }
