@@ -65,10 +65,10 @@ const leaveHere = (everywhere) => act("You are still logged in", () => logout(ev
 
 function LogOut() {
   const ask = setting(access, "isSure");
-  const sure = [h("span", { key: "sure" }, "Every browser that is logged in with the same credential has to log in again. Really?"), Button({ kind: "danger", key: "yes", onclick: () => leaveHere(true) }, ["Log out everywhere"]), Button({ key: "no", onclick: () => ask(false) }, ["No"])];
+  const sure = [h("span", { key: "sure" }, "Every browser with the same credential has to log in again. Really?"), Button({ kind: "danger", key: "yes", onclick: () => leaveHere(true) }, ["Log out everywhere"]), Button({ key: "no", onclick: () => ask(false) }, ["No"])];
   const both = [Button({ key: "here", onclick: () => leaveHere(false) }, ["Log out here"]), Button({ key: "all", onclick: () => ask(true) }, ["Log out everywhere…"])];
   return Card({ title: "Log out", key: "out" }, [
-    h("p.dim", "A page on the machine of the gateway may need no log-in; then there is nothing to end."),
+    h("p.dim", "On the machine of the gateway no log-in may be needed; then there is nothing to end."),
     h("div.card-actions", access.isSure ? sure : both),
   ]);
 }

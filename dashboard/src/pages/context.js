@@ -10,7 +10,7 @@ import { act } from "../ui/act.js";
 import { Awaited } from "../ui/awaited.js";
 import { Rows } from "../ui/listed.js";
 import { Badge, Button, Card, Empty, Loading, Search, When } from "../ui/parts.js";
-import { LinePlot, Meter } from "../ui/plot.js";
+import { Meter } from "../ui/plot.js";
 import { ChatLink, Small, figure } from "../ui/small.js";
 
 const REFRESH_MS = 10_000;
@@ -101,14 +101,8 @@ function History() {
       ["Freed", (it) => (it.tokensAfter === undefined || !it.tokensBefore ? "–" : `${Math.round((1 - it.tokensAfter / it.tokensBefore) * 100)} %`), true],
       ["Where", (it) => ChatLink(id, `message ${it.seq}`, it.seq)],
     ];
-    return h("div.boxed.context-history", compactions.length > 2 ? h(Sizes, { id, compactions }) : null, Rows({ columns, rows: compactions, keyOf: (it) => it.seq, caption: "Compactions, newest first" }));
+    return h("div.boxed.context-history", Rows({ columns, rows: compactions, keyOf: (it) => it.seq, caption: "Compactions, newest first" }));
   });
-}
-
-function Sizes({ id, compactions }) {
-  const old = [...compactions].reverse();
-  const series = [["before", "tokensBefore"], ["after", "tokensAfter"]].map(([name, field]) => ({ name, points: old.map((it) => ({ x: it.at, y: it[field] })) }));
-  return h(LinePlot, { id: `context-${id}`, title: "Tokens at each compaction", unit: "tokens", xKind: "time", series });
 }
 
 function List({ rows }) {
@@ -138,7 +132,7 @@ export const contextPage = {
           figure("the fullest", `${fullest} %`),
         ),
         h(Card, { title: "Sessions, the fullest first", actions: rows.length > 8 ? h(Search, { label: "Find a session", value: state.find, oninput: setting(state, "find") }) : null }, h(List, { rows })),
-        h("p.dim", "Only sessions that are in memory are listed; others take no room until they are opened. Sizes are what the model last reported, and an estimate of what came after."),
+        h("p.dim", "Only sessions in memory are listed. Sizes are what the model last reported, and an estimate of what came after."),
       ];
     };
     return h("div", h("h1", "Context"), Awaited(all.want("all"), shown));

@@ -83,13 +83,14 @@ function Models({ rows }) {
   return h(Card, { title: "By model" }, h(SortTable, { state: table, columns, rows, keyOf: (row) => row.model, caption: "Latency by model", empty: "No model was called in this time" }));
 }
 
-const WORDS = { 401: "the key is wrong", 403: "not allowed", 404: "no such model", 408: "took too long", 429: "too many requests", 500: "the server failed", 502: "the server failed", 503: "the server is overloaded", 529: "the server is overloaded", network: "no connection" };
+const OVERLOADED = "the server is overloaded";
+const WORDS = { 401: "the key is wrong", 403: "not allowed", 404: "no such model", 408: "took too long", 429: "too many requests", 503: OVERLOADED, 529: OVERLOADED, network: "no connection" };
 
 function Errors({ rows, calls }) {
   if (rows.length === 0) return h(Card, { title: "Errors" }, h(Empty, { title: calls ? "No call failed in this time" : "No model was called in this time" }));
   const columns = [
     ["Status", (row) => Badge({ tone: "bad" }, [row.status])],
-    ["Mostly means", (row) => WORDS[row.status] ?? "–"],
+    ["Mostly means", (row) => WORDS[row.status] ?? (row.status >= 500 ? "the server failed" : "–")],
     ["How often", (row) => count(row.count), true],
     ["Of all calls", (row) => valueText((row.count / Math.max(1, calls)) * 100, "%"), true],
   ];

@@ -138,7 +138,7 @@ function Row({ row, first }) {
   const [tone, word] = WORDS[lane.state] ?? [];
   const name = sessionName(row);
   const tabindex = row.id === (page.active ?? first) ? "0" : "-1";
-  const at = row.lastMessageAt;
+  const { lastMessageAt: at, model = row.config.modelTier } = row;
   const onfocus = () => (page.active = row.id);
   const isUnread = at > page.read.get(row.id)?.at;
   return h("div", { class: page.chosen.has(row.id) ? "session session-chosen" : "session" },
@@ -148,10 +148,10 @@ function Row({ row, first }) {
       h("span.small.session-id.dim", { title: row.cwd }, row.title ? row.id : row.cwd ?? ""),
     ),
     h("span.session-state", isUnread ? Badge({ tone: "info", title: "There is something you have not read here" }, ["new"]) : null, word ? Badge({ tone }, [lane.depth ? `${word}, ${lane.depth} waiting` : word]) : null),
-    h("span.session-model.dim", { title: row.model ?? row.config.modelTier }, row.model ?? row.config.modelTier),
+    h("span.session-model.dim", { title: model }, model),
     h("span.session-count.numeric", count(row.messageCount), h("span.session-unit", row.messageCount === 1 ? " message" : " messages")),
     h("span.session-at.dim", at ? h(When, { at }) : "no message"),
-    h("span.session-cost.numeric", { title: row.costUsd === undefined ? "What it cost is not known" : undefined }, row.messageCount === 0 ? "–" : row.costUsd === undefined ? "cost unknown" : money(row.costUsd)),
+    h("span.session-cost.numeric", row.messageCount === 0 ? "–" : row.costUsd === undefined ? "cost unknown" : money(row.costUsd)),
     Small("More", (event) => openMenu(row, event.currentTarget), { class: "button button-small session-more", "aria-haspopup": "dialog", label: `More for ${name}`, tabindex, onfocus }),
   );
 }

@@ -142,7 +142,7 @@ function Days({ rows, all, now }) {
   const isMissing = rows.includes(null);
   return h(Card,
     h(BarPlot, { id: "usage-days", title: now.unit === "usd" ? "Cost of each day (estimate)" : "Tokens of each day", unit: now.unit, head: "Day", bars, lines, onpick: (day) => pickRuns({ day }) }),
-    h("p.dim.small.usage-note", "Choose a day to see its runs.", isMissing ? " Hatched: nothing is known of these days. A line at the bottom: nothing was used." : "", now.unit === "usd" ? " “?”: the price of a model is not known, and the day cost more than what is shown." : ""),
+    h("p.dim.small.usage-note", "Choose a day to see its runs.", isMissing ? " Hatched: nothing is known. A line at the bottom: nothing was used." : "", now.unit === "usd" ? " “?”: the day cost more; the price of a model is not known." : ""),
   );
 }
 
@@ -178,7 +178,7 @@ function Groups({ now }) {
   const rows = groups.value?.by === now.by ? groups.value.rows : null;
   const shown = () => rows ? h(SortTable, { state: table, columns: columnsOf(now.by, rows), rows, keyOf: (row) => row.key, caption: `Usage by ${now.by}`, empty: "Nothing was used in these days" }) : h(Loading);
   const actions = [h(Choice, { label: "By", value: now.by, options: GROUPS, onchange: (by) => choose({ by: by === "session" ? "" : by }) }), Small("Save as CSV", () => save(now, rows), { disabled: !rows?.length })];
-  return h(Card, { title: "Who and what used it", actions }, Awaited(groups, shown), now.by === "tool" ? h("p.dim", "Tools are counted by calls; the tokens that their results are belong to the model that reads them.") : null);
+  return h(Card, { title: "Who and what used it", actions }, Awaited(groups, shown), now.by === "tool" ? h("p.dim", "Tools are counted by calls; tokens belong to the model that reads their results.") : null);
 }
 
 export const usagePage = {
@@ -203,7 +203,7 @@ export const usagePage = {
       Awaited(days, shown),
       (day || session || model) && dayAt(wish.from) ? h(Runs, { wish, nameOf, onclose: () => pickRuns({}) }) : null,
       h(Groups, { now }),
-      h("p.dim", "Costs are worked out from the list price of each model: an estimate, not a bill. Prices that are not known can be given in the settings (", h("code", "models"), ")."),
+      h("p.dim", "Costs are an estimate by list prices, not a bill. Prices that are not known can be set (", h("code", "models"), ")."),
     );
   },
   arrive: () => [days.keep(REFRESH_MS), groups.keep(REFRESH_MS), () => (budget.stale(), titles.stale())],

@@ -38,7 +38,7 @@ async function verify() {
 
 function Verdict() {
   const { verdict } = audit;
-  if (!verdict) return h("p.dim", "Each line carries the digest of all before it. “Verify” reads the whole chain and says whether a line was changed or taken out.");
+  if (!verdict) return h("p.dim", "Each line carries the digest of all before it. “Verify” says whether one was changed or taken out.");
   if (verdict.fault) return h(ErrorNote, { why: verdict.fault, again: verify });
   if (!verdict.whole) return h("p.note.note-bad", { role: "alert" }, h("span", h("strong", "The chain is broken. "), verdict.broken ?? "", ` Verified at ${clock(verdict.at)}.`));
   const head = verdict.head ? [" It ends in ", h("code", { title: verdict.head }, `${verdict.head.slice(0, 16)}…`), " ", Button({ kind: "quiet", onclick: () => copyText(verdict.head, "The digest") }, ["Copy"])] : null;

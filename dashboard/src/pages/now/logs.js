@@ -61,7 +61,6 @@ function Lines() {
 }
 
 export function LogTail() {
-  const isRefused = log.fault?.reason === "scope";
   return Fold({
     open: log.isOpen,
     onchange: turn,
@@ -69,13 +68,11 @@ export function LogTail() {
     class: "card",
     key: "log",
     body: () => h("div",
-      isRefused ? h("p.dim", "The log is for credentials with the scope admin; yours has not got it.") : h(ErrorNote, { why: log.fault, again: follow }),
-      log.fault ? null : h("div.toolbar",
+      log.fault ? h(ErrorNote, { why: log.fault, again: follow }) : [h("div.toolbar",
         Select({ label: "From", value: log.level, options: [["error", "errors"], ["warn", "warnings"], ["info", "info"], ["trace", "all"]], onchange: setting(log, "level") }),
         Search({ label: "Lines with", value: log.text, oninput: setting(log, "text") }),
         Small(log.isHeld ? "Go on" : "Hold still", () => ((log.isHeld = !log.isHeld), redraw()), { "aria-pressed": log.isHeld }),
-      ),
-      log.fault ? null : h(Lines),
+      ), h(Lines)],
     ),
   });
 }
