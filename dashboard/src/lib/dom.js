@@ -21,7 +21,7 @@ export function h(tag, attrs, ...children) {
 
 function flat(children, into) {
   for (const child of children) {
-    if (child === null || child === undefined || typeof child === "boolean") continue;
+    if (child == null || typeof child === "boolean") continue;
     if (Array.isArray(child)) flat(child, into);
     else if (typeof child === "object") into.push(child);
     else into.push({ tag: null, text: String(child), dom: null });
@@ -63,7 +63,7 @@ function setAttribute(dom, name, before, now) {
   }
   const value = name === "href" || name === "src" ? safeUrl(now) : now;
   if (name.startsWith("aria-") && typeof value === "boolean") dom.setAttribute(name, value);
-  else if (value === undefined || value === null || value === false) dom.removeAttribute(name);
+  else if (value == null || value === false) dom.removeAttribute(name);
   else if (before !== now) dom.setAttribute(name, value === true ? "" : String(value));
 }
 

@@ -143,7 +143,7 @@ export function axisText(value, unit) {
 
 // In a sentence: with its unit. `undefined` is not zero.
 export function valueText(value, unit) {
-  if (value === undefined || value === null || Number.isNaN(value)) return unit === "usd" ? "price unknown" : "no data";
+  if (value == null || Number.isNaN(value)) return unit === "usd" ? "price unknown" : "no data";
   if (unit === "usd") return money(value);
   if (unit === "ms") return duration(value);
   if (unit === "%") return `${Number(value.toPrecision(3))} %`;

@@ -77,7 +77,7 @@ export const accessPage = {
   name: "access",
   title: "Access",
   view() {
-    const refused = h("p.note.note-warn", h("span", "Your credential may not administer this gateway (it has not got the scope ", h("code", "admin"), "): connections, attempts, pairing and the audit are not shown. ", h("code", "tillerman gateway token"), " prints one that may."));
+    const refused = h("p.note.note-warn", h("span", "Connections, attempts, pairing and the audit are for credentials with the scope ", h("code", "admin"), ". ", h("code", "tillerman gateway token"), " prints one that may."));
     return h("div",
       h("h1", "Access"),
       isRefused() ? [refused, h(Companions), h(People)] : [h(Connections), h(Attempts), h(Companions), h(Pairing), h(People), h(Audit)],

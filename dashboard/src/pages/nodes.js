@@ -25,7 +25,7 @@ function placeText({ latitude, longitude, accuracyMeters, source, capturedAt, re
 
 function Battery({ pct, source }) {
   const isLow = pct <= BATTERY_LOW_PCT && source !== "ac";
-  const text = `${Math.round(pct)} %${source === "ac" ? ", charging or plugged in" : source === "battery" ? ", on battery" : ""}${isLow ? ", low" : ""}`;
+  const text = `${Math.round(pct)} %${source === "ac" ? ", plugged in" : source === "battery" ? ", on battery" : ""}${isLow ? ", low" : ""}`;
   return h("span.strip.node-battery", h(Meter, { value: pct, max: 100, label: "Battery", text, tone: isLow ? "bad" : "info" }), text);
 }
 

@@ -145,7 +145,7 @@ function Row({ row, first }) {
     h("label.session-pick", h("input", { type: "checkbox", checked: page.chosen.has(row.id), "aria-label": `Select ${name}`, tabindex, onfocus, onclick: (event) => choose(row, event) })),
     h("div.session-name",
       h("a", { id: `session-${row.id}`, href: href("chat", row.id), dir: "auto", title: `${name}\n${row.id}${row.cwd ? `\n${row.cwd}` : ""}`, tabindex, onfocus }, name),
-      h("span.small.session-id.dim", { title: row.cwd }, row.title ? row.id : row.cwd ?? ""),
+      h("span.small.session-id.dim", row.title ? row.id : row.cwd ?? ""),
     ),
     h("span.session-state", isUnread ? Badge({ tone: "info", title: "There is something you have not read here" }, ["new"]) : null, word ? Badge({ tone }, [lane.depth ? `${word}, ${lane.depth} waiting` : word]) : null),
     h("span.session-model.dim", { title: model }, model),

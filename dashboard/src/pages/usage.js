@@ -2,13 +2,13 @@
 
 import { h, redraw } from "../lib/dom.js";
 import { csv, download } from "../lib/csv.js";
-import { Fetched } from "../lib/fetching.js";
+import { Fetched, setting } from "../lib/fetching.js";
 import { count, short, utcDay } from "../lib/format.js";
 import { rpc } from "../lib/link.js";
 import { replaceQuery, route } from "../lib/router.js";
 import { DAYS_MAX, addDays, dayAt, dayText, daysBetween } from "../lib/scale.js";
 import { Awaited } from "../ui/awaited.js";
-import { Button, Card, Choice, Loading } from "../ui/parts.js";
+import { Card, Choice, Loading } from "../ui/parts.js";
 import { BarPlot } from "../ui/plot.js";
 import { ChatLink, Small, column, numbers, figure } from "../ui/small.js";
 import { SortTable } from "../ui/sorted.js";
@@ -25,7 +25,7 @@ const groups = new Fetched();
 const budget = new Fetched(askBudget);
 const titles = new Fetched(askTitles);
 const table = { by: "tokens", isUp: false, isAll: false };
-const typed = { from: "", to: "", isOpen: false, fault: "" };
+const typed = { from: "", to: "", isOpen: false };
 
 // What is chosen is in the address, so that it can be kept and sent.
 function chosen() {
@@ -79,24 +79,19 @@ function Range({ now }) {
   const preset = (change) => ((typed.isOpen = false), choose({ from: "", to: "", day: "", ...change }));
   const own = () => {
     if (typed.isOpen) return preset({});
-    Object.assign(typed, { isOpen: true, from: now.from, to: now.to, fault: "" });
+    Object.assign(typed, { isOpen: true, from: now.from, to: now.to });
     redraw();
   };
-  const take = (event) => {
-    event.preventDefault();
-    const length = (dayAt(typed.to) - dayAt(typed.from)) / 86_400_000 + 1;
-    typed.fault = !(length > 0) ? "The first day must not be after the last one." : length > DAYS_MAX ? `At most ${DAYS_MAX} days can be shown.` : "";
-    if (typed.fault) redraw();
-    else choose({ from: typed.from, to: typed.to, day: "" });
-  };
+  const take = (event) => (event.preventDefault(), choose({ from, to, day: "" }));
   const isOwn = now.isOwn || typed.isOpen;
-  const field = (name, label) => h("label.field.field-inline", h("span", label), h("input", { type: "date", value: typed[name] || now[name], max: utcDay(), required: true, oninput: (event) => (typed[name] = event.target.value) }));
+  const [from, to] = [typed.from || now.from, typed.to || now.to];
+  // The browser says so where the days are the wrong way round, or too many.
+  const field = (name, label, value, min, max) => h("label.field.field-inline", h("span", label), h("input", { type: "date", value, min, max, required: true, oninput: (event) => event.target.value && setting(typed, name)(event.target.value) }));
   return h("div.toolbar",
     h(Choice, { label: "Range", value: isOwn ? "own" : now.range, options: [[7, "7 days"], [30, "30 days"], [90, "90 days"], ["own", "Own dates"]], onchange: (it) => (it === "own" ? own() : preset({ range: it })) }),
-    isOwn ? h("form.card-actions", { onsubmit: take }, field("from", "From"), field("to", "to"), Button({ type: "submit", kind: "small" }, ["Show"])) : null,
+    isOwn ? h("form.card-actions", { onsubmit: take }, field("from", "From", from, addDays(to, 1 - DAYS_MAX), to), field("to", "to", to, undefined, utcDay()), Small("Show", undefined, { type: "submit" })) : null,
     h(Choice, { label: "Unit", value: now.unit, options: [["tokens", "Tokens"], ["usd", "Cost"]], onchange: (it) => choose({ unit: it === "usd" ? it : "" }) }),
     h("span.dim", "Days are of UTC."),
-    typed.fault ? h("p.note.note-bad", { role: "alert" }, typed.fault) : null,
   );
 }
 

@@ -5,7 +5,7 @@ import { Fetched, busy, debounced } from "../../lib/fetching.js";
 import { clock, count, moment } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
 import { Listed } from "../../ui/listed.js";
-import { Button, Card, ErrorNote, Search, copyText } from "../../ui/parts.js";
+import { Button, Card, ErrorNote, Search } from "../../ui/parts.js";
 import { ChatLink, Small } from "../../ui/small.js";
 
 const PAGE = 100;
@@ -41,7 +41,7 @@ function Verdict() {
   if (!verdict) return h("p.dim", "Each line carries the digest of all before it. “Verify” says whether one was changed or taken out.");
   if (verdict.fault) return h(ErrorNote, { why: verdict.fault, again: verify });
   if (!verdict.whole) return h("p.note.note-bad", { role: "alert" }, h("span", h("strong", "The chain is broken. "), verdict.broken ?? "", ` Verified at ${clock(verdict.at)}.`));
-  const head = verdict.head ? [" It ends in ", h("code", { title: verdict.head }, `${verdict.head.slice(0, 16)}…`), " ", Button({ kind: "quiet", onclick: () => copyText(verdict.head, "The digest") }, ["Copy"])] : null;
+  const head = verdict.head ? [" It ends in ", h("code", verdict.head), "."] : null;
   return h("p.note.note-good", { role: "status" }, h("span", h("strong", "The chain is whole: "), `no line was changed. Verified at ${clock(verdict.at)}.`, head));
 }
 

@@ -40,7 +40,7 @@ async function send(isDefault, dryRun) {
   }
 }
 
-const shown = (value) => (value === null || value === undefined ? h("span.dim", "not set") : h("code", { dir: "auto" }, typeof value === "string" ? value : JSON.stringify(value)));
+const shown = (value) => (value == null ? h("span.dim", "not set") : h("code", { dir: "auto" }, typeof value === "string" ? value : JSON.stringify(value)));
 
 // What changes, old beside new.
 export function Changes({ changes }) {

@@ -87,7 +87,7 @@ const typeOf = (schema) => (Array.isArray(schema?.type) ? schema.type.find((it) 
 // How it is put in: "choice" | "switch" | "number" | "lines" | "text" | "json".
 export function fieldOf({ schema, value }) {
   if (Array.isArray(schema?.enum)) return "choice";
-  const type = typeOf(schema) ?? (Array.isArray(value) ? "array" : value === null || value === undefined ? undefined : typeof value);
+  const type = typeOf(schema) ?? (Array.isArray(value) ? "array" : value == null ? undefined : typeof value);
   if (type === "boolean") return "switch";
   if (type === "integer" || type === "number") return "number";
   if (type === "array") return (value ?? []).every((it) => typeof it === "string") && (typeOf(schema?.items) ?? "string") === "string" ? "lines" : "json";
@@ -96,7 +96,7 @@ export function fieldOf({ schema, value }) {
 
 // In the field, and out of it again. Throws what is wrong.
 export function typed(field, value) {
-  if (value === undefined || value === null) return "";
+  if (value == null) return "";
   return field === "lines" ? value.join("\n") : field === "json" ? pretty(value) : String(value);
 }
 

@@ -110,7 +110,7 @@ function Body({ it }) {
 const ENDINGS = { markdown: "md", html: "html", json: "json", text: "txt" };
 
 function save(it) {
-  const name = it.artifactId.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 80) || "artifact";
+  const name = it.artifactId;
   download(name.includes(".") ? name : `${name}.${ENDINGS[kindOf(it)] ?? "txt"}`, rawText(it.content), "text/plain");
 }
 

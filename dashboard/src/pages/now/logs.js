@@ -68,11 +68,14 @@ export function LogTail() {
     class: "card",
     key: "log",
     body: () => h("div",
-      log.fault ? h(ErrorNote, { why: log.fault, again: follow }) : [h("div.toolbar",
-        Select({ label: "From", value: log.level, options: [["error", "errors"], ["warn", "warnings"], ["info", "info"], ["trace", "all"]], onchange: setting(log, "level") }),
-        Search({ label: "Lines with", value: log.text, oninput: setting(log, "text") }),
-        Small(log.isHeld ? "Go on" : "Hold still", () => ((log.isHeld = !log.isHeld), redraw()), { "aria-pressed": log.isHeld }),
-      ), h(Lines)],
+      log.fault ? h(ErrorNote, { why: log.fault, again: follow }) : [
+        h("div.toolbar",
+          Select({ label: "From", value: log.level, options: [["error", "errors"], ["warn", "warnings"], ["info", "info"], ["trace", "all"]], onchange: setting(log, "level") }),
+          Search({ label: "Lines with", value: log.text, oninput: setting(log, "text") }),
+          Small(log.isHeld ? "Go on" : "Hold still", () => setting(log, "isHeld")(!log.isHeld), { "aria-pressed": log.isHeld }),
+        ),
+        h(Lines),
+      ],
     ),
   });
 }
