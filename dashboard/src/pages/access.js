@@ -18,7 +18,7 @@ const PEOPLE_MAX = 100;
 
 const people = new Fetched(() => rpc("system.presence", { limit: PEOPLE_MAX }));
 const nodes = new Fetched(() => rpc("system.nodes"));
-const access = { isSure: false, isAsked: false };
+const access = {};
 
 // Whether this credential administers is what its first question says.
 const isRefused = () => auditFault()?.reason === "scope";

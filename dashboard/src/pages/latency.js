@@ -18,7 +18,7 @@ const REFRESH_MS = 15_000;
 // Above this part of the calls somebody should look.
 const ERROR_PCT_BAD = 5;
 
-const table = { by: "calls", isUp: false, isAll: false };
+const table = { by: "calls" };
 // How long our last question took, until the connection has measured by itself.
 let tripMs;
 

@@ -63,7 +63,7 @@ function Node({ node }) {
 function Companions() {
   const gates = live.can?.nodes;
   if (gates && !gates.enabled) {
-    return h(Card, { title: "Companions" }, h(Empty, { title: "Companions are switched off" }, "A phone or a desktop app can register here once ", h("code", "tillerman config set server.nodes.enabled true"), " was said. Places and push have their own switches: ", h("code", "server.nodes.location.enabled"), ", ", h("code", "server.nodes.push.enabled"), "."));
+    return h(Card, { title: "Companions" }, h(Empty, { title: "Companions are switched off" }, "A phone or a desktop app can register once ", h("code", "tillerman config set server.nodes.enabled true"), " was said. Places and push have their own switches: ", h("code", "server.nodes.location.enabled"), ", ", h("code", "server.nodes.push.enabled"), "."));
   }
   const number = nodes.want("nodes").value?.nodes.length;
   const off = gates ? [gates.locationEnabled ? "" : "places", gates.pushEnabled ? "" : "push"].filter(Boolean) : [];

@@ -24,7 +24,7 @@ const days = new Fetched();
 const groups = new Fetched();
 const budget = new Fetched(askBudget);
 const titles = new Fetched(askTitles);
-const table = { by: "tokens", isUp: false, isAll: false };
+const table = { by: "tokens" };
 const typed = { from: "", to: "", isOpen: false };
 
 // What is chosen is in the address, so that it can be kept and sent.

@@ -25,7 +25,7 @@ export function refreshDoors() {
 
 async function close({ connectionId }) {
   const { closed } = await rpc("system.closeConnection", { connectionId });
-  return closed ? "The connection is closed. Whoever has a credential can come again." : "That connection was gone already.";
+  return closed ? "It is closed. Whoever has a credential can come again." : "That connection was gone already.";
 }
 
 const CONNECTIONS = [

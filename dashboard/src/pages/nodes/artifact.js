@@ -101,7 +101,7 @@ function Body({ it }) {
   if (kind === "html") {
     return h("div",
       h("iframe", { key: `${it.artifactId} ${it.version}`, class: "boxed canvas-frame", sandbox: "", title: name, referrerpolicy: "no-referrer", srcdoc: quiet(it) }),
-      h("p.dim", "Shown without its scripts, styles, links and whatever it would fetch; Raw has all of it."),
+      h("p.dim", "Shown without scripts, styles, links and what it would fetch; Raw has all of it."),
     );
   }
   return h(Text, { text: rawText(it.content), label: name, language: kind === "text" ? languageOf(it).toLowerCase() : undefined });

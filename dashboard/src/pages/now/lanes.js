@@ -30,7 +30,7 @@ const TICK_PX = 80;
 const TICKS_MAX = 15;
 
 const past = new Fetched(() => rpc("lanes.history", { windowMinutes: plot.minutes, limit: RUNS_MAX }));
-const plot = { minutes: remembered("now.window", 60), width: 0, isAll: false, isTable: false, pointed: null, kept: null, keptFor: "" };
+const plot = { minutes: remembered("now.window", 60), width: 0, isAll: false, isTable: false };
 
 export const refreshHistory = () => past.again();
 
@@ -123,11 +123,11 @@ function Axis({ span, ticks, since }) {
   );
 }
 
-const SWATCHES = [["running", "runs (open end)"], ["complete", "finished (full)"], ["cancelled", "stopped (hollow)"], ["error", "failed (striped)"]];
+const LOOKS = { running: "open end", complete: "full", cancelled: "hollow", error: "striped" };
 function Legend() {
   const drawn = (state) => [body(state, { x: 1, y: 1, width: 22, height: 10 }), state === "running" ? h("path.bar-open", { d: "M23 0v12" }) : null];
   const row = (state, word, inside) => h("li", h("svg", { width: 26, height: 12, "aria-hidden": "true" }, h("g", { class: `bar bar-${state}` }, inside)), word);
-  return h("ul.plot-legend.lane-legend", row("", "waited (dotted)", h("line.bar-wait", { x1: 1, x2: 25, y1: 6, y2: 6 })), SWATCHES.map(([state, word]) => row(state, word, drawn(state))));
+  return h("ul.plot-legend.lane-legend", row("", "waited (dotted)", h("line.bar-wait", { x1: 1, x2: 25, y1: 6, y2: 6 })), Object.entries(LOOKS).map(([state, look]) => row(state, `${STATES[state]} (${look})`, drawn(state))));
 }
 
 function measure(element) {

@@ -11,7 +11,7 @@ import { Empty, ErrorNote, Search, Select } from "../../ui/parts.js";
 const LINES_MAX = 500;
 const LEVELS = { error: 0, warn: 1, info: 2, debug: 3, trace: 4 };
 
-const log = { isOpen: false, lines: [], watch: null, fault: null, level: "trace", text: "", isHeld: false, number: 0 };
+const log = { isOpen: false, lines: [], level: "trace", text: "", isHeld: false, number: 0 };
 
 async function follow() {
   log.fault = null;
@@ -55,7 +55,7 @@ function toEnd(box) {
 let held = [];
 function Lines() {
   if (!log.isHeld) held = log.lines.filter(isWanted);
-  if (held.length === 0) return h(Empty, { title: "No line yet" }, "Lines come here as they are written, from now on.");
+  if (held.length === 0) return h(Empty, { title: "No line yet" }, "Lines come here as they are written.");
   return h("div.code.now-log", { tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Log", created: toEnd, updated: toEnd },
     held.map((line) => h("div", { class: `now-line now-line-${line.level}`, key: line.number }, h("span.dim", clock(line.ts)), " ", h("b", line.level), " ", h("span", { dir: "auto" }, line.text))));
 }

@@ -12,7 +12,8 @@ const TITLE_CHARS_MAX = 200;
 const WIDTH = 240;
 const FORMATS = [["html", "a page (HTML)"], ["md", "Markdown"], ["jsonl", "JSON Lines"]];
 
-const menu = { row: null, button: null, x: 0, y: 0, isRenaming: false, title: "" };
+// While it is open: { row, button, x, y, isRenaming, title }.
+const menu = {};
 
 export function openMenu(row, button, isRenaming) {
   const box = button.getBoundingClientRect();

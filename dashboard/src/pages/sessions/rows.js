@@ -8,14 +8,11 @@ const PAGE = 500;
 const HEAD = 50;
 const ROWS_MAX = 50_000;
 
+// And `fault`, `isAsked`, `isLoading`, `isWhole`.
 export const list = {
   rows: [],
   total: 0,
   query: "",
-  fault: null,
-  isLoading: false,
-  isWhole: false,
-  isAsked: false,
   // Sessions that have changed above what is seen: they are put in their place when somebody wants it.
   newer: new Set(),
 };

@@ -11,7 +11,7 @@ const HITS_MAX = 500;
 const PIECES_MAX = 20;
 const ROLES = { user: "a person", assistant: "the model", tool: "a tool" };
 
-const found = { query: "", hits: [], cursor: undefined, isComplete: true, isLooking: false, fault: null };
+const found = { query: "", hits: [], isComplete: true };
 let asked = 0;
 
 export async function searchFor(query) {

@@ -13,7 +13,7 @@ import { costHint, tokensOf } from "./sums.js";
 
 const RUNS_MAX = 100;
 const runs = new Fetched();
-const table = { by: "", isUp: false, isAll: false };
+const table = {};
 // How a run stands, in a tone and in a word.
 const STATES = { start: ["info", "running"], complete: ["good", "complete"], error: ["bad", "failed"], cancel_requested: ["warn", "stopping"], cancelled: ["warn", "cancelled"] };
 
@@ -46,7 +46,7 @@ export function Runs({ wish, nameOf, onclose }) {
   // An answer that belongs to another question is not shown for this one.
   const shown = (value) => runs.isLoading ? h(Loading) : [
     h(SortTable, { state: table, columns: columnsOf(isOneDay, nameOf), rows: value.runs, keyOf: (run) => `${run.sessionId} ${run.runId}`, caption: "Runs, the dearest first", empty: "Nothing ran then" }),
-    value.truncated ? h("p.dim", `The ${value.runs.length} dearest that were found; there are more, or not everything was looked through.`) : null,
+    value.truncated ? h("p.dim", `The ${value.runs.length} dearest; there are more, or not everything was looked through.`) : null,
     value.runs.length ? null : h("p.dim", "Sums stay when a session is deleted; its runs do not."),
   ];
   return h(Card, { title, id: "usage-runs", actions: Small("Close", onclose) }, Awaited(runs, shown));
