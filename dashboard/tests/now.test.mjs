@@ -6,7 +6,7 @@ neverDraw();
 globalThis.location = { protocol: "http:", host: "gateway.test" };
 globalThis.WebSocket ??= class {};
 const { live } = await import("../src/lib/live.js");
-const { lanesOf, nearest, placeOf, ticksOf } = await import("../src/pages/now/runs.js");
+const { lanesOf, nearest, placeOf } = await import("../src/pages/now/runs.js");
 const { allStanding } = await import("../src/pages/now/standing.js");
 
 const MINUTE = 60_000;
@@ -38,15 +38,6 @@ test("places are within the picture, and short runs can be seen", () => {
   assert.deepEqual(place(run("a", "r", NOW - 20 * MINUTE, NOW - 5 * MINUTE)), { left: 0, wide: 500, waitFrom: undefined });
   assert.deepEqual(place(run("a", "r", NOW - 1, NOW)), { left: 996, wide: 4, waitFrom: undefined });
   assert.equal(place(run("a", "r", NOW - 5 * MINUTE, NOW, { queuedAt: NOW - 6 * MINUTE })).waitFrom, 400);
-});
-
-test("ticks stand on whole steps and leave room for their words", () => {
-  for (const minutes of [15, 60, 360, 1440])
-    for (const width of [240, 600, 1200]) {
-      const ticks = ticksOf(NOW - minutes * MINUTE, NOW, width);
-      assert.ok(ticks.length >= 1 && ticks.length <= width / 80 + 1, `${minutes} min, ${width} px: ${ticks.length}`);
-      assert.ok(ticks.every((at) => at % MINUTE === 0 && at <= NOW && at >= NOW - minutes * MINUTE));
-    }
 });
 
 test("what is stuck is first, then what asks, runs, waits; the idle ones are last with the newest first", () => {

@@ -75,13 +75,6 @@ test("every sample is in one bin", () => {
   assert.equal(scale.bins([0, 0]).reduce((sum, bin) => sum + bin.count, 0), 2);
 });
 
-test("percentiles are samples that were there", () => {
-  assert.equal(scale.percentile([30, 10, 20], 50), 20);
-  assert.equal(scale.percentile([30, 10, 20], 99), 30);
-  assert.equal(scale.percentile([7], 50), 7);
-  assert.equal(scale.percentile([], 50), undefined);
-});
-
 test("a limit far above everything does not flatten the plot", () => {
   assert.equal(scale.axisTop([1, 2], [5]), 5);
   assert.equal(scale.axisTop([1, 2], [500]), 2);

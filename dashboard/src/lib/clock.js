@@ -10,7 +10,7 @@ export function serverNow() {
 
 export async function startClock() {
   try {
-    const answer = await fetch("/api/health", { method: "HEAD", credentials: "same-origin", cache: "no-store" });
+    const answer = await fetch("/api/health", { method: "HEAD", cache: "no-store" });
     const at = Date.parse(answer.headers.get("date") ?? "");
     if (Math.abs(Date.now() - at) >= LEAST_MS) skewMs = Date.now() - at;
   } catch {

@@ -2,7 +2,7 @@
 
 // A cell that begins like a formula would be run as one.
 function cell(value) {
-  const text = value === undefined || value === null ? "" : String(value);
+  const text = value == null ? "" : String(value);
   const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -2,24 +2,26 @@
 // Text only ever becomes text nodes and attributes, never markup, so nothing that came from outside can be read as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
-const SVG_TAGS = new Set(["svg", "g", "path", "line", "rect", "circle", "text", "title", "polyline", "defs", "clipPath", "desc"]);
 // Set as properties: their attributes are only where they begin.
 const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "open", "indeterminate", "srcdoc", "tabIndex", "scrollTop"]);
+// Ours: the document never sees them.
+const OWN = new Set(["key", "created", "updated", "removed"]);
 const SAFE_URL = /^(?:https?:|mailto:|blob:|#|\/(?!\/)|data:image\/(?:png|jpeg|gif|webp);base64,)/i;
 
-// A node of the tree. `attrs`: attributes, `on…` handlers, `class`, `style` as an object, `key` among its brothers, and three
-// hooks: `created(element)`, `updated(element)`, `removed(element)`. A function in the place of a tag is a part: it is called
-// with its attributes and children.
+// A node of the tree. `tag`: the name of an element and its classes, as in `p.dim`. `attrs`, which may be left out: attributes,
+// `on…` handlers, `class`, `style` as an object, `key` among its brothers, and three hooks: `created(element)`,
+// `updated(element)`, `removed(element)`. A function in the place of a tag is a part: it is called with its attributes and children.
 export function h(tag, attrs, ...children) {
-  const given = attrs ?? {};
+  if (!attrs || typeof attrs !== "object" || Array.isArray(attrs) || "dom" in attrs) return h(tag, {}, attrs, ...children);
   const list = flat(children, []);
-  if (typeof tag === "function") return tag(given, list);
-  return { tag, key: given.key, attrs: given, children: list, dom: null };
+  if (typeof tag === "function") return tag(attrs, list);
+  const [name, ...classes] = tag.split(".");
+  return { tag: name, key: attrs.key, attrs: classes.length ? { class: classes.join(" "), ...attrs } : attrs, children: list, dom: null };
 }
 
 function flat(children, into) {
   for (const child of children) {
-    if (child === null || child === undefined || child === false || child === true) continue;
+    if (child == null || typeof child === "boolean") continue;
     if (Array.isArray(child)) flat(child, into);
     else if (typeof child === "object") into.push(child);
     else into.push({ tag: null, text: String(child), dom: null });
@@ -37,10 +39,10 @@ function isSame(one, two) {
 
 function create(node, isSvg) {
   if (node.tag === null) return (node.dom = document.createTextNode(node.text));
-  const svg = isSvg || node.tag === "svg" || (SVG_TAGS.has(node.tag) && node.tag !== "title" && node.tag !== "text");
+  const svg = isSvg || node.tag === "svg";
   const dom = svg ? document.createElementNS(SVG, node.tag) : document.createElement(node.tag);
   node.dom = dom;
-  for (const child of node.children) dom.append(create(child, svg && node.tag !== "foreignObject"));
+  for (const child of node.children) dom.append(create(child, svg));
   // Behind the children: the value of a select is one of them.
   for (const name in node.attrs) setAttribute(dom, name, undefined, node.attrs[name]);
   if (node.attrs.created) hooks.push(() => node.attrs.created(dom));
@@ -48,7 +50,7 @@ function create(node, isSvg) {
 }
 
 function setAttribute(dom, name, before, now) {
-  if (name === "key" || name === "created" || name === "updated" || name === "removed") return;
+  if (OWN.has(name)) return;
   if (name === "style") return setStyle(dom, before ?? {}, now ?? {});
   if (name.startsWith("on")) {
     // What a handler gives back is nobody's: a `false` would forbid what the browser does by itself, such as following a link.
@@ -60,7 +62,8 @@ function setAttribute(dom, name, before, now) {
     return;
   }
   const value = name === "href" || name === "src" ? safeUrl(now) : now;
-  if (value === undefined || value === null || value === false) dom.removeAttribute(name);
+  if (name.startsWith("aria-") && typeof value === "boolean") dom.setAttribute(name, value);
+  else if (value == null || value === false) dom.removeAttribute(name);
   else if (before !== now) dom.setAttribute(name, value === true ? "" : String(value));
 }
 

@@ -4,12 +4,17 @@
 import { redraw } from "./dom.js";
 
 export class Fetched {
-  value = undefined;
+  value;
   fault = null;
   isLoading = false;
   at = 0;
+  #ask;
   #asked = 0;
-  #key = undefined;
+  #key;
+
+  constructor(ask) {
+    this.#ask = ask;
+  }
 
   // Asks unless it was asked already with this key.
   want(key, ask) {
@@ -19,8 +24,10 @@ export class Fetched {
     return this;
   }
 
-  async again(ask) {
+  // Without another question, the one from before.
+  async again(ask = this.#ask) {
     const number = ++this.#asked;
+    this.#ask = ask;
     this.isLoading = true;
     redraw();
     try {
@@ -41,6 +48,15 @@ export class Fetched {
     this.#key = undefined;
     redraw();
   }
+
+  // Asks again every `ms`, until that is ended; who wants it after that asks anew.
+  keep(ms) {
+    const end = every(ms, () => this.value !== undefined && this.again());
+    return () => {
+      end();
+      this.stale();
+    };
+  }
 }
 
 // Calls `run` now and every `ms` while the page is seen, until it is ended.
@@ -50,10 +66,30 @@ export function every(ms, run) {
   return () => clearInterval(timer);
 }
 
+// For as long as it takes `state.isBusy` holds, so that nobody does it twice.
+export async function busy(state, run) {
+  state.isBusy = true;
+  redraw();
+  try {
+    return await run();
+  } finally {
+    state.isBusy = false;
+    redraw();
+  }
+}
+
 export function debounced(ms, run) {
   let timer;
-  return (...args) => {
+  return () => {
     clearTimeout(timer);
-    timer = setTimeout(() => run(...args), ms);
+    timer = setTimeout(run, ms);
+  };
+}
+
+// For a part that says what somebody chose: it is written to `state`.
+export function setting(state, name) {
+  return (value) => {
+    state[name] = value;
+    redraw();
   };
 }

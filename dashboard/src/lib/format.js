@@ -7,23 +7,23 @@ const dateAndTime = new Intl.DateTimeFormat([], { dateStyle: "short", timeStyle:
 const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
 
 export function count(n) {
-  return n === undefined || n === null ? "–" : whole.format(n);
+  return n == null ? "–" : whole.format(n);
 }
 
 export function short(n) {
-  return n === undefined || n === null ? "–" : compact.format(n);
+  return n == null ? "–" : compact.format(n);
 }
 
 // `undefined`: nobody knows the price. That is not nothing.
 export function money(usd) {
-  if (usd === undefined || usd === null) return "unknown";
+  if (usd == null) return "unknown";
   if (usd === 0) return "$0";
   if (usd < 0.01) return "<$0.01";
   return `$${usd.toFixed(usd < 100 ? 2 : 0)}`;
 }
 
 export function bytes(n) {
-  if (n === undefined || n === null) return "–";
+  if (n == null) return "–";
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let at = 0;
   let shown = n;
@@ -36,7 +36,7 @@ export function bytes(n) {
 
 // A length of time: `850 ms`, `12 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`.
 export function duration(ms) {
-  if (ms === undefined || ms === null) return "–";
+  if (ms == null) return "–";
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const s = Math.floor(ms / 1000);
   if (s < 60) return ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${s} s`;
@@ -80,4 +80,8 @@ export function utcDay(at = Date.now()) {
 // What a session is called where it has no title.
 export function sessionName(session) {
   return session.title || session.id || session.sessionId || "";
+}
+
+export function pretty(value) {
+  return JSON.stringify(value, null, 2);
 }

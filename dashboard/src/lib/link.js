@@ -76,16 +76,13 @@ export async function rpc(method, params, options) {
   try {
     return await gateway.call(method, params ?? {}, options);
   } catch (why) {
-    if (why?.code === -4 || why?.code === -5) await checkLogin(why);
+    // A credential that may not do one thing is still one.
+    if ((why?.code === -4 || why?.code === -5) && why.data?.reason !== "scope") {
+      link.state = "login";
+      redraw();
+    }
     throw why;
   }
-}
-
-async function checkLogin(why) {
-  // A credential that may not do one thing is still one.
-  if (why.data?.reason === "scope") return;
-  link.state = "login";
-  redraw();
 }
 
 async function beat() {
@@ -110,7 +107,7 @@ async function beat() {
 // Whether we may come in, before anything is asked: a page without a cookie shows the login at once.
 export async function start() {
   try {
-    const answer = await fetch("/api/health", { credentials: "same-origin" });
+    const answer = await fetch("/api/health");
     if (answer.status === 401) {
       link.state = "login";
       redraw();
@@ -124,14 +121,13 @@ export async function start() {
   setInterval(beat, BEAT_MS);
 }
 
+function post(path, body) {
+  return fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+}
+
 // The token becomes a cookie that no script can read; it is kept nowhere else.
 export async function login(token) {
-  const answer = await fetch("/api/login", {
-    method: "POST",
-    credentials: "same-origin",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ token }),
-  });
+  const answer = await post("/api/login", { token });
   if (answer.ok) return location.reload();
   if (answer.status === 429) {
     const wait = answer.headers.get("Retry-After") ?? "60";
@@ -141,12 +137,7 @@ export async function login(token) {
 }
 
 export async function logout(everywhere) {
-  await fetch("/api/logout", {
-    method: "POST",
-    credentials: "same-origin",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ everywhere: !!everywhere }),
-  });
+  await post("/api/logout", { everywhere });
   gateway.close();
   location.reload();
 }

@@ -20,9 +20,10 @@ export const live = {
   fault: "",
 };
 
-const listeners = { session: new Set(), node: new Set(), lane: new Set(), ask: new Set() };
+const listeners = { session: new Set(), node: new Set(), lane: new Set(), ask: new Set(), connected: new Set() };
 
-// `run(data)` for each piece of news of a kind: session, lane, ask, node. Gives a function that ends it.
+// `run(data)` for each piece of news of a kind: session, lane, ask, node, and that there is a connection again. Gives a function
+// that ends it.
 export function onNews(kind, run) {
   listeners[kind].add(run);
   return () => listeners[kind].delete(run);
@@ -54,25 +55,16 @@ export async function answer(ask, decision, reason) {
 }
 
 function hear(event) {
-  const { data } = event;
-  switch (event.event) {
-    case "lane":
-      live.lanes.set(data.sessionId, data);
-      break;
-    case "session":
-      live.sessionsVersion += 1;
-      // Lanes are those in memory; what was unloaded must not pile up here.
-      if (!data.live) live.lanes.delete(data.sessionId);
-      break;
-    case "ask":
-      live.asks.set(data.askId, data);
-      break;
-    case "ask_done":
-      live.asks.delete(data.askId);
-      break;
+  const { event: name, data } = event;
+  if (name === "lane") live.lanes.set(data.sessionId, data);
+  if (name === "ask") live.asks.set(data.askId, data);
+  if (name === "ask_done") live.asks.delete(data.askId);
+  if (name === "session") {
+    live.sessionsVersion += 1;
+    // Lanes are those in memory; what was unloaded must not pile up here.
+    if (!data.live) live.lanes.delete(data.sessionId);
   }
-  const kind = event.event === "ask_done" ? "ask" : event.event;
-  for (const run of listeners[kind] ?? []) run(data, event.event);
+  for (const run of listeners[name === "ask_done" ? "ask" : name] ?? []) run(data, name);
   redraw();
 }
 
@@ -83,12 +75,11 @@ async function refresh() {
     live.methods = new Set(live.can.methods);
     const { lanes } = await rpc("lanes.list", { limit: 1000 });
     live.lanes = new Map(lanes.map((lane) => [lane.sessionId, lane]));
-    if (has("asks.list")) {
-      const { asks } = await rpc("asks.list");
-      live.asks = new Map(asks.map((ask) => [ask.askId, ask]));
-    }
+    const { asks } = await rpc("asks.list");
+    live.asks = new Map(asks.map((ask) => [ask.askId, ask]));
     live.sessionsVersion += 1;
     live.fault = "";
+    for (const run of listeners.connected) run();
   } catch (why) {
     if (link.state !== "login") live.fault = why.message;
   }
@@ -97,11 +88,9 @@ async function refresh() {
 
 async function listen() {
   await gateway.connect().catch(() => {});
-  // Which topics there are is known with the first answer.
+  // Nobody listens before somebody is let in.
   while (!live.can) await new Promise((later) => setTimeout(later, 100));
-  const topics = ["lanes", "sessions", "nodes"];
-  if (has("asks.list")) topics.push("asks");
-  for await (const event of gateway.listen(topics)) hear(event);
+  for await (const event of gateway.listen(["lanes", "sessions", "nodes", "asks"])) hear(event);
 }
 
 export function startLive() {

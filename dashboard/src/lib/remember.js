@@ -14,8 +14,7 @@ export function remembered(name, otherwise) {
 
 export function remember(name, value) {
   try {
-    if (value === undefined) localStorage.removeItem(PREFIX + name);
-    else localStorage.setItem(PREFIX + name, JSON.stringify(value));
+    localStorage.setItem(PREFIX + name, JSON.stringify(value));
   } catch {
     // It is forgotten with the page.
   }

@@ -123,12 +123,6 @@ export function bins(samples, count = 10) {
   return all;
 }
 
-// The nearest rank; `undefined` of nothing.
-export function percentile(samples, pct) {
-  const sorted = samples.filter(Number.isFinite).sort((one, two) => one - two);
-  return sorted.length === 0 ? undefined : sorted[Math.max(0, Math.ceil((pct / 100) * sorted.length) - 1)];
-}
-
 // How high an axis goes: over all values, and over those limits that do not make the values small.
 export function axisTop(values, limits) {
   const most = Math.max(0, ...values.filter(Number.isFinite));
@@ -149,7 +143,7 @@ export function axisText(value, unit) {
 
 // In a sentence: with its unit. `undefined` is not zero.
 export function valueText(value, unit) {
-  if (value === undefined || value === null || Number.isNaN(value)) return unit === "usd" ? "price unknown" : "no data";
+  if (value == null || Number.isNaN(value)) return unit === "usd" ? "price unknown" : "no data";
   if (unit === "usd") return money(value);
   if (unit === "ms") return duration(value);
   if (unit === "%") return `${Number(value.toPrecision(3))} %`;

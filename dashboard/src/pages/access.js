@@ -1,38 +1,36 @@
 // Who can talk to it, and who did what.
 
 import { h, redraw } from "../lib/dom.js";
-import { Fetched, every } from "../lib/fetching.js";
+import { Fetched, every, setting } from "../lib/fetching.js";
 import { count } from "../lib/format.js";
 import { logout, rpc } from "../lib/link.js";
-import { has, live, onNews } from "../lib/live.js";
+import { live, onNews } from "../lib/live.js";
 import { href } from "../lib/router.js";
 import { act } from "../ui/act.js";
 import { Listed } from "../ui/listed.js";
 import { Badge, Button, Card, When } from "../ui/parts.js";
 import { Audit, auditFault, refreshAudit } from "./access/audit.js";
 import { Attempts, Connections, refreshDoors } from "./access/doors.js";
-import { Pairing, hasCodes, refreshPairing } from "./access/pairing.js";
+import { Pairing, pairing } from "./access/pairing.js";
 
 const REFRESH_MS = 10_000;
 const PEOPLE_MAX = 100;
 
-const access = { ends: null, people: new Fetched(), nodes: new Fetched(), isSure: false };
+const people = new Fetched(() => rpc("system.presence", { limit: PEOPLE_MAX }));
+const nodes = new Fetched(() => rpc("system.nodes"));
+const access = {};
 
 // Whether this credential administers is what its first question says.
 const isRefused = () => auditFault()?.reason === "scope";
 
-function refresh() {
-  if (has("system.presence")) askPeople();
-  if (has("system.nodes")) access.nodes.again(() => rpc("system.nodes"));
+async function refresh() {
+  people.again();
+  nodes.again();
+  if (!access.isAsked) await refreshAudit();
+  access.isAsked = true;
   if (isRefused()) return;
   refreshDoors();
-  refreshPairing();
-}
-
-function arrive() {
-  const ticking = setInterval(() => hasCodes() && redraw(), 1000);
-  access.ends = [() => clearInterval(ticking), onNews("node", () => access.nodes.again(() => rpc("system.nodes")))];
-  refreshAudit().then(() => access.ends?.push(every(REFRESH_MS, refresh)));
+  pairing.again();
 }
 
 const PEOPLE = [
@@ -44,62 +42,48 @@ const PEOPLE = [
   ["Last", (row) => h(When, { at: row.lastSeenAt })],
 ];
 
-function askPeople() {
-  access.people.again(() => rpc("system.presence", { limit: PEOPLE_MAX }));
-}
-
 function People() {
-  if (!has("system.presence")) return null;
-  const { presence: rows, summary } = access.people.value ?? { presence: [] };
+  const { presence: rows, summary } = people.value ?? {};
   return Card({ title: summary ? `Who wrote (${count(summary.total)}, ${count(summary.online)} online)` : "Who wrote", key: "people" }, [
-    Listed({ fetched: access.people, again: askPeople, rows, columns: PEOPLE, keyOf: (row) => `${row.channel} ${row.senderId}`, caption: "Who wrote, the newest first", empty: "Nobody has written yet", hint: "Whoever sends a message appears here." }),
-    summary?.total > PEOPLE_MAX ? h("p", { class: "dim" }, `The newest ${PEOPLE_MAX} of ${count(summary.total)}.`) : null,
+    Listed({ fetched: people, rows, columns: PEOPLE, keyOf: (row) => `${row.channel} ${row.senderId}`, caption: "Who wrote, the newest first", empty: "Nobody has written yet", hint: "Whoever sends a message appears here." }),
+    summary?.total > PEOPLE_MAX ? h("p.dim", `The newest ${PEOPLE_MAX} of ${count(summary.total)}.`) : null,
   ]);
 }
 
 function Companions() {
-  const { value } = access.nodes;
+  const { value } = nodes;
   if (!value) return null;
   const names = value.nodes.slice(0, 5).map((node) => `${node.status?.deviceName ?? node.id} (${node.role})`).join(", ");
   const more = value.nodes.length > 5 ? ` and ${value.nodes.length - 5} more` : "";
   const off = live.can && !live.can.nodes.enabled ? "Companions are switched off in the configuration." : "No companion is here.";
   return Card({ title: `Companions (${count(value.summary.total)})`, key: "nodes" }, [
-    h("p", { class: value.nodes.length ? "" : "dim", dir: "auto" }, value.nodes.length ? `${names}${more}. ` : `${off} `, has("system.nodes") ? h("a", { href: href("nodes") }, "Nodes") : null),
+    h("p", { class: value.nodes.length ? "" : "dim", dir: "auto" }, value.nodes.length ? `${names}${more}. ` : `${off} `, h("a", { href: href("nodes") }, "Nodes")),
   ]);
 }
 
 const leaveHere = (everywhere) => act("You are still logged in", () => logout(everywhere));
 
 function LogOut() {
-  const ask = (isSure) => ((access.isSure = isSure), redraw());
-  const sure = [h("span", { key: "sure" }, "Every browser that is logged in with the same credential has to log in again. Really?"), Button({ kind: "danger", key: "yes", onclick: () => leaveHere(true) }, ["Log out everywhere"]), Button({ key: "no", onclick: () => ask(false) }, ["No"])];
+  const ask = setting(access, "isSure");
+  const sure = [h("span", { key: "sure" }, "Every browser with the same credential has to log in again. Really?"), Button({ kind: "danger", key: "yes", onclick: () => leaveHere(true) }, ["Log out everywhere"]), Button({ key: "no", onclick: () => ask(false) }, ["No"])];
   const both = [Button({ key: "here", onclick: () => leaveHere(false) }, ["Log out here"]), Button({ key: "all", onclick: () => ask(true) }, ["Log out everywhere…"])];
   return Card({ title: "Log out", key: "out" }, [
-    h("p", { class: "dim" }, "A page on the machine of the gateway may need no log-in; then there is nothing to end."),
-    h("div", { class: "card-actions" }, access.isSure ? sure : both),
+    h("p.dim", "On the machine of the gateway no log-in may be needed; then there is nothing to end."),
+    h("div.card-actions", access.isSure ? sure : both),
   ]);
 }
 
 export const accessPage = {
   name: "access",
   title: "Access",
-  needs: ["audit.query"],
   view() {
-    if (!access.ends && live.can) arrive();
-    const refused = h("p", { class: "note note-warn" }, h("span", {}, "Your credential may not administer this gateway (it has not got the scope ", h("code", {}, "admin"), "): connections, attempts, pairing and the audit are not shown. ", h("code", {}, "tillerman gateway token"), " prints one that may."));
-    return h("div", {},
-      h("h1", {}, "Access"),
-      isRefused() ? refused : [h(Connections, {}), h(Attempts, {})],
-      h(Companions, {}),
-      isRefused() ? null : h(Pairing, {}),
-      h(People, {}),
-      isRefused() ? null : h(Audit, {}),
-      h(LogOut, {}),
+    const refused = h("p.note.note-warn", h("span", "Connections, attempts, pairing and the audit are for credentials with the scope ", h("code", "admin"), ". ", h("code", "tillerman gateway token"), " prints one that may."));
+    return h("div",
+      h("h1", "Access"),
+      isRefused() ? [refused, h(Companions), h(People)] : [h(Connections), h(Attempts), h(Companions), h(Pairing), h(People), h(Audit)],
+      h(LogOut),
     );
   },
-  leave() {
-    for (const end of access.ends ?? []) end();
-    access.ends = null;
-    access.isSure = false;
-  },
+  // What is left of the time of a code is counted by the second.
+  arrive: () => [every(REFRESH_MS, refresh), every(1000, () => pairing.value?.codes.length && redraw()), onNews("node", () => nodes.again()), () => (access.isSure = access.isAsked = false)],
 };

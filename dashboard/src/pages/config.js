@@ -1,90 +1,90 @@
 // What holds, and what a change would do.
 
+import { pretty } from "../lib/format.js";
 import { h, redraw } from "../lib/dom.js";
-import { Fetched } from "../lib/fetching.js";
+import { Fetched, busy } from "../lib/fetching.js";
 import { rpc } from "../lib/link.js";
-import { has, live } from "../lib/live.js";
+import { live } from "../lib/live.js";
 import { replaceQuery, route } from "../lib/router.js";
-import { Badge, Button, Card, Empty, ErrorNote, Loading, Search, copyText, toast } from "../ui/parts.js";
+import { Awaited } from "../ui/awaited.js";
+import { Badge, Button, Card, Empty, Loading, Search, copyText, toast } from "../ui/parts.js";
+import { Small, Code } from "../ui/small.js";
 import { Changes, Edit, Faults, edit, endEdit, faultLines, startEdit } from "./config/edit.js";
 import { SECRET, found, grouped, lines, wanted, whyNot } from "./config/tree.js";
 
-const tree = new Fetched();
-const schema = new Fetched();
+const tree = new Fetched(() => rpc("config.get"));
+const schema = new Fetched(() => rpc("config.schema"));
 // `reload`: what reading again would do, or why it cannot; `restart`: settings that hold only after a restart of this instance.
 const state = { find: undefined, isAll: false, reload: null, errors: [], isBusy: false, restart: new Map() };
-
-const askTree = () => rpc("config.get");
-const askSchema = () => (has("config.schema") ? rpc("config.schema") : Promise.resolve(null));
-const canTry = () => has("config.set");
 
 function saved(changes) {
   for (const it of changes) if (it.restartRequired) state.restart.set(it.path, live.info?.instance);
   state.reload = null;
-  tree.again(askTree);
+  tree.again();
 }
 
 async function reload(dryRun) {
-  Object.assign(state, { isBusy: true, errors: [] });
-  redraw();
+  state.errors = [];
   try {
-    const result = await rpc("config.reload", dryRun ? { dryRun } : {});
-    const changes = result.changes ?? [...result.changed, ...result.restartRequired].map((path) => ({ path, restartRequired: result.restartRequired.includes(path) }));
-    if (dryRun) state.reload = changes;
-    else {
-      toast(changes.length === 0 ? "Nothing has changed." : `${changes.length} setting${changes.length === 1 ? " is" : "s are"} otherwise now.`, { tone: "good" });
-      saved(changes);
-    }
+    const { changes } = await busy(state, () => rpc("config.reload", { dryRun }));
+    if (dryRun) return void (state.reload = changes);
+    toast(changes.length === 0 ? "Nothing has changed." : `${changes.length} setting${changes.length === 1 ? " is" : "s are"} otherwise now.`, { tone: "good" });
+    saved(changes);
   } catch (why) {
-    Object.assign(state, { reload: null, errors: faultLines(why) });
+    forget(faultLines(why));
   }
-  state.isBusy = false;
+}
+
+function forget(errors) {
+  Object.assign(state, { reload: null, errors });
   redraw();
 }
 
 function Reload() {
-  if (!has("config.reload")) return null;
   const isTried = state.reload !== null;
   if (!isTried && state.errors.length === 0) return null;
+  const isMore = isTried && state.reload.length > 0;
   return h(Card, { title: "Reading the settings again" },
-    state.errors.length ? [h("p", {}, "They cannot be read; those from before hold."), h(Faults, { lines: state.errors })] : null,
+    state.errors.length ? [h("p", "They cannot be read; those from before hold."), h(Faults, { lines: state.errors })] : null,
     isTried ? h(Changes, { changes: state.reload }) : null,
-    h("div", { class: "card-actions config-buttons" },
-      isTried && state.reload.length > 0 ? Button({ kind: "main", busy: state.isBusy, onclick: () => reload(false) }, ["Take over"]) : null,
-      Button({ onclick: () => (Object.assign(state, { reload: null, errors: [] }), redraw()) }, [isTried && state.reload.length > 0 ? "Not now" : "Close"]),
+    h("div.card-actions.config-buttons",
+      isMore ? Button({ kind: "main", busy: state.isBusy, onclick: () => reload(false) }, ["Take over"]) : null,
+      Button({ onclick: () => forget([]) }, [isMore ? "Not now" : "Close"]),
     ),
   );
 }
 
 function Value({ line }) {
   const { value } = line;
-  if (value === undefined) return h("span", { class: "dim" }, line.schema?.default === undefined ? "not set" : ["not set: ", h("code", {}, JSON.stringify(line.schema.default))]);
+  if (value === undefined) return h("span.dim", line.schema?.default === undefined ? "not set" : ["not set: ", h("code", JSON.stringify(line.schema.default))]);
   if (value === SECRET) return Badge({ title: "It is set; nobody is told what it is" }, ["secret, set"]);
-  if (value === "" || (Array.isArray(value) && value.length === 0)) return h("span", { class: "dim" }, "empty");
-  if (Array.isArray(value) && value.every((it) => typeof it !== "object")) return h("ul", { class: "config-list" }, value.map((it) => h("li", {}, h("code", { dir: "auto" }, String(it)))));
-  if (typeof value === "object") return h("pre", { class: "code", dir: "auto", tabindex: "0" }, JSON.stringify(value, null, 2));
-  return h("code", { dir: "auto", class: "config-value" }, String(value));
+  if (value === "" || (Array.isArray(value) && value.length === 0)) return h("span.dim", "empty");
+  if (Array.isArray(value) && value.every((it) => typeof it !== "object")) return h("ul.bare", value.map((it) => h("li", h("code", { dir: "auto" }, String(it)))));
+  if (typeof value === "object") return Code(pretty(value));
+  return h("code", { dir: "auto" }, String(value));
 }
+
+// The instance that has not heard of the change is still there.
+const isWaiting = (path) => state.restart.has(path) && state.restart.get(path) === live.info?.instance;
 
 function Line({ line }) {
   const { schema: of } = line;
   const isEdited = edit.path === line.path;
-  const why = has("config.set") && schema.value ? whyNot(line) : "";
-  const isWaiting = state.restart.get(line.path) !== undefined && state.restart.get(line.path) === live.info?.instance;
+  const why = whyNot(line);
   return h(
-    "li",
-    { key: line.path, class: "config-line" },
-    h("div", { class: "config-name" }, h("code", {}, line.path), isWaiting ? Badge({ tone: "warn" }, ["waits for a restart"]) : of?.["x-restartRequired"] ? Badge({ title: "A change holds after the gateway was started anew" }, ["needs a restart"]) : null),
-    h("div", { class: "config-is" }, isEdited ? h(Edit, { line, onsaved: saved }) : h(Value, { line })),
-    h("div", { class: "config-about dim", id: `about-${line.path}`, dir: "auto" }, [of?.description, wanted(of) ? `(${wanted(of)})` : "", of?.["x-env"] ? `The variable ${of["x-env"]} wins over it.` : ""].filter(Boolean).join(" ")),
-    h("div", { class: "config-do" }, isEdited || !has("config.set") || !schema.value ? null : why ? h("span", { class: "dim config-why", title: why }, line.value === SECRET || of?.writeOnly ? "set by command line" : "not from here") : Button({ kind: "small", label: `Change ${line.path}`, onclick: () => startEdit(line) }, ["Change"])),
+    "li.rule.config-line",
+    { key: line.path },
+    h("div.strip.config-name", h("code", line.path), isWaiting(line.path) ? Badge({ tone: "warn" }, ["waits for a restart"]) : of?.["x-restartRequired"] ? Badge({ title: "A change holds after the gateway was started anew" }, ["needs a restart"]) : null),
+    h("div.config-is", isEdited ? h(Edit, { line, onsaved: saved }) : h(Value, { line })),
+    h("div.small.dim.config-about", { id: `about-${line.path}`, dir: "auto" }, [of?.description, wanted(of) ? `(${wanted(of)})` : "", of?.["x-env"] ? `The variable ${of["x-env"]} wins over it.` : ""].filter(Boolean).join(" ")),
+    h("div.config-do", isEdited || !schema.value ? null : why ? h("span.dim.small", { title: why }, line.value === SECRET || of?.writeOnly ? "set by command line" : "not from here") : Small("Change", () => startEdit(line), { label: `Change ${line.path}` })),
   );
 }
 
 function Groups({ all }) {
   const shown = found(state.isAll || state.find ? all : all.filter((line) => line.value !== undefined || line.path === edit.path), state.find);
-  if (shown.length === 0) return h(Empty, { title: state.find ? "No setting is called so" : "Nothing is set" }, state.find ? Button({ kind: "small", onclick: () => find("") }, ["Show all"]) : "Everything is as it comes.");
-  return grouped(shown).map(([name, some]) => h(Card, { key: `group-${name}`, title: name || "General" }, h("ul", { class: "config-lines" }, some.map((line) => h(Line, { line })))));
+  if (shown.length === 0) return h(Empty, { title: state.find ? "No setting is called so" : "Nothing is set" }, state.find ? Small("Show all", () => find("")) : "Everything is as it comes.");
+  return grouped(shown).map(([name, some]) => h(Card, { key: `group-${name}`, title: name || "General" }, h("ul.bare", some.map((line) => h(Line, { line })))));
 }
 
 function find(text) {
@@ -95,34 +95,32 @@ function find(text) {
 export const configPage = {
   name: "config",
   title: "Config",
-  needs: ["config.get"],
   view() {
     state.find ??= route.query.get("find") ?? "";
-    tree.want("tree", askTree);
-    schema.want(`schema ${has("config.schema")}`, askSchema);
-    const isReady = tree.value && (schema.value !== undefined || schema.fault);
-    const all = isReady ? lines(tree.value, schema.value ?? undefined) : [];
+    tree.want("tree");
+    schema.want("schema");
+    const isReady = tree.value && (schema.value || schema.fault);
+    const all = isReady ? lines(tree.value, schema.value) : [];
     const unset = all.filter((line) => line.value === undefined).length;
-    const waiting = [...state.restart].filter(([, instance]) => instance === live.info?.instance).map(([path]) => path);
-    return h("div", {},
-      h("h1", {}, "Config"),
-      h("div", { class: "toolbar" },
+    const waiting = [...state.restart.keys()].filter(isWaiting);
+    return h("div",
+      h("h1", "Config"),
+      h("div.toolbar",
         h(Search, { label: "Find a setting", placeholder: "Name, value or word", value: state.find, oninput: find }),
-        unset && !state.find ? h("label", { class: "config-all" }, h("input", { type: "checkbox", checked: state.isAll, onchange: (event) => ((state.isAll = event.target.checked), redraw()) }), ` also the ${unset} that are not set`) : null,
-        has("config.reload") ? Button({ busy: state.isBusy, onclick: () => reload(canTry()) }, [canTry() ? "Read again…" : "Read again"]) : null,
-        tree.value ? Button({ kind: "small", onclick: () => copyText(JSON.stringify(tree.value, null, 2), "What holds, without secrets,") }, ["Copy all"]) : null,
+        unset && !state.find ? h("label.strip", h("input", { type: "checkbox", checked: state.isAll, onchange: (event) => ((state.isAll = event.target.checked), redraw()) }), ` also the ${unset} that are not set`) : null,
+        Button({ busy: state.isBusy, onclick: () => reload(true) }, ["Read again…"]),
+        tree.value ? Small("Copy all", () => copyText(pretty(tree.value), "What holds, without secrets,")) : null,
       ),
-      waiting.length ? h("p", { class: "note note-warn", role: "status" }, `After a restart of the gateway: ${waiting.join(", ")}.`) : null,
-      h(Reload, {}),
-      tree.fault ? h(ErrorNote, { why: tree.fault, again: () => tree.again(askTree) }) : null,
-      schema.fault ? h(ErrorNote, { why: `What settings mean cannot be told: ${schema.fault.message}`, again: () => schema.again(askSchema) }) : null,
-      isReady ? h("div", {}, h(Groups, { all })) : tree.fault ? null : h(Loading, {}),
-      h("p", { class: "dim" }, "What is in effect, from flags, variables and files. Secrets are never told.", has("config.set") ? " A change is written to your own file, with its comments kept." : [" They are changed in the file or with ", h("code", {}, "tillerman config set"), "."]),
+      waiting.length ? h("p.note.note-warn", { role: "status" }, `After a restart of the gateway: ${waiting.join(", ")}.`) : null,
+      h(Reload),
+      schema.fault ? Awaited(schema, () => null) : null,
+      h("div", Awaited(tree, () => (isReady ? h(Groups, { all }) : h(Loading)))),
+      h("p.dim", "What is in effect, from flags, variables and files. Secrets are never told. A change is written to your own file, with its comments kept."),
     );
   },
   leave() {
     endEdit();
-    Object.assign(state, { reload: null, errors: [] });
+    forget([]);
     tree.stale();
   },
 };

@@ -8,10 +8,9 @@ import { FrameList } from "./console/frames.js";
 export const consolePage = {
   name: "console",
   title: "Console",
-  needs: ["rpc.discover"],
   view() {
     frames.watching = redraw;
-    return h("div", {}, h("h1", {}, "Console"), h(Caller, {}), h(FrameList, {}));
+    return h("div", h("h1", "Console"), h(Caller), h(FrameList));
   },
   leave() {
     frames.watching = null;

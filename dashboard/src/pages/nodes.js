@@ -5,7 +5,8 @@ import { Fetched, every } from "../lib/fetching.js";
 import { ago, moment } from "../lib/format.js";
 import { rpc } from "../lib/link.js";
 import { live, onNews } from "../lib/live.js";
-import { Badge, Card, Empty, ErrorNote, Loading, When } from "../ui/parts.js";
+import { Awaited } from "../ui/awaited.js";
+import { Badge, Card, Empty, When } from "../ui/parts.js";
 import { Meter } from "../ui/plot.js";
 import { Canvas, leaveCanvas, refreshCanvas } from "./nodes/canvas.js";
 
@@ -14,55 +15,47 @@ const REFRESH_MS = 15_000;
 const QUIET_MS = 120_000;
 const BATTERY_LOW_PCT = 20;
 
-const nodes = new Fetched();
-let stop = null;
-const ask = () => rpc("system.nodes");
-
-function begin() {
-  const ends = [every(REFRESH_MS, () => { if (nodes.value) nodes.again(ask); refreshCanvas(); }), onNews("node", () => nodes.again(ask))];
-  return () => ends.forEach((end) => end());
-}
+const nodes = new Fetched(() => rpc("system.nodes"));
 
 function placeText({ latitude, longitude, accuracyMeters, source, capturedAt, receivedAt }) {
   const at = capturedAt ?? receivedAt;
-  const ns = `${Math.abs(latitude).toFixed(5)}° ${latitude < 0 ? "S" : "N"}`;
-  const ew = `${Math.abs(longitude).toFixed(5)}° ${longitude < 0 ? "W" : "E"}`;
-  return `${ns}, ${ew}${accuracyMeters === undefined ? "" : ` ± ${Math.round(accuracyMeters)} m`}${source ? `, ${source}` : ""}${at ? `, ${ago(at)}` : ""}`;
+  const degrees = (value, signs) => `${Math.abs(value).toFixed(5)}° ${signs[value < 0 ? 1 : 0]}`;
+  return `${degrees(latitude, "NS")}, ${degrees(longitude, "EW")}${accuracyMeters === undefined ? "" : ` ± ${Math.round(accuracyMeters)} m`}${source ? `, ${source}` : ""}${at ? `, ${ago(at)}` : ""}`;
 }
 
 function Battery({ pct, source }) {
   const isLow = pct <= BATTERY_LOW_PCT && source !== "ac";
-  const text = `${Math.round(pct)} %${source === "ac" ? ", charging or plugged in" : source === "battery" ? ", on battery" : ""}${isLow ? ", low" : ""}`;
-  return h("span", { class: "node-battery" }, h(Meter, { value: pct, max: 100, label: "Battery", text, tone: isLow ? "bad" : "info" }), text);
+  const text = `${Math.round(pct)} %${source === "ac" ? ", plugged in" : source === "battery" ? ", on battery" : ""}${isLow ? ", low" : ""}`;
+  return h("span.strip.node-battery", h(Meter, { value: pct, max: 100, label: "Battery", text, tone: isLow ? "bad" : "info" }), text);
 }
 
 function Able({ capabilities }) {
   const { declared, enabled } = capabilities;
   if (declared.length === 0) return "none";
-  return h("span", { class: "node-able" }, declared.map((name) => (enabled.includes(name) ? Badge({ tone: "good", title: "It may" }, [name]) : Badge({ title: "It can, but this gateway does not let it" }, [`${name}: not granted`]))));
+  return h("span.strip", declared.map((name) => (enabled.includes(name) ? Badge({ tone: "good", title: "It may" }, [name]) : Badge({ title: "It can, but this gateway does not let it" }, [`${name}: not granted`]))));
 }
 
 function Node({ node }) {
   const status = node.status ?? {};
   const isQuiet = Date.now() - node.lastSeenAt > QUIET_MS;
-  const fact = (name, value) => (value ? h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, value)) : null);
+  const fact = (name, value) => (value ? h("div", h("dt", name), h("dd", { dir: "auto" }, value)) : null);
   const app = [status.platform, status.appVersion].filter(Boolean).join(" ");
   return h(
-    "li",
-    { key: node.connectionId, class: "node" },
-    h("div", { class: "node-head" }, h("h3", { dir: "auto" }, status.deviceName || node.id), Badge({ tone: "info" }, [node.role]), Badge({ tone: isQuiet ? "warn" : "good" }, [isQuiet ? "quiet" : "here"])),
+    "li.boxed.node",
+    { key: node.connectionId },
+    h("div.strip", h("h3", { dir: "auto" }, status.deviceName || node.id), Badge({ tone: "info" }, [node.role]), Badge({ tone: isQuiet ? "warn" : "good" }, [isQuiet ? "quiet" : "here"])),
     status.statusText ? h("p", { dir: "auto" }, status.statusText) : null,
-    h("dl", { class: "facts-list" },
-      fact("Id", h("code", {}, node.id)),
+    h("dl.small.facts-list",
+      fact("Id", h("code", node.id)),
       fact("App", app),
       fact("Can", h(Able, node)),
       fact("Battery", status.batteryPct === undefined ? null : h(Battery, { pct: status.batteryPct, source: status.powerSource })),
       fact("Place", node.location ? h("span", { title: moment(node.location.receivedAt) }, placeText(node.location)) : null),
-      fact("Push", node.push ? h("span", {}, `${node.push.provider}, `, h("code", {}, node.push.tokenPreview), ", since ", h(When, { at: node.push.updatedAt })) : "no token"),
+      fact("Push", node.push ? h("span", `${node.push.provider}, `, h("code", node.push.tokenPreview), ", since ", h(When, { at: node.push.updatedAt })) : "no token"),
       fact("Here since", h(When, { at: node.registeredAt })),
       fact("Last heard", h(When, { at: node.lastSeenAt })),
       fact("Protocol", String(node.protocolVersion)),
-      fact("Connection", h("code", {}, node.connectionId)),
+      fact("Connection", h("code", node.connectionId)),
     ),
   );
 }
@@ -70,31 +63,19 @@ function Node({ node }) {
 function Companions() {
   const gates = live.can?.nodes;
   if (gates && !gates.enabled) {
-    return h(Card, { title: "Companions" }, h(Empty, { title: "Companions are switched off" }, "A phone or a desktop app can register here once ", h("code", {}, "tillerman config set server.nodes.enabled true"), " was said and the settings were read again. Places and push have switches of their own: ", h("code", {}, "server.nodes.location.enabled"), ", ", h("code", {}, "server.nodes.push.enabled"), "."));
+    return h(Card, { title: "Companions" }, h(Empty, { title: "Companions are switched off" }, "A phone or a desktop app can register once ", h("code", "tillerman config set server.nodes.enabled true"), " was said. Places and push have their own switches: ", h("code", "server.nodes.location.enabled"), ", ", h("code", "server.nodes.push.enabled"), "."));
   }
-  const { value, fault } = nodes.want("nodes", ask);
+  const number = nodes.want("nodes").value?.nodes.length;
   const off = gates ? [gates.locationEnabled ? "" : "places", gates.pushEnabled ? "" : "push"].filter(Boolean) : [];
-  const inside = () => {
-    if (fault) return h(ErrorNote, { why: fault, again: () => nodes.again(ask) });
-    if (!value) return h(Loading, {});
-    if (value.nodes.length === 0) return h(Empty, { title: "No companion is connected" }, `Roles that may register: ${gates?.allowedRoles.join(", ") || "none"}.`);
-    return h("ul", { class: "nodes" }, value.nodes.map((node) => h(Node, { node })));
-  };
-  return h(Card, { title: value?.nodes.length ? `Companions (${value.nodes.length})` : "Companions" }, inside(), off.length ? h("p", { class: "dim" }, `Switched off: ${off.join(" and ")}.`) : null);
+  return h(Card, { title: number ? `Companions (${number})` : "Companions" },
+    Awaited(nodes, (value) => (number ? h("ul.bare.nodes", value.nodes.map((node) => h(Node, { node }))) : h(Empty, { title: "No companion is connected" }, `Roles that may register: ${gates?.allowedRoles.join(", ") || "none"}.`))),
+    off.length ? h("p.dim", `Switched off: ${off.join(" and ")}.`) : null,
+  );
 }
 
 export const nodesPage = {
   name: "nodes",
   title: "Nodes & canvas",
-  needs: ["system.nodes", "canvas.list"],
-  view() {
-    stop ??= begin();
-    return h("div", {}, h("h1", {}, "Nodes & canvas"), h(Companions, {}), h(Canvas, {}));
-  },
-  leave() {
-    stop?.();
-    stop = null;
-    nodes.stale();
-    leaveCanvas();
-  },
+  view: () => h("div", h("h1", "Nodes & canvas"), h(Companions), h(Canvas)),
+  arrive: () => [nodes.keep(REFRESH_MS), every(REFRESH_MS, refreshCanvas), onNews("node", () => nodes.again()), leaveCanvas],
 };

@@ -2,13 +2,13 @@
 
 import { h, redraw } from "../lib/dom.js";
 import { debounced } from "../lib/fetching.js";
-import { ago, count, moment, money, sessionName } from "../lib/format.js";
-import { onConnected } from "../lib/link.js";
-import { has, live, onNews } from "../lib/live.js";
+import { count, money, sessionName } from "../lib/format.js";
+import { onNews } from "../lib/live.js";
 import { remembered } from "../lib/remember.js";
 import { go, href, replaceQuery, route } from "../lib/router.js";
 import { soon } from "../lib/soon.js";
-import { Badge, Button, Choice, Empty, ErrorNote, Loading, Search, VirtualList } from "../ui/parts.js";
+import { Badge, Button, Choice, Empty, ErrorNote, Loading, Search, VirtualList, When } from "../ui/parts.js";
+import { Small } from "../ui/small.js";
 import { deleteRows } from "./sessions/deleting.js";
 import { Menu, openMenu } from "./sessions/menu.js";
 import { hearLane, hearSession, laneOf, list, loadMore, refreshHead, reload, shownRows } from "./sessions/rows.js";
@@ -20,13 +20,13 @@ const ROW_NARROW_PX = 68;
 const QUERY_CHARS_MAX = 200;
 const WORDS = { running: ["info", "runs"], asking: ["warn", "asks"], waiting: ["warn", "waits"] };
 
-const page = { ends: null, scroll: {}, text: "", isInText: false, active: null, chosen: new Map(), isPointed: false, last: null, read: new Map() };
+const page = { isHere: false, scroll: {}, text: "", isInText: false, active: null, chosen: new Map(), isPointed: false, last: null, read: new Map() };
 const rowPx = () => (narrow.matches ? ROW_NARROW_PX : ROW_PX);
 const box = () => document.querySelector(".sessions-list .virtual");
 
 // While somebody points at the list or stands in it nothing moves under them; else the newest come to the top by themselves.
 const isLookedAt = () => page.isPointed || (page.scroll.top ?? 0) > rowPx() || !!box()?.contains(document.activeElement);
-const settle = soon(1000, () => page.ends && list.newer.size > 0 && refreshHead(isLookedAt()));
+const settle = soon(1000, () => page.isHere && list.newer.size > 0 && refreshHead(isLookedAt()));
 
 // How far each session was read in this browser, as the page of a session writes it.
 function recall() {
@@ -39,17 +39,17 @@ function arrive() {
   recall();
   addEventListener("storage", recall);
   page.text = (route.query.get("q") ?? "").slice(0, QUERY_CHARS_MAX);
-  page.isInText = route.query.get("in") === "text" && has("sessions.search");
-  page.ends = [() => removeEventListener("storage", recall), onNews("session", (news) => (hearSession(news), settle())), onNews("lane", hearLane)];
+  page.isInText = route.query.get("in") === "text";
+  page.isHere = true;
   look();
-}
-
-let isFollowing = false;
-function followConnections() {
-  if (isFollowing) return;
-  isFollowing = true;
-  // News of the time between are lost.
-  onConnected(() => page.ends && list.isAsked && (isLookedAt() ? list.newer.add("") : reload()));
+  return [
+    () => removeEventListener("storage", recall),
+    onNews("session", (news) => (hearSession(news), settle())),
+    onNews("lane", hearLane),
+    // News of the time between are lost.
+    onNews("connected", () => list.isAsked && (isLookedAt() ? list.newer.add("") : reload())),
+    () => (page.chosen.clear(), (page.isHere = false)),
+  ];
 }
 
 function look() {
@@ -57,21 +57,24 @@ function look() {
   if (page.isInText) return searchFor(query);
   if (list.isAsked && list.query === query) return refreshHead(false);
   list.query = query;
-  page.scroll.top = 0;
-  box()?.scrollTo(0, 0);
+  toTop();
   return reload();
 }
 
+function toTop() {
+  page.scroll.top = 0;
+  box()?.scrollTo(0, 0);
+}
+
 const lookSoon = debounced(250, () => {
-  if (!page.ends) return;
+  if (!page.isHere) return;
   const text = page.text.trim();
-  replaceQuery({ ...(text ? { q: text } : {}), ...(page.isInText ? { in: "text" } : {}) });
+  replaceQuery([...(text ? [["q", text]] : []), ...(page.isInText ? [["in", "text"]] : [])]);
   look();
 });
 
 function showNewer() {
-  page.scroll.top = 0;
-  box()?.scrollTo(0, 0);
+  toTop();
   if (list.newer.has("")) reload();
   else refreshHead(false);
 }
@@ -135,31 +138,31 @@ function Row({ row, first }) {
   const [tone, word] = WORDS[lane.state] ?? [];
   const name = sessionName(row);
   const tabindex = row.id === (page.active ?? first) ? "0" : "-1";
-  const at = row.lastMessageAt;
+  const { lastMessageAt: at, model = row.config.modelTier } = row;
   const onfocus = () => (page.active = row.id);
   const isUnread = at > page.read.get(row.id)?.at;
   return h("div", { class: page.chosen.has(row.id) ? "session session-chosen" : "session" },
-    h("label", { class: "session-pick" }, h("input", { type: "checkbox", checked: page.chosen.has(row.id), "aria-label": `Select ${name}`, tabindex, onfocus, onclick: (event) => choose(row, event) })),
-    h("div", { class: "session-name" },
+    h("label.session-pick", h("input", { type: "checkbox", checked: page.chosen.has(row.id), "aria-label": `Select ${name}`, tabindex, onfocus, onclick: (event) => choose(row, event) })),
+    h("div.session-name",
       h("a", { id: `session-${row.id}`, href: href("chat", row.id), dir: "auto", title: `${name}\n${row.id}${row.cwd ? `\n${row.cwd}` : ""}`, tabindex, onfocus }, name),
-      h("span", { class: "session-id dim", title: row.cwd }, row.title ? row.id : row.cwd ?? ""),
+      h("span.small.session-id.dim", row.title ? row.id : row.cwd ?? ""),
     ),
-    h("span", { class: "session-state" }, isUnread ? Badge({ tone: "info", title: "There is something you have not read here" }, ["new"]) : null, word ? Badge({ tone }, [lane.depth ? `${word}, ${lane.depth} waiting` : word]) : null),
-    h("span", { class: "session-model dim", title: row.model ?? row.config.modelTier }, row.model ?? row.config.modelTier),
-    h("span", { class: "session-count numeric" }, count(row.messageCount), h("span", { class: "session-unit" }, row.messageCount === 1 ? " message" : " messages")),
-    h("span", { class: "session-at dim" }, at ? h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, ago(at)) : "no message"),
-    h("span", { class: "session-cost numeric", title: row.costUsd === undefined ? "What it cost is not known" : undefined }, row.messageCount === 0 ? "–" : row.costUsd === undefined ? "cost unknown" : money(row.costUsd)),
-    h("button", { type: "button", class: "button button-small session-more", "aria-haspopup": "dialog", "aria-label": `More for ${name}`, tabindex, onfocus, onclick: (event) => openMenu(row, event.currentTarget) }, "More"),
+    h("span.session-state", isUnread ? Badge({ tone: "info", title: "There is something you have not read here" }, ["new"]) : null, word ? Badge({ tone }, [lane.depth ? `${word}, ${lane.depth} waiting` : word]) : null),
+    h("span.session-model.dim", { title: model }, model),
+    h("span.session-count.numeric", count(row.messageCount), h("span.session-unit", row.messageCount === 1 ? " message" : " messages")),
+    h("span.session-at.dim", at ? h(When, { at }) : "no message"),
+    h("span.session-cost.numeric", row.messageCount === 0 ? "–" : row.costUsd === undefined ? "cost unknown" : money(row.costUsd)),
+    Small("More", (event) => openMenu(row, event.currentTarget), { class: "button button-small session-more", "aria-haspopup": "dialog", label: `More for ${name}`, tabindex, onfocus }),
   );
 }
 
 function Chosen() {
   const { size } = page.chosen;
   if (size === 0) return null;
-  return h("div", { class: "note sessions-chosen", role: "status", key: "chosen" },
-    h("span", {}, `${count(size)} selected`),
-    h("span", { class: "card-actions" },
-      Button({ kind: "small", onclick: () => (page.chosen.clear(), redraw()) }, ["Clear"]),
+  return h("div.note.sessions-chosen", { role: "status", key: "chosen" },
+    h("span", `${count(size)} selected`),
+    h("span.card-actions",
+      Small("Clear", () => (page.chosen.clear(), redraw())),
       Button({ kind: "danger", onclick: () => remove([...page.chosen.values()]) }, ["Delete"]),
     ),
   );
@@ -167,9 +170,9 @@ function Chosen() {
 
 function List() {
   const rows = shownRows();
-  if (!list.isAsked || (list.isLoading && rows.length === 0)) return h(Loading, {});
+  if (!list.isAsked || (list.isLoading && rows.length === 0)) return h(Loading);
   if (list.fault && rows.length === 0) return h(ErrorNote, { why: list.fault, again: reload });
-  if (rows.length === 0 && list.query) return h(Empty, { title: "No session has that in its title or id" }, has("sessions.search") ? "Look in what was said with “Text” above." : "");
+  if (rows.length === 0 && list.query) return h(Empty, { title: "No session has that in its title or id" }, "Look in what was said with “Text” above.");
   if (rows.length === 0) return h(Empty, { title: "No sessions yet" }, "The first message makes one. ", h("a", { href: href("chat") }, "Write it"), ".");
   // One row is on the way of the Tab key; the arrow keys move it.
   const first = rows[0].id;
@@ -177,36 +180,29 @@ function List() {
   const isMore = list.newer.size > 0;
   // Who comes back stands where they were.
   const created = (element) => (element.querySelector(".virtual").scrollTop = page.scroll.top ?? 0);
-  return h("div", { class: "sessions-list", key: "list", created, onkeydown, onpointerenter: () => (page.isPointed = true), onpointerleave: () => ((page.isPointed = false), settle()) },
-    h("p", { class: "dim sessions-count", role: "status" }, list.isWhole ? `${count(rows.length)} sessions` : `${count(rows.length)} of ${count(list.total)} sessions loaded`, isMore ? [" · ", Button({ kind: "quiet", onclick: showNewer }, [list.newer.has("") ? "Load them again" : `${count(list.newer.size)} changed: show on top`])] : null),
+  return h("div.sessions-list", { key: "list", created, onkeydown, onpointerenter: () => (page.isPointed = true), onpointerleave: () => ((page.isPointed = false), settle()) },
+    h("p.dim.sessions-count", { role: "status" }, list.isWhole ? `${count(rows.length)} sessions` : `${count(rows.length)} of ${count(list.total)} sessions loaded`, isMore ? [" · ", Button({ kind: "quiet", onclick: showNewer }, [list.newer.has("") ? "Load them again" : `${count(list.newer.size)} changed: show on top`])] : null),
     h(VirtualList, { state: page.scroll, rows, rowPx: rowPx(), row: (row) => h(Row, { row, first }), keyOf: (row) => row.id, label: "Sessions", onend: loadMore }),
-    list.fault ? h(ErrorNote, { why: list.fault, again: () => ((list.fault = null), loadMore()) }) : null,
+    h(ErrorNote, { why: list.fault, again: () => ((list.fault = null), loadMore()) }),
   );
 }
 
 export const sessionsPage = {
   name: "sessions",
   title: "Sessions",
-  needs: ["sessions.list"],
+  arrive,
   view() {
-    if (!page.ends && live.can) arrive();
-    followConnections();
     const pick = (isInText) => ((page.isInText = isInText), lookSoon(), redraw());
-    return h("div", { class: "sessions" },
-      h("header", { class: "page-head" }, h("h1", {}, "Sessions"), h("a", { class: "button", href: href("chat") }, "New session")),
-      h("div", { class: "toolbar" },
+    return h("div.sessions",
+      h("header.page-head", h("h1", "Sessions"), h("a.button", { href: href("chat") }, "New session")),
+      h("div.toolbar",
         Search({ label: page.isInText ? "Words in messages" : "Title or id", value: page.text, oninput: (text) => ((page.text = text.slice(0, QUERY_CHARS_MAX)), lookSoon(), redraw()) }),
-        has("sessions.search") ? Choice({ label: "Where to look", value: page.isInText, options: [[false, "Titles"], [true, "Text"]], onchange: pick }) : null,
-        page.isInText ? null : h("span", { class: "dim sessions-hint" }, "Arrow keys move, Enter opens, Space selects, F2 renames, Delete deletes."),
+        Choice({ label: "Where to look", value: page.isInText, options: [[false, "Titles"], [true, "Text"]], onchange: pick }),
+        page.isInText ? null : h("span.dim.small.sessions-hint", "Arrow keys move, Enter opens, Space selects, F2 renames, Delete deletes."),
       ),
-      h(Chosen, {}),
-      page.isInText ? h(Hits, {}) : h(List, {}),
-      h(Menu, {}),
+      h(Chosen),
+      page.isInText ? h(Hits) : h(List),
+      h(Menu),
     );
-  },
-  leave() {
-    for (const end of page.ends ?? []) end();
-    page.ends = null;
-    page.chosen.clear();
   },
 };

@@ -1,73 +1,48 @@
 // Who did what: lines that nobody can change without it being seen, the newest first.
 
 import { h, redraw } from "../../lib/dom.js";
-import { debounced } from "../../lib/fetching.js";
+import { Fetched, busy, debounced } from "../../lib/fetching.js";
 import { clock, count, moment } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
-import { href } from "../../lib/router.js";
 import { Listed } from "../../ui/listed.js";
-import { Button, Card, ErrorNote, Search, copyText } from "../../ui/parts.js";
+import { Button, Card, ErrorNote, Search } from "../../ui/parts.js";
+import { ChatLink, Small } from "../../ui/small.js";
 
 const PAGE = 100;
 const LINES_MAX = 2000;
 const FILTER_CHARS_MAX = 200;
 
-const audit = { lines: null, fault: null, isLoading: false, isWhole: false, session: "", by: "", verdict: null, isVerifying: false };
-let asked = 0;
+const lines = new Fetched(() => load());
+const audit = { isWhole: false, sessionId: "", by: "", verdict: null, isBusy: false };
 
 function filters() {
-  const [session, by] = [audit.session.trim(), audit.by.trim()];
-  return { ...(session ? { sessionId: session } : {}), ...(by ? { by } : {}) };
+  return { sessionId: audit.sessionId.trim() || undefined, by: audit.by.trim() || undefined };
 }
 
 // Why the first page did not come; the page shows other things to who may not see this.
-export function auditFault() {
-  return audit.fault;
-}
-
-export async function refreshAudit() {
-  await load(undefined);
-}
+export const auditFault = () => lines.fault;
+export const refreshAudit = () => lines.again(() => load());
+const lookSoon = debounced(300, refreshAudit);
 
 async function load(before) {
-  const number = ++asked;
-  audit.isLoading = true;
-  redraw();
-  try {
-    const { lines } = await rpc("audit.query", { limit: PAGE, ...filters(), ...(before ? { before } : {}) });
-    if (number !== asked) return;
-    audit.lines = before ? audit.lines.concat(lines).slice(0, LINES_MAX) : lines;
-    audit.isWhole = lines.length < PAGE;
-    audit.fault = null;
-  } catch (why) {
-    if (number === asked) audit.fault = why;
-  }
-  if (number === asked) audit.isLoading = false;
-  redraw();
+  const { lines: more } = await rpc("audit.query", { limit: PAGE, ...filters(), before });
+  audit.isWhole = more.length < PAGE;
+  return before ? lines.value.concat(more).slice(0, LINES_MAX) : more;
 }
 
-const lookSoon = debounced(300, () => load(undefined));
-
 async function verify() {
-  audit.isVerifying = true;
-  redraw();
-  try {
-    const { whole, head, broken } = await rpc("audit.query", { limit: 1, verify: true }, { timeoutMs: 120_000 });
-    audit.verdict = { whole, head, broken, at: Date.now() };
-  } catch (why) {
-    audit.verdict = { fault: why, at: Date.now() };
-  }
-  audit.isVerifying = false;
+  const verdict = await busy(audit, () => rpc("audit.query", { limit: 1, verify: true }, { timeoutMs: 120_000 })).catch((fault) => ({ fault }));
+  audit.verdict = { ...verdict, at: Date.now() };
   redraw();
 }
 
 function Verdict() {
   const { verdict } = audit;
-  if (!verdict) return h("p", { class: "dim" }, "Each line carries the digest of all before it. “Verify” reads the whole chain and says whether a line was changed or taken out.");
+  if (!verdict) return h("p.dim", "Each line carries the digest of all before it. “Verify” says whether one was changed or taken out.");
   if (verdict.fault) return h(ErrorNote, { why: verdict.fault, again: verify });
-  if (!verdict.whole) return h("p", { class: "note note-bad", role: "alert" }, h("span", {}, h("strong", {}, "The chain is broken. "), verdict.broken ?? "", ` Verified at ${clock(verdict.at)}.`));
-  const head = verdict.head ? [" It ends in ", h("code", { title: verdict.head }, `${verdict.head.slice(0, 16)}…`), " ", Button({ kind: "quiet", onclick: () => copyText(verdict.head, "The digest") }, ["Copy"])] : null;
-  return h("p", { class: "note note-good", role: "status" }, h("span", {}, h("strong", {}, "The chain is whole: "), `no line was changed. Verified at ${clock(verdict.at)}.`, head));
+  if (!verdict.whole) return h("p.note.note-bad", { role: "alert" }, h("span", h("strong", "The chain is broken. "), verdict.broken ?? "", ` Verified at ${clock(verdict.at)}.`));
+  const head = verdict.head ? [" It ends in ", h("code", verdict.head), "."] : null;
+  return h("p.note.note-good", { role: "status" }, h("span", h("strong", "The chain is whole: "), `no line was changed. Verified at ${clock(verdict.at)}.`, head));
 }
 
 const COLUMNS = [
@@ -75,19 +50,19 @@ const COLUMNS = [
   ["When", (row) => h("time", { datetime: new Date(row.at).toISOString() }, moment(row.at))],
   ["Who", (row) => h("span", { dir: "auto" }, row.by)],
   ["What", (row) => row.action],
-  ["Session", (row) => (row.sessionId ? h("a", { href: href("chat", row.sessionId, row.seq ? { at: row.seq } : undefined) }, row.sessionId) : "–")],
+  ["Session", (row) => (row.sessionId ? ChatLink(row.sessionId, row.sessionId, row.seq) : "–")],
   ["Detail", (row) => h("span", { dir: "auto" }, row.detail ?? "–")],
 ];
 
 export function Audit() {
-  const { lines, fault } = audit;
+  const { value: rows = [], isLoading } = lines;
   const filter = (name, label) => Search({ label, value: audit[name], oninput: (text) => ((audit[name] = text.slice(0, FILTER_CHARS_MAX)), lookSoon(), redraw()) });
-  const isFull = lines?.length >= LINES_MAX;
-  return Card({ title: "Audit", key: "audit", actions: Button({ kind: "small", busy: audit.isVerifying, onclick: verify }, [audit.isVerifying ? "Verifying…" : "Verify"]) }, [
-    h(Verdict, {}),
-    h("div", { class: "toolbar access-filters" }, filter("by", "Who (whole name)"), filter("session", "Session (whole id)"), Button({ kind: "small", busy: audit.isLoading, onclick: refreshAudit }, ["Load again"])),
-    Listed({ fetched: { value: lines, fault }, again: refreshAudit, rows: lines ?? [], columns: COLUMNS, keyOf: (row) => row.number, caption: "Who did what, the newest first", empty: Object.keys(filters()).length ? "No line fits" : "Nothing was done yet", hint: "Lines come when somebody writes, allows, denies or changes something." }),
-    lines?.length && !audit.isWhole && !isFull ? Button({ busy: audit.isLoading, onclick: () => load(lines.at(-1).number) }, ["Older"]) : null,
-    isFull ? h("p", { class: "dim" }, `The newest ${count(LINES_MAX)} that fit. `, h("code", {}, "tillerman audit"), " shows all.") : null,
+  const isFull = rows.length >= LINES_MAX;
+  return Card({ title: "Audit", key: "audit", actions: Small(audit.isBusy ? "Verifying…" : "Verify", verify, { busy: audit.isBusy }) }, [
+    h(Verdict),
+    h("div.toolbar.access-filters", filter("by", "Who (whole name)"), filter("sessionId", "Session (whole id)"), Small("Load again", refreshAudit, { busy: isLoading })),
+    Listed({ fetched: lines, rows, columns: COLUMNS, keyOf: (row) => row.number, caption: "Who did what, the newest first", empty: audit.by || audit.sessionId ? "No line fits" : "Nothing was done yet", hint: "Lines come when somebody writes, allows, denies or changes something." }),
+    rows.length && !audit.isWhole && !isFull ? Button({ busy: isLoading, onclick: () => lines.again(() => load(rows.at(-1).number)) }, ["Older"]) : null,
+    isFull ? h("p.dim", `The newest ${count(LINES_MAX)} that fit. `, h("code", "tillerman audit"), " shows all.") : null,
   ]);
 }

@@ -1,49 +1,39 @@
 // Codes by which unknown senders are let in, and who was.
 
-import { h, redraw } from "../../lib/dom.js";
-import { Fetched } from "../../lib/fetching.js";
+import { h } from "../../lib/dom.js";
+import { Fetched, busy } from "../../lib/fetching.js";
 import { ticking } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
-import { has } from "../../lib/live.js";
 import { act } from "../../ui/act.js";
 import { Listed } from "../../ui/listed.js";
 import { Button, Card, When, copyText } from "../../ui/parts.js";
+import { Small } from "../../ui/small.js";
 
 const CHANNEL_CHARS_MAX = 64;
-const pairing = { list: new Fetched(), channel: "", isBusy: false };
+const LET_IN = "Senders that were let in";
+export const pairing = new Fetched(() => rpc("pairing.list"));
+const state = { channel: "", isBusy: false };
+const refresh = () => pairing.again();
 
-export function refreshPairing() {
-  if (has("pairing.list")) pairing.list.again(() => rpc("pairing.list"));
-}
-
-// Whether something on the page changes by the second.
-export function hasCodes() {
-  return (pairing.list.value?.codes ?? []).length > 0;
-}
-
-async function generate(event) {
+function generate(event) {
   event.preventDefault();
-  const channel = pairing.channel.trim();
-  pairing.isBusy = true;
-  redraw();
-  await act("No code", async () => {
-    await rpc("pairing.generate", channel ? { channel } : {});
-    pairing.channel = "";
-  });
-  pairing.isBusy = false;
-  refreshPairing();
+  const run = async () => {
+    await rpc("pairing.generate", { channel: state.channel.trim() || undefined });
+    state.channel = "";
+  };
+  busy(state, () => act("No code", run, refresh));
 }
 
 function Revoke({ params, name }) {
   const revoke = async () => ((await rpc("pairing.revoke", params)).revoked ? `${name} is taken back.` : `${name} was gone already.`);
-  return Button({ kind: "small", label: `Take back ${name}`, onclick: () => act("It could not be taken back", revoke, refreshPairing) }, ["Take back"]);
+  return Small("Take back", () => act("It could not be taken back", revoke, refresh), { label: `Take back ${name}` });
 }
 
 const CODES = [
-  ["Code", (row) => h("code", { class: "access-code" }, row.code)],
+  ["Code", (row) => h("code.access-code", row.code)],
   ["Where", (row) => row.channel ?? "any channel"],
   ["How long", (row) => `good for ${ticking(row.expiresAt - Date.now())}`],
-  ["Action", (row) => h("span", { class: "card-actions" }, Button({ kind: "small", label: `Copy ${row.code}`, onclick: () => copyText(row.code, "The code") }, ["Copy"]), Revoke({ params: { code: row.code }, name: row.code }))],
+  ["Action", (row) => h("span.card-actions", Small("Copy", () => copyText(row.code, "The code"), { label: `Copy ${row.code}` }), Revoke({ params: { code: row.code }, name: row.code }))],
 ];
 
 const APPROVED = [
@@ -54,17 +44,15 @@ const APPROVED = [
 ];
 
 export function Pairing() {
-  if (!has("pairing.list")) return null;
-  const fetched = pairing.list;
-  const { codes, approved } = fetched.value ?? { codes: [], approved: [] };
+  const { codes = [], approved } = pairing.value ?? {};
+  const label = "Channel (empty: any)";
   return Card({ title: "Pairing", key: "pairing" }, [
-    h("p", { class: "dim" }, "An unknown sender who writes a code is let in once and for all. A code is good for five minutes and for one sender."),
-    h("form", { class: "toolbar access-form", onsubmit: generate },
-      h("input", { type: "text", "aria-label": "Channel (empty: any)", placeholder: "Channel (empty: any)", maxlength: CHANNEL_CHARS_MAX, value: pairing.channel, oninput: (event) => (pairing.channel = event.target.value) }),
-      Button({ type: "submit", busy: pairing.isBusy }, ["Make a code"]),
+    h("p.dim", "An unknown sender who writes a code is let in once and for all. A code is good for five minutes and for one sender."),
+    h("form.toolbar.access-form", { onsubmit: generate },
+      h("input", { type: "text", "aria-label": label, placeholder: label, maxlength: CHANNEL_CHARS_MAX, value: state.channel, oninput: (event) => (state.channel = event.target.value) }),
+      Button({ type: "submit", busy: state.isBusy }, ["Make a code"]),
     ),
-    Listed({ fetched, again: refreshPairing, rows: codes.filter((row) => row.expiresAt > Date.now()), columns: CODES, keyOf: (row) => row.code, caption: "Codes that are good" }),
-    fetched.value ? h("h3", { class: "access-sub" }, "Senders that were let in") : null,
-    fetched.value ? Listed({ fetched: { value: approved }, rows: approved, columns: APPROVED, keyOf: (row) => `${row.channel} ${row.senderId}`, caption: "Senders that were let in", empty: "No sender was let in", hint: "They appear here when they have written a code." }) : null,
+    Listed({ fetched: pairing, rows: codes.filter((row) => row.expiresAt > Date.now()), columns: CODES, keyOf: (row) => row.code, caption: "Codes that are good" }),
+    approved ? [h("h3.access-sub", LET_IN), Listed({ fetched: { value: approved }, rows: approved, columns: APPROVED, keyOf: (row) => `${row.channel} ${row.senderId}`, caption: LET_IN, empty: "No sender was let in", hint: "They appear here when they have written a code." })] : null,
   ]);
 }

@@ -1,8 +1,10 @@
 // Changing one setting: put in, look at what it would do, then save. Nothing is written before somebody has seen the change.
 
 import { h, redraw } from "../../lib/dom.js";
+import { busy } from "../../lib/fetching.js";
 import { rpc } from "../../lib/link.js";
-import { Badge, Button, Table, toast } from "../../ui/parts.js";
+import { Rows } from "../../ui/listed.js";
+import { Badge, Button, toast } from "../../ui/parts.js";
 import { fieldOf, read, typed } from "./tree.js";
 
 // The setting that is being changed: { path, field, text, isDefault, changes, shadowedBy, errors, isBusy }.
@@ -21,44 +23,39 @@ export function endEdit() {
 
 // Whatever is wrong, as sentences: the gateway names each setting that is.
 export function faultLines(why) {
-  const all = why?.data?.errors;
-  if (!Array.isArray(all) || all.length === 0) return [String(why?.message ?? why)];
-  return all.map((it) => (typeof it === "string" ? it : `${it.path ? `${it.path}: ` : ""}${it.message ?? JSON.stringify(it)}`));
+  const all = why.data?.errors;
+  return all?.length ? all.map((it) => `${it.path ? `${it.path}: ` : ""}${it.message ?? it}`) : [why.message];
 }
 
 async function send(isDefault, dryRun) {
-  Object.assign(edit, { isBusy: true, errors: [], isDefault });
-  redraw();
+  Object.assign(edit, { errors: [], isDefault });
   try {
     const value = isDefault ? null : read(edit.field, edit.text);
-    const result = await rpc("config.set", { path: edit.path, value, ...(dryRun ? { dryRun } : {}) });
-    edit.isBusy = false;
-    Object.assign(edit, { changes: result.changes, shadowedBy: result.shadowedBy ?? "" });
-    redraw();
-    return result;
+    const { changes, shadowedBy } = await busy(edit, () => rpc("config.set", { path: edit.path, value, dryRun }));
+    Object.assign(edit, { changes, shadowedBy });
+    return changes;
   } catch (why) {
-    Object.assign(edit, { isBusy: false, changes: null, errors: faultLines(why) });
+    Object.assign(edit, { changes: null, errors: faultLines(why) });
     redraw();
-    return null;
   }
 }
 
-const shown = (value) => (value === null || value === undefined ? h("span", { class: "dim" }, "not set") : h("code", { dir: "auto" }, typeof value === "string" ? value : JSON.stringify(value)));
+const shown = (value) => (value == null ? h("span.dim", "not set") : h("code", { dir: "auto" }, typeof value === "string" ? value : JSON.stringify(value)));
 
 // What changes, old beside new.
-export function Changes({ changes, restart }) {
+export function Changes({ changes }) {
   const columns = [
-    { head: "Setting", cell: (it) => h("code", {}, it.path) },
-    { head: "Is", cell: (it) => h("span", { class: "config-from" }, shown(it.from)) },
-    { head: "Would be", cell: (it) => h("span", { class: "config-to" }, shown(it.to)) },
-    { head: "Holds", cell: (it) => (it.restartRequired || restart?.includes(it.path) ? Badge({ tone: "warn" }, ["after a restart"]) : Badge({ tone: "good" }, ["at once"])) },
+    ["Setting", (it) => h("code", it.path)],
+    ["Is", (it) => h("span.config-from", shown(it.from))],
+    ["Would be", (it) => h("span.config-to", shown(it.to))],
+    ["Holds", (it) => (it.restartRequired ? Badge({ tone: "warn" }, ["after a restart"]) : Badge({ tone: "good" }, ["at once"]))],
   ];
-  return h(Table, { columns, rows: changes, keyOf: (it) => it.path, caption: "What would change", empty: "Nothing would change" });
+  return Rows({ columns, rows: changes, keyOf: (it) => it.path, caption: "What would change", empty: "Nothing would change" });
 }
 
 export function Faults({ lines }) {
   if (lines.length === 0) return null;
-  return h("div", { class: "note note-bad", role: "alert" }, lines.length === 1 ? h("span", { dir: "auto" }, lines[0]) : h("ul", { class: "config-faults" }, lines.map((line) => h("li", { dir: "auto" }, line))));
+  return h("div.note.note-bad", { role: "alert" }, lines.length === 1 ? h("span", { dir: "auto" }, lines[0]) : h("ul.config-faults", lines.map((line) => h("li", { dir: "auto" }, line))));
 }
 
 function Field({ line }) {
@@ -77,27 +74,24 @@ function Field({ line }) {
 
 // `onsaved(changes)`: it is written and holds.
 export function Edit({ line, onsaved }) {
-  const check = async (event) => {
-    event.preventDefault();
-    await send(false, true);
-  };
+  const check = (event) => (event.preventDefault(), send(false, true));
   const save = async () => {
-    const result = await send(edit.isDefault, false);
-    if (!result) return;
+    const changes = await send(edit.isDefault, false);
+    if (!changes) return;
     toast(`${edit.path} is saved.`, { tone: "good" });
     endEdit();
-    onsaved(result.changes);
+    onsaved(changes);
   };
   const isChecked = edit.changes !== null;
   return h(
-    "form",
-    { class: "config-edit", onsubmit: check, onkeydown: (event) => event.key === "Escape" && endEdit() },
+    "form.config-edit",
+    { onsubmit: check, onkeydown: (event) => event.key === "Escape" && endEdit() },
     h(Field, { line }),
-    edit.field === "lines" ? h("p", { class: "dim" }, "One on each line.") : null,
+    edit.field === "lines" ? h("p.dim", "One on each line.") : null,
     h(Faults, { lines: edit.errors }),
     isChecked ? h(Changes, { changes: edit.changes }) : null,
-    edit.shadowedBy ? h("p", { class: "note note-warn" }, `It would be written, but ${edit.shadowedBy} is laid over it: what holds stays as it is.`) : null,
-    h("div", { class: "card-actions" },
+    edit.shadowedBy ? h("p.note.note-warn", `It would be written, but ${edit.shadowedBy} is laid over it: what holds stays as it is.`) : null,
+    h("div.card-actions",
       isChecked && edit.changes.length > 0 ? Button({ kind: "main", busy: edit.isBusy, onclick: save }, ["Save and reload"]) : Button({ type: "submit", busy: edit.isBusy }, ["See what would change"]),
       line.value !== undefined && !isChecked ? Button({ busy: edit.isBusy, title: "Takes it out of your file", onclick: () => send(true, true) }, ["Back to the default…"]) : null,
       isChecked && edit.changes.length === 0 && edit.shadowedBy ? Button({ busy: edit.isBusy, onclick: save }, ["Save all the same"]) : null,

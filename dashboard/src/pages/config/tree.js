@@ -1,5 +1,7 @@
 // Settings as lines, and what the schema says of each.
 
+import { pretty } from "../../lib/format.js";
+
 // Lines that are shown at most, and how deep settings are nested.
 const LEAVES_MAX = 2000;
 const DEPTH_MAX = 12;
@@ -85,7 +87,7 @@ const typeOf = (schema) => (Array.isArray(schema?.type) ? schema.type.find((it) 
 // How it is put in: "choice" | "switch" | "number" | "lines" | "text" | "json".
 export function fieldOf({ schema, value }) {
   if (Array.isArray(schema?.enum)) return "choice";
-  const type = typeOf(schema) ?? (Array.isArray(value) ? "array" : value === null || value === undefined ? undefined : typeof value);
+  const type = typeOf(schema) ?? (Array.isArray(value) ? "array" : value == null ? undefined : typeof value);
   if (type === "boolean") return "switch";
   if (type === "integer" || type === "number") return "number";
   if (type === "array") return (value ?? []).every((it) => typeof it === "string") && (typeOf(schema?.items) ?? "string") === "string" ? "lines" : "json";
@@ -94,8 +96,8 @@ export function fieldOf({ schema, value }) {
 
 // In the field, and out of it again. Throws what is wrong.
 export function typed(field, value) {
-  if (value === undefined || value === null) return "";
-  return field === "lines" ? value.join("\n") : field === "json" ? JSON.stringify(value, null, 2) : String(value);
+  if (value == null) return "";
+  return field === "lines" ? value.join("\n") : field === "json" ? pretty(value) : String(value);
 }
 
 export function read(field, text) {

@@ -1,12 +1,14 @@
 // A call by hand: every method that the gateway says it has, with what it takes.
 
 import { h, redraw } from "../../lib/dom.js";
-import { Fetched } from "../../lib/fetching.js";
-import { duration } from "../../lib/format.js";
+import { Fetched, busy } from "../../lib/fetching.js";
+import { duration, pretty } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
-import { Badge, Button, Card, copyText, ErrorNote, Loading } from "../../ui/parts.js";
+import { Awaited } from "../../ui/awaited.js";
+import { Badge, Button, Card, copyText, ErrorNote } from "../../ui/parts.js";
+import { Small, Code } from "../../ui/small.js";
 
-const document_ = new Fetched();
+const methods = new Fetched(() => rpc("rpc.discover"));
 const state = { method: "system.info", params: "{}", isBusy: false, fault: null, answer: undefined, tookMs: 0 };
 
 function schemaOf(found, schema) {
@@ -25,11 +27,8 @@ function kindOf(found, schema) {
 // What has to be there, as a start.
 function template(method) {
   const start = {};
-  for (const param of method.params ?? []) {
-    if (!param.required) continue;
-    start[param.name] = param.schema?.type === "array" ? [] : param.schema?.type === "boolean" ? false : param.schema?.type === "integer" ? 0 : "";
-  }
-  return JSON.stringify(start, null, 2);
+  for (const { name, required, schema } of method.params ?? []) if (required) start[name] = { array: [], boolean: false, integer: 0 }[schema?.type] ?? "";
+  return pretty(start);
 }
 
 async function call() {
@@ -41,28 +40,22 @@ async function call() {
     state.fault = new Error(`The parameters are no JSON: ${why.message}`);
     return redraw();
   }
-  state.isBusy = true;
-  redraw();
   const began = performance.now();
-  try {
-    state.answer = await rpc(state.method, params);
-  } catch (why) {
-    state.answer = { error: { code: why.code, message: why.message, data: why.data } };
-  }
+  state.answer = await busy(state, () => rpc(state.method, params)).catch(({ code, message, data }) => ({ error: { code, message, data } }));
   state.tookMs = performance.now() - began;
-  state.isBusy = false;
   redraw();
 }
 
 function Params({ found, method }) {
-  if (!method.params?.length) return h("p", { class: "dim" }, "It takes no parameters.");
-  return h("ul", { class: "params" }, method.params.map((param) => h("li", {}, h("code", {}, param.name), param.required ? Badge({ tone: "info" }, ["required"]) : null, h("span", { class: "dim" }, ` ${kindOf(found, param.schema)}. ${param.description ?? ""}`))));
+  if (!method.params?.length) return h("p.dim", "It takes no parameters.");
+  return h("ul.params", method.params.map((param) => h("li", h("code", param.name), param.required ? Badge({ tone: "info" }, ["required"]) : null, h("span.dim", ` ${kindOf(found, param.schema)}. ${param.description ?? ""}`))));
 }
 
 export function Caller() {
-  const { value: found, fault } = document_.want("discover", () => rpc("rpc.discover"));
-  if (fault) return h(ErrorNote, { why: fault, again: () => document_.stale() });
-  if (!found) return h(Loading, {});
+  return Awaited(methods.want("methods"), (found) => h(Call, { found }));
+}
+
+function Call({ found }) {
   const method = found.methods.find((it) => it.name === state.method) ?? found.methods[0];
   const pick = (event) => {
     state.method = event.target.value;
@@ -70,24 +63,25 @@ export function Caller() {
     state.answer = undefined;
     redraw();
   };
+  const answer = pretty(state.answer);
   const keys = (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) call();
   };
   return h(
     Card,
     { title: "Call" },
-    h("div", { class: "caller" },
-      h("label", { class: "field" }, h("span", {}, "Method"), h("select", { value: state.method, onchange: pick }, found.methods.map((it) => h("option", { value: it.name, selected: it.name === state.method }, it.name)))),
-      h("p", {}, method.summary ?? method.description ?? ""),
+    h("div.caller",
+      h("label.field", h("span", "Method"), h("select", { value: state.method, onchange: pick }, found.methods.map((it) => h("option", { value: it.name, selected: it.name === state.method }, it.name)))),
+      h("p", method.summary ?? method.description ?? ""),
       h(Params, { found, method }),
-      h("label", { class: "field" }, h("span", {}, "Parameters (JSON)"), h("textarea", { class: "caller-params", rows: 5, spellcheck: "false", value: state.params, oninput: (event) => (state.params = event.target.value), onkeydown: keys })),
-      h("div", { class: "toolbar" }, Button({ kind: "main", busy: state.isBusy, onclick: call }, ["Call"]), h("span", { class: "dim" }, "Ctrl+Enter")),
+      h("label.field", h("span", "Parameters (JSON)"), h("textarea.caller-params", { rows: 5, spellcheck: "false", value: state.params, oninput: (event) => (state.params = event.target.value), onkeydown: keys })),
+      h("div.toolbar", Button({ kind: "main", busy: state.isBusy, onclick: call }, ["Call"]), h("span.dim", "Ctrl+Enter")),
       h(ErrorNote, { why: state.fault }),
       state.answer === undefined
         ? null
-        : h("div", {},
-            h("div", { class: "toolbar" }, h("strong", {}, state.answer?.error ? "Refused" : "Result"), h("span", { class: "dim" }, `in ${duration(state.tookMs)}`), Button({ kind: "small", onclick: () => copyText(JSON.stringify(state.answer, null, 2), "The answer") }, ["Copy"])),
-            h("pre", { class: "code", dir: "auto", tabindex: "0" }, JSON.stringify(state.answer, null, 2)),
+        : h("div",
+            h("div.toolbar", h("strong", state.answer?.error ? "Refused" : "Result"), h("span.dim", `in ${duration(state.tookMs)}`), Small("Copy", () => copyText(answer, "The answer"))),
+            Code(answer),
           ),
     ),
   );

@@ -1,9 +1,11 @@
 // The frames of this page's own connection, newest first.
 
 import { h, redraw } from "../../lib/dom.js";
-import { bytes, clock } from "../../lib/format.js";
+import { setting } from "../../lib/fetching.js";
+import { bytes, clock, pretty } from "../../lib/format.js";
 import { frames } from "../../lib/link.js";
-import { Badge, Button, Card, Choice, copyText, Empty, Search } from "../../ui/parts.js";
+import { Badge, Card, Choice, copyText, Empty, Search } from "../../ui/parts.js";
+import { Small, Code } from "../../ui/small.js";
 
 // In the document at once; the filter finds the others.
 const SHOWN_MAX = 200;
@@ -39,26 +41,21 @@ function Row({ frame }) {
     redraw();
   };
   return h(
-    "li",
-    { class: "frame" },
-    h("button", { type: "button", class: "frame-head", "aria-expanded": isOpen ? "true" : "false", onclick: toggle },
-      h("span", { class: "dim frame-time" }, clock(frame.at)),
+    "li.frame",
+    h("button.text-button.strip.frame-head", { type: "button", "aria-expanded": isOpen, onclick: toggle },
+      h("span.dim.numeric", clock(frame.at)),
       Badge({ tone: frame.out ? "info" : kind === "error" ? "bad" : "none" }, [frame.out ? "out" : "in"]),
-      h("strong", {}, name),
-      h("span", { class: "dim" }, id === "" ? "" : `id ${id}`),
-      h("span", { class: "dim frame-size" }, bytes(frame.text.length)),
+      h("strong", name),
+      h("span.dim", id === "" ? "" : `id ${id}`),
+      h("span.dim.frame-size", bytes(frame.text.length)),
     ),
-    isOpen ? h("pre", { class: "code", dir: "auto", tabindex: "0" }, value ? JSON.stringify(value, null, 2) : frame.text, frame.cut ? "\n… the rest was not kept" : "") : null,
+    isOpen ? Code(value ? pretty(value) : frame.text, frame.cut ? "\n… the rest was not kept" : "") : null,
   );
 }
 
 export function FrameList() {
   const found = frames.list.filter(isShown);
   const shown = found.slice(-SHOWN_MAX).reverse();
-  const set = (name) => (value) => {
-    state[name] = value;
-    redraw();
-  };
   const pause = () => {
     frames.isOn = !frames.isOn;
     redraw();
@@ -69,21 +66,21 @@ export function FrameList() {
     redraw();
   };
   const actions = [
-    Button({ kind: "small", onclick: pause }, [frames.isOn ? "Pause" : "Go on"]),
-    Button({ kind: "small", onclick: () => copyText(found.map((frame) => JSON.stringify({ at: frame.at, dir: frame.out ? "c>s" : "s>c", frame: read(frame).value ?? frame.text })).join("\n"), `${found.length} frames as JSON lines`) }, ["Copy as JSONL"]),
-    Button({ kind: "small", onclick: clear }, ["Clear"]),
+    Small(frames.isOn ? "Pause" : "Go on", pause),
+    Small("Copy as JSONL", () => copyText(found.map((frame) => JSON.stringify({ at: frame.at, dir: frame.out ? "c>s" : "s>c", frame: read(frame).value ?? frame.text })).join("\n"), `${found.length} frames as JSON lines`)),
+    Small("Clear", clear),
   ];
   return h(
     Card,
     { title: `Frames (${found.length})`, actions },
-    h("div", { class: "toolbar" },
-      h(Search, { label: "Filter frames", value: state.filter, oninput: set("filter") }),
-      h(Choice, { label: "Direction", value: state.direction, options: [["all", "Both"], ["in", "In"], ["out", "Out"]], onchange: set("direction") }),
-      h(Choice, { label: "Kind", value: state.kind, options: [["all", "All"], ["request", "Requests"], ["result", "Results"], ["event", "Events"], ["error", "Errors"]], onchange: set("kind") }),
+    h("div.toolbar",
+      h(Search, { label: "Filter frames", value: state.filter, oninput: setting(state, "filter") }),
+      h(Choice, { label: "Direction", value: state.direction, options: [["all", "Both"], ["in", "In"], ["out", "Out"]], onchange: setting(state, "direction") }),
+      h(Choice, { label: "Kind", value: state.kind, options: [["all", "All"], ["request", "Requests"], ["result", "Results"], ["event", "Events"], ["error", "Errors"]], onchange: setting(state, "kind") }),
     ),
     shown.length === 0
       ? h(Empty, { title: "No frame fits" }, "The last 500 frames of this page are kept.")
-      : h("ol", { class: "frames", "aria-label": "Frames, newest first" }, shown.map((frame) => h(Row, { frame }))),
-    found.length > SHOWN_MAX ? h("p", { class: "dim" }, `${found.length - SHOWN_MAX} older ones are not shown.`) : null,
+      : h("ol.bare", { "aria-label": "Frames, newest first" }, shown.map((frame) => h(Row, { frame }))),
+    found.length > SHOWN_MAX ? h("p.dim", `${found.length - SHOWN_MAX} older ones are not shown.`) : null,
   );
 }

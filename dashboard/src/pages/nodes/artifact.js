@@ -2,11 +2,13 @@
 // is in a frame that may nothing, and everything else is text.
 
 import { h, redraw, safeUrl } from "../../lib/dom.js";
+import { setting } from "../../lib/fetching.js";
 import { download } from "../../lib/csv.js";
-import { bytes, moment } from "../../lib/format.js";
+import { bytes, count, pretty } from "../../lib/format.js";
 import { highlight } from "../../ui/highlight.js";
 import { Markdown, MarkdownCache } from "../../ui/markdown.js";
-import { Badge, Button, Choice, When, copyText } from "../../ui/parts.js";
+import { Badge, Choice, When, copyText } from "../../ui/parts.js";
+import { Small, Code } from "../../ui/small.js";
 
 // Characters that are in the document at once.
 const SHOWN_MAX = 100_000;
@@ -35,13 +37,12 @@ export function imageUrl(type, content) {
 }
 
 export function rawText(content) {
-  return typeof content === "string" ? content : JSON.stringify(content, null, 2);
+  return typeof content === "string" ? content : pretty(content);
 }
 
 function prettyJson(content) {
-  if (typeof content !== "string") return JSON.stringify(content, null, 2);
   try {
-    return JSON.stringify(JSON.parse(content), null, 2);
+    return rawText(typeof content === "string" ? JSON.parse(content) : content);
   } catch {
     return content;
   }
@@ -80,25 +81,27 @@ function languageOf(it) {
 function Text({ text, label, language }) {
   const isCut = text.length > SHOWN_MAX && !state.isWhole;
   const shown = isCut ? text.slice(0, SHOWN_MAX) : text;
-  return h("div", {},
-    h("pre", { class: "code canvas-text", dir: language ? "ltr" : "auto", tabindex: "0", role: "group", "aria-label": label }, language && shown.length <= COLOURED_MAX ? highlight(shown, language) : shown),
-    isCut ? Button({ kind: "small", onclick: () => ((state.isWhole = true), redraw()) }, [`Show all ${text.length.toLocaleString("en-US")} characters`]) : null,
+  return h("div",
+    h("pre.code.canvas-text", { dir: language ? "ltr" : "auto", tabindex: "0", role: "group", "aria-label": label }, language && shown.length <= COLOURED_MAX ? highlight(shown, language) : shown),
+    isCut ? Small(`Show all ${count(text.length)} characters`, () => ((state.isWhole = true), redraw())) : null,
   );
 }
 
+const nameOf = (it) => it.title || it.artifactId;
+
 function Body({ it }) {
-  const name = it.title || it.artifactId;
+  const name = nameOf(it);
   const kind = state.isRaw ? "raw" : kindOf(it);
-  if (kind === "image") return h("img", { class: "canvas-image", src: imageUrl(it.type, it.content), alt: name });
+  if (kind === "image") return h("img.boxed.canvas-image", { src: imageUrl(it.type, it.content), alt: name });
   if (kind === "json") return h(Text, { text: prettyJson(it.content), label: name, language: "json" });
   if (kind === "markdown") {
     if (!caches.has(it)) caches.set(it, new MarkdownCache());
-    return h("div", { class: "canvas-markdown" }, h(Markdown, { text: it.content, cache: caches.get(it) }));
+    return h("div", h(Markdown, { text: it.content, cache: caches.get(it) }));
   }
   if (kind === "html") {
-    return h("div", {},
-      h("iframe", { key: `${it.artifactId} ${it.version}`, class: "canvas-frame", sandbox: "", title: name, referrerpolicy: "no-referrer", srcdoc: quiet(it) }),
-      h("p", { class: "dim" }, "Shown without its scripts, styles, links and whatever it would fetch; Raw has all of it."),
+    return h("div",
+      h("iframe", { key: `${it.artifactId} ${it.version}`, class: "boxed canvas-frame", sandbox: "", title: name, referrerpolicy: "no-referrer", srcdoc: quiet(it) }),
+      h("p.dim", "Shown without scripts, styles, links and what it would fetch; Raw has all of it."),
     );
   }
   return h(Text, { text: rawText(it.content), label: name, language: kind === "text" ? languageOf(it).toLowerCase() : undefined });
@@ -107,9 +110,8 @@ function Body({ it }) {
 const ENDINGS = { markdown: "md", html: "html", json: "json", text: "txt" };
 
 function save(it) {
-  const kind = kindOf(it);
-  const name = it.artifactId.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 80) || "artifact";
-  download(name.includes(".") ? name : `${name}.${ENDINGS[kind] ?? "txt"}`, rawText(it.content), "text/plain");
+  const name = it.artifactId;
+  download(name.includes(".") ? name : `${name}.${ENDINGS[kindOf(it)] ?? "txt"}`, rawText(it.content), "text/plain");
 }
 
 export function Artifact({ artifact: it, actions }) {
@@ -117,17 +119,17 @@ export function Artifact({ artifact: it, actions }) {
   const raw = rawText(it.content);
   const hasMore = it.metadata && Object.keys(it.metadata).length > 0;
   return h(
-    "article",
-    { class: "canvas-one", "aria-label": it.title || it.artifactId },
-    h("h3", { dir: "auto" }, it.title || it.artifactId),
-    h("p", { class: "canvas-facts dim" }, Badge({}, [it.type]), h("span", {}, h("code", {}, it.artifactId)), h("span", {}, `version ${it.version}`), h("span", { title: moment(it.updatedAt) }, "changed ", h(When, { at: it.updatedAt })), h("span", { title: moment(it.createdAt) }, "made ", h(When, { at: it.createdAt })), h("span", {}, bytes(new TextEncoder().encode(raw).length))),
-    h("div", { class: "toolbar" },
-      h(Choice, { label: "View", value: state.isRaw, options: [[false, "As it is meant"], [true, "Raw"]], onchange: (isRaw) => ((state.isRaw = isRaw), redraw()) }),
-      Button({ kind: "small", onclick: () => copyText(raw, "The artifact") }, ["Copy"]),
-      Button({ kind: "small", onclick: () => save(it) }, ["Save as file"]),
+    "article.canvas-one",
+    { "aria-label": nameOf(it) },
+    h("h3", { dir: "auto" }, nameOf(it)),
+    h("p.strip.small.dim", Badge({}, [it.type]), h("span", h("code", it.artifactId)), h("span", `version ${it.version}`), h("span", "changed ", h(When, { at: it.updatedAt })), h("span", "made ", h(When, { at: it.createdAt })), h("span", bytes(new TextEncoder().encode(raw).length))),
+    h("div.toolbar",
+      h(Choice, { label: "View", value: state.isRaw, options: [[false, "As it is meant"], [true, "Raw"]], onchange: setting(state, "isRaw") }),
+      Small("Copy", () => copyText(raw, "The artifact")),
+      Small("Save as file", () => save(it)),
       actions,
     ),
     h(Body, { it }),
-    hasMore ? h("details", {}, h("summary", {}, "Metadata"), h("pre", { class: "code", dir: "auto", tabindex: "0" }, JSON.stringify(it.metadata, null, 2))) : null,
+    hasMore ? h("details", h("summary", "Metadata"), Code(pretty(it.metadata))) : null,
   );
 }

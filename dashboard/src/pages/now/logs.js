@@ -1,15 +1,17 @@
 // The end of the gateway's log, while somebody looks at it.
 
 import { h, redraw } from "../../lib/dom.js";
+import { setting } from "../../lib/fetching.js";
 import { clock } from "../../lib/format.js";
 import { gateway } from "../../lib/link.js";
 import { Fold } from "../../ui/fold.js";
-import { Button, Empty, ErrorNote, Search, Select } from "../../ui/parts.js";
+import { Small } from "../../ui/small.js";
+import { Empty, ErrorNote, Search, Select } from "../../ui/parts.js";
 
 const LINES_MAX = 500;
 const LEVELS = { error: 0, warn: 1, info: 2, debug: 3, trace: 4 };
 
-const log = { isOpen: false, lines: [], watch: null, fault: null, level: "trace", text: "", isHeld: false, number: 0 };
+const log = { isOpen: false, lines: [], level: "trace", text: "", isHeld: false, number: 0 };
 
 async function follow() {
   log.fault = null;
@@ -53,27 +55,27 @@ function toEnd(box) {
 let held = [];
 function Lines() {
   if (!log.isHeld) held = log.lines.filter(isWanted);
-  if (held.length === 0) return h(Empty, { title: "No line yet" }, "Lines come here as they are written, from now on.");
-  return h("div", { class: "code now-log", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Log", created: toEnd, updated: toEnd },
-    held.map((line) => h("div", { class: `now-line now-line-${line.level}`, key: line.number }, h("span", { class: "dim" }, clock(line.ts)), " ", h("b", {}, line.level), " ", h("span", { dir: "auto" }, line.text))));
+  if (held.length === 0) return h(Empty, { title: "No line yet" }, "Lines come here as they are written.");
+  return h("div.code.now-log", { tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Log", created: toEnd, updated: toEnd },
+    held.map((line) => h("div", { class: `now-line now-line-${line.level}`, key: line.number }, h("span.dim", clock(line.ts)), " ", h("b", line.level), " ", h("span", { dir: "auto" }, line.text))));
 }
 
 export function LogTail() {
-  const isRefused = log.fault?.reason === "scope";
   return Fold({
     open: log.isOpen,
     onchange: turn,
     title: "Log of the gateway",
     class: "card",
     key: "log",
-    body: () => h("div", {},
-      isRefused ? h("p", { class: "dim" }, "The log is for credentials with the scope admin; yours has not got it.") : h(ErrorNote, { why: log.fault, again: follow }),
-      log.fault ? null : h("div", { class: "toolbar" },
-        Select({ label: "From", value: log.level, options: [["error", "errors"], ["warn", "warnings"], ["info", "info"], ["trace", "all"]], onchange: (level) => ((log.level = level), redraw()) }),
-        Search({ label: "Lines with", value: log.text, oninput: (text) => ((log.text = text), redraw()) }),
-        Button({ kind: "small", "aria-pressed": log.isHeld ? "true" : "false", onclick: () => ((log.isHeld = !log.isHeld), redraw()) }, [log.isHeld ? "Go on" : "Hold still"]),
-      ),
-      log.fault ? null : h(Lines, {}),
+    body: () => h("div",
+      log.fault ? h(ErrorNote, { why: log.fault, again: follow }) : [
+        h("div.toolbar",
+          Select({ label: "From", value: log.level, options: [["error", "errors"], ["warn", "warnings"], ["info", "info"], ["trace", "all"]], onchange: setting(log, "level") }),
+          Search({ label: "Lines with", value: log.text, oninput: setting(log, "text") }),
+          Small(log.isHeld ? "Go on" : "Hold still", () => setting(log, "isHeld")(!log.isHeld), { "aria-pressed": log.isHeld }),
+        ),
+        h(Lines),
+      ],
     ),
   });
 }

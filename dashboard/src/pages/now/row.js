@@ -4,10 +4,11 @@ import { h, redraw } from "../../lib/dom.js";
 import { Fetched } from "../../lib/fetching.js";
 import { ago, sessionName, ticking } from "../../lib/format.js";
 import { gateway, rpc } from "../../lib/link.js";
-import { has } from "../../lib/live.js";
 import { href } from "../../lib/router.js";
 import { act } from "../../ui/act.js";
-import { Badge, Button, ErrorNote, toast } from "../../ui/parts.js";
+import { Awaited } from "../../ui/awaited.js";
+import { Badge, Button, toast } from "../../ui/parts.js";
+import { Small } from "../../ui/small.js";
 
 const TONES = { stalled: ["bad", "stalled"], asking: ["warn", "asks"], running: ["info", "runs"], waiting: ["warn", "waits"], idle: ["none", "idle"] };
 const MESSAGE_CHARS_MAX = 100_000;
@@ -15,52 +16,41 @@ const MESSAGE_CHARS_MAX = 100_000;
 // By session, only what is open: the list of what waits, and what is being written.
 const queues = new Map();
 const drafts = new Map();
-const busy = new Set();
+const stopping = new Set();
 
-async function stop(lane) {
-  busy.add(lane.sessionId);
+function stop(lane) {
+  const { sessionId } = lane;
+  stopping.add(sessionId);
   redraw();
-  await act("It could not be stopped", async () => {
-    const done = await rpc("agent.cancel", { sessionId: lane.sessionId });
-    const back = done.queued ? ` ${done.queued} waiting message${done.queued === 1 ? " was" : "s were"} taken back.` : "";
-    return done.cancelled ? `${sessionName(lane)} is told to stop.${back}` : "There was nothing to stop any more.";
-  });
-  busy.delete(lane.sessionId);
-  redraw();
+  const run = async () => {
+    const { queued, cancelled } = await rpc("agent.cancel", { sessionId });
+    const back = queued ? ` ${queued} waiting message${queued === 1 ? " was" : "s were"} taken back.` : "";
+    return cancelled ? `${sessionName(lane)} is told to stop.${back}` : "There was nothing to stop any more.";
+  };
+  act("It could not be stopped", run, () => stopping.delete(sessionId));
 }
 
-function askQueue(lane) {
-  queues.get(lane.sessionId)?.again(() => rpc("queue.list", { sessionId: lane.sessionId }));
+function takeBack({ sessionId }, { itemId }) {
+  const run = async () => ((await rpc("queue.remove", { sessionId, itemId })).removed ? "The message is taken back." : "That message was taken already.");
+  act("It could not be taken back", run, () => queues.get(sessionId)?.again());
 }
 
-function takeBack(lane, { itemId }) {
-  const run = async () => ((await rpc("queue.remove", { sessionId: lane.sessionId, itemId })).removed ? "The message is taken back." : "That message was taken already.");
-  act("It could not be taken back", run, () => askQueue(lane));
-}
-
-function toggleQueue(lane) {
-  if (queues.delete(lane.sessionId)) return redraw();
-  queues.set(lane.sessionId, new Fetched());
+function toggleQueue({ sessionId }) {
+  if (!queues.delete(sessionId)) queues.set(sessionId, new Fetched(() => rpc("queue.list", { sessionId })));
   redraw();
 }
 
-function Queue({ row }) {
-  const { lane } = row;
+function Queue({ lane }) {
   const queue = queues.get(lane.sessionId);
   if (!queue) return null;
   // Another number waits now: another list. The key is the number, so that it is asked once for each.
-  queue.want(lane.depth, () => rpc("queue.list", { sessionId: lane.sessionId }));
-  const items = queue.value?.items ?? [];
+  queue.want(lane.depth);
   const one = (item) => h("li", { key: item.itemId },
-    h("p", { class: "now-queued", dir: "auto" }, item.text || "(no text)"),
-    h("p", { class: "dim now-small" }, [item.by ? `by ${item.by}` : "", item.at ? `written ${ago(item.at)}` : "", item.attachments ? `${item.attachments} attached` : ""].filter(Boolean).join(" · ")),
-    Button({ kind: "small", onclick: () => takeBack(lane, item), label: `Take back: ${(item.text ?? "").slice(0, 60)}` }, ["Take back"]),
+    h("p.now-queued", { dir: "auto" }, item.text || "(no text)"),
+    h("p.dim.small", [item.by ? `by ${item.by}` : "", item.at ? `written ${ago(item.at)}` : "", item.attachments ? `${item.attachments} attached` : ""].filter(Boolean).join(" · ")),
+    Small("Take back", () => takeBack(lane, item), { label: `Take back: ${(item.text ?? "").slice(0, 60)}` }),
   );
-  return h("div", { class: "now-queue" },
-    h(ErrorNote, { why: queue.fault, again: () => askQueue(lane) }),
-    queue.value && items.length === 0 ? h("p", { class: "dim" }, "Nothing waits any more.") : null,
-    h("ol", {}, items.map(one)),
-  );
+  return h("div.now-queue", Awaited(queue, ({ items }) => (items.length ? h("ol", items.map(one)) : h("p.dim", "Nothing waits any more."))));
 }
 
 async function send(lane) {
@@ -83,14 +73,13 @@ async function send(lane) {
   }
 }
 
-function Quick({ row }) {
-  const { lane } = row;
+function Quick({ lane }) {
   if (!drafts.has(lane.sessionId)) return null;
   const onkeydown = (event) => {
     if (event.key === "Escape") drafts.delete(lane.sessionId), redraw();
   };
   const onsubmit = (event) => (event.preventDefault(), send(lane));
-  return h("form", { class: "now-quick", onsubmit },
+  return h("form.now-quick", { onsubmit },
     h("input", { type: "text", dir: "auto", "aria-label": `Message for ${sessionName(lane)}`, placeholder: "A message for it", maxlength: MESSAGE_CHARS_MAX, value: drafts.get(lane.sessionId), oninput: (event) => drafts.set(lane.sessionId, event.target.value), onkeydown, created: (input) => input.focus() }),
     Button({ type: "submit", kind: "small" }, ["Send"]),
   );
@@ -116,31 +105,33 @@ function waiting(row) {
   const oldest = row.waitedMs === undefined ? "" : `, the oldest for ${ticking(row.waitedMs)}`;
   const text = `${lane.depth} message${lane.depth === 1 ? " waits" : "s wait"} ${blocks}${oldest}`;
   const isOpen = queues.has(lane.sessionId);
-  const list = has("queue.list") ? Button({ kind: "quiet", "aria-expanded": isOpen ? "true" : "false", onclick: () => toggleQueue(lane) }, [isOpen ? "Hide them" : "Show them"]) : null;
-  return h("p", { class: "now-waiting" }, text, ` (${lane.mode}) `, list);
+  const list = Button({ kind: "quiet", "aria-expanded": isOpen, onclick: () => toggleQueue(lane) }, [isOpen ? "Hide them" : "Show them"]);
+  return h("p.now-waiting", text, ` (${lane.mode}) `, list);
 }
 
 export function SessionRow({ row }) {
   const { lane } = row;
-  const [tone, word] = TONES[row.state] ?? ["none", row.state];
-  const facts = [lane.model, lane.peers ? `${lane.peers} connection${lane.peers === 1 ? "" : "s"} on it` : "", lane.cwd].filter(Boolean);
+  const [tone, word] = TONES[row.state];
+  const name = sessionName(lane);
+  const reason = why(row);
+  const facts = [lane.model, lane.peers ? `${lane.peers} connection${lane.peers === 1 ? "" : "s"} on it` : "", lane.cwd].filter(Boolean).join(" · ");
   const isWriting = drafts.has(lane.sessionId);
   const stopWord = lane.depth && lane.runId ? "Stop all" : "Stop";
   const write = () => (isWriting ? drafts.delete(lane.sessionId) : drafts.set(lane.sessionId, ""), redraw());
-  return h("li", { class: `now-row now-${row.state}`, key: lane.sessionId },
-    h("div", { class: "now-state" }, Badge({ tone }, [word])),
-    h("div", { class: "now-what" },
-      h("a", { class: "now-title", href: href("chat", lane.sessionId), dir: "auto", title: lane.sessionId }, sessionName(lane)),
-      lane.runId ? h("p", { class: "now-doing" }, lane.tool ? [h("span", { class: "unseen" }, "tool in hand: "), h("code", {}, lane.tool), " "] : lane.state === "running" ? "the model writes " : "", row.elapsedMs === undefined ? "" : h("span", { class: "now-elapsed" }, `for ${ticking(row.elapsedMs)}`)) : null,
-      why(row) ? h("p", { class: row.state === "stalled" ? "now-why now-why-bad" : "now-why" }, why(row)) : null,
+  return h("li.rule.now-row", { key: lane.sessionId },
+    h("div", Badge({ tone }, [word])),
+    h("div",
+      h("a.named.now-title", { href: href("chat", lane.sessionId), dir: "auto", title: lane.sessionId }, name),
+      lane.runId ? h("p", lane.tool ? [h("span.unseen", "tool in hand: "), h("code", lane.tool), " "] : lane.state === "running" ? "the model writes " : "", row.elapsedMs === undefined ? "" : h("span.numeric", `for ${ticking(row.elapsedMs)}`)) : null,
+      reason ? h("p", { class: row.state === "stalled" ? "now-why now-why-bad" : "now-why" }, reason) : null,
       waiting(row),
-      facts.length ? h("p", { class: "dim now-small now-facts", title: facts.join(" · ") }, facts.join(" · ")) : null,
-      h(Queue, { row }),
-      h(Quick, { row }),
+      facts ? h("p.dim.small.clip", { title: facts }, facts) : null,
+      h(Queue, { lane }),
+      h(Quick, { lane }),
     ),
-    h("div", { class: "now-actions" },
-      Button({ kind: "small", "aria-expanded": isWriting ? "true" : "false", label: `${isWriting ? "Close the message" : "Message"} for ${sessionName(lane)}`, onclick: write }, [isWriting ? "Close" : "Message"]),
-      row.state === "idle" ? null : Button({ kind: "small", busy: busy.has(lane.sessionId), label: `${stopWord} ${sessionName(lane)}`, title: lane.depth ? "Stops the run and takes back what waits" : "Stops the run", onclick: () => stop(lane) }, [stopWord]),
+    h("div.card-actions.now-actions",
+      Small(isWriting ? "Close" : "Message", write, { "aria-expanded": isWriting, label: `${isWriting ? "Close the message" : "Message"} for ${name}` }),
+      row.state === "idle" ? null : Small(stopWord, () => stop(lane), { busy: stopping.has(lane.sessionId), label: `${stopWord} ${name}`, title: lane.depth ? "Stops the run and takes back what waits" : "Stops the run" }),
     ),
   );
 }

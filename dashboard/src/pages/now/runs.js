@@ -1,11 +1,6 @@
-// Runs of the past as lanes: which there are, where each begins and ends on a line of time, and where the ticks stand.
+// Runs of the past as lanes: which there are, where each begins and ends on a line of time.
 
 import { live } from "../../lib/live.js";
-
-const MINUTE = 60_000;
-const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360].map((minutes) => minutes * MINUTE);
-// Pixels between ticks, at least.
-const TICK_PX = 80;
 
 // What history knows, and the runs that have begun since it was asked for. The end of one that is over is told by the next answer.
 function allRuns(history) {
@@ -34,22 +29,17 @@ export function lanesOf(history, from, now) {
   return [...lanes.values()].sort((one, two) => two.newest - one.newest || (one.sessionId < two.sessionId ? -1 : 1));
 }
 
-// On whole minutes and hours of the clock on the wall.
-export function ticksOf(from, now, width) {
-  const most = Math.max(2, Math.floor(width / TICK_PX));
-  const step = STEPS.find((it) => (now - from) / it <= most) ?? STEPS.at(-1);
-  const shift = new Date(now).getTimezoneOffset() * MINUTE;
-  const ticks = [];
-  for (let at = Math.ceil((from - shift) / step) * step + shift; at <= now; at += step) ticks.push(at);
-  return ticks;
+// Where a moment is on a line of so many pixels. What is older is at its begin.
+export function placeAt(at, { from, now, width }) {
+  return ((Math.max(at, from) - from) / (now - from)) * width;
 }
 
 // The place of a run in pixels. One that is too short to be seen is shown as wide as `leastPx`.
-export function placeOf(run, { from, now, width }, leastPx) {
-  const x = (at) => ((Math.max(at, from) - from) / (now - from)) * width;
+export function placeOf(run, span, leastPx) {
+  const x = (at) => placeAt(at, span);
   const left = x(run.startedAt);
   const wide = Math.max(leastPx, x(run.end) - left);
-  return { left: Math.min(left, width - leastPx), wide, waitFrom: run.queuedAt !== undefined && run.queuedAt < run.startedAt ? x(run.queuedAt) : undefined };
+  return { left: Math.min(left, span.width - leastPx), wide, waitFrom: run.queuedAt !== undefined && run.queuedAt < run.startedAt ? x(run.queuedAt) : undefined };
 }
 
 // The run of another lane that is nearest in time.

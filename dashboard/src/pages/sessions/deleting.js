@@ -52,8 +52,7 @@ async function finish(it) {
   };
   await Promise.all(Array.from({ length: AT_ONCE }, one));
   if (faults.length) {
-    const why = faults[0].reason === "scope" ? "your credential has not got the scope admin" : faults[0].message;
-    toast(`${faults.length === 1 ? "One session was" : `${faults.length} sessions were`} not deleted: ${why}.`, { tone: "bad" });
+    toast(`${faults.length === 1 ? "One session was" : `${faults.length} sessions were`} not deleted: ${faults[0].message}`, { tone: "bad" });
   }
   redraw();
 }

@@ -3,7 +3,6 @@
 import { h, redraw } from "../../lib/dom.js";
 import { sessionName } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
-import { has } from "../../lib/live.js";
 import { go, href } from "../../lib/router.js";
 import { act } from "../../ui/act.js";
 import { Button, copyText } from "../../ui/parts.js";
@@ -13,7 +12,8 @@ const TITLE_CHARS_MAX = 200;
 const WIDTH = 240;
 const FORMATS = [["html", "a page (HTML)"], ["md", "Markdown"], ["jsonl", "JSON Lines"]];
 
-const menu = { row: null, button: null, x: 0, y: 0, isRenaming: false, title: "" };
+// While it is open: { row, button, x, y, isRenaming, title }.
+const menu = {};
 
 export function openMenu(row, button, isRenaming) {
   const box = button.getBoundingClientRect();
@@ -49,19 +49,19 @@ function fork(row) {
 }
 
 function Rename() {
-  return h("form", { class: "sessions-rename", onsubmit: rename },
-    h("label", { class: "field" }, h("span", {}, "Title"), h("input", { type: "text", dir: "auto", required: true, maxlength: TITLE_CHARS_MAX, value: menu.title, oninput: (event) => (menu.title = event.target.value), created: (input) => (input.focus(), input.select()) })),
+  return h("form.sessions-rename", { onsubmit: rename },
+    h("label.field", h("span", "Title"), h("input", { type: "text", dir: "auto", required: true, maxlength: TITLE_CHARS_MAX, value: menu.title, oninput: (event) => (menu.title = event.target.value), created: (input) => (input.focus(), input.select()) })),
     Button({ type: "submit", kind: "main" }, ["Rename"]),
   );
 }
 
 function Actions({ row }) {
-  const save = ([format, word]) => h("a", { class: "button", key: format, href: `/api/sessions/export?session=${encodeURIComponent(row.id)}&format=${format}`, download: "", onclick: () => setTimeout(closeMenu) }, `Save as ${word}`);
+  const save = ([format, word]) => h("a.button", { key: format, href: `/api/sessions/export?session=${encodeURIComponent(row.id)}&format=${format}`, download: "", onclick: () => setTimeout(closeMenu) }, `Save as ${word}`);
   return [
-    h("a", { class: "button", href: href("chat", row.id), created: (link) => link.focus(), key: "open" }, "Open"),
+    h("a.button", { href: href("chat", row.id), created: (link) => link.focus(), key: "open" }, "Open"),
     Button({ onclick: () => ((menu.isRenaming = true), redraw()), key: "rename" }, ["Rename"]),
     Button({ onclick: () => fork(row), key: "fork" }, ["Copy as a new session"]),
-    has("sessions.search") ? FORMATS.map(save) : null,
+    FORMATS.map(save),
     Button({ onclick: () => (copyText(row.id, "The id"), closeMenu()), key: "id" }, ["Copy its id"]),
     Button({ kind: "danger", onclick: () => (deleteRows([row]), closeMenu()), key: "delete" }, ["Delete"]),
   ];
@@ -71,8 +71,8 @@ export function Menu() {
   const { row } = menu;
   if (!row) return null;
   const ontoggle = (event) => event.newState === "closed" && menu.row === row && closeMenu();
-  return h("div", { class: "sessions-menu", popover: "auto", role: "dialog", "aria-label": sessionName(row), key: `menu ${row.id}`, ontoggle, style: { left: `${menu.x}px`, top: `${menu.y}px` }, created: (box) => box.showPopover?.() },
-    h("p", { class: "sessions-menu-name", dir: "auto" }, sessionName(row)),
-    menu.isRenaming ? h(Rename, {}) : Actions({ row }),
+  return h("div.sessions-menu", { popover: "auto", role: "dialog", "aria-label": sessionName(row), key: `menu ${row.id}`, ontoggle, style: { left: `${menu.x}px`, top: `${menu.y}px` }, created: (box) => box.showPopover?.() },
+    h("p.sessions-menu-name", { dir: "auto" }, sessionName(row)),
+    menu.isRenaming ? h(Rename) : Actions({ row }),
   );
 }

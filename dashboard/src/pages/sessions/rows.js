@@ -2,20 +2,17 @@
 
 import { redraw } from "../../lib/dom.js";
 import { rpc } from "../../lib/link.js";
-import { has, live } from "../../lib/live.js";
+import { live } from "../../lib/live.js";
 
 const PAGE = 500;
 const HEAD = 50;
 const ROWS_MAX = 50_000;
 
+// And `fault`, `isAsked`, `isLoading`, `isWhole`.
 export const list = {
   rows: [],
   total: 0,
   query: "",
-  fault: null,
-  isLoading: false,
-  isWhole: false,
-  isAsked: false,
   // Sessions that have changed above what is seen: they are put in their place when somebody wants it.
   newer: new Set(),
 };
@@ -24,25 +21,17 @@ let asked = 0;
 // What is hidden until it is deleted, and what was.
 export const hidden = new Set();
 
-function params(offset, limit) {
-  return { includePersisted: true, limit, offset, ...(list.query && isFiltering() ? { query: list.query } : {}) };
-}
-
-// Whether the gateway filters. One that does not has us look through what is here.
-export function isFiltering() {
-  return has("sessions.search");
+function ask(offset, limit) {
+  return rpc("sessions.list", { includePersisted: true, limit, offset, query: list.query || undefined });
 }
 
 export function shownRows() {
-  const text = isFiltering() ? "" : list.query.toLowerCase();
-  if (hidden.size === 0 && !text) return list.rows;
-  return list.rows.filter((row) => !hidden.has(row.id) && (!text || row.id.toLowerCase().includes(text) || row.title?.toLowerCase().includes(text)));
+  return hidden.size === 0 ? list.rows : list.rows.filter((row) => !hidden.has(row.id));
 }
 
-export async function reload() {
-  list.isAsked = true;
-  list.isWhole = false;
-  await load(0);
+export function reload() {
+  Object.assign(list, { isAsked: true, isWhole: false });
+  return load(0);
 }
 
 export function loadMore() {
@@ -55,11 +44,12 @@ async function load(offset) {
   list.isLoading = true;
   redraw();
   try {
-    const answer = await rpc("sessions.list", params(offset, PAGE));
+    const answer = await ask(offset, PAGE);
     if (number !== asked) return;
     // Between two pages a session can have moved from one into the other.
-    const known = new Set(offset === 0 ? [] : list.rows.map((row) => row.id));
-    list.rows = (offset === 0 ? [] : list.rows).concat(answer.sessions.filter((row) => !known.has(row.id)));
+    const before = offset === 0 ? [] : list.rows;
+    const known = new Set(before.map((row) => row.id));
+    list.rows = before.concat(answer.sessions.filter((row) => !known.has(row.id)));
     list.total = answer.total;
     list.isWhole = answer.sessions.length < PAGE || list.rows.length >= ROWS_MAX;
     list.fault = null;
@@ -78,7 +68,7 @@ export async function refreshHead(isStill) {
   const number = asked;
   const wanted = new Set(list.newer);
   try {
-    const answer = await rpc("sessions.list", params(0, HEAD));
+    const answer = await ask(0, HEAD);
     if (number !== asked) return;
     const fresh = new Map(answer.sessions.map((row) => [row.id, row]));
     for (const id of wanted) list.newer.delete(id);

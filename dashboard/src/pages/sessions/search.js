@@ -2,8 +2,8 @@
 
 import { h, redraw } from "../../lib/dom.js";
 import { rpc } from "../../lib/link.js";
-import { href } from "../../lib/router.js";
 import { Button, Empty, ErrorNote, When } from "../../ui/parts.js";
+import { ChatLink } from "../../ui/small.js";
 
 const LIMIT = 50;
 const HITS_MAX = 500;
@@ -11,7 +11,7 @@ const HITS_MAX = 500;
 const PIECES_MAX = 20;
 const ROLES = { user: "a person", assistant: "the model", tool: "a tool" };
 
-const found = { query: "", hits: [], cursor: undefined, isComplete: true, isLooking: false, fault: null };
+const found = { query: "", hits: [], isComplete: true };
 let asked = 0;
 
 export async function searchFor(query) {
@@ -29,7 +29,7 @@ async function goOn() {
   redraw();
   try {
     for (let piece = 0; piece < PIECES_MAX && !found.isComplete && found.hits.length < enough; piece += 1) {
-      const answer = await rpc("sessions.search", { query: found.query, limit: LIMIT, ...(found.cursor === undefined ? {} : { cursor: found.cursor }) });
+      const answer = await rpc("sessions.search", { query: found.query, limit: LIMIT, cursor: found.cursor });
       if (number !== asked) return;
       found.hits.push(...answer.hits);
       found.cursor = answer.cursor;
@@ -48,28 +48,28 @@ function Snippet({ text }) {
   const parts = [];
   const [low, query] = [text.toLowerCase(), found.query.toLowerCase()];
   // Letters whose small form is longer would shift the places.
-  if (low.length !== text.length) return h("p", { class: "hit-text", dir: "auto" }, text);
+  if (low.length !== text.length) return h("p.hit-text", { dir: "auto" }, text);
   let from = 0;
   for (let at = low.indexOf(query); at >= 0; at = low.indexOf(query, from)) {
-    parts.push(text.slice(from, at), h("mark", {}, text.slice(at, at + query.length)));
+    parts.push(text.slice(from, at), h("mark", text.slice(at, at + query.length)));
     from = at + query.length;
   }
-  return h("p", { class: "hit-text", dir: "auto" }, parts, text.slice(from));
+  return h("p.hit-text", { dir: "auto" }, parts, text.slice(from));
 }
 
 export function Hits() {
   if (found.query.length < 2) return h(Empty, { title: "Search in what was said" }, "Two letters or more; the newest sessions are looked through first.");
-  const one = (hit) => h("li", { key: `${hit.sessionId} ${hit.seq}`, class: "hit" },
-    h("a", { href: href("chat", hit.sessionId, { at: hit.seq }), dir: "auto" }, hit.title || hit.sessionId),
-    h("span", { class: "dim" }, ` ${ROLES[hit.role] ?? hit.role}, `, h(When, { at: hit.at })),
+  const one = (hit) => h("li", { key: `${hit.sessionId} ${hit.seq}`, class: "rule hit" },
+    ChatLink(hit.sessionId, hit.title || hit.sessionId, hit.seq),
+    h("span.dim", ` ${ROLES[hit.role] ?? hit.role}, `, h(When, { at: hit.at })),
     h(Snippet, { text: hit.snippet }),
   );
   const isFull = found.hits.length >= HITS_MAX;
   const told = found.isLooking ? "Looking…" : found.isComplete ? `${found.hits.length} found; that is all.` : isFull ? `The newest ${found.hits.length}. A longer text finds fewer.` : `${found.hits.length} found so far.`;
-  return h("div", { class: "hits", key: "hits" },
+  return h("div.hits", { key: "hits" },
     h(ErrorNote, { why: found.fault, again: goOn }),
-    h("p", { class: "dim", role: "status" }, told),
-    h("ol", {}, found.hits.map(one)),
+    h("p.dim", { role: "status" }, told),
+    h("ol.bare", found.hits.map(one)),
     !found.isComplete && !found.isLooking && !isFull && !found.fault ? Button({ onclick: goOn }, ["Look further"]) : null,
   );
 }
