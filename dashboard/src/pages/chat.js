@@ -253,7 +253,7 @@ export const chatPage = {
   view() {
     if (!live.can) return Loading();
     arrive();
-    if (!chat.conversation) return div("chat-start", div("chat-head-line", h("h1", {}, "Chat"), Button({ onclick: startMaking }, "New session in a directory")), Making(), Writing(), Recent());
+    if (!chat.conversation) return div("chat-start", div("chat-head-line", h("h1", "Chat"), Button({ onclick: startMaking }, "New session in a directory")), Making(), Writing(), Recent());
     return div(
       { class: "chat", key: chat.sessionId },
       div("chat-main", Head(chat.conversation, startMaking), Making(), Middle(), QueueChips(chat.conversation), Writing()),

@@ -51,8 +51,8 @@ function Whole(ask) {
 
 function Facts(ask) {
   const left = ask.expiresAt ? ask.expiresAt - serverNow() : undefined;
-  const fact = (name, shown) => div(null, h("dt", {}, name), h("dd", {}, shown));
-  return h("dl", {},
+  const fact = (name, shown) => div(null, h("dt", name), h("dd", shown));
+  return h("dl",
     fact("Session", a({ href: href("chat", ask.sessionId), dir: "auto" }, ask.title || ask.sessionId)),
     ask.cwd && fact("Directory", code(null, ask.cwd)),
     ask.askedBy && fact("For", ask.askedBy),
@@ -90,7 +90,7 @@ function Approval(ask) {
   return h(
     "article",
     { class: isAside ? "approval approval-aside" : "approval", key: ask.askId, "aria-labelledby": id },
-    h("header", {},
+    h("header",
       h("h3", { id }, "Allow ", code(null, ask.tool), "? ", span({ dir: "auto", title: ask.summary }, ask.summary)),
       span("approval-side",
         Badge({ tone }, risk),
@@ -132,8 +132,8 @@ export function Approvals() {
   return [
     // Only this is told to who listens: the time that is left changes each second.
     p({ class: "unseen", role: "alert", key: "spoken" }, spoken),
-    asks.length === 0 ? null : h("section", { class: "approvals", "aria-labelledby": "open-questions", key: "asks" },
-      h("header", {},
+    asks.length === 0 ? null : h("section.approvals", { "aria-labelledby": "open-questions", key: "asks" },
+      h("header",
         h("h2", { id: "open-questions", tabindex: "-1" }, asks.length === 1 ? "1 open question" : `${asks.length} open questions`),
         NotifyButton(),
       ),

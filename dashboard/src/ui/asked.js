@@ -27,7 +27,7 @@ function block(name, value) {
 // The tool's own words where it has some, with the arguments behind them; else the arguments one by one, texts as texts: in JSON a
 // script is one line of \n.
 export function wholeOf({ preview, args }) {
-  if (preview?.length) return div("facts", preview.map((fact) => block(fact.label, fact.text)), h("details", { class: "fact" }, h("summary", {}, "Arguments as they were given"), whole("Arguments", withoutTricks(written(args)))));
+  if (preview?.length) return div("facts", preview.map((fact) => block(fact.label, fact.text)), h("details.fact", h("summary", "Arguments as they were given"), whole("Arguments", withoutTricks(written(args)))));
   const entries = args && typeof args === "object" && !Array.isArray(args) ? Object.entries(args) : [];
   return div("facts", entries.length ? entries.map(([name, value]) => block(name, value)) : block("arguments", args));
 }

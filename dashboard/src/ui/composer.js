@@ -195,7 +195,7 @@ export function Composer({ state, onsend, onstop, isRunning, commands = [], plac
     Chips(state),
     Writing(state, found, commands, placeholder, send),
     div({ class: "composer-foot", key: "foot" },
-      h("label", { class: "button button-small composer-file", key: "file" }, "Attach", input({ type: "file", class: "unseen", multiple: true, onchange: pick })),
+      h("label.button.button-small.composer-file", { key: "file" }, "Attach", input({ type: "file", class: "unseen", multiple: true, onchange: pick })),
       Words(state, commands, fault),
       isRunning && Button({ kind: "danger", key: "stop", onclick: onstop }, "Stop"),
       Button({ kind: "main", key: "send", onclick: send, disabled: fault, title: fault || "Enter sends, Shift and Enter begin a new line" }, "Send"),

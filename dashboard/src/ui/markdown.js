@@ -41,10 +41,10 @@ function listNode({ items, isLoose, isOrdered, start }, place) {
 
 function tableNode(block, place) {
   const cell = (tag, text, at, isOpen) => h(tag, { class: `md-${block.sides[at]}`, dir: "auto", scope: tag === "th" && "col" }, inline(text, isOpen));
-  const head = h("thead", {}, h("tr", {}, block.head.map((text, at) => cell("th", text, at, false))));
+  const head = h("thead", h("tr", block.head.map((text, at) => cell("th", text, at, false))));
   const last = block.rows.length - 1;
-  const rows = block.rows.map((row, n) => h("tr", {}, row.map((text, at) => cell("td", text, at, place.isOpen && n === last))));
-  return div({ class: "md-table", ...scrolls("Table") }, h("table", {}, head, h("tbody", {}, rows)));
+  const rows = block.rows.map((row, n) => h("tr", row.map((text, at) => cell("td", text, at, place.isOpen && n === last))));
+  return div({ class: "md-table", ...scrolls("Table") }, h("table", head, h("tbody", rows)));
 }
 
 // What is inside of something. The whole of a quote or a list has one direction, that of its first letter: only what is outermost
@@ -65,7 +65,7 @@ function blockNode(block, place) {
     case "code":
       return codeBlock(block);
     case "rule":
-      return h("hr", {});
+      return h("hr");
     case "rest":
       return pre({ class: "md-rest", dir: place.dir }, block.text);
     case "quote":

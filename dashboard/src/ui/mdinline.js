@@ -156,7 +156,7 @@ function code(at) {
   let inside = text.slice(from, end).replaceAll("\n", " ");
   if (inside.length > 2 && inside[0] === " " && inside.at(-1) === " " && inside.trim()) inside = inside.slice(1, -1);
   work.steps += end - from;
-  tokens.push(h("code", {}, inside));
+  tokens.push(h("code", inside));
   return Math.min(text.length, end + n);
 }
 
@@ -207,7 +207,7 @@ function address(at) {
 
 function angle(at) {
   if (sticky(BREAK, text, at)) {
-    tokens.push(h("br", {}));
+    tokens.push(h("br"));
     return BREAK.lastIndex;
   }
   const found = sticky(ANGLE, text, at);
@@ -219,14 +219,14 @@ function angle(at) {
 
 function lineEnd(at) {
   const before = tokens.at(-1);
-  if (typeof before === "string" && before.endsWith("  ")) tokens.push(h("br", {}));
+  if (typeof before === "string" && before.endsWith("  ")) tokens.push(h("br"));
   else tokens.push("\n");
   return at + 1;
 }
 
 function escaped(at) {
   const it = text[at + 1];
-  if (it === "\n") tokens.push(h("br", {}));
+  if (it === "\n") tokens.push(h("br"));
   else if (it && PUNCTUATION.test(it)) tokens.push(it);
   else return 0;
   return at + 2;

@@ -18,7 +18,7 @@ export function Card({ title, actions, key, id, class: more }, children) {
   return h(
     "section",
     { class: `card ${more ?? ""}`, key, id, "aria-label": typeof title === "string" && title },
-    title || actions ? h("header", { class: "card-head" }, h("h2", {}, title), div("card-actions", actions)) : null,
+    title || actions ? h("header.card-head", h("h2", title), div("card-actions", actions)) : null,
     children,
   );
 }
@@ -43,7 +43,7 @@ export function When({ at }) {
 
 // A figure with its name under it.
 export function Figure({ label, value, hint, tone }) {
-  return div({ class: `figure ${tone ? `figure-${tone}` : ""}`, title: hint }, h("strong", {}, value), span(null, label));
+  return div({ class: `figure ${tone ? `figure-${tone}` : ""}`, title: hint }, h("strong", value), span(null, label));
 }
 
 // `columns`: [{ name, head, cell(row), numeric }]. On a narrow screen each row becomes a block with its heads beside the cells.
@@ -57,7 +57,7 @@ export function Table({ columns, rows, keyOf, caption, empty, class: more, rowCl
   };
   const cell = (row) => (column) => h("td", { class: name(column), "data-head": column.head }, span("cell", column.cell(row)));
   const line = (row) => h("tr", { key: keyOf(row), class: rowClass?.(row) }, columns.map(cell(row)));
-  return div({ class: `table-box ${more ?? ""}`, tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, columns.map(head))), h("tbody", {}, rows.map(line))));
+  return div({ class: `table-box ${more ?? ""}`, tabindex: "0", role: "region", "aria-label": caption }, h("table", h("caption.unseen", caption), h("thead", h("tr", columns.map(head))), h("tbody", rows.map(line))));
 }
 
 // A choice of a few: [[value, label]].
@@ -70,8 +70,7 @@ export function Choice({ label, value, options, onchange }) {
 
 export function Select({ label, value, options, onchange }) {
   return h(
-    "label",
-    { class: "field field-inline" },
+    "label.field.field-inline",
     span(null, label),
     h("select", { value, onchange: (event) => onchange(event.target.value) }, options.map(([it, shown]) => h("option", { value: it, selected: it === value }, shown))),
   );

@@ -15,7 +15,7 @@ const NAME_PX = 58;
 const BAR_PX_MAX = 56;
 
 function swatchLine(at, dashed) {
-  return h("svg", { class: "plot-swatch", width: 22, height: 10, ...UNHEARD }, h("line", { x1: 0, x2: 22, y1: 5, y2: 5, class: `plot-line plot-stroke-${(at % COLOURS) + 1}`, "stroke-dasharray": dashOf(at, dashed) }));
+  return h("svg.plot-swatch", { width: 22, height: 10, ...UNHEARD }, h("line", { x1: 0, x2: 22, y1: 5, y2: 5, class: `plot-line plot-stroke-${(at % COLOURS) + 1}`, "stroke-dasharray": dashOf(at, dashed) }));
 }
 
 function dashOf(at, dashed) {
@@ -83,7 +83,7 @@ function patternOf(id, at) {
 
 // Of the same patterns as the bars beside it.
 function swatchBar(id, at) {
-  return h("svg", { class: "plot-swatch", width: 14, height: 12, ...UNHEARD }, h("rect", { width: 14, height: 12, rx: 2, class: "plot-bar", fill: `url(#${id}-${at})` }));
+  return h("svg.plot-swatch", { width: 14, height: 12, ...UNHEARD }, h("rect.plot-bar", { width: 14, height: 12, rx: 2, fill: `url(#${id}-${at})` }));
 }
 
 // `bars`: [{ key, label, parts: [{ name, value }], hint, short }], stacked. `parts: null`: nobody knows anything of it, which is
@@ -128,16 +128,16 @@ function madeBars({ id, title, unit, bars, lines: limits = [], isWhole }, size) 
     const parts = bar.parts.filter((part) => part.value > 0).map((part) => {
       const [low, high] = [y(under), y(under + part.value)];
       under += part.value;
-      return h("rect", { class: "plot-bar", x: left, width: wide, y: high, height: Math.max(0.5, low - high), fill: `url(#${name}-${names.indexOf(part.name)})` });
+      return h("rect.plot-bar", { x: left, width: wide, y: high, height: Math.max(0.5, low - high), fill: `url(#${name}-${names.indexOf(part.name)})` });
     });
-    const zero = under === 0 && !isUnknown(bar) ? h("rect", { class: "plot-zero", x: left, width: wide, y: size.bottom - 1.5, height: 1.5 }) : null;
-    const mark = isUnknown(bar) && h("text", { class: "plot-unknown", x: points[at].middle, y: y(under) - 4, "text-anchor": "middle" }, "?");
+    const zero = under === 0 && !isUnknown(bar) ? h("rect.plot-zero", { x: left, width: wide, y: size.bottom - 1.5, height: 1.5 }) : null;
+    const mark = isUnknown(bar) && h("text.plot-unknown", { x: points[at].middle, y: y(under) - 4, "text-anchor": "middle" }, "?");
     return h("g", { key: bar.key }, parts, zero, mark);
   };
   const nth = everyNth(bars.length, size.right - MARGIN.left, NAME_PX);
   const shown = bars.map((bar, at) => ({ x: points[at].middle, text: bar.short ?? bar.label })).filter((_, at) => (bars.length - 1 - at) % nth === 0);
-  const none = h("pattern", { id: `${name}-none`, width: 8, height: 8, patternUnits: "userSpaceOnUse" }, h("path", { d: "M0 8L8 0", class: "plot-none-hatch" }));
-  const drawn = h("g", { key: "marks", ...UNHEARD }, h("defs", {}, names.map((_, at) => patternOf(name, at)), none), valueAxis(ticks, y, unit, size), nameAxis(shown, size), bars.map(column), limitLines(limits, y, size));
+  const none = h("pattern", { id: `${name}-none`, width: 8, height: 8, patternUnits: "userSpaceOnUse" }, h("path.plot-none-hatch", { d: "M0 8L8 0" }));
+  const drawn = h("g", { key: "marks", ...UNHEARD }, h("defs", names.map((_, at) => patternOf(name, at)), none), valueAxis(ticks, y, unit, size), nameAxis(shown, size), bars.map(column), limitLines(limits, y, size));
   return { name, names, points, drawn };
 }
 

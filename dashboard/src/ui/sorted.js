@@ -43,7 +43,7 @@ export function SortTable({ state, columns, rows, ...more }) {
   const headOf = (column) => {
     const way = by === column && (state.isUp ? "ascending" : "descending");
     const arrow = way && (state.isUp ? " ↑" : " ↓");
-    return [{ "aria-sort": way }, column.value ? h("button", { type: "button", class: "sort", onclick: () => sort(column) }, column.head, span({ "aria-hidden": "true" }, arrow)) : column.head];
+    return [{ "aria-sort": way }, column.value ? h("button.sort", { type: "button", onclick: () => sort(column) }, column.head, span({ "aria-hidden": "true" }, arrow)) : column.head];
   };
   const isMore = shown.length < sorted.length;
   return div(

@@ -111,7 +111,7 @@ function draw(text, isAll, { holder, label, isTail }) {
     opened.add(holder);
     redraw();
   };
-  const gap = isAll ? p("terminal-gap", `${count(hidden)} lines are left out`) : h("button", { type: "button", class: "terminal-gap", onclick: showAll }, `Show all ${count(lines.length)} lines (${count(hidden)} hidden)`);
+  const gap = isAll ? p("terminal-gap", `${count(hidden)} lines are left out`) : h("button.terminal-gap", { type: "button", onclick: showAll }, `Show all ${count(lines.length)} lines (${count(hidden)} hidden)`);
   return box(label, isTail, [pre(lines.slice(0, head)), gap, pre(lines.slice(head - max))]);
 }
 

@@ -81,7 +81,7 @@ function Output(call) {
 function Pictures(call) {
   const urls = (call.attachments ?? []).slice(0, PICTURES_MAX).map((it) => [it, pictureUrl(it)]);
   if (urls.length === 0) return null;
-  const picture = ([it, url], at) => (url ? h("img", { class: "tool-picture", src: url, alt: it.filename ? `Image ${it.filename}` : `Image ${at + 1} of this call` }) : p("dim", `A file of the type ${visible(it.mimeType)} is not shown.`));
+  const picture = ([it, url], at) => (url ? h("img.tool-picture", { src: url, alt: it.filename ? `Image ${it.filename}` : `Image ${at + 1} of this call` }) : p("dim", `A file of the type ${visible(it.mimeType)} is not shown.`));
   return div({ class: "tool-pictures", key: "pictures" }, urls.map(picture));
 }
 
@@ -92,7 +92,7 @@ function Arguments(call) {
   if (!args || Object.keys(args).length === 0) return null;
   const text = kept(written, call, [args], () => JSON.stringify(args, null, 2));
   const shown = text.length > ARGS_MAX ? `${text.slice(0, ARGS_MAX)}\n… ${text.length - ARGS_MAX} more characters` : text;
-  return h("details", { class: "tool-args", key: "args" }, h("summary", {}, "Arguments"), CopyButton({ text, what: "The arguments" }), pre({ class: "code", dir: "auto", tabindex: "0" }, visible(shown)));
+  return h("details.tool-args", { key: "args" }, h("summary", "Arguments"), CopyButton({ text, what: "The arguments" }), pre({ class: "code", dir: "auto", tabindex: "0" }, visible(shown)));
 }
 
 function Inside(call, nested) {

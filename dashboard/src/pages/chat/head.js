@@ -64,8 +64,8 @@ function EditLine({ label, list, onsave }) {
     redraw();
   };
   return h(
-    "form",
-    { class: "edit-line", onsubmit: keep, onkeydown: (event) => event.key === "Escape" && leave() },
+    "form.edit-line",
+    { onsubmit: keep, onkeydown: (event) => event.key === "Escape" && leave() },
     input({ "aria-label": label, value: edit.text, maxlength: TITLE_MAX, dir: "auto", list: list && "known-models", oninput: (event) => (edit.text = event.target.value), created: (element) => (element.focus(), element.select()) }),
     list && h("datalist", { id: "known-models" }, list.map((name) => h("option", { value: name }))),
     Button({ type: "submit", kind: "small", busy: edit.isBusy }, "Save"),
@@ -76,7 +76,7 @@ function EditLine({ label, list, onsave }) {
 function Title(conversation) {
   const { sessionId } = conversation;
   const title = session.value?.title;
-  if (edit?.what === "title") return div({ class: "chat-title", key: "edit" }, h("h1", { class: "unseen" }, title ?? sessionId), EditLine({ label: "Title", onsave: (text) => patch(sessionId, { title: text }) }));
+  if (edit?.what === "title") return div({ class: "chat-title", key: "edit" }, h("h1.unseen", title ?? sessionId), EditLine({ label: "Title", onsave: (text) => patch(sessionId, { title: text }) }));
   return div({ class: "chat-title", key: "title" }, h("h1", { dir: "auto", title: sessionId }, conversation.isNew ? "New session" : (title ?? sessionId)));
 }
 
@@ -178,8 +178,7 @@ export function Head(conversation, onnew) {
   ask(conversation);
   if (session.value?.title) document.title = `${session.value.title} · tillerman`;
   return h(
-    "header",
-    { class: "chat-head" },
+    "header.chat-head",
     div("chat-head-line", Title(conversation), More(conversation, onnew)),
     div("meters", Lane(conversation), Model(conversation), ContextMeter(), Cost(), Place(conversation)),
   );

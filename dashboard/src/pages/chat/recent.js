@@ -57,7 +57,7 @@ function SessionLine(row, current) {
 export function Side(current) {
   wantRecent();
   const rows = recent.value?.sessions ?? [];
-  return h("aside", { class: "recent", "aria-label": "Recent sessions" }, h("h2", {}, "Recent"), ul(null, rows.map((row) => SessionLine(row, current))), a({ href: href("sessions") }, "All sessions"));
+  return h("aside.recent", { "aria-label": "Recent sessions" }, h("h2", "Recent"), ul(null, rows.map((row) => SessionLine(row, current))), a({ href: href("sessions") }, "All sessions"));
 }
 
 // Where no session is named.
@@ -65,9 +65,9 @@ export function Recent() {
   wantRecent();
   const rows = recent.value?.sessions;
   return h(
-    "section",
-    { class: "card", "aria-label": "Recent sessions" },
-    h("header", { class: "card-head" }, h("h2", {}, "Recent sessions"), a({ href: href("sessions") }, "All sessions")),
+    "section.card",
+    { "aria-label": "Recent sessions" },
+    h("header.card-head", h("h2", "Recent sessions"), a({ href: href("sessions") }, "All sessions")),
     ErrorNote({ why: recent.fault, again: () => ((seen = -1), wantRecent()) }),
     rows ? null : Loading(),
     rows?.length === 0 && h(Empty, { title: "No session yet" }, "Write a message above: it begins one."),
@@ -104,11 +104,11 @@ export function Making() {
     redraw();
   };
   return h(
-    "form",
-    { class: "card making", onsubmit: make, onkeydown: (event) => event.key === "Escape" && leave(), "aria-label": "New session" },
-    h("h2", {}, "New session"),
-    h("label", { class: "field" }, span(null, "Title (may be empty)"), input({ value: making.title, maxlength: 200, dir: "auto", oninput: (event) => (making.title = event.target.value), created: (element) => element.focus() })),
-    h("label", { class: "field" }, span(null, "Directory on the gateway's machine (empty: its usual one)"), input({ value: making.cwd, maxlength: 4096, placeholder: "/home/me/project", oninput: (event) => (making.cwd = event.target.value) })),
+    "form.card.making",
+    { onsubmit: make, onkeydown: (event) => event.key === "Escape" && leave(), "aria-label": "New session" },
+    h("h2", "New session"),
+    h("label.field", span(null, "Title (may be empty)"), input({ value: making.title, maxlength: 200, dir: "auto", oninput: (event) => (making.title = event.target.value), created: (element) => element.focus() })),
+    h("label.field", span(null, "Directory on the gateway's machine (empty: its usual one)"), input({ value: making.cwd, maxlength: 4096, placeholder: "/srv/project", oninput: (event) => (making.cwd = event.target.value) })),
     ErrorNote({ why: making.fault }),
     div("toolbar", Button({ type: "submit", kind: "main", busy: making.isBusy }, "Begin"), Button({ onclick: leave }, "Cancel")),
   );

@@ -110,8 +110,8 @@ function pieces(row, kept) {
 
 function AssistantRow(row, context, kept) {
   return h(
-    "article",
-    { class: "said said-assistant", "aria-label": "Answer", "aria-busy": row.isOpen && "true" },
+    "article.said.said-assistant",
+    { "aria-label": "Answer", "aria-busy": row.isOpen && "true" },
     row.thinking && Thinking({ text: row.thinking, isOpen: row.isOpen && row.text === "", id: row }),
     row.text && pieces(row, kept),
     row.isInterrupted && p("cut", "It was stopped here."),

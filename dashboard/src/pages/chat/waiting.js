@@ -28,7 +28,7 @@ function Sending(item, isOnline) {
   return div(
     { class: "row row-user", key: item.key },
     h("article", { class: `said said-user said-${item.state}`, "aria-label": "Message on its way" },
-      div("said-head", h("strong", {}, "You"), span({ class: isFailed ? "fault" : "dim", role: "status" }, words),
+      div("said-head", h("strong", "You"), span({ class: isFailed ? "fault" : "dim", role: "status" }, words),
         span("row-actions always",
           isFailed && [Button({ kind: "quiet", onclick: () => retry(item) }, "Send again"), Button({ kind: "quiet", onclick: () => drop(item) }, "Discard")],
         ),
@@ -110,8 +110,8 @@ export function QueueChips(conversation) {
   if (items.length === 0) return null;
   const mode = live.lanes.get(conversation.sessionId)?.mode;
   return h(
-    "section",
-    { class: "waits", "aria-label": "Waiting messages" },
+    "section.waits",
+    { "aria-label": "Waiting messages" },
     p(null, `${count(items.length)} waiting`, mode && span("dim", `, taken ${MODES[mode] ?? mode}`)),
     ul(null, items.slice(0, CHIPS_MAX).map((item) => Chip(item, conversation.sessionId)), items.length > CHIPS_MAX && li({ class: "wait", key: "more" }, `and ${items.length - CHIPS_MAX} more`)),
   );
