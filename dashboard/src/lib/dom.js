@@ -6,6 +6,8 @@ const SVG = "http://www.w3.org/2000/svg";
 const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "open", "indeterminate", "srcdoc", "tabIndex", "scrollTop"]);
 // Ours: the document never sees them.
 const OWN = new Set(["key", "created", "updated", "removed"]);
+// Where "false" says something, too; anything else that is false is not there.
+const STATES = /^aria-(?:expanded|pressed|selected|checked|disabled|busy)$/;
 const SAFE_URL = /^(?:https?:|mailto:|blob:|#|\/(?!\/)|data:image\/(?:png|jpeg|gif|webp);base64,)/i;
 
 // A node of the tree. `tag`: the name of an element and its classes, as in `p.dim`. `attrs`, which may be left out: attributes,
@@ -62,9 +64,9 @@ function setAttribute(dom, name, before, now) {
     return;
   }
   const value = name === "href" || name === "src" ? safeUrl(now) : now;
-  if (name.startsWith("aria-") && typeof value === "boolean") dom.setAttribute(name, value);
+  if (typeof value === "boolean" && STATES.test(name)) dom.setAttribute(name, value);
   else if (value == null || value === false) dom.removeAttribute(name);
-  else if (before !== now) dom.setAttribute(name, value === true ? "" : String(value));
+  else if (before !== now) dom.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : String(value));
 }
 
 // Through the object model: the policy of the page forbids style attributes.

@@ -54,7 +54,7 @@ const checks = {
   async 'a session in memory has a bar, and is compacted on demand'() {
     await go('context');
     await page.getByRole('meter').first().waitFor();
-    assert.match(await main(), /Only sessions that are in memory are listed/);
+    assert.match(await main(), /Only sessions in memory are listed/);
     const row = page.locator('.context-row', { hasText: 'numbers:used' }).or(page.locator('.context-row', { hasText: 'A title, with a comma' })).first();
     await row.getByRole('button', { name: /^History/ }).click();
     await until(async () => /never compacted|does not tell|Compactions|Before/.test(await row.innerText()), 'what was before');
