@@ -21,9 +21,10 @@ function read(frame) {
   } catch {
     // Cut short, or not ours.
   }
-  const kind = !value ? "other" : value.method ? "request" : value.event ? "event" : value.error ? "error" : "result";
+  const [, cutId, cutKind] = value ? [] : /^\{"id":(\d+),"(result|event|error)"/.exec(frame.text) ?? [];
+  const kind = !value ? cutKind ?? "other" : value.method ? "request" : value.event ? "event" : value.error ? "error" : "result";
   const name = value?.method ?? value?.event ?? (value?.error ? `error ${value.error.code}` : kind);
-  frame.read = { value, kind, name, id: value?.id ?? "" };
+  frame.read = { value, kind, name, id: value?.id ?? cutId ?? "" };
   return frame.read;
 }
 

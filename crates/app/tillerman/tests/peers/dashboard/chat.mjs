@@ -104,6 +104,8 @@ const checks = {
     await say(page, 'think "deep thoughts" and say "look:" and call file.write {"path":"card.txt","content":"one\\ntwo\\n"} then say done');
     await until(async () => (await newest(page)).includes('done'), 'the end');
     await page.getByText('card.txt').first().waitFor();
+    // What only ears are told must not make the page longer than the window.
+    assert.ok(await page.evaluate(() => document.documentElement.scrollHeight <= innerHeight + 1), 'the page is as high as the window');
     const text = await page.getByRole('region', { name: 'Conversation' }).textContent();
     assert.ok(/Thinking|Thought/i.test(text), 'thinking is there');
     assert.deepEqual(await axe(page), []);
