@@ -43,7 +43,8 @@ pub enum Target {
 pub enum Verb {
     /// Start, resume or join a session and be on it.
     Open(Open),
-    /// Stop being told; the session lives on.
+    /// Stop being told; the session lives on. It is answered at once: until the session comes to it, which is behind what the
+    /// peer asked for before, that may still be told, the answer to its opening included.
     Leave,
     /// A new session with everything before the user message `at`, or with everything.
     Fork {

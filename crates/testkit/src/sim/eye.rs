@@ -1,5 +1,8 @@
 //! One peer of the simulation: what it sent, what it was told, and whether that fits together.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -10,7 +13,7 @@ use vocab::{
     ModelEntry, QueueEvent, Reply, RetryEvent, SessionVerb, ShellEntry, Tag, Target, Told, TurnEntry, TurnId, Verb,
 };
 
-use super::log::turn_of;
+use super::log::{live_turn, turn_of};
 use super::stored;
 
 pub(super) enum Seen {
@@ -144,6 +147,7 @@ impl Eye {
         // Whoever still reads the past when the engine ends is told no more of it.
         if self.saw_the_end
             && view.live
+            && !view.has_left()
             && let Some(turn) = &view.owed
         {
             return Err(format!("turn {turn} was told to run, and never to be over"));
@@ -398,6 +402,14 @@ impl View<'_> {
         self.unsettled = false;
     }
 
+    /// Who comes and goes is where its last command that was granted brought it, whichever was answered first: the router answers
+    /// a leaving at once, and the session an opening when it has looked at what the peer has.
+    fn has_left(&self) -> bool {
+        let moves = |sent: &Sent| sent.done && matches!(sent.what, What::Open(_) | What::Leave);
+        let last = self.sent.iter().filter(|(_, sent)| moves(sent)).max_by_key(|(tag, _)| tag.0);
+        last.is_some_and(|(_, sent)| sent.what == What::Leave)
+    }
+
     fn over(&mut self, turn: &TurnId) {
         self.owed.take_if(|owed| owed == turn);
     }
@@ -483,18 +495,5 @@ impl View<'_> {
             _ => {}
         }
         Ok(())
-    }
-}
-
-fn live_turn(event: &Event) -> Option<&TurnId> {
-    match event {
-        Event::Delta(Delta::Text { turn, .. })
-        | Event::Delta(Delta::Thinking { turn, .. })
-        | Event::Delta(Delta::CallInput { turn, .. })
-        | Event::Delta(Delta::CallProgress { turn, .. })
-        | Event::Delta(Delta::Sealed { turn, .. })
-        | Event::Delta(Delta::ModelCalled { turn, .. })
-        | Event::Retry(RetryEvent::Ended { turn, .. }) => Some(turn),
-        _ => None,
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use vocab::{
-    AskEntry, AskId, Body, BranchEntry, CallEntry, CallId, CompactReason, Delivery, Entry, ItemEnd, ItemId, ModelEntry,
-    QueueEntry, SettingEntry, SettleReason, ShellEntry, TurnEntry, TurnId, Usage,
+    AskEntry, AskId, Body, BranchEntry, CallEntry, CallId, CompactReason, Delivery, Delta, Entry, Event, ItemEnd,
+    ItemId, ModelEntry, QueueEntry, RetryEvent, SettingEntry, SettleReason, ShellEntry, TurnEntry, TurnId, Usage,
 };
 
 use super::Numbers;
@@ -190,6 +190,20 @@ pub(super) fn turn_of(body: &Body) -> Option<&TurnId> {
         Body::Model(ModelEntry::Spent { turn, .. }) => turn.as_ref(),
         Body::Turn(TurnEntry::Ended(end)) => Some(&end.turn),
         Body::Ask(AskEntry::Opened(ask)) => ask.turn.as_ref(),
+        _ => None,
+    }
+}
+
+/// The turn that something is told of that is in no log.
+pub(super) fn live_turn(event: &Event) -> Option<&TurnId> {
+    match event {
+        Event::Delta(Delta::Text { turn, .. })
+        | Event::Delta(Delta::Thinking { turn, .. })
+        | Event::Delta(Delta::CallInput { turn, .. })
+        | Event::Delta(Delta::CallProgress { turn, .. })
+        | Event::Delta(Delta::Sealed { turn, .. })
+        | Event::Delta(Delta::ModelCalled { turn, .. })
+        | Event::Retry(RetryEvent::Ended { turn, .. }) => Some(turn),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use store::MemoryStore;
 use testkit::Stage;
+use testkit::fakes::CountedIds;
 use testkit::faulty::FaultyStore;
 use testkit::stage::Actor;
 use vocab::*;
@@ -174,5 +175,49 @@ fn a_peer_that_goes_and_comes_back_meanwhile_stays() {
         let list = ask_for(&mut actor, Verb::Session(SessionVerb::Queue(QueueVerb::List))).await;
         assert_eq!(list, Ok(Reply::Queue(Vec::new())), "it is on the session: {:#?}", actor.told);
         assert!(replies(&actor).contains(&prompt));
+    });
+}
+
+/// The router answers a leaving, and the session an opening: whoever leaves before it was let in hears of the one first. What
+/// it had asked for before is done, and told until the session comes to the leaving; of the rest it is told nothing.
+#[test]
+fn who_leaves_before_its_opening_is_answered_may_hear_a_turn_begin_and_never_end() {
+    let store = faulty();
+    life(&store, async || {
+        let mut actor = on(&store, [], "ask1").open().await;
+        actor.prompt("one").await;
+        actor.turn_end().await;
+    });
+    life(&store, async || {
+        let (kept, ids) = (store.clone(), CountedIds::behind(1));
+        let stage = stage_with(&Player::new([say("seen")]), |options| (options.store, options.ids) = (kept, ids));
+        let mut actor = stage.actor();
+        // What it has is looked at, then it reads the past; meanwhile the prompt waits for the log to be read for the model.
+        let moment = || tokio::time::sleep(std::time::Duration::from_millis(10));
+        store.slow_reads(100);
+        let open = actor.send(Verb::Open(after(Position::at(2)))).await;
+        moment().await;
+        store.slow_reads(1000);
+        let prompt = actor.prompt("two").await;
+        let leave = actor.send(Verb::Leave).await;
+        moment().await;
+        store.slow_reads(100);
+        assert_eq!(actor.reply(prompt).await, Ok(Reply::Started { turn: "t2".into() }));
+        actor.settle().await;
+        let (late, fault) = (actor.prompt("three").await, FaultKind::UnknownSession);
+        assert_eq!(actor.reply(late).await.map_err(|it| it.kind), Err(fault), "it is on no session");
+        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+        actor.settle().await;
+        assert_eq!(replies(&actor), [leave, open, prompt, late], "{:#?}", actor.told);
+        let turn = |told: &Told| match &told.event {
+            Event::Live { .. } => Some("live".to_owned()),
+            Event::Logged(entry) if matches!(entry.body, Body::Turn(_)) => Some(line(&entry.body)),
+            _ => None,
+        };
+        let turns: Vec<_> = actor.told.iter().filter_map(turn).collect();
+        assert_eq!(turns.last().map(String::as_str), Some("t2 started"), "{turns:?}");
+        assert!(turns.contains(&"live".to_owned()), "{turns:?}");
+        let log = log(&stage).await;
+        assert!(log.ends_with("t2 ended: EndTurn, 0 rounds\n"), "the turn is over, and whoever is there knows: {log}");
     });
 }
