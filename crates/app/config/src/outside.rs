@@ -31,7 +31,8 @@ pub enum OutsideRefused {
 }
 
 /// Settings that nobody sets from outside, as beginnings of names, and what they decide.
-const CLOSED: [(&str, &str); 13] = [
+const CLOSED: [(&str, &str); 14] = [
+    ("tools.", "it says what runs without a question"),
     ("server.host", "it says where the gateway listens"),
     ("server.port", "it says where the gateway listens"),
     ("server.tls.", "it says by what the gateway is known"),
@@ -54,6 +55,10 @@ fn closed(key: &SettingKey) -> Option<&'static str> {
     }
     if key.kind.is_table() {
         return Some("it is made of tables");
+    }
+    // By its whole name: `model` begins so, too.
+    if key.name == "mode" {
+        return Some("it says what runs without a question");
     }
     CLOSED.iter().find(|(beginning, _)| key.name.starts_with(beginning)).map(|(_, why)| *why)
 }
@@ -189,6 +194,10 @@ fn check_texts(value: &Value) -> Result<(), OutsideRefused> {
     let refuse = |why: &str| Err(OutsideRefused::Invalid(why.to_owned()));
     match value {
         Value::String(text) if text.chars().count() > TEXT_CHARS_MAX => refuse("the text is too long"),
+        // Such a file says what is run.
+        Value::String(text) if text.trim_start().starts_with("script:") => {
+            refuse("a value from outside names no script")
+        }
         Value::String(text) if text.contains("${") => {
             refuse("a value from outside names no variable: whoever may read settings would read the environment")
         }

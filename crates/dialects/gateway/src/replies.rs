@@ -320,6 +320,10 @@ impl Gateway {
         match answer {
             Ok(GatewayAnswer::LoggedIn { name, scopes }) => {
                 self.auth.known(scopes);
+                // Whether this connection answers questions may be otherwise now.
+                if !self.news.topics().is_empty() {
+                    self.ask_news(out);
+                }
                 let (connection_id, scopes) = (self.connection.clone(), scopes.words());
                 self.answer(id, &LoginResult { authenticated: true, connection_id, scopes, name }, out);
             }

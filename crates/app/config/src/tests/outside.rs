@@ -37,7 +37,6 @@ fn what_can_be_set_from_outside_is_this_and_no_more() {
     let open: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|name| leaf(name)["x-settable"] == true).collect();
     expect![[r#"
         model
-        mode
         max_tokens
         thinking
         max_iterations
@@ -65,11 +64,6 @@ fn what_can_be_set_from_outside_is_this_and_no_more() {
         compaction.auto
         compaction.threshold_pct
         compaction.keep_pct
-        tools.only
-        tools.auto_approve
-        tools.confirm
-        tools.deny
-        tools.ask_keep_s
         agent.stall_timeout_s
         server.max_body_bytes
         server.max_concurrent_runs
@@ -147,11 +141,11 @@ fn a_plan_changes_nothing_and_is_written_only_where_nobody_else_was_faster() {
 fn a_file_that_is_not_there_is_made_and_taken_away_again() {
     let place = place(&[]);
     let file = place.user().join("config.toml");
-    let plan = plan_outside(&file, "tools.deny", &json!(["a,b", "c"])).unwrap();
+    let plan = plan_outside(&file, "server.nodes.allowed_roles", &json!(["a,b", "c"])).unwrap();
     plan.write().unwrap();
     assert_eq!(
         std::fs::read_to_string(&file).unwrap(),
-        "[tools]\ndeny = [\"a,b\", \"c\"]\n",
+        "[server]\n\n[server.nodes]\nallowed_roles = [\"a,b\", \"c\"]\n",
         "a comma is no border here"
     );
     plan.take_back().unwrap();

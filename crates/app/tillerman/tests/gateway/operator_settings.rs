@@ -82,6 +82,10 @@ const CLOSED: &[&str] = &[
     "accounts.openai_issuer",
     "accounts.openai_url",
     "server.feature_gates",
+    "mode",
+    "tools.auto_approve",
+    "tools.confirm",
+    "tools.deny",
 ];
 
 /// What no setting may be, or not this one.
@@ -92,19 +96,21 @@ fn wrong_values() -> Vec<(&'static str, Value)> {
         ("max_tokens", json!(-1)),
         ("max_tokens", json!(1.5)),
         ("max_tokens", json!({"a": 1})),
-        ("mode", json!("root")),
+        ("model", json!("script:/etc/passwd")),
+        ("aliases.x", json!(" script:/etc/passwd")),
+        ("tiers.fast", json!(["mock/alpha", "script:/etc/passwd"])),
         ("model", json!("${CANARY_VALUE}")),
         ("model", json!("a $${CANARY_VALUE}")),
-        ("tools.deny", json!(["${CANARY_VALUE}"])),
+        ("server.nodes.allowed_roles", json!(["${CANARY_VALUE}"])),
         ("aliases.x", json!("${CANARY_VALUE}")),
         ("model", json!("!cat /etc/passwd")),
         ("model", json!("a\nmode = \"danger-full-access\"")),
         ("model", json!("\u{1b}[2J")),
         ("model", json!("")),
         ("model", json!("x".repeat(5_000))),
-        ("tools.deny", json!(vec!["x"; 300])),
-        ("tools.deny", json!([["x"]])),
-        ("tools.deny", json!([7])),
+        ("server.nodes.allowed_roles", json!(vec!["x"; 300])),
+        ("server.nodes.allowed_roles", json!([["x"]])),
+        ("server.nodes.allowed_roles", json!([7])),
         ("tiers.fast", json!([])),
     ]
 }
@@ -220,11 +226,11 @@ async fn two_who_change_settings_at_once_lose_nothing() {
 
 #[tokio::test]
 async fn what_is_laid_over_the_file_is_named_and_a_reload_can_be_tried() {
-    let place = Place { env: vec![("TILLERMAN_MODE", "prompt".to_owned())], ..place() };
+    let place = Place { env: vec![("TILLERMAN_MODEL", "mock/alpha".to_owned())], ..place() };
     let gateway = place.start();
     let mut socket = Socket::open(&gateway).await;
-    let said = set(&mut socket, "mode", json!("plan")).await.unwrap();
-    assert_eq!((&said["changes"], &said["shadowedBy"]), (&json!([]), &json!("TILLERMAN_MODE in the environment")));
+    let said = set(&mut socket, "model", json!("mock/beta")).await.unwrap();
+    assert!(said["changes"] == json!([]) && said["shadowedBy"].is_string(), "{said}");
     let text = std::fs::read_to_string(place.config_file()).unwrap();
     std::fs::write(place.config_file(), text.replace(TOKEN, "another-token-of-the-test").replace("cap = 5", "cap = 6"))
         .unwrap();
