@@ -35,21 +35,21 @@ async fn a_setting_is_written_with_everything_around_it_left_alone_and_holds_at_
     assert_eq!(text, OWN.replace("TOKEN", TOKEN), "a try writes nothing");
     assert_eq!(set(&mut socket, "server.queue.cap", json!(9)).await.unwrap()["changes"], json!([change]));
     assert_eq!(socket.call("config.get", json!({"path": "server.queue.cap"})).await.unwrap(), 9);
-    let said = set(&mut socket, "tools.deny", json!(["bash", "file.write"])).await.unwrap();
-    assert_eq!(said["changes"][0]["to"], json!(["bash", "file.write"]));
+    let said = set(&mut socket, "pairing.code_length", json!(9)).await.unwrap();
+    assert_eq!(said["changes"][0]["to"], 9);
     let said = set(&mut socket, "maxTokens", json!(2000)).await.unwrap();
     let change = json!({"path": "max_tokens", "from": 1000, "to": 2000, "restartRequired": true});
     assert_eq!(said["changes"], json!([change]));
     let text = std::fs::read_to_string(place.config_file()).unwrap();
     let expected = OWN.replace("TOKEN", TOKEN).replace("1000 #", "2000 #").replace("cap = 5", "cap = 9");
-    assert_eq!(text, format!("{expected}\n[tools]\ndeny = [\"bash\", \"file.write\"]\n"));
-    set(&mut socket, "tools.deny", Value::Null).await.unwrap();
-    assert!(!std::fs::read_to_string(place.config_file()).unwrap().contains("deny"));
+    assert_eq!(text, format!("{expected}\n[pairing]\ncode_length = 9\n"));
+    set(&mut socket, "pairing.code_length", Value::Null).await.unwrap();
+    assert!(!std::fs::read_to_string(place.config_file()).unwrap().contains("code_length"));
     let audit = socket.call("audit.query", json!({"by": "token:main"})).await.unwrap();
     let lines: Vec<_> = audit["lines"].as_array().unwrap().iter().map(|it| it["detail"].as_str().unwrap()).collect();
     assert_eq!(
         lines,
-        ["tools.deny = null", "maxTokens = 2000", "tools.deny = [\"bash\",\"file.write\"]", "server.queue.cap = 9"]
+        ["pairing.code_length = null", "maxTokens = 2000", "pairing.code_length = 9", "server.queue.cap = 9"]
     );
     assert_eq!(gateway.terminate(), Some(0));
     // What was written can be read by the next process.
