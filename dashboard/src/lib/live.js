@@ -86,17 +86,15 @@ async function refresh() {
   redraw();
 }
 
-async function listen() {
-  await gateway.connect().catch(() => {});
-  // Nobody listens before somebody is let in.
-  while (!live.can) await new Promise((later) => setTimeout(later, 100));
-  for await (const event of gateway.listen(["lanes", "sessions", "nodes", "asks"])) hear(event);
+async function hearAll(news) {
+  for await (const event of news) hear(event);
 }
 
 export function startLive() {
-  onConnected(refresh);
-  listen().catch((why) => {
-    live.fault = why.message;
+  // Before the lists are asked for, on every connection: what happens while they are read is told.
+  hearAll(gateway.listen(["lanes", "sessions", "nodes", "asks"])).catch((why) => {
+    if (why?.code !== -4 && why?.code !== -5) live.fault = why.message;
     redraw();
   });
+  onConnected(refresh);
 }
