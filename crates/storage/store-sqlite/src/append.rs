@@ -191,9 +191,9 @@ impl Writer {
             }
         }
         if !unsynced.is_empty() || !followers.is_empty() {
-            let is_idle = self.is_idle();
+            let does_sync = self.does_sync();
             let wish = |Append { reply, durability, asked_at, .. }| SyncWish { reply, durability, asked_at };
-            self.syncs.wait(number, unsynced.into_iter().map(wish).collect(), followers, is_idle);
+            self.syncs.wait(number, unsynced.into_iter().map(wish).collect(), followers, does_sync);
         }
     }
 

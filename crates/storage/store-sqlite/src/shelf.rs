@@ -118,9 +118,9 @@ impl Writer {
         };
         // Of what was refused nobody waits for the disk.
         let (number, _) = self.syncs.numbers();
-        let is_idle = self.is_idle();
+        let does_sync = self.does_sync();
         let wish = SyncWish { reply: synced, durability: Durability::Now, asked_at: Instant::now() };
-        self.syncs.wait(number, vec![wish], Vec::new(), is_idle);
+        self.syncs.wait(number, vec![wish], Vec::new(), does_sync);
         trust
     }
 }

@@ -51,6 +51,8 @@ const SOON_WAIT_MAX: Duration = Duration::from_millis(2);
 const SOON_SYNCS: u32 = 2;
 /// How long a sync takes as long as none was measured.
 const SYNC_GUESS: Duration = Duration::from_millis(1);
+/// A sync that is thought to take no longer is done by the writer itself.
+const QUICK_SYNC_MAX: Duration = Duration::from_millis(2);
 /// The newest sync counts for one part in this many of what a sync is thought to take.
 const SYNC_MEMORY: u32 = 4;
 
@@ -238,6 +240,10 @@ impl Syncs {
         state.is_awaited = !left.is_zero();
         state.is_awaited.then_some(left)
     }
+    /// Handing one over, and hearing that it is done, would take as long as many of them do.
+    pub(super) fn are_quick(&self) -> bool {
+        self.shared.lock().sync_takes <= QUICK_SYNC_MAX
+    }
     /// How long whoever has time waits for somebody to share a sync with.
     pub(super) fn patience(&self) -> Duration {
         self.shared.lock().patience()
@@ -248,14 +254,14 @@ impl Syncs {
     }
 
     /// They were committed under this number and are answered when they are on the disk; followers as soon as the sync is
-    /// there that an earlier append of their session waits for. A writer that `is_idle` does at once itself what cannot
+    /// there that an earlier append of their session waits for. A writer that `does_sync` does at once itself what cannot
     /// wait: waking the other thread for it would take a good part of the time of a sync.
     pub(super) fn wait(
         &self,
         number: u64,
         wishes: Vec<SyncWish>,
         followers: Vec<(u64, ReplySender<()>)>,
-        is_idle: bool,
+        does_sync: bool,
     ) {
         let mut state = self.shared.lock();
         for (after, reply) in followers {
@@ -280,7 +286,7 @@ impl Syncs {
             Some(failed) => failed.replies.extend(waiting.map(|it| it.reply)),
             None => state.waiting.extend(waiting),
         }
-        if is_idle && let Some(due) = state.take_due(now) {
+        if does_sync && let Some(due) = state.take_due(now) {
             drop(state);
             return self.shared.sync(due, &self.nudge);
         }

@@ -363,10 +363,11 @@ impl Writer {
         }
     }
 
-    /// One session is all there is to write for, and nothing of it waits.
-    pub(super) fn is_idle(&mut self) -> bool {
+    /// Whether the writer had better do a sync itself: what comes meanwhile does not wait long, or nobody else is there who
+    /// would. What comes meanwhile is one transaction behind it, and so one sync.
+    pub(super) fn does_sync(&mut self) -> bool {
         self.take_waiting();
-        self.held.len() <= 1 && self.taken.is_empty()
+        self.syncs.are_quick() || (self.held.len() <= 1 && self.taken.is_empty())
     }
 
     fn take(&mut self, job: WriterJob) {
