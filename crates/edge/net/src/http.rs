@@ -22,8 +22,9 @@ use crate::proxy::Proxy;
 use crate::resolve::AddressPolicy;
 use crate::tls::Trust;
 
-/// Idle connections kept; one more is closed.
-const IDLE_MAX: usize = 8;
+/// Idle connections kept; one more is closed. As many sessions can have calls beside each other without each of their
+/// calls making a new connection.
+const IDLE_MAX: usize = 128;
 /// An idle connection older than this is not used again: servers and middle boxes forget quietly.
 const IDLE_AGE_MAX: Duration = Duration::from_secs(60);
 
@@ -284,9 +285,12 @@ impl Http {
         format!("{}{path}", self.server)
     }
 
-    /// Keeps a connection whose answer has been read to its end.
+    /// Keeps a connection whose answer has been read to its end, and closes those that were left over for too long: they are
+    /// the first, since the last one is used first.
     pub(crate) fn keep(&self, connection: Connection) {
         let mut idle = self.idle.lock().expect("nothing panics while holding it");
+        let old = idle.partition_point(|(_, since)| since.elapsed() >= IDLE_AGE_MAX);
+        idle.drain(..old);
         if idle.len() < IDLE_MAX && connection.is_open() {
             idle.push((connection, Instant::now()));
         }
