@@ -21,6 +21,7 @@ use vocab::{CallSpec, Message, ModelInfo};
 use crate::completions::Compat;
 use crate::format::{Decoder, Draft, Encoder};
 use crate::prefix::Prefix;
+use crate::recent::RecentPieces;
 use encode::AnthropicTranscript;
 use quirks::AnthropicQuirks;
 use request::{AnthropicDraft, VERSION};
@@ -33,6 +34,7 @@ pub(crate) struct AnthropicEncoder {
     transcript: AnthropicTranscript,
     prefix: Prefix<(Bytes, Vec<usize>)>,
     quirks: Arc<AnthropicQuirks>,
+    recent: Arc<RecentPieces>,
     compat: Compat,
 }
 
@@ -50,7 +52,11 @@ impl AnthropicEncoder {
     pub(crate) fn new(model: &ModelInfo, compat: Compat) -> Self {
         let transcript = AnthropicTranscript::new(model.slug.clone(), model.images);
         let quirks = Arc::new(AnthropicQuirks::new(&compat));
-        Self { model: model.clone(), transcript, prefix: Prefix::default(), quirks, compat }
+        Self { model: model.clone(), transcript, prefix: Prefix::default(), recent: Arc::default(), quirks, compat }
+    }
+
+    pub(crate) fn sharing(self, recent: Arc<RecentPieces>) -> Self {
+        Self { recent, ..self }
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
@@ -99,11 +105,16 @@ impl Encoder for AnthropicEncoder {
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
         // Before anything is asked about the history: it settles calls that never got a result.
         let messages = self.transcript.list();
+        let encode = || {
+            let (head, marks) = encode::prefix_head(&spec.system, &spec.tools);
+            (self.recent.piece(head), marks)
+        };
+        let prefix = self.prefix.of(spec, encode).clone();
         Box::new(AnthropicDraft {
             model: self.model.id.clone(),
             wish: self.wish(spec),
             betas: self.compat.betas.clone(),
-            prefix: self.prefix.of(spec, || encode::prefix_head(&spec.system, &spec.tools)).clone(),
+            prefix,
             messages,
             tail: self.transcript.close(),
             quirks: self.quirks.clone(),

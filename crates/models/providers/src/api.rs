@@ -9,6 +9,7 @@ use crate::anthropic;
 use crate::completions::{self, Compat, Routing};
 use crate::format::{Decoder, Encoder};
 use crate::gemini::{self, CloudCode};
+use crate::recent::RecentPieces;
 use crate::responses;
 
 /// A wire format.
@@ -25,11 +26,13 @@ pub enum Api {
 }
 
 /// How a conversation is to be written, beyond the model.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Manners {
     pub(crate) compat: Compat,
     pub(crate) routing: Option<Routing>,
     pub(crate) cloud_code: Option<CloudCode>,
+    /// With the other conversations of its server.
+    pub(crate) recent: Arc<RecentPieces>,
 }
 
 impl Api {
@@ -65,11 +68,12 @@ impl Api {
     }
 
     pub(crate) fn encoder(self, model: &ModelInfo, manners: Manners) -> Box<dyn Encoder> {
+        let Manners { compat, routing, cloud_code, recent } = manners;
         match self {
-            Api::Completions => Box::new(completions::CompletionsEncoder::new(model, manners.compat, manners.routing)),
-            Api::Responses => Box::new(responses::ResponsesEncoder::new(model, manners.compat)),
-            Api::Anthropic => Box::new(anthropic::AnthropicEncoder::new(model, manners.compat)),
-            Api::Gemini => Box::new(gemini::GeminiEncoder::new(model, manners.cloud_code)),
+            Api::Completions => Box::new(completions::CompletionsEncoder::new(model, compat, routing).sharing(recent)),
+            Api::Responses => Box::new(responses::ResponsesEncoder::new(model, compat).sharing(recent)),
+            Api::Anthropic => Box::new(anthropic::AnthropicEncoder::new(model, compat).sharing(recent)),
+            Api::Gemini => Box::new(gemini::GeminiEncoder::new(model, cloud_code).sharing(recent)),
         }
     }
     /// As [`Encoder::manner`] says.

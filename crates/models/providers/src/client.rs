@@ -22,6 +22,7 @@ use crate::gemini::CloudCode;
 use crate::listing::Listing;
 use crate::model_call::{ERROR_BYTES_MAX, Greeting, ModelCall, ModelRequest};
 use crate::models::Vendor;
+use crate::recent::RecentPieces;
 use crate::{Secret, faults};
 
 /// How long a list of models may take when nobody gave a time. Whoever asked is told then, and may name a model unasked.
@@ -126,6 +127,7 @@ struct ServerState {
     /// Whose server it is, where the built-in table knows the owner.
     vendor: Option<&'static Vendor>,
     catalogue: Mutex<Catalogue>,
+    recent: Arc<RecentPieces>,
 }
 
 #[derive(Default)]
@@ -166,6 +168,7 @@ impl Client {
             greeting,
             vendor,
             catalogue: Mutex::default(),
+            recent: Arc::default(),
         };
         inner.config.models = models.into_iter().map(|model| inner.ours(model)).collect();
         Ok(Self { inner: Arc::new(inner) })
@@ -215,7 +218,12 @@ impl Client {
             Api::Responses | Api::Anthropic | Api::Gemini => compat,
         };
         let Config { routing, cloud_code, .. } = &self.inner.config;
-        let manners = Manners { compat, routing: routing.clone(), cloud_code: cloud_code.clone() };
+        let manners = Manners {
+            compat,
+            routing: routing.clone(),
+            cloud_code: cloud_code.clone(),
+            recent: self.inner.recent.clone(),
+        };
         let encoder = self.inner.config.api.encoder(model, manners);
         let manner = encoder.manner().into();
         Box::new(Conversation { inner: self.inner.clone(), encoder, manner, levels: model.levels.clone(), sent: None })
@@ -487,12 +495,18 @@ impl Conversation {
     /// `trace`: where the call belongs. Its server is told that and nothing of what may stand behind it: that was meant for
     /// whoever we have it from.
     fn request(&mut self, spec: &CallSpec, trace: Option<TracePlace>) -> ModelStream {
-        let ServerState { config, http, greeting, .. } = &*self.inner;
+        let ServerState { config, http, greeting, recent, .. } = &*self.inner;
         let thinking = spec.thinking.as_ref().and_then(|level| clamp(level, self.levels.as_deref()));
         let spec = CallSpec { thinking, ..spec.clone() };
         let draft = self.encoder.draft(&spec);
-        let request =
-            ModelRequest { draft, api: config.api, manner: self.manner.clone(), greeting: greeting.clone(), trace };
+        let request = ModelRequest {
+            draft,
+            api: config.api,
+            manner: self.manner.clone(),
+            greeting: greeting.clone(),
+            recent: recent.clone(),
+            trace,
+        };
         let idle = Some(config.idle_timeout_ms.min(IDLE_MS_MAX)).filter(|ms| *ms > 0).map(Duration::from_millis);
         let decoder = config.api.decoder(http.server.clone());
         Box::pin(ModelCall::new(http.clone(), idle, request, decoder, &mut self.sent))

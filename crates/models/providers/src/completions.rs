@@ -29,6 +29,7 @@ pub use thinking::ThinkingFormat;
 
 use crate::format::{Decoder, Draft, Encoder};
 use crate::prefix::Prefix;
+use crate::recent::RecentPieces;
 use encode::CompletionsTranscript;
 use manner::CompletionsManner;
 use quirks::CompletionsQuirks;
@@ -41,6 +42,7 @@ pub(crate) struct CompletionsEncoder {
     /// Tools and instructions.
     prefix: Prefix<(Bytes, Bytes)>,
     quirks: Arc<CompletionsQuirks>,
+    recent: Arc<RecentPieces>,
     compat: Compat,
     routing: Option<Routing>,
 }
@@ -52,6 +54,10 @@ impl CompletionsEncoder {
     pub(crate) fn new(model: &ModelInfo, compat: Compat, routing: Option<Routing>) -> Self {
         let manner = CompletionsManner::new(model.images, &model.slug, &compat);
         Self::with(model.clone(), manner, compat, routing)
+    }
+
+    pub(crate) fn sharing(self, recent: Arc<RecentPieces>) -> Self {
+        Self { recent, ..self }
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
@@ -67,6 +73,7 @@ impl CompletionsEncoder {
             model,
             transcript: CompletionsTranscript::new(manner),
             prefix: Prefix::default(),
+            recent: Arc::default(),
             quirks,
             compat,
             routing,
@@ -89,7 +96,8 @@ impl Encoder for CompletionsEncoder {
     }
 
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
-        let encode = || (encode::tools(&spec.tools), encode::instructions(&spec.system));
+        let recent = &self.recent;
+        let encode = || (recent.piece(encode::tools(&spec.tools)), recent.piece(encode::instructions(&spec.system)));
         let (tools, instructions) = self.prefix.of(spec, encode).clone();
         let claude = CLAUDE.iter().any(|name| self.model.id.starts_with(name));
         Box::new(CompletionsDraft {

@@ -22,6 +22,7 @@ use vocab::{CallSpec, Message, ModelInfo};
 pub use cloud_code::CloudCode;
 
 use crate::format::{Decoder, Draft, Encoder};
+use crate::recent::RecentPieces;
 use encode::{GeminiManner, GeminiTranscript};
 use quirks::GeminiQuirks;
 use request::{GeminiDraft, GeminiPrefix};
@@ -35,6 +36,7 @@ pub(crate) struct GeminiEncoder {
     transcript: GeminiTranscript,
     prefix: Option<GeminiPrefix>,
     quirks: Arc<GeminiQuirks>,
+    recent: Arc<RecentPieces>,
     cloud_code: Option<CloudCode>,
 }
 
@@ -49,6 +51,10 @@ impl GeminiEncoder {
         Self { cloud_code, ..Self::written_by(model.clone(), manner) }
     }
 
+    pub(crate) fn sharing(self, recent: Arc<RecentPieces>) -> Self {
+        Self { recent, ..self }
+    }
+
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
     pub(crate) fn again(manner: &str) -> Option<Self> {
         Some(Self::written_by(ModelInfo::named("", 0), serde_json::from_str(manner).ok()?))
@@ -56,13 +62,24 @@ impl GeminiEncoder {
 
     fn written_by(model: ModelInfo, manner: GeminiManner) -> Self {
         let quirks = Arc::new(GeminiQuirks::new(manner.ids));
-        Self { model, transcript: GeminiTranscript::new(manner), prefix: None, quirks, cloud_code: None }
+        Self {
+            model,
+            transcript: GeminiTranscript::new(manner),
+            prefix: None,
+            recent: Arc::default(),
+            quirks,
+            cloud_code: None,
+        }
     }
 
     fn prefix(&mut self, spec: &CallSpec) -> GeminiPrefix {
         let old = self.quirks.has(GeminiQuirks::OLD_SCHEMA);
         let same = self.prefix.take().filter(|prefix| prefix.is_for(&spec.system, &spec.tools, old));
-        self.prefix.insert(same.unwrap_or_else(|| GeminiPrefix::new(&spec.system, &spec.tools, old))).clone()
+        let anew = || {
+            let made = GeminiPrefix::new(&spec.system, &spec.tools, old);
+            GeminiPrefix { bytes: self.recent.piece(made.bytes.clone()), ..made }
+        };
+        self.prefix.insert(same.unwrap_or_else(anew)).clone()
     }
 }
 

@@ -28,6 +28,7 @@ mod overflow;
 mod pattern;
 mod prefix;
 mod reader;
+mod recent;
 mod replay;
 mod responses;
 mod tool_calls;

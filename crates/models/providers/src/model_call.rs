@@ -18,6 +18,7 @@ use crate::api::Api;
 use crate::faults;
 use crate::format::{Decoder, Draft, WrittenBody};
 use crate::reader::AnswerReader;
+use crate::recent::RecentPieces;
 
 /// What is read of the body of a refusal; the rest is left.
 pub const ERROR_BYTES_MAX: usize = 64 * 1024;
@@ -35,6 +36,7 @@ pub(crate) struct ModelRequest {
     pub(crate) manner: Arc<str>,
     /// What the server wants to be told with every call; no secrets.
     pub(crate) greeting: Greeting,
+    pub(crate) recent: Arc<RecentPieces>,
     pub(crate) trace: Option<TracePlace>,
 }
 
@@ -58,7 +60,7 @@ impl ModelRequest {
         let before = before.filter(is_same);
         let (head, tail) = match before {
             Some(sent) => (sent.head.clone(), sent.tail.clone()),
-            None => (text(&written.head), text(std::slice::from_ref(&written.tail))),
+            None => (self.recent.text(text(&written.head)), text(std::slice::from_ref(&written.tail))),
         };
         let sent = Sent {
             api: self.api.as_str().into(),

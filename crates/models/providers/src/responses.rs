@@ -23,6 +23,7 @@ use vocab::{CallSpec, Message, ModelInfo};
 use crate::completions::Compat;
 use crate::format::{Decoder, Draft, Encoder};
 use crate::prefix::Prefix;
+use crate::recent::RecentPieces;
 use encode::ResponsesTranscript;
 use levels::RequestedLevel;
 use quirks::ResponsesQuirks;
@@ -34,6 +35,7 @@ pub(crate) struct ResponsesEncoder {
     transcript: ResponsesTranscript,
     prefix: Prefix<Bytes>,
     quirks: Arc<ResponsesQuirks>,
+    recent: Arc<RecentPieces>,
     compat: Compat,
 }
 
@@ -49,7 +51,11 @@ impl ResponsesEncoder {
     pub(crate) fn new(model: &ModelInfo, compat: Compat) -> Self {
         let transcript = ResponsesTranscript::new(model.slug.clone(), model.images);
         let quirks = Arc::new(ResponsesQuirks::new(&compat));
-        Self { model: model.clone(), transcript, prefix: Prefix::default(), quirks, compat }
+        Self { model: model.clone(), transcript, prefix: Prefix::default(), recent: Arc::default(), quirks, compat }
+    }
+
+    pub(crate) fn sharing(self, recent: Arc<RecentPieces>) -> Self {
+        Self { recent, ..self }
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
@@ -76,7 +82,8 @@ impl Encoder for ResponsesEncoder {
 
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
         let instructed = self.compat.instructions == Some(true);
-        let prefix = self.prefix.of(spec, || request::prefix_head(instructed, &spec.system, &spec.tools)).clone();
+        let encode = || self.recent.piece(request::prefix_head(instructed, &spec.system, &spec.tools));
+        let prefix = self.prefix.of(spec, encode).clone();
         Box::new(ResponsesDraft {
             model: self.model.id.clone(),
             max_tokens: self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens)),
