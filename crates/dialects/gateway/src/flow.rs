@@ -14,7 +14,7 @@ use crate::methods::{OwnPlan, ToldBy};
 use crate::own::{Code, GatewayOwn, GatewayRefusal, Out};
 use crate::pending::{AfterOpen, GatewayPending, SendPlan, Wanted, WorkEnd, WorkPart};
 use crate::results::ConfirmResult;
-use crate::session_view::{LEAVE_AFTER_MS, OpenConfirm, SessionView, VIEWS_MAX};
+use crate::session_view::{LEAVE_AFTER_MS, OpenConfirm, SessionView, UNUSED_VIEWS_MAX, VIEWS_MAX};
 
 /// What a connection can do on every session. No event of this wire could show an extension's dialog.
 const ABLE: Abilities =
@@ -366,10 +366,27 @@ impl Gateway {
         let now_ms = out.now_ms;
         let is_due = |view: &SessionView| !view.is_used() && view.unused_since_ms + LEAVE_AFTER_MS <= now_ms;
         while let Some(at) = self.views.iter().position(is_due) {
-            let view = self.views.remove(at);
-            let what = GatewayPending::own(Wanted::Nothing);
-            self.pending.submit(Target::Session(view.session), Verb::Leave, what, out);
+            self.leave(at, out);
         }
+    }
+    /// Who speaks to one session after the other is not on all of them.
+    pub(crate) fn leave_too_many(&mut self, out: &mut Out) {
+        while self.views.len() > UNUSED_VIEWS_MAX {
+            let unused = self.views.iter().enumerate().filter(|(_, view)| !view.is_used());
+            let (count, longest) = unused.fold((0, None), |(count, longest), (at, view)| {
+                let this = (view.unused_since_ms, at);
+                (count + 1, longest.map_or(Some(this), |longest| Some(this.min(longest))))
+            });
+            match longest {
+                Some((_, at)) if count > UNUSED_VIEWS_MAX => self.leave(at, out),
+                _ => return,
+            }
+        }
+    }
+    fn leave(&mut self, at: usize, out: &mut Out) {
+        let view = self.views.remove(at);
+        let what = GatewayPending::own(Wanted::Nothing);
+        self.pending.submit(Target::Session(view.session), Verb::Leave, what, out);
     }
     pub(crate) fn leave_due(&self) -> Option<u64> {
         let unused = self.views.iter().filter(|view| !view.is_used());

@@ -225,6 +225,7 @@ impl Gateway {
     /// After whatever happened.
     fn afterwards(&mut self, out: &mut Out) {
         self.note_use(out.now_ms);
+        self.leave_too_many(out);
         self.close_if_over(out);
     }
 

@@ -14,6 +14,8 @@ use crate::{confirm, events};
 
 /// A view that nothing needs is left after this.
 pub(crate) const LEAVE_AFTER_MS: u64 = 30_000;
+/// So many views that nothing needs are kept for what may come next. With one more, the one that is unused longest is left.
+pub(crate) const UNUSED_VIEWS_MAX: usize = 4;
 /// Sessions that one connection is on.
 pub(crate) const VIEWS_MAX: usize = 1024;
 

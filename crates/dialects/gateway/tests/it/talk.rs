@@ -79,21 +79,24 @@ impl Talk {
     /// On the session `s`, where this turn runs.
     pub(crate) fn on(turn: Option<&str>) -> Self {
         let mut talk = Self::new();
-        talk.ask(900, "tools.execute", json!({"sessionId": "s", "tool": "x"}));
-        talk.own(Ok(GatewayAnswer::Exists(true)));
-        let state = state("s", turn);
+        talk.visit("s", turn);
+        talk
+    }
+    /// Has a tool run in a session that the connection is not on.
+    fn visit(&mut self, session: &str, turn: Option<&str>) {
+        self.ask(900, "tools.execute", json!({"sessionId": session, "tool": "x"}));
+        self.own(Ok(GatewayAnswer::Exists(true)));
         let opened = Opened {
-            session: "s".into(),
+            session: session.into(),
             resumed: true,
-            state,
+            state: state(session, turn),
             tools: vec![],
             notices: vec![],
             present: vocab::Present::default(),
         };
-        talk.reply(Ok(Reply::Opened(Box::new(opened))));
-        talk.reply(Ok(Reply::Called(Box::new(result(false)))));
-        talk.frames();
-        talk
+        self.reply(Ok(Reply::Opened(Box::new(opened))));
+        self.reply(Ok(Reply::Called(Box::new(result(false)))));
+        self.frames();
     }
     pub(crate) fn ask(&mut self, id: u64, method: &str, params: Value) -> &mut Self {
         let frame = json!({"id": id, "method": method, "params": params}).to_string();
@@ -398,6 +401,21 @@ fn an_idle_connection_is_small_and_leaves_what_it_does_not_use() {
     talk.gateway.tick(30_000, &mut talk.out);
     assert_eq!(talk.reply(Ok(Reply::Done)).verb, Verb::Leave);
     assert_eq!(talk.gateway.due(), None);
+}
+
+#[test]
+fn who_speaks_to_one_session_after_the_other_is_on_few_of_them() {
+    let mut talk = Talk::on(None);
+    talk.ask(1, "events.subscribe", json!({"topics": ["session:s"]}));
+    for (number, session) in ["a", "b", "c", "d"].iter().enumerate() {
+        talk.out.now_ms = number as u64 + 1;
+        talk.visit(session, None);
+    }
+    assert!(talk.out.commands.is_empty(), "there is room for these");
+    talk.visit("e", None);
+    let left = talk.reply(Ok(Reply::Done));
+    assert_eq!((left.verb, left.target), (Verb::Leave, vocab::Target::Session("a".into())), "somebody listens to `s`");
+    assert!(talk.out.commands.is_empty());
 }
 
 #[test]
