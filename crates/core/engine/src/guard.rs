@@ -101,6 +101,9 @@ impl Tool for GuardedTool {
     fn has_subagents(&self) -> bool {
         guarded(|| self.inner.has_subagents()).unwrap_or(false)
     }
+    fn is_at_work(&self) -> bool {
+        guarded(|| self.inner.is_at_work()).unwrap_or(false)
+    }
     fn required(&self) -> Required {
         guarded(|| self.inner.required()).unwrap_or(Required::DangerFullAccess)
     }

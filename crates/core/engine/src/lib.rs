@@ -97,6 +97,7 @@ pub(crate) struct Shared {
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
     pub(crate) idle: Option<IdlePolicy>,
+    pub(crate) ready: idle::ReadySessions,
     /// Places for turns that run at once.
     pub(crate) turns: Option<Arc<Semaphore>>,
     user: Principal,
@@ -155,6 +156,7 @@ impl Engine {
             version: config.version,
             notices: config.notices,
             idle: config.idle,
+            ready: idle::ReadySessions::default(),
             turns: config.turns_max.map(|most| Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)))),
             user: config.user,
             registry: Arc::default(),

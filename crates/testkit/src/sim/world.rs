@@ -26,6 +26,7 @@ use wishes::lane_policy;
 const IDLE: IdlePolicy = IdlePolicy {
     linger: Duration::from_millis(200),
     park_after: Duration::from_millis(300),
+    ready_max: 2,
     unload_after: Duration::from_millis(100),
 };
 

@@ -30,6 +30,7 @@ pub(super) use terminal::{Hello, ScreenFacts};
 const IDLE: IdlePolicy = IdlePolicy {
     linger: Duration::from_secs(60),
     park_after: Duration::from_secs(60),
+    ready_max: 256,
     unload_after: Duration::from_secs(30),
 };
 

@@ -70,7 +70,7 @@ fn a_long_life_costs_no_more_than_a_short_one() {
     let mut dice = Dice::new(14);
     let (mut memory, mut open, mut visits) = (Vec::new(), Vec::new(), 0);
     let ms = Duration::from_millis;
-    let idle = IdlePolicy { linger: ms(20), park_after: ms(20), unload_after: ms(20) };
+    let idle = IdlePolicy { linger: ms(20), park_after: ms(20), ready_max: 20, unload_after: ms(20) };
     for life in 0..lives {
         let seeds: Vec<u64> = (0..VISITORS).map(|_| dice.roll()).collect();
         visits += runtime.block_on(async {

@@ -34,6 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const IDLE: IdlePolicy = IdlePolicy {
     linger: Duration::from_millis(3),
     park_after: Duration::from_millis(3),
+    ready_max: 5,
     unload_after: Duration::from_millis(2),
 };
 

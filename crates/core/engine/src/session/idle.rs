@@ -12,7 +12,7 @@ use vocab::Fault;
 
 use super::Session;
 use super::mcp::Mcp;
-use crate::idle::{IdlePolicy, PARKED_ALLOWS_BYTES_MAX, Parked};
+use crate::idle::{IdlePolicy, PARKED_ALLOWS_BYTES_MAX, Parked, ReadyPlace};
 
 /// A session that lingers and cannot be unloaded yet is looked at again after its linger time, and not sooner than this.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -36,12 +36,22 @@ pub(super) struct Idleness {
     stage: IdleStage,
     /// When the next step is due, or a look whether the view is still used.
     timer: Option<Pin<Box<Sleep>>>,
+    /// From when it lingers until it is parked.
+    place: Option<ReadyPlace>,
+    /// Its place was needed for another.
+    is_crowded: bool,
     /// When a peer last wanted something.
     used_at: Option<Instant>,
 }
 
 impl Idleness {
     pub(super) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(place) = &mut self.place
+            && Pin::new(place).poll(context).is_ready()
+        {
+            (self.place, self.is_crowded) = (None, true);
+            return Poll::Ready(());
+        }
         let Some(timer) = &mut self.timer else { return Poll::Pending };
         if timer.as_mut().poll(context).is_pending() {
             return Poll::Pending;
@@ -101,7 +111,10 @@ impl Session {
             return false;
         }
         match self.idle.stage {
-            IdleStage::Used => self.idle.go_to(IdleStage::Lingers, policy.linger),
+            IdleStage::Used => {
+                self.idle.go_to(IdleStage::Lingers, policy.linger);
+                self.idle.place = Some(self.shared.ready.enter(policy.ready_max));
+            }
             IdleStage::ParkDue => return self.close_if_unheard(),
             IdleStage::Lingers | IdleStage::Unloaded | IdleStage::Dismissed => {}
         }
@@ -111,6 +124,9 @@ impl Session {
     /// The time of a stage is over.
     pub(super) fn idle_due(&mut self) {
         let Some(policy) = self.idle_policy() else { return };
+        if std::mem::take(&mut self.idle.is_crowded) {
+            return self.give_way();
+        }
         match self.idle.stage {
             IdleStage::Used => self.unload_if_unused(policy.unload_after),
             IdleStage::Lingers if !self.is_deserted() || !self.can_end() => self.idle.stage = IdleStage::Used,
@@ -123,6 +139,19 @@ impl Session {
             }
             IdleStage::Unloaded => self.idle.stage = IdleStage::ParkDue,
             IdleStage::ParkDue | IdleStage::Dismissed => {}
+        }
+    }
+
+    /// Other sessions were used since, too many to keep them all ready: this one goes now if nobody can tell the difference.
+    fn give_way(&mut self) {
+        let is_needed = !self.is_deserted() || !self.can_end() || !self.is_expendable() || self.tools.are_at_work();
+        match self.idle.stage {
+            IdleStage::Lingers if !is_needed && self.mcp.starting.is_empty() => {
+                self.unload();
+                self.idle.stage = IdleStage::ParkDue;
+            }
+            IdleStage::Unloaded => self.idle.stage = IdleStage::ParkDue,
+            IdleStage::Used | IdleStage::Lingers | IdleStage::ParkDue | IdleStage::Dismissed => {}
         }
     }
 

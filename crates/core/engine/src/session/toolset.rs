@@ -72,6 +72,11 @@ impl Toolset {
         self.spec = None;
     }
 
+    /// Something would end with them: a command in the background, a server.
+    pub(super) fn are_at_work(&self) -> bool {
+        !self.mcp.is_empty() || self.own.iter().any(|tool| tool.is_at_work())
+    }
+
     // ---- what there is ------------------------------------------------------------------------------------------
 
     pub(super) fn own(&self) -> &[Arc<dyn Tool>] {

@@ -743,8 +743,12 @@ async fn a_prompt_of_an_extension_wakes_a_session_with_the_users_own_servers() {
     let seconds = std::time::Duration::from_secs;
     let stage = stage_with(&player, |options| {
         options.servers = servers.clone();
-        options.idle =
-            Some(engine::IdlePolicy { linger: seconds(60), park_after: seconds(3600), unload_after: seconds(10) });
+        options.idle = Some(engine::IdlePolicy {
+            linger: seconds(60),
+            park_after: seconds(3600),
+            ready_max: 9,
+            unload_after: seconds(10),
+        });
     });
     let mut fake = Fake::new(&stage, "clock", Offers::default());
     let mut actor = stage.open().await;

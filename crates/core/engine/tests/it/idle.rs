@@ -15,10 +15,12 @@ use crate::support::*;
 
 const LINGER: u64 = 60;
 const PARK_AFTER: u64 = 30;
+const READY_MAX: usize = 3;
 const UNLOAD_AFTER: u64 = 10;
 const IDLE: IdlePolicy = IdlePolicy {
     linger: Duration::from_secs(LINGER),
     park_after: Duration::from_secs(PARK_AFTER),
+    ready_max: READY_MAX,
     unload_after: Duration::from_secs(UNLOAD_AFTER),
 };
 
@@ -27,9 +29,11 @@ const IDLE: IdlePolicy = IdlePolicy {
 struct Counted {
     open: Arc<AtomicI64>,
     is_broken: AtomicBool,
+    /// Those that are opened now leave something running.
+    is_at_work: AtomicBool,
 }
 
-struct CountedTool(Arc<dyn Tool>, Arc<AtomicI64>);
+struct CountedTool(Arc<dyn Tool>, Arc<AtomicI64>, bool);
 
 impl Drop for CountedTool {
     fn drop(&mut self) {
@@ -40,6 +44,9 @@ impl Drop for CountedTool {
 impl Tool for CountedTool {
     fn spec(&self) -> &ToolSpec {
         self.0.spec()
+    }
+    fn is_at_work(&self) -> bool {
+        self.2
     }
     fn required(&self) -> Required {
         self.0.required()
@@ -61,7 +68,8 @@ impl Toolbox for CountedTools {
         }
         let tools = Tools.open(session, workspace)?;
         self.0.open.fetch_add(tools.len() as i64, Ordering::SeqCst);
-        let count = |tool| -> Arc<dyn Tool> { Arc::new(CountedTool(tool, self.0.open.clone())) };
+        let is_at_work = self.0.is_at_work.load(Ordering::SeqCst);
+        let count = |tool| -> Arc<dyn Tool> { Arc::new(CountedTool(tool, self.0.open.clone(), is_at_work)) };
         Ok(tools.into_iter().map(count).collect())
     }
     fn restore(&self, workspace: &Path, edits: &[FileEdit]) -> Vec<Arc<str>> {
@@ -200,6 +208,32 @@ async fn a_session_lingers_is_unloaded_is_parked_and_comes_back() {
     assert!(world.player.last_sent().ends_with("user third | assistant three | user fourth"));
     let log = log_of(&world.stage, "x").await;
     assert!(!log.contains("recovered") && !log.contains("withdrawn"), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_too_many_that_are_ready_the_one_that_waited_longest_is_parked() {
+    let world = world((0..9).map(|_| say("yes")));
+    let visit = async |id: &str| {
+        let mut actor = world.stage.actor();
+        actor.open(named(id)).await.unwrap();
+        world.turn(&mut actor, "hello").await;
+        drop(actor);
+        pass(1).await;
+        let mut live: Vec<_> = world.stage.engine.live().iter().map(ToString::to_string).collect();
+        live.sort();
+        (live.join(" "), world.stage.engine.parked())
+    };
+    world.tools.is_at_work.store(true, Ordering::SeqCst);
+    assert_eq!(visit("works").await, ("works".into(), 0));
+    world.tools.is_at_work.store(false, Ordering::SeqCst);
+    assert_eq!(visit("a").await, ("a works".into(), 0));
+    assert_eq!(visit("b").await, ("a b works".into(), 0));
+    assert_eq!(visit("c").await, ("a b c works".into(), 0), "what would end with it is kept");
+    assert_eq!(visit("d").await, ("b c d works".into(), 1));
+    assert_eq!(visit("b").await, ("b c d works".into(), 1), "whoever is used again has not waited");
+    assert_eq!(visit("e").await, ("b d e works".into(), 2));
+    assert_eq!(visit("a").await, ("a b e works".into(), 2), "and is as it was");
+    assert!(world.player.last_sent().ends_with("user hello | assistant yes | user hello"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -67,6 +67,10 @@ pub trait Tool: Send + Sync {
     fn has_subagents(&self) -> bool {
         false
     }
+    /// Whether something of it goes on between its calls, which would end with it.
+    fn is_at_work(&self) -> bool {
+        false
+    }
     /// The least this tool ever needs; shown in tool lists. [`Tool::plan`] judges a call.
     fn required(&self) -> Required;
     /// The most a call of it can need, as far as it is known beforehand; shown beside the least.

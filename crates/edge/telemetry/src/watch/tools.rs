@@ -65,6 +65,9 @@ impl Tool for WatchedTool {
     fn has_subagents(&self) -> bool {
         self.below.has_subagents()
     }
+    fn is_at_work(&self) -> bool {
+        self.below.is_at_work()
+    }
     fn required(&self) -> Required {
         self.below.required()
     }

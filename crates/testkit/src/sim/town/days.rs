@@ -26,6 +26,7 @@ use crate::sim::tools::SimTools;
 const IDLE: IdlePolicy = IdlePolicy {
     linger: Duration::from_millis(150),
     park_after: Duration::from_millis(200),
+    ready_max: 2,
     unload_after: Duration::from_millis(80),
 };
 /// So much time, and everything that is to come about has.

@@ -28,6 +28,11 @@ impl Tool for BashList {
         &self.spec
     }
 
+    /// For all tools of this shell.
+    fn is_at_work(&self) -> bool {
+        self.shell.background().all().iter().any(|process| !process.state().gone)
+    }
+
     fn required(&self) -> Required {
         Required::ReadOnly
     }
