@@ -168,8 +168,8 @@ impl Store for FaultyStore {
             inner.read(&session, after, limit).await
         })
     }
-    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
-        self.inner.summary(session)
+    fn summaries(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        self.inner.summaries(sessions)
     }
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
         self.inner.count(query)

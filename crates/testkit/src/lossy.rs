@@ -449,9 +449,8 @@ impl Store for LossyStore {
         let (id, wait) = (session.clone(), Duration::from_millis(self.read_wait_ms.load(Ordering::Relaxed)));
         self.look(wait, move |store| store.read(&id, after, limit))
     }
-    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
-        let id = session.clone();
-        self.look(Duration::ZERO, move |store| store.summary(&id))
+    fn summaries(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        self.look(Duration::ZERO, move |store| store.summaries(sessions))
     }
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
         self.look(Duration::ZERO, move |store| store.count(query))

@@ -117,8 +117,8 @@ impl Store for Mirrored {
         self.shared.setup.store.conversation(session, entries)
     }
 
-    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
-        self.shared.setup.store.summary(session)
+    fn summaries(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        self.shared.setup.store.summaries(sessions)
     }
 
     fn newest(&self, query: Query) -> Later<'static, Result<Option<Summary>, Fault>> {

@@ -192,9 +192,8 @@ impl Store for SqliteStore {
         self.ask(|reply| Question::Conversation { session, entries, reply })
     }
 
-    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
-        let session = session.clone();
-        self.ask(|reply| Question::Summary { session, reply })
+    fn summaries(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        self.ask(|reply| Question::Summaries { sessions, reply })
     }
 
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {

@@ -49,9 +49,9 @@ pub(super) enum Question {
         entries: u64,
         reply: ReplySender<Vec<Arc<Entry>>>,
     },
-    Summary {
-        session: SessionId,
-        reply: ReplySender<Option<Summary>>,
+    Summaries {
+        sessions: Vec<SessionId>,
+        reply: ReplySender<Vec<Summary>>,
     },
     List {
         query: Query,
@@ -101,12 +101,12 @@ impl Question {
     /// Answered within one slice, so it need not wait behind those that take many.
     pub(super) fn is_quick(&self) -> bool {
         match self {
-            Question::Summary { .. } | Question::Shelved { .. } | Question::UsedSince { .. } => true,
+            Question::Shelved { .. } | Question::UsedSince { .. } => true,
             Question::Read { limit, .. } | Question::Shelf { limit, .. } => *limit <= SLICE_ROWS,
             Question::List { query, .. } => {
                 query.text.is_none() && query.limit.is_some_and(|limit| limit <= SLICE_ROWS)
             }
-            Question::UsedBy { sessions, .. } => sessions.len() <= SLICE_ROWS,
+            Question::Summaries { sessions, .. } | Question::UsedBy { sessions, .. } => sessions.len() <= SLICE_ROWS,
             Question::Window { upto: entries, .. } | Question::Conversation { entries, .. } => {
                 *entries <= SHORT_LOG_ROWS
             }
@@ -123,7 +123,7 @@ impl Question {
             Question::Read { reply, .. } => _ = reply.send(Err(fault)),
             Question::Window { reply, .. } => _ = reply.send(Err(fault)),
             Question::Conversation { reply, .. } => _ = reply.send(Err(fault)),
-            Question::Summary { reply, .. } => _ = reply.send(Err(fault)),
+            Question::Summaries { reply, .. } => _ = reply.send(Err(fault)),
             Question::List { reply, .. } => _ = reply.send(Err(fault)),
             Question::Count { reply, .. } => _ = reply.send(Err(fault)),
             Question::Audit { reply, .. } => _ = reply.send(Err(fault)),
@@ -272,9 +272,8 @@ impl Reader {
                 }
                 trust
             }
-            Question::Summary { session, reply } => {
-                let found = rows::find(connection, &session).map(|found| found.map(|found| found.summary));
-                send(reply, judged(&place, "read", found))
+            Question::Summaries { sessions, reply } => {
+                send(reply, judged(&place, "read", rows::summaries(connection, &sessions)))
             }
             Question::List { query, reply } => send(reply, judged(&place, "read", rows::list(connection, &query))),
             Question::Count { query, reply } => send(reply, judged(&place, "read", rows::count(connection, &query))),

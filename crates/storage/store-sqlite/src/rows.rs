@@ -57,6 +57,16 @@ pub(crate) fn find(connection: &Connection, id: &SessionId) -> Attempt<Option<Se
     Ok(found)
 }
 
+/// Those that are there, in their order.
+pub(crate) fn summaries(connection: &Connection, ids: &[SessionId]) -> Attempt<Vec<Summary>> {
+    let mut statement = connection.prepare(&format!("SELECT id, {TOTALS} FROM sessions WHERE id = ?1"))?;
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        found.extend(statement.query_row([id.as_str()], summary).optional()?);
+    }
+    Ok(found)
+}
+
 /// The sessions that worked for calls of this one.
 pub(crate) fn children(connection: &Connection, of: &SessionId) -> Attempt<Vec<SessionId>> {
     let mut statement = connection.prepare("SELECT id FROM sessions WHERE child_of = ?1")?;

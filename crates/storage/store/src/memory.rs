@@ -303,8 +303,10 @@ impl Store for MemoryStore {
         })
     }
 
-    fn summary(&self, id: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
-        now(Ok(self.lock().by_id.get(id).map(|session| session.summary.clone())))
+    fn summaries(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        let all = self.lock();
+        let found = sessions.iter().filter_map(|id| all.by_id.get(id).map(|session| session.summary.clone()));
+        now(Ok(found.collect()))
     }
 
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {

@@ -102,8 +102,8 @@ impl Store for Lazy {
         }
         self.late(self.inner.read(session, after, limit))
     }
-    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
-        self.late(self.inner.summary(session))
+    fn summaries(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        self.late(self.inner.summaries(sessions))
     }
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.late(self.inner.list(query))

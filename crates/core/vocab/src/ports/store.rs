@@ -46,7 +46,12 @@ pub trait Store: Send + Sync {
         let whole = self.read(session, 0, usize::MAX);
         Box::pin(async move { whole.await.map(|page| conversation(&page.entries)) })
     }
-    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>>;
+    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
+        let found = self.summaries(vec![session.clone()]);
+        Box::pin(async move { found.await.map(|mut found| found.pop()) })
+    }
+    /// Those of these sessions that are there, in this order.
+    fn summaries(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<Summary>, Fault>>;
     /// Newest first, without reading any log.
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>>;
     /// The first of a list, for somebody who is about to take it up.

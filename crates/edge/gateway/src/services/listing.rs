@@ -62,19 +62,15 @@ async fn touched(
     offset: usize,
 ) -> Result<(Vec<Summary>, u64), GatewayRefusal> {
     let unknown = lock(&services.counts.0.touched).unknown();
-    for session in unknown {
+    if !unknown.is_empty() {
         // One that is not written yet is not listed.
-        if let Some(summary) = services.parts.store.summary(&session).await.map_err(refused)? {
-            lock(&services.counts.0.touched).learn(&session, summary.last_message_ms);
+        for summary in services.parts.store.summaries(unknown).await.map_err(refused)? {
+            lock(&services.counts.0.touched).learn(&summary.id, summary.last_message_ms);
         }
     }
     let of = |id: &SessionId| frontend.is_none_or(|it| frontend_and_user(id).0 == it);
     let (shown, total) = lock(&services.counts.0.touched).page(of, limit, offset);
-    let mut page = Vec::new();
-    for session in shown {
-        page.extend(services.parts.store.summary(&session).await.map_err(refused)?);
-    }
-    Ok((page, total))
+    Ok((services.parts.store.summaries(shown).await.map_err(refused)?, total))
 }
 
 /// Of those that fit, the ones that were used since the process began. Titles are the store's to know.

@@ -100,8 +100,8 @@ impl Store for WatchedStore {
     fn conversation(&self, session: &SessionId, entries: u64) -> Later<'static, Result<Vec<Arc<Entry>>, Fault>> {
         self.below.conversation(session, entries)
     }
-    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
-        self.below.summary(session)
+    fn summaries(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        self.below.summaries(sessions)
     }
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.below.list(query)

@@ -86,6 +86,8 @@ pub(super) async fn what_sessions_have_used_is_known_over_all_days(store: &impl 
         sums.iter().map(|sum| format!("{} {} {}", sum.name, sum.calls, sum.usage.input)).collect::<Vec<_>>()
     };
     assert_eq!(used(&["two", "idle", "one", "absent"]).await, ["one 2 12", "two 1 1"]);
+    let named = store.summaries(["two", "absent", "idle", "one"].map(Into::into).to_vec()).await.expect("summaries");
+    assert_eq!(named.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["two", "idle", "one"], "as asked");
     assert_eq!(used(&["idle"]).await, Vec::<String>::new());
     assert_eq!(used(&[]).await, Vec::<String>::new());
 }

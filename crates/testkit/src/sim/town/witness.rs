@@ -197,8 +197,8 @@ impl Store for WitnessedStore {
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
         self.inner.read(session, after, limit)
     }
-    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
-        self.inner.summary(session)
+    fn summaries(&self, sessions: Vec<SessionId>) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        self.inner.summaries(sessions)
     }
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
         self.inner.count(query)
