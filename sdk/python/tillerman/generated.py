@@ -1196,6 +1196,7 @@ class SearchParams(TypedDict):
     """A text in what people and models said, whatever the case of its letters."""
 
     query: str
+    """Two characters or more, or one that is none of ASCII's: a word can be one sign."""
     limit: NotRequired[int]
     """Usually 20."""
     cursor: NotRequired[str]

@@ -975,6 +975,7 @@ export interface GetResult {
 
 /** A text in what people and models said, whatever the case of its letters. */
 export interface SearchParams {
+  /** Two characters or more, or one that is none of ASCII's: a word can be one sign. */
   query: string;
   /** Usually 20. */
   limit?: number;
