@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use vocab::{Fault, FaultKind, LaneNote, Recounted, Reply, RunRef, SessionId, SessionVerb, Tag, ToolSpec, TurnId};
+use wire::{Close, CloseCode};
 
 use crate::Gateway;
 use crate::events::{self, ContentData, RunStateWord, run_state};
@@ -19,6 +20,9 @@ use crate::run::GatewayRun;
 use crate::session_view::{How, InQueue, WaitsFor};
 use crate::shape::AnyJson;
 use crate::tool_names::TOOL_NAMES;
+
+/// Why a connection ends whose credential is gone.
+const REVOKED: &str = "the credential was revoked";
 
 impl Gateway {
     pub(crate) fn replied(&mut self, tag: Tag, result: Result<Reply, Fault>, out: &mut Out) {
@@ -246,6 +250,13 @@ impl Gateway {
 
     pub(crate) fn own_replied(&mut self, tag: Tag, answer: Result<GatewayAnswer, GatewayRefusal>, out: &mut Out) {
         let Some(GatewayPending { what, .. }) = self.pending.answered(tag) else { return };
+        let answer = match answer {
+            Ok(GatewayAnswer::Last(answer)) => {
+                out.close_with(Close::new(CloseCode::PolicyViolation, REVOKED));
+                Ok(GatewayAnswer::Service(answer))
+            }
+            answer => answer,
+        };
         match (what, answer) {
             (Wanted::Login(id), answer) => self.logged_in(id, answer, out),
             (Wanted::Service { id, told }, answer) => match answer.and_then(|answer| told(self, answer)) {

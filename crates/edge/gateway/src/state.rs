@@ -186,7 +186,7 @@ impl ServerState {
             self.keep_cookies();
         }
         let now_ms = self.now_ms();
-        self.sockets.keep_soon(|basis| match basis {
+        self.sockets.keep(|basis| match basis {
             Basis::Cookie(digest) => held(&self.cookies).holds(&digest, now_ms),
             basis => token_holds(basis),
         });

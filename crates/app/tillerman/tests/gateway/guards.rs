@@ -236,7 +236,7 @@ async fn a_reload_that_changes_the_token_is_answered_before_its_caller_goes() {
     std::fs::write(&file, config.replace(TOKEN, NEXT)).unwrap();
     let done = caller.call("config.reload", json!({})).await.unwrap();
     assert_eq!(done["success"], true, "{done}");
-    // It holds for whoever comes, at once; those who are here have a moment for what they are owed.
+    // It holds for whoever comes, and those who are here go, at once: whoever is owed no answer does not wait for one.
     let next = Visitor { token: Some(NEXT), ..Visitor::default() };
     Socket::open_as(&gateway, &next).await.unwrap().call("system.info", json!({})).await.unwrap();
     assert_eq!((caller.closed().await, other.closed().await), (Some(1008), Some(1008)));
