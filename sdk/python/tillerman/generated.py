@@ -824,11 +824,14 @@ class LatencyBucket(TypedDict):
 
     ts: int
     calls: int
+    """Calls that ended by themselves, well or not."""
     errors: int
     p50: int
+    """From the request to the end of the answer."""
     p95: int
     p99: int
     firstTokenP50: NotRequired[int]
+    """From the request to the first word of the answer."""
     firstTokenP95: NotRequired[int]
     firstTokenP99: NotRequired[int]
 
@@ -856,11 +859,14 @@ class ModelLatency(TypedDict):
 
     model: str
     calls: int
+    """Calls that ended by themselves, well or not."""
     errors: int
     p50: int
+    """From the request to the end of the answer."""
     p95: int
     p99: int
     firstTokenP50: NotRequired[int]
+    """From the request to the first word of the answer."""
     firstTokenP95: NotRequired[int]
     firstTokenP99: NotRequired[int]
 
@@ -1196,6 +1202,7 @@ class SearchParams(TypedDict):
     """A text in what people and models said, whatever the case of its letters."""
 
     query: str
+    """Two characters or more, or one that is none of ASCII's: a word can be one sign."""
     limit: NotRequired[int]
     """Usually 20."""
     cursor: NotRequired[str]
@@ -1247,6 +1254,15 @@ class AskRow(TypedDict):
     """An open question. Answered by `agent.confirmTool`, from any connection."""
 
     sessionId: str
+    title: NotRequired[str]
+    """The session's."""
+    cwd: NotRequired[str]
+    """Where the session works."""
+    askedBy: NotRequired[str]
+    """For whom the run works."""
+    openedAt: int
+    seq: NotRequired[int]
+    """Its entry in the log."""
     callId: str
     tool: str
     args: Any
@@ -1259,17 +1275,9 @@ class AskRow(TypedDict):
     preview: NotRequired[List[ConfirmFact]]
     """All that a person has to see, where the tool says it."""
     askId: str
+    """The question's own id: models count their calls anew, so a call's does not tell two questions apart."""
     mayHaveRun: NotRequired[bool]
     """Where it is true: the call was begun before a restart, and a yes may run it a second time."""
-    title: NotRequired[str]
-    """The session's."""
-    cwd: NotRequired[str]
-    """Where the session works."""
-    askedBy: NotRequired[str]
-    """For whom the run works."""
-    openedAt: int
-    seq: NotRequired[int]
-    """Its entry in the log."""
 
 
 
@@ -1909,7 +1917,7 @@ class ToolConfirmData(TypedDict):
     risk: str
     """What the call needs: `read-only`, `workspace-write` or `danger-full-access`."""
     expiresAt: NotRequired[int]
-    """After this it is a no."""
+    """After this it is a no. Not there where nobody is on the session: then it is kept longer."""
     summary: str
     """One line."""
     preview: NotRequired[List[ConfirmFact]]

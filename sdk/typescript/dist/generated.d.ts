@@ -579,11 +579,14 @@ export interface LatencyParams {
 /** The calls that ended in one step, which began at `ts`. */
 export interface LatencyBucket {
     ts: number;
+    /** Calls that ended by themselves, well or not. */
     calls: number;
     errors: number;
+    /** From the request to the end of the answer. */
     p50: number;
     p95: number;
     p99: number;
+    /** From the request to the first word of the answer. */
     firstTokenP50?: number;
     firstTokenP95?: number;
     firstTokenP99?: number;
@@ -605,11 +608,14 @@ export interface LatencySum {
 /** The calls of one model. */
 export interface ModelLatency {
     model: string;
+    /** Calls that ended by themselves, well or not. */
     calls: number;
     errors: number;
+    /** From the request to the end of the answer. */
     p50: number;
     p95: number;
     p99: number;
+    /** From the request to the first word of the answer. */
     firstTokenP50?: number;
     firstTokenP95?: number;
     firstTokenP99?: number;
@@ -852,6 +858,7 @@ export interface GetResult {
 }
 /** A text in what people and models said, whatever the case of its letters. */
 export interface SearchParams {
+    /** Two characters or more, or one that is none of ASCII's: a word can be one sign. */
     query: string;
     /** Usually 20. */
     limit?: number;
@@ -889,6 +896,15 @@ export interface ConfirmFact {
 /** An open question. Answered by `agent.confirmTool`, from any connection. */
 export interface AskRow {
     sessionId: string;
+    /** The session's. */
+    title?: string;
+    /** Where the session works. */
+    cwd?: string;
+    /** For whom the run works. */
+    askedBy?: string;
+    openedAt: number;
+    /** Its entry in the log. */
+    seq?: number;
     callId: string;
     tool: string;
     args: unknown;
@@ -900,18 +916,10 @@ export interface AskRow {
     summary: string;
     /** All that a person has to see, where the tool says it. */
     preview?: ConfirmFact[];
+    /** The question's own id: models count their calls anew, so a call's does not tell two questions apart. */
     askId: string;
     /** Where it is true: the call was begun before a restart, and a yes may run it a second time. */
     mayHaveRun?: boolean;
-    /** The session's. */
-    title?: string;
-    /** Where the session works. */
-    cwd?: string;
-    /** For whom the run works. */
-    askedBy?: string;
-    openedAt: number;
-    /** Its entry in the log. */
-    seq?: number;
 }
 /** Open questions, oldest first. */
 export interface AsksResult {
@@ -1362,7 +1370,7 @@ export interface ToolConfirmData {
     args: unknown;
     /** What the call needs: `read-only`, `workspace-write` or `danger-full-access`. */
     risk: string;
-    /** After this it is a no. */
+    /** After this it is a no. Not there where nobody is on the session: then it is kept longer. */
     expiresAt?: number;
     /** One line. */
     summary: string;

@@ -195,9 +195,7 @@ fn check_texts(value: &Value) -> Result<(), OutsideRefused> {
     match value {
         Value::String(text) if text.chars().count() > TEXT_CHARS_MAX => refuse("the text is too long"),
         // Such a file says what is run.
-        Value::String(text) if text.trim_start().starts_with("script:") => {
-            refuse("a value from outside names no script")
-        }
+        Value::String(text) if crate::is_script(text) => refuse("a value from outside names no script"),
         Value::String(text) if text.contains("${") => {
             refuse("a value from outside names no variable: whoever may read settings would read the environment")
         }

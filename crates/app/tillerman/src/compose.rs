@@ -114,9 +114,13 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
     // Whether or not one of them is there: the environment has secrets of others as well.
     hide_memory();
     let accounts = Arc::new(AccountModels::new(&setup.models, auth)?);
-    let Chosen { catalogue, model, thinking, scope, reason, mut notes } =
+    let Chosen { mut catalogue, model, thinking, scope, reason, mut notes } =
         catalogue::choose(&setup.models, &accounts).await?;
     notes.extend(damaged);
+    // A gateway's clients name models.
+    if setup.many.is_some() {
+        catalogue.share();
+    }
     let integrations = Integrations::look(&catalogue, &model, &setup.models.described.unspoken);
     let sources = catalogue.sources_report();
     let catalogue = Arc::new(catalogue);

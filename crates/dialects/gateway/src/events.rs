@@ -140,7 +140,7 @@ shape! { result
         "args" args: AnyJson,
         /// What the call needs: `read-only`, `workspace-write` or `danger-full-access`.
         "risk" risk: &'static str,
-        /// After this it is a no.
+        /// After this it is a no. Not there where nobody is on the session: then it is kept longer.
         "expiresAt" expires_at: Option<i64>,
         /// One line.
         "summary" summary: String,

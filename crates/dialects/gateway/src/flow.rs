@@ -136,14 +136,15 @@ impl Gateway {
         }
     }
 
+    fn plan_after(&self, plan: u64) -> Option<crate::cursor::EventCursor> {
+        self.subscribing.iter().find(|it| it.number == plan).and_then(|plan| plan.after)
+    }
+
     fn open_for(&self, session: &SessionId, after: &AfterOpen) -> Open {
         let only_listens = after.only_listens();
         let answers = matches!(after, AfterOpen::Callback { enabled: true, .. });
         let cursor = match after {
-            AfterOpen::Subscribe { plan, .. } => {
-                let plan = self.subscribing.iter().find(|it| it.number == *plan);
-                plan.and_then(|plan| plan.after)
-            }
+            AfterOpen::Subscribe { plan, .. } => self.plan_after(*plan),
             _ => None,
         };
         let at = |cursor: crate::cursor::EventCursor| Cursor {
@@ -177,7 +178,18 @@ impl Gateway {
             Ok(opened) => opened,
             Err(fault) => {
                 let refusal = faults::refusal(&fault, None);
-                return waiting.into_iter().for_each(|after| self.not_opened(after, &refusal, out));
+                let mut waiting = waiting.into_iter();
+                // It was opened for a place in its log that is none; that is no concern of the others.
+                if fault.kind == vocab::FaultKind::Invalid
+                    && let Some(AfterOpen::Subscribe { plan, .. }) = waiting.as_slice().first()
+                    && let Some(after) = self.plan_after(*plan)
+                    && let Some(first) = waiting.next()
+                {
+                    let message = format!("`afterSeq` is {after}: {}", refusal.message);
+                    self.not_opened(first, &GatewayRefusal::wrong_param("afterSeq", message), out);
+                    return waiting.for_each(|after| self.on_session(session, after, out));
+                }
+                return waiting.for_each(|after| self.not_opened(after, &refusal, out));
             }
         };
         let at = match self.view_at(session) {

@@ -15,16 +15,20 @@ pub(crate) struct HeardReply {
     turn: Option<TurnId>,
     text: String,
     thinking: String,
+    /// Of both, also where nothing is kept.
+    bytes: (usize, usize),
 }
 
 impl HeardReply {
     /// More text, of which there were `before` bytes.
     pub(crate) fn text(&mut self, turn: &TurnId, before: u64, delta: &str) {
         keep(&mut self.text, before, delta);
+        self.bytes.0 += delta.len();
         self.turn = Some(turn.clone());
     }
     pub(crate) fn thought(&mut self, turn: &TurnId, before: u64, delta: &str) {
         keep(&mut self.thinking, before, delta);
+        self.bytes.1 += delta.len();
         self.turn = Some(turn.clone());
     }
     /// It is in the log, or came to nothing.
@@ -34,6 +38,7 @@ impl HeardReply {
     /// Tells one who has caught up with the log what it lacks of the reply.
     pub(crate) fn tell(&self, session: &SessionId, listener: &mut Listener, ledger: &IdLedger, out: &mut Out) {
         let Some(turn) = &self.turn else { return };
+        listener.has_at_most((session, turn), self.bytes, ledger, out);
         listener.thought((session, turn), 0, &self.thinking, ledger, out);
         listener.text((session, turn), 0, &self.text, ledger, out);
     }

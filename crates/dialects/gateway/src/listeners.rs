@@ -4,7 +4,7 @@
 use vocab::{Entry, SessionId, TurnId};
 
 use crate::cursor::EventCursor;
-use crate::events::{self, EventPlace, RetractData};
+use crate::events::{self, EventPlace};
 use crate::ledger::{IdLedger, SubscriptionId};
 use crate::log_context::{LogContext, ModelPrices};
 use crate::own::Out;
@@ -55,7 +55,7 @@ impl Listener {
             return self.context.pass(entry);
         }
         let run = projection::turn_of(&entry.body);
-        if self.is_owed() && projection::ends_reply_unsaid(&entry.body) {
+        if self.is_owed() && self.told.is_void_at(&entry.body) {
             self.retract(session, run, ledger, out);
         }
         let list = projection::events_of(entry, self.told, &mut self.context, prices);
@@ -78,11 +78,23 @@ impl Listener {
     }
 
     fn retract(&mut self, session: &SessionId, run: Option<&TurnId>, ledger: &IdLedger, out: &mut Out) {
-        let thinking_bytes = self.owed.thinking.filter(|bytes| *bytes > 0);
-        let data = RetractData { run_id: run.map(ToString::to_string), bytes: self.owed.text, thinking_bytes };
-        let place = EventPlace { session, run, cursor: EventCursor::at(self.cursor.seq), at: None };
-        ledger.news(self.subscription, &events::placed("retract", &written(&data), &place), out);
+        let data = written(&self.owed.retracted(run));
+        let place = EventPlace { session, run, cursor: EventCursor::at(self.cursor.whole_seq()), at: None };
+        ledger.news(self.subscription, &events::placed("retract", &data, &place), out);
         self.forget_reply();
+    }
+
+    /// The running reply has so many bytes, and of its thinking. Whoever says that they have more has them of another one.
+    pub(crate) fn has_at_most(
+        &mut self,
+        view: (&SessionId, &TurnId),
+        (text, thinking): (usize, usize),
+        ledger: &IdLedger,
+        out: &mut Out,
+    ) {
+        if self.is_owed() && self.told.is_beyond(text, thinking) {
+            self.retract(view.0, Some(view.1), ledger, out);
+        }
     }
 
     /// More text of the running reply, of which there were `before` bytes. Who has less waits for the entry, which says the rest.
@@ -243,6 +255,7 @@ mod tests {
             ("a part, and the entry", "4+3", vec![Logged(5, reply("abcd"))], &["+d 5"]),
             ("a part, and the reply anew", "4+3", vec![Begins, Text(0, "ab"), Text(2, "cd")], &["+d 4+4"]),
             ("all, and the reply anew", "4+4", vec![Begins, Text(0, "abcd"), Logged(5, reply("abcd"))], &["+ 5"]),
+            ("more than there is", "4+9", vec![Logged(5, reply("abcd"))], &["-9 4", "+abcd 5"]),
             ("in the middle of a letter", "4+1", vec![Logged(5, reply("äb"))], &["+b 5"]),
             (
                 "something stands between",
@@ -303,6 +316,20 @@ mod tests {
             ("parts of both", true, "4+2+3", vec![Logged(5, thoughtful("hmm", "abc"))], &["? 5.0+2", "+c 5"]),
             ("all of it, and a part of the text", true, "5.0+2", vec![Logged(5, thoughtful("hmm", "abc"))], &["+c 5"]),
             ("the same, and it is not wanted", false, "5.0+2", vec![Logged(5, thoughtful("hmm", "abc"))], &["+c 5"]),
+            (
+                "more than there is",
+                true,
+                "4+1+9",
+                vec![Logged(5, thoughtful("hmm", "abc"))],
+                &["-1?9 4", "?hmm 5.0", "+abc 5"],
+            ),
+            (
+                "more of the text than there is",
+                true,
+                "5.0+9",
+                vec![Logged(5, thoughtful("hmm", "abc"))],
+                &["-9 4", "+abc 5"],
+            ),
             ("a whole part, not wanted", false, "5.0", vec![Logged(5, thoughtful("hmm", "abc"))], &["+abc 5"]),
             (
                 "a try that came to nothing",

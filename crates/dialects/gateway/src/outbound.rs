@@ -63,7 +63,11 @@ impl Gateway {
         }
         // What ended it may have taken the view with it.
         if let Some(view) = self.views.get_mut(at).filter(|view| view.session == told.session) {
+            let is_entry = view.at.seq != told.at.seq;
             view.at = told.at;
+            if is_entry {
+                self.subscribe_waiting(out);
+            }
         }
     }
 

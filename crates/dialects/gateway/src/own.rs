@@ -104,6 +104,8 @@ pub enum GatewayAnswer {
     },
     Done,
     Service(Box<ServiceAnswer>),
+    /// The same to somebody who is not known any more by what was done: then the connection ends.
+    Last(Box<ServiceAnswer>),
 }
 
 /// Why something cannot be had, in the wire's own numbers.

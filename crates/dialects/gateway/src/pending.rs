@@ -40,6 +40,11 @@ pub(crate) enum Wanted {
         session: SessionId,
         after: Box<AfterOpen>,
     },
+    /// Whether the log has the entry that the plan of a subscription names.
+    HasPlace {
+        plan: u64,
+        seq: u64,
+    },
     /// A page of stored entries for a subscription that catches up.
     CatchUp {
         session: SessionId,
@@ -226,6 +231,17 @@ pub(crate) struct SubscribePlan {
     pub(crate) after: Option<EventCursor>,
     /// It is told what the model thinks.
     pub(crate) thinking: bool,
+    pub(crate) place: AheadPlace,
+}
+
+/// What is known of a place that the connection was not told yet.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum AheadPlace {
+    #[default]
+    Unknown,
+    /// The log is asked whether it has it.
+    Asked,
+    InLog,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,8 +10,8 @@ use vocab::{
 
 use crate::cursor::EventCursor;
 use crate::events::{
-    self, AskEndWord, ChangeKind, ContentData, DoneData, ErrorData, QueuedData, RunStateData, RunStateWord,
-    SessionChangedData, ThinkingData, ToolConfirmDoneData,
+    self, AskEndWord, ChangeKind, ContentData, DoneData, ErrorData, QueuedData, RetractData, RunStateData,
+    RunStateWord, SessionChangedData, ThinkingData, ToolConfirmDoneData,
 };
 use crate::faults::{self, RunEnd};
 use crate::ledger::refusal_data;
@@ -52,7 +52,7 @@ pub(crate) fn turn_of(body: &Body) -> Option<&TurnId> {
 }
 
 /// A reply that was under way before this entry came to nothing: what was told of it is not in the log.
-pub(crate) fn ends_reply_unsaid(body: &Body) -> bool {
+fn ends_reply_unsaid(body: &Body) -> bool {
     matches!(body, Body::Turn(TurnEntry::Started { .. } | TurnEntry::Ended(_)) | Body::Model(ModelEntry::Requested(_)))
 }
 
@@ -75,6 +75,22 @@ impl ToldBytes {
     }
     pub(crate) fn cursor(self, seq: u64) -> EventCursor {
         EventCursor::reply(seq, self.text, self.thinking.unwrap_or(0))
+    }
+    /// Whether it is more than a reply has: then it is of another one, or of none.
+    pub(crate) fn is_beyond(self, text: usize, thinking: usize) -> bool {
+        self.text > text as u64 || self.thinking.is_some_and(|told| told > thinking as u64)
+    }
+    /// Whether this entry shows that what was told before it is not in the log.
+    pub(crate) fn is_void_at(self, body: &Body) -> bool {
+        match body {
+            Body::Assistant { message, .. } => self.is_beyond(message.text().len(), message.thinking().len()),
+            body => ends_reply_unsaid(body),
+        }
+    }
+    /// Takes it back.
+    pub(crate) fn retracted(self, run: Option<&TurnId>) -> RetractData {
+        let thinking_bytes = self.thinking.filter(|bytes| *bytes > 0);
+        RetractData { run_id: run.map(ToString::to_string), bytes: self.text, thinking_bytes }
     }
 }
 

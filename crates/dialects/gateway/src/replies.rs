@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use vocab::{Fault, FaultKind, LaneNote, Recounted, Reply, RunRef, SessionId, SessionVerb, Tag, ToolSpec, TurnId};
+use wire::{Close, CloseCode};
 
 use crate::Gateway;
 use crate::events::{self, ContentData, RunStateWord, run_state};
 use crate::faults;
+use crate::inbound::events::beyond;
 use crate::ledger::{Awaits, RequestId, Terminal};
 use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
-use crate::pending::{GatewayPending, SubscribePlan, Wanted, WorkEnd};
+use crate::pending::{AheadPlace, GatewayPending, SubscribePlan, Wanted, WorkEnd};
 use crate::results::{
     ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, SubscribeResult, SuccessResult,
     ToolInfo, ToolsResult,
@@ -18,6 +20,9 @@ use crate::run::GatewayRun;
 use crate::session_view::{How, InQueue, WaitsFor};
 use crate::shape::AnyJson;
 use crate::tool_names::TOOL_NAMES;
+
+/// Why a connection ends whose credential is gone.
+const REVOKED: &str = "the credential was revoked";
 
 impl Gateway {
     pub(crate) fn replied(&mut self, tag: Tag, result: Result<Reply, Fault>, out: &mut Out) {
@@ -78,6 +83,7 @@ impl Gateway {
             | Wanted::Service { .. }
             | Wanted::Exists { .. }
             | Wanted::CatchUp { .. }
+            | Wanted::HasPlace { .. }
             | Wanted::Replay { .. }
             | Wanted::Paired(_)
             | Wanted::News(_) => {}
@@ -244,6 +250,13 @@ impl Gateway {
 
     pub(crate) fn own_replied(&mut self, tag: Tag, answer: Result<GatewayAnswer, GatewayRefusal>, out: &mut Out) {
         let Some(GatewayPending { what, .. }) = self.pending.answered(tag) else { return };
+        let answer = match answer {
+            Ok(GatewayAnswer::Last(answer)) => {
+                out.close_with(Close::new(CloseCode::PolicyViolation, REVOKED));
+                Ok(GatewayAnswer::Service(answer))
+            }
+            answer => answer,
+        };
         match (what, answer) {
             (Wanted::Login(id), answer) => self.logged_in(id, answer, out),
             (Wanted::Service { id, told }, answer) => match answer.and_then(|answer| told(self, answer)) {
@@ -260,13 +273,23 @@ impl Gateway {
                 self.existed(session, *after, exists, out);
             }
             (Wanted::Replay { id, wish }, Ok(GatewayAnswer::Entries { entries, more })) => {
-                self.answer(id, &wish.page(&entries, more, &self.options.prices), out);
+                match wish.page(&entries, more, &self.options.prices) {
+                    Ok(page) => self.answer(id, &page, out),
+                    Err(refusal) => self.refuse(id, &refusal, out),
+                }
             }
             (Wanted::Replay { id, wish }, Ok(GatewayAnswer::EntriesBefore { entries, first })) => {
                 self.answer(id, &wish.page_before(&entries, first, &self.options.prices), out);
             }
             (Wanted::Replay { id, .. }, Err(refusal)) => self.refuse(id, &refusal, out),
             (Wanted::Replay { id, .. }, Ok(_)) => self.refuse(id, &GatewayRefusal::mixed_up(), out),
+            (Wanted::HasPlace { plan, seq }, answer) => {
+                let has = answer.and_then(|answer| match answer {
+                    GatewayAnswer::Entries { entries, .. } => Ok(entries.iter().any(|entry| entry.seq == seq)),
+                    _ => Err(GatewayRefusal::mixed_up()),
+                });
+                self.has_place(plan, has, out);
+            }
             (Wanted::CatchUp { session, subscription }, answer) => {
                 let entries = match answer {
                     Ok(GatewayAnswer::Entries { entries, .. }) => Some(entries),
@@ -297,13 +320,28 @@ impl Gateway {
     /// Where a subscription is on all its sessions: its answer, and then its events.
     pub(crate) fn subscribed_if_ready(&mut self, number: u64, out: &mut Out) {
         let Some(at) = self.subscribing.iter().position(|it| it.number == number && it.left == 0) else { return };
-        let SubscribePlan { id, sessions, topics, after, thinking, .. } = self.subscribing.remove(at);
-        if !self.ledger.is_open(id) {
+        let plan = &self.subscribing[at];
+        if !self.ledger.is_open(plan.id) {
+            self.subscribing.remove(at);
             return;
         }
-        let subscription = self.ledger.next_subscription();
-        let first = sessions.first().and_then(|session| self.view_at(session));
+        let first = plan.sessions.first().and_then(|session| self.view_at(session));
         let stands = first.map_or(0, |at| self.views[at].at.seq);
+        // Another connection may have been told more than this one, but nobody more than is stored.
+        if let (Some(after), Some(session)) = (plan.after.filter(|after| after.seq > stands), plan.sessions.first()) {
+            match plan.place {
+                AheadPlace::Unknown => {
+                    let (session, seq) = (session.clone(), after.seq);
+                    self.subscribing[at].place = AheadPlace::Asked;
+                    let call = GatewayOwn::Read { session, after: seq - 1, limit: 1, branch: false };
+                    return self.call(call, Wanted::HasPlace { plan: number, seq }, out);
+                }
+                AheadPlace::InLog if after.whole_seq() <= stands => {}
+                AheadPlace::Asked | AheadPlace::InLog => return,
+            }
+        }
+        let SubscribePlan { id, sessions, topics, after, thinking, .. } = self.subscribing.remove(at);
+        let subscription = self.ledger.next_subscription();
         let cursor = after.unwrap_or_else(|| crate::cursor::EventCursor::at(stands));
         let result = SubscribeResult { subscription_id: subscription.0, seq: cursor.seq, cursor };
         let json = crate::written(&result);
@@ -314,6 +352,31 @@ impl Gateway {
         if self.news.want(subscription, topics) {
             self.ask_news(out);
         }
+    }
+
+    /// Whether the log has got to where a subscription wants to begin. The connection is told it in a moment, and then begins.
+    fn has_place(&mut self, number: u64, has: Result<bool, GatewayRefusal>, out: &mut Out) {
+        let Some(at) = self.subscribing.iter().position(|it| it.number == number) else { return };
+        let refusal = match has {
+            Ok(true) => {
+                self.subscribing[at].place = AheadPlace::InLog;
+                return self.subscribed_if_ready(number, out);
+            }
+            Ok(false) => {
+                let stands = self.subscribing[at].sessions.first().and_then(|session| self.view_at(session));
+                beyond(self.subscribing[at].after.unwrap_or_default(), stands.map(|at| self.views[at].at.seq))
+            }
+            Err(refusal) => refusal,
+        };
+        let plan = self.subscribing.remove(at);
+        self.refuse(plan.id, &refusal, out);
+    }
+
+    /// Subscriptions that waited until this connection was told what they know already.
+    pub(crate) fn subscribe_waiting(&mut self, out: &mut Out) {
+        let waiting = self.subscribing.iter().filter(|it| it.place == AheadPlace::InLog);
+        let waiting: Vec<u64> = waiting.map(|it| it.number).collect();
+        waiting.into_iter().for_each(|number| self.subscribed_if_ready(number, out));
     }
 
     fn logged_in(&mut self, id: RequestId, answer: Result<GatewayAnswer, GatewayRefusal>, out: &mut Out) {

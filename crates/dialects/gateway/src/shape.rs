@@ -18,6 +18,8 @@
 //! }
 //! ```
 //!
+//! A result may end with the members of another one, as if they stood there: `.. sum: LatencySum`.
+//!
 //! `params`: read from a frame; unknown members are passed over, a known one that is wrong is refused with its name. `result`:
 //! written into a frame; `None` is left out, [`Nullable`] is written as `null`. `both`: either way.
 
@@ -55,6 +57,11 @@ pub trait ReadShape: Shaped + Sized {
     fn absent() -> Option<Self> {
         None
     }
+}
+
+/// Its members can be written among those of another one.
+pub trait WriteMembers {
+    fn members_into<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
 }
 
 /// A member that is not what it must be.
@@ -161,25 +168,26 @@ macro_rules! shape {
 #[macro_export]
 macro_rules! shape_struct {
     ($(#[doc = $doc:literal])* $name:ident {
-        $($(#[doc = $field_doc:literal])* $wire:literal $field:ident : $ty:ty $(= $usual:expr)?),* $(,)?
+        $($(#[doc = $field_doc:literal])* $wire:literal $field:ident : $ty:ty $(= $usual:expr)?),*
+        $(, .. $included:ident : $of:ty)? $(,)?
     }) => {
         $(#[doc = $doc])*
         #[derive(Clone, PartialEq, Debug)]
-        pub struct $name { $($(#[doc = $field_doc])* pub $field: $ty),* }
+        pub struct $name { $($(#[doc = $field_doc])* pub $field: $ty,)* $(pub $included: $of)? }
 
         impl $crate::shape::Shaped for $name {
             fn schema() -> $crate::shape::ShapeSchema {
-                $crate::shape::ShapeSchema::Object {
-                    name: stringify!($name),
-                    doc: concat!($($doc),*).trim(),
-                    members: vec![$($crate::shape::ShapeMember {
-                        name: $wire,
-                        doc: concat!($($field_doc),*).trim(),
-                        schema: <$ty as $crate::shape::Shaped>::schema(),
-                        is_required: !<$ty as $crate::shape::Shaped>::is_optional() && None::<$ty>$(.or_else(|| Some($usual)))?.is_none(),
-                        usual: None::<String>$(.or_else(|| { let usual: $ty = $usual; $crate::shape::default_text(&usual) }))?,
-                    }),*],
-                }
+                #[allow(unused_mut)]
+                let mut members = vec![$($crate::shape::ShapeMember {
+                    name: $wire,
+                    doc: concat!($($field_doc),*).trim(),
+                    schema: <$ty as $crate::shape::Shaped>::schema(),
+                    is_required: !<$ty as $crate::shape::Shaped>::is_optional() && None::<$ty>$(.or_else(|| Some($usual)))?.is_none(),
+                    usual: None::<String>$(.or_else(|| { let usual: $ty = $usual; $crate::shape::default_text(&usual) }))?,
+                }),*];
+                $(members.extend(<$of as $crate::shape::Shaped>::schema().into_members());)?
+                let (name, doc) = (stringify!($name), concat!($($doc),*).trim());
+                $crate::shape::ShapeSchema::Object { name, doc, members }
             }
         }
     };
@@ -205,15 +213,23 @@ macro_rules! shape_reader {
 #[macro_export]
 macro_rules! shape_writer {
     ($(#[doc = $doc:literal])* $name:ident {
-        $($(#[doc = $field_doc:literal])* $wire:literal $field:ident : $ty:ty $(= $usual:expr)?),* $(,)?
+        $($(#[doc = $field_doc:literal])* $wire:literal $field:ident : $ty:ty $(= $usual:expr)?),*
+        $(, .. $included:ident : $of:ty)? $(,)?
     }) => {
+        impl $crate::shape::WriteMembers for $name {
+            #[allow(unused_variables)]
+            fn members_into<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                $(if !$crate::shape::Shaped::is_absent(&self.$field) {
+                    map.serialize_entry($wire, &self.$field)?;
+                })*
+                $($crate::shape::WriteMembers::members_into(&self.$included, map)?;)?
+                Ok(())
+            }
+        }
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                #[allow(unused_mut)]
                 let mut map = to.serialize_map(None)?;
-                $(if !$crate::shape::Shaped::is_absent(&self.$field) {
-                    serde::ser::SerializeMap::serialize_entry(&mut map, $wire, &self.$field)?;
-                })*
+                $crate::shape::WriteMembers::members_into(self, &mut map)?;
                 serde::ser::SerializeMap::end(map)
             }
         }
@@ -286,6 +302,19 @@ mod tests {
             "at" at: Option<Real<-90, 90>>,
             "session" session: Option<SessionName>,
         }
+    }
+
+    shape! { result /// More of the same.
+        Outer { "first" first: bool, .. inner: Inner }
+    }
+
+    #[test]
+    fn the_members_of_another_one_stand_among_its_own() {
+        let outer = Outer { first: true, inner: Inner { cap: Count(7) } };
+        assert_eq!(serde_json::to_string(&outer).unwrap(), r#"{"first":true,"cap":7}"#);
+        let names: Vec<&str> = Outer::schema().into_members().iter().map(|member| member.name).collect();
+        assert_eq!(names, ["first", "cap"]);
+        assert_eq!(Outer::schema().into_members()[1..], Inner::schema().into_members());
     }
 
     fn read(text: &str) -> Result<Tried, (String, String)> {

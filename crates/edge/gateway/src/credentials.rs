@@ -11,6 +11,7 @@ use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, COOKIE, SEC_WEBSOCKET_PROTOCOL};
 use vocab::{Principal, Secret};
 
+use crate::failures::{GuessKind, WrongGuess};
 use crate::tokens::{NamedToken, TokenDigest, digest, find};
 
 /// The subprotocol that a browser names beside its token.
@@ -37,6 +38,22 @@ impl Credential {
             Credential::Token(_) => AttemptKind::Token,
             Credential::Cookie(_) => AttemptKind::Cookie,
             Credential::None | Credential::Unreadable => AttemptKind::Unreadable,
+        }
+    }
+
+    /// What it is a guess of. Whoever brings nothing may log in later.
+    pub(crate) fn guess(&self) -> GuessKind {
+        match self {
+            Credential::Cookie(_) => GuessKind::Cookie,
+            Credential::None | Credential::Token(_) | Credential::Unreadable => GuessKind::Token,
+        }
+    }
+
+    /// How it counts where it is wrong.
+    pub(crate) fn wrong(&self) -> WrongGuess {
+        match self {
+            Credential::Cookie(value) => WrongGuess::Cookie(digest(value.expose())),
+            Credential::None | Credential::Token(_) | Credential::Unreadable => WrongGuess::Token,
         }
     }
 }
@@ -76,6 +93,10 @@ pub(crate) enum CallerFound {
     Known(KnownCaller),
     Nobody,
     Wrong,
+    /// Too many were wrong lately: what this one brought was not looked at.
+    TooMany {
+        wait_ms: u64,
+    },
 }
 
 /// In the order of the headers' rank: bearer, subprotocol, cookie.
@@ -98,10 +119,8 @@ pub(crate) fn presented(headers: &HeaderMap) -> Credential {
         let token = token.and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| Secret::new(&text));
         return token.map_or(Credential::Unreadable, Credential::Token);
     }
-    match cookie(headers) {
-        Some(value) => Secret::new(&value).map_or(Credential::Unreadable, Credential::Cookie),
-        None => Credential::None,
-    }
+    // An empty one is what a logout leaves.
+    cookie(headers).map_or(Credential::None, Credential::Cookie)
 }
 
 fn password(encoded: &str) -> Option<String> {
@@ -116,10 +135,10 @@ pub(crate) fn subprotocol(headers: &HeaderMap, more: &[&'static str]) -> Option<
     offered.flat_map(|it| it.split(',')).find_map(known)
 }
 
-pub(crate) fn cookie(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn cookie(headers: &HeaderMap) -> Option<Secret> {
     let all = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
     let mut pairs = all.flat_map(|it| it.split(';')).filter_map(|it| it.trim().split_once('='));
-    pairs.find(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value.to_owned())
+    pairs.find(|(name, _)| *name == COOKIE_NAME).and_then(|(_, value)| Secret::new(value))
 }
 
 /// Every token there is.
@@ -138,14 +157,24 @@ impl TokenBook {
         self.main.as_ref() == Some(digest) || self.named.iter().any(|it| it.digest == *digest)
     }
 
+    fn rows(&self) -> impl Iterator<Item = (&TokenDigest, &str, Scopes)> {
+        let main = self.main.iter().map(|digest| (digest, MAIN_TOKEN, Scopes::ALL));
+        main.chain(self.named.iter().map(|it| (&it.digest, &*it.name, it.scopes)))
+    }
+
     /// Whose token this is.
     pub(crate) fn find(&self, token: &Secret) -> Option<KnownCaller> {
-        let main = self.main.iter().map(|digest| (digest, (digest, MAIN_TOKEN, Scopes::ALL)));
-        let named = self.named.iter().map(|it| (&it.digest, (&it.digest, &*it.name, it.scopes)));
-        let (digest, name, scopes) = find(token.expose(), main.chain(named))?;
-        let basis = Basis::Token(*digest);
-        Some(KnownCaller { principal: Principal::token(name), name: name.into(), scopes, basis })
+        find(token.expose(), self.rows().map(|row| (row.0, row))).map(caller)
     }
+
+    /// Whose token has this digest: for what was made with it and kept.
+    pub(crate) fn of_digest(&self, digest: &TokenDigest) -> Option<KnownCaller> {
+        self.rows().find(|row| row.0 == digest).map(caller)
+    }
+}
+
+fn caller((digest, name, scopes): (&TokenDigest, &str, Scopes)) -> KnownCaller {
+    KnownCaller { principal: Principal::token(name), name: name.into(), scopes, basis: Basis::Token(*digest) }
 }
 
 #[cfg(test)]
@@ -181,6 +210,7 @@ mod tests {
             (&[("sec-websocket-protocol", "tillerman.v1")], Credential::None),
             (&[("cookie", "a=b; tm_session=abc")], Credential::Cookie(Secret::new("abc").unwrap())),
             (&[("cookie", "xtm_session=abc")], Credential::None),
+            (&[("cookie", "tm_session=; a=b")], Credential::None),
             (&[("authorization", "Bearer x"), ("cookie", "tm_session=abc")], token("x")),
             (&[("authorization", "Basic x"), ("cookie", "tm_session=abc")], Credential::Unreadable),
         ];
@@ -199,6 +229,8 @@ mod tests {
         let less = book.find(&Secret::new("less").unwrap()).unwrap();
         assert_eq!((less.principal.as_str(), less.scopes), ("token:ci", Scopes::READ));
         assert_eq!(book.find(&Secret::new("wrong").unwrap()), None);
+        assert_eq!(book.of_digest(&digest("less")), Some(less));
+        assert_eq!(book.of_digest(&digest("wrong")), None);
         assert!(book.holds(&digest("less")) && !book.holds(&digest("wrong")));
         assert_eq!(TokenBook::default().find(&main), None);
     }

@@ -1,4 +1,5 @@
-//! Guessing is slow: wrong credentials are counted by where they come from, loopback included. Pure.
+//! Guessing is slow: wrong credentials are counted by where they come from, loopback included. Cookies have a count of their
+//! own: a browser sends them to every port of a host and comes back with old ones, which must lock out nobody who has a token. Pure.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -6,8 +7,33 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::entrance::PeerAddress;
 use crate::limits::{FAILURES_PER_MIN, FAILURES_TABLE_MAX};
+use crate::tokens::TokenDigest;
 
 const SPAN_MS: u64 = 60_000;
+
+/// What is guessed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum GuessKind {
+    Token,
+    Cookie,
+}
+
+/// A guess that was wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WrongGuess {
+    Token,
+    /// What a tab shows again and again is one guess.
+    Cookie(TokenDigest),
+}
+
+impl WrongGuess {
+    fn kind(self) -> GuessKind {
+        match self {
+            WrongGuess::Token => GuessKind::Token,
+            WrongGuess::Cookie(_) => GuessKind::Cookie,
+        }
+    }
+}
 
 /// Where a guess comes from: a network that one guesser has whole, and a page that may speak with us. Whoever names another
 /// page is no browser, and would have a new count for each name.
@@ -54,38 +80,51 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
     }
 }
 
+/// The guesses of one minute.
+struct GuessCount {
+    since_ms: u64,
+    count: u32,
+    /// Cookies among them, of which there are no more than are counted.
+    cookies: Vec<TokenDigest>,
+}
+
 #[derive(Default)]
 pub(crate) struct Failures {
-    counts: HashMap<Guesser, (u64, u32)>,
+    counts: HashMap<(Guesser, GuessKind), GuessCount>,
     /// In the order in which they began.
-    order: VecDeque<(u64, Guesser)>,
+    order: VecDeque<(u64, (Guesser, GuessKind))>,
 }
 
 impl Failures {
-    /// For how long this one has to wait; `None`: not at all.
-    pub(crate) fn wait_ms(&mut self, guesser: &Guesser, now_ms: u64) -> Option<u64> {
-        let (since, count) = *self.counts.get(guesser)?;
-        let until = since + SPAN_MS;
-        (count >= FAILURES_PER_MIN && now_ms < until).then(|| until - now_ms)
+    /// For how long this one has to wait before it may try that; `None`: not at all.
+    pub(crate) fn wait_ms(&self, guesser: &Guesser, kind: GuessKind, now_ms: u64) -> Option<u64> {
+        let row = self.counts.get(&(guesser.clone(), kind))?;
+        let until = row.since_ms + SPAN_MS;
+        (row.count >= FAILURES_PER_MIN && now_ms < until).then(|| until - now_ms)
     }
 
-    pub(crate) fn failed(&mut self, guesser: Guesser, now_ms: u64) {
+    pub(crate) fn failed(&mut self, guesser: Guesser, guess: WrongGuess, now_ms: u64) {
         while let Some((since, oldest)) = self.order.front() {
             if now_ms < since + SPAN_MS && self.order.len() < FAILURES_TABLE_MAX {
                 break;
             }
-            if self.counts.get(oldest).is_some_and(|(began, _)| began == since) {
+            if self.counts.get(oldest).is_some_and(|row| row.since_ms == *since) {
                 self.counts.remove(oldest);
             }
             self.order.pop_front();
         }
-        match self.counts.get_mut(&guesser) {
-            Some((_, count)) => *count += 1,
-            None => {
-                self.order.push_back((now_ms, guesser.clone()));
-                self.counts.insert(guesser, (now_ms, 1));
+        let of = (guesser, guess.kind());
+        let row = self.counts.entry(of).or_insert_with_key(|of| {
+            self.order.push_back((now_ms, of.clone()));
+            GuessCount { since_ms: now_ms, count: 0, cookies: Vec::new() }
+        });
+        if let WrongGuess::Cookie(digest) = guess {
+            if row.cookies.contains(&digest) || row.count >= FAILURES_PER_MIN {
+                return;
             }
+            row.cookies.push(digest);
         }
+        row.count += 1;
     }
 }
 
@@ -101,16 +140,38 @@ mod tests {
     fn the_twenty_first_guess_of_a_minute_is_not_read() {
         let mut failures = Failures::default();
         let guesser = from("127.0.0.1", None);
+        let wait = |failures: &Failures, of: &Guesser, now_ms| failures.wait_ms(of, GuessKind::Token, now_ms);
         for guess in 0..20 {
-            assert_eq!(failures.wait_ms(&guesser, guess), None, "guess {guess}");
-            failures.failed(guesser.clone(), guess);
+            assert_eq!(wait(&failures, &guesser, guess), None, "guess {guess}");
+            failures.failed(guesser.clone(), WrongGuess::Token, guess);
         }
-        assert_eq!(failures.wait_ms(&guesser, 20), Some(60_000 - 20));
-        assert_eq!(failures.wait_ms(&from("127.0.0.2", None), 20), Some(60_000 - 20), "the same machine");
-        assert_eq!(failures.wait_ms(&from("[::1]", None), 20), Some(60_000 - 20), "the same machine");
-        assert_eq!(failures.wait_ms(&from("10.0.0.2", None), 20), None, "another address");
-        assert_eq!(failures.wait_ms(&from("127.0.0.1", Some("http://x")), 20), None, "another page");
-        assert_eq!(failures.wait_ms(&guesser, 60_000), None, "a minute later");
+        assert_eq!(wait(&failures, &guesser, 20), Some(60_000 - 20));
+        assert_eq!(wait(&failures, &from("127.0.0.2", None), 20), Some(60_000 - 20), "the same machine");
+        assert_eq!(wait(&failures, &from("[::1]", None), 20), Some(60_000 - 20), "the same machine");
+        assert_eq!(wait(&failures, &from("10.0.0.2", None), 20), None, "another address");
+        assert_eq!(wait(&failures, &from("127.0.0.1", Some("http://x")), 20), None, "another page");
+        assert_eq!(failures.wait_ms(&guesser, GuessKind::Cookie, 20), None, "another credential");
+        assert_eq!(wait(&failures, &guesser, 60_000), None, "a minute later");
+    }
+
+    #[test]
+    fn cookies_count_for_cookies_and_each_once() {
+        let mut failures = Failures::default();
+        let guesser = from("127.0.0.1", None);
+        for _ in 0..100 {
+            failures.failed(guesser.clone(), WrongGuess::Cookie([0; 32]), 0);
+        }
+        for guess in 1..20 {
+            assert_eq!(failures.wait_ms(&guesser, GuessKind::Cookie, 1), None, "guess {guess}");
+            failures.failed(guesser.clone(), WrongGuess::Cookie([guess; 32]), 0);
+        }
+        assert_eq!(failures.wait_ms(&guesser, GuessKind::Cookie, 1), Some(60_000 - 1));
+        assert_eq!(failures.wait_ms(&guesser, GuessKind::Token, 1), None);
+        (100..250).for_each(|guess| failures.failed(guesser.clone(), WrongGuess::Cookie([guess; 32]), 1));
+        let kept = &failures.counts[&(guesser.clone(), GuessKind::Cookie)].cookies;
+        assert_eq!(kept.len(), 20, "no more are remembered than are counted");
+        failures.failed(guesser.clone(), WrongGuess::Cookie([0; 32]), 60_000);
+        assert_eq!(failures.wait_ms(&guesser, GuessKind::Cookie, 60_000), None, "a minute later");
     }
 
     #[test]
@@ -125,7 +186,7 @@ mod tests {
         let mut failures = Failures::default();
         for guesser in 0..30_000u32 {
             let address = Ipv4Addr::from(guesser).to_string();
-            failures.failed(from(&address, None), 1);
+            failures.failed(from(&address, None), WrongGuess::Token, 1);
         }
         assert!(failures.counts.len() <= FAILURES_TABLE_MAX && failures.order.len() <= FAILURES_TABLE_MAX);
     }

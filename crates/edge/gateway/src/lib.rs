@@ -5,6 +5,7 @@ mod acp;
 mod attempts;
 pub mod cli;
 mod connection;
+mod cookies;
 mod credentials;
 mod daemon;
 mod door;
@@ -35,6 +36,7 @@ mod tls;
 mod tokens;
 
 pub use acp::AcpEvents;
+pub use cookies::KeptCookie;
 pub use daemon::DaemonSignals;
 pub use door::{
     DialectDoor, DoorEnd, GatewayJoins, Joined, Joins, ServiceFor, converse, takes_no_arguments, turn_away,

@@ -228,24 +228,26 @@ pub(crate) fn missing_scope() -> Response<ReplyBody> {
 impl Visit {
     /// Who asks, for what only the known may have.
     pub(crate) async fn known(&self, headers: &hyper::HeaderMap) -> Result<KnownCaller, Box<Response<ReplyBody>>> {
-        if let Some(wait_ms) = self.state.wait_ms(&self.arrival.guesser) {
-            return Err(Box::new(reply::too_many(wait_ms)));
-        }
         match self.found(headers).await {
             CallerFound::Known(known) => Ok(known),
+            CallerFound::TooMany { wait_ms } => Err(Box::new(reply::too_many(wait_ms))),
             CallerFound::Nobody => Err(Box::new(reply::unauthorized(Code::AuthRequired, NOBODY))),
             CallerFound::Wrong => Err(Box::new(reply::unauthorized(Code::AuthFailed, WRONG))),
         }
     }
 
-    /// Who comes. A wrong credential is counted.
+    /// Who comes. A wrong credential is counted, and after too many of its kind none of that kind is looked at.
     pub(crate) async fn found(&self, headers: &hyper::HeaderMap) -> CallerFound {
         let credential = credentials::presented(headers);
+        if let Some(wait_ms) = self.state.wait_ms(&self.arrival.guesser, credential.guess()) {
+            return CallerFound::TooMany { wait_ms };
+        }
         if credential != Credential::None {
             return match self.state.holder(&credential) {
                 Some(known) => CallerFound::Known(known),
                 None => {
-                    self.state.failed(&self.arrival.guesser, &self.came, credential.attempt());
+                    let kind = credential.attempt();
+                    self.state.failed(&self.arrival.guesser, credential.wrong(), &self.came, kind);
                     CallerFound::Wrong
                 }
             };

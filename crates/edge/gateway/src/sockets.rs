@@ -16,8 +16,9 @@ use crate::sse::SseEnd;
 /// RFC 6455: the peer may not stay.
 const POLICY_VIOLATION: u16 = 1008;
 
-/// How long a socket whose credential is gone still hears answers to what it has said.
-const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// How long a socket whose credential is gone may take to end by itself, when it was given the answer that it was owed.
+const LAST_ANSWER: Duration = Duration::from_secs(5);
+const REVOKED: &str = "the credential was revoked";
 
 /// What ends one of them.
 #[derive(Clone)]
@@ -80,6 +81,10 @@ struct SocketRow {
     end: SocketEnd,
     facts: SocketFacts,
     since_ms: u64,
+    /// Answers that it has to have before it ends.
+    owed: u32,
+    /// What it rests on is gone.
+    is_revoked: bool,
 }
 
 #[derive(Default)]
@@ -87,6 +92,45 @@ struct Rows {
     next: u64,
     /// By number: the oldest first.
     rows: BTreeMap<u64, SocketRow>,
+}
+
+impl Rows {
+    fn of(&mut self, connection: &str) -> impl Iterator<Item = &mut SocketRow> {
+        self.rows.values_mut().filter(move |row| *row.facts.connection == *connection)
+    }
+}
+
+/// While this is there its connection does not end for a credential that is gone.
+pub(crate) struct OwedAnswer {
+    all: Arc<OpenSockets>,
+    connection: Arc<str>,
+}
+
+impl OwedAnswer {
+    /// Whether the credential is gone, so that the connection ends behind this answer.
+    pub(crate) fn is_last(&self) -> bool {
+        self.all.lock().of(&self.connection).any(|row| row.is_revoked)
+    }
+}
+
+impl Drop for OwedAnswer {
+    fn drop(&mut self) {
+        let mut rows = self.all.lock();
+        rows.of(&self.connection).for_each(|row| row.owed = row.owed.saturating_sub(1));
+        let is_due = |row: &SocketRow| row.is_revoked && row.owed == 0;
+        let left: Vec<SocketEnd> =
+            rows.of(&self.connection).filter(|row| is_due(row)).map(|row| row.end.clone()).collect();
+        if left.is_empty() {
+            return;
+        }
+        // Whoever speaks on it closes it behind the answer; one that nobody reads is not waited for.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                tokio::time::sleep(LAST_ANSWER).await;
+                left.iter().for_each(|end| end.carry_out(REVOKED));
+            });
+        }
+    }
 }
 
 impl OpenSockets {
@@ -104,7 +148,8 @@ impl OpenSockets {
         let mut rows = self.lock();
         let number = rows.next;
         rows.next += 1;
-        rows.rows.insert(number, SocketRow { basis, end, facts, since_ms });
+        let row = SocketRow { basis, end, facts, since_ms, owed: 0, is_revoked: false };
+        rows.rows.insert(number, row);
         SocketEntry { all: Arc::downgrade(self), number }
     }
 
@@ -112,38 +157,20 @@ impl OpenSockets {
         self.lock().rows.len()
     }
 
-    /// Ends every socket whose basis is gone.
+    /// Ends every socket whose basis is gone. One that is owed an answer ends behind it.
     pub(crate) fn keep(&self, good: impl Fn(Basis) -> bool) {
-        let gone = self.without(good);
-        self.end(&gone);
-    }
-
-    /// The same, a moment later: one of them may be whoever asked for it, and is owed an answer. Must be called on a runtime.
-    pub(crate) fn keep_soon(self: &Arc<Self>, good: impl Fn(Basis) -> bool) {
-        let gone = self.without(good);
-        if gone.is_empty() {
-            return;
+        let mut gone = Vec::new();
+        for row in self.lock().rows.values_mut().filter(|row| !good(row.basis)) {
+            row.is_revoked = true;
+            gone.extend((row.owed == 0).then(|| row.end.clone()));
         }
-        let all = self.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(LAST_ANSWERS).await;
-            all.end(&gone);
-        });
+        gone.iter().for_each(|end| end.carry_out(REVOKED));
     }
 
-    fn without(&self, good: impl Fn(Basis) -> bool) -> Vec<(u64, Basis)> {
-        let rows = self.lock();
-        rows.rows.iter().filter(|(_, row)| !good(row.basis)).map(|(number, row)| (*number, row.basis)).collect()
-    }
-
-    /// Those that rest on the same as they did: somebody may have logged in anew.
-    fn end(&self, gone: &[(u64, Basis)]) {
-        let ends: Vec<SocketEnd> = {
-            let rows = self.lock();
-            let same = |(number, basis): &(u64, Basis)| rows.rows.get(number).filter(|row| row.basis == *basis);
-            gone.iter().filter_map(same).map(|row| row.end.clone()).collect()
-        };
-        ends.iter().for_each(|end| end.carry_out("the credential was revoked"));
+    /// The connection has asked for something that may end it, and is to hear that it was done.
+    pub(crate) fn owe(self: &Arc<Self>, connection: &Arc<str>) -> OwedAnswer {
+        self.lock().of(connection).for_each(|row| row.owed += 1);
+        OwedAnswer { all: self.clone(), connection: connection.clone() }
     }
 
     /// How many there are, and the oldest of them with when each came.
@@ -173,7 +200,7 @@ impl SocketEntry {
         if let Some(all) = self.all.upgrade()
             && let Some(row) = all.lock().rows.get_mut(&self.number)
         {
-            row.basis = known.basis;
+            (row.basis, row.is_revoked) = (known.basis, false);
             row.facts.name = known.name.clone();
             row.facts.scopes = known.scopes;
             row.facts.credential = known.credential();
@@ -186,5 +213,47 @@ impl Drop for SocketEntry {
         if let Some(all) = self.all.upgrade() {
             all.lock().rows.remove(&self.number);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entrance::PeerAddress;
+    use crate::sse;
+
+    fn facts(connection: &str) -> SocketFacts {
+        let peer = PeerAddress::Tcp("127.0.0.1:1".parse().unwrap());
+        let came = Arc::new(CameFrom::new(peer, None, "/"));
+        let (scopes, credential) = (Scopes::ALL, CredentialKind::Token);
+        SocketFacts { connection: connection.into(), name: "".into(), scopes, credential, came }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_socket_that_is_owed_an_answer_ends_behind_it() {
+        let sockets = Arc::<OpenSockets>::default();
+        let (_, _asker_sink, mut asker, asker_end) = sse::pipe(Vec::new());
+        let (_, _other_sink, mut other, other_end) = sse::pipe(Vec::new());
+        let (_, _good_sink, mut good, good_end) = sse::pipe(Vec::new());
+        let _rows = [
+            sockets.add(Basis::Token([1; 32]), asker_end.into(), facts("asker"), 0),
+            sockets.add(Basis::Token([1; 32]), other_end.into(), facts("other"), 0),
+            sockets.add(Basis::Token([2; 32]), good_end.into(), facts("good"), 0),
+        ];
+        let has_ended = async |body: &mut sse::SseBody| {
+            let ends = tokio::time::timeout(Duration::from_millis(1), body.first());
+            matches!(ends.await, Ok(None))
+        };
+        let owed = sockets.owe(&"asker".into());
+        assert!(!owed.is_last());
+        sockets.keep(|basis| basis != Basis::Token([1; 32]));
+        assert!(owed.is_last() && !sockets.owe(&"good".into()).is_last());
+        assert!(has_ended(&mut other).await, "at once");
+        tokio::time::sleep(LAST_ANSWER * 9).await;
+        assert!(!has_ended(&mut asker).await, "however long its answer takes");
+        drop(owed);
+        tokio::time::sleep(LAST_ANSWER * 2).await;
+        assert!(has_ended(&mut asker).await, "though nobody closed it");
+        assert!(!has_ended(&mut good).await);
     }
 }

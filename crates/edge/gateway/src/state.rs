@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use dialect_gateway::services::access::AttemptKind;
 use host::DaemonEnding;
@@ -11,11 +11,12 @@ use vocab::Secret;
 
 use crate::acp::AcpConnections;
 use crate::attempts::{Attempt, Attempts, CameFrom};
+use crate::cookies::Cookies;
 use crate::credentials::{Basis, Credential, KnownCaller, TokenBook};
 use crate::entrance::Entrance;
-use crate::failures::{Failures, Guesser};
+use crate::failures::{Failures, GuessKind, Guesser, WrongGuess};
 use crate::guards;
-use crate::login::{Cookies, LoginRefused};
+use crate::login::LoginRefused;
 use crate::options::{Access, ServerHooks};
 use crate::owner::OwnerLookup;
 use crate::places::ConnectionCounts;
@@ -46,6 +47,8 @@ pub(crate) struct ServerState {
     pub(crate) auth_failures: Counter,
     pub(crate) auth_limited: Counter,
     cookies: Mutex<Cookies>,
+    /// Held while they are written: the last to write has the newest.
+    keeping: Mutex<()>,
     /// The second in which unknown tokens made us look, and how often.
     looked_for: Mutex<(u64, u32)>,
     ready: AtomicBool,
@@ -76,7 +79,13 @@ impl ServerState {
         access: Access,
     ) -> std::io::Result<Self> {
         let book = book(&access, &*tokens_kept)?;
-        Ok(Self {
+        let kept = tokens_kept.load_cookies().unwrap_or_else(|error| {
+            hooks.note(&format!("all browsers have to log in again: {error}"));
+            Vec::new()
+        });
+        let cookies = Cookies::again(&kept, &book, 0, vocab::unix_ms(SystemTime::now()));
+        let has_all = cookies.len() == kept.len();
+        let state = Self {
             hooks,
             entrances,
             ending: DaemonEnding::default(),
@@ -92,12 +101,18 @@ impl ServerState {
             attempts: Mutex::default(),
             auth_failures: Counter::default(),
             auth_limited: Counter::default(),
-            cookies: Mutex::default(),
+            cookies: Mutex::new(cookies),
+            keeping: Mutex::default(),
             looked_for: Mutex::default(),
             ready: AtomicBool::new(false),
             looked: tokio::sync::Mutex::default(),
             began: Instant::now(),
-        })
+        };
+        // Should their token come back, they do not.
+        if !has_all {
+            state.keep_cookies();
+        }
+        Ok(state)
     }
 
     pub(crate) fn now_ms(&self) -> u64 {
@@ -167,9 +182,11 @@ impl ServerState {
             Basis::Token(digest) => book.holds(&digest),
             Basis::Cookie(_) | Basis::Place => true,
         };
-        held(&self.cookies).keep(token_holds);
+        if held(&self.cookies).keep(token_holds) {
+            self.keep_cookies();
+        }
         let now_ms = self.now_ms();
-        self.sockets.keep_soon(|basis| match basis {
+        self.sockets.keep(|basis| match basis {
             Basis::Cookie(digest) => held(&self.cookies).holds(&digest, now_ms),
             basis => token_holds(basis),
         });
@@ -177,19 +194,19 @@ impl ServerState {
 
     // ---- who it is ----------------------------------------------------------------------------------------------
 
-    /// For how long this one has to wait before it may try again.
-    pub(crate) fn wait_ms(&self, guesser: &Guesser) -> Option<u64> {
-        let wait = held(&self.failures).wait_ms(guesser, self.now_ms());
+    /// For how long this one has to wait before it may try that again.
+    pub(crate) fn wait_ms(&self, guesser: &Guesser, kind: GuessKind) -> Option<u64> {
+        let wait = held(&self.failures).wait_ms(guesser, kind, self.now_ms());
         if wait.is_some() {
             self.auth_limited.one();
         }
         wait
     }
 
-    pub(crate) fn failed(&self, guesser: &Guesser, from: &CameFrom, kind: AttemptKind) {
+    pub(crate) fn failed(&self, guesser: &Guesser, guess: WrongGuess, from: &CameFrom, kind: AttemptKind) {
         self.auth_failures.one();
         self.hooks.note(&format!("wrong credential from {guesser}"));
-        held(&self.failures).failed(guesser.clone(), self.now_ms());
+        held(&self.failures).failed(guesser.clone(), guess, self.now_ms());
         self.attempted(from, kind, false);
     }
 
@@ -215,11 +232,11 @@ impl ServerState {
         from: &CameFrom,
         kind: AttemptKind,
     ) -> Result<KnownCaller, LoginRefused> {
-        if let Some(retry_after_ms) = self.wait_ms(guesser) {
+        if let Some(retry_after_ms) = self.wait_ms(guesser, GuessKind::Token) {
             return Err(LoginRefused::TooMany { retry_after_ms });
         }
         self.token_holder(token).ok_or_else(|| {
-            self.failed(guesser, from, kind);
+            self.failed(guesser, WrongGuess::Token, from, kind);
             LoginRefused::Wrong
         })
     }
@@ -255,18 +272,35 @@ impl ServerState {
         }
     }
 
-    pub(crate) fn make_cookie(&self, of: KnownCaller) -> std::io::Result<Secret> {
-        held(&self.cookies).make(of, self.now_ms())
+    pub(crate) async fn make_cookie(self: &Arc<Self>, of: KnownCaller) -> std::io::Result<Secret> {
+        let value = held(&self.cookies).make(of, self.now_ms())?;
+        self.cookies_kept().await;
+        Ok(value)
     }
 
     /// Ends a browser session and its sockets; `everywhere`: and all others that were made with the same token.
-    pub(crate) fn end_cookie(&self, value: &Secret, everywhere: bool) {
+    pub(crate) async fn end_cookie(self: &Arc<Self>, value: &Secret, everywhere: bool) {
         let ended = match everywhere {
             false => held(&self.cookies).end(value).into_iter().collect(),
             true => held(&self.cookies).end_all_like(value, self.now_ms()),
         };
         if !ended.is_empty() {
             self.sockets.keep(|basis| !ended.iter().any(|digest| basis == Basis::Cookie(*digest)));
+            self.cookies_kept().await;
+        }
+    }
+
+    /// Writes browser sessions down: whoever is told that they are logged out is so after a restart, too.
+    async fn cookies_kept(self: &Arc<Self>) {
+        let state = self.clone();
+        let _ = tokio::task::spawn_blocking(move || state.keep_cookies()).await;
+    }
+
+    fn keep_cookies(&self) {
+        let _turn = held(&self.keeping);
+        let kept = held(&self.cookies).kept(self.now_ms(), vocab::unix_ms(SystemTime::now()));
+        if let Err(error) = self.tokens_kept.save_cookies(&kept) {
+            self.hooks.note(&format!("browsers have to log in again after a restart: {error}"));
         }
     }
 }

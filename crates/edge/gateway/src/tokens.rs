@@ -12,10 +12,12 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use vocab::Secret;
 
-use crate::limits::TOKENS_MAX;
+use crate::cookies::KeptCookie;
+use crate::limits::{COOKIES_MAX, TOKENS_MAX};
 
 const TOKEN_BYTES: usize = 32;
 const FILE_BYTES_MAX: u64 = 256 * 1024;
+const BROWSERS_BYTES_MAX: u64 = 256 * COOKIES_MAX as u64;
 const NAME_CHARS_MAX: usize = 64;
 
 pub(crate) type TokenDigest = [u8; 32];
@@ -59,12 +61,24 @@ pub trait TokenStore: Send + Sync {
     /// Named ones.
     fn load(&self) -> io::Result<Vec<NamedToken>>;
     fn save(&self, tokens: &[NamedToken]) -> io::Result<()>;
+    /// Browser sessions that were made with them.
+    fn load_cookies(&self) -> io::Result<Vec<KeptCookie>>;
+    /// Where that fails none are kept: one that was ended must not come back.
+    fn save_cookies(&self, cookies: &[KeptCookie]) -> io::Result<()>;
 }
 
 /// In files of the gateway's home.
 pub struct TokenFile {
     home: PathBuf,
     named: PathBuf,
+    browsers: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BrowserRow {
+    sha256: String,
+    token_sha256: String,
+    until_ms: i64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -76,7 +90,7 @@ struct TokenRow {
 
 impl TokenFile {
     pub fn new(home: &Path) -> Self {
-        Self { home: home.to_owned(), named: home.join("tokens.json") }
+        Self { home: home.to_owned(), named: home.join("tokens.json"), browsers: home.join("browsers.json") }
     }
 }
 
@@ -86,21 +100,49 @@ impl TokenStore for TokenFile {
     }
 
     fn load(&self) -> io::Result<Vec<NamedToken>> {
-        let text = match safefile::read_regular_text(&self.named, FILE_BYTES_MAX) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        let rows: Vec<TokenRow> = serde_json::from_str(&text).map_err(|error| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", self.named.display()))
-        })?;
-        rows.into_iter().map(NamedToken::try_from).collect()
+        rows::<TokenRow>(&self.named, FILE_BYTES_MAX)?.into_iter().map(NamedToken::try_from).collect()
     }
 
     fn save(&self, tokens: &[NamedToken]) -> io::Result<()> {
         let rows: Vec<TokenRow> = tokens.iter().map(TokenRow::from).collect();
         safefile::replace(&self.named, serde_json::to_string_pretty(&rows)?.as_bytes())
     }
+
+    fn load_cookies(&self) -> io::Result<Vec<KeptCookie>> {
+        let bad = || io::Error::new(io::ErrorKind::InvalidData, format!("{}: no digest", self.browsers.display()));
+        let kept = |row: BrowserRow| {
+            let (digest, token) = (digest_from(&row.sha256), digest_from(&row.token_sha256));
+            digest.zip(token).map(|(digest, token)| KeptCookie { digest, token, until_unix_ms: row.until_ms })
+        };
+        let rows = rows::<BrowserRow>(&self.browsers, BROWSERS_BYTES_MAX)?;
+        rows.into_iter().map(|row| kept(row).ok_or_else(bad)).collect()
+    }
+
+    fn save_cookies(&self, cookies: &[KeptCookie]) -> io::Result<()> {
+        let row = |it: &KeptCookie| BrowserRow {
+            sha256: URL_SAFE_NO_PAD.encode(it.digest),
+            token_sha256: URL_SAFE_NO_PAD.encode(it.token),
+            until_ms: it.until_unix_ms,
+        };
+        let rows: Vec<BrowserRow> = cookies.iter().map(row).collect();
+        let saved = safefile::replace(&self.browsers, serde_json::to_string(&rows)?.as_bytes());
+        saved.inspect_err(|_| drop(std::fs::remove_file(&self.browsers)))
+    }
+}
+
+/// The rows of a file; none where there is none.
+fn rows<T: serde::de::DeserializeOwned>(path: &Path, bytes_max: u64) -> io::Result<Vec<T>> {
+    let text = match safefile::read_regular_text(path, bytes_max) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let wrong = |error| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()));
+    serde_json::from_str(&text).map_err(wrong)
+}
+
+fn digest_from(text: &str) -> Option<TokenDigest> {
+    URL_SAFE_NO_PAD.decode(text).ok().and_then(|it| it.try_into().ok())
 }
 
 impl TryFrom<TokenRow> for NamedToken {
@@ -108,7 +150,7 @@ impl TryFrom<TokenRow> for NamedToken {
 
     fn try_from(row: TokenRow) -> io::Result<Self> {
         let bad = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("token {}: {what}", row.name));
-        let digest = URL_SAFE_NO_PAD.decode(&row.sha256).ok().and_then(|it| it.try_into().ok());
+        let digest = digest_from(&row.sha256);
         let scopes = scopes_from(row.scopes.iter().map(String::as_str)).map_err(|word| bad(&word))?;
         Ok(Self { digest: digest.ok_or_else(|| bad("no digest"))?, scopes, name: row.name.as_str().into() })
     }

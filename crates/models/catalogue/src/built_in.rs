@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use config::{SCRIPT_PREFIX, TOUR_PREFIX};
 use tour::{Script, Tour};
 use vocab::{Chat, Fault, Later, ModelInfo, Provider};
 
 use crate::source::{Source, SourceKind};
 
-const SCRIPT_PREFIX: &str = "script:";
 pub(crate) const TOUR: &str = "tour";
 
 /// Names that need no server.
@@ -16,14 +16,9 @@ pub fn is_built_in(slug: &str) -> bool {
     slug.starts_with(SCRIPT_PREFIX) || matches!(slug, TOUR | "tour-mini")
 }
 
-/// Whether a name, however it is spelled, is that of a file which is played as a model: its commands are then run.
-pub fn is_script(slug: &str) -> bool {
-    bare(slug).is_some_and(|name| name.starts_with(SCRIPT_PREFIX))
-}
-
 /// `tour/tour-mini` is `tour-mini`; every other name is what it is. `None`: somebody else's.
 pub(crate) fn bare(slug: &str) -> Option<&str> {
-    let name = slug.strip_prefix("tour/").unwrap_or(slug);
+    let name = slug.strip_prefix(TOUR_PREFIX).unwrap_or(slug);
     is_built_in(name).then_some(name)
 }
 

@@ -57,6 +57,8 @@ pub struct Catalogue {
     named: Vec<String>,
     /// Whether the tour stands in the list beside real models.
     lists_tour: bool,
+    /// Others than the user name models here: of files only those are played that the user's own settings name.
+    is_shared: bool,
 }
 
 /// A model, and the slugs of those to ask instead.
@@ -70,7 +72,7 @@ impl Catalogue {
         let configured = sources.configured.names().cloned().collect();
         let context = NameContext { configured, server: sources.server.is_some() };
         let named = names.slugs().map(|slug| pick::split_level(slug).0.to_owned()).collect();
-        Self { sources: sources.in_order(), names, context, chain: None, named, lists_tour }
+        Self { sources: sources.in_order(), names, context, chain: None, named, lists_tour, is_shared: false }
     }
 
     /// The settings name this model, too.
@@ -78,8 +80,25 @@ impl Catalogue {
         self.named.push(slug.to_owned());
     }
 
+    /// From now on others name models here, too.
+    pub fn share(&mut self) {
+        self.is_shared = true;
+    }
+
+    /// Whether whoever names models here may name this one: a file that is played as a model says what is done, and is read
+    /// for that. Decided here for all ways to name one.
+    pub fn may_name(&self, slug: &str) -> Result<(), Fault> {
+        let same = |named: &String| built_in::bare(named).is_some_and(|named| Some(named) == built_in::bare(slug));
+        if !self.is_shared || !config::is_script(slug) || self.named.iter().any(same) {
+            return Ok(());
+        }
+        let text = "script:FILE names a file of the gateway's machine: its owner alone may";
+        Err(Fault::new(FaultKind::UnknownModel, text))
+    }
+
     /// A model by one of its own names.
     fn model(&self, slug: &str) -> Result<ModelInfo, Fault> {
+        self.may_name(slug)?;
         for source in &self.sources {
             match source.resolve(slug) {
                 Some(Ok(model)) if model.unlisted => {
@@ -166,7 +185,8 @@ impl Catalogue {
     fn unknown(&self, slug: &str) -> Fault {
         // A server's list is long, and it takes other names as well.
         let named = self.shown().into_iter().filter(|source| source.kind() != SourceKind::Server);
-        let models: Vec<ModelInfo> = named.flat_map(|source| source.known()).chain(built_in::names()).collect();
+        let built_in = built_in::names().into_iter().filter(|it| self.may_name(&it.slug).is_ok());
+        let models: Vec<ModelInfo> = named.flat_map(|source| source.known()).chain(built_in).collect();
         let names = pick::names(models.iter());
         let mut fault = Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: {names})"));
         if let Some(near) = self.names.nearest(slug, &self.known(), &self.context) {

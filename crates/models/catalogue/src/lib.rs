@@ -33,7 +33,7 @@ mod vendors;
 pub use account_keys::{AccountSettings, UserKey, checked, sign_ins};
 pub use account_models::{AccountModels, KeySet, ModelSource};
 pub use border::{FileBorder, OnlyShown};
-pub use built_in::{is_built_in, is_script};
+pub use built_in::is_built_in;
 pub use catalogue::Catalogue;
 pub use checkup::Reached;
 pub use choose::{Chosen, choose};

@@ -2,10 +2,9 @@
 //! came from elsewhere, with the code or in a session file, is a wish: it may choose among the models of the provider that
 //! the user's own choice leads to, and never who else reads the prompts or which file plays the model.
 
-use config::Suggestion;
+use config::{Suggestion, is_script};
 use vocab::{ModelInfo, Provider};
 
-use crate::built_in::is_script;
 use crate::catalogue::Catalogue;
 use crate::choose::Chosen;
 use crate::pick::split_level;

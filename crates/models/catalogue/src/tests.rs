@@ -224,3 +224,27 @@ async fn a_name_that_only_its_caller_knows_is_told_apart() {
         assert_eq!(chosen.catalogue.resolve(name).unwrap().unlisted, unlisted, "{name}");
     }
 }
+
+#[tokio::test]
+async fn who_shares_a_catalogue_plays_no_file_but_the_users() {
+    let place = tempfile::tempdir().unwrap();
+    let file = |name: &str| {
+        let file = place.path().join(name);
+        std::fs::write(&file, "say \"hi\"\n").unwrap();
+        format!("script:{}", file.display())
+    };
+    let (own, other) = (file("own"), file("other"));
+    let mut catalogue = chosen(loose(Some(&own), None), &server("")).await.unwrap().catalogue;
+    for name in [&own, &other] {
+        assert_eq!(*catalogue.resolve(name).unwrap().slug, **name, "whoever is alone names what they like");
+    }
+    catalogue.share();
+    assert_eq!(*catalogue.resolve(&own).unwrap().slug, *own);
+    assert_eq!(*catalogue.resolve(&format!("tour/{own}")).unwrap().slug, *own);
+    let absent = "script:/there/is/no/such/file".to_owned();
+    for name in [other.clone(), format!("tour/{other}"), format!(" {other}"), absent] {
+        let fault = catalogue.resolve(&name).unwrap_err();
+        assert!(fault.message.contains("its owner alone"), "{name} was looked at: {}", fault.message);
+    }
+    assert!(catalogue.resolve("tour").is_ok() && catalogue.resolve("tour/tour-mini").is_ok());
+}

@@ -14,11 +14,14 @@ const ROLES = { user: "a person", assistant: "the model", tool: "a tool" };
 const found = { query: "", hits: [], isComplete: true };
 let asked = 0;
 
+/** One sign that is no letter of ASCII's can be a word. */
+const isEnough = (query) => query.length >= 2 || /[^\0-\x7f]/.test(query);
+
 export async function searchFor(query) {
   if (query === found.query) return;
   Object.assign(found, { query, hits: [], cursor: undefined, isComplete: false, fault: null });
   asked += 1;
-  if (query.length >= 2) await goOn();
+  if (isEnough(query)) await goOn();
   else found.isLooking = false;
 }
 
@@ -58,7 +61,7 @@ function Snippet({ text }) {
 }
 
 export function Hits() {
-  if (found.query.length < 2) return h(Empty, { title: "Search in what was said" }, "Two letters or more; the newest sessions are looked through first.");
+  if (!isEnough(found.query)) return h(Empty, { title: "Search in what was said" }, "Two letters or more; the newest sessions are looked through first.");
   const one = (hit) => h("li", { key: `${hit.sessionId} ${hit.seq}`, class: "rule hit" },
     ChatLink(hit.sessionId, hit.title || hit.sessionId, hit.seq),
     h("span.dim", ` ${ROLES[hit.role] ?? hit.role}, `, h(When, { at: hit.at })),

@@ -397,6 +397,8 @@ async fn arguments_hold_or_are_refused() {
         (&["rpc", "--attach", "--session", "nobody-has-this"], "No session found"),
         (&["run", "--attach", "--no-session", "hi"], "keeps its sessions"),
         (&["repl", "--attach", "--model", "script:/etc/passwd"], "owner alone"),
+        (&["serve", "--attach", "--model", "tour/script:/etc/passwd"], "owner alone"),
+        (&["rpc", "--attach", "--provider", "tour", "--model", "script:/etc/passwd"], "owner alone"),
     ] {
         let told = told(words);
         assert!(told.contains(why), "{words:?}: {told}");

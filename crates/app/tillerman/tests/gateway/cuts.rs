@@ -1,9 +1,11 @@
 //! Connections that are cut at any moment and come back with a cursor: no gap, no repeat.
 
+use std::io::{Read, Write};
+
 use serde_json::{Value, json};
 
-use crate::process::Place;
-use crate::socket::Socket;
+use crate::process::{Gateway, Place, TOKEN};
+use crate::socket::{PATIENCE, Socket};
 
 const CUTS: usize = 20;
 const CUTS_FULL: usize = 200;
@@ -54,4 +56,43 @@ async fn g8_a_watcher_that_is_cut_again_and_again_hears_everything_once() {
         watcher.cut();
     }
     assert_eq!(text, wanted);
+}
+
+/// What a reader of server-sent events hears first with this place: the status, and the beginning of the answer.
+fn events_from(gateway: &Gateway, place: &str) -> (u16, String) {
+    let mut stream = std::net::TcpStream::connect(&gateway.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let address = &gateway.address;
+    let headers = format!("Authorization: Bearer {TOKEN}\r\nLast-Event-ID: {place}\r\nConnection: close\r\n");
+    write!(stream, "GET /api/events?topics=session:cut:sse HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n").unwrap();
+    let (mut text, mut bytes) = (String::new(), [0; 4096]);
+    while !(text.contains("event: result") || text.contains("\"error\"")) {
+        match stream.read(&mut bytes).unwrap() {
+            0 => break,
+            count => text += &String::from_utf8_lossy(&bytes[..count]),
+        }
+    }
+    (text[9..12].parse().unwrap(), text)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g8_a_reader_of_events_with_a_place_that_never_was_is_told_so() {
+    let place = Place::new();
+    let gateway = place.start();
+    let mut speaker = Socket::open(&gateway).await;
+    speaker.call("agent.send", json!({"sessionId": "cut:sse", "message": "say 3 words"})).await.unwrap();
+    let page = speaker.call("events.replay", json!({"sessionId": "cut:sse", "limit": 500})).await.unwrap();
+    let end: u64 = page["nextSeq"].as_str().unwrap().parse().unwrap();
+    for (last, status) in [
+        (end.to_string(), 200),
+        ("0".to_owned(), 200),
+        (format!("{}", end + 1), 400),
+        (format!("{}.0", end + 1), 400),
+        ("4000+7".to_owned(), 400),
+        ("nonsense".to_owned(), 400),
+    ] {
+        let (found, text) = events_from(&gateway, &last);
+        assert_eq!(found, status, "{last}: {text}");
+        assert_eq!(text.contains("\"param\":\"afterSeq\""), status == 400, "{last}: {text}");
+    }
 }

@@ -129,6 +129,37 @@ async fn a_dialect_without_scopes_wants_all_of_them() {
     }
 }
 
+/// What a file says that is played as a model is done.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_client_has_a_file_played_as_its_model() {
+    let place = Place::new();
+    let (own, other) = (place.home.path().join("own.txt"), place.home.path().join("other.txt"));
+    std::fs::write(&own, "say \"OWNERS\"\n").unwrap();
+    std::fs::write(&other, "say \"PLAYED\"\n").unwrap();
+    let place = Place { config: format!("aliases: {{mine: 'script:{}'}}\n", own.display()), ..place };
+    let gateway = place.start();
+    let mut socket = Socket::open(&gateway).await;
+    let other = other.display().to_string();
+    for name in [format!("script:{other}"), format!("tour/script:{other}"), format!(" script:{other}")] {
+        for (method, params) in [
+            ("agent.send", json!({"sessionId": "ws:s", "message": "hi", "modelTier": name})),
+            ("sessions.create", json!({"sessionId": "ws:s", "modelTier": name})),
+            ("sessions.patch", json!({"sessionId": "ws:s", "modelTier": name})),
+        ] {
+            let refused = socket.call(method, params).await.unwrap_err();
+            assert_eq!(refused["code"], -2, "{method} {name}: {refused}");
+            assert!(!refused.to_string().contains("PLAYED"), "{refused}");
+        }
+        let said = socket.call("agent.send", json!({"sessionId": "ws:s", "message": format!("/model {name}")})).await;
+        assert_eq!(said.as_ref().unwrap()["command"]["ok"], false, "{name}: {said:?}");
+        let after = socket.call("agent.send", json!({"sessionId": "ws:s", "message": "say 1 words"})).await.unwrap();
+        assert_eq!(after["content"], "w1", "{name}");
+    }
+    // What the owner has named may be used by its name.
+    let own = json!({"sessionId": "ws:own", "message": "hi", "modelTier": "mine"});
+    assert_eq!(socket.call("agent.send", own).await.unwrap()["content"], "OWNERS");
+}
+
 const PUSH: &str = "PUSHCANARY0123456789abcdefEND1";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,7 +236,7 @@ async fn a_reload_that_changes_the_token_is_answered_before_its_caller_goes() {
     std::fs::write(&file, config.replace(TOKEN, NEXT)).unwrap();
     let done = caller.call("config.reload", json!({})).await.unwrap();
     assert_eq!(done["success"], true, "{done}");
-    // It holds for whoever comes, at once; those who are here have a moment for what they are owed.
+    // It holds for whoever comes, and those who are here go, at once: whoever is owed no answer does not wait for one.
     let next = Visitor { token: Some(NEXT), ..Visitor::default() };
     Socket::open_as(&gateway, &next).await.unwrap().call("system.info", json!({})).await.unwrap();
     assert_eq!((caller.closed().await, other.closed().await), (Some(1008), Some(1008)));

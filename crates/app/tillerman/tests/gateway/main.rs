@@ -24,6 +24,7 @@ mod cuts;
 mod dashboard;
 mod drive;
 mod guards;
+mod guessing;
 mod metrics;
 mod operator;
 mod operator_settings;

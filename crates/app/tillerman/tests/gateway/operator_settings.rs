@@ -97,6 +97,7 @@ fn wrong_values() -> Vec<(&'static str, Value)> {
         ("max_tokens", json!(1.5)),
         ("max_tokens", json!({"a": 1})),
         ("model", json!("script:/etc/passwd")),
+        ("model", json!("tour/script:/etc/passwd")),
         ("aliases.x", json!(" script:/etc/passwd")),
         ("tiers.fast", json!(["mock/alpha", "script:/etc/passwd"])),
         ("model", json!("${CANARY_VALUE}")),

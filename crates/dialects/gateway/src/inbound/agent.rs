@@ -26,7 +26,6 @@ pub(crate) fn send(
         gateway.on_session(&session, AfterOpen::Command { id, plan }, out);
         return Ok(());
     }
-    let model = message::model(params.model_tier)?;
     let parts = message::parts(&params.message.0, &params.attachments.0)?;
     gateway.ledger.set_deadline(id, params.timeout_ms.map(|ms| out.now_ms + ms.number()));
     let plan = SendPlan {
@@ -34,7 +33,7 @@ pub(crate) fn send(
         session: session.clone(),
         parts,
         key: params.idempotency_key.map(|key| key.0),
-        model,
+        model: params.model_tier.map(|tier| tier.0),
         trace: params.traceparent.map(|trace| trace.0).or_else(|| gateway.trace.clone()),
     };
     gateway.on_session(&session, AfterOpen::Send(Box::new(plan)), out);

@@ -10,10 +10,11 @@ use crate::ledger::{RequestId, SUBSCRIPTIONS_MAX, SubscriptionId};
 use crate::log_context::{LOOK_BEHIND, LogContext, ModelPrices};
 use crate::own::{Code, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
 use crate::params::{ReplayParams, SubscribeParams, UnsubscribeParams};
-use crate::pending::{AfterOpen, SubscribePlan, Wanted};
+use crate::pending::{AfterOpen, AheadPlace, SubscribePlan, Wanted};
 use crate::projection::{self, ToldBytes};
 use crate::results::{ReplayResult, ReplayedEvent, UnsubscribeResult};
 use crate::shape::{AnyJson, SessionName};
+use crate::written;
 
 /// Bytes of events in one page, unless its only entry has more.
 const REPLAY_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -61,6 +62,7 @@ pub(crate) fn subscribe(
         topics,
         after: params.after_seq,
         thinking: params.thinking,
+        place: AheadPlace::default(),
     };
     gateway.subscribing.push(plan);
     for session in sessions {
@@ -130,8 +132,18 @@ struct ReplayedEntry {
 }
 
 impl ReplayWish {
-    /// A page of the log as events. The text of a reply that was told in part is told whole: only whole entries are replayed.
-    pub(crate) fn page(&self, entries: &[Arc<Entry>], more: bool, prices: &ModelPrices) -> ReplayResult {
+    /// A page of the log as events, or why there is none. What was told of a reply in part is not told again.
+    pub(crate) fn page(
+        &self,
+        entries: &[Arc<Entry>],
+        more: bool,
+        prices: &ModelPrices,
+    ) -> Result<ReplayResult, GatewayRefusal> {
+        // What was read begins before the place, where there is something before it.
+        let end = entries.last().map(|entry| entry.seq);
+        if end.unwrap_or(0) < self.after.seq {
+            return Err(beyond(self.after, end));
+        }
         let all = self.replayed(entries, self.after.whole_seq() + 1, prices);
         let mut bytes = 0;
         let fits = |entry: &&ReplayedEntry| {
@@ -142,7 +154,7 @@ impl ReplayWish {
         let more = more || kept < all.len();
         let next_seq = kept.checked_sub(1).map_or(self.after, |last| all[last].then);
         let events = all.into_iter().take(kept).flat_map(|entry| entry.events).collect();
-        ReplayResult { events, next_seq, prev_seq: None, complete: !more }
+        Ok(ReplayResult { events, next_seq, prev_seq: None, complete: !more })
     }
 
     /// The same backwards. `first`: where the page begins in the log.
@@ -167,24 +179,45 @@ impl ReplayWish {
         before.iter().for_each(|entry| context.pass(entry));
         let mut all = Vec::with_capacity(page.len());
         for entry in page {
+            let run = projection::turn_of(&entry.body);
+            let mut events = Vec::new();
+            if told != told.nothing() && told.is_void_at(&entry.body) {
+                let cursor = EventCursor::at(self.after.whole_seq());
+                events.push(self.event(("retract", written(&told.retracted(run))), cursor, entry));
+                told = told.nothing();
+            }
             let list = projection::events_of(entry, told, &mut context, prices);
             let bytes = list.iter().map(|(_, data)| data.len()).sum();
-            let run_id = projection::turn_of(&entry.body).map(ToString::to_string);
-            let event = |((event, data), cursor): (projection::Projected, EventCursor)| ReplayedEvent {
-                event,
-                data: AnyJson(Json::trusted(String::from_utf8_lossy(&data).into_owned())),
-                seq: entry.seq,
-                cursor,
-                session_id: self.session.to_string(),
-                run_id: run_id.clone(),
-                at: entry.at_ms,
-            };
-            let events = projection::placed(entry, list, self.after, told).map(event).collect();
+            let placed = projection::placed(entry, list, self.after, told);
+            events.extend(placed.map(|(event, cursor)| self.event(event, cursor, entry)));
             if matches!(entry.body, Body::Assistant { .. }) {
                 told = told.nothing();
             }
             all.push(ReplayedEntry { seq: entry.seq, events, bytes, then: told.cursor(entry.seq) });
         }
         all
+    }
+
+    fn event(&self, (event, data): projection::Projected, cursor: EventCursor, entry: &Entry) -> ReplayedEvent {
+        ReplayedEvent {
+            event,
+            data: AnyJson(Json::trusted(String::from_utf8_lossy(&data).into_owned())),
+            seq: cursor.seq,
+            cursor,
+            session_id: self.session.to_string(),
+            run_id: projection::turn_of(&entry.body).map(ToString::to_string),
+            at: entry.at_ms,
+        }
+    }
+}
+
+/// A place that the log has not reached: whoever listened from there would hear nothing for long. `end`: where the log ends.
+pub(crate) fn beyond(after: EventCursor, end: Option<u64>) -> GatewayRefusal {
+    let at = end.map(|end| format!(", which is at {end}")).unwrap_or_default();
+    let message = format!("`afterSeq` is {after}: that is behind the end of the log{at}");
+    let refusal = GatewayRefusal::wrong_param("afterSeq", message);
+    match end {
+        Some(end) => refusal.with("seq", end),
+        None => refusal,
     }
 }

@@ -8,23 +8,9 @@ use vocab::{Image, Part};
 
 use crate::own::GatewayRefusal;
 use crate::params::{ATTACHED_BYTES_MAX, AttachmentPart};
-use crate::shape::Text;
 
 /// Media types beside `text/*` whose bytes are text.
 const TEXT_TYPES: &[&str] = &["application/json", "application/xml", "application/x-yaml", "application/toml"];
-
-/// Models that are files of the machine: whoever sends messages must not have them read.
-const FILE_MODEL: &str = "script:";
-
-/// The model that a client names.
-pub(crate) fn model(tier: Option<Text<1, 200>>) -> Result<Option<Arc<str>>, GatewayRefusal> {
-    match tier {
-        Some(tier) if tier.0.trim_start().starts_with(FILE_MODEL) => {
-            Err(GatewayRefusal::wrong_param("modelTier", "`modelTier` names a model and no file"))
-        }
-        tier => Ok(tier.map(|tier| tier.0)),
-    }
-}
 
 pub(crate) fn parts(message: &Arc<str>, attachments: &[AttachmentPart]) -> Result<Vec<Part>, GatewayRefusal> {
     if message.trim().is_empty() && attachments.is_empty() {

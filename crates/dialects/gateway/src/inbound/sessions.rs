@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use vocab::{Change, DirectoryVerb, IdKind, SessionId, Target, Verb};
 
 use crate::Gateway;
-use crate::inbound::message;
 use crate::ledger::RequestId;
 use crate::own::{GatewayRefusal, Out, Scopes};
 use crate::params::{CreateParams, ElevationPart, ForkParams, PatchParams, SessionParams};
@@ -28,7 +27,7 @@ pub(crate) fn create(
     let session = params.session_id.map_or_else(|| gateway.fresh_session(), |name| name.0);
     let mut changes = Vec::new();
     changes.extend(params.title.map(|title| Change::Title(title.0)));
-    changes.extend(message::model(params.model_tier)?.map(Change::Model));
+    changes.extend(params.model_tier.map(|tier| Change::Model(tier.0)));
     let plan = CreatePlan { id, cwd, changes, queue: params.queue };
     gateway.on_session(&session, AfterOpen::Create(Box::new(plan)), out);
     Ok(())
@@ -55,7 +54,7 @@ pub(crate) fn patch(
 ) -> Result<(), GatewayRefusal> {
     let mut changes = Vec::new();
     changes.extend(params.title.map(|title| Change::Title(title.0)));
-    changes.extend(message::model(params.model_tier)?.map(Change::Model));
+    changes.extend(params.model_tier.map(|tier| Change::Model(tier.0)));
     match params.elevation {
         Wish::Untouched => {}
         wish => {

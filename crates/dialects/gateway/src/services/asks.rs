@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vocab::{Ask, AskEnd, Entry, Principal, SessionId};
 
 use super::{ServiceAnswer, ServiceCall, asks, told};
-use crate::events::{AskEndWord, ConfirmFact};
+use crate::events::{AskEndWord, ToolConfirmData};
 use crate::methods::OwnPlan;
 use crate::own::GatewayRefusal;
 use crate::shape::*;
@@ -22,20 +22,6 @@ shape! { result
     /// An open question. Answered by `agent.confirmTool`, from any connection.
     AskRow {
         "sessionId" session_id: String,
-        "callId" call_id: String,
-        "tool" tool: String,
-        "args" args: AnyJson,
-        /// What the call needs: `read-only`, `workspace-write` or `danger-full-access`.
-        "risk" risk: &'static str,
-        /// After this it is a no. Not there where nobody is on the session: then it is kept longer.
-        "expiresAt" expires_at: Option<i64>,
-        /// One line.
-        "summary" summary: String,
-        /// All that a person has to see, where the tool says it.
-        "preview" preview: Option<Vec<ConfirmFact>>,
-        "askId" ask_id: String,
-        /// Where it is true: the call was begun before a restart, and a yes may run it a second time.
-        "mayHaveRun" may_have_run: Option<bool>,
         /// The session's.
         "title" title: Option<Arc<str>>,
         /// Where the session works.
@@ -45,6 +31,7 @@ shape! { result
         "openedAt" opened_at: i64,
         /// Its entry in the log.
         "seq" seq: Option<u64>,
+        .. question: ToolConfirmData
     }
 }
 shape! { result
@@ -80,23 +67,16 @@ pub fn is_asked_here(ask: &Ask) -> bool {
 impl AskRow {
     /// `entry`: the one that opened it. `None`: it is not for this wire.
     pub fn of(session: &SessionId, ask: &Ask, entry: &Entry, known: AskedIn) -> Option<Self> {
-        let data = confirm::data(ask, &*confirm::asked(ask)?, entry.at_ms);
+        let mut question = confirm::data(ask, &*confirm::asked(ask)?, entry.at_ms);
+        question.expires_at = question.expires_at.filter(|_| known.is_attended);
         Some(Self {
             session_id: session.to_string(),
-            call_id: data.call_id,
-            tool: data.tool,
-            args: data.args,
-            risk: data.risk,
-            expires_at: data.expires_at.filter(|_| known.is_attended),
-            summary: data.summary,
-            preview: data.preview,
-            ask_id: data.ask_id,
-            may_have_run: data.may_have_run,
             title: known.title,
             cwd: known.cwd,
             asked_by: entry.by.as_ref().map(Principal::to_string),
             opened_at: entry.at_ms,
             seq: Some(entry.seq),
+            question,
         })
     }
 }

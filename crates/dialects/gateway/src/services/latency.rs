@@ -36,31 +36,11 @@ shape! { result
 }
 shape! { result
     /// The calls that ended in one step, which began at `ts`.
-    LatencyBucket {
-        "ts" ts: i64,
-        "calls" calls: u64,
-        "errors" errors: u64,
-        "p50" p50: u64,
-        "p95" p95: u64,
-        "p99" p99: u64,
-        "firstTokenP50" first_token_p50: Option<u64>,
-        "firstTokenP95" first_token_p95: Option<u64>,
-        "firstTokenP99" first_token_p99: Option<u64>,
-    }
+    LatencyBucket { "ts" ts: i64, .. sum: LatencySum }
 }
 shape! { result
     /// The calls of one model.
-    ModelLatency {
-        "model" model: Arc<str>,
-        "calls" calls: u64,
-        "errors" errors: u64,
-        "p50" p50: u64,
-        "p95" p95: u64,
-        "p99" p99: u64,
-        "firstTokenP50" first_token_p50: Option<u64>,
-        "firstTokenP95" first_token_p95: Option<u64>,
-        "firstTokenP99" first_token_p99: Option<u64>,
-    }
+    ModelLatency { "model" model: Arc<str>, .. sum: LatencySum }
 }
 shape! { result
     /// `status`: what the server answered, `429`; or a word where none did, `network`.
@@ -83,17 +63,6 @@ shape! { result
         "byModel" by_model: Vec<ModelLatency>,
         "errorsByStatus" errors_by_status: Vec<StatusCount>,
         "cancel" cancel: CancelTimes,
-    }
-}
-
-impl LatencySum {
-    pub fn at(self, ts: i64) -> LatencyBucket {
-        let Self { calls, errors, p50, p95, p99, first_token_p50, first_token_p95, first_token_p99 } = self;
-        LatencyBucket { ts, calls, errors, p50, p95, p99, first_token_p50, first_token_p95, first_token_p99 }
-    }
-    pub fn of(self, model: Arc<str>) -> ModelLatency {
-        let Self { calls, errors, p50, p95, p99, first_token_p50, first_token_p95, first_token_p99 } = self;
-        ModelLatency { model, calls, errors, p50, p95, p99, first_token_p50, first_token_p95, first_token_p99 }
     }
 }
 

@@ -18,7 +18,8 @@ const BEHIND_CHARS: usize = 120;
 shape! { params
     /// A text in what people and models said, whatever the case of its letters.
     SearchParams {
-        "query" query: Text<2, 200>,
+        /// Two characters or more, or one that is none of ASCII's: a word can be one sign.
+        "query" query: Text<1, 200>,
         "limit" limit: Count<1, 100> = Count(20),
         /// What the answer before gave, to go on behind it.
         "cursor" cursor: Option<Text<1, 2000>>,
@@ -91,6 +92,10 @@ fn snippet(text: &str, at: std::ops::Range<usize>) -> String {
 }
 
 pub(crate) fn search(_: &Gateway, params: SearchParams) -> Result<OwnPlan, GatewayRefusal> {
+    if params.query.0.len() < 2 {
+        let message = "`query` must be text of 2..200 characters, or one character that is none of ASCII's";
+        return Err(GatewayRefusal::wrong_param("query", message));
+    }
     let after = match &params.cursor {
         None => None,
         Some(text) => {

@@ -58,6 +58,14 @@ pub struct ShapeMember {
 }
 
 impl ShapeSchema {
+    /// Those of an object; others have none.
+    pub fn into_members(self) -> Vec<ShapeMember> {
+        match self {
+            ShapeSchema::Object { members, .. } => members,
+            _ => Vec::new(),
+        }
+    }
+
     /// As JSON Schema, whole: nothing refers to something elsewhere.
     pub fn json(&self) -> Value {
         match self {

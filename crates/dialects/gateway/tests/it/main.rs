@@ -3,6 +3,7 @@
 
 mod asks;
 mod document;
+mod ends;
 mod envelope;
 mod garbage;
 mod golden;

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
-use vocab::{Event, Fault};
+use dialect_gateway::{GatewayAnswer, GatewayRefusal};
+use vocab::{Event, Fault, Stop, Told};
+use wire::Dialect as _;
 
 use crate::play::{Play, paused, shown};
-use crate::talk::Talk;
+use crate::talk::{Talk, ended, entry, started, user};
 
 /// The text that a subscriber has, less what was taken back.
 fn text(frames: &[Value]) -> String {
@@ -194,4 +196,144 @@ fn g7_who_reads_too_slowly_is_told_where_to_go_on_and_every_id_is_settled() {
         assert_eq!(last["error"]["data"]["reason"], "session_lost", "{id}");
         assert_eq!(of(id).iter().filter(|frame| frame.get("error").is_some()).count(), 1);
     }
+}
+
+/// Where a session's log ends, and a place before a reply in it.
+async fn end_and_reply(play: &mut Play, at: usize) -> (u64, u64) {
+    let page = play.result(at, 900, "events.replay", json!({"sessionId": "s:1"})).await;
+    let events = page["result"]["events"].as_array().unwrap().clone();
+    let reply = events.iter().find(|event| event["event"] == "content").unwrap()["seq"].as_u64().unwrap();
+    (events.last().unwrap()["seq"].as_u64().unwrap(), reply)
+}
+
+#[test]
+fn a_place_that_the_log_has_not_reached_is_refused_and_holds_up_nobody() {
+    paused(async {
+        let mut play = Play::new(|_| {});
+        talked(&mut play, &["say 2 words"]).await;
+        let a = play.connect();
+        play.ask(a, 1, "agent.send", json!({"message": "say 1 words", "sessionId": "s:1"})).await;
+        let (end, _) = end_and_reply(&mut play, a).await;
+        let beyond = [
+            json!(end + 1),
+            json!((end + 1).to_string()),
+            json!("4000"),
+            json!("4000+7"),
+            json!("4000.1"),
+            json!(format!("{}.0", end + 1)),
+        ];
+        for (number, after) in beyond.into_iter().enumerate() {
+            // On a connection that is on the session, and on one that is not.
+            let b = play.connect();
+            for at in [a, b] {
+                let params = json!({"topics": ["session:s:1"], "afterSeq": after});
+                let id = 10 + number as u64 * 10;
+                let replay = json!({"sessionId": "s:1", "afterSeq": after});
+                let answers = [
+                    play.result(at, id, "events.subscribe", params).await,
+                    play.result(at, id + 1, "events.replay", replay).await,
+                ];
+                for answer in answers {
+                    assert_eq!(answer["error"]["code"], -2, "{after}: {answer}");
+                    let data = &answer["error"]["data"];
+                    assert_eq!(
+                        (&data["reason"], &data["param"]),
+                        (&json!("invalid_params"), &json!("afterSeq")),
+                        "{answer}"
+                    );
+                    let message = answer["error"]["message"].as_str().unwrap();
+                    assert!(message.contains("`afterSeq` is "), "{message}");
+                }
+            }
+            // What was asked behind it, before it was answered, is none the wiser.
+            let c = play.connect();
+            play.put(c, 1, "events.subscribe", json!({"topics": ["session:s:1"], "afterSeq": after})).await;
+            play.put(c, 2, "events.subscribe", json!({"topics": ["session:s:1"], "afterSeq": end})).await;
+            play.put(c, 3, "tools.list", json!({"sessionId": "s:1"})).await;
+            let heard = play.heard(c).await;
+            let answer = |id: u64| heard.iter().find(|frame| frame["id"] == id).unwrap();
+            assert_eq!(answer(1)["error"]["code"], -2, "{after}");
+            assert!(answer(2).get("result").is_some() && answer(3).get("result").is_some(), "{after}: {heard:?}");
+        }
+        // The end itself is a place, and so is the last part of the last entry.
+        for (id, after) in [(200, json!(end)), (201, json!(format!("{end}.0")))] {
+            let heard =
+                play.ask(a, id, "events.subscribe", json!({"topics": ["session:s:1"], "afterSeq": after})).await;
+            assert!(heard[0].get("result").is_some(), "{heard:?}");
+        }
+        let heard = play.ask(a, 300, "agent.send", json!({"message": "say 1 words", "sessionId": "s:1"})).await;
+        let told = |id: u64| heard.iter().filter(|frame| frame["id"] == id).count();
+        assert!(told(200) > 3 && told(201) >= told(200), "{heard:?}");
+        assert_eq!(told(10), 0, "one that was refused is told nothing");
+    });
+}
+
+#[test]
+fn more_of_a_reply_than_there_is_is_taken_back() {
+    paused(async {
+        let mut play = Play::new(|_| {});
+        talked(&mut play, &["say 2 words"]).await;
+        let (a, b) = (play.connect(), play.connect());
+        let (end, reply) = end_and_reply(&mut play, a).await;
+        let after = format!("{}+999999", reply - 1);
+        let whole = play.result(a, 1, "events.replay", json!({"sessionId": "s:1"})).await;
+        let whole = text(whole["result"]["events"].as_array().unwrap());
+        let taken_back = |heard: &[Value]| {
+            let first =
+                heard.iter().position(|frame| frame["event"] == "retract").unwrap_or_else(|| panic!("{heard:?}"));
+            assert_eq!((&heard[first]["data"]["bytes"], &heard[first]["seq"]), (&json!(999_999), &json!(reply - 1)));
+            assert_eq!(text(&heard[first + 1..]), whole);
+        };
+        let replayed = play.result(a, 2, "events.replay", json!({"sessionId": "s:1", "afterSeq": after})).await;
+        taken_back(replayed["result"]["events"].as_array().unwrap());
+        for at in [a, b] {
+            taken_back(
+                &play.ask(at, 3, "events.subscribe", json!({"topics": ["session:s:1"], "afterSeq": after})).await,
+            );
+        }
+        // While a reply is made: who is on the session knows how far it is.
+        let c = play.connect();
+        play.ask(c, 1, "events.subscribe", json!({"topics": ["session:s:1"]})).await;
+        play.put(a, 4, "agent.send", json!({"message": "slow 500 say 4 words", "sessionId": "s:1"})).await;
+        let at = loop {
+            let heard = play.heard_for(c, std::time::Duration::from_millis(20)).await;
+            if let Some(frame) = heard.iter().find(|frame| frame["event"] == "content") {
+                break frame["seq"].clone();
+            }
+        };
+        assert!(at.as_u64().unwrap() > end, "{at}");
+        let after = format!("{at}+999999");
+        let mut late = play.ask(c, 2, "events.subscribe", json!({"topics": ["session:s:1"], "afterSeq": after})).await;
+        late.extend(play.heard_for(c, std::time::Duration::from_secs(2)).await);
+        late.retain(|frame| frame["id"] == 2);
+        assert_eq!(late[1]["event"], "retract", "{late:?}");
+        let words: String =
+            late.iter().filter(|it| it["event"] == "content").map(|it| it["data"]["text"].as_str().unwrap()).collect();
+        assert_eq!(words, "w1 w2 w3 w4", "{late:?}");
+    });
+}
+
+/// A client that was cut off comes back on another connection, which was told less so far.
+#[test]
+fn a_subscription_from_ahead_begins_when_its_connection_is_there_too() {
+    let mut talk = Talk::on(None);
+    let place = |after: &str| json!({"topics": ["session:s"], "afterSeq": after});
+    talk.ask(1, "events.subscribe", place("2"));
+    let read = "Read { session: \"s\", after: 1, limit: 1, branch: false }";
+    assert_eq!(format!("{:?}", talk.out.own[0].call), read);
+    let entries = |entries| Ok(GatewayAnswer::Entries { entries, more: false });
+    talk.own(entries(vec![entry(2, user("t"))]));
+    assert!(talk.frames().is_empty(), "it is a place, but not one that this connection knows");
+    for (seq, body) in [(1, started("t")), (2, user("t")), (3, ended("t", Stop::EndTurn))] {
+        let told = Told { at: vocab::Position::at(seq), ..Told::new("s".into(), Event::Logged(entry(seq, body))) };
+        talk.gateway.tell(&told, &mut talk.out);
+    }
+    let heard = talk.frames();
+    assert_eq!(heard[0], r#"1 = {"cursor":"2","seq":2,"subscriptionId":1}"#);
+    assert_eq!(heard[1], "1 run_state complete", "and nothing of what it had");
+    assert!(talk.out.own.is_empty(), "{:?}", talk.out.own);
+    talk.ask(2, "events.subscribe", place("9")).own(entries(vec![]));
+    assert_eq!(talk.frames(), ["2 ! -2 invalid_params"]);
+    talk.ask(3, "events.subscribe", place("9")).own(Err(GatewayRefusal::internal("store", "no")));
+    assert_eq!(talk.frames(), ["3 ! 5 store"]);
 }

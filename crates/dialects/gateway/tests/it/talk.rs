@@ -44,10 +44,10 @@ fn state(session: &str, turn: Option<&str>) -> State {
     }
 }
 
-fn entry(seq: u64, body: Body) -> Arc<Entry> {
+pub(crate) fn entry(seq: u64, body: Body) -> Arc<Entry> {
     Arc::new(Entry { seq, parent: seq - 1, at_ms: 5, body, by: None })
 }
-fn started(turn: &str) -> Body {
+pub(crate) fn started(turn: &str) -> Body {
     Body::Turn(TurnEntry::Started { turn: turn.into() })
 }
 fn said(turn: &str, text: &str) -> Body {
@@ -55,11 +55,11 @@ fn said(turn: &str, text: &str) -> Body {
     let message = AssistantMessage { blocks, model: "alpha".into(), end, usage: Usage::default() };
     Body::Assistant { turn: Some(turn.into()), message }
 }
-fn ended(turn: &str, stop: Stop) -> Body {
+pub(crate) fn ended(turn: &str, stop: Stop) -> Body {
     let (mutations, usage) = (Vec::new(), Usage::default());
     Body::Turn(TurnEntry::Ended(TurnEnd { turn: turn.into(), stop, iterations: 0, usage, mutations, fault: None }))
 }
-fn user(turn: &str) -> Body {
+pub(crate) fn user(turn: &str) -> Body {
     Body::User { turn: Some(turn.into()), parts: vec![Part::text("x")], from: UserFrom::Prompt }
 }
 /// The entries of a run.
@@ -113,7 +113,7 @@ impl Talk {
         self.tell(Event::Reply { tag: command.tag, result });
         command
     }
-    fn own(&mut self, answer: Result<GatewayAnswer, GatewayRefusal>) -> &mut Self {
+    pub(crate) fn own(&mut self, answer: Result<GatewayAnswer, GatewayRefusal>) -> &mut Self {
         let call = self.out.own.remove(0);
         self.gateway.own_answered(call.tag, answer, &mut self.out);
         self

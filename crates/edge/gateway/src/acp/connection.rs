@@ -225,6 +225,8 @@ impl AcpConnection {
             StreamName::Connection => own,
             StreamName::Session(session) => sessions.entry(session.clone()).or_insert_with(|| StreamState::new(true)),
         };
+        // Nothing is passed over because of what nobody was told.
+        let from = from.filter(|place| !stream.is_ahead(*place));
         if stream.reader.is_some() && from.is_none() {
             return Err(StreamRefused::IsOpen);
         }

@@ -84,6 +84,8 @@ pub(crate) struct StreamState {
     pub(crate) waker: Option<Waker>,
     /// Updates that were on their way when the client named its place are of no use.
     stale: bool,
+    /// The place is what a client said of a stream on which nothing was told yet: the first update knows better.
+    is_hearsay: bool,
     again: VecDeque<KeptEvent>,
     /// The session is one that the dialect has spoken of.
     pub(crate) is_known: bool,
@@ -107,6 +109,7 @@ impl StreamState {
             readers: 0,
             waker: None,
             stale: false,
+            is_hearsay: false,
             again: VecDeque::new(),
             is_known: false,
             owed: 0,
@@ -141,7 +144,9 @@ impl StreamState {
         if self.stale {
             return;
         }
-        if let Some(place) = place.and_then(StreamPlace::parse).filter(|place| place.log > self.at.log) {
+        let is_news = |place: &StreamPlace| place.log > self.at.log || self.is_hearsay;
+        if let Some(place) = place.and_then(StreamPlace::parse).filter(is_news) {
+            self.is_hearsay = false;
             self.send_again(|kept| kept.log < place.log);
             self.at.log = place.log;
             self.said_before = self.said;
@@ -182,6 +187,12 @@ impl StreamState {
         self.wake();
     }
 
+    /// Whether nobody can have been told so much here.
+    pub(crate) fn is_ahead(&self, place: StreamPlace) -> bool {
+        let is_fresh = self.is_session && self.at == StreamPlace::default() && self.said == 0;
+        !is_fresh && !self.is_hearsay && (place.log > self.at.log || place.said > self.said)
+    }
+
     /// The client has everything up to this place. `open`: whether a question of ours still is.
     pub(crate) fn go_back(&mut self, place: StreamPlace, open: impl Fn(u64) -> bool) {
         self.queue.clear();
@@ -189,6 +200,7 @@ impl StreamState {
         self.again = kept.map(|kept| KeptEvent { at: kept.at, ask: kept.ask, bytes: kept.bytes.clone() }).collect();
         match self.is_session {
             true => {
+                self.is_hearsay |= place.log > self.at.log;
                 (self.stale, self.at.log) = (true, place.log);
                 self.said_before = if place.said > 0 { self.said.min(place.said).saturating_sub(1) } else { self.said };
             }
@@ -283,6 +295,39 @@ mod tests {
             stream.caught_up();
             assert_eq!(ids(&mut stream), want, "{last}");
         }
+    }
+
+    #[test]
+    fn a_place_that_was_never_told_is_none() {
+        let ahead = |stream: &StreamState, place| stream.is_ahead(StreamPlace::parse(place).unwrap());
+        let mut stream = StreamState::new(true);
+        assert!(!ahead(&stream, "4000+7"), "it may be one of an earlier connection");
+        update(&mut stream, "5", "a");
+        stream.say(None, None, b"answer");
+        for (place, is_ahead) in
+            [("5", false), ("5+1", false), ("4+1", false), ("6", true), ("5.1", true), ("5+2", true)]
+        {
+            assert_eq!(ahead(&stream, place), is_ahead, "{place}");
+        }
+        let mut own = StreamState::new(false);
+        assert!(ahead(&own, "c1"), "its connection began with it");
+        own.say(None, None, b"one");
+        assert!(!ahead(&own, "c1") && ahead(&own, "c2"));
+    }
+
+    #[test]
+    fn what_a_client_says_of_a_stream_is_forgotten_when_something_is_told_on_it() {
+        let mut stream = StreamState::new(true);
+        stream.go_back(StreamPlace::parse("4000").unwrap(), |_| true);
+        stream.rejoined();
+        update(&mut stream, "5", "a");
+        update(&mut stream, "6", "b");
+        assert_eq!(ids(&mut stream), ["5 a", "6 b"]);
+        stream.go_back(StreamPlace::parse("5").unwrap(), |_| true);
+        stream.rejoined();
+        update(&mut stream, "5", "config");
+        update(&mut stream, "6", "b");
+        assert_eq!(ids(&mut stream), ["5 config", "6 b"]);
     }
 
     #[test]

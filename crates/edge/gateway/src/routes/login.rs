@@ -9,10 +9,11 @@ use serde::Deserialize;
 use vocab::Secret;
 
 use super::{Visit, WRONG};
+use crate::cookies::set_cookie;
 use crate::credentials;
 use crate::http::{ReplyBody, read_body, reply};
 use crate::limits::{BODY_BYTES_MAX, COOKIE_DAYS};
-use crate::login::{LoginRefused, set_cookie};
+use crate::login::LoginRefused;
 
 #[derive(Deserialize)]
 struct LoginBody {
@@ -36,7 +37,7 @@ pub(super) async fn login(visit: &Visit, request: Request<Incoming>) -> Response
         Err(LoginRefused::TooMany { retry_after_ms }) => return reply::too_many(retry_after_ms),
     };
     visit.state.attempted(&visit.came, AttemptKind::Login, true);
-    let Ok(value) = visit.state.make_cookie(known) else {
+    let Ok(value) = visit.state.make_cookie(known).await else {
         return reply::refusal(StatusCode::INTERNAL_SERVER_ERROR, Code::Internal, "no cookie could be made");
     };
     with_cookie(reply::json(StatusCode::OK, "{\"authenticated\":true}"), value.expose(), visit, COOKIE_DAYS)
@@ -51,7 +52,7 @@ struct LogoutBody {
 }
 
 pub(super) async fn logout(visit: &Visit, request: Request<Incoming>) -> Response<ReplyBody> {
-    let cookie = credentials::cookie(request.headers()).and_then(|it| Secret::new(&it));
+    let cookie = credentials::cookie(request.headers());
     let body = match read_body(request.into_body(), BODY_BYTES_MAX).await {
         Ok(body) => body,
         Err(fault) => return reply::bad_body(fault),
@@ -66,7 +67,9 @@ pub(super) async fn logout(visit: &Visit, request: Request<Incoming>) -> Respons
         return reply::refusal(StatusCode::BAD_REQUEST, Code::InvalidRequest, message);
     };
     // Only a cookie that holds speaks for others; one that does not is taken from the browser and nothing else.
-    cookie.iter().for_each(|value| visit.state.end_cookie(value, everywhere));
+    if let Some(value) = &cookie {
+        visit.state.end_cookie(value, everywhere).await;
+    }
     with_cookie(reply::json(StatusCode::OK, "{\"authenticated\":false}"), "", visit, 0)
 }
 

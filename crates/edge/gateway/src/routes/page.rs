@@ -43,7 +43,7 @@ pub(super) async fn page(visit: &Visit, file: PageFile, request: &Request<Incomi
         return *refused;
     }
     let tag = format!("\"{}\"", file.version);
-    let is_known = header(headers, IF_NONE_MATCH.as_str()).is_some_and(|it| it.split(',').any(|one| one.trim() == tag));
+    let is_known = has_already(headers, &tag);
     let packed = file.packed.filter(|_| has(headers, &ACCEPT_ENCODING, "gzip"));
     let mut answer = match is_known {
         true => reply::plain(StatusCode::NOT_MODIFIED, file.kind, ""),
@@ -69,6 +69,13 @@ pub(super) async fn page(visit: &Visit, file: PageFile, request: &Request<Incomi
         put(CONTENT_ENCODING, "gzip");
     }
     answer
+}
+
+/// Whether a client has this file, by the tags that it names. A tag that is called weak means the same file, and a star any.
+fn has_already(headers: &HeaderMap, tag: &str) -> bool {
+    let values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|it| it.to_str().ok());
+    let mut tags = values.flat_map(|it| it.split(',')).map(str::trim);
+    tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
 
 fn has(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {

@@ -49,9 +49,6 @@ pub(super) async fn upgrade<S: Wire>(
         Ok(key) => key.to_owned(),
         Err(refused) => return *refused,
     };
-    if let Some(wait_ms) = visit.state.wait_ms(&visit.arrival.guesser) {
-        return reply::too_many(wait_ms);
-    }
     let admitted = match admit(&visit, &*entrance, request.headers()).await {
         Ok(admitted) => admitted,
         Err(refused) => return *refused,
@@ -129,6 +126,7 @@ async fn admit(
             let (basis, credential) = (Basis::Place, CredentialKind::Nothing);
             Ok(Admitted::In { caller: Box::new(caller), basis, credential })
         }
+        CallerFound::TooMany { wait_ms } => Err(Box::new(reply::too_many(wait_ms))),
         CallerFound::Wrong if entrance.rules().takes_strangers => Ok(Admitted::Wrong),
         CallerFound::Nobody => Err(Box::new(reply::unauthorized(Code::AuthRequired, NOBODY))),
         CallerFound::Wrong => Err(Box::new(reply::unauthorized(Code::AuthFailed, WRONG))),

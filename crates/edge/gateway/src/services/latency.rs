@@ -187,8 +187,9 @@ fn added_up(calls: &[TimedCall], bucket_ms: i64, ms_of: impl Fn(Instant) -> i64)
         total.add(call);
         call.failed.into_iter().for_each(|failed| *statuses.entry(failed).or_default() += 1);
     }
-    let mut by_model: Vec<ModelLatency> = models.into_iter().map(|(name, pile)| pile.sum().of(name.clone())).collect();
-    by_model.sort_by(|one, two| two.calls.cmp(&one.calls).then_with(|| one.model.cmp(&two.model)));
+    let of_model = |(model, pile): (&Arc<str>, Pile)| ModelLatency { model: model.clone(), sum: pile.sum() };
+    let mut by_model: Vec<ModelLatency> = models.into_iter().map(of_model).collect();
+    by_model.sort_by(|one, two| two.sum.calls.cmp(&one.sum.calls).then_with(|| one.model.cmp(&two.model)));
     let mut statuses: Vec<(CallFailure, u64)> = statuses.into_iter().collect();
     statuses.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let shown = |(failed, count): (CallFailure, u64)| StatusCount { status: failed.show(), count };
@@ -198,7 +199,7 @@ fn added_up(calls: &[TimedCall], bucket_ms: i64, ms_of: impl Fn(Instant) -> i64)
         window_minutes: 0,
         bucket_seconds: 0,
         // One more than were asked for where the window begins within a step: the oldest is not whole, and goes.
-        buckets: newest(buckets.into_iter().map(|(ts, pile)| pile.sum().at(ts)).collect()),
+        buckets: newest(buckets.into_iter().map(|(ts, pile)| LatencyBucket { ts, sum: pile.sum() }).collect()),
         total: total.sum(),
         by_model,
         errors_by_status: statuses.into_iter().take(FAILURES_MAX).map(shown).collect(),
@@ -231,11 +232,12 @@ mod tests {
         calls.push(call("b", at_s(62), 5, Some(CallFailure::Word("network"))));
         let ms_of = |at: Instant| 1_000_000_020_000 + at.duration_since(began).as_millis() as i64;
         let made = added_up(&calls, 60_000, ms_of);
-        let buckets: Vec<_> = made.buckets.iter().map(|it| (it.ts, it.calls, it.errors, it.p50, it.p99)).collect();
+        let buckets: Vec<_> =
+            made.buckets.iter().map(|it| (it.ts, it.sum.calls, it.sum.errors, it.sum.p50, it.sum.p99)).collect();
         assert_eq!(buckets, [(1_000_000_020_000, 100, 0, 50, 99), (1_000_000_080_000, 3, 3, 7, 9)]);
-        assert_eq!((made.buckets[0].first_token_p95, made.buckets[1].first_token_p95), (Some(47), None));
+        assert_eq!((made.buckets[0].sum.first_token_p95, made.buckets[1].sum.first_token_p95), (Some(47), None));
         assert_eq!((made.total.calls, made.total.errors, made.total.p95), (103, 3, 95));
-        let models: Vec<_> = made.by_model.iter().map(|it| (&*it.model, it.calls)).collect();
+        let models: Vec<_> = made.by_model.iter().map(|it| (&*it.model, it.sum.calls)).collect();
         assert_eq!(models, [("a", 100), ("b", 3)]);
         let failed: Vec<_> = made.errors_by_status.iter().map(|it| (it.status.as_str(), it.count)).collect();
         assert_eq!(failed, [("429", 2), ("network", 1)]);

@@ -291,8 +291,15 @@ impl OwnCalls<GatewayOwn> for ConnectionService {
             GatewayOwn::Service(call) => {
                 let asker = (self.connection.clone(), self.principal.get().cloned());
                 kept_up(async move {
-                    let answer = answered(&services, asker, *call).await?;
-                    Ok(GatewayAnswer::Service(Box::new(answer)))
+                    // Whoever changes who may come in may be among those who may not any more.
+                    let changes = matches!(*call, ServiceCall::Reload { .. } | ServiceCall::ConfigSet(_));
+                    let server = services.server.get().filter(|_| changes).and_then(Weak::upgrade);
+                    let owed = server.map(|server| server.sockets.owe(&asker.0));
+                    let answer = Box::new(answered(&services, asker, *call).await?);
+                    Ok(match owed.is_some_and(|owed| owed.is_last()) {
+                        true => GatewayAnswer::Last(answer),
+                        false => GatewayAnswer::Service(answer),
+                    })
                 })
             }
         }

@@ -90,6 +90,9 @@ pub(super) fn show_day(day: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
+/// From the March of the year 0 on.
+const DAYS_BEFORE_1970: i64 = 719_468;
+
 /// Days since 1970. A day that no calendar has is none.
 fn read_day(text: &str) -> Option<i64> {
     let mut parts = text.splitn(3, '-');
@@ -98,10 +101,13 @@ fn read_day(text: &str) -> Option<i64> {
             parts.next().filter(|part| part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit()))?;
         part.parse::<i64>().ok()
     };
-    let (year, month, day) = (number(4)?, number(2)?, number(2)?);
-    // Near enough to find it by what it is called.
-    let about = (year - 1970) * 365 + (year - 1969).div_euclid(4) + (month - 1) * 30 + day;
-    (about - 40..about + 40).find(|it| vocab::civil(it.saturating_mul(DAY_MS)) == (year, month, day))
+    let called = (number(4)?, number(2)?, number(2)?);
+    let (year, month, day) = called;
+    // A year of the calendar begins in March, so that its last day is the one that comes and goes.
+    let (from_march, year) = ((month + 9) % 12, year - i64::from(month < 3));
+    let days = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    let day = days + (from_march * 153 + 2) / 5 + day - 1 - DAYS_BEFORE_1970;
+    (vocab::civil(day.saturating_mul(DAY_MS)) == called).then_some(day)
 }
 
 #[cfg(test)]
@@ -110,10 +116,10 @@ mod tests {
 
     #[test]
     fn days_are_read_as_they_are_shown_and_others_are_refused() {
-        for day in (-1_000..60_000).step_by(7) {
+        for day in (-719_528..2_932_897).step_by(7).chain(-1_000..60_000) {
             assert_eq!(read_day(&show_day(day)), Some(day), "{}", show_day(day));
         }
-        assert_eq!(read_day("1970-01-01"), Some(0));
+        assert_eq!((read_day("1970-01-01"), read_day("9999-12-31")), (Some(0), Some(2_932_896)));
         for wrong in ["2026-02-30", "2026-13-01", "2026-1-01", "20260101", "today", "2026-01-0x", "-026-01-01"] {
             assert_eq!(read_day(wrong), None, "{wrong}");
         }

@@ -64,7 +64,7 @@ async fn g2_a_request_that_changes_something_needs_its_own_origin() {
 #[tokio::test]
 async fn g3_guessing_is_slow_whatever_is_guessed() {
     let playing = start(token_access()).await;
-    let wrong = ["Authorization: Bearer wrong\r\n", "Cookie: tm_session=wrong\r\n"];
+    let wrong = ["Authorization: Bearer wrong\r\n", "Authorization: Basic eDp3cm9uZw==\r\n"];
     for guess in 0..10 {
         assert_eq!(get(&playing, "/health", wrong[guess % 2]).await.0, 401);
     }
@@ -85,6 +85,37 @@ async fn g3_guessing_is_slow_whatever_is_guessed() {
     let origin = format!("http://{}", playing.address);
     let other = [("Authorization", good.as_str()), ("Origin", origin.as_str())];
     dial(playing.address, "/", &other).await.expect("another origin has its own count");
+}
+
+/// A browser sends its cookies to every port of a host, and open tabs come back with old ones.
+#[tokio::test]
+async fn g3_cookies_are_guessed_slowly_and_lock_out_nobody_who_has_a_token() {
+    let playing = start(token_access()).await;
+    let cookie = |value: &str| format!("Cookie: tm_session={value}\r\n");
+    for _ in 0..50 {
+        assert_eq!(get(&playing, "/health", &cookie("stale")).await.0, 401, "the same again is no other guess");
+    }
+    assert_eq!(get(&playing, "/health", &cookie("")).await.0, 401, "what a logout leaves is no guess");
+    for guess in 1..20 {
+        assert_eq!(get(&playing, "/health", &cookie(&format!("guess{guess}"))).await.0, 401, "guess {guess}");
+    }
+    assert_eq!(get(&playing, "/health", &cookie("guess20")).await.0, 429);
+    assert_eq!(refused(playing.address, "/", &[("Cookie", "tm_session=guess20")]).await, 429);
+    let good = bearer(TOKEN);
+    dial(playing.address, "/", &[("Authorization", &good)]).await.expect("whoever has a token comes in");
+    let mut stranger = dial(playing.address, "/", &[]).await.expect("a socket");
+    assert_eq!(stranger.ask(&format!("login {TOKEN}")).await.as_deref(), Some("welcome main"));
+    let (status, head, _) = call(&playing, "POST", "/api/login", "", &format!("{{\"token\":\"{TOKEN}\"}}")).await;
+    assert_eq!(status, 200, "{head}");
+    // Guesses of tokens lock no cookie out either.
+    let own = format!("Origin: http://{}\r\n", playing.address);
+    let cookie = head.lines().find_map(|line| line.split_once("tm_session=")).expect("a cookie").1;
+    let cookie = format!("Cookie: tm_session={}\r\n{own}", cookie.split(';').next().unwrap_or_default());
+    for _ in 0..20 {
+        assert_eq!(get(&playing, "/health", &format!("Authorization: Bearer wrong\r\n{own}")).await.0, 401);
+    }
+    assert_eq!(get(&playing, "/health", &format!("Authorization: {good}\r\n{own}")).await.0, 429);
+    assert_eq!(get(&playing, "/health", &cookie).await.0, 200);
 }
 
 /// Guesses, of which the first twenty are read.

@@ -1,9 +1,11 @@
-//! Browsers log out: one, or all that logged in with the same token. And no page of others does it for them.
+//! Browsers log in for a week, whatever becomes of the server meanwhile, and log out: one, or all that logged in with the same
+//! token. And no page of others does it for them.
 
 use dialect_gateway::Scopes;
-use gateway::{TokenFile, add_token};
+use gateway::{Access, TokenFile, add_token, revoke_token};
+use vocab::Secret;
 
-use crate::server::{Playing, TOKEN, bearer, call, dial, get, start, token_access};
+use crate::server::{Playing, TOKEN, bearer, call, dial, get, start, start_with, token_access};
 
 /// A browser that has logged in: its cookie.
 async fn logged_in(playing: &Playing, token: &str) -> String {
@@ -82,4 +84,64 @@ async fn g2_no_page_of_another_origin_logs_anybody_in_or_out() {
     let own = format!("Cookie: {cookie}\r\nOrigin: http://{}\r\n", playing.address);
     assert_eq!(call(&playing, "POST", "/api/logout", &own, "{\"everywhere\":true}").await.0, 200);
     assert!(!is_known(&playing, &cookie).await);
+}
+
+/// Another server in the same home.
+async fn restarted(playing: Playing, access: Access) -> Playing {
+    let Playing { handle, home, .. } = playing;
+    handle.shutdown(std::future::pending()).await;
+    let place = home.path().join("gateway");
+    let again = start_with(|options| (options.home, options.access) = (place, access)).await;
+    Playing { home, ..again }
+}
+
+#[tokio::test]
+async fn a_restart_logs_no_browser_out_and_none_in_that_was_out() {
+    let playing = start(token_access()).await;
+    let store = TokenFile::new(&playing.home.path().join("gateway"));
+    let named = add_token(&store, "ann", Scopes::READ).expect("a token");
+    playing.handle.look();
+    let (stays, leaves) = (logged_in(&playing, TOKEN).await, logged_in(&playing, TOKEN).await);
+    let anns = logged_in(&playing, named.expose()).await;
+    assert_eq!(call(&playing, "POST", "/api/logout", &format!("Cookie: {leaves}\r\n"), "").await.0, 200);
+    let playing = restarted(playing, token_access()).await;
+    assert!(is_known(&playing, &stays).await && is_known(&playing, &anns).await);
+    assert!(!is_known(&playing, &leaves).await, "who logged out stays so");
+    assert_eq!(playing.handle.counter()().auth_failures, 1);
+    let mut socket = dial(playing.address, "/", &[("Cookie", &anns)]).await.expect("a socket");
+    assert_eq!(socket.ask("who").await.as_deref(), Some("token:ann Scopes(1) ann"), "and may do what it could");
+    // A token that goes takes its browsers with it, also while nobody listens and for good.
+    let Playing { handle, home, .. } = playing;
+    handle.shutdown(std::future::pending()).await;
+    assert!(revoke_token(&store, "ann").expect("a file"));
+    let place = home.path().join("gateway");
+    let other = Access { token: Secret::new("another"), ..Access::default() };
+    let again = start_with(|options| (options.home, options.access) = (place, other)).await;
+    let playing = Playing { home, ..again };
+    assert!(!is_known(&playing, &stays).await && !is_known(&playing, &anns).await);
+    let playing = restarted(playing, token_access()).await;
+    assert!(!is_known(&playing, &stays).await, "the old token is back, its browsers are not");
+}
+
+#[tokio::test]
+async fn everywhere_is_everywhere_over_a_restart_and_the_file_tells_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    let playing = start(token_access()).await;
+    let (one, two) = (logged_in(&playing, TOKEN).await, logged_in(&playing, TOKEN).await);
+    let file = playing.home.path().join("gateway/browsers.json");
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let value = |cookie: &str| cookie.split_once('=').expect("a pair").1.to_owned();
+    assert!(!text.contains(&value(&one)) && !text.contains(TOKEN), "{text}");
+    assert_eq!(std::fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
+    let playing = restarted(playing, token_access()).await;
+    let headers = format!("Cookie: {one}\r\n");
+    assert_eq!(call(&playing, "POST", "/api/logout", &headers, "{\"everywhere\":true}").await.0, 200);
+    assert!(!is_known(&playing, &two).await);
+    let playing = restarted(playing, token_access()).await;
+    assert!(!is_known(&playing, &two).await);
+    // A file that nobody can read is no reason not to start.
+    std::fs::write(&file, "{").expect("written");
+    let playing = restarted(playing, token_access()).await;
+    let new = logged_in(&playing, TOKEN).await;
+    assert!(is_known(&restarted(playing, token_access()).await, &new).await);
 }

@@ -62,6 +62,21 @@ async fn the_dashboard_is_given_to_everybody_or_to_who_is_known_or_to_nobody() {
     }
     let (_, head, packed) = get(&playing, "/", "Accept-Encoding: br, gzip\r\n").await;
     assert!(head.to_ascii_lowercase().contains("content-encoding: gzip") && !packed.contains("<html"), "{head}");
+    let tag = head.lines().find_map(|line| line.to_ascii_lowercase().starts_with("etag: ").then(|| &line[6..]));
+    let tag = tag.expect("a tag");
+    for (named, status) in [
+        (tag.to_owned(), 304),
+        (format!("W/{tag}"), 304),
+        (format!("\"other\", W/\"another\" , {tag}"), 304),
+        (format!("\"other\"\r\nIf-None-Match: {tag}"), 304),
+        ("*".to_owned(), 304),
+        ("\"other\"".to_owned(), 200),
+        (tag.trim_matches('"').to_owned(), 200),
+        (format!("w/{tag}"), 200),
+    ] {
+        let (found, head, body) = get(&playing, "/", &format!("If-None-Match: {named}\r\n")).await;
+        assert_eq!((found, body.is_empty()), (status, status == 304), "{named}: {head}");
+    }
     let playing = start(rules(true, false)).await;
     let (status, head, _) = get(&playing, "/", browser).await;
     assert_eq!(status, 401);

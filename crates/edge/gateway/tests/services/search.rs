@@ -32,8 +32,16 @@ fn messages_are_found_in_the_newest_session_first() {
         assert_eq!(of(&said["hits"][0]), (json!("ws:new"), json!("assistant")), "{said}");
         let none = play.result(at, "sessions.search", json!({"query": "absent"})).await;
         assert_eq!(none, json!({"hits": [], "complete": true}));
+        // One sign can be a word.
+        play.run(at, "ws:sign", "水 and 🚢").await;
+        for sign in ["水", "🚢", "ö"] {
+            let found = play.result(at, "sessions.search", json!({ "query": sign })).await;
+            let snippet = found["hits"][0]["snippet"].as_str().unwrap_or_default().to_lowercase();
+            assert!(snippet.contains(sign), "{sign}: {found}");
+        }
         for wrong in [
             json!({}),
+            json!({"query": ""}),
             json!({"query": "x"}),
             json!({"query": "x".repeat(201)}),
             json!({"query": "xx", "limit": 101}),

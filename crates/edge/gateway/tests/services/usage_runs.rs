@@ -50,6 +50,11 @@ fn runs_are_told_with_the_dearest_first_and_add_up_to_the_sum() {
         assert_eq!(outputs(&one), [4, 2]);
         let other = play.result(at, "usage.runs", november(json!({"model": "mock/beta"}))).await;
         assert_eq!(other, json!({"runs": [], "truncated": false}));
+        let far = json!({"from": NOVEMBER.0, "to": "9999-12-31"});
+        assert!(
+            !play.result(at, "usage.runs", far).await["runs"].as_array().unwrap().is_empty(),
+            "the last day there is"
+        );
         let never = play.result(at, "usage.runs", json!({"from": "2022-01-01", "to": "2022-02-01"})).await;
         assert_eq!(never, json!({"runs": [], "truncated": false}));
         play.result(at, "sessions.delete", json!({"sessionId": "ws:a"})).await;

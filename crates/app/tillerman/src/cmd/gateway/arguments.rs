@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gateway::Caller;
 use serde::Deserialize;
-use vocab::{Mode, Settings, Which};
+use vocab::{Fault, Mode, Settings, Which};
 
 use crate::args::{self, Basics};
 
@@ -60,8 +60,13 @@ pub(super) struct Wished {
     pub(super) usual: Settings,
 }
 
-/// `usual`: what the gateway's owner has decided for every session.
-pub(super) fn wished(basics: &Basics, from: Option<&Path>, mut usual: Settings) -> Result<Wished, String> {
+/// `usual`: what the gateway's owner has decided for every session. `may_name`: which models others may name.
+pub(super) fn wished(
+    basics: &Basics,
+    from: Option<&Path>,
+    mut usual: Settings,
+    may_name: impl Fn(&str) -> Result<(), Fault>,
+) -> Result<Wished, String> {
     let Basics {
         model,
         workspace,
@@ -94,7 +99,9 @@ pub(super) fn wished(basics: &Basics, from: Option<&Path>, mut usual: Settings) 
         return Err((*why).to_owned());
     }
     let workspace = directory(workspace.as_deref(), from, &usual.workspace)?;
-    let model = model.as_deref().map(may_choose).transpose()?;
+    if let Some(model) = model {
+        may_name(model).map_err(|fault| fault.message)?;
+    }
     for (span, unit, limit) in budget {
         usual.budget.set(*span, *unit, Some(*limit));
     }
@@ -109,6 +116,7 @@ pub(super) fn wished(basics: &Basics, from: Option<&Path>, mut usual: Settings) 
         (Which::Path(file), Some(from)) if from.join(&file).is_file() => Which::Path(from.join(file)),
         (which, _) => which,
     };
+    let model = model.as_deref().map(Arc::from);
     Ok(Wished { which, workspace, model, mode: *mode, usual })
 }
 
@@ -119,14 +127,6 @@ pub(super) fn directory(asked: Option<&Path>, from: Option<&Path>, own: &Path) -
     config::workspace(Some(&asked)).map_err(|fault| fault.message)
 }
 
-/// A file that is played as a model says which commands are run.
-pub(super) fn may_choose(model: &str) -> Result<Arc<str>, String> {
-    match catalogue::is_script(model) {
-        true => Err("--model script:FILE names a file of the gateway's machine: its owner alone may".to_owned()),
-        false => Ok(model.into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,7 +135,7 @@ mod tests {
     fn wish(words: &[&str]) -> Result<Wished, String> {
         let arguments = Arguments { words: words.iter().map(OsString::from).collect(), from: None };
         let args: ServeArgs = arguments.read()?;
-        wished(&args.basics, None, Settings::new(std::env::temp_dir(), "m"))
+        wished(&args.basics, None, Settings::new(std::env::temp_dir(), "m"), |_| Ok(()))
     }
 
     #[test]
@@ -147,8 +147,6 @@ mod tests {
             (&["-e", "/bin/sh"], "starts a program"),
             (&["--no-extensions"], "owner names the extensions"),
             (&["--on-restart", "close"], "after a restart"),
-            (&["--model", "script:/etc/passwd"], "its owner alone"),
-            (&["--model", "tour/script:/etc/passwd"], "its owner alone"),
             (&["--workspace", "/no/such"], "no such workspace"),
             (&["--frob"], "unexpected argument '--frob'"),
             (&["--help"], "not shown over a wire"),

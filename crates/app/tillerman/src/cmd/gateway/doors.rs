@@ -1,6 +1,6 @@
 //! Which dialect answers which path.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use super::arguments::{Arguments, Wished, wished};
 use super::hooks::DaemonHooks;
 use super::rpc_door::RpcDoor;
 use super::terminal::TerminalDoor;
-use crate::args::{AcpArgs, AttachArgs, LoafArgs, ServeArgs};
+use crate::args::{AcpArgs, AttachArgs, Basics, LoafArgs, ServeArgs};
 use crate::cmd::stdio::FullIds;
 use crate::compose::Wired;
 
@@ -49,6 +49,11 @@ impl DoorParts {
     /// What a new session starts with, before its wire says more.
     pub(super) fn usual(&self) -> Settings {
         self.hooks.usual_of_wire()
+    }
+
+    /// What somebody wants of a session, where they may.
+    pub(super) fn wished(&self, basics: &Basics, from: Option<&Path>, usual: Settings) -> Result<Wished, String> {
+        wished(basics, from, usual, |model| self.wired.catalogue.may_name(model))
     }
 
     pub(super) fn with_config<T>(&self, look: impl FnOnce(&Configuration) -> T) -> T {
@@ -134,7 +139,7 @@ impl ServeJoins {
         no_gateway_behind(&args.attach)?;
         let mut usual = self.0.usual();
         self.0.with_config(|config| crate::cmd::serve::settle(&mut usual, config));
-        let wished = wished(&args.basics, arguments.from.as_deref(), usual)?;
+        let wished = self.0.wished(&args.basics, arguments.from.as_deref(), usual)?;
         let Wished { which, workspace, model, mode, usual } = wished;
         Ok(ServeOptions {
             // A session that is there already stays where it is.
@@ -193,7 +198,7 @@ impl AcpJoins {
             return Err("--resume means nothing here: clients use session/load and session/resume".to_owned());
         }
         no_gateway_behind(&args.attach)?;
-        let wished = wished(&args.basics, arguments.from.as_deref(), self.0.usual())?;
+        let wished = self.0.wished(&args.basics, arguments.from.as_deref(), self.0.usual())?;
         Ok(AcpOptions {
             mode: wished.mode,
             model: wished.model,
@@ -234,7 +239,7 @@ impl LoafJoins {
         self.0.with_config(|config| wires::loaf::settle(&mut usual, config));
         // Others may come who can answer.
         usual.unanswered = owners.unanswered;
-        wished(&args.basics, arguments.from.as_deref(), usual)
+        self.0.wished(&args.basics, arguments.from.as_deref(), usual)
     }
 }
 

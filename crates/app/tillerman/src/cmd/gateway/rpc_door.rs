@@ -10,7 +10,7 @@ use rpc_flags::{AskedSession, Flags, parse};
 use vocab::{Fault, Later, Query, Settings, Which};
 use wires::rpc::{self as settle, Files, SessionContext, SessionPlan};
 
-use super::arguments::{Arguments, directory, may_choose};
+use super::arguments::{Arguments, directory};
 use super::doors::{DRIVES, DoorParts};
 use crate::cmd::rpc;
 
@@ -58,7 +58,6 @@ impl RpcDoor {
 
     fn model(&self, flags: &Flags) -> Result<Option<Arc<str>>, String> {
         let Some(name) = &flags.model.name else { return Ok(None) };
-        may_choose(name)?;
         let slug = match &flags.model.provider {
             Some(provider) => self.0.wired.catalogue.slug(provider, name),
             None => name.as_str().into(),

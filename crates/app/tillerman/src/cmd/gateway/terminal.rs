@@ -14,7 +14,7 @@ use host::{DaemonEnding, Ended};
 use serde::{Deserialize, Serialize};
 use vocab::{Abilities, Later, Mode, Open, Part, Which};
 
-use super::arguments::{Wished, first_line, wished};
+use super::arguments::{Wished, first_line};
 use super::doors::{DRIVES, DoorParts};
 use crate::args::{self, CommandArgs, RunArgs};
 use crate::cmd::run::{BUILTINS, price_of};
@@ -92,7 +92,7 @@ fn wish(parts: &DoorParts, hello: &Hello) -> Result<(RunArgs, Wished), String> {
         basics.workspace = hello.from.as_deref().and_then(builtin_tools::project::enclosing);
     }
     let asked = basics.mode.take();
-    let mut wished = wished(&basics, hello.from.as_deref(), usual)?;
+    let mut wished = parts.wished(&basics, hello.from.as_deref(), usual)?;
     (wished.mode, wished.usual.mode) = (asked, asked.unwrap_or(wished.usual.mode));
     if args.continues {
         wished.which = Which::Latest;
