@@ -2,7 +2,7 @@
 //! talking, or dies.
 
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -247,6 +247,9 @@ async fn garbage_and_long_lines_are_answered_in_the_words_of_the_dialect() {
     loaf.json("an answer", |it| it["id"] == 5);
 }
 
+/// How long a gateway may take to end when nothing runs: less than the grace that it gives to what does.
+const WITHOUT_WORK: Duration = Duration::from_secs(8);
+
 /// A proxy on a session, with nothing to do.
 fn idle(place: &Place, dialect: &str) -> Proxy {
     let mut proxy = Proxy::start(place.command(), &[dialect, "--attach"]);
@@ -280,7 +283,9 @@ async fn who_only_waits_is_told_that_the_gateway_ends_and_not_that_a_session_is_
         let gateway = place.start();
         let mut proxies: Vec<(&str, Proxy)> =
             ["serve", "rpc", "loaf", "acp"].map(|dialect| (dialect, idle(&place, dialect))).into();
+        let began = Instant::now();
         assert_eq!(gateway.terminate(), Some(0));
+        assert!(began.elapsed() < WITHOUT_WORK, "nobody has anything to do: {:?}", began.elapsed());
         for (dialect, proxy) in &mut proxies {
             assert_eq!(proxy.ended(), Some(1), "{dialect}");
             let (last, said) = (proxy.heard.last().cloned().unwrap_or_default(), proxy.said());
