@@ -34,3 +34,4 @@ mod sdk_types;
 mod slow;
 mod talks;
 mod traces;
+mod traces_servers;
