@@ -84,10 +84,7 @@ async fn reach(found: &FoundGateway) -> Result<(Box<dyn Wire>, String, String), 
             Ok((Box::new(stream), "localhost".to_owned(), String::new()))
         }
         GatewayPlace::Url(url) => {
-            if found.token.is_some() && !url.is_https() && !url.is_loopback() {
-                let message = format!("the token would travel to {} for everybody to read", found.place);
-                return Err(Fault::new(FaultKind::Invalid, message).hint("use wss:// or https://"));
-            }
+            found.keeps_token()?;
             let proxies = ProxyRules::from_env(|name| std::env::var(name).ok());
             let stream = net::connect(url, &proxies, CONNECT).await?;
             let (_, host) = url.origin().split_once("://").unwrap_or_default();

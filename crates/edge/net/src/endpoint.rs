@@ -85,7 +85,12 @@ impl Endpoint {
     }
 
     pub async fn delete(&self) -> Result<StreamedResponse<'_>, NetFault> {
-        self.send(Method::DELETE, "*/*", &[], Pieces::empty).await
+        self.delete_with(&[]).await
+    }
+
+    /// The same with headers of this request alone.
+    pub async fn delete_with(&self, headers: &[(&'static str, String)]) -> Result<StreamedResponse<'_>, NetFault> {
+        self.send(Method::DELETE, "*/*", headers, Pieces::empty).await
     }
 
     async fn send(

@@ -28,6 +28,7 @@ pub(super) fn gateway(to: Option<&AttachTo>) -> Result<Option<FoundGateway>, Fau
     // Whoever comes through the socket needs none.
     let token = match to {
         AttachTo::Place(_) => {
+            setup::trust_authorities();
             let settings = setup::SettingsAgain(Basics::default(), Mode::Prompt);
             daemon::SettingsPlace::read(&settings, None).ok().and_then(|it| it.server().ok())
         }

@@ -57,6 +57,7 @@ fn ask(verb: &GatewayVerb) -> Result<u8, Fault> {
     let said = match verb {
         GatewayVerb::Status { json } => gateway::cli::status(&place, *json),
         GatewayVerb::Stop => gateway::cli::stop(&place),
+        GatewayVerb::Certificate => gateway::cli::certificate(&place),
         GatewayVerb::Url { with_token } => gateway::cli::url(&place, *with_token),
         GatewayVerb::Token(TokenArgs { rotate: true, .. }) => gateway::cli::rotate(&place),
         GatewayVerb::Token(TokenArgs { list: true, .. }) => gateway::cli::tokens(&place),

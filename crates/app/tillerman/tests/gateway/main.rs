@@ -23,6 +23,7 @@ mod collector;
 mod cuts;
 mod dashboard;
 mod drive;
+mod drive_http;
 mod guards;
 mod metrics;
 mod operator;
