@@ -1,8 +1,10 @@
 //! From a place to a socket on which a dialect answers.
 
+use std::future::poll_fn;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use host::{MessageSink, MessageStream};
 use net::ProxyRules;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
@@ -28,6 +30,17 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
 pub struct Attached {
     pub(crate) stream: SocketStream<Box<dyn Wire>>,
     pub(crate) sink: SocketSink<Box<dyn Wire>>,
+}
+
+impl Attached {
+    /// Says one thing and gives the first message that comes back, for who has a question and no conversation.
+    pub async fn ask(mut self, line: &[u8], limit: Duration) -> Option<Vec<u8>> {
+        let asking = async {
+            poll_fn(|context| self.sink.poll_send(context, line)).await.ok()?;
+            poll_fn(|context| self.stream.poll_receive(context)).await
+        };
+        tokio::time::timeout(limit, asking).await.ok().flatten()
+    }
 }
 
 /// The words of a command line, and where they were typed if that is a directory of the gateway's machine.

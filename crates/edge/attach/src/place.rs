@@ -87,7 +87,7 @@ pub struct OwnGateway<'a> {
 }
 
 /// What was found.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FoundGateway {
     pub place: GatewayPlace,
     pub token: Option<Secret>,

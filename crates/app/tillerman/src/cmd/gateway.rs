@@ -24,7 +24,7 @@ use crate::extension_host::{self, ExtensionHost};
 use crate::setup::{self, Prepared};
 use doors::DoorParts;
 use hooks::DaemonHooks;
-pub(super) use terminal::{Hello, ScreenFacts};
+pub(super) use terminal::{Hello, ScreenFacts, WantsWords};
 
 /// Sessions that nobody is on: background commands go on for a minute, then the session lets go of what it can make again.
 const IDLE: IdlePolicy = IdlePolicy {
