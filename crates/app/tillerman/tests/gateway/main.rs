@@ -29,6 +29,7 @@ mod metrics;
 mod operator;
 mod operator_settings;
 mod restart;
+mod rpc_files;
 mod sdk;
 mod sdk_examples;
 mod sdk_types;
