@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -129,6 +129,16 @@ fn a_server_of_the_npm_sdk_is_driven() {
             stopped.signal("-INT");
             assert_eq!(stopped.ended(), Some(130), "{}", stopped.said());
         }
+        // Its events have no ids: nobody could tell what is missing behind a cut.
+        let port: u16 = port.trim().parse().unwrap();
+        let relay = Relay::start(port);
+        let url = format!("http://127.0.0.2:{port}");
+        let mut cut = drive(&place, &url, &[], &["--yes", "--json", "-p", "now wait"]);
+        cut.line("a word", |line| line.contains("now"));
+        relay.cut();
+        assert_eq!(cut.ended(), Some(1), "{}", cut.said());
+        let last = cut.heard.last().unwrap();
+        assert!(last.contains("no names to go on behind"), "{last}");
         drop(server.stdin.take());
         server.wait().map_err(|why| why.to_string())?;
         Ok::<(), String>(())
@@ -143,8 +153,17 @@ fn the_end_of_the_server_is_told() {
     let url = format!("http://{}", gateway.address);
     let mut running = drive(&place, &url, &[TOKEN_ENV], &["--json", "-p", "slow 50 say 400 words"]);
     running.line("a word", |line| line.contains("w1"));
+    let mut leaving = drive(&place, &url, &[TOKEN_ENV], &["--json", "-p", "slow 50 say 400 words"]);
+    leaving.line("a word", |line| line.contains("w1"));
     let port = port(&gateway);
     gateway.kill();
+    // Who wants to leave meanwhile does.
+    let began = Instant::now();
+    leaving.signal("-INT");
+    std::thread::sleep(Duration::from_millis(300));
+    leaving.signal("-INT");
+    assert_eq!(leaving.ended(), Some(130), "{}", leaving.said());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     // Another one at the same place does not know this connection.
     let again = Place { port, ..place };
     let _gateway = again.start();

@@ -12,7 +12,7 @@ use net::{Credentials, Endpoint, KnownCredentials, Late, NetFault, Proxy, Stream
 use process::{Exit, Launched};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use vocab::{Fault, Later, Secret};
 use wire::{Frame, Lines};
 
@@ -26,6 +26,9 @@ use streams::{LINES_MAX, Streams, WebNews};
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// A server may take so long to take a message; it does not answer it with that.
 const POST_LIMIT: Duration = Duration::from_secs(60);
+/// How often a message is sent that may come twice, and how long after the first try; then twice as long each time.
+const TRIES_MAX: u32 = 5;
+const AGAIN_FIRST: Duration = Duration::from_millis(200);
 /// What is left of the end: telling the server.
 const GOODBYE: Duration = Duration::from_secs(2);
 /// As much of a refusal is read as people can be shown.
@@ -57,7 +60,7 @@ impl Channel for WebChannel {
             let MemoryPeer { input, output, mut errors, life } = theirs;
             let talk = WebTalk::new(endpoint, self.token_hint.clone());
             tokio::spawn(async move {
-                let over = talk.run(input, output).await;
+                let over = talk.run(input, output, life.struck()).await;
                 if let Some(note) = &over.note {
                     let _ = errors.write_all(format!("{note}\n").as_bytes()).await;
                 }
@@ -122,12 +125,18 @@ impl WebTalk {
         look(&mut self.routes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Until one side ends.
-    async fn run(&self, input: impl AsyncRead + Unpin, output: impl AsyncWrite + Unpin) -> WebOver {
+    /// Until one side ends. `struck`: done when the client does not wait for what it said any more.
+    async fn run(
+        &self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin,
+        struck: impl Future<Output = ()>,
+    ) -> WebOver {
         let (news, heard) = mpsc::channel(LINES_MAX);
         let over = tokio::select! {
             over = self.say_all(input, &news) => over,
             over = self.hear_all(heard, output) => over,
+            () = struck => WebOver::ours(),
         };
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(streams) = streams {
@@ -185,10 +194,10 @@ impl WebTalk {
         let ours = self.routes(|routes| routes.says(&line));
         let said = match (&ours.kind, self.streams()) {
             (LineKind::Initialize { .. }, None) => self.introduce(line, news).await,
-            (_, Some(streams)) => self.post(&ours, &streams, line, news).await,
-            (_, None) => Err(NotTaken { why: "there is no connection yet".to_owned(), ends: false }),
+            (_, Some(streams)) => self.post_surely(&ours, &streams, line, news).await,
+            (_, None) => Err(NotTaken::alone("there is no connection yet".to_owned())),
         };
-        let Err(NotTaken { why, ends }) = said else { return Ok(()) };
+        let Err(NotTaken { why, ends, .. }) = said else { return Ok(()) };
         match ours.refused(&why) {
             Some(line) => {
                 let _ = news.send(WebNews::Line(None, line)).await;
@@ -207,15 +216,35 @@ impl WebTalk {
         let connection: Option<Arc<str>> = connection.map(Arc::from);
         let answer = incoming.collect(LINE_BYTES_MAX).await.map_err(NotTaken::from)?;
         let connection = connection.ok_or_else(|| {
-            let why =
-                format!("{} answers, but speaks no ACP over HTTP: it names no connection", self.endpoint.server());
-            NotTaken { why, ends: false }
+            let server = self.endpoint.server();
+            NotTaken::alone(format!("{server} answers, but speaks no ACP over HTTP: it names no connection"))
         })?;
         let streams = Arc::new(Streams::new(self.endpoint.clone(), connection, news.clone()));
         *self.streams.lock().unwrap_or_else(PoisonError::into_inner) = Some(streams.clone());
         streams.followed(None).await;
         let _ = news.send(WebNews::Line(None, answer)).await;
         Ok(())
+    }
+
+    /// An answer or a notification may come twice, so one of which nobody knows whether it arrived is sent again. A request
+    /// would be done twice.
+    async fn post_surely(
+        &self,
+        ours: &OurLine,
+        streams: &Streams,
+        line: Vec<u8>,
+        news: &mpsc::Sender<WebNews>,
+    ) -> Result<(), NotTaken> {
+        let may_repeat = matches!(ours.kind, LineKind::Answer | LineKind::Notification);
+        let mut pause = AGAIN_FIRST;
+        for _ in 1..TRIES_MAX {
+            match self.post(ours, streams, line.clone(), news).await {
+                Err(NotTaken { again: true, .. }) if may_repeat => sleep(pause).await,
+                said => return said,
+            }
+            pause *= 2;
+        }
+        self.post(ours, streams, line, news).await
     }
 
     async fn post(
@@ -244,8 +273,8 @@ impl WebTalk {
     async fn taken(&self, headers: &[(&'static str, String)], line: Vec<u8>) -> Result<StreamedResponse<'_>, NotTaken> {
         let posted = timeout(POST_LIMIT, self.endpoint.post_with(ACCEPT, headers, line.into())).await;
         let incoming = posted.map_err(|_| {
-            let why = format!("{} took no message within {} s", self.endpoint.server(), POST_LIMIT.as_secs());
-            NotTaken { why, ends: false }
+            let (server, limit) = (self.endpoint.server(), POST_LIMIT.as_secs());
+            NotTaken::alone(format!("{server} took no message within {limit} s"))
         })??;
         match incoming.status {
             200..300 => Ok(incoming),
@@ -255,9 +284,9 @@ impl WebTalk {
                 if status == 401 {
                     fault = fault.hint(self.token_hint.clone());
                 }
-                Err(NotTaken { why: fault.explained(), ends: !headers.is_empty() })
+                Err(NotTaken { ends: !headers.is_empty(), ..NotTaken::alone(fault.explained()) })
             }
-            _ => Err(NotTaken { why: incoming.refusal(REFUSAL_BYTES_MAX).await.explained(), ends: false }),
+            _ => Err(NotTaken::alone(incoming.refusal(REFUSAL_BYTES_MAX).await.explained())),
         }
     }
 }
@@ -267,10 +296,19 @@ struct NotTaken {
     why: String,
     /// No other will, either.
     ends: bool,
+    /// The way there was broken, which may have changed by now.
+    again: bool,
+}
+
+impl NotTaken {
+    /// Only this one.
+    fn alone(why: String) -> Self {
+        Self { why, ends: false, again: false }
+    }
 }
 
 impl From<NetFault> for NotTaken {
     fn from(fault: NetFault) -> Self {
-        Self { why: fault.fault.explained(), ends: false }
+        Self { again: fault.retryable, ..Self::alone(fault.fault.explained()) }
     }
 }

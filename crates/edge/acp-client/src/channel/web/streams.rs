@@ -79,6 +79,8 @@ impl Streams {
         if open.states.get(&session).is_some_and(is_there) || open.states.len() > SESSIONS_MAX {
             return;
         }
+        // Those that came to nothing are forgotten.
+        while open.tasks.try_join_next().is_some() {}
         let (told, state) = watch::channel(StreamState::Opening);
         open.states.insert(session.clone(), state);
         let follower = Follower {
