@@ -104,7 +104,7 @@ pub struct Drive {
     /// One more word for ssh itself: `--ssh-flag=-p2222`; may be given more than once.
     #[arg(long, value_name = "FLAG", requires = "ssh", allow_hyphen_values = true)]
     pub ssh_flag: Vec<String>,
-    /// An agent that is reached by a WebSocket: ws://, wss://.
+    /// An agent at an address: ws:// and wss:// by a WebSocket, http:// and https:// by streamable HTTP.
     #[arg(long, value_name = "URL", conflicts_with_all = ["ssh", "command"])]
     pub url: Option<String>,
     /// The variable that has the token for --url.

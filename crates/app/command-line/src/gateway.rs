@@ -57,6 +57,8 @@ pub enum GatewayVerb {
     Stop,
     /// Print the token that may do everything; make, list and take back others.
     Token(TokenArgs),
+    /// Print the certificate that `--tls-self-signed` has made, for clients that are to trust it.
+    Certificate,
     /// Print where the one that runs here can be reached.
     Url {
         /// With the token in it, for a browser on this machine.

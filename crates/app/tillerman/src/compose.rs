@@ -135,6 +135,7 @@ pub(crate) async fn build(mut setup: Setup) -> Result<Wired, Fault> {
     let (version, many) = (env!("CARGO_PKG_VERSION"), counts.is_some());
     if let Some(tracing) = telemetry::Tracing::of_process(version, many, &keyring, &mut notes, host::note) {
         tracing.watch(&mut ports.provider, &mut ports.store, &mut ports.toolbox);
+        tracing.watch_servers(&mut ports.servers);
     }
     let notice = format!("model {}: {reason}", settings.model);
     let config = Config {

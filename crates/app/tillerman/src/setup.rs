@@ -62,6 +62,19 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
     Ok(Prepared { setup, config, home, open, extensions })
 }
 
+/// Trusts the certificates that the user's configuration names, for a command that needs nothing else of it. What is wrong
+/// with the configuration is said, and is no reason to go no further.
+pub(crate) fn trust_authorities() {
+    let found = Home::find(&config::process_env).zip(config::workspace(None).ok());
+    let Some((home, workspace)) = found else { return };
+    match configuration(&Basics::default(), (&home, &workspace), Mode::Prompt, None) {
+        Ok(config) => {
+            config.ca_file().map(net::trust_everywhere);
+        }
+        Err(fault) => host::note(&fault.explained()),
+    }
+}
+
 /// An extension that was named for this conversation may be what guards it: without it nothing starts.
 fn are_there(extensions: &[PathBuf]) -> Result<(), Fault> {
     match extensions.iter().find(|path| !path.is_file()) {

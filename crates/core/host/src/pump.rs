@@ -19,7 +19,7 @@ use vocab::{Command, Told};
 use wire::{Close, Dialect, NoOwn, OwnCall};
 
 use self::core::{Allowance, Awaited, Core};
-use crate::ending::DaemonEnding;
+use crate::ending::{DaemonEnding, EndingEar, EndingNews};
 use crate::frame_log::FrameLog;
 use crate::principal_cell::PrincipalCell;
 use crate::signals::{SIGTERM, Signals};
@@ -149,7 +149,7 @@ async fn run<D: Dialect>(
     let mut calls = RunningCalls::new(options.own);
     let mut signals = options.signals.then(Signals::new).flatten();
     let mut deaf = options.deaf;
-    let mut ending = options.ending.map(|ending| (ending.clone(), Box::pin(async move { ending.wait().await })));
+    let mut ending = options.ending.map(EndingEar::new);
     let grace_ms = u64::try_from(options.grace.as_millis()).unwrap_or(u64::MAX / 2);
     let on_lost = options.on_lost;
     let allowance = Allowance { framing, frame_bytes_max: options.frame_bytes_max, grace_ms, on_lost };
@@ -176,7 +176,7 @@ async fn run<D: Dialect>(
             },
             more = peer.events(&mut events), if fetch => {
                 // Sessions end because the process does: that it does comes first, however close behind they are.
-                if let Some(by) = ending.take_if(|(ending, _)| ending.asked().is_some()).and_then(|(it, _)| it.asked()) {
+                if let Some(by) = ending.as_mut().and_then(EndingEar::overheard) {
                     core.daemon_ends(by, options.leaves_work, clock.now_ms());
                 }
                 core.told(events.drain(..), more, clock.now_ms());
@@ -195,10 +195,11 @@ async fn run<D: Dialect>(
                 }
                 by => core.asked_to_end(by, clock.now_ms()),
             },
-            by = until_asked(&mut ending), if ending.is_some() => {
-                ending = None;
-                core.daemon_ends(by, options.leaves_work, clock.now_ms());
-            }
+            // Behind the events: what the engine still said is told first.
+            news = until_news(&mut ending, fetch), if ending.is_some() => match news {
+                EndingNews::Asked(by) => core.daemon_ends(by, options.leaves_work, clock.now_ms()),
+                EndingNews::Rests => core.engine_rests(clock.now_ms()),
+            },
             () = clock.until(until_ms), if until_ms.is_some() => core.time(clock.now_ms()),
         }
     }
@@ -274,11 +275,9 @@ async fn until_deaf(deaf: &mut Option<Gone>) {
     }
 }
 
-async fn until_asked<F: Future<Output = &'static str>>(
-    ending: &mut Option<(DaemonEnding, Pin<Box<F>>)>,
-) -> &'static str {
+async fn until_news(ending: &mut Option<EndingEar>, has_all: bool) -> EndingNews {
     match ending {
-        Some((_, asked)) => asked.await,
+        Some(ending) => ending.next(has_all).await,
         None => std::future::pending().await,
     }
 }

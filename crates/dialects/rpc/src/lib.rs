@@ -98,6 +98,8 @@ pub struct RpcOptions {
     pub templates: Vec<Template>,
     /// The model's server wants a key and there is none, as far as is known before the first call.
     pub no_key: bool,
+    /// Said to who wants sessions of a directory where sessions have no files.
+    pub without_files: &'static str,
     /// What stands beside the model's provider, for `get_integrations`.
     pub services: Vec<Service>,
 }
@@ -149,6 +151,7 @@ impl RpcOptions {
             reminders_max: 0,
             templates: Vec::new(),
             no_key: false,
+            without_files: "open_session requires session persistence (omit --no-session)",
             services: Vec::new(),
         }
     }

@@ -1,4 +1,4 @@
-//! Ways to an agent: a local process, one behind ssh, a pipe in memory. Behind one trait, so that a connection neither
+//! Ways to an agent: a local process, one behind ssh, one behind HTTP, a pipe in memory. Behind one trait, so that a connection neither
 //! knows nor cares which.
 
 mod environment;
@@ -6,12 +6,14 @@ mod find;
 mod memory;
 mod process;
 mod ssh;
+mod web;
 
 pub use environment::{LoginShell, NoProbe, Probe, Vars};
 pub use find::find_program;
 pub use memory::{AgentLife, Memory, MemoryPeer, memory};
 pub use process::{ProcessChannel, ShellProbe};
 pub use ssh::{Ssh, SshChannel};
+pub use web::WebChannel;
 
 use std::io;
 

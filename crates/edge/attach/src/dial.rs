@@ -1,8 +1,10 @@
 //! From a place to a socket on which a dialect answers.
 
+use std::future::poll_fn;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use host::{MessageSink, MessageStream};
 use net::ProxyRules;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
@@ -28,6 +30,17 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
 pub struct Attached {
     pub(crate) stream: SocketStream<Box<dyn Wire>>,
     pub(crate) sink: SocketSink<Box<dyn Wire>>,
+}
+
+impl Attached {
+    /// Says one thing and gives the first message that comes back, for who has a question and no conversation.
+    pub async fn ask(mut self, line: &[u8], limit: Duration) -> Option<Vec<u8>> {
+        let asking = async {
+            poll_fn(|context| self.sink.poll_send(context, line)).await.ok()?;
+            poll_fn(|context| self.stream.poll_receive(context)).await
+        };
+        tokio::time::timeout(limit, asking).await.ok().flatten()
+    }
 }
 
 /// The words of a command line, and where they were typed if that is a directory of the gateway's machine.
@@ -84,10 +97,7 @@ async fn reach(found: &FoundGateway) -> Result<(Box<dyn Wire>, String, String), 
             Ok((Box::new(stream), "localhost".to_owned(), String::new()))
         }
         GatewayPlace::Url(url) => {
-            if found.token.is_some() && !url.is_https() && !url.is_loopback() {
-                let message = format!("the token would travel to {} for everybody to read", found.place);
-                return Err(Fault::new(FaultKind::Invalid, message).hint("use wss:// or https://"));
-            }
+            found.keeps_token()?;
             let proxies = ProxyRules::from_env(|name| std::env::var(name).ok());
             let stream = net::connect(url, &proxies, CONNECT).await?;
             let (_, host) = url.origin().split_once("://").unwrap_or_default();

@@ -87,10 +87,23 @@ pub struct OwnGateway<'a> {
 }
 
 /// What was found.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FoundGateway {
     pub place: GatewayPlace,
     pub token: Option<Secret>,
+}
+
+impl FoundGateway {
+    /// Refuses a way on which others could read the token.
+    pub fn keeps_token(&self) -> Result<(), Fault> {
+        match &self.place {
+            GatewayPlace::Url(url) if self.token.is_some() && !url.is_https() && !url.is_loopback() => {
+                let message = format!("the token would travel to {} for everybody to read", self.place);
+                Err(Fault::new(FaultKind::Invalid, message).hint("use wss:// or https://"))
+            }
+            GatewayPlace::Url(_) | GatewayPlace::Socket(_) => Ok(()),
+        }
+    }
 }
 
 impl OwnGateway<'_> {

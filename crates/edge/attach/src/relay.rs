@@ -65,6 +65,14 @@ pub struct Relayed {
     pub exit_code: u8,
     /// For stderr: what a person or a program should know.
     pub note: Option<String>,
+    /// The conversation could go on in a gateway that runs again: nobody wanted it to end.
+    pub can_return: bool,
+}
+
+impl Relayed {
+    fn fine() -> Self {
+        Self { exit_code: 0, note: None, can_return: false }
+    }
 }
 
 /// What the end of the socket means.
@@ -111,7 +119,7 @@ impl Attached {
                 written = &mut shown => return ended(ending.unwrap_or(Ending::Ours), written),
                 () = &mut upward => {}
                 // The work goes on without a reader; who comes next finds it.
-                () = &mut deaf => return Relayed { exit_code: 0, note: None },
+                () = &mut deaf => return Relayed::fine(),
             }
         }
     }
@@ -308,28 +316,27 @@ const FAILED: u8 = 1;
 const NOT_STARTED: u8 = 2;
 
 fn ended(ending: Ending, written: io::Result<()>) -> Relayed {
-    let said = |exit_code, note: String| Relayed { exit_code, note: Some(note) };
+    let said = |exit_code, note: String| Relayed { exit_code, note: Some(note), can_return: false };
+    let gone = |note: &str| Relayed { exit_code: FAILED, note: Some(note.to_owned()), can_return: true };
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
     {
         return said(FAILED, format!("what was to be said could not be written: {error}"));
     }
     match ending {
-        Ending::Ours | Ending::Closed(NORMAL, _) => Relayed { exit_code: 0, note: None },
+        Ending::Ours | Ending::Closed(NORMAL, _) => Relayed::fine(),
         Ending::Closed(code @ PRIVATE_FROM.., reason) => {
             let exit_code = u8::try_from(code - PRIVATE_FROM).unwrap_or(FAILED);
-            Relayed { exit_code, note: Some(reason).filter(|reason| !reason.is_empty()) }
+            Relayed { exit_code, note: Some(reason).filter(|reason| !reason.is_empty()), can_return: false }
         }
-        Ending::Closed(1001, _) => {
-            said(FAILED, "the gateway has ended; what was not finished goes on with its next start".to_owned())
-        }
+        Ending::Closed(1001, _) => gone("the gateway has ended; what was not finished goes on with its next start"),
         Ending::Closed(1008, reason) => said(NOT_STARTED, reason),
         Ending::Closed(code, reason) if reason.is_empty() => {
             said(FAILED, format!("the gateway closed the connection ({code})"))
         }
         Ending::Closed(_, reason) => said(FAILED, reason),
         Ending::Lost => {
-            said(FAILED, "the connection to the gateway is lost; what runs there goes on, attach again".to_owned())
+            gone("the connection to the gateway is lost; what runs there goes on, now or with its next start")
         }
         Ending::Full(error) => said(FAILED, format!("nobody reads, and no more can be kept: {error}")),
     }
@@ -353,6 +360,9 @@ mod tests {
         assert_eq!([code(Ending::Ours), code(closed(1000)), code(closed(4000)), code(closed(4130))], [0, 0, 0, 130]);
         assert_eq!([code(closed(1001)), code(closed(1011)), code(closed(1013)), code(Ending::Lost)], [1, 1, 1, 1]);
         assert_eq!(code(closed(1008)), 2);
+        let returns = |ending| ended(ending, Ok(())).can_return;
+        assert!(returns(closed(1001)) && returns(Ending::Lost));
+        assert!(![Ending::Ours, closed(1000), closed(1008), closed(4130)].into_iter().any(returns));
         let full = ended(Ending::Ours, Err(io::Error::other("full")));
         assert_eq!((full.exit_code, full.note.is_some()), (1, true));
         assert_eq!(ended(Ending::Ours, Err(io::ErrorKind::BrokenPipe.into())).exit_code, 0);

@@ -85,6 +85,15 @@ fn health(socket: &Path) -> std::io::Result<(u16, String)> {
     Ok((status, body.to_owned()))
 }
 
+/// The certificate that we made ourselves, without the key that lies beside it.
+pub fn certificate(home: &Path) -> Result<CliSaid, Fault> {
+    let found = crate::tls::own_certificate(home).map_err(failed("the gateway's certificate"))?;
+    found.map(said).ok_or_else(|| {
+        Fault::new(FaultKind::Invalid, "this gateway has made no certificate of its own")
+            .hint("`tillerman gateway --tls-self-signed` makes one")
+    })
+}
+
 /// Asks the process to end, and waits until it has.
 pub fn stop(home: &Path) -> Result<CliSaid, Fault> {
     let Some((found, holder)) = holder(home)? else { return Ok(none_runs()) };

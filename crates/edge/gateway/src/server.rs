@@ -25,6 +25,9 @@ use crate::tokens::{TokenFile, read_main_token};
 /// How often files and tokens are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+/// How long everybody may take to hear that we end when we are in a hurry.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// How long a look at our health may take before we are not well.
 const WELL: Duration = Duration::from_secs(5);
 
@@ -264,6 +267,7 @@ impl ServerHandle {
         self.state.ending.ask("shutdown");
         let drained = async {
             self.engine.drain(self.grace).await;
+            self.state.ending.rest();
             let _ = timeout(ENDING, self.state.places.all_gone()).await;
         };
         let in_a_hurry = tokio::select! {
@@ -272,6 +276,8 @@ impl ServerHandle {
         };
         if in_a_hurry {
             self.engine.shutdown().await;
+            self.state.ending.rest();
+            let _ = timeout(LAST_WORDS, self.state.places.all_gone()).await;
         }
         if let Some(unix) = &self.unix {
             unix.remove();

@@ -15,6 +15,10 @@ use tokio_rustls::TlsAcceptor;
 use crate::options::TlsChoice;
 
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// Certificate and key of our own making, in the gateway's home.
+const SELF_SIGNED: &str = "self-signed.pem";
+const CERTIFICATE_BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+const CERTIFICATE_END: &str = "-----END CERTIFICATE-----";
 
 /// What tells one version of a file from the next.
 type FileMark = (u64, i64, i64, u64);
@@ -33,7 +37,7 @@ impl TlsShelf {
             TlsChoice::None => return Ok(None),
             TlsChoice::Files { cert, key } => (cert.clone(), key.clone()),
             TlsChoice::SelfSigned => {
-                let file = home.join("self-signed.pem");
+                let file = home.join(SELF_SIGNED);
                 if !file.exists() {
                     safefile::replace(&file, self_signed(names)?.as_bytes())?;
                 }
@@ -98,6 +102,22 @@ fn load(cert: &Path, key: &Path) -> io::Result<Arc<ServerConfig>> {
     Ok(Arc::new(config))
 }
 
+/// The certificate that was made here, without its key. `None`: none was.
+pub(crate) fn own_certificate(home: &Path) -> io::Result<Option<String>> {
+    let bytes = match safefile::read_regular(&home.join(SELF_SIGNED), FILE_BYTES_MAX) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let text = String::from_utf8(bytes).map_err(io::Error::other)?;
+    let begin = text.find(CERTIFICATE_BEGIN);
+    let end = text.find(CERTIFICATE_END).map(|at| at + CERTIFICATE_END.len());
+    match begin.zip(end) {
+        Some((begin, end)) if begin < end => Ok(Some(format!("{}\n", &text[begin..end]))),
+        _ => Err(io::Error::other(format!("{SELF_SIGNED} has no certificate"))),
+    }
+}
+
 /// Certificate and key in one text.
 fn self_signed(names: &[String]) -> io::Result<String> {
     let mut all = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
@@ -139,11 +159,14 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let home = tempfile::tempdir().unwrap();
         TlsShelf::open(&TlsChoice::SelfSigned, home.path(), &[]).unwrap();
-        let file = home.path().join("self-signed.pem");
+        let file = home.path().join(SELF_SIGNED);
         let first = fs::read_to_string(&file).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         TlsShelf::open(&TlsChoice::SelfSigned, home.path(), &[]).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), first);
+        let shown = own_certificate(home.path()).unwrap().unwrap();
+        assert!(first.contains(&shown) && !shown.contains("PRIVATE"), "{shown}");
+        assert!(own_certificate(Path::new("/no/such")).unwrap().is_none());
         let shelf = TlsShelf::open(&TlsChoice::SelfSigned, home.path(), &[]).unwrap().unwrap();
         let shown = shelf.fingerprint().unwrap();
         let mut openssl = std::process::Command::new("openssl");

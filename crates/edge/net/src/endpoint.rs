@@ -58,24 +58,49 @@ impl Endpoint {
 
     /// Posts JSON and waits for the head of the answer. Dropping the answer closes the connection.
     pub async fn post(&self, accept: &'static str, body: Bytes) -> Result<StreamedResponse<'_>, NetFault> {
-        self.send(Method::POST, accept, || Pieces::new(vec![body.clone()])).await
+        self.post_with(accept, &[], body).await
+    }
+
+    /// The same with headers of this request alone. Where the credentials say another value, that counts.
+    pub async fn post_with(
+        &self,
+        accept: &'static str,
+        headers: &[(&'static str, String)],
+        body: Bytes,
+    ) -> Result<StreamedResponse<'_>, NetFault> {
+        self.send(Method::POST, accept, headers, || Pieces::new(vec![body.clone()])).await
     }
 
     pub async fn get(&self, accept: &'static str) -> Result<StreamedResponse<'_>, NetFault> {
-        self.send(Method::GET, accept, Pieces::empty).await
+        self.get_with(accept, &[]).await
+    }
+
+    /// The same with headers of this request alone.
+    pub async fn get_with(
+        &self,
+        accept: &'static str,
+        headers: &[(&'static str, String)],
+    ) -> Result<StreamedResponse<'_>, NetFault> {
+        self.send(Method::GET, accept, headers, Pieces::empty).await
     }
 
     pub async fn delete(&self) -> Result<StreamedResponse<'_>, NetFault> {
-        self.send(Method::DELETE, "*/*", Pieces::empty).await
+        self.delete_with(&[]).await
+    }
+
+    /// The same with headers of this request alone.
+    pub async fn delete_with(&self, headers: &[(&'static str, String)]) -> Result<StreamedResponse<'_>, NetFault> {
+        self.send(Method::DELETE, "*/*", headers, Pieces::empty).await
     }
 
     async fn send(
         &self,
         method: Method,
         accept: &'static str,
+        headers: &[(&'static str, String)],
         body: impl FnMut() -> Pieces,
     ) -> Result<StreamedResponse<'_>, NetFault> {
-        let head = RequestHead { method: &method, path: &self.path, accept, headers: &[] };
+        let head = RequestHead { method: &method, path: &self.path, accept, headers };
         match self.http.send(head, body).await {
             Ok((head, body)) => {
                 let (head, ()) = head.into_parts();

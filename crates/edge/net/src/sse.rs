@@ -1,5 +1,5 @@
 //! Server-sent events from bytes. Pure and incremental: any split of the same bytes yields the same events. Knows
-//! lines and `data` fields only; event names, ids and retry times mean nothing to our readers.
+//! lines, `data` and `id` fields only; event names and retry times mean nothing to our readers.
 
 use std::ops::Range;
 
@@ -10,6 +10,9 @@ pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 const KEEP_BYTES: usize = 256 * 1024;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// A longer id is none: it goes back to the server in a header.
+const ID_BYTES_MAX: usize = 1024;
 
 /// An event larger than the limit; the bytes are gone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +35,9 @@ pub struct Sse {
     after_cr: bool,
     at_start: bool,
     data: EventData,
+    /// Of the event being read.
+    next_id: Option<String>,
+    last_id: Option<String>,
 }
 
 /// The `data` fields of the event being read. One field is the rule and stays where it is.
@@ -58,7 +64,14 @@ impl Sse {
             after_cr: false,
             at_start: true,
             data: EventData::None,
+            next_id: None,
+            last_id: None,
         }
+    }
+
+    /// The id of the last whole event that had one, to go on behind it.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
     }
 
     /// Takes more bytes. Call [`Sse::next`] until it yields nothing, then feed again.
@@ -106,8 +119,14 @@ impl Sse {
             }
             if !line.is_empty() {
                 self.field(line);
-            } else if !matches!(self.data, EventData::None) {
-                return Some(Ok(self.take()));
+            } else {
+                if let Some(id) = self.next_id.take() {
+                    // An empty one takes back what was said before.
+                    self.last_id = Some(id).filter(|id| !id.is_empty());
+                }
+                if !matches!(self.data, EventData::None) {
+                    return Some(Ok(self.take()));
+                }
             }
             if matches!(self.data, EventData::None) {
                 self.consumed = self.line;
@@ -156,8 +175,23 @@ impl Sse {
         true
     }
 
+    fn id(&mut self, line: Range<usize>) {
+        let Some(rest) = self.buffer[line].strip_prefix(b"id") else { return };
+        let value = match rest {
+            [] => rest,
+            [b':', b' ', value @ ..] | [b':', value @ ..] => value,
+            _ => return,
+        };
+        if value.len() <= ID_BYTES_MAX
+            && !value.contains(&0)
+            && let Ok(id) = std::str::from_utf8(value)
+        {
+            self.next_id = Some(id.to_owned());
+        }
+    }
+
     fn field(&mut self, line: Range<usize>) {
-        let Some(rest) = self.buffer[line.clone()].strip_prefix(b"data") else { return };
+        let Some(rest) = self.buffer[line.clone()].strip_prefix(b"data") else { return self.id(line) };
         let value = match rest {
             [] => line.end..line.end,
             [b':', b' ', ..] => line.start + 6..line.end,
@@ -217,6 +251,26 @@ mod tests {
         ] {
             assert_eq!(read(&[bytes]), want, "{}", String::from_utf8_lossy(bytes));
         }
+    }
+
+    #[test]
+    fn an_id_counts_with_the_end_of_its_event() {
+        let mut sse = Sse::default();
+        let mut ids = Vec::new();
+        for chunk in [
+            &b"data: a\n\nid: 7\ndata: b\n\nid:8.2+1\ndata: c\n\n"[..],
+            b"data: d\n\nid: 9\ndata: half",
+            b"\n\nidle: no\nid: x\0y\ndata: e\n\nid\ndata: f\n\n",
+        ] {
+            sse.feed(chunk);
+            ids.push(format!("{} ..", sse.last_id().unwrap_or("-")));
+            while sse.next().is_some() {
+                ids.push(sse.last_id().unwrap_or("-").to_owned());
+            }
+        }
+        assert_eq!(ids, ["- ..", "-", "7", "8.2+1", "8.2+1 ..", "8.2+1", "8.2+1 ..", "9", "9", "-"]);
+        sse.feed(format!("id: {}\ndata: g\n\n", "9".repeat(ID_BYTES_MAX + 1)).as_bytes());
+        assert!(sse.next().is_some() && sse.last_id().is_none());
     }
 
     #[test]

@@ -14,9 +14,9 @@ mod tracer;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use vocab::{Keyring, Provider, Store, Toolbox};
+use vocab::{Keyring, McpServers, Provider, Store, Toolbox};
 
-use crate::watch::{WatchedProvider, WatchedStore, WatchedToolbox};
+use crate::watch::{WatchedProvider, WatchedServers, WatchedStore, WatchedToolbox};
 use export::Exporter;
 use settings::read;
 use tracer::Tracer;
@@ -63,6 +63,11 @@ impl Tracing {
         *provider = Arc::new(WatchedProvider::new(provider.clone(), self.0.clone()));
         *store = Arc::new(WatchedStore::new(store.clone(), self.0.clone()));
         *toolbox = Arc::new(WatchedToolbox::new(toolbox.clone(), Arc::new(self.0.clone())));
+    }
+
+    /// The same for servers of tools: each call tells its own where it belongs.
+    pub fn watch_servers(&self, servers: &mut Arc<dyn McpServers>) {
+        *servers = Arc::new(WatchedServers::new(servers.clone(), Arc::new(self.0.clone())));
     }
 }
 

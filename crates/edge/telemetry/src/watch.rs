@@ -6,4 +6,4 @@ mod tools;
 
 pub use models::{CallWatch, ModelWatch, WatchedProvider};
 pub use store::{LogWatch, WatchedStore};
-pub use tools::{ToolWatch, WatchedToolbox};
+pub use tools::{ToolWatch, WatchedServers, WatchedToolbox};

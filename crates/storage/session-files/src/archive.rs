@@ -50,7 +50,7 @@ impl Archive for Mirrored {
     }
 }
 
-enum FoundFile {
+pub(crate) enum FoundFile {
     /// A directory without any session.
     NewIn,
     Nothing,
@@ -61,7 +61,7 @@ enum FoundFile {
 }
 
 /// The file that is meant, and what it is.
-fn look(file: PathBuf) -> (PathBuf, FoundFile) {
+pub(crate) fn look(file: PathBuf) -> (PathBuf, FoundFile) {
     let file = match is_directory(&file) {
         true => match newest(&file) {
             Some(newest) => newest,
@@ -117,7 +117,7 @@ impl SharedMirrors {
 
     /// The session that the store has and whose file would have this name. It has none yet where nothing was said in it, or
     /// none any more; its log is there all the same.
-    async fn named_by(&self, file: &Path) -> Result<Option<SessionId>, Fault> {
+    pub(crate) async fn named_by(&self, file: &Path) -> Result<Option<SessionId>, Fault> {
         let name = file.file_name().and_then(|name| name.to_str());
         let Some(id) = name.and_then(id_in_name).map(SessionId::from) else { return Ok(None) };
         let summary = self.setup.store.summary(&id).await?.filter(|summary| summary.child_of.is_none());
@@ -126,7 +126,7 @@ impl SharedMirrors {
         Ok(Some(id).filter(|_| is_its_name && !is_elsewhere))
     }
 
-    async fn open(&self, file: PathBuf, by: Option<Principal>) -> Result<SessionId, Fault> {
+    pub(crate) async fn open(&self, file: PathBuf, by: Option<Principal>) -> Result<SessionId, Fault> {
         let read = tokio::task::spawn_blocking(move || {
             let found = read(&file);
             (file, found)

@@ -18,6 +18,7 @@ mod read;
 mod shared;
 mod store;
 mod tail;
+mod taking_in;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ pub use head::{FileHead, copy_of, default_dir, file_name};
 pub use read::{FILE_BYTES_MAX, FileRow, ScanError, ScannedFile, scan};
 pub use store::{MirrorSetup, Mirrored};
 pub use tail::{FileTail, side_file};
+pub use taking_in::FileIntake;
 
 /// What is known about models: how a slug looks in a file, and which slug a file means.
 pub trait ModelNames: Faces + Send + Sync {

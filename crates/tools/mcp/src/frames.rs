@@ -1,11 +1,12 @@
 //! What is said on the wire, both ways. Pure: text in, meaning out.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use vocab::Json;
+use vocab::{Json, TracePlace};
 use wire::jsonrpc::{self, Frame, METHOD_NOT_FOUND, RpcError, Version};
 
 /// The version that we ask for.
@@ -17,9 +18,18 @@ pub const UNDERSTOOD: [&str; 4] = ["2024-11-05", "2025-03-26", PROTOCOL, "2025-1
 
 /// What we ask a server. Its `id` is also the token under which it tells progress.
 pub(crate) enum McpRequest {
-    Initialize { version: String },
-    ListTools { cursor: Option<String> },
-    CallTool { name: String, arguments: Json },
+    Initialize {
+        version: String,
+    },
+    ListTools {
+        cursor: Option<String>,
+    },
+    CallTool {
+        name: String,
+        arguments: Json,
+        /// The call's place in a trace, as [`TracePlace`] has it.
+        trace: Option<Arc<str>>,
+    },
 }
 
 impl McpRequest {
@@ -35,12 +45,23 @@ impl McpRequest {
                 jsonrpc::request(out, id, "initialize", params);
             }
             McpRequest::ListTools { cursor } => jsonrpc::request(out, id, "tools/list", ListParams { cursor }),
-            McpRequest::CallTool { name, arguments } => {
+            McpRequest::CallTool { name, arguments, trace } => {
                 let arguments = serde_json::from_str(arguments.as_str()).ok();
-                let params = CallParams { name, arguments, meta: Meta { progress_token: id } };
+                let meta = Meta {
+                    progress_token: id,
+                    traceparent: self.trace_parent(),
+                    tracestate: trace.as_deref().and_then(TracePlace::state),
+                };
+                let params = CallParams { name, arguments, meta };
                 jsonrpc::request(out, id, "tools/call", params);
             }
         }
+    }
+
+    /// Where it belongs in a trace, without what else the sender's tracing carries along.
+    pub(crate) fn trace_parent(&self) -> Option<&str> {
+        let McpRequest::CallTool { trace: Some(trace), .. } = self else { return None };
+        trace.split(' ').next()
     }
 
     /// The first request must not be taken back, says the protocol; and a list costs a server nothing.
@@ -86,13 +107,18 @@ struct CallParams<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<&'a RawValue>,
     #[serde(rename = "_meta")]
-    meta: Meta,
+    meta: Meta<'a>,
 }
 
+/// The members of a trace are spelled as the W3C's headers are.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Meta {
+struct Meta<'a> {
     progress_token: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    traceparent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tracestate: Option<&'a str>,
 }
 
 /// Appends the notification that ends the handshake.
@@ -373,7 +399,16 @@ mod tests {
         );
         expect_test::expect![[r#"
             {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"add","arguments":{"b":2, "a":1},"_meta":{"progressToken":7}}}
+            {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"add","arguments":{"b":2, "a":1},"_meta":{"progressToken":7,"traceparent":"00-1-2-01"}}}
+            {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"add","arguments":{"b":2, "a":1},"_meta":{"progressToken":7,"traceparent":"00-1-2-01","tracestate":"a=1,b=2"}}}
         "#]]
-        .assert_eq(&line(McpRequest::CallTool { name: "add".into(), arguments: Json::trusted(r#"{"b":2, "a":1}"#) }));
+        .assert_eq(
+            &[None, Some("00-1-2-01"), Some("00-1-2-01 a=1,b=2")]
+                .map(|trace| {
+                    let arguments = Json::trusted(r#"{"b":2, "a":1}"#);
+                    line(McpRequest::CallTool { name: "add".into(), arguments, trace: trace.map(Arc::from) })
+                })
+                .concat(),
+        );
     }
 }

@@ -55,8 +55,17 @@ impl ToolServer {
     }
 
     /// Calls a tool. Dropping the future cancels the call.
-    pub(crate) async fn call(&self, tool: &str, arguments: Json, progress: Progress) -> Outcome {
-        match timeout(CALL_LIMIT, self.try_call(tool, arguments, progress)).await {
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: Json,
+        trace: Option<Arc<str>>,
+        progress: Progress,
+    ) -> Outcome {
+        let trace = self.told_of(trace);
+        let request =
+            || McpRequest::CallTool { name: tool.to_owned(), arguments: arguments.clone(), trace: trace.clone() };
+        match timeout(CALL_LIMIT, self.try_call(request, progress)).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(text)) => Outcome::error(text),
             Err(_) => {
@@ -66,8 +75,7 @@ impl ToolServer {
         }
     }
 
-    async fn try_call(&self, tool: &str, arguments: Json, progress: Progress) -> Result<Outcome, String> {
-        let request = || McpRequest::CallTool { name: tool.to_owned(), arguments: arguments.clone() };
+    async fn try_call(&self, request: impl Fn() -> McpRequest, progress: Progress) -> Result<Outcome, String> {
         let mut answer = self.living().await?.ask(request(), Some(progress.clone())).await;
         if matches!(answer, Err(LinkTrouble::Forgotten)) {
             answer = self.living().await?.ask(request(), Some(progress)).await;
@@ -81,6 +89,14 @@ impl ToolServer {
         let result =
             result.map_err(|error| format!("the server `{}` gave a result that cannot be read: {error}", self.name))?;
         Ok(content::outcome(result))
+    }
+
+    /// What a server learns of a trace. What the sender's tracing carries along is the sender's: it stays on this machine.
+    fn told_of(&self, trace: Option<Arc<str>>) -> Option<Arc<str>> {
+        match &self.way {
+            McpTransport::Process { .. } => trace,
+            McpTransport::Http { .. } => trace?.split(' ').next().map(Arc::from),
+        }
     }
 
     fn said(&self, what: &str) -> String {

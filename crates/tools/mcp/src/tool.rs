@@ -72,7 +72,11 @@ impl Tool for ServerTool {
 
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
         let (server, name) = (self.server.clone(), self.spec.name.clone());
-        Box::pin(async move { server.call(&name, input, context.progress).await })
+        Box::pin(async move {
+            // Asked for here: when the call begins, whoever traces has been told that there is one.
+            let trace = context.processes.as_ref().and_then(|watch| watch.trace());
+            server.call(&name, input, trace, context.progress).await
+        })
     }
 }
 

@@ -32,6 +32,8 @@ const EVENTS: &str = "text/event-stream";
 const ACCEPT: &str = "application/json, text/event-stream";
 const SESSION: &str = "Mcp-Session-Id";
 const VERSION: &str = "MCP-Protocol-Version";
+/// The W3C's header for a place in a trace.
+const TRACE: &str = "traceparent";
 
 /// https, or http to this very machine: headers are secrets.
 pub(crate) fn check_url(url: &str) -> Result<(), Fault> {
@@ -115,7 +117,12 @@ impl Link for Web {
             let mut line = Vec::new();
             request.write(&mut line, id);
             let mut open = OpenCall { shared, id: request.can_be_cancelled().then_some(id) };
-            let outcome = shared.exchange(line, id, progress).await;
+            let trace: Vec<_> = request.trace_parent().map(|place| (TRACE, place.to_owned())).into_iter().collect();
+            let incoming = shared.post_with(&trace, line).await;
+            let outcome = match incoming {
+                Ok(incoming) => shared.answer(incoming, id, progress).await,
+                Err(trouble) => Err(trouble),
+            };
             open.id = None;
             outcome
         })
@@ -185,8 +192,12 @@ fn aside(what: impl Future<Output = ()> + Send + 'static) {
 }
 
 impl WebConnection {
-    async fn exchange(&self, line: Vec<u8>, id: u64, progress: Option<Progress>) -> Result<Box<RawValue>, LinkTrouble> {
-        let mut incoming = self.post(line).await?;
+    async fn answer(
+        &self,
+        mut incoming: StreamedResponse<'_>,
+        id: u64,
+        progress: Option<Progress>,
+    ) -> Result<Box<RawValue>, LinkTrouble> {
         if is_stream(&incoming) {
             return self.follow(incoming, Some(id), progress.as_ref()).await;
         }
@@ -263,8 +274,16 @@ impl WebConnection {
     }
 
     async fn post(&self, line: Vec<u8>) -> Result<StreamedResponse<'_>, LinkTrouble> {
+        self.post_with(&[], line).await
+    }
+
+    async fn post_with(
+        &self,
+        headers: &[(&'static str, String)],
+        line: Vec<u8>,
+    ) -> Result<StreamedResponse<'_>, LinkTrouble> {
         let had_session = self.badge.session().is_some();
-        let incoming = self.endpoint.post(ACCEPT, line.into()).await.map_err(failed)?;
+        let incoming = self.endpoint.post_with(ACCEPT, headers, line.into()).await.map_err(failed)?;
         match incoming.status {
             200..300 => {
                 if !had_session

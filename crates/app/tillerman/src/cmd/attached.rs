@@ -2,6 +2,7 @@
 //! answered here, read from the same words of the command line.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use anyhow::Context;
 use attach::{AtEnd, AttachTo, FoundGateway, OwnGateway, Relay, RelayLines, Relayed, SentWords};
@@ -12,12 +13,19 @@ use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
 use vocab::{Fault, FaultKind, Mode, Secret};
 
-use super::gateway::{Hello, ScreenFacts};
+use super::gateway::{Hello, ScreenFacts, WantsWords};
+use super::repl::{Completion, CompletionWords};
 use crate::args::{Basics, Repl, RunArgs};
 use crate::setup;
 
 /// The token of a gateway that is not this home's.
 const TOKEN: &str = "TILLERMAN_GATEWAY_TOKEN";
+
+/// How long a gateway may take to say which words can be completed.
+const WORDS: Duration = Duration::from_secs(15);
+
+/// Where the dialect for people is spoken.
+const TERMINAL: &str = "/terminal";
 
 /// The gateway that is meant; `None`: there is none, and that is fine. Says so where somebody asked.
 pub(super) fn gateway(to: Option<&AttachTo>) -> Result<Option<FoundGateway>, Fault> {
@@ -28,6 +36,7 @@ pub(super) fn gateway(to: Option<&AttachTo>) -> Result<Option<FoundGateway>, Fau
     // Whoever comes through the socket needs none.
     let token = match to {
         AttachTo::Place(_) => {
+            setup::trust_authorities();
             let settings = setup::SettingsAgain(Basics::default(), Mode::Prompt);
             daemon::SettingsPlace::read(&settings, None).ok().and_then(|it| it.server().ok())
         }
@@ -70,17 +79,32 @@ pub(super) fn stdio(
         Err(error) => return Some(Err(error.into())),
     };
     Some(Ok(match ended {
-        Ok(Relayed { exit_code, note: None }) => exit_code,
-        Ok(Relayed { exit_code: super::USAGE, note: Some(note) }) => {
+        Ok(Relayed { exit_code, note: None, .. }) => exit_code,
+        Ok(Relayed { exit_code: super::USAGE, note: Some(note), .. }) => {
             refuse(&Fault::new(FaultKind::Invalid, note));
             super::USAGE
         }
-        Ok(Relayed { exit_code, note: Some(note) }) => super::stdio::refuse("tillerman", &note, exit_code),
+        Ok(Relayed { exit_code, note: Some(note), can_return }) => {
+            let note = if can_return { format!("{note} ({})", way_back(path)) } else { note };
+            super::stdio::refuse("tillerman", &note, exit_code)
+        }
         Err(fault) => {
             refuse(&fault);
             super::USAGE
         }
     }))
+}
+
+/// How a conversation goes on in a gateway that runs again. It is not dialled by itself: what each side had asked the other,
+/// and what of it was lost on the way, only they could tell.
+fn way_back(path: &str) -> &'static str {
+    match path {
+        "/serve" => "come back with --attach --resume and the session_id of `ready`",
+        "/rpc" => "come back with --attach --session and the sessionId of get_state",
+        "/loaf" => "come back with --attach, and `/history` with the id of the session",
+        "/acp" => "start it again: the client goes on with session/load",
+        _ => "`tillerman repl --attach -c` goes on with it",
+    }
 }
 
 /// What stands on the command line and is for the gateway to read.
@@ -132,12 +156,24 @@ pub(super) async fn repl(found: &FoundGateway, args: &Repl) -> anyhow::Result<u8
     let interaction = Interaction::take(&streams, KeyboardUse::All { history })?;
     let answers = (!streams.stdin_terminal || streams.stdout_terminal) && !args.yes;
     interaction.begins_elsewhere();
+    if interaction.console.has_keyboard() {
+        let completion = Completion::default();
+        completion.learn(words(found.clone()));
+        interaction.console.completes_with(Box::new(move |line| completion.complete(line)));
+    }
     let hello = hello(found, &streams, None, answers)?;
     let (_guard, output, lines) = interaction.parts();
     // Its interrupts are lines already.
     let (typed, _) = mpsc::channel(1);
     let asked = attach::signals([SignalKind::terminate(), SignalKind::hangup()]);
     talk(found, hello, (lines, typed), output, asked).await
+}
+
+/// What Tab knows of the gateway's. A gateway of an older version has nothing to say, and then Tab knows what is built in.
+async fn words(found: FoundGateway) -> Option<CompletionWords> {
+    let attached = attach::dial(&found, TERMINAL, &SentWords::default()).await.ok()?;
+    let told = attached.ask(json!(WantsWords { completes: true }).to_string().as_bytes(), WORDS).await?;
+    serde_json::from_slice(&told).ok()
 }
 
 fn hello(
@@ -163,18 +199,21 @@ async fn talk(
     output: impl tokio::io::AsyncWrite + Unpin,
     asked: host::Gone,
 ) -> anyhow::Result<u8> {
-    let attached = attach::dial(found, "/terminal", &SentWords::default()).await?;
+    let attached = attach::dial(found, TERMINAL, &SentWords::default()).await?;
     let (feed, input) = tokio::io::duplex(FEED_BYTES);
     let fed = tokio::spawn(feed_lines(lines, feed));
     let first = Some(json!(hello).to_string().into_bytes());
     let (lines, at_end) = (RelayLines::Pieces, AtEnd::Say(END_LINE));
     let relay = Relay { input, output, gone: None, lines, first, at_end, asked };
-    let Relayed { exit_code, note } = attached.relay(relay).await;
+    let Relayed { exit_code, note, can_return } = attached.relay(relay).await;
     fed.abort();
     drop(typed);
     if let Some(note) = note {
         return match exit_code {
             super::USAGE => Err(Fault::new(FaultKind::Invalid, note).into()),
+            code if can_return => {
+                Ok(super::stdio::refuse("tillerman", &format!("{note} ({})", way_back(TERMINAL)), code))
+            }
             code => Ok(super::stdio::refuse("tillerman", &note, code)),
         };
     }

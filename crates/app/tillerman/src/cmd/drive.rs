@@ -42,7 +42,10 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     anyhow::ensure!(!(is_elsewhere && shares), "--files and --terminals are for an agent of this machine");
     let cwd = place(&args, is_elsewhere)?;
     let channel = match remote {
-        Some(remote) => Arc::new(remote),
+        Some(remote) => {
+            crate::setup::trust_authorities();
+            remote.channel()?
+        }
         None => channel(&args, &cwd)?,
     };
     let options = options(&args, &cwd)?;

@@ -24,7 +24,7 @@ use crate::extension_host::{self, ExtensionHost};
 use crate::setup::{self, Prepared};
 use doors::DoorParts;
 use hooks::DaemonHooks;
-pub(super) use terminal::{Hello, ScreenFacts};
+pub(super) use terminal::{Hello, ScreenFacts, WantsWords};
 
 /// Sessions that nobody is on: background commands go on for a minute, then the session lets go of what it can make again.
 const IDLE: IdlePolicy = IdlePolicy {
@@ -58,6 +58,7 @@ fn ask(verb: &GatewayVerb) -> Result<u8, Fault> {
     let said = match verb {
         GatewayVerb::Status { json } => gateway::cli::status(&place, *json),
         GatewayVerb::Stop => gateway::cli::stop(&place),
+        GatewayVerb::Certificate => gateway::cli::certificate(&place),
         GatewayVerb::Url { with_token } => gateway::cli::url(&place, *with_token),
         GatewayVerb::Token(TokenArgs { rotate: true, .. }) => gateway::cli::rotate(&place),
         GatewayVerb::Token(TokenArgs { list: true, .. }) => gateway::cli::tokens(&place),

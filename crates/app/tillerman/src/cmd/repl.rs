@@ -14,7 +14,7 @@ use crate::print::warning;
 use crate::setup::Prepared;
 
 use super::run::{BUILTINS, GRACE, LOOKING, STARTING, frame_log, prepare, price_of};
-use completion::Completion;
+pub(super) use completion::{Completion, CompletionWords};
 
 pub(crate) fn run(args: args::Repl) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -46,8 +46,19 @@ impl SessionStorage {
         let plain = SessionStorage { store, archive: Arc::new(archive), shelf };
         match &setup.session_files {
             Some(files) => plain.with_files(files, setup, catalogue, border),
+            // Hosts of rpc come with files that they have from elsewhere; sessions of many processes' clients have none.
+            None if setup.many.is_some() => plain.taking_files_in(setup, catalogue, border),
             None => plain,
         }
+    }
+
+    /// The same, and who names a session file goes on with what is in it.
+    fn taking_files_in(self, setup: &Setup, catalogue: &Arc<Catalogue>, border: Arc<dyn Border>) -> SessionStorage {
+        let dir = session_files::default_dir(&setup.agent_dir, &setup.settings.workspace);
+        let files = SessionFiles { dir, fixed: true, only_shown: false };
+        let SessionStorage { store, archive, shelf } = self;
+        let intake = mirror_setup((store.clone(), archive), &files, setup, catalogue, border);
+        SessionStorage { store, archive: Arc::new(session_files::FileIntake::new(intake)), shelf }
     }
 
     /// The same, with a file beside every session.
@@ -58,18 +69,29 @@ impl SessionStorage {
         catalogue: &Arc<Catalogue>,
         border: Arc<dyn Border>,
     ) -> SessionStorage {
-        let mirrored = session_files::Mirrored::new(session_files::MirrorSetup {
-            store: self.store,
-            archive: self.archive,
-            models: Arc::new(FileNames(catalogue.clone())),
-            ids: Arc::new(UuidIds),
-            dir: files.dir.clone(),
-            dir_is_fixed: files.fixed,
-            mode: setup.settings.mode,
-            border,
-            note: Arc::new(host::note),
-        });
+        let inner = (self.store, self.archive);
+        let mirrored = session_files::Mirrored::new(mirror_setup(inner, files, setup, catalogue, border));
         SessionStorage { store: Arc::new(mirrored.clone()), archive: Arc::new(mirrored), shelf: self.shelf }
+    }
+}
+
+fn mirror_setup(
+    (store, archive): (Arc<dyn Store>, Arc<dyn Archive>),
+    files: &SessionFiles,
+    setup: &Setup,
+    catalogue: &Arc<Catalogue>,
+    border: Arc<dyn Border>,
+) -> session_files::MirrorSetup {
+    session_files::MirrorSetup {
+        store,
+        archive,
+        models: Arc::new(FileNames(catalogue.clone())),
+        ids: Arc::new(UuidIds),
+        dir: files.dir.clone(),
+        dir_is_fixed: files.fixed,
+        mode: setup.settings.mode,
+        border,
+        note: Arc::new(host::note),
     }
 }
 

@@ -2,7 +2,7 @@
 //! talking, or dies.
 
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -247,6 +247,9 @@ async fn garbage_and_long_lines_are_answered_in_the_words_of_the_dialect() {
     loaf.json("an answer", |it| it["id"] == 5);
 }
 
+/// How long a gateway may take to end when nothing runs: less than the grace that it gives to what does.
+const WITHOUT_WORK: Duration = Duration::from_secs(8);
+
 /// A proxy on a session, with nothing to do.
 fn idle(place: &Place, dialect: &str) -> Proxy {
     let mut proxy = Proxy::start(place.command(), &[dialect, "--attach"]);
@@ -280,12 +283,21 @@ async fn who_only_waits_is_told_that_the_gateway_ends_and_not_that_a_session_is_
         let gateway = place.start();
         let mut proxies: Vec<(&str, Proxy)> =
             ["serve", "rpc", "loaf", "acp"].map(|dialect| (dialect, idle(&place, dialect))).into();
+        let began = Instant::now();
         assert_eq!(gateway.terminate(), Some(0));
+        assert!(began.elapsed() < WITHOUT_WORK, "nobody has anything to do: {:?}", began.elapsed());
         for (dialect, proxy) in &mut proxies {
             assert_eq!(proxy.ended(), Some(1), "{dialect}");
             let (last, said) = (proxy.heard.last().cloned().unwrap_or_default(), proxy.said());
             let why = "the gateway has ended; what was not finished goes on with its next start";
             assert!(said.contains(why), "{dialect}: {said}");
+            let way_back = match *dialect {
+                "serve" => "--attach --resume",
+                "rpc" => "--attach --session",
+                "loaf" => "`/history`",
+                _ => "session/load",
+            };
+            assert!(said.contains(way_back), "{dialect}: {said}");
             for untrue in ["is lost", "session is closed", "is being closed"] {
                 assert!(!said.contains(untrue) && !last.contains(untrue), "{dialect}: {said}{last}");
             }
@@ -305,10 +317,29 @@ async fn a_gateway_that_ends_or_dies_is_told_apart_from_the_end() {
     let session = ready["session_id"].as_str().unwrap().to_owned();
     bot.send(&prompt("say 2 words"));
     bot.json("the end", is("turn_complete"));
+    let mut person = Proxy::start(place.command(), &["repl", "--attach"]);
+    person.send_raw(b"say 4 words\n");
+    person.line("an answer", |line| line.contains("w4"));
     gateway.terminate();
     assert_eq!(bot.ended(), Some(1));
     assert!(bot.said().contains("the gateway has ended"), "{}", bot.said());
+    assert_eq!(person.ended(), Some(1));
+    assert!(person.said().contains("`tillerman repl --attach -c` goes on with it"), "{}", person.said());
     let gateway = place.start();
+    // As it says.
+    let mut person = Proxy::start(place.command(), &["repl", "--attach", "-c"]);
+    person.send_raw(b"say 6 words\n");
+    person.line("an answer", |line| line.contains("w6"));
+    let listed = Socket::open(&gateway).await.call("sessions.list", json!({})).await.unwrap();
+    let ids: Vec<&str> = listed["sessions"].as_array().unwrap().iter().filter_map(|it| it["id"].as_str()).collect();
+    let mut both = 0;
+    for id in &ids {
+        let said = history(&mut Socket::open(&gateway).await, id).await;
+        both += usize::from(said.contains("say 4 words") && said.contains("say 6 words"));
+    }
+    assert_eq!(both, 1, "{listed}");
+    person.eof();
+    assert_eq!(person.ended(), Some(0));
     let (mut bot, _) = serve(&place, &["--resume", &session]);
     bot.send(&prompt("slow 20 say 40 words"));
     bot.json("a beginning", is("text_delta"));

@@ -11,7 +11,7 @@ pub(crate) const WS: &str = "ws@8.22.2";
 pub(crate) const WEBSOCKETS: &str = "websockets==17.4";
 /// As in the tests of these clients with a process of their own.
 const RPC_CLIENT: (&str, &str) = ("@mariozechner/pi-coding-agent", "0.73.1");
-const ACP_SDK: (&str, &str) = ("@agentclientprotocol/sdk", "2.4.0");
+pub(crate) const ACP_SDK: (&str, &str) = ("@agentclientprotocol/sdk", "2.4.0");
 const ACP_PY: &str = "agent-client-protocol[http]==0.12.1";
 
 fn against(checks: Command, name: &str, checks_min: usize) -> Result<(), String> {

@@ -108,7 +108,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "host" => &["vocab", "wire", "engine"],
         "extensions" => &["vocab", "wire", "engine", "process", "skills"],
         "session-files" => &["vocab", "safefile", "wire", "pi-format"],
-        "acp-client" => &["vocab", "wire", "process", "acp-types"],
+        "acp-client" => &["vocab", "wire", "net", "process", "acp-types"],
         "dialect-acp" => &["vocab", "wire", "acp-types"],
         // A screen draws what the terminal dialect says, and takes stdin and stdout through the host.
         "console" => &["host", "dialect-terminal"],

@@ -10,6 +10,7 @@ mod acp_stage;
 mod boundaries;
 mod cli;
 mod cli_asks;
+mod cli_attach;
 mod cli_audit;
 mod cli_bare;
 mod cli_doctor;

@@ -179,6 +179,19 @@ impl<D: Dialect> Core<D> {
         self.start_grace();
     }
 
+    /// The engine has told everything. Who leaves its work has nothing more to wait for but answers to what it said; without
+    /// this, a dialect that outlives its sessions would sit out the whole grace.
+    pub(crate) fn engine_rests(&mut self, now_ms: u64) {
+        if !self.leaving {
+            return;
+        }
+        self.out.now_ms = now_ms;
+        self.goes_when_answered = true;
+        let soon = now_ms.saturating_add(ANSWERS_MS);
+        self.deadline_ms = Some(self.deadline_ms.map_or(soon, |deadline| deadline.min(soon)));
+        self.carry_out();
+    }
+
     /// Everything is left as it stands. The dialect has nothing to stop, and what it says of the end is that it ends.
     pub(crate) fn leave(&mut self, now_ms: u64) {
         self.out.now_ms = now_ms;

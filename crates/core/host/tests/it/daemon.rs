@@ -150,6 +150,31 @@ fn who_leaves_its_work_hears_on_until_the_grace_is_over() {
 }
 
 #[test]
+fn who_leaves_its_work_goes_as_soon_as_the_engine_has_nothing_more_to_say() {
+    paused(async {
+        let stage = stage("delta \"one\"");
+        let ending = DaemonEnding::default();
+        let leaving = PumpOptions { ending: Some(ending.clone()), leaves_work: true, ..PumpOptions::default() };
+        let settling = PumpOptions { ending: Some(ending.clone()), ..PumpOptions::default() };
+        let (leaves, settles) = (run(&stage.engine, true, leaving), run(&stage.engine, true, settling));
+        ending.rest();
+        ending.ask("shutdown");
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert!(!leaves.host.is_finished(), "before anybody asks there is no rest");
+        ending.rest();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(leaves.host.is_finished());
+        assert_eq!(leaves.ours.stream.close(), Some(Close::new(CloseCode::GoingAway, "")));
+        assert!(!settles.host.is_finished(), "it says itself when it is done");
+        // Who comes in between hears all of it at once.
+        let leaving = PumpOptions { ending: Some(ending.clone()), leaves_work: true, ..PumpOptions::default() };
+        let late = run(&stage.engine, true, leaving);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(late.host.is_finished());
+    });
+}
+
+#[test]
 fn a_session_that_ends_with_the_process_is_not_lost() {
     paused(async {
         let stage = stage("delta \"one\"");

@@ -6,6 +6,11 @@ use std::sync::Arc;
 pub trait ProcessWatch: Send + Sync {
     /// A program is about to be started. `command`: all that it is to do, as the call says it.
     fn starts(&self, program: &str, command: &str) -> Box<dyn WatchedProcess>;
+    /// The call's own place in a trace, for who works on it elsewhere: the W3C's `traceparent`, and its `tracestate` behind a
+    /// blank ([`crate::TracePlace`]).
+    fn trace(&self) -> Option<Arc<str>> {
+        None
+    }
 }
 
 /// One process that is looked at. Dropped before its end: the call was given up.

@@ -339,7 +339,7 @@ impl Rpc {
     /// The newest session of that directory, or a new one there.
     fn open_session(&mut self, call: RpcCall, dir: &str, out: &mut Out) {
         if self.view.known.state.as_ref().is_none_or(|state| state.file.is_none()) {
-            return self.refuse(&call, "open_session requires session persistence (omit --no-session)", out);
+            return self.refuse(&call, self.options.without_files, out);
         }
         if dir.trim().is_empty() {
             return self.refuse(&call, "open_session: sessionDir is empty", out);

@@ -40,6 +40,14 @@ impl AgentLife {
         self.exit.send_replace(Some(exit));
     }
 
+    /// Done when the client strikes, or is gone.
+    pub fn struck(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut strikes = self.strikes.clone();
+        async move {
+            let _ = strikes.wait_for(|strikes| !strikes.is_empty()).await;
+        }
+    }
+
     /// How the client struck so far.
     pub fn strikes(&self) -> Vec<EndSignal> {
         self.strikes.borrow().clone()

@@ -271,6 +271,15 @@ impl ProcessWatch for CallProcesses {
         }
         Box::new(TracedProcess { tracer: tracer.clone(), open })
     }
+
+    fn trace(&self) -> Option<Arc<str>> {
+        let tracer = &self.tracer;
+        let parent = tracer.propagates.then(|| tracer.open().call(&self.session, &self.call)).flatten()?;
+        Some(match &parent.state {
+            Some(state) => format!("{} {state}", parent.place).into(),
+            None => parent.place.to_string().into(),
+        })
+    }
 }
 
 struct TracedProcess {

@@ -1,14 +1,14 @@
-//! Tools whose processes are looked at.
+//! Tools whose processes are looked at, ours and those of servers.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use vocab::{
-    CallContext, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan, ProcessWatch, Progress, Required,
-    SessionId, Shell, Tool, ToolSpec, Toolbox,
+    CallContext, Fault, FileDiff, FileEdit, Gadget, Json, Later, McpServer, McpServers, McpStarted, Outcome, Plan,
+    ProcessWatch, Progress, Required, SessionId, Shell, Tool, ToolSpec, Toolbox,
 };
 
-/// Says who looks at the processes of a call.
+/// Says who looks at the processes of a call, and at what else works for it.
 pub trait ToolWatch: Send + Sync {
     fn processes(&self, context: &CallContext) -> Option<Arc<dyn ProcessWatch>>;
 }
@@ -47,6 +47,35 @@ impl Toolbox for WatchedToolbox {
     }
     fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff> {
         self.below.diff(edits)
+    }
+}
+
+/// Servers of tools, whose calls are looked at like those of our own.
+pub struct WatchedServers {
+    below: Arc<dyn McpServers>,
+    watch: Arc<dyn ToolWatch>,
+}
+
+impl WatchedServers {
+    pub fn new(below: Arc<dyn McpServers>, watch: Arc<dyn ToolWatch>) -> Self {
+        Self { below, watch }
+    }
+}
+
+impl McpServers for WatchedServers {
+    fn start(&self, session: &SessionId, workspace: &Path, servers: Vec<McpServer>) -> Later<'static, Vec<McpStarted>> {
+        let (starting, watch) = (self.below.start(session, workspace, servers), self.watch.clone());
+        let wrap = move |below| -> Arc<dyn Tool> { Arc::new(WatchedTool { below, watch: watch.clone() }) };
+        Box::pin(async move {
+            let wrapped = |started: McpStarted| McpStarted {
+                tools: started.tools.map(|tools| tools.into_iter().map(&wrap).collect()),
+                ..started
+            };
+            starting.await.into_iter().map(wrapped).collect()
+        })
+    }
+    fn own(&self) -> Vec<McpServer> {
+        self.below.own()
     }
 }
 

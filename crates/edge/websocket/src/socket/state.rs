@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -22,6 +23,8 @@ use crate::pings::{PingTime, Unanswered};
 const READ_BYTES: usize = 64 * 1024;
 /// Unwritten control frames at which a ping is not answered any more: its sender does not read.
 const CONTROL_BYTES_MAX: usize = 4 * 1024;
+/// How long is read on behind a write that failed: the other side is gone, and what it left is here already.
+const LAST_READ: Duration = Duration::from_secs(1);
 /// What stands for a binary message where it is to be answered: no JSON begins so.
 const NOT_JSON: u8 = 0xff;
 
@@ -60,6 +63,8 @@ pub(super) struct SocketState<S> {
     pub(super) closed_with: Option<Box<(u16, String)>>,
     shut: bool,
     violated: bool,
+    /// A write has failed.
+    silent: bool,
     timer: Option<Pin<Box<Sleep>>>,
     unanswered: Unanswered,
     began: Instant,
@@ -88,6 +93,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
             closed_with: None,
             shut: false,
             violated: false,
+            silent: false,
             timer,
             unanswered: Unanswered::default(),
             began: now,
@@ -111,7 +117,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
             self.poll_time(context);
             // A pong that cannot be written now is written later; reading does not wait for it.
             if let Poll::Ready(Err(_)) = self.poll_control(context) {
-                self.lost();
+                self.falls_silent();
+                continue;
             }
             if self.ended {
                 continue;
@@ -189,6 +196,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
             // Behind half a frame nothing can be said.
             self.peer_done = true;
         }
+        self.peer_done |= self.silent;
         // Who broke the rules is not understood any more: that it has closed shows at the end of its stream alone.
         if self.violated {
             ready!(self.poll_shut(context));
@@ -225,6 +233,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
         }
     }
 
+    /// Nobody takes what we write any more. What was said before that is still heard: how it ended may be in it.
+    fn falls_silent(&mut self) {
+        (self.control, self.control_sent, self.closing, self.silent) = (Vec::new(), 0, true, true);
+        self.timer = Some(Box::pin(sleep_until(Instant::now() + LAST_READ)));
+    }
+
     fn lost(&mut self) {
         (self.ended, self.peer_done, self.closing) = (true, true, true);
     }
@@ -244,6 +258,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
     // ---- time ---------------------------------------------------------------------------------------------------
 
     fn poll_time(&mut self, context: &mut Context<'_>) {
+        if self.silent {
+            if self.timer.as_mut().is_none_or(|timer| timer.as_mut().poll(context).is_ready()) {
+                self.lost();
+            }
+            return;
+        }
         let (Some(timer), Some(every)) = (&mut self.timer, self.options.pings.every) else { return };
         let mut pinged = false;
         while timer.as_mut().poll(context).is_ready() {

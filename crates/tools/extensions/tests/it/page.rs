@@ -19,6 +19,9 @@ fn examples() -> Vec<String> {
     page().split("```rpc\n").skip(1).map(|part| part.split("```").next().unwrap().to_owned()).collect()
 }
 
+/// The last thing that it says: whoever hears it has heard everything before, answers that nobody is told of among it.
+const LAST: &str = "that was all";
+
 /// Says what the example lets the extension say, in order, and writes down what it hears.
 const REPLAY: &str = r#"
 import json, sys
@@ -28,6 +31,8 @@ for line in script:
         sys.stdout.write(line[2:]); sys.stdout.flush()
     if line.startswith("> "):
         heard.write("> " + sys.stdin.readline()); heard.flush()
+last = {"session": "s1", "message": "that was all", "level": "info"}
+print(json.dumps({"jsonrpc": "2.0", "method": "ui/notify", "params": last}), flush=True)
 for line in sys.stdin:
     if json.loads(line).get("method") == "shutdown":
         break
@@ -59,6 +64,8 @@ async fn play(example: &str) {
     if turns > 0 {
         assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
     }
+    // Ended before that, a session takes back what it has asked.
+    notice(&mut actor, LAST).await;
     let troubles: Vec<_> = actor
         .told
         .iter()

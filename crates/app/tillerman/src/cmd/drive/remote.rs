@@ -1,8 +1,10 @@
-//! An agent that is reached by a WebSocket: each message is a line. To the client it is a process whose pipes end there.
+//! An agent at an address. By a WebSocket each message is a line; to the client it is a process whose pipes end there. What is
+//! spoken over HTTP is the client's own affair.
 
 use std::io;
+use std::sync::Arc;
 
-use acp_client::{Channel, Exit, MemoryPeer, memory};
+use acp_client::{Channel, Exit, MemoryPeer, WebChannel, memory};
 use attach::{AtEnd, AttachTo, FoundGateway, GatewayPlace, Relay, RelayLines, SentWords};
 use process::Launched;
 use tokio::io::AsyncWriteExt;
@@ -14,6 +16,9 @@ const PATH: &str = "/acp";
 pub(super) struct RemoteChannel {
     found: FoundGateway,
     shown: String,
+    /// The address says http or https, and that is what is spoken.
+    over_http: bool,
+    token_env: String,
 }
 
 impl RemoteChannel {
@@ -26,7 +31,21 @@ impl RemoteChannel {
             }
         };
         let token = std::env::var(token_env).ok().as_deref().and_then(Secret::new);
-        Ok(Self { shown: place.to_string(), found: FoundGateway { place, token } })
+        let over_http = url.starts_with("http");
+        let (shown, token_env) = (place.to_string(), token_env.to_owned());
+        Ok(Self { shown, found: FoundGateway { place, token }, over_http, token_env })
+    }
+
+    /// The way to it.
+    pub(super) fn channel(self) -> anyhow::Result<Arc<dyn Channel>> {
+        if !self.over_http {
+            return Ok(Arc::new(self));
+        }
+        self.found.keeps_token().map_err(|fault| anyhow::anyhow!("{}", fault.explained()))?;
+        let url = format!("{}{}", self.shown, self.path());
+        let proxy = net::Proxy::from_env(&url, |name| std::env::var(name).ok());
+        let token_hint = format!("put its token into {}", self.token_env);
+        Ok(Arc::new(WebChannel { url, token: self.found.token, token_hint, proxy }))
     }
 
     /// Its files may be ours.
@@ -82,6 +101,14 @@ mod tests {
             ("ws://box.example/agents/one", ""),
         ] {
             assert_eq!(RemoteChannel::new(url, "NO_SUCH_VARIABLE").unwrap().path(), path, "{url}");
+        }
+        for (url, shown) in [
+            ("ws://127.0.0.1:18800", "http://127.0.0.1:18800"),
+            ("http://127.0.0.1:18800/", "http://127.0.0.1:18800/acp"),
+            ("https://box.example/agents/one", "https://box.example/agents/one"),
+        ] {
+            let channel = RemoteChannel::new(url, "NO_SUCH_VARIABLE").unwrap().channel().unwrap();
+            assert_eq!(channel.command(), [shown], "{url}");
         }
         for wrong in ["auto", "here", "box.example", "/run/g.sock", "unix:/run/g.sock", "ftp://box", "ws://a/?token=x"]
         {

@@ -17,6 +17,10 @@ use crate::cmd::rpc;
 /// Sessions of a gateway are found in its store: files are looked at only where somebody names one.
 const NO_FILES: Files = Files { default_dir: session_files::default_dir, newest: |_| None, by_id: |_, _| Vec::new() };
 
+/// Said to who wants the sessions of a directory.
+const NO_DIRECTORIES: &str = "open_session: a gateway keeps sessions in its own store and makes no session files; \
+                              open one with switch_session, by its id or its file";
+
 pub(super) struct RpcDoor(pub(super) Arc<DoorParts>);
 
 /// What was asked for, and can be had.
@@ -93,6 +97,7 @@ impl RpcDoor {
             compaction: usual.compaction,
             reminders_max: usual.reminders_max,
             usual: Some(Arc::new(usual)),
+            without_files: NO_DIRECTORIES,
             ..rpc::options(&flags, &plan, &parts.wired, templates)
         });
         Ok(Joined { dialect, own: Box::new(NoOwnCalls) })

@@ -13,14 +13,26 @@ use gateway::{Caller, DoorEnd, Entrance, EntranceRules, MessagePipe, converse_te
 use host::{DaemonEnding, Ended};
 use serde::{Deserialize, Serialize};
 use vocab::{Abilities, Later, Mode, Open, Part, Which};
+use wire::Close;
 
 use super::arguments::{Wished, first_line};
 use super::doors::{DRIVES, DoorParts};
 use crate::args::{self, CommandArgs, RunArgs};
+use crate::cmd::repl::CompletionWords;
 use crate::cmd::run::{BUILTINS, price_of};
 
 /// How long a screen may take to say what it is.
 const HELLO: Duration = Duration::from_secs(10);
+
+/// How long lists of models may take that are wanted for completion; then there are none.
+const WORDS: Duration = Duration::from_secs(10);
+
+/// The first message of who wants no conversation, only the words that are completed with: [`CompletionWords`], once.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::cmd) struct WantsWords {
+    pub(in crate::cmd) completes: bool,
+}
 
 /// The first message.
 #[derive(Serialize, Deserialize)]
@@ -54,7 +66,11 @@ impl Entrance for TerminalDoor {
         let parts = self.0.clone();
         Box::pin(async move {
             let first = tokio::time::timeout(HELLO, poll_fn(|context| pipe.0.poll_receive(context))).await;
-            let hello = first.ok().flatten().and_then(|first| serde_json::from_slice::<Hello>(&first).ok());
+            let first = first.ok().flatten().unwrap_or_default();
+            if let Ok(WantsWords { completes: true }) = serde_json::from_slice(&first) {
+                return tell_words(&parts, pipe).await;
+            }
+            let hello = serde_json::from_slice::<Hello>(&first).ok();
             let wish = match hello {
                 Some(hello) => wish(&parts, &hello).map(|wish| (wish, hello)),
                 None => Err("the first message says what the screen is".to_owned()),
@@ -71,6 +87,19 @@ impl Entrance for TerminalDoor {
     fn rules(&self) -> EntranceRules {
         EntranceRules { on_close: DoorEnd::JustGoes.on_close(), scopes: DRIVES, ..EntranceRules::default() }
     }
+}
+
+/// Says the words, and that this was all.
+async fn tell_words(parts: &DoorParts, (_, mut sink): MessagePipe) -> Ended {
+    let commands = parts.wired.engine.extension_commands();
+    let gathered = CompletionWords::gather(&parts.wired.ports, &commands);
+    let words = tokio::time::timeout(WORDS, gathered).await.unwrap_or_default();
+    let message = serde_json::json!(words).to_string();
+    let close = Close::normal();
+    if poll_fn(|context| sink.poll_send(context, message.as_bytes())).await.is_ok() {
+        poll_fn(|context| sink.poll_close(context, &close)).await;
+    }
+    Ended { close, exit_code: 0 }
 }
 
 fn wish(parts: &DoorParts, hello: &Hello) -> Result<(RunArgs, Wished), String> {
