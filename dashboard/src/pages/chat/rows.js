@@ -66,7 +66,7 @@ export function Attachments(list) {
   return div("attached", list.map((it) => {
     const url = pictureUrl(it);
     const name = it.filename ?? it.mimeType;
-    return url ? a({ href: url, download: it.filename ?? "image", title: name }, h("img", { src: url, alt: name })) : span(null, name);
+    return url ? a({ href: url, download: it.filename ?? "image", title: name }, h("img", { src: url, alt: name, onload: redraw })) : span(null, name);
   }));
 }
 
