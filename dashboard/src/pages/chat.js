@@ -238,6 +238,7 @@ function Middle() {
 }
 
 function Writing() {
+  if (link.lacks.has("chat")) return p("dim", "Your token may read, and not write: it lacks the scope chat.");
   const { conversation } = chat;
   const lane = live.lanes.get(chat.sessionId);
   const isRunning = !!conversation && (!!conversation.transcript.run || lane?.state === "running" || lane?.state === "asking");

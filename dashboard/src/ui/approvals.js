@@ -3,6 +3,7 @@
 import { serverNow, startClock } from "../lib/clock.js";
 import { h, redraw } from "../lib/dom.js";
 import { ago, ticking } from "../lib/format.js";
+import { link } from "../lib/link.js";
 import { answer, live, openAsks } from "../lib/live.js";
 import { href } from "../lib/router.js";
 import { act } from "./act.js";
@@ -90,6 +91,7 @@ function Facts(ask) {
 }
 
 function Answers(ask) {
+  if (link.lacks.has("tools")) return p("dim", "Your token may look, and not answer: it lacks the scope tools.");
   const busy = live.answered.has(ask.askId);
   const reason = input({
     type: "text",
