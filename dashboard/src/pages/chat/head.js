@@ -4,7 +4,7 @@ import { h, redraw } from "../../lib/dom.js";
 import { Fetched } from "../../lib/fetching.js";
 import { duration, money, short } from "../../lib/format.js";
 import { link, rpc } from "../../lib/link.js";
-import { has, live } from "../../lib/live.js";
+import { live } from "../../lib/live.js";
 import { go, href } from "../../lib/router.js";
 import { act } from "../../ui/act.js";
 import { Badge, Button } from "../../ui/parts.js";
@@ -28,8 +28,8 @@ function ask(conversation) {
   }
   if (conversation.isNew || conversation.isLoading || conversation.fault) return;
   want(session, runs, () => rpc("sessions.get", { sessionId, historyLimit: 1 }));
-  if (has("system.contextUsage")) want(context, runs, () => rpc("system.contextUsage", { sessionId }));
-  if (has("usage.report") && session.value) want(usage, runs, () => rpc("usage.report", { sessionId, groupBy: "model", from: session.value.createdAt.slice(0, 10) }));
+  want(context, runs, () => rpc("system.contextUsage", { sessionId }));
+  if (session.value) want(usage, runs, () => rpc("usage.report", { sessionId, groupBy: "model", from: session.value.createdAt.slice(0, 10) }));
 }
 
 // One question at a time: runs that end fast would each overtake the answer to the last.
@@ -158,8 +158,6 @@ function turnMenu(isOpen) {
 function More(conversation, onnew) {
   const { sessionId } = conversation;
   const file = (format) => `/api/sessions/export?session=${encodeURIComponent(sessionId)}&format=${format}`;
-  // Comes with the same version of the gateway.
-  const exports = has("sessions.search") && !conversation.isNew;
   return div(
     { class: "chat-actions", onfocusout: (event) => isMenuOpen && !event.currentTarget.contains(event.relatedTarget) && turnMenu(false) },
     Button({ onclick: onnew, title: "New session" }, "New"),
@@ -168,15 +166,17 @@ function More(conversation, onnew) {
       { class: "chat-menu", onkeydown: (event) => event.key === "Escape" && turnMenu(false) },
       Button({ onclick: () => (turnMenu(false), begin("title", session.value?.title ?? "")) }, "Rename"),
       Button({ onclick: () => (turnMenu(false), fork(sessionId)), title: "A copy that goes its own way" }, "Fork"),
-      exports && ["html", "md", "jsonl"].map((format) => a({ class: "button", href: file(format), download: true }, `Export as ${format}`)),
+      ["html", "md", "jsonl"].map((format) => a({ class: "button", href: file(format), download: true }, `Export as ${format}`)),
       a({ class: "button", href: href("chat") }, "All recent sessions"),
     ),
   );
 }
 
+// What the tab of the browser says.
+export const titleOf = (sessionId) => of === sessionId && session.value?.title;
+
 export function Head(conversation, onnew) {
   ask(conversation);
-  if (session.value?.title) document.title = `${session.value.title} · tillerman`;
   return h(
     "header.chat-head",
     div("chat-head-line", Title(conversation), More(conversation, onnew)),

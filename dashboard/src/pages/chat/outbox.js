@@ -4,7 +4,6 @@
 import { redraw } from "../../lib/dom.js";
 import { freshName } from "../../../../sdk/typescript/dist/socket.js";
 import { gateway, lacks, onConnected } from "../../lib/link.js";
-import { has } from "../../lib/live.js";
 import { remember, remembered } from "../../lib/remember.js";
 
 const NAME = "outbox";
@@ -71,7 +70,7 @@ function submit(item) {
 // credential that may not answer is told so once.
 let mayAnswer = true;
 export function asked() {
-  return mayAnswer && has("agent.setToolUseCallback") ? { confirm: () => undefined } : {};
+  return mayAnswer ? { confirm: () => undefined } : {};
 }
 // Whether this was why it failed: then it is to be tried again without. Who may only look is refused before that already, where the
 // session is taken hold of.
