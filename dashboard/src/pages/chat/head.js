@@ -2,7 +2,7 @@
 
 import { h, redraw } from "../../lib/dom.js";
 import { Fetched } from "../../lib/fetching.js";
-import { duration, money, short } from "../../lib/format.js";
+import { duration, short } from "../../lib/format.js";
 import { link, rpc } from "../../lib/link.js";
 import { live } from "../../lib/live.js";
 import { go, href } from "../../lib/router.js";
@@ -10,6 +10,7 @@ import { act } from "../../ui/act.js";
 import { Badge, Button } from "../../ui/parts.js";
 import { joined } from "../../ui/plain.js";
 import { a, div, input, span } from "../../ui/tags.js";
+import { costHint, costOf, costText, sum, tokensOf } from "../usage/sums.js";
 
 const TITLE_MAX = 200;
 
@@ -110,12 +111,9 @@ function ContextMeter() {
 function Cost() {
   const rows = usage.value?.rows;
   if (!rows?.length) return null;
-  const known = rows.map((row) => row.usage.costUsd).filter((cost) => cost !== undefined);
-  const tokens = rows.reduce((sum, row) => sum + row.usage.inputTokens + row.usage.outputTokens, 0);
-  const isPart = rows.some((row) => row.unpriced > 0);
-  const sum = known.reduce((all, it) => all + it, 0);
-  const cost = known.length === 0 || (isPart && sum === 0) ? "price unknown" : `${money(sum)}${isPart ? " and more" : ""}`;
-  return Fact("Cost", { title: isPart ? "Some tokens have no known price" : "What this session has cost" }, cost, span("dim", ` (${short(tokens)} tokens)`));
+  const all = sum(rows);
+  const cost = costOf(all);
+  return Fact("Cost", { title: costHint(cost) || "What this session has cost" }, costText(cost), span("dim", ` (${short(tokensOf(all.usage))} tokens)`));
 }
 
 // What its lane does and, where that takes long, what it waits for.

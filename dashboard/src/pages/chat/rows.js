@@ -9,6 +9,7 @@ import { joined, pictureUrl } from "../../ui/plain.js";
 import { a, code, div, p, pre, span } from "../../ui/tags.js";
 import { Thinking } from "../../ui/thinking.js";
 import { ToolCard } from "../../ui/toolcard.js";
+import { tokensOf } from "../usage/sums.js";
 import { noticeOf, personOf } from "./notices.js";
 
 // Characters of a person's message that are shown at once.
@@ -138,7 +139,7 @@ function RunRow(row) {
   const [tone, word] = RUN_ENDS[row.state] ?? ["warn", row.state];
   const took = row.durationMs ?? (row.startedAt && row.endedAt ? row.endedAt - row.startedAt : undefined);
   const { usage } = row;
-  const facts = joined([took !== undefined && duration(took), usage && `${short(usage.inputTokens)} in, ${short(usage.outputTokens)} out`, usage?.costUsd !== undefined && money(usage.costUsd), row.model], " · ");
+  const facts = joined([took !== undefined && duration(took), usage && `${short(tokensOf(usage) - usage.outputTokens)} in, ${short(usage.outputTokens)} out`, usage?.costUsd !== undefined && money(usage.costUsd), row.model], " · ");
   const why = row.state === "complete" ? null : row.message;
   return div(
     { class: `run-end${tone ? ` run-${tone}` : ""}`, title: row.endedAt ? moment(row.endedAt) : undefined },
