@@ -1,7 +1,7 @@
 // One row of a conversation.
 
 import { h, redraw } from "../../lib/dom.js";
-import { duration, moment, money, short } from "../../lib/format.js";
+import { duration, moment, money, once, short } from "../../lib/format.js";
 import { href } from "../../lib/router.js";
 import { Markdown, MarkdownCache } from "../../ui/markdown.js";
 import { Button, copyText } from "../../ui/parts.js";
@@ -18,9 +18,8 @@ const PIECE_CHARS = 6000;
 const FROM = { steer: "handed to the run", followup: "follow-up", reminder: "reminder", extension: "from an extension" };
 const RUN_ENDS = { complete: ["", "Done"], cancelled: ["warn", "Stopped"], error: ["bad", "Failed"] };
 
-// Made once: to make one takes longer than to use it a hundred times.
-const days = new Intl.DateTimeFormat([], { dateStyle: "full" });
-const hours = new Intl.DateTimeFormat([], { timeStyle: "short" });
+const days = once(() => new Intl.DateTimeFormat([], { dateStyle: "full" }));
+const hours = once(() => new Intl.DateTimeFormat([], { timeStyle: "short" }));
 
 // A guess, until the row was drawn.
 export function guessPx({ kind, text = "", attachments }) {
@@ -31,8 +30,8 @@ export function guessPx({ kind, text = "", attachments }) {
 
 // The day where another one begins.
 function newDay(row, before) {
-  const name = row.at && days.format(row.at);
-  return name && !(before?.at && days.format(before.at) === name) && name;
+  const name = row.at && days().format(row.at);
+  return name && !(before?.at && days().format(before.at) === name) && name;
 }
 
 // `context`: { sessionId, unreadKey, markedKey, onedit(row)?, nestedOf(row): trees inside the card of a call }
@@ -48,7 +47,7 @@ export function Row(row, before, kept, context) {
 }
 
 function When(row) {
-  return row.at && h("time", { datetime: new Date(row.at).toISOString(), title: moment(row.at) }, hours.format(row.at));
+  return row.at && h("time", { datetime: new Date(row.at).toISOString(), title: moment(row.at) }, hours().format(row.at));
 }
 
 // What can be done with a message; `#/chat/SESSION?at=SEQ` leads to it.
