@@ -97,6 +97,14 @@ const checks = {
     await page.getByRole('button', { name: 'Tool', exact: true }).click();
     await until(async () => /read_file|file\.read/.test(await page.locator('main').innerText()), 'tools by calls');
     assert.match(await page.locator('.figures').innerText(), /% of the day's budget/);
+    // Who comes in the middle of a run is told the same of it.
+    const run = other.send('count 100000 0 0 10000 and slow 60 say 60 words', { sessionId: 'work:late' });
+    await sleep(500);
+    const late = await chat('work:late');
+    await late.getByRole('button', { name: 'Stop' }).waitFor();
+    await run.result;
+    await until(async () => /\$0\.45 · mock\/alpha/.test(await late.locator('.run-end').innerText()), 'what the run cost');
+    await late.close();
     await page.close();
   },
   async 'nobody allows a command whose end they did not see, on a desk or on a phone'() {
