@@ -74,6 +74,11 @@ const checks = {
     await page.reload();
     await until(async () => (await shown().count()) === 2, 'the same after a reload');
     assert.ok(await shown().first().evaluate((it) => it.complete && it.naturalWidth > 0), 'it is a picture');
+    // A phone is turned: what was at its end stays there, with pictures that come later than their rows.
+    for (const [width, height] of [[360, 500], [740, 360]]) {
+      await page.setViewportSize({ width, height });
+      await until(() => page.locator('.rows-view').evaluate((it) => it.scrollHeight > it.clientHeight && it.scrollHeight - it.scrollTop - it.clientHeight < 10), `the end at ${width} px`);
+    }
     await page.close();
   },
   async 'a picture that a tool gives is in its card'() {
