@@ -81,7 +81,8 @@ const checks = {
     await page.reload();
     await until(async () => (await shown().count()) === 2, 'the same after a reload');
     assert.ok(await shown().first().evaluate((it) => it.complete && it.naturalWidth > 0), 'it is a picture');
-    // What was at its end stays there, with pictures that come later than their rows.
+    // Who was away begins where they stopped to read; at the end one stays, with pictures that come later than their rows.
+    for (const button of await page.getByRole('button', { name: /Go to the end|New messages/ }).all()) await button.click();
     for (const [width, height] of [[360, 500], [740, 360]]) {
       await page.setViewportSize({ width, height });
       await until(() => page.locator('.rows-view').evaluate((it) => it.scrollHeight > it.clientHeight && it.scrollHeight - it.scrollTop - it.clientHeight < 10), `the end at ${width} px`);
