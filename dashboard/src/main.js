@@ -26,6 +26,8 @@ startApprovals();
 start();
 // Ages grow.
 setInterval(redraw, 10_000);
+// A phone is turned, or its keyboard opens: what stays at its end has to be put there again.
+addEventListener("resize", redraw);
 
 // The frame is kept for when the gateway is away. Without a secure origin there is no worker, and nothing is missing but that.
 if ("serviceWorker" in navigator) navigator.serviceWorker.register("/sw.js").catch(() => {});

@@ -11,7 +11,8 @@ import { Button, Empty, ErrorNote, Toasts } from "./ui/parts.js";
 
 const state = { isMenuOpen: false, loginFault: null, isBusy: false, shown: null, ends: null };
 
-// Rows of the menu: { name, title, view(), arrive?(), leave?() }. `arrive` is called when the page is gone to, and gives a list of
+// Rows of the menu: { name, title, view(), arrive?(), leave?(), tab?() }. `tab` gives the words on the tab where the title says too
+// little. `arrive` is called when the page is gone to, and gives a list of
 // functions that are called when it is left.
 let pages = [];
 
@@ -98,7 +99,7 @@ export function Shell() {
   }
   if (live.can) state.ends ??= current?.arrive?.() ?? [];
   // With each drawing: a question that opens is to be seen on the tab.
-  const title = `${live.asks.size ? `(${live.asks.size}?) ` : ""}${current?.title ?? "Not found"} · tillerman`;
+  const title = `${live.asks.size ? `(${live.asks.size}?) ` : ""}${current?.tab?.() || (current?.title ?? "Not found")} · tillerman`;
   if (document.title !== title) document.title = title;
   return h(
     "div.shell",

@@ -8,6 +8,7 @@ globalThis.WebSocket ??= class {};
 globalThis.window = globalThis;
 const { wholeOf, withoutTricks } = await import("../src/ui/asked.js");
 const { live } = await import("../src/lib/live.js");
+const { link } = await import("../src/lib/link.js");
 const { Approvals } = await import("../src/ui/approvals.js");
 
 const ask = (n, more) => ({ askId: `a${n}`, callId: `c${n}`, sessionId: "s", tool: "shell.exec", args: { command: `echo ${n}` }, risk: "danger-full-access", summary: `echo ${n}`, openedAt: n, ...more });
@@ -41,6 +42,23 @@ test("a new question is told once, more than three are folded, and nothing can b
   assert.equal(alert(draw()), "Question: may shell.exec run? echo 6", "the same words: nothing new to say");
   live.asks = new Map();
   assert.equal(alert(draw()), "");
+});
+
+test("a question about money is no call of a tool", () => {
+  live.asks = new Map([["a9", ask(9, { tool: "budget", args: { budget: "day.usd" }, summary: "the day's budget of $20 is spent: go on with another $20?" })]]);
+  const shown = textOf(draw());
+  assert.ok(shown.includes("Spend more? the day's budget of $20 is spent") && shown.includes("Question: may more be spent?"), shown);
+  assert.ok(!shown.includes("full access") && !shown.includes("day.usd"), shown);
+  live.asks = new Map();
+});
+
+test("who may not answer is told so instead", () => {
+  live.asks = new Map([["a1", ask(1)]]);
+  link.lacks.add("tools");
+  const tree = draw();
+  assert.ok(textOf(tree).includes("lacks the scope tools") && !find(tree, (it) => it.tag === "button" && textOf(it) === "Allow once"));
+  link.lacks.clear();
+  live.asks = new Map();
 });
 
 test("what a question shows is made once", () => {

@@ -10,7 +10,7 @@ import { ToolCard } from "../src/ui/toolcard.js";
 import { elements, textOf } from "./tree.mjs";
 
 const TAGS = new Set("a blockquote br button code del details div em h3 h4 h5 h6 hr img input li ol p pre span strong summary table tbody td th thead tr ul".split(" "));
-const ATTRIBUTES = new Set("alt aria-busy aria-label checked class created dir disabled href key onclick onscroll ontoggle open rel role scope src start style tabindex target title type updated".split(" "));
+const ATTRIBUTES = new Set("alt aria-busy aria-label checked class created dir disabled href key onclick onscroll onload ontoggle open rel role scope src start style tabindex target title type updated".split(" "));
 const STYLES = new Set(["color", "background-color", "--t"]);
 
 function check(node, of) {

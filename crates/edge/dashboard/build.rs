@@ -46,7 +46,7 @@ fn main() {
 fn build(root: &Path) -> Result<(), JoinFault> {
     let disk = Disk(root.to_owned());
     let script = join::script(&disk, "dashboard/src/main.js")?;
-    let style = page::style(&styles(root)?)?;
+    let style = page::short_properties(&page::style(&styles(root)?)?, &script);
     let frame = disk.read("dashboard/index.html")?;
     let whole = page::page(&frame, &style, &script)?;
     if whole.len() > PAGE_BYTES_MAX {

@@ -1,17 +1,23 @@
 // Numbers and times as people read them.
 
-const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-// Made once: to make one takes longer than to use it a hundred times.
-const time = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const dateAndTime = new Intl.DateTimeFormat([], { dateStyle: "short", timeStyle: "medium" });
-const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
+// Made once, because to make one takes longer than to use it a hundred times, and when it is first wanted: the very first one takes
+// a browser longer than all the rest that stands before the first picture.
+export function once(make) {
+  let made;
+  return () => (made ??= make());
+}
+
+const whole = once(() => new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 }));
+const time = once(() => new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit" }));
+const dateAndTime = once(() => new Intl.DateTimeFormat([], { dateStyle: "short", timeStyle: "medium" }));
+const compact = once(() => new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 }));
 
 export function count(n) {
-  return n == null ? "–" : whole.format(n);
+  return n == null ? "–" : whole().format(n);
 }
 
 export function short(n) {
-  return n == null ? "–" : compact.format(n);
+  return n == null ? "–" : compact().format(n);
 }
 
 // `undefined`: nobody knows the price. That is not nothing.
@@ -65,11 +71,11 @@ export function ago(at, now = Date.now()) {
 }
 
 export function clock(at) {
-  return time.format(at);
+  return time().format(at);
 }
 
 export function moment(at) {
-  return at ? dateAndTime.format(at) : "";
+  return at ? dateAndTime().format(at) : "";
 }
 
 // The day of UTC, as reports count days.

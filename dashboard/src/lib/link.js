@@ -19,6 +19,8 @@ export const link = {
   // Of the last beat.
   tripMs: undefined,
   why: "",
+  // Scopes that a refusal has named: what only they may do is not offered any more.
+  lacks: new Set(),
 };
 
 // Frames in and out, oldest first: { at, out, text, cut }. `watching` is told of each new one.
@@ -71,13 +73,20 @@ export const gateway = new GatewayClient(`${location.protocol === "https:" ? "ws
   },
 });
 
+// Whether a call failed because the credential may not do that: then it is known what it may not.
+export function lacks(why) {
+  const isThat = why?.data?.reason === "scope";
+  if (isThat) for (const scope of why.data.scope ?? []) link.lacks.add(scope);
+  return isThat;
+}
+
 // A call that fails because nobody is logged in shows the login.
 export async function rpc(method, params, options) {
   try {
     return await gateway.call(method, params ?? {}, options);
   } catch (why) {
     // A credential that may not do one thing is still one.
-    if ((why?.code === -4 || why?.code === -5) && why.data?.reason !== "scope") {
+    if (!lacks(why) && (why?.code === -4 || why?.code === -5)) {
       link.state = "login";
       redraw();
     }

@@ -8,7 +8,6 @@ export const live = {
   // `system.info` and `system.capabilities`
   info: null,
   can: null,
-  methods: new Set(),
   // By session id: rows of `lanes.list`.
   lanes: new Map(),
   // By ask id: rows of `asks.list`.
@@ -27,10 +26,6 @@ const listeners = { session: new Set(), node: new Set(), lane: new Set(), ask: n
 export function onNews(kind, run) {
   listeners[kind].add(run);
   return () => listeners[kind].delete(run);
-}
-
-export function has(method) {
-  return live.methods.has(method);
 }
 
 // All of them, the oldest first.
@@ -72,7 +67,6 @@ async function refresh() {
   try {
     live.info = await rpc("system.info");
     live.can = await rpc("system.capabilities");
-    live.methods = new Set(live.can.methods);
     const { lanes } = await rpc("lanes.list", { limit: 1000 });
     live.lanes = new Map(lanes.map((lane) => [lane.sessionId, lane]));
     const { asks } = await rpc("asks.list");

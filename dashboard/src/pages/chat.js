@@ -2,7 +2,7 @@
 
 import { h, redraw } from "../lib/dom.js";
 import { link, rpc } from "../lib/link.js";
-import { has, live } from "../lib/live.js";
+import { live } from "../lib/live.js";
 import { go, route } from "../lib/router.js";
 import { act } from "../ui/act.js";
 import { Composer } from "../ui/composer.js";
@@ -11,7 +11,7 @@ import { COMMANDS } from "../../../sdk/typescript/dist/generated.js";
 import { freshName } from "../../../sdk/typescript/dist/socket.js";
 import { Missing, closeChildren, nestedIn } from "./chat/child.js";
 import { Conversation } from "./chat/conversation.js";
-import { Head } from "./chat/head.js";
+import { Head, titleOf } from "./chat/head.js";
 import { ListState, RowList, stickToEnd } from "./chat/list.js";
 import { draftOf, keepDraft, keepRead, onDrafts, readOf } from "./chat/memory.js";
 import { onCommand, send, startOutbox } from "./chat/outbox.js";
@@ -111,12 +111,10 @@ start();
 function askCommands() {
   if (commands) return commands;
   commands = [...COMMANDS].map((name) => ({ name }));
-  if (has("commands.list")) {
-    rpc("commands.list").then((answer) => {
-      commands = answer.commands;
-      redraw();
-    }, () => (commands = null));
-  }
+  rpc("commands.list").then((answer) => {
+    commands = answer.commands;
+    redraw();
+  }, () => (commands = null));
   return commands;
 }
 
@@ -215,7 +213,7 @@ function watchReader() {
 function Rows() {
   const { conversation, list } = chat;
   const { transcript } = conversation;
-  const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: has("sessions.fork") && edit, nestedOf: nestedIn(conversation) };
+  const context = { sessionId: chat.sessionId, unreadKey: chat.unreadKey, markedKey: chat.markedKey, onedit: !link.lacks.has("chat") && edit, nestedOf: nestedIn(conversation) };
   const isNews = transcript.lastSeq > chat.seenSeq;
   const head = conversation.fetching === "older" ? Loading() : conversation.pageFault && ErrorNote({ why: conversation.pageFault, again: () => conversation.again() });
   const foot = conversation.isAtEnd ? OnTheWay(conversation, link.state === "live" || link.state === "behind") : Loading();
@@ -238,6 +236,7 @@ function Middle() {
 }
 
 function Writing() {
+  if (link.lacks.has("chat")) return p("dim", "Your token may read, and not write: it lacks the scope chat.");
   const { conversation } = chat;
   const lane = live.lanes.get(chat.sessionId);
   const isRunning = !!conversation && (!!conversation.transcript.run || lane?.state === "running" || lane?.state === "asking");
@@ -248,8 +247,8 @@ function Writing() {
 export const chatPage = {
   name: "chat",
   title: "Chat",
-  needs: ["agent.send", "events.subscribe"],
   leave: close,
+  tab: () => titleOf(route.arg),
   view() {
     if (!live.can) return Loading();
     arrive();

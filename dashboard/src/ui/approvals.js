@@ -3,12 +3,13 @@
 import { serverNow, startClock } from "../lib/clock.js";
 import { h, redraw } from "../lib/dom.js";
 import { ago, ticking } from "../lib/format.js";
+import { link } from "../lib/link.js";
 import { answer, live, openAsks } from "../lib/live.js";
 import { href } from "../lib/router.js";
 import { act } from "./act.js";
-import { wholeOf } from "./asked.js";
+import { isBudget, questionOf, wholeOf } from "./asked.js";
 import { NotifyButton, startNotifying } from "./notify.js";
-import { Badge, Button } from "./parts.js";
+import { Badge, Button, toast } from "./parts.js";
 import { kept } from "./plain.js";
 import { a, code, div, input, p, span } from "./tags.js";
 
@@ -17,12 +18,18 @@ const SHOWN_MAX = 3;
 // So long after the questions have moved nothing can be pressed: the click was meant for what was there before.
 const STEADY_MS = 700;
 const REASON_CHARS_MAX = 2000;
+// So near its end a text was seen to its end.
+const END_PX = 12;
 const RISKS = { "read-only": ["info", "reads"], "workspace-write": ["warn", "changes files"], "danger-full-access": ["bad", "full access"] };
 
 // By ask id, only of those that are open: why somebody says no, as it is typed; whether it was put aside. By question: what it shows.
 const reasons = new Map();
 const aside = new Set();
 const wholes = new WeakMap();
+// Texts that were seen to their end, and those that we listen to. By ask id: whose texts were not.
+const seen = new WeakSet();
+const watched = new WeakSet();
+const unseen = new Set();
 let isAllShown = false;
 let isAnswering = false;
 let lastOrder = "";
@@ -30,8 +37,30 @@ let steadyAt = 0;
 let spoken = "";
 let known = new Set();
 
+const textsIn = (article) => [...article.querySelectorAll("div.fact > .code, div.fact > .diff")];
+
+// Nobody says yes to what they did not see: a text that scrolls has to be scrolled through. Asked after each drawing.
+function watch(ask, article) {
+  const texts = textsIn(article);
+  for (const text of texts) {
+    if (text.scrollHeight - text.scrollTop - text.clientHeight <= END_PX) seen.add(text);
+    if (!watched.has(text)) text.addEventListener("scroll", () => watch(ask, article), { passive: true });
+    watched.add(text);
+  }
+  const isUnseen = texts.some((text) => !seen.has(text));
+  if (isUnseen === unseen.has(ask.askId)) return;
+  if (isUnseen) unseen.add(ask.askId);
+  else unseen.delete(ask.askId);
+  redraw();
+}
+
 function decide(ask, decision) {
   if (Date.now() < steadyAt || live.answered.has(ask.askId)) return;
+  if (decision !== "deny" && unseen.has(ask.askId)) {
+    const article = document.getElementById(`ask-${ask.askId}`).closest("article");
+    textsIn(article).find((text) => !seen.has(text))?.focus();
+    return toast("Scroll to the end of it first: what you allow is all of it.");
+  }
   const reason = decision === "deny" ? reasons.get(ask.askId)?.trim() : undefined;
   isAnswering = !!document.activeElement?.closest(".approval");
   act("That answer did not arrive", async () => (await answer(ask, decision, reason)) || "Somebody else has answered that already, or its time was over.");
@@ -62,6 +91,7 @@ function Facts(ask) {
 }
 
 function Answers(ask) {
+  if (link.lacks.has("tools")) return p("dim", "Your token may look, and not answer: it lacks the scope tools.");
   const busy = live.answered.has(ask.askId);
   const reason = input({
     type: "text",
@@ -73,10 +103,13 @@ function Answers(ask) {
     oninput: (event) => reasons.set(ask.askId, event.target.value),
   });
   // Not `disabled`: whoever stands on one would lose their place.
-  const still = { busy, "aria-disabled": Date.now() < steadyAt && "true" };
+  const isMoving = Date.now() < steadyAt;
+  const still = { busy, "aria-disabled": isMoving && "true" };
+  const yes = { busy, "aria-disabled": (isMoving || unseen.has(ask.askId)) && "true" };
   return div("approval-buttons",
-    Button({ ...still, kind: "main", onclick: () => decide(ask, "allow") }, "Allow once"),
-    Button({ ...still, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, "Allow for this session"),
+    unseen.has(ask.askId) && p({ class: "approval-more", key: "more" }, "There is more of it than is seen: scroll to its end to allow it."),
+    Button({ ...yes, kind: "main", onclick: () => decide(ask, "allow") }, "Allow once"),
+    Button({ ...yes, onclick: () => decide(ask, "allow_session"), title: "What is like it runs without a question in this session" }, "Allow for this session"),
     span("approval-deny", reason, Button({ ...still, kind: "danger", onclick: () => decide(ask, "deny") }, "Deny")),
   );
 }
@@ -89,11 +122,11 @@ function Approval(ask) {
   const turn = () => (isAside ? aside.delete(ask.askId) : aside.add(ask.askId), redraw());
   return h(
     "article",
-    { class: isAside ? "approval approval-aside" : "approval", key: ask.askId, "aria-labelledby": id },
+    { class: isAside ? "approval approval-aside" : "approval", key: ask.askId, "aria-labelledby": id, created: (element) => watch(ask, element), updated: (element) => watch(ask, element) },
     h("header",
-      h("h3", { id }, "Allow ", code(null, ask.tool), "? ", span({ dir: "auto", title: ask.summary }, ask.summary)),
+      h("h3", { id }, isBudget(ask) ? "Spend more? " : ["Allow ", code(null, ask.tool), "? "], span({ dir: "auto", title: ask.summary }, ask.summary)),
       span("approval-side",
-        Badge({ tone }, risk),
+        isBudget(ask) || Badge({ tone }, risk),
         Button({ kind: "quiet", label: `${word}: ${ask.tool}`, "aria-expanded": String(!isAside), onclick: turn }, word),
       ),
     ),
@@ -109,10 +142,10 @@ function Approval(ask) {
 // What is kept of questions that are gone goes; a new one is told once to who listens, and everything holds still for a moment.
 function follow(asks, shown) {
   const open = new Set(asks.map((ask) => ask.askId));
-  for (const told of [reasons, aside]) for (const id of told.keys()) if (!open.has(id)) told.delete(id);
+  for (const told of [reasons, aside, unseen]) for (const id of told.keys()) if (!open.has(id)) told.delete(id);
   const fresh = asks.filter((ask) => !known.has(ask.askId));
   known = open;
-  if (fresh.length === 1) spoken = `Question: may ${fresh[0].tool} run? ${fresh[0].summary.slice(0, 200)}`;
+  if (fresh.length === 1) spoken = `Question: ${questionOf(fresh[0])} ${fresh[0].summary.slice(0, 200)}`;
   else if (fresh.length > 1) spoken = `${fresh.length} new questions are open.`;
   else if (asks.length === 0) spoken = "";
   const order = shown.map((ask) => ask.askId).join(" ");

@@ -24,9 +24,19 @@ function block(name, value) {
   return div("fact", div("fact-label", `${label}${size}`), looksLikeDiff(text) ? Diff({ text: shown }) : whole(`${label}: all of it`, shown));
 }
 
+// A question about money is no call of a tool, and its summary says everything.
+export const isBudget = (ask) => ask.tool === "budget";
+
+// In a few words, for ears and for who looks elsewhere.
+export function questionOf(ask) {
+  return isBudget(ask) ? "may more be spent?" : `may ${ask.tool} run?`;
+}
+
 // The tool's own words where it has some, with the arguments behind them; else the arguments one by one, texts as texts: in JSON a
 // script is one line of \n.
-export function wholeOf({ preview, args }) {
+export function wholeOf(ask) {
+  const { preview, args } = ask;
+  if (isBudget(ask)) return null;
   if (preview?.length) return div("facts", preview.map((fact) => block(fact.label, fact.text)), h("details.fact", h("summary", "Arguments as they were given"), whole("Arguments", withoutTricks(written(args)))));
   const entries = args && typeof args === "object" && !Array.isArray(args) ? Object.entries(args) : [];
   return div("facts", entries.length ? entries.map(([name, value]) => block(name, value)) : block("arguments", args));

@@ -4,6 +4,7 @@ import { redraw } from "../lib/dom.js";
 import { onNews } from "../lib/live.js";
 import { remember, remembered } from "../lib/remember.js";
 import { go } from "../lib/router.js";
+import { questionOf } from "./asked.js";
 import { Button, toast } from "./parts.js";
 
 // Characters of what is asked that a notification carries.
@@ -34,7 +35,7 @@ export function NotifyButton() {
 }
 
 function show(ask) {
-  const title = `May ${ask.tool} run?`;
+  const title = `tillerman: ${questionOf(ask)}`;
   const body = `${ask.title || ask.sessionId}: ${ask.summary}`.slice(0, BODY_CHARS_MAX);
   // The same question in two tabs is one notification.
   const options = { body, tag: ask.askId };

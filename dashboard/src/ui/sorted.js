@@ -1,13 +1,14 @@
 // A table whose heads sort it. What is sorted by lives in `state`: { by, isUp, isAll }.
 
 import { h, redraw } from "../lib/dom.js";
+import { once } from "../lib/format.js";
 import { Button, Table } from "./parts.js";
 import { div, p, span } from "./tags.js";
 
 // Rows that are in the document, and after somebody wanted more.
 const ROWS_SHOWN = 100;
 const ROWS_MAX = 1000;
-const collator = new Intl.Collator(undefined, { numeric: true });
+const collator = once(() => new Intl.Collator(undefined, { numeric: true }));
 
 // `columns`: [{ name, head, cell(row), value(row), numeric, first }]; `value` makes a column one that can be sorted by. What has no
 // value is last, whichever way it goes.
@@ -18,7 +19,7 @@ export function sortRows(rows, column, isUp) {
   return [...rows].sort((one, two) => {
     const [a, b] = [column.value(one), column.value(two)];
     if (!known(a) || !known(b)) return known(b) - known(a);
-    return way * (typeof a === "string" ? collator.compare(a, b) : a - b);
+    return way * (typeof a === "string" ? collator().compare(a, b) : a - b);
   });
 }
 

@@ -1,10 +1,11 @@
 // A call of a tool: one line that says what, how it ended and how long it took; inside all that is known of it.
 
-import { h } from "../lib/dom.js";
+import { h, redraw } from "../lib/dom.js";
 import { bytes, duration } from "../lib/format.js";
 import { withoutEscapes } from "./ansi.js";
 import { Diff } from "./diff.js";
 import { Fold } from "./fold.js";
+import { Markdown, MarkdownCache } from "./markdown.js";
 import { Badge } from "./parts.js";
 import { CopyButton, kept, pictureUrl, visible } from "./plain.js";
 import { code, div, li, p, pre, span, ul } from "./tags.js";
@@ -44,6 +45,15 @@ function Command(call) {
   return command && section("Command", command, pre({ class: "code", dir: "ltr", tabindex: "0" }, visible(command)));
 }
 
+// What the sub-agent was told to do.
+function Task(call) {
+  const task = first(argsOf(call), "task", "prompt");
+  return task && section("Task", task, div({ class: "words", dir: "auto" }, visible(task)));
+}
+
+// By call: what a sub-agent said is read once.
+const said = new WeakMap();
+
 function Written(call) {
   const args = argsOf(call);
   const content = contentOf(args);
@@ -75,13 +85,15 @@ function Output(call) {
     return isSilent && p({ class: "dim", key: "silent" }, "No output.");
   }
   const cutNote = call.truncated && p("dim", `This is the beginning: ${bytes(call.fullBytes)} in all.`);
-  return section("Output", () => withoutEscapes(text), [Terminal({ text, holder: call, isTail: kindOf(call.tool).startsWith("shell.") }), cutNote]);
+  const kind = kindOf(call.tool);
+  if (kind === "subagent.spawn") return section("Answer", text, [Markdown({ text, cache: kept(said, call, [], () => new MarkdownCache()) }), cutNote]);
+  return section("Output", () => withoutEscapes(text), [Terminal({ text, holder: call, isTail: kind.startsWith("shell.") }), cutNote]);
 }
 
 function Pictures(call) {
   const urls = (call.attachments ?? []).slice(0, PICTURES_MAX).map((it) => [it, pictureUrl(it)]);
   if (urls.length === 0) return null;
-  const picture = ([it, url], at) => (url ? h("img.tool-picture", { src: url, alt: it.filename ? `Image ${it.filename}` : `Image ${at + 1} of this call` }) : p("dim", `A file of the type ${visible(it.mimeType)} is not shown.`));
+  const picture = ([it, url], at) => (url ? h("img.tool-picture", { src: url, onload: redraw, alt: it.filename ? `Image ${it.filename}` : `Image ${at + 1} of this call` }) : p("dim", `A file of the type ${visible(it.mimeType)} is not shown.`));
   return div({ class: "tool-pictures", key: "pictures" }, urls.map(picture));
 }
 
@@ -102,6 +114,7 @@ function Inside(call, nested) {
     call.state === "failed" && error && pre({ class: "note note-bad tool-error", key: "error", dir: "auto" }, withoutEscapes(error)),
     kind === "shell.exec" && Command(call),
     kind === "todo.write" && Tasks(call),
+    kind === "subagent.spawn" && Task(call),
     Changes(call),
     kind === "file.write" && !diffOf(call) && Written(call),
     nested && div({ class: "tool-nested", key: "nested", role: "group", "aria-label": "What the sub-agent did" }, nested),

@@ -59,6 +59,11 @@ impl LogContext {
         }
     }
 
+    /// Whether this run was heard from its start.
+    pub(crate) fn knows(&self, turn: &TurnId) -> bool {
+        self.run.as_ref().is_some_and(|run| run.turn == *turn)
+    }
+
     /// One whose events are not made here.
     pub(crate) fn pass(&mut self, entry: &Entry) {
         self.follow(entry);

@@ -284,7 +284,7 @@ impl Gateway {
         let view = &mut self.views[at];
         let stands = EventCursor::at(view.at.seq);
         let cursor = after.unwrap_or(stands);
-        let behind = cursor.whole_seq() < view.at.seq;
+        let behind = cursor.whole_seq() < view.at.seq || view.came_late();
         let context = (!behind).then(|| view.context.clone());
         let mut listener = Listener::new(subscription, cursor, thinking, context);
         if !behind {

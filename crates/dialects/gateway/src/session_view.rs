@@ -166,6 +166,11 @@ impl SessionView {
             || !self.listeners.is_empty()
     }
 
+    /// A run is under way whose start this connection has not heard: what it comes to stands further up in the log.
+    pub(crate) fn came_late(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| !run.is_over() && !self.context.knows(&run.turn))
+    }
+
     /// The queue, as the engine tells it whole.
     pub(crate) fn queue_is(&mut self, items: &[Item]) {
         self.depth = items.len();

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::names::{Declared, Role, roles};
-use crate::short::ShortNames;
+use crate::short::{ShortNames, is_shared};
 use crate::tokens::{Token, TokenKind, tokens};
 use crate::write::written;
 
@@ -24,11 +24,9 @@ pub(crate) fn script(files: &impl ModuleFiles, entry: &str) -> Result<String, Jo
     order.visit(entry)?;
     let modules = order.done.iter().map(|(path, text)| Module::read(path, text)).collect::<Result<Vec<_>, _>>()?;
     let names = given_names(&modules)?;
-    let script: String = modules
-        .iter()
-        .enumerate()
-        .map(|(at, module)| written(&module.tokens, &module.roles, &|word| names.of(at, word)))
-        .collect();
+    let parts = modules.iter().enumerate();
+    let parts = parts.map(|(at, module)| written(&module.tokens, &module.roles, &|word| names.of(at, word)));
+    let script: String = names.declared().into_iter().chain(parts).collect();
     if let Some(at) = script.to_ascii_lowercase().find("</script") {
         let near: String = script[at..].chars().take(40).collect();
         return Err(JoinFault(format!("`{near}` would end the script")));
@@ -177,7 +175,9 @@ fn given_names(modules: &[Module<'_>]) -> Result<ShortNames, JoinFault> {
             }
         }
         for (token, role) in module.tokens.iter().zip(&module.roles) {
-            if !matches!(role, Role::Plain | Role::Keyword) {
+            if is_shared(token.text) && *role != Role::Plain {
+                names.count_shared(token.text);
+            } else if matches!(role, Role::Private | Role::Variable | Role::Both) {
                 names.count(at, token.text, module.declared.module.contains(token.text));
             }
         }

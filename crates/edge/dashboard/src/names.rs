@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::join::JoinFault;
+use crate::short::is_shared;
 use crate::tokens::{Token, TokenKind};
 
 const KEYWORDS: &[&str] = &[
@@ -148,6 +149,10 @@ pub(crate) enum Role {
     Variable,
     /// `{ name }`: a property and the variable of the same name.
     Both,
+    /// A variable that the browser brings.
+    Given,
+    /// The brace behind which a statement is over.
+    BlockEnd,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,6 +165,8 @@ enum Inside {
 
 struct Nesting {
     inside: Inside,
+    /// It is a statement, or ends one.
+    is_statement: bool,
     /// A property's name may stand here: behind the brace, behind a comma, behind a member.
     is_key: bool,
 }
@@ -167,7 +174,7 @@ struct Nesting {
 /// The role of each token.
 pub(crate) fn roles(tokens: &[Token<'_>]) -> Vec<Role> {
     let mut walk = Walk {
-        frames: vec![Nesting { inside: Inside::Block, is_key: false }],
+        frames: vec![Nesting { inside: Inside::Block, is_statement: true, is_key: false }],
         is_class: false,
         is_case: false,
         case_colon: false,
@@ -190,10 +197,7 @@ impl Walk {
         let (token, next) = (&tokens[at], tokens.get(at + 1));
         let before = at.checked_sub(1).map(|at| &tokens[at]);
         match token.kind {
-            TokenKind::Mark => {
-                self.mark(token, before);
-                Role::Plain
-            }
+            TokenKind::Mark => self.mark(token, before),
             TokenKind::Piece => {
                 self.piece(token);
                 Role::Plain
@@ -223,25 +227,29 @@ impl Walk {
         }
         self.no_key();
         if token.text.ends_with("${") {
-            self.frames.push(Nesting { inside: Inside::Other, is_key: false });
+            self.frames.push(Nesting { inside: Inside::Other, is_statement: false, is_key: false });
         }
     }
 
-    fn mark(&mut self, token: &Token<'_>, before: Option<&Token<'_>>) {
+    fn mark(&mut self, token: &Token<'_>, before: Option<&Token<'_>>) -> Role {
         match token.text {
             "{" => {
                 let inside = self.brace(before);
-                self.frames.push(Nesting { inside, is_key: inside != Inside::Block });
+                let is_statement = inside != Inside::Object && !before.is_some_and(|it| it.is("=>"));
+                self.frames.push(Nesting { inside, is_statement, is_key: inside != Inside::Block });
             }
             "(" | "[" => {
                 self.no_key();
-                self.frames.push(Nesting { inside: Inside::Other, is_key: false });
+                self.frames.push(Nesting { inside: Inside::Other, is_statement: false, is_key: false });
             }
             ")" | "]" | "}" => {
-                self.frames.pop();
+                let ended = self.frames.pop();
                 if let Some(frame) = self.frames.last_mut() {
                     // Behind the body of a method comes the next member.
                     frame.is_key = token.text == "}" && frame.inside == Inside::Class;
+                }
+                if ended.is_some_and(|frame| frame.is_statement) {
+                    return Role::BlockEnd;
                 }
             }
             "," => self.key_where(Inside::Object),
@@ -253,6 +261,7 @@ impl Walk {
             "*" | "..." => {}
             _ => self.no_key(),
         }
+        Role::Plain
     }
 
     fn key_where(&mut self, inside: Inside) {
@@ -293,7 +302,8 @@ impl Walk {
             }
             self.no_key();
             let is_shorthand = inside == Inside::Object && is_next(&[",", "}", "="]);
-            return if is_shorthand && is_variable(token.text) { Role::Both } else { Role::Plain };
+            let is_both = is_variable(token.text) || is_shared(token.text);
+            return if is_shorthand && is_both { Role::Both } else { Role::Plain };
         }
         self.no_key();
         match token.text {
@@ -303,7 +313,7 @@ impl Walk {
         }
         match token.text {
             word if KEYWORDS.contains(&word) => Role::Keyword,
-            word if BROWSER.contains(&word) => Role::Plain,
+            word if BROWSER.contains(&word) => Role::Given,
             _ => Role::Variable,
         }
     }
@@ -406,7 +416,8 @@ impl<'t> Declared<'t> {
             }
         }
         for (token, role) in tokens.iter().zip(roles) {
-            if role.is_variable() && !self.module.contains(token.text) && !self.inner.contains(token.text) {
+            let is_ours = role.is_variable() && is_variable(token.text);
+            if is_ours && !self.module.contains(token.text) && !self.inner.contains(token.text) {
                 return Err(JoinFault(format!(":{}: nobody has declared `{}`", token.line, token.text)));
             }
         }

@@ -1,5 +1,7 @@
 //! The page around the script: its style, its frame, and what it may do. Pure.
 
+use std::collections::BTreeMap;
+
 use crate::join::JoinFault;
 
 /// All sheets, without what only people read.
@@ -48,6 +50,42 @@ fn squeeze(text: &str, into: &mut String) {
     }
     if is_blank && !into.ends_with(['{', '}', ';', ',', ':', '>']) {
         into.push(' ');
+    }
+}
+
+/// Our own properties (`--space-3`) by short names. Those that the script writes keep theirs.
+pub(crate) fn short_properties(style: &str, script: &str) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in style.match_indices("--").map(|(at, _)| property(&style[at..])) {
+        *counts.entry(name).or_default() += 1;
+    }
+    let is_kept = |name: &str| name.len() < "--xx".len() || script.contains(name);
+    let (kept, mut ours): (Vec<_>, Vec<_>) = counts.into_iter().partition(|(name, _)| is_kept(name));
+    ours.sort_by(|one, two| two.1.cmp(&one.1).then(one.0.cmp(two.0)));
+    let free = (0..).map(short_property).filter(|name| !kept.iter().any(|(it, _)| it == name));
+    let given: BTreeMap<&str, String> = ours.into_iter().map(|(name, _)| name).zip(free).collect();
+    let (mut out, mut rest) = (String::new(), style);
+    while let Some(at) = rest.find("--") {
+        let name = property(&rest[at..]);
+        out.push_str(&rest[..at]);
+        out.push_str(given.get(name).map_or(name, String::as_str));
+        rest = &rest[at + name.len()..];
+    }
+    out + rest
+}
+
+/// The name that a text begins with.
+fn property(text: &str) -> &str {
+    let end = text.find(|it: char| !(it.is_ascii_alphanumeric() || it == '-'));
+    &text[..end.unwrap_or(text.len())]
+}
+
+fn short_property(number: usize) -> String {
+    const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
+    let letter = char::from(LETTERS[number % LETTERS.len()]);
+    match number / LETTERS.len() {
+        0 => format!("--{letter}"),
+        round => format!("--{letter}{round}"),
     }
 }
 

@@ -46,6 +46,8 @@ fn properties_keep_their_names() {
         "const r = /[/\"`]/g, d = 4 / 2 / 1;",
         "let x = 1\nx++\nfor (const y of [x]) while (y);\n",
         "const a = undefined ?? true, c = { true: false };",
+        "const a = [1, , 2,];\nconst b = { a, },\n  c = [10_000, 0.5, 100, 0x1000, 1.5];",
+        "if (this) {\n  f();\n}\nfunction f() {}\nconst a = () => {}\nconst b = {}\nf()\n",
     ];
     let all: String = lines.iter().map(|line| joined(&[("src/main.js", line)]).unwrap()).collect();
     expect![[r#"
@@ -53,17 +55,29 @@ fn properties_keep_their_names() {
         let a=1,b={one:a,b:a?a:2};
         function d({one:b,two:c=1,three:a}){return b+c- -a}
         let b=a=>a.one?.two[a];
-        switch(this.a){case 1:{break}
-        default:a({a:1})}
-        function a(){}
+        switch(this.a){case 1:{break}default:a({a:1})}function a(){}
         let b=`a ${[1].map(a=>`${a}}`)} b`;
         let b=/[/"`]/g,a=4/2/1;
         let a=1
         a++
         for(let b of[a])while(b);
         let a=void 0??!0,b={true:!1};
+        let a=[1,,2],b={a},c=[1e4,.5,100,0x1000,1.5];
+        if(this){a()}function a(){}let b=()=>{}
+        let c={}
+        a()
     "#]]
     .assert_eq(&all);
+}
+
+#[test]
+fn words_that_every_script_has_get_a_name_where_that_is_shorter() {
+    let lines = "function f({ location }) {\n  return location.document ?? null;\n}\nconst a = [document, document, document, document, { document: document.x }, typeof history];\nf(location);\n";
+    expect![[r#"
+        let a=document,b=location;
+        function c({location:b}){return b.document??null}let d=[a,a,a,a,{document:a.x},typeof history];c(b);
+    "#]]
+    .assert_eq(&joined(&[("src/main.js", lines)]).unwrap());
 }
 
 #[test]
@@ -93,6 +107,9 @@ fn a_style_loses_blanks_and_no_meaning() {
     ]]
     .assert_eq(&style);
     assert!(page::style(&["a { background: url(x) }".to_owned()]).is_err());
+    let style = ":root{--space-3:1px;--line:red;--t:0}.a{margin:var(--space-3) var(--space-3,0);color:var(--line)}";
+    expect![":root{--a:1px;--b:red;--t:0}.a{margin:var(--a) var(--a,0);color:var(--b)}"]
+        .assert_eq(&page::short_properties(style, "setProperty(\"--t\")"));
 }
 
 #[test]

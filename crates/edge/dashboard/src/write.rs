@@ -50,16 +50,20 @@ impl ScriptWriter<'_, '_> {
             self.put(",", at);
             return 2;
         }
+        if self.is_last_comma(at) {
+            return 1;
+        }
         if self.is_bracketed_parameter(at) {
             let inner = self.tokens[at + 1].text;
             self.put(name(inner).unwrap_or(inner), at + 1);
             return 3;
         }
         let shown = match role {
-            Role::Keyword => shorter(token.text).to_owned(),
-            Role::Plain => token.text.to_owned(),
+            Role::Keyword => name(token.text).unwrap_or(shorter(token.text)).to_owned(),
+            Role::Plain | Role::BlockEnd if token.kind == TokenKind::Number => number(token.text),
+            Role::Plain | Role::BlockEnd => token.text.to_owned(),
             Role::Private => format!("#{}", name(token.text).unwrap_or(&token.text[1..])),
-            Role::Variable => name(token.text).unwrap_or(token.text).to_owned(),
+            Role::Variable | Role::Given => name(token.text).unwrap_or(token.text).to_owned(),
             Role::Both => match name(token.text) {
                 Some(short) if short != token.text => format!("{}:{short}", token.text),
                 _ => token.text.to_owned(),
@@ -115,6 +119,12 @@ impl ScriptWriter<'_, '_> {
         ["for", "while", "if"].contains(&head)
     }
 
+    /// `(one, two,)`: it means nothing, but for a place of a list that is left empty.
+    fn is_last_comma(&self, at: usize) -> bool {
+        let is = |at: usize, texts: &[&str]| texts.iter().any(|text| self.tokens.get(at).is_some_and(|it| it.is(text)));
+        is(at, &[","]) && is(at + 1, &[")", "]", "}"]) && !is(at.wrapping_sub(1), &[",", "["])
+    }
+
     /// `(x) =>`
     fn is_bracketed_parameter(&self, at: usize) -> bool {
         let is = |nth: usize, text: &str| self.tokens.get(at + nth).is_some_and(|token| token.is(text));
@@ -125,7 +135,9 @@ impl ScriptWriter<'_, '_> {
     fn put(&mut self, shown: &str, at: usize) {
         let token = &self.tokens[at];
         if let Some(last) = self.last.map(|last| &self.tokens[last]) {
-            if token.is_first && ends_statement(last) && begins_statement(token) {
+            let is_over = self.last.is_some_and(|last| self.roles[last] == Role::BlockEnd);
+            let needs_end = !is_over || token.kind == TokenKind::Mark;
+            if token.is_first && ends_statement(last) && begins_statement(token) && needs_end {
                 self.set_let(false);
                 self.out.push('\n');
             } else if self.runs_together(last, shown, token) {
@@ -164,5 +176,19 @@ fn shorter(keyword: &str) -> &str {
         "false" => "!1",
         "undefined" => "void 0",
         other => other,
+    }
+}
+
+/// `10_000` is `1e4`, `0.5` is `.5`.
+fn number(text: &str) -> String {
+    let plain = text.replace('_', "");
+    if plain.bytes().all(|it| it.is_ascii_digit()) {
+        let head = plain.trim_end_matches('0');
+        let zeros = plain.len() - head.len();
+        return if zeros > 2 && !head.is_empty() { format!("{head}e{zeros}") } else { plain };
+    }
+    match plain.strip_prefix("0.") {
+        Some(rest) if !rest.is_empty() => format!(".{rest}"),
+        _ => plain,
     }
 }

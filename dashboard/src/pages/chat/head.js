@@ -2,14 +2,15 @@
 
 import { h, redraw } from "../../lib/dom.js";
 import { Fetched } from "../../lib/fetching.js";
-import { duration, money, short } from "../../lib/format.js";
+import { duration, short } from "../../lib/format.js";
 import { link, rpc } from "../../lib/link.js";
-import { has, live } from "../../lib/live.js";
+import { live } from "../../lib/live.js";
 import { go, href } from "../../lib/router.js";
 import { act } from "../../ui/act.js";
 import { Badge, Button } from "../../ui/parts.js";
 import { joined } from "../../ui/plain.js";
 import { a, div, input, span } from "../../ui/tags.js";
+import { costHint, costOf, costText, sum, tokensOf } from "../usage/sums.js";
 
 const TITLE_MAX = 200;
 
@@ -28,8 +29,8 @@ function ask(conversation) {
   }
   if (conversation.isNew || conversation.isLoading || conversation.fault) return;
   want(session, runs, () => rpc("sessions.get", { sessionId, historyLimit: 1 }));
-  if (has("system.contextUsage")) want(context, runs, () => rpc("system.contextUsage", { sessionId }));
-  if (has("usage.report") && session.value) want(usage, runs, () => rpc("usage.report", { sessionId, groupBy: "model", from: session.value.createdAt.slice(0, 10) }));
+  want(context, runs, () => rpc("system.contextUsage", { sessionId }));
+  if (session.value) want(usage, runs, () => rpc("usage.report", { sessionId, groupBy: "model", from: session.value.createdAt.slice(0, 10) }));
 }
 
 // One question at a time: runs that end fast would each overtake the answer to the last.
@@ -110,12 +111,9 @@ function ContextMeter() {
 function Cost() {
   const rows = usage.value?.rows;
   if (!rows?.length) return null;
-  const known = rows.map((row) => row.usage.costUsd).filter((cost) => cost !== undefined);
-  const tokens = rows.reduce((sum, row) => sum + row.usage.inputTokens + row.usage.outputTokens, 0);
-  const isPart = rows.some((row) => row.unpriced > 0);
-  const sum = known.reduce((all, it) => all + it, 0);
-  const cost = known.length === 0 || (isPart && sum === 0) ? "price unknown" : `${money(sum)}${isPart ? " and more" : ""}`;
-  return Fact("Cost", { title: isPart ? "Some tokens have no known price" : "What this session has cost" }, cost, span("dim", ` (${short(tokens)} tokens)`));
+  const all = sum(rows);
+  const cost = costOf(all);
+  return Fact("Cost", { title: costHint(cost) || "What this session has cost" }, costText(cost), span("dim", ` (${short(tokensOf(all.usage))} tokens)`));
 }
 
 // What its lane does and, where that takes long, what it waits for.
@@ -158,8 +156,6 @@ function turnMenu(isOpen) {
 function More(conversation, onnew) {
   const { sessionId } = conversation;
   const file = (format) => `/api/sessions/export?session=${encodeURIComponent(sessionId)}&format=${format}`;
-  // Comes with the same version of the gateway.
-  const exports = has("sessions.search") && !conversation.isNew;
   return div(
     { class: "chat-actions", onfocusout: (event) => isMenuOpen && !event.currentTarget.contains(event.relatedTarget) && turnMenu(false) },
     Button({ onclick: onnew, title: "New session" }, "New"),
@@ -168,15 +164,17 @@ function More(conversation, onnew) {
       { class: "chat-menu", onkeydown: (event) => event.key === "Escape" && turnMenu(false) },
       Button({ onclick: () => (turnMenu(false), begin("title", session.value?.title ?? "")) }, "Rename"),
       Button({ onclick: () => (turnMenu(false), fork(sessionId)), title: "A copy that goes its own way" }, "Fork"),
-      exports && ["html", "md", "jsonl"].map((format) => a({ class: "button", href: file(format), download: true }, `Export as ${format}`)),
+      ["html", "md", "jsonl"].map((format) => a({ class: "button", href: file(format), download: true }, `Export as ${format}`)),
       a({ class: "button", href: href("chat") }, "All recent sessions"),
     ),
   );
 }
 
+// What the tab of the browser says.
+export const titleOf = (sessionId) => of === sessionId && session.value?.title;
+
 export function Head(conversation, onnew) {
   ask(conversation);
-  if (session.value?.title) document.title = `${session.value.title} · tillerman`;
   return h(
     "header.chat-head",
     div("chat-head-line", Title(conversation), More(conversation, onnew)),

@@ -3,8 +3,7 @@
 
 import { redraw } from "../../lib/dom.js";
 import { freshName } from "../../../../sdk/typescript/dist/socket.js";
-import { gateway, onConnected } from "../../lib/link.js";
-import { has } from "../../lib/live.js";
+import { gateway, lacks, onConnected } from "../../lib/link.js";
 import { remember, remembered } from "../../lib/remember.js";
 
 const NAME = "outbox";
@@ -71,11 +70,12 @@ function submit(item) {
 // credential that may not answer is told so once.
 let mayAnswer = true;
 export function asked() {
-  return mayAnswer && has("agent.setToolUseCallback") ? { confirm: () => undefined } : {};
+  return mayAnswer ? { confirm: () => undefined } : {};
 }
-// Whether this was why it failed: then it is to be tried again without.
+// Whether this was why it failed: then it is to be tried again without. Who may only look is refused before that already, where the
+// session is taken hold of.
 export function isUnasked(why) {
-  const isThat = mayAnswer && why.method === "agent.setToolUseCallback" && why.code !== undefined;
+  const isThat = mayAnswer && (lacks(why) || why.method === "agent.setToolUseCallback") && why.code !== undefined;
   if (isThat) mayAnswer = false;
   return isThat;
 }

@@ -1,7 +1,7 @@
 // One row of a conversation.
 
 import { h, redraw } from "../../lib/dom.js";
-import { duration, moment, money, short } from "../../lib/format.js";
+import { duration, moment, money, once, short } from "../../lib/format.js";
 import { href } from "../../lib/router.js";
 import { Markdown, MarkdownCache } from "../../ui/markdown.js";
 import { Button, copyText } from "../../ui/parts.js";
@@ -9,6 +9,7 @@ import { joined, pictureUrl } from "../../ui/plain.js";
 import { a, code, div, p, pre, span } from "../../ui/tags.js";
 import { Thinking } from "../../ui/thinking.js";
 import { ToolCard } from "../../ui/toolcard.js";
+import { tokensOf } from "../usage/sums.js";
 import { noticeOf, personOf } from "./notices.js";
 
 // Characters of a person's message that are shown at once.
@@ -17,9 +18,8 @@ const PIECE_CHARS = 6000;
 const FROM = { steer: "handed to the run", followup: "follow-up", reminder: "reminder", extension: "from an extension" };
 const RUN_ENDS = { complete: ["", "Done"], cancelled: ["warn", "Stopped"], error: ["bad", "Failed"] };
 
-// Made once: to make one takes longer than to use it a hundred times.
-const days = new Intl.DateTimeFormat([], { dateStyle: "full" });
-const hours = new Intl.DateTimeFormat([], { timeStyle: "short" });
+const days = once(() => new Intl.DateTimeFormat([], { dateStyle: "full" }));
+const hours = once(() => new Intl.DateTimeFormat([], { timeStyle: "short" }));
 
 // A guess, until the row was drawn.
 export function guessPx({ kind, text = "", attachments }) {
@@ -30,8 +30,8 @@ export function guessPx({ kind, text = "", attachments }) {
 
 // The day where another one begins.
 function newDay(row, before) {
-  const name = row.at && days.format(row.at);
-  return name && !(before?.at && days.format(before.at) === name) && name;
+  const name = row.at && days().format(row.at);
+  return name && !(before?.at && days().format(before.at) === name) && name;
 }
 
 // `context`: { sessionId, unreadKey, markedKey, onedit(row)?, nestedOf(row): trees inside the card of a call }
@@ -47,7 +47,7 @@ export function Row(row, before, kept, context) {
 }
 
 function When(row) {
-  return row.at && h("time", { datetime: new Date(row.at).toISOString(), title: moment(row.at) }, hours.format(row.at));
+  return row.at && h("time", { datetime: new Date(row.at).toISOString(), title: moment(row.at) }, hours().format(row.at));
 }
 
 // What can be done with a message; `#/chat/SESSION?at=SEQ` leads to it.
@@ -66,7 +66,7 @@ export function Attachments(list) {
   return div("attached", list.map((it) => {
     const url = pictureUrl(it);
     const name = it.filename ?? it.mimeType;
-    return url ? a({ href: url, download: it.filename ?? "image", title: name }, h("img", { src: url, alt: name })) : span(null, name);
+    return url ? a({ href: url, download: it.filename ?? "image", title: name }, h("img", { src: url, alt: name, onload: redraw })) : span(null, name);
   }));
 }
 
@@ -138,7 +138,7 @@ function RunRow(row) {
   const [tone, word] = RUN_ENDS[row.state] ?? ["warn", row.state];
   const took = row.durationMs ?? (row.startedAt && row.endedAt ? row.endedAt - row.startedAt : undefined);
   const { usage } = row;
-  const facts = joined([took !== undefined && duration(took), usage && `${short(usage.inputTokens)} in, ${short(usage.outputTokens)} out`, usage?.costUsd !== undefined && money(usage.costUsd), row.model], " · ");
+  const facts = joined([took !== undefined && duration(took), usage && `${short(tokensOf(usage) - usage.outputTokens)} in, ${short(usage.outputTokens)} out`, usage?.costUsd !== undefined && money(usage.costUsd), row.model], " · ");
   const why = row.state === "complete" ? null : row.message;
   return div(
     { class: `run-end${tone ? ` run-${tone}` : ""}`, title: row.endedAt ? moment(row.endedAt) : undefined },

@@ -4,7 +4,7 @@ import { h } from "../../lib/dom.js";
 import { Fetched } from "../../lib/fetching.js";
 import { ago, count } from "../../lib/format.js";
 import { rpc } from "../../lib/link.js";
-import { has, live, openAsks } from "../../lib/live.js";
+import { live, openAsks } from "../../lib/live.js";
 import { act } from "../../ui/act.js";
 import { Button } from "../../ui/parts.js";
 import { div, li, p, span, ul } from "../../ui/tags.js";
@@ -64,9 +64,8 @@ function withoutCard(asks, rows) {
 
 // At the end of the rows.
 export function OnTheWay(conversation, isOnline) {
-  const chips = has("queue.list");
-  // What waits is a chip, where the gateway says what it is.
-  const sent = outboxOf(conversation.sessionId).filter((item) => !(chips && item.state === "waiting"));
+  // What waits is a chip.
+  const sent = outboxOf(conversation.sessionId).filter((item) => item.state !== "waiting");
   const asks = openAsks().filter((ask) => ask.sessionId === conversation.sessionId);
   const isBusy = asks.length === 0 && (conversation.transcript.run || live.lanes.get(conversation.sessionId)?.state === "running");
   return [
@@ -82,7 +81,6 @@ function takeBack(sessionId, { itemId }) {
 
 function itemsOf(conversation) {
   const { sessionId, queueVersion, transcript } = conversation;
-  if (!has("queue.list")) return [...transcript.queue.values()];
   if (queueOf !== sessionId) [queue, queueOf] = [new Fetched(), sessionId];
   const depth = live.lanes.get(sessionId)?.depth ?? 0;
   if (depth === 0 && transcript.queue.size === 0) return [];
@@ -98,7 +96,7 @@ function Chip(item, sessionId) {
     { class: "wait", key: item.itemId, title: text },
     span({ class: "wait-text", dir: "auto" }, shown),
     facts && span("dim", facts),
-    has("queue.remove") && Button({ kind: "small", label: `Take back: ${shown}`, onclick: () => takeBack(sessionId, item) }, "Take back"),
+    Button({ kind: "small", label: `Take back: ${shown}`, onclick: () => takeBack(sessionId, item) }, "Take back"),
   );
 }
 

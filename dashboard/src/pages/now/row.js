@@ -6,6 +6,7 @@ import { ago, sessionName, ticking } from "../../lib/format.js";
 import { gateway, rpc } from "../../lib/link.js";
 import { href } from "../../lib/router.js";
 import { act } from "../../ui/act.js";
+import { questionOf } from "../../ui/asked.js";
 import { Awaited } from "../../ui/awaited.js";
 import { Badge, Button, toast } from "../../ui/parts.js";
 import { Small } from "../../ui/small.js";
@@ -92,7 +93,7 @@ function why(row) {
     const end = row.stallInMs === undefined ? "" : row.stallInMs > 0 ? `; given up in ${ticking(row.stallInMs)}` : "; it is being given up";
     return `Nothing came of it for ${ticking(row.silentMs)}${end}.`;
   }
-  if (lane.state === "asking" && asks.length > 0) return `Waits for an answer: may ${asks[0].tool} run? Asked ${ago(asks[0].openedAt)}.`;
+  if (lane.state === "asking" && asks.length > 0) return `Waits for an answer: ${questionOf(asks[0])} Asked ${ago(asks[0].openedAt)}.`;
   if (lane.state === "asking") return "Waits for an answer to its question.";
   if (lane.state === "waiting") return "Its messages wait to begin.";
   return "";

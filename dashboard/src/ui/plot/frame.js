@@ -77,7 +77,8 @@ export function limitLines(lines, place, size) {
       const y = isAbove ? MARGIN.top - 3 + at * 12 : place(line.y);
       return [
         isAbove ? null : h("line", { x1: MARGIN.left, x2: size.right, y1: y, y2: y }),
-        h("text", { x: size.right, y: isAbove ? y : y - 4, "text-anchor": "end" }, isAbove ? `${line.label} (above)` : line.label),
+        // On the left: the newest is on the right, and is what one looks at.
+        h("text", { x: MARGIN.left + 4, y: isAbove ? y : y - 4 }, isAbove ? `${line.label} (above)` : line.label),
       ];
     }),
   );

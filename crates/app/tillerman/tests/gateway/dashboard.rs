@@ -13,25 +13,34 @@ const AXE: &str = "axe-core@4.14.0";
 /// All checks of one script together, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 const CONFIG: &str = "server:\n  nodes: {enabled: true, location: {enabled: true}}\n  queue:\n    resume_after_restart: true\ntools:\n  confirm: [shell.exec]\n";
+const WORK_CONFIG: &str = "tools:\n  confirm: [shell.exec]\nmodels:\n  - {slug: mock/alpha, images: true, prices: {input: 3.0, output: 15.0}}\nbudget: {day: {usd: 20.0}}\n";
+/// Sixteen by sixteen, of one colour.
+const PICTURE: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAGUlEQVR4nGM8YaPBQApgIkn1qIZRDUNKAwDJRQFM191z5AAAAABJRU5ErkJggg==";
 
 fn chromium() -> Result<&'static str, String> {
     let known = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
     known.into_iter().find(|path| Path::new(path).exists()).ok_or_else(|| "no Chromium is installed".to_owned())
 }
 
-/// Runs the checks of a script in `tests/peers/dashboard`.
+/// A script in `tests/peers/dashboard`.
+fn browser_script(name: &str) -> Result<Command, String> {
+    node()?;
+    let chromium = chromium()?;
+    let modules = npm("dashboard", &[PLAYWRIGHT.to_owned(), AXE.to_owned(), WS.to_owned()])?;
+    let mut command = Command::new("node");
+    command.arg(script(&format!("dashboard/{name}"))).env("PEER_MODULES", modules).env("PEER_CHROMIUM", chromium);
+    if std::env::var_os("TILLERMAN_FULL").is_some() {
+        command.env("PEER_FULL", "1");
+    }
+    Ok(command)
+}
+
+/// Runs the checks of one.
 fn browser_checks(name: &str, checks_min: usize) {
     let checks = || {
-        node()?;
-        let chromium = chromium()?;
-        let modules = npm("dashboard", &[PLAYWRIGHT.to_owned(), AXE.to_owned(), WS.to_owned()])?;
-        let stand = Stand::with("mock/alpha", CONFIG);
-        let mut command = Command::new("node");
-        command.arg(script(&format!("dashboard/{name}"))).env("PEER_MODULES", modules).env("PEER_CHROMIUM", chromium);
-        if std::env::var_os("TILLERMAN_FULL").is_some() {
-            command.env("PEER_FULL", "1");
-        }
-        stand.checks_within(&mut command, checks_min, PATIENCE)
+        let mut command = browser_script(name)?;
+        Stand::with("mock/alpha", CONFIG).checks_within(&mut command, checks_min, PATIENCE)
     };
     or_skip(name, checks());
 }
@@ -49,6 +58,27 @@ fn its_conversations() {
 #[test]
 fn its_numbers() {
     browser_checks("numbers.mjs", 10);
+}
+
+/// A model that sees pictures and costs something, tokens that may do little.
+#[test]
+fn what_people_do_with_it() {
+    let checks = || {
+        let mut command = browser_script("work.mjs")?;
+        let stand = Stand::with("mock/alpha", WORK_CONFIG);
+        command
+            .env("PEER_READER", stand.token("reader", "read"))
+            .env("PEER_TALKER", stand.token("talker", "read,chat"))
+            .env("PEER_PICTURE", PICTURE);
+        stand.checks_within(&mut command, 11, PATIENCE)?;
+        // Pasted, dropped, read by a tool: each one reached the model whole.
+        let pictures = |chat: &serde_json::Value| chat.to_string().matches("data:image/png;base64,").count();
+        let asked = stand.asked();
+        assert_eq!(asked.iter().map(pictures).max(), Some(2), "a message with both pictures");
+        assert!(asked.iter().filter(|chat| chat.to_string().contains(PICTURE)).count() >= 2, "the bytes of the file");
+        Ok(())
+    };
+    or_skip("work.mjs", checks());
 }
 
 #[test]

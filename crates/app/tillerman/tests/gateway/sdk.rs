@@ -47,6 +47,19 @@ impl Stand {
         Self { place, port, control }
     }
 
+    /// A token that may do only this.
+    pub(crate) fn token(&self, name: &str, scopes: &str) -> String {
+        let made =
+            self.place.command().args(["gateway", "token", "--name", name, "--scopes", scopes]).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    }
+
+    /// What the model was asked, oldest first.
+    pub(crate) fn asked(&self) -> Vec<serde_json::Value> {
+        self.place.model.chats().iter().map(testkit::mock_model::Request::json).collect()
+    }
+
     fn checks(&self, command: &mut Command, checks_min: usize) -> Result<(), String> {
         self.checks_within(command, checks_min, CHECKS_PATIENCE)
     }

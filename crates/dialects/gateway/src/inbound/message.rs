@@ -23,7 +23,7 @@ pub(crate) fn parts(message: &Arc<str>, attachments: &[AttachmentPart]) -> Resul
     }
     let mut total = 0;
     for (at, attachment) in attachments.iter().enumerate() {
-        let (part, bytes) = attached(at, attachment)?;
+        let (part, bytes) = attached(at, attachment, !parts.is_empty())?;
         total += bytes;
         if total > ATTACHED_BYTES_MAX {
             let message = format!("attachments are more than {ATTACHED_BYTES_MAX} bytes together");
@@ -34,7 +34,8 @@ pub(crate) fn parts(message: &Arc<str>, attachments: &[AttachmentPart]) -> Resul
     Ok(parts)
 }
 
-fn attached(at: usize, attachment: &AttachmentPart) -> Result<(Part, usize), GatewayRefusal> {
+/// `is_behind`: there is something before it, and whoever shows all texts as one must not show its name behind the last word.
+fn attached(at: usize, attachment: &AttachmentPart, is_behind: bool) -> Result<(Part, usize), GatewayRefusal> {
     let data = &attachment.data.0;
     let bytes = STANDARD.decode(data.as_bytes()).map_err(|_| {
         let param = format!("attachments[{at}].data");
@@ -55,7 +56,8 @@ fn attached(at: usize, attachment: &AttachmentPart) -> Result<(Part, usize), Gat
     let name = attachment.filename.as_ref().map_or("attachment", |name| &name.0);
     let head = vocab::visible::visible_line(name);
     let len = text.len();
-    Ok((Part::text(format!("[{head}]\n{text}")), len))
+    let gap = if is_behind { "\n\n" } else { "" };
+    Ok((Part::text(format!("{gap}[{head}]\n{text}")), len))
 }
 
 #[cfg(test)]
@@ -77,7 +79,7 @@ mod tests {
             [attachment("text/plain; charset=utf-8", "aGk=", Some("a\nb.txt")), attachment("image/PNG", "aGk=", None)];
         let parts = parts(&"look".into(), &list).unwrap();
         let image = Image { mime: "image/png".into(), base64: "aGk=".into() };
-        assert_eq!(parts, [Part::text("look"), Part::text("[a␊b.txt]\nhi"), Part::Image(image)]);
+        assert_eq!(parts, [Part::text("look"), Part::text("\n\n[a␊b.txt]\nhi"), Part::Image(image)]);
     }
 
     #[test]

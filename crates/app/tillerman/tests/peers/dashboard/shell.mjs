@@ -1,8 +1,10 @@
 // The frame of the dashboard: who gets in, what it may do, what it looks like when the gateway is away.
 import assert from 'node:assert/strict';
-import { runChecks } from '../runner.mjs';
-import { axe, base, breaches, browser, client, close, live, open, order, person, token } from './world.mjs';
+import { runChecks, until } from '../runner.mjs';
+import { axe, base, breaches, browser, client, close, isFull, live, open, order, person, token } from './world.mjs';
 
+/** The middle one of several, on a machine that does nothing else. */
+const PAINT_MS = 150;
 const PAGES = ['now', 'chat', 'sessions', 'usage', 'context', 'latency', 'nodes', 'access', 'config', 'console'];
 
 const checks = {
@@ -78,12 +80,17 @@ const checks = {
     await context.close();
   },
   async 'the first useful paint comes soon'() {
-    const context = await person();
-    const page = await open(context);
-    await live(page);
-    const took = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0].startTime);
-    console.error(`first paint: ${Math.round(took)} ms`);
-    await context.close();
+    const took = [];
+    for (let at = 0; at < 5; at += 1) {
+      const context = await person();
+      const page = await open(context);
+      await live(page);
+      took.push(await page.evaluate(() => Math.round(performance.getEntriesByName('first-contentful-paint')[0].startTime)));
+      await context.close();
+    }
+    console.error(`first paint: ${took.join(' ')} ms`);
+    // Beside other tests it says nothing.
+    if (isFull) assert.ok(took.sort((one, two) => one - two)[2] < PAINT_MS, `${took} ms`);
   },
   async 'a gateway that is away is told, with how old everything is, and comes back by itself'() {
     const context = await person();

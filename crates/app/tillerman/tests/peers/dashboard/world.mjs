@@ -46,10 +46,10 @@ function watch(page) {
 }
 
 /** A person: a browser of their own, logged in unless `login` is false. */
-export async function person({ login = true, ...options } = {}) {
+export async function person({ login = true, token: own = token, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   if (login) {
-    const answer = await context.request.post(`${base}/api/login`, { data: { token }, headers: { Origin: base } });
+    const answer = await context.request.post(`${base}/api/login`, { data: { token: own }, headers: { Origin: base } });
     if (!answer.ok()) throw new Error(`no login: ${answer.status()}`);
   }
   context.on('page', watch);
