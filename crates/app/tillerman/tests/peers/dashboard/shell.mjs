@@ -1,6 +1,6 @@
 // The frame of the dashboard: who gets in, what it may do, what it looks like when the gateway is away.
 import assert from 'node:assert/strict';
-import { runChecks, until } from '../runner.mjs';
+import { runChecks } from '../runner.mjs';
 import { axe, base, breaches, browser, client, close, isFull, live, open, order, person, token } from './world.mjs';
 
 /** The middle one of several, on a machine that does nothing else. */
