@@ -36,6 +36,8 @@ impl Ending {
         let passed = self.said.len() - failed.len();
         let enough = self.well && passed >= checks_min;
         assert!(enough, "{passed} checks passed; otherwise:\n{}\n{}", failed.join("\n"), self.complaint);
+        // Figures, for whoever runs it with `--nocapture`.
+        print!("{}", self.complaint);
     }
 }
 
