@@ -85,7 +85,9 @@ const checks = {
       const context = await person();
       const page = await open(context);
       await live(page);
-      took.push(await page.evaluate(() => Math.round(performance.getEntriesByName('first-contentful-paint')[0].startTime)));
+      // The socket may be open before anything was drawn.
+      const painted = await page.waitForFunction(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
+      took.push(Math.round(await painted.jsonValue()));
       await context.close();
     }
     console.error(`first paint: ${took.join(' ')} ms`);
