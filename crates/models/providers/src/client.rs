@@ -1,36 +1,32 @@
 //! One server that serves models, in whatever wire format: its list, and conversations with its models. Knows nothing of
 //! turns, tools or retries.
 
+mod conversation;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use net::address::is_local;
 use net::{Http, HttpConfig, KeyHeader, KnownCredentials, Late, Method, Pieces, Proxy, RequestHead};
-use vocab::thinking::clamp;
-use vocab::{
-    CallAbout, CallSpec, Chat, Fault, FaultKind, Keyring, Later, Message, ModelFault, ModelInfo, ModelStream, Provider,
-    Sent, TracePlace,
-};
+use vocab::{Chat, Fault, FaultKind, Keyring, Later, ModelFault, ModelInfo, Provider};
 
 use crate::api::{Api, Manners};
 use crate::catalogue;
 use crate::completions::{Compat, Routing};
 use crate::detect::{provider_name, talks};
-use crate::format::Encoder;
 use crate::gemini::CloudCode;
 use crate::listing::Listing;
-use crate::model_call::{ERROR_BYTES_MAX, Greeting, ModelCall, ModelRequest};
+use crate::model_call::{ERROR_BYTES_MAX, Greeting};
 use crate::models::Vendor;
 use crate::recent::RecentPieces;
 use crate::{Secret, faults};
+use conversation::Conversation;
 
 /// How long a list of models may take when nobody gave a time. Whoever asked is told then, and may name a model unasked.
 const LIST_TIME_MAX: Duration = Duration::from_secs(10);
 /// Headers that are lists: what the user configured comes behind what a format says, not instead of it.
 const LIST_HEADERS: [&str; 1] = ["anthropic-beta"];
-/// The longest idle time that can be set; more means the same.
-const IDLE_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
 /// One server and what is known of it beforehand.
 #[derive(Clone, Debug)]
@@ -225,8 +221,7 @@ impl Client {
             recent: self.inner.recent.clone(),
         };
         let encoder = self.inner.config.api.encoder(model, manners);
-        let manner = encoder.manner().into();
-        Box::new(Conversation { inner: self.inner.clone(), encoder, manner, levels: model.levels.clone(), sent: None })
+        Box::new(Conversation::new(self.inner.clone(), encoder, model))
     }
 
     /// For start-up: makes windows known, from the file when there is one, else from the server within `timeout`.
@@ -455,60 +450,5 @@ impl Provider for Client {
 
     fn chat(&self, model: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
         Ok(self.chat_with(model, self.inner.config.compat.clone()))
-    }
-}
-
-/// One conversation with one model.
-struct Conversation {
-    inner: Arc<ServerState>,
-    encoder: Box<dyn Encoder>,
-    manner: Arc<str>,
-    /// As [`ModelInfo::levels`].
-    levels: Option<Arc<[Arc<str>]>>,
-    /// Told with the call before.
-    sent: Option<Arc<Sent>>,
-}
-
-impl Chat for Conversation {
-    fn keeps_time(&self) -> bool {
-        true
-    }
-    fn push(&mut self, message: &Message) {
-        self.encoder.push(message);
-    }
-    fn clear(&mut self) {
-        self.encoder.clear();
-    }
-    fn bytes(&self) -> usize {
-        self.encoder.bytes()
-    }
-
-    fn call(&mut self, spec: &CallSpec) -> ModelStream {
-        self.request(spec, None)
-    }
-    fn call_about(&mut self, spec: &CallSpec, about: &CallAbout) -> ModelStream {
-        self.request(spec, about.trace.as_deref().and_then(TracePlace::parse))
-    }
-}
-
-impl Conversation {
-    /// `trace`: where the call belongs. Its server is told that and nothing of what may stand behind it: that was meant for
-    /// whoever we have it from.
-    fn request(&mut self, spec: &CallSpec, trace: Option<TracePlace>) -> ModelStream {
-        let ServerState { config, http, greeting, recent, .. } = &*self.inner;
-        let thinking = spec.thinking.as_ref().and_then(|level| clamp(level, self.levels.as_deref()));
-        let spec = CallSpec { thinking, ..spec.clone() };
-        let draft = self.encoder.draft(&spec);
-        let request = ModelRequest {
-            draft,
-            api: config.api,
-            manner: self.manner.clone(),
-            greeting: greeting.clone(),
-            recent: recent.clone(),
-            trace,
-        };
-        let idle = Some(config.idle_timeout_ms.min(IDLE_MS_MAX)).filter(|ms| *ms > 0).map(Duration::from_millis);
-        let decoder = config.api.decoder(http.server.clone());
-        Box::pin(ModelCall::new(http.clone(), idle, request, decoder, &mut self.sent))
     }
 }

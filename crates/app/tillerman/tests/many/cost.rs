@@ -13,7 +13,7 @@ const UNLOADED_BYTES_MAX: usize = 8 * 1024;
 /// One that is parked keeps what no log says.
 const PARKED_BYTES_MAX: usize = 1024;
 /// Sessions before the measuring begins: caches are full then, and the allocator has what it needs.
-const WARM_UP: usize = 600;
+const WARM_UP: usize = 1600;
 /// Sessions to tell the cost of one by: the less one costs, the more it takes.
 const COUNT: usize = 300;
 const MANY_COUNT: usize = 1000;
