@@ -41,8 +41,8 @@ pub(super) struct AppendStatements<'c> {
     commit: Statement<'c>,
     insert_entry: Statement<'c>,
     insert_session: Statement<'c>,
-    update_session: Statement<'c>,
-    say_in_session: Statement<'c>,
+    /// By what changes besides the totals; see [`Touched`].
+    update_session: [Statement<'c>; 3],
     place_session: Statement<'c>,
     use_session: Statement<'c>,
     count_taken: Statement<'c>,
@@ -63,18 +63,14 @@ impl<'c> AppendStatements<'c> {
                 "INSERT INTO sessions (epoch, owned_by, id, {TOTALS}) VALUES (?1, ?2, {})",
                 places(3, SUMMARY_COLUMNS)
             ))?,
-            // The epoch makes a stale lease miss its row; so does a log that is not where its writer left it.
-            update_session: connection.prepare(&format!(
-                "UPDATE sessions SET open_turn = coalesce(?5, open_turn), open_items = open_items + ?6, ({COUNTED}) = ({})
-                 WHERE key = ?1 AND epoch = ?2 AND last_seq = ?3 AND id = ?4",
-                places(7, COUNTED_COLUMNS)
-            ))?,
+            update_session: [
+                update(connection, Touched::Totals)?,
+                update(connection, Touched::Said)?,
+                update(connection, Touched::SaidAndUsed)?,
+            ],
             place_session: connection.prepare(
                 "UPDATE sessions SET workspace = ?2, child_of = ?3
                  WHERE key = ?1 AND (workspace IS NOT ?2 OR child_of IS NOT ?3)",
-            )?,
-            say_in_session: connection.prepare(
-                "UPDATE sessions SET last_message_ms = ?2 WHERE key = ?1 AND last_message_ms IS NOT ?2",
             )?,
             use_session: connection.prepare(
                 "UPDATE sessions SET used = 1 + (SELECT max(used) FROM sessions)
@@ -117,20 +113,18 @@ impl<'c> AppendStatements<'c> {
 
     /// Writes the new totals and what is open now; false when the row is not as `lease` and `last_seq` say.
     fn update(&mut self, key: i64, epoch: u64, last_seq: u64, new: &NewTotals<'_>) -> rusqlite::Result<bool> {
-        let NewTotals { totals, open: (turn, items), is_moved, is_said } = *new;
+        let NewTotals { totals, open: (turn, items), is_moved, touched } = *new;
         let condition = [key, to_int(epoch), to_int(last_seq)].map(Value::Integer);
         let turn = turn.map_or(Value::Null, |is_open| Value::Integer(is_open.into()));
         let before = condition.into_iter().chain([Value::Text(totals.id.to_string()), turn, Value::Integer(items)]);
         let (counted, [workspace, child_of, last_message_ms]) = rows::counted(totals);
-        if self.update_session.execute(params_from_iter(before.chain(counted)))? != 1 {
+        let said = (touched != Touched::Totals).then_some(last_message_ms);
+        let values = params_from_iter(before.chain(counted).chain(said));
+        if self.update_session[touched as usize].execute(values)? != 1 {
             return Ok(false);
         }
         if is_moved {
             self.place_session.execute(params![key, workspace, child_of])?;
-        }
-        // It is in an index, which most entries leave alone.
-        if is_said {
-            self.say_in_session.execute(params![key, last_message_ms])?;
         }
         Ok(true)
     }
@@ -143,8 +137,35 @@ struct NewTotals<'a> {
     open: (Option<bool>, i64),
     /// The row may name another place than the totals do.
     is_moved: bool,
+    touched: Touched,
+}
+
+/// What a row has in indexes, which are written only where something of it may change; and each row once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Touched {
+    Totals = 0,
     /// The row may not have the newest message.
-    is_said: bool,
+    Said = 1,
+    /// Besides, others were used since this session was.
+    SaidAndUsed = 2,
+}
+
+/// Key, epoch, last seq, id, and what is open.
+const UPDATE_KEYS: usize = 6;
+
+/// The epoch makes a stale lease miss its row; so does a log that is not where its writer left it.
+fn update(connection: &Connection, touched: Touched) -> rusqlite::Result<Statement<'_>> {
+    let said = format!(", last_message_ms = ?{}", UPDATE_KEYS + COUNTED_COLUMNS + 1);
+    let more = match touched {
+        Touched::Totals => String::new(),
+        Touched::Said => said,
+        Touched::SaidAndUsed => said + ", used = 1 + (SELECT max(used) FROM sessions)",
+    };
+    connection.prepare(&format!(
+        "UPDATE sessions SET open_turn = coalesce(?5, open_turn), open_items = open_items + ?6, ({COUNTED}) = ({}){more}
+         WHERE key = ?1 AND epoch = ?2 AND last_seq = ?3 AND id = ?4",
+        places(UPDATE_KEYS + 1, COUNTED_COLUMNS)
+    ))
 }
 
 impl Writer {
@@ -205,6 +226,7 @@ impl Writer {
         batch: &[Append],
     ) -> rusqlite::Result<(u64, Vec<Result<(), Fault>>)> {
         statements.begin.execute([])?;
+        statements.audit.begin();
         let result = self.append_all(statements, batch).and_then(|answers| {
             statements.commit.execute([])?;
             Ok(answers)
@@ -293,7 +315,15 @@ impl Writer {
         let is_moved = !held.latest().is_some_and(is_placed);
         let open = unfinished::fold(entries.iter().map(|entry| &entry.body));
         let is_said = held.latest().is_none_or(|log| log.summary.last_message_ms != totals.last_message_ms);
-        let new = NewTotals { totals: &totals, open, is_moved, is_said };
+        let is_used = entries.iter().any(|entry| summary::is_use(&entry.body));
+        // Who used its session last of all, as far as we know, is most often right: the row is looked at all the same.
+        let is_newest = known.is_some_and(|(key, _)| self.used_last == Some(key));
+        let touched = match is_used && !is_newest {
+            true => Touched::SaidAndUsed,
+            false if is_said => Touched::Said,
+            false => Touched::Totals,
+        };
+        let new = NewTotals { totals: &totals, open, is_moved, touched };
         let key = match known {
             Some((key, last_seq)) => {
                 if !statements.update(key, lease.epoch, last_seq, &new)? {
@@ -326,8 +356,11 @@ impl Writer {
         if entries.iter().any(|entry| window::is_moved_by(entry)) {
             window::keep(statements.connection, key)?;
         }
-        if known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body)) {
+        if known.is_none() || (is_used && touched != Touched::SaidAndUsed) {
             statements.use_session.execute([key])?;
+        }
+        if is_used {
+            self.used_last = Some(key);
         }
         held.pending = Some(KnownLog { key, summary: totals });
         Ok(())

@@ -16,6 +16,8 @@ use store::audit::{AuditRecord, ChainCheck, Digest, NO_LINE, StoredRow, chained}
 pub(super) struct AuditStatements<'c> {
     newest: Statement<'c>,
     insert: Statement<'c>,
+    /// The newest line of this transaction.
+    written: Option<(i64, Digest)>,
 }
 
 impl<'c> AuditStatements<'c> {
@@ -23,18 +25,28 @@ impl<'c> AuditStatements<'c> {
         Ok(Self {
             newest: connection.prepare("SELECT number, digest FROM audit ORDER BY number DESC LIMIT 1")?,
             insert: connection.prepare("INSERT INTO audit VALUES (?1, ?2, ?3)")?,
+            written: None,
         })
     }
 
-    /// Within the transaction that does what the line says. Other processes write lines, too, so the newest is looked up.
+    /// A transaction has begun: other processes may have written lines since the one before.
+    pub(super) fn begin(&mut self) {
+        self.written = None;
+    }
+
+    /// Within the transaction that does what the line says.
     pub(super) fn write(&mut self, record: &AuditRecord) -> rusqlite::Result<()> {
         // What somebody has made of a digest is for the check to name; nobody's work stops for it.
         let digest_of = |row: &Row<'_>| row.get::<_, Digest>(1).unwrap_or(NO_LINE);
-        let newest = self.newest.query_row([], |row| Ok((row.get::<_, i64>(0)?, digest_of(row)))).optional()?;
+        let newest = match self.written {
+            Some(written) => Some(written),
+            None => self.newest.query_row([], |row| Ok((row.get::<_, i64>(0)?, digest_of(row)))).optional()?,
+        };
         let (number, before) = newest.unwrap_or((0, NO_LINE));
         let line = record.to_text();
         let digest = chained(&before, &line);
         self.insert.execute(params![number + 1, line, digest])?;
+        self.written = Some((number + 1, digest));
         Ok(())
     }
 }

@@ -34,13 +34,12 @@ const OPEN_RETRY_WAIT: Duration = Duration::from_millis(20);
 /// Pages kept in memory while there is work. A log is written once and read once, but its last page is written to with every
 /// turn, and so are the rows and sums of its session: this is enough for those of some hundred sessions that are at work.
 const CACHE_KIB: u32 = 4 * 1024;
-/// A commit that leaves the write-ahead log with this many pages (16 MiB) folds it into the database. Few do: it is folded
-/// in while there is nothing else to do, and where there is always something to do, a page that many turns have written to
-/// is folded in once for all of them.
-pub(super) const WAL_PAGES_MAX: u32 = 4096;
+/// A commit that leaves the write-ahead log with this many pages (32 MiB) folds it into the database. Few do: it is folded in
+/// while there is nothing else to do, and beside the work where there always is ([`super::fold`]).
+pub(super) const WAL_PAGES_MAX: u32 = 8192;
 /// A larger write-ahead log, left by one large batch, is cut back to this when it is next reset. What is written over is
 /// synced faster than what is written anew, so it is not less than what an ordinary one grows to.
-const WAL_BYTES_KEPT: u32 = 20 * 1024 * 1024;
+const WAL_BYTES_KEPT: u32 = 36 * 1024 * 1024;
 /// Steps from an empty file to today's schema; `user_version` counts the steps taken. Append only.
 const MIGRATIONS: &[&str] = &[
     // 1: sessions with their totals, logs, and what was cut off.
@@ -246,6 +245,11 @@ pub(crate) fn open(home: &Path, patience: &Patience) -> Result<Connection, Fault
     let path = home.join(FILE_NAME);
     create(home, &path).map_err(|error| faults::from_io("create", &path, &error))?;
     open_file(&path, patience)
+}
+
+/// As [`open`], and makes nothing where there is none.
+pub(crate) fn open_again(home: &Path) -> Result<Connection, Fault> {
+    open_file(&home.join(FILE_NAME), &Patience::new(BUSY_WAIT))
 }
 
 fn open_file(path: &Path, patience: &Patience) -> Result<Connection, Fault> {

@@ -16,6 +16,7 @@ mod audit;
 mod contents;
 mod database;
 mod faults;
+mod fold;
 mod leases;
 mod lock_file;
 mod log;

@@ -15,6 +15,7 @@ use rusqlite::Connection;
 use vocab::{Acquired, Deed, Durability, Fault, Lease, Principal, Query, SessionId, Summary};
 
 use super::append::{Append, AppendStatements};
+use super::fold::Folds;
 use super::leases::{HeldLease, owner};
 use super::owners::{self, LeaseTerms, OwnClaim};
 use super::patience::Patience;
@@ -113,6 +114,9 @@ pub(super) struct Writer {
     pub(super) is_dirty: bool,
     /// Commits since the write-ahead log was folded in.
     pub(super) unfolded: u32,
+    folds: Folds,
+    /// The key of the session that was last used here.
+    pub(super) used_last: Option<i64>,
     /// Lock files of the dead were looked for.
     has_swept: bool,
 }
@@ -174,6 +178,8 @@ impl Writer {
             is_suspect: false,
             is_dirty: false,
             unfolded: 0,
+            folds: Folds::default(),
+            used_last: None,
             has_swept: false,
         }
     }
@@ -197,7 +203,10 @@ impl Writer {
     }
 
     fn open(&mut self) -> Result<Connection, Fault> {
-        let connection = database::open(&self.home, &self.patience)?;
+        self.folds.wait();
+        let mut connection = database::open(&self.home, &self.patience)?;
+        let counted = self.folds.pages.count(&mut connection);
+        counted.map_err(|error| faults::from_sqlite(&self.place(), "open", &error))?;
         self.locks = lock_file::directory(&self.place());
         let index = database::index_path(&self.home);
         // As long as another connection of ours has the one that was there before, so has this one.
@@ -251,6 +260,7 @@ impl Writer {
                     WriterJob::Append(append) => {
                         let batch = self.batch(append);
                         let trust = self.write(&mut statements, batch);
+                        self.folds.begin_if_due(&self.home);
                         self.watch_wal(connection);
                         trust
                     }
@@ -272,6 +282,7 @@ impl Writer {
                 self.take_waiting();
             }
         }
+        self.folds.wait();
         if self.is_ending && !self.syncs.has_failed() && self.syncs.check_names().is_ok() {
             self.syncs.drain();
             self.give_up_claim(connection);

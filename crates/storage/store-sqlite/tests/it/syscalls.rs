@@ -1,5 +1,6 @@
 //! The store under `strace`: which promises reach the disk, and what happens when any single system call fails.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -123,24 +124,39 @@ fn a_group_of_appends_syncs_when_any_of_them_is_to_be_synced() {
     }
 }
 
-/// Many unsynced appends: the write-ahead log is folded into the database several times.
+/// Many unsynced appends: the write-ahead log is folded into the database several times, beside them and in the pauses.
 #[tokio::test]
 async fn role_folding_writer() {
     let Some((store, _)) = kit::role("syscalls::role_folding_writer") else { return };
     let lease = store.create(new_session("s"));
     // A synced one first: later ones must not depend on what the connection was told before.
     store.append(&lease, vec![said(1, "first")], Durability::Now).await.unwrap();
-    for seq in 2..=FOLDING_APPENDS {
-        store.append(&lease, vec![said(seq, &"long ".repeat(4000))], Durability::Commit).await.unwrap();
+    let mut seq = 1;
+    for _ in 0..FOLDING_ROUNDS {
+        for _ in 0..FOLDING_APPENDS {
+            seq += 1;
+            store.append(&lease, vec![said(seq, &"long ".repeat(16_000))], Durability::Commit).await.unwrap();
+        }
+        // While there is nothing to do the rest is folded in, and the next commit begins the log anew.
+        tokio::time::sleep(std::time::Duration::from_millis(900)).await;
     }
     store.release(lease).await.unwrap();
 }
 
-/// Each writes five pages or more, so that they fill the write-ahead log a few times.
-const FOLDING_APPENDS: u64 = 900;
+/// Each append writes twenty pages or more, so that a round of them is worth a fold beside the work.
+const FOLDING_ROUNDS: u64 = 4;
+const FOLDING_APPENDS: u64 = 110;
 
-/// What is folded into the database was synced in the write-ahead log before, and is synced in the database before the
-/// log is written from its start again. Otherwise a power cut leaves neither of the two whole.
+/// What a thread has done to the files since its last fold.
+#[derive(Default)]
+struct FoldingThread {
+    has_synced_log: bool,
+    /// A sync that has begun: of the log, or of the database.
+    syncing: Option<bool>,
+}
+
+/// What is folded into the database was synced in the write-ahead log before, by whoever folds, and is synced in the database
+/// before the log is written from its start again. Otherwise a power cut leaves neither of the two whole.
 #[test]
 fn the_write_ahead_log_is_synced_before_it_is_folded_in_and_the_database_before_it_is_reused() {
     if no_strace() {
@@ -152,31 +168,41 @@ fn the_write_ahead_log_is_synced_before_it_is_folded_in_and_the_database_before_
     let role = "syscalls::role_folding_writer";
     kit::told(traced_role(role, &home, 0, &trace, &more).spawn().unwrap(), false);
     let trace = fs::read_to_string(trace).unwrap();
-    let (mut log_unsynced, mut database_unsynced) = (false, false);
-    let (mut folds, mut reuses) = (0, 0);
-    for line in trace.lines() {
-        let Some((_, call)) = line.split_once(' ') else { continue };
+    let mut threads: HashMap<&str, FoldingThread> = HashMap::new();
+    let (mut database_unsynced, mut folds, mut reuses) = (false, 0, 0);
+    // Before there is a log, the database is made.
+    let log = trace.find("sessions.db-wal>").expect("there is a log");
+    let log = trace[..log].rfind('\n').unwrap_or(0);
+    for line in trace[log..].lines() {
+        let Some((thread, call)) = line.split_once(' ') else { continue };
+        let thread = threads.entry(thread).or_default();
         let (call, in_log, in_database) =
             (call.trim_start(), call.contains("sessions.db-wal>"), call.contains("sessions.db>"));
-        let writes = call.starts_with("pwrite64(");
-        if writes && in_database {
-            assert!(!log_unsynced, "the database is written with what the log may lose: {line}");
+        if call.starts_with("pwrite64(") && in_database {
+            assert!(thread.has_synced_log, "the database is written with what the log may lose: {line}");
             folds += u64::from(!database_unsynced);
             database_unsynced = true;
-        } else if writes && in_log {
-            if call.contains(", 32, 0) =") {
+        } else if call.starts_with("pwrite64(") && in_log {
+            if call.contains(", 32, 0) =") || call.contains(", 32, 0 <") {
                 assert!(!database_unsynced, "the log begins anew before the database is safe: {line}");
                 reuses += 1;
             }
-            log_unsynced = true;
-        } else if call.contains("sync(") && in_log {
-            log_unsynced = false;
-        } else if call.contains("sync(") && in_database {
-            database_unsynced = false;
+            thread.has_synced_log = false;
+        } else if call.contains("sync(") && (in_log || in_database) {
+            thread.syncing = Some(in_log);
+        }
+        let is_over = call.contains("sync") && !call.contains("<unfinished");
+        match thread.syncing.take_if(|_| is_over) {
+            Some(true) => thread.has_synced_log = true,
+            Some(false) => (thread.has_synced_log, database_unsynced) = (false, false),
+            None => {}
         }
     }
     println!("folded in {folds} times, begun anew {reuses} times");
     assert!(folds > 2 && reuses > 2, "the log was never folded in: {folds}, {reuses}");
+    let folders = trace.lines().filter(|line| line.contains("pwrite64(") && line.contains("sessions.db>"));
+    let folders: HashSet<&str> = folders.filter_map(|line| line.split_once(' ')).map(|(thread, _)| thread).collect();
+    assert!(folders.len() > 2, "nobody folded it in beside the writer");
 }
 
 #[tokio::test]
