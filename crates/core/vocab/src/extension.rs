@@ -2,6 +2,8 @@
 //! tools and commands, is asked at fixed points, shows things to people and asks them. What it cannot do is be the
 //! one who answers for a user: where only extensions are left, nobody is there.
 
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{CallId, HostTool, Json, Part};
@@ -12,8 +14,49 @@ pub struct Offers {
     pub tools: Vec<HostTool>,
     pub commands: Vec<CommandInfo>,
     pub hooks: Hooks,
-    /// Whether it wants the flow (running text, output of running tools) besides the log.
-    pub deltas: bool,
+    pub hears: Hears,
+    /// Of which turns it wants to be asked about their beginning; without it, of all.
+    pub turns: Option<TurnFilter>,
+}
+
+/// What an extension is told unasked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Hears {
+    /// What it is asked, and nothing else: a session that has nothing to ask costs it nothing.
+    Questions,
+    /// The log, too.
+    #[default]
+    Log,
+    /// Besides, the flow: running text, output of running tools.
+    Flow,
+}
+
+/// Whether a turn that begins with these words in this workspace is an extension's business. It is asked in the midst of a
+/// session's work, so it must answer at once: it looks at no file.
+#[derive(Clone)]
+pub struct TurnFilter(Arc<TurnTest>);
+
+type TurnTest = dyn Fn(&Path, &[Part]) -> bool + Send + Sync;
+
+impl TurnFilter {
+    pub fn new(concerns: impl Fn(&Path, &[Part]) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(concerns))
+    }
+    pub fn concerns(&self, workspace: &Path, opening: &[Part]) -> bool {
+        (self.0)(workspace, opening)
+    }
+}
+
+impl PartialEq for TurnFilter {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Debug for TurnFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TurnFilter")
+    }
 }
 
 /// A slash command that lives with an extension.
@@ -40,6 +83,8 @@ pub struct Hooks {
 #[derive(Clone, PartialEq, Debug)]
 pub struct HookCall {
     pub id: u64,
+    /// Where the session works.
+    pub workspace: PathBuf,
     pub kind: HookKind,
 }
 

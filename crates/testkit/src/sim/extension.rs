@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use engine::{Engine, Extension};
 use vocab::{
-    Answer, AskEntry, AskKind, Body, Command, CommandInfo, Delivery, Event, ExtensionEvent, ExtensionVerb, HookKind,
-    HookVerdict, Hooks, HostTool, Json, Notice, Offers, Part, Required, SessionId, SessionVerb, Tag, Target, Verb,
+    Answer, AskEntry, AskKind, Body, Command, CommandInfo, Delivery, Event, ExtensionEvent, ExtensionVerb, Hears,
+    HookKind, HookVerdict, Hooks, HostTool, Json, Notice, Offers, Part, Required, SessionId, SessionVerb, Tag, Target,
+    TurnFilter, Verb,
 };
 
 use super::dice::Dice;
@@ -34,7 +35,10 @@ fn offers(dice: &mut Dice) -> Offers {
         after_call: dice.chance(50),
         only_looks: dice.chance(30),
     };
-    Offers { tools: names.iter().map(tool).collect(), commands: vec![command], hooks, deltas: dice.chance(30) }
+    let hears = *dice.one(&[Hears::Questions, Hears::Log, Hears::Flow]);
+    // One that wants to hear of no turn is never asked, whatever it hooks.
+    let turns = dice.chance(30).then(|| TurnFilter::new(|_, opening| opening.len() > 1));
+    Offers { tools: names.iter().map(tool).collect(), commands: vec![command], hooks, hears, turns }
 }
 
 struct Fate {

@@ -1,21 +1,23 @@
 //! The user's skills as an extension of every session: when a turn begins, those that its prompt calls for are given to the model, for
 //! this turn, and people are told which. The disk is looked at anew each time, so that a skill counts as soon as it is
-//! written; where there is no directory for skills at all, a turn costs a few looks at the disk and no thread.
+//! written; only where there is no directory for skills at all, that is remembered for a moment, and turns of that moment
+//! cost nothing.
 
+mod nowhere;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::{Engine, Extension};
 use skills::{Origin, Places, SkillScan};
 use tokio::task::JoinSet;
 use vocab::{
-    Command, Event, ExtensionEvent, ExtensionVerb, HookCall, HookKind, HookVerdict, Hooks, Notice, NoticeLevel, Offers,
-    SessionId, SessionVerb, Tag, Target, Told, Verb, parts_text,
+    Command, Event, ExtensionEvent, ExtensionVerb, Hears, HookCall, HookKind, HookVerdict, Hooks, Notice, NoticeLevel,
+    Offers, Part, SessionId, SessionVerb, Tag, Target, Told, TurnFilter, Verb, parts_text,
 };
+
+use nowhere::Nowhere;
 
 /// What people read when something is wrong with it.
 const NAME: &str = "skills";
@@ -28,13 +30,17 @@ const TAG: Tag = Tag(0);
 /// Answers the hooks of all sessions until it is dropped or shut down.
 pub struct SkillsExtension(JoinSet<()>);
 
-/// Skills are looked for in the workspace of each session; `places.cwd` stands in where that is not known.
+/// Skills are looked for in the workspace of each session, whatever `places.cwd` says.
 pub fn start_skills(engine: &Engine, places: Places) -> SkillsExtension {
     // It reads files, and what it has to show waits its turn in the session: nothing of a prompt that is lost remains.
     let hooks = Hooks { before_turn: true, only_looks: true, ..Hooks::default() };
-    let extension = engine.extension(NAME, SOURCE, Offers { hooks, ..Offers::default() });
+    let nowhere = Arc::new(Nowhere::default());
+    let known = nowhere.clone();
+    let turns = TurnFilter::new(move |workspace, opening| mentions_any(opening) || !known.is_known(workspace));
+    let offers = Offers { hooks, hears: Hears::Questions, turns: Some(turns), ..Offers::default() };
+    let extension = engine.extension(NAME, SOURCE, offers);
     let mut tasks = JoinSet::new();
-    tasks.spawn(answer_hooks(extension, places));
+    tasks.spawn(answer_hooks(extension, places, nowhere));
     SkillsExtension(tasks)
 }
 
@@ -44,26 +50,25 @@ impl SkillsExtension {
     }
 }
 
-/// Listens to all sessions; each hook call is a task of its own, so that none waits for the disk of another.
-async fn answer_hooks(extension: Extension, places: Places) {
+/// Whether a prompt may mean a skill that is not there: what is said of that is said, whatever is known of the disk.
+fn mentions_any(opening: &[Part]) -> bool {
+    opening.iter().any(|part| matches!(part, Part::Text(text) if text.contains("/skill:") || text.contains('$')))
+}
+
+/// Each hook call is a task of its own, so that none waits for the disk of another.
+async fn answer_hooks(extension: Extension, places: Places, nowhere: Arc<Nowhere>) {
     let extension = Arc::new(extension);
-    let mut workspaces: HashMap<SessionId, PathBuf> = HashMap::new();
     let mut advising = JoinSet::new();
     let mut told = Vec::new();
     while extension.events(&mut told).await {
         while advising.try_join_next().is_some() {}
         for Told { session, event, .. } in told.drain(..) {
-            if let Event::State(state) = &event {
-                workspaces.insert(session, state.workspace.clone());
-            } else if let Event::Gone { .. } = &event {
-                workspaces.remove(&session);
-            } else if let Event::Extension(ExtensionEvent::Hook(HookCall { id, kind: HookKind::Turn { parts } })) =
-                &event
+            if let Event::Extension(ExtensionEvent::Hook(HookCall { id, workspace, kind: HookKind::Turn { parts } })) =
+                event
             {
-                let cwd = workspaces.get(&session).unwrap_or(&places.cwd).clone();
-                let places = Places { cwd, ..places.clone() };
-                let looking = look(parts_text(parts), places);
-                advising.spawn(advise(extension.clone(), session, *id, looking));
+                let places = Places { cwd: workspace, ..places.clone() };
+                let looking = look(parts_text(&parts), places, nowhere.clone());
+                advising.spawn(advise(extension.clone(), session, id, looking));
             }
         }
     }
@@ -88,8 +93,9 @@ struct Advice {
     verdict: HookVerdict,
 }
 
-async fn look(prompt: String, places: Places) -> Advice {
+async fn look(prompt: String, places: Places, nowhere: Arc<Nowhere>) -> Advice {
     if !skills::is_any(&places) {
+        nowhere.learn(places.cwd);
         return advice(&prompt, &SkillScan::default());
     }
     let looking = tokio::task::spawn_blocking(move || advice(&prompt, &skills::scan(&places)));

@@ -10,8 +10,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Answer, Event, ExtensionEvent, ExtensionVerb, Fault, FaultKind, HookCall, HookKind, HookVerdict, Notice, Part,
-    PeerId, Position, Reply, SessionVerb, State,
+    Answer, Event, ExtensionEvent, ExtensionVerb, Fault, FaultKind, Hears, HookCall, HookKind, HookVerdict, Notice,
+    Part, PeerId, Position, Reply, SessionVerb, State,
 };
 
 use super::toolset::Conflict;
@@ -143,8 +143,9 @@ impl Session {
         let before = std::mem::replace(&mut self.extensions.registered, registered.clone());
         self.tools.set_extensions(registered.clone());
         let is_in = |list: &RegisteredExtensions, peer: PeerId| list.iter().any(|extension| extension.peer == peer);
-        self.log.peers.set_extensions(registered.iter().map(|it| (it.outbox.clone(), it.offers.deltas)).collect());
-        for extension in registered.iter().filter(|extension| !is_in(&before, extension.peer)) {
+        self.log.peers.set_extensions(registered.iter().map(|it| (it.outbox.clone(), it.offers.hears)).collect());
+        let is_new = |it: &&Arc<RegisteredExtension>| !is_in(&before, it.peer) && it.offers.hears > Hears::Questions;
+        for extension in registered.iter().filter(is_new) {
             let state = Event::State(Arc::new(State { last_seq: self.log.committed(), ..self.state() }));
             self.log.reply(extension.outbox.clone(), state);
         }
@@ -243,7 +244,8 @@ impl Session {
             RunningCommand { id, peer: extension.peer, name: name.clone(), until: Instant::now() + COMMAND_LIMIT };
         self.extensions.commands.push(command);
         let kind = HookKind::Command { name, args };
-        self.log.reply(extension.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
+        let call = HookCall { id, workspace: self.settings.workspace.clone(), kind };
+        self.log.reply(extension.outbox.clone(), Event::Extension(ExtensionEvent::Hook(call)));
         Ok(Reply::Done)
     }
 

@@ -3,14 +3,16 @@
 //! hook call is in the log.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallId, CallInput, Event, ExtensionEvent, Fault, FaultKind, HookCall, HookKind, HookVerdict, Hooks,
-    Outcome, Part, PeerId, Reply, UserFrom,
+    Body, Call, CallId, CallInput, Event, ExtensionEvent, Fault, FaultKind, HookCall, HookKind, HookVerdict, Offers,
+    Outcome, Part, PeerId, Reply, TurnFilter, UserFrom,
 };
 
+use super::extensions::Extensions;
 use super::{Session, TurnWaits};
 use crate::extensions::RegisteredExtension;
 use crate::images;
@@ -39,11 +41,14 @@ pub(super) enum HookPoint {
 }
 
 impl HookPoint {
-    fn is_hooked(&self, hooks: Hooks) -> bool {
+    fn is_hooked(&self, offers: &Offers, workspace: &Path, opening: &[Part]) -> bool {
         match self {
-            HookPoint::Turn { .. } => hooks.before_turn,
-            HookPoint::Call { .. } => hooks.before_call,
-            HookPoint::Result { .. } => hooks.after_call,
+            HookPoint::Turn { .. } => {
+                let concerns = |filter: &TurnFilter| filter.concerns(workspace, opening);
+                offers.hooks.before_turn && offers.turns.as_ref().is_none_or(concerns)
+            }
+            HookPoint::Call { .. } => offers.hooks.before_call,
+            HookPoint::Result { .. } => offers.hooks.after_call,
         }
     }
     fn name(&self) -> &'static str {
@@ -79,8 +84,9 @@ impl Session {
     }
 
     pub(super) fn hook(&mut self, point: HookPoint) {
-        let hooked = self.extensions.registered().iter().filter(|extension| point.is_hooked(extension.offers.hooks));
-        let left = hooked.map(|extension| extension.peer).collect();
+        let Extensions { opening, .. } = &self.extensions;
+        let is_hooked = |it: &&Arc<RegisteredExtension>| point.is_hooked(&it.offers, &self.settings.workspace, opening);
+        let left = self.extensions.registered().iter().filter(is_hooked).map(|extension| extension.peer).collect();
         self.next_hook(point, left);
     }
 
@@ -90,7 +96,8 @@ impl Session {
             let Some(extension) = self.extension(peer).cloned() else { continue };
             let id = self.extensions.mint();
             let kind = point.kind(&self.extensions.opening);
-            let hook = Event::Extension(ExtensionEvent::Hook(HookCall { id, kind }));
+            let call = HookCall { id, workspace: self.settings.workspace.clone(), kind };
+            let hook = Event::Extension(ExtensionEvent::Hook(call));
             if extension.offers.hooks.only_looks {
                 self.log.ask_ahead(&extension.outbox, hook);
             } else {

@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 
 use vocab::names::ToolNames;
 use vocab::{
-    Body, CallEntry, Cursor, Delta, EncodedOnce, Entry, Event, ExtensionEvent, Fault, FaultKind, Gate, Later, Level,
-    ModelEntry, Opened, Page, PeerId, Position, Present, QueueEvent, RunningNow, SessionId, Tag, Told, Usage,
+    Body, CallEntry, Cursor, Delta, EncodedOnce, Entry, Event, ExtensionEvent, Fault, FaultKind, Gate, Hears, Later,
+    Level, ModelEntry, Opened, Page, PeerId, Position, Present, QueueEvent, RunningNow, SessionId, Tag, Told, Usage,
     WatchEvent,
 };
 
@@ -38,7 +38,7 @@ pub(crate) struct Peers {
     round: OpenRound,
     live: Vec<LivePeer>,
     /// They hear what peers hear, and the session neither waits for them nor counts them. The flag: whether they want deltas.
-    extensions: Vec<(Arc<Outbox>, bool)>,
+    extensions: Vec<(Arc<Outbox>, Hears)>,
     catching_up: Vec<CatchingUp>,
     /// What those who are here said about themselves.
     facts: HashMap<PeerId, PeerFacts>,
@@ -267,7 +267,7 @@ impl Peers {
     pub(super) fn extensions(&self) -> impl Iterator<Item = &Arc<Outbox>> {
         self.extensions.iter().map(|(outbox, _)| outbox)
     }
-    pub(super) fn set_extensions(&mut self, extensions: Vec<(Arc<Outbox>, bool)>) {
+    pub(super) fn set_extensions(&mut self, extensions: Vec<(Arc<Outbox>, Hears)>) {
         self.extensions = extensions;
     }
 
@@ -293,7 +293,8 @@ impl Peers {
         // How a session stands is told in its place to who wants no more than that.
         let watched = level.max(Level::Entries);
         let is_watched = self.watching.is_wanted(watched);
-        let is_shared = is_watched || self.live.len() + self.extensions.len() > 1;
+        let is_overheard = self.extensions.iter().any(|(_, hears)| *hears > Hears::Questions);
+        let is_shared = is_watched || self.live.len() + usize::from(is_overheard) > 1;
         if let Event::Delta(delta) = &mut event
             && is_shared
         {
@@ -304,7 +305,7 @@ impl Peers {
         if is_watched {
             self.watching.tell(&told, watched, |peer| self.facts.contains_key(&peer));
         }
-        for (extension, _) in self.extensions.iter().filter(|(_, deltas)| concerns_extensions(&told.event, *deltas)) {
+        for (extension, _) in self.extensions.iter().filter(|(_, hears)| concerns_extensions(&told.event, *hears)) {
             extension.push(told.clone());
         }
         let mut hearers = self.live.iter().filter(|peer| peer.level >= level);
@@ -381,13 +382,14 @@ fn is_of_call(event: &Event) -> bool {
 }
 
 /// What is shown to people does not concern extensions, and the flow only those who asked for it.
-fn concerns_extensions(event: &Event, deltas: bool) -> bool {
+fn concerns_extensions(event: &Event, hears: Hears) -> bool {
     match event {
+        _ if hears == Hears::Questions => false,
         Event::Delta(Delta::Text { .. })
         | Event::Delta(Delta::Thinking { .. })
         | Event::Delta(Delta::Sealed { .. })
         | Event::Delta(Delta::CallInput { .. })
-        | Event::Delta(Delta::CallProgress { .. }) => deltas,
+        | Event::Delta(Delta::CallProgress { .. }) => hears == Hears::Flow,
         Event::Extension(ExtensionEvent::Notice(_))
         | Event::Extension(ExtensionEvent::Trouble { .. })
         | Event::Queue(QueueEvent::Waiting(_)) => false,

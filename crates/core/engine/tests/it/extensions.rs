@@ -692,7 +692,7 @@ async fn trouble_before_the_first_session_is_told_to_whoever_comes() {
 async fn an_extension_that_never_reads_slows_nobody() {
     let flood: Play = (0..40_000).map(|_| text(&"x".repeat(400))).chain([done(Finish::Stop)]).collect();
     let stage = stage(&Player::new([flood]));
-    let mut fake = Fake::new(&stage, "stuck", Offers { deltas: true, ..Offers::default() });
+    let mut fake = Fake::new(&stage, "stuck", Offers { hears: Hears::Flow, ..Offers::default() });
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
@@ -704,7 +704,7 @@ async fn an_extension_that_never_reads_slows_nobody() {
 async fn only_who_wants_the_flow_gets_it() {
     let stage = stage(&Player::new([say("hello")]));
     let mut quiet = Fake::new(&stage, "quiet", Offers::default());
-    let mut eager = Fake::new(&stage, "eager", Offers { deltas: true, ..Offers::default() });
+    let mut eager = Fake::new(&stage, "eager", Offers { hears: Hears::Flow, ..Offers::default() });
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     actor.turn_end().await;

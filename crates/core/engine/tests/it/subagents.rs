@@ -323,9 +323,9 @@ async fn extensions_stand_beside_a_child() {
         while guard.events(&mut told).await {
             for Told { session, event, .. } in told.drain(..) {
                 let (tag, verb) = match event {
-                    Event::Extension(ExtensionEvent::Hook(HookCall { id, kind: HookKind::Call { tool, .. } }))
-                        if &*tool == "change" =>
-                    {
+                    Event::Extension(ExtensionEvent::Hook(HookCall {
+                        id, kind: HookKind::Call { tool, .. }, ..
+                    })) if &*tool == "change" => {
                         asked = Some(id);
                         let kind = AskKind::Confirm { title: "Sure?".into(), message: "really".into() };
                         (Tag(1), Verb::Session(SessionVerb::Extension(ExtensionVerb::Ask { kind, timeout_ms: None })))

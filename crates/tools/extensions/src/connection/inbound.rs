@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::{
-    Answer, AskKind, CommandInfo, Delivery, ExtensionVerb, HookVerdict, Hooks, HostTool, Json, Notice, NoticeLevel,
-    Part, Required, SessionId, SessionVerb, Verb,
+    Answer, AskKind, CommandInfo, Delivery, ExtensionVerb, Hears, HookVerdict, Hooks, HostTool, Json, Notice,
+    NoticeLevel, Part, Required, SessionId, SessionVerb, Verb,
 };
 use wire::jsonrpc::{self, Frame, Version};
 
@@ -143,7 +143,8 @@ impl ExtensionConnection {
                 None => out.troubles.push(("register", format!("there is no event `{event}`"))),
             }
         }
-        self.offers.deltas = self.wants("text_delta") || self.wants("thinking_delta");
+        let wants_flow = self.wants("text_delta") || self.wants("thinking_delta");
+        self.offers.hears = if wants_flow { Hears::Flow } else { Hears::Log };
         let set = self
             .set_tools(registration.tools)
             .and_then(|()| self.set_commands(registration.commands))

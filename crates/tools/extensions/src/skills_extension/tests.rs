@@ -113,6 +113,19 @@ async fn all_places_count_and_a_new_skill_counts_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_there_is_no_place_for_skills_nobody_looks_again_for_a_moment() {
+    let scene = SkillsScene::new();
+    let _skilled = scene.start();
+    let mut actor = scene.stage.open().await;
+    assert_eq!(scene.turn(&mut actor, "fill it in").await.0, []);
+    skill(&scene.stage.home().join("data/skills"), "pdf-forms", BODY);
+    assert_eq!(scene.turn(&mut actor, "with pdf-forms").await.0, []);
+    assert_eq!(scene.turn(&mut actor, "with $pdf-forms").await.0, applied("pdf-forms"), "asked for by name");
+    tokio::time::advance(nowhere::BELIEVED).await;
+    assert_eq!(scene.turn(&mut actor, "with pdf-forms").await.0, applied("pdf-forms"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_unknown_skill_is_a_warning_that_names_what_there_is() {
     let scene = SkillsScene::new();
     let _skilled = scene.start();
@@ -194,7 +207,7 @@ fn without_any_directory_no_thread_is_started() {
     let data_dir = Some(place.path().join("data"));
     let places =
         Places { cwd: place.path().into(), data_dir, home: Some(place.path().join("home")), trusted: Vec::new() };
-    let advice_for = |prompt: &str| runtime.block_on(look(prompt.into(), places.clone()));
+    let advice_for = |prompt: &str| runtime.block_on(look(prompt.into(), places.clone(), Arc::default()));
     assert_eq!(advice_for("$pdf-forms, please"), Advice { notices: Vec::new(), verdict: HookVerdict::Fine });
     assert_eq!(advice_for("/skill:x").notices.len(), 1);
     assert_eq!(started.load(Ordering::SeqCst), 0);

@@ -69,13 +69,14 @@ fn the_strictest_gate_holds_while_its_peer_is_here() {
 #[test]
 fn extensions_hear_what_concerns_them() {
     let mut peers = peers();
-    let (peer, all, quiet) = (outbox(1), outbox(2), outbox(3));
+    let (peer, all, quiet, deaf) = (outbox(1), outbox(2), outbox(3), outbox(4));
     peers.go_live(peer.clone());
-    peers.set_extensions(vec![(all.clone(), true), (quiet.clone(), false)]);
+    let extensions = [(&all, Hears::Flow), (&quiet, Hears::Log), (&deaf, Hears::Questions)];
+    peers.set_extensions(extensions.map(|(outbox, hears)| (outbox.clone(), hears)).into());
     peers.tell_all(Event::Delta(Delta::Text { turn: "t".into(), delta: "x".into() }));
     peers.tell_all(Event::Queue(QueueEvent::Waiting(Vec::new())));
     peers.tell_all(Event::Settled);
-    assert_eq!([&peer, &all, &quiet].map(|it| heard(it).len()), [3, 2, 1]);
+    assert_eq!([&peer, &all, &quiet, &deaf].map(|it| heard(it).len()), [3, 2, 1, 0]);
     assert!(peers.is_here(PeerId(3)), "one can write to an extension");
     assert_eq!(peers.all().count(), 1, "but it is no peer");
 }
