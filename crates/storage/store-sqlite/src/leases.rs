@@ -116,7 +116,7 @@ impl Writer {
         let mut held = HeldLease::new(lease);
         held.new = Some(new.clone());
         self.unreleased.retain(|(id, _)| *id != lease.session);
-        self.held.insert(lease.session.clone(), held);
+        self.held.insert(lease.session.clone(), Box::new(held));
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl Writer {
         let mut held = HeldLease::new(&acquired.lease);
         held.done = Some(log);
         self.unreleased.retain(|(it, _)| it != id);
-        self.held.insert(id.clone(), held);
+        self.held.insert(id.clone(), Box::new(held));
         Ok(acquired)
     }
 

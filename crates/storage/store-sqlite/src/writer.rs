@@ -86,8 +86,8 @@ pub(super) struct Writer {
     pub(super) terms: LeaseTerms,
     /// From the first lease on.
     pub(super) claim: Option<OwnClaim>,
-    /// The leases of this store. As many as there are open sessions.
-    pub(super) held: HashMap<SessionId, HeldLease>,
+    /// The leases of this store. As many as there are open sessions; a table has room for more, so they lie beside it.
+    pub(super) held: HashMap<SessionId, Box<HeldLease>>,
     /// Given back, with their epoch, and not written down as such.
     pub(super) unreleased: Vec<(SessionId, u64)>,
     inbox: Receiver<WriterJob>,

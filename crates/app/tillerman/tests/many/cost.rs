@@ -57,9 +57,9 @@ async fn cost_of_one(idle: IdlePolicy, what: &str, count: usize) -> Cost {
     Cost { bytes, descriptors }
 }
 
-/// The timers of those that were left are over.
+/// The timers of those that were left are over, and the store has given its caches back.
 async fn settle() {
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::time::sleep(Duration::from_millis(800)).await;
 }
 
 #[test]

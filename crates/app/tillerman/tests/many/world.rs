@@ -19,7 +19,8 @@ pub(crate) struct World {
 /// Whoever leaves is waited for by nobody.
 pub(crate) const UNLOADS_AT_ONCE: IdlePolicy =
     IdlePolicy { linger: Duration::ZERO, park_after: HOUR, ready_max: usize::MAX, unload_after: HOUR };
-pub(crate) const PARKS_AT_ONCE: IdlePolicy = IdlePolicy { park_after: Duration::ZERO, ..UNLOADS_AT_ONCE };
+pub(crate) const PARKS_AT_ONCE: IdlePolicy =
+    IdlePolicy { park_after: Duration::ZERO, ready_max: 256, ..UNLOADS_AT_ONCE };
 pub(crate) const KEEPS: IdlePolicy = IdlePolicy { linger: HOUR, ..UNLOADS_AT_ONCE };
 
 /// A process on what is saved in `home`.
