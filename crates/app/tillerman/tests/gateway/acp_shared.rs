@@ -14,6 +14,8 @@ const CUTS_FULL: usize = 200;
 /// Readers that stop, and the bytes of text they do not take.
 const STOPPED: usize = 20;
 const TEXT_BYTES: usize = 4_000_000;
+/// About what such an answer costs by itself: on its way from the model to the log it is there several times for a moment.
+const ALONE_KIB: u64 = 56_000;
 const TEXT_BYTES_FULL: usize = 7_000_000;
 const ROUNDS_FULL: usize = 7;
 /// What a connection may cost that is not used.
@@ -141,7 +143,7 @@ async fn readers_that_stop_cost_little_and_lose_nothing() {
     println!("{STOPPED} readers did not take {} MB each; the gateway grew by {grown} KiB", bytes * rounds / 1_000_000);
     // Were it kept for each of them, it would be as often as much.
     let kept_kib = (STOPPED * bytes * rounds / 1024) as u64;
-    assert!(grown < kept_kib / 2 + 40_000, "{grown} KiB of {kept_kib}");
+    assert!(grown < ALONE_KIB + kept_kib / 2, "{grown} KiB of {kept_kib}");
     let (_, mut heard) = stopped.pop().unwrap();
     let mut got = 0;
     while got < text.len() * rounds {
