@@ -14,7 +14,7 @@ use crate::methods::{OwnPlan, ToldBy};
 use crate::own::{Code, GatewayOwn, GatewayRefusal, Out};
 use crate::pending::{AfterOpen, GatewayPending, SendPlan, Wanted, WorkEnd, WorkPart};
 use crate::results::ConfirmResult;
-use crate::session_view::{LEAVE_AFTER_MS, OpenConfirm, SessionView, UNUSED_VIEWS_MAX, VIEWS_MAX};
+use crate::session_view::{OpenConfirm, SessionView, VIEWS_MAX};
 
 /// What a connection can do on every session. No event of this wire could show an extension's dialog.
 const ABLE: Abilities =
@@ -157,7 +157,7 @@ impl Gateway {
                 AfterOpen::Create(plan) => plan.cwd.clone(),
                 _ => None,
             },
-            keep: matches!(after, AfterOpen::Create(_) | AfterOpen::Service { .. }),
+            keep: after.keeps(),
             tool_names: Some(vocab::names::CANONICAL),
             controller: Some("gateway".into()),
             abilities: Abilities { answers, only_listens, ..ABLE },
@@ -208,17 +208,26 @@ impl Gateway {
                 self.views.len() - 1
             }
         };
+        let is_kept = waiting.first().is_some_and(AfterOpen::keeps);
         for (number, after) in waiting.into_iter().enumerate() {
-            let resumed = opened.resumed || number > 0;
-            match after {
-                AfterOpen::Create(plan) => self.create_on(at, *plan, !resumed, out),
-                after => self.carry_out(at, after, out),
+            match is_kept {
+                true => self.carry_out_kept(at, after, !opened.resumed && number == 0, out),
+                // It was opened for something that did not need it saved.
+                false => self.carry_out(at, after, out),
             }
         }
     }
 
-    /// On the session now.
+    /// On the session now. One that may be a name alone is saved first for who needs that, from where it stands.
     pub(crate) fn carry_out(&mut self, at: usize, after: AfterOpen, out: &mut Out) {
+        match after.keeps() && self.views[at].at.seq == 0 {
+            true => self.keep_view(at, after, out),
+            false => self.carry_out_kept(at, after, false, out),
+        }
+    }
+
+    /// The same on a session that is saved as far as this needs it. `created`: it was made for this.
+    fn carry_out_kept(&mut self, at: usize, after: AfterOpen, created: bool, out: &mut Out) {
         let (id, session) = (after.id(), self.views[at].session.clone());
         if !self.ledger.is_open(id) {
             return;
@@ -230,7 +239,7 @@ impl Gateway {
         let asked = Awaits::Asked { session: Some(session.clone()), aside: None };
         match after {
             AfterOpen::Send(plan) => self.send_on(*plan, out),
-            AfterOpen::Create(plan) => self.save_view(at, *plan, out),
+            AfterOpen::Create(plan) => self.create_on(at, *plan, created, out),
             AfterOpen::Patch { id, changes, queue, notify } => {
                 self.ledger.put(id, asked);
                 if let Some(on) = notify {
@@ -281,17 +290,14 @@ impl Gateway {
         }
     }
 
-    /// A session that this connection is on and that may be a name alone is saved, from where it stands.
-    fn save_view(&mut self, at: usize, plan: crate::pending::CreatePlan, out: &mut Out) {
-        let view = &self.views[at];
-        if view.at.seq > 0 {
-            return self.create_on(at, plan, false, out);
-        }
-        let session = view.session.clone();
-        let after = AfterOpen::Create(Box::new(plan));
-        let abilities = self.abilities(at);
-        let open = Open { abilities, ..self.open_for(&session, &after) };
+    /// Saves a session that this connection is on. Once for all who need it.
+    fn keep_view(&mut self, at: usize, after: AfterOpen, out: &mut Out) {
+        let session = self.views[at].session.clone();
         self.ledger.put(after.id(), Awaits::Asked { session: Some(session.clone()), aside: None });
+        if let Some(opening) = self.opening.iter_mut().find(|opening| opening.session == session) {
+            return opening.waiting.push(after);
+        }
+        let open = Open { abilities: self.abilities(at), ..self.open_for(&session, &after) };
         self.opening.push(Opening { session: session.clone(), waiting: vec![after] });
         let what = GatewayPending::own(Wanted::Opened(session.clone()));
         self.pending.submit(Target::Session(session), Verb::Open(open), what, out);
@@ -370,44 +376,6 @@ impl Gateway {
         self.work_part(work, &session, able, WorkPart::Set, out);
         if enabled {
             self.show_asks(at, out);
-        }
-    }
-
-    /// Leaves what nothing needs any more. When the next may be left.
-    pub(crate) fn leave_unused(&mut self, out: &mut Out) {
-        let now_ms = out.now_ms;
-        let is_due = |view: &SessionView| !view.is_used() && view.unused_since_ms + LEAVE_AFTER_MS <= now_ms;
-        while let Some(at) = self.views.iter().position(is_due) {
-            self.leave(at, out);
-        }
-    }
-    /// Who speaks to one session after the other is not on all of them.
-    pub(crate) fn leave_too_many(&mut self, out: &mut Out) {
-        while self.views.len() > UNUSED_VIEWS_MAX {
-            let unused = self.views.iter().enumerate().filter(|(_, view)| !view.is_used());
-            let (count, longest) = unused.fold((0, None), |(count, longest), (at, view)| {
-                let this = (view.unused_since_ms, at);
-                (count + 1, longest.map_or(Some(this), |longest| Some(this.min(longest))))
-            });
-            match longest {
-                Some((_, at)) if count > UNUSED_VIEWS_MAX => self.leave(at, out),
-                _ => return,
-            }
-        }
-    }
-    fn leave(&mut self, at: usize, out: &mut Out) {
-        let view = self.views.remove(at);
-        let what = GatewayPending::own(Wanted::Nothing);
-        self.pending.submit(Target::Session(view.session), Verb::Leave, what, out);
-    }
-    pub(crate) fn leave_due(&self) -> Option<u64> {
-        let unused = self.views.iter().filter(|view| !view.is_used());
-        unused.map(|view| view.unused_since_ms + LEAVE_AFTER_MS).min()
-    }
-    /// Views that are used now are not unused since earlier.
-    pub(crate) fn note_use(&mut self, now_ms: u64) {
-        for view in self.views.iter_mut().filter(|view| view.is_used()) {
-            view.unused_since_ms = now_ms;
         }
     }
 

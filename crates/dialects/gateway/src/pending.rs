@@ -182,6 +182,11 @@ impl AfterOpen {
 }
 
 impl AfterOpen {
+    /// The session is saved before this is done: it exists from then on, whoever asks.
+    pub(crate) fn keeps(&self) -> bool {
+        matches!(self, AfterOpen::Create(_) | AfterOpen::Service { .. })
+    }
+
     /// The session need not know the connection as one that takes part: who subscribes or looks at the queue listens, and an
     /// answer from elsewhere is the only word of who gives it. One that took part and said nothing would be a no to every question after it.
     pub(crate) fn only_listens(&self) -> bool {

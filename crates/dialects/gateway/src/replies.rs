@@ -11,7 +11,7 @@ use crate::faults;
 use crate::inbound::events::beyond;
 use crate::ledger::{Awaits, RequestId, Terminal};
 use crate::own::{Code, GatewayAnswer, GatewayOwn, GatewayRefusal, Out, Scopes, Topic};
-use crate::pending::{AheadPlace, GatewayPending, SubscribePlan, Wanted, WorkEnd};
+use crate::pending::{AfterOpen, AheadPlace, GatewayPending, SubscribePlan, Wanted, WorkEnd};
 use crate::results::{
     ConfirmResult, ExecuteResult, ForkResult, ForkedFrom, LoginResult, QueueCode, SubscribeResult, SuccessResult,
     ToolInfo, ToolsResult,
@@ -323,6 +323,16 @@ impl Gateway {
         let plan = &self.subscribing[at];
         if !self.ledger.is_open(plan.id) {
             self.subscribing.remove(at);
+            return;
+        }
+        // Who has lost one of them meanwhile looks for it again: an answer says that all of them are heard.
+        let lost: Vec<SessionId> = plan.sessions.iter().filter(|it| self.view_at(it).is_none()).cloned().collect();
+        if !lost.is_empty() {
+            let id = plan.id;
+            self.subscribing[at].left = lost.len();
+            for session in lost {
+                self.on_known_session(session, AfterOpen::Subscribe { id, plan: number }, out);
+            }
             return;
         }
         let first = plan.sessions.first().and_then(|session| self.view_at(session));

@@ -90,7 +90,7 @@ impl Session {
         self.drop_editor_requests();
         self.drop_shells(&fault);
         self.drop_asides(&fault);
-        self.log.peers.answer_all();
+        self.log.peers.answer_all(&fault);
         let all: Vec<_> = self.log.peers.all().cloned().collect();
         for outbox in all {
             self.log.peers.tell_one(&outbox, Event::Gone { fault: fault.clone() });
@@ -139,9 +139,10 @@ impl Session {
 
     /// No mail is taken any more.
     pub(super) fn close(&mut self) {
-        self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
+        let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+        self.refuse_jobs(&fault);
         self.mailbox.close();
-        self.log.peers.answer_all();
+        self.log.peers.answer_all(&fault);
     }
 
     /// A peer that wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.

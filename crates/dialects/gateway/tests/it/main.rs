@@ -20,3 +20,4 @@ mod subscriptions;
 mod talk;
 mod tools;
 mod transcripts;
+mod views;
