@@ -88,6 +88,11 @@ impl GatewayRun {
         self.end.is_some()
     }
 
+    /// Somebody has told it to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.cancel_told || self.cut.is_some()
+    }
+
     /// More text; its frame is written into `tail`.
     pub(crate) fn text(&mut self, text: &str, tail: &mut Vec<u8>) {
         self.is_fresh = false;

@@ -130,10 +130,12 @@ impl Session {
 
     /// Nothing is wrong with the session: everything ends, and this one is there again with the next process.
     fn end_of_process(&self) -> Fault {
-        let fault = Fault::new(FaultKind::ShuttingDown, "the process that holds this session is ending");
         match self.settings.on_restart {
-            OnRestart::Continue => fault.hint("what is not finished goes on with its next start"),
-            OnRestart::Close => fault.hint("open the session again later"),
+            OnRestart::Continue => Fault::suspended(),
+            OnRestart::Close => {
+                let text = "the process that holds this session is ending";
+                Fault::new(FaultKind::ShuttingDown, text).hint("open the session again later")
+            }
         }
     }
 

@@ -131,13 +131,13 @@ impl Talk {
         self.gateway.tell(&Told::new(session.into(), event), &mut self.out);
         self
     }
-    fn log(&mut self, entries: impl IntoIterator<Item = Body>) -> &mut Self {
+    pub(crate) fn log(&mut self, entries: impl IntoIterator<Item = Body>) -> &mut Self {
         for (at, body) in entries.into_iter().enumerate() {
             self.tell(Event::Logged(entry(at as u64 + 50, body)));
         }
         self
     }
-    fn settles(&mut self) -> &mut Self {
+    pub(crate) fn settles(&mut self) -> &mut Self {
         self.tell(Event::State(Arc::new(state("s", None))))
     }
     pub(crate) fn frames(&mut self) -> Vec<String> {
@@ -145,7 +145,7 @@ impl Talk {
         self.out.frames.clear();
         frames.iter().map(show).collect()
     }
-    fn send(&mut self, id: u64, params: Value) -> &mut Self {
+    pub(crate) fn send(&mut self, id: u64, params: Value) -> &mut Self {
         let mut params = params;
         params["sessionId"] = json!("s");
         params["message"] = json!("x");
