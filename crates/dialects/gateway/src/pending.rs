@@ -258,6 +258,8 @@ pub(crate) enum WorkPart {
     Inspect,
     Interrupt,
     TakeBack,
+    /// Of what this request came into later: where others want it, the request goes alone.
+    Withdraw(RequestId),
     Abort,
     Slash,
 }

@@ -194,6 +194,17 @@ impl GatewayRun {
         self.end = Some(end.clone());
     }
 
+    /// A request goes out of it before its end: its last states, and what is owed to the calls that were told.
+    pub(crate) fn withdrawn(&self, at_ms: i64) -> Tails {
+        let calls = self.calls.iter().filter(|call| call.told);
+        let mut tails: Tails = calls.map(|call| events::tail("tool_end", &call.lost())).collect();
+        if !self.cancel_told {
+            tails.push(run_state(RunStateWord::CancelRequested, at_ms));
+        }
+        tails.push(run_state(RunStateWord::Cancelled, at_ms));
+        tails
+    }
+
     /// It will not end by itself any more: what is owed to the calls that were told.
     pub(crate) fn vanished(&mut self, tails: &mut Tails) {
         for call in std::mem::take(&mut self.calls).into_iter().filter(|call| call.told) {

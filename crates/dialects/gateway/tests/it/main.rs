@@ -21,3 +21,4 @@ mod talk;
 mod tools;
 mod transcripts;
 mod views;
+mod withdrawing;
