@@ -1,9 +1,9 @@
 //! Leaving sessions: a connection is on those that something needs, and for a moment on those that nothing does any more.
 
-use vocab::{Target, Verb};
+use vocab::{SessionId, Target, Verb};
 
 use crate::Gateway;
-use crate::own::Out;
+use crate::own::{GatewayOwn, Out};
 use crate::pending::{GatewayPending, Wanted};
 use crate::session_view::{LEAVE_AFTER_MS, SessionView, UNUSED_VIEWS_MAX};
 
@@ -43,8 +43,20 @@ impl Gateway {
     }
     fn leave(&mut self, at: usize, out: &mut Out) {
         let view = self.views.remove(at);
+        // Who is on it is told of its end; who is attached to it must hear of it all the same.
+        if view.session == self.attached && view.at.seq > 0 {
+            let session = view.session.clone();
+            self.call(GatewayOwn::WhenDeleted { session: session.clone() }, Wanted::AttachedDeleted(session), out);
+        }
         let what = GatewayPending::own(Wanted::Nothing);
         self.pending.submit(Target::Session(view.session), Verb::Leave, what, out);
+    }
+    /// The attached session was deleted while the connection was not on it.
+    pub(crate) fn attached_deleted(&mut self, session: &SessionId) {
+        // Where it is on it again, somebody has made it anew.
+        if *session == self.attached && self.view_at(session).is_none() && !self.is_opening(session) {
+            self.attached = self.fresh_session();
+        }
     }
     /// When the next may be left.
     pub(crate) fn leave_due(&self) -> Option<u64> {

@@ -19,6 +19,9 @@ pub enum GatewayOwn {
     Login { token: Secret },
     /// Is there such a session, in memory or saved?
     Exists { session: SessionId },
+    /// Answered with [`GatewayAnswer::Exists`] when the session is there no more. A newer call of the same connection has the
+    /// one before it answered at once: it is there, as far as that one knows.
+    WhenDeleted { session: SessionId },
     /// Saved entries after this one; `branch`: only those that the conversation goes through now.
     Read { session: SessionId, after: u64, limit: usize, branch: bool },
     /// The newest saved entries before this one, and so many before those.

@@ -40,6 +40,8 @@ pub(crate) enum Wanted {
         session: SessionId,
         after: Box<AfterOpen>,
     },
+    /// The attached session, which the connection has left, was deleted.
+    AttachedDeleted(SessionId),
     /// Whether the log has the entry that the plan of a subscription names.
     HasPlace {
         plan: u64,

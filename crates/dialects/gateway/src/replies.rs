@@ -82,6 +82,7 @@ impl Gateway {
             Wanted::Login(_)
             | Wanted::Service { .. }
             | Wanted::Exists { .. }
+            | Wanted::AttachedDeleted(_)
             | Wanted::CatchUp { .. }
             | Wanted::HasPlace { .. }
             | Wanted::Replay { .. }
@@ -272,6 +273,7 @@ impl Gateway {
                 });
                 self.existed(session, *after, exists, out);
             }
+            (Wanted::AttachedDeleted(session), Ok(GatewayAnswer::Exists(false))) => self.attached_deleted(&session),
             (Wanted::Replay { id, wish }, Ok(GatewayAnswer::Entries { entries, more })) => {
                 match wish.page(&entries, more, &self.options.prices) {
                     Ok(page) => self.answer(id, &page, out),

@@ -62,7 +62,7 @@ impl OwnCalls<GatewayOwn> for Service {
                     Ok(GatewayAnswer::EntriesBefore { entries, first: after + 1 })
                 }
                 GatewayOwn::Notify { .. } => Ok(GatewayAnswer::Done),
-                GatewayOwn::News { .. } => std::future::pending().await,
+                GatewayOwn::News { .. } | GatewayOwn::WhenDeleted { .. } => std::future::pending().await,
                 // The services' own tests are with the services.
                 GatewayOwn::Service(_) => Err(GatewayRefusal::internal("internal", "there are no services here")),
             }

@@ -2,10 +2,10 @@
 
 use dialect_gateway::{Gateway, GatewayAnswer};
 use serde_json::json;
-use vocab::{Event, Fault, FaultKind, Reply, Target, Verb};
+use vocab::{Event, Fault, FaultKind, Position, Reply, Target, Told, Verb};
 use wire::Dialect as _;
 
-use crate::talk::{Talk, entry, made, opened, started};
+use crate::talk::{Talk, entry, made, opened, started, user};
 
 #[test]
 fn an_idle_connection_is_small_and_leaves_what_it_does_not_use() {
@@ -32,6 +32,24 @@ fn who_speaks_to_one_session_after_the_other_is_on_few_of_them() {
     let left = talk.reply(Ok(Reply::Done));
     assert_eq!((left.verb, left.target), (Verb::Leave, Target::Session("a".into())), "somebody listens to `s`");
     assert!(talk.out.commands.is_empty());
+}
+
+#[test]
+fn whoever_has_left_the_attached_session_hears_of_its_end() {
+    for (is_gone, attached) in [(true, "ws:s1"), (false, "s")] {
+        let mut talk = Talk::on(None);
+        talk.ask(1, "sessions.create", json!({"sessionId": "s"}));
+        talk.reply(made("s"));
+        let saved = Told::new("s".into(), Event::Logged(entry(1, user("t"))));
+        talk.gateway.tell(&Told { at: Position::at(1), ..saved }, &mut talk.out);
+        talk.out.now_ms = 100_000;
+        talk.gateway.tick(talk.out.now_ms, &mut talk.out);
+        assert_eq!(talk.reply(Ok(Reply::Done)).verb, Verb::Leave);
+        assert_eq!(format!("{:?}", talk.out.own[0].call), r#"WhenDeleted { session: SessionId("s") }"#);
+        talk.own(Ok(GatewayAnswer::Exists(!is_gone)));
+        talk.ask(2, "agent.send", json!({"message": "x"}));
+        assert_eq!(talk.out.commands[0].target, Target::Session(attached.into()));
+    }
 }
 
 /// Sessions that a subscription is to be on, and that the connection does not know yet.

@@ -124,3 +124,27 @@ fn contexts_and_lanes_are_those_of_sessions_in_memory() {
         play.ask(at, "agent.cancel", json!({"sessionId": "ws:b"})).await;
     });
 }
+
+#[test]
+fn whoever_is_attached_to_a_session_that_is_deleted_falls_back_to_a_fresh_one() {
+    paused(async {
+        let mut play = Play::new();
+        let (a, b) = (play.connect(), play.connect());
+        for is_left in [true, false, true] {
+            play.result(a, "sessions.create", json!({"sessionId": "ws:mine"})).await;
+            if is_left {
+                tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+            }
+            let attached = play.result(a, "system.info", json!({})).await["sessionId"].clone();
+            assert_eq!(attached, "ws:mine");
+            play.result(b, "sessions.create", json!({"sessionId": "ws:other"})).await;
+            play.result(b, "sessions.delete", json!({"sessionId": "ws:other"})).await;
+            assert_eq!(play.result(a, "system.info", json!({})).await["sessionId"], "ws:mine", "another one's end");
+            play.result(b, "sessions.delete", json!({"sessionId": "ws:mine"})).await;
+            let attached = play.result(a, "system.info", json!({})).await["sessionId"].clone();
+            assert_ne!(attached, "ws:mine", "left: {is_left}");
+            let told = play.result(b, "sessions.list", json!({})).await;
+            assert!(!ids(&told).contains(&"ws:mine"));
+        }
+    });
+}
