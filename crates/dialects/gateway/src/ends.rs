@@ -40,7 +40,8 @@ impl Gateway {
         self.refuse(id, &refusal, out);
     }
 
-    /// A run whose end was heard is told, now that what comes with the end is known.
+    /// A run whose end was heard is told, now that what comes with the end is known: how the session stands, and how full its
+    /// context is, the engine says right behind it.
     pub(crate) fn flush(&mut self, at: usize, out: &mut Out) {
         let view = &mut self.views[at];
         if !view.run.as_ref().is_some_and(GatewayRun::is_over) {

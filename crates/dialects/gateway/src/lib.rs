@@ -308,9 +308,6 @@ impl Dialect for Gateway {
     }
 
     fn pause(&mut self, out: &mut Out) {
-        for at in 0..self.views.len() {
-            self.flush(at, out);
-        }
         self.afterwards(out);
     }
 

@@ -417,6 +417,30 @@ fn the_end_of_the_process_ends_runs_and_says_where_to_go_on() {
     assert_eq!((close.code.number(), &*close.reason), (1001, "resume 50"));
 }
 
+/// Whether the context is nearly full is known with what the engine says of the session behind the end of the run.
+#[test]
+fn the_end_of_a_run_is_told_with_how_full_the_context_is_then() {
+    // Live, or to one that still reads the past and hears of the present when it has.
+    for (is_live, pct) in [(true, Some(88.0)), (false, None)] {
+        let mut talk = Talk::on(None);
+        talk.send(1, json!({}));
+        talk.log([started("t")]);
+        talk.reply(Ok(Reply::Started { turn: "t".into() }));
+        talk.log([said("t", "a"), ended("t", Stop::EndTurn)]);
+        talk.out.frames.clear();
+        talk.gateway.pause(&mut talk.out);
+        assert!(talk.frames().is_empty(), "nothing more is there to be heard at the moment");
+        talk.tell(match is_live {
+            true => Event::State(Arc::new(State { context_tokens: 880, ..state("s", None) })),
+            false => Event::Live { seq: 52 },
+        });
+        let frames: Vec<Value> = talk.out.frames.frames().map(|it| serde_json::from_slice(it).unwrap()).collect();
+        let warning = frames.iter().find(|frame| frame["event"] == "context_warning");
+        assert_eq!(warning.map(|it| it["data"]["budget"]["usagePct"].as_f64().unwrap()), pct);
+        assert!(frames.last().unwrap().get("result").is_some(), "{frames:?}");
+    }
+}
+
 #[test]
 fn news_are_asked_for_as_long_as_somebody_wants_them() {
     use dialect_gateway::{NewsItem, NewsMark, Topic};

@@ -45,7 +45,7 @@ fn whoever_has_left_the_attached_session_hears_of_its_end() {
         talk.out.now_ms = 100_000;
         talk.gateway.tick(talk.out.now_ms, &mut talk.out);
         assert_eq!(talk.reply(Ok(Reply::Done)).verb, Verb::Leave);
-        assert_eq!(format!("{:?}", talk.out.own[0].call), r#"WhenDeleted { session: SessionId("s") }"#);
+        assert_eq!(format!("{:?}", talk.out.own[0].call), r#"WhenDeleted { session: "s" }"#);
         talk.own(Ok(GatewayAnswer::Exists(!is_gone)));
         talk.ask(2, "agent.send", json!({"message": "x"}));
         assert_eq!(talk.out.commands[0].target, Target::Session(attached.into()));
